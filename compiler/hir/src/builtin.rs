@@ -1,4 +1,4 @@
-//! The built-in functions of the language: a registry of names, arities and typing rules.
+//! The built-in functions of the language: a registry of their names, arities and typing rules.
 //!
 //! A function that can be written in the language itself lives in the library instead, as `relu` does.
 
@@ -22,7 +22,7 @@ pub enum Reduction {
     Sum,
 }
 
-/// A function along an axis that keeps the shape.
+/// A function along an axis that keeps the shape of its argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Along {
     /// The cumulative sum.
@@ -33,12 +33,12 @@ pub enum Along {
     Softmax,
 }
 
-/// The rule by which a call is typed and elaborated.
+/// The rule by which a call of a built-in function is typed and elaborated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
-    /// Elementwise on a scalar or an array.
+    /// Applies elementwise to a scalar or an array.
     Elementwise(Op),
-    /// With two arguments, elementwise: arrays must have equal dims, and scalars broadcast. With one array, a reduction.
+    /// With two arguments, applies elementwise: arrays must have equal dims, and scalars broadcast. With one array, reduces the array.
     Extremum(Op, Reduction),
     /// Reduces all elements to a scalar.
     Reduce(Reduction),
@@ -48,7 +48,7 @@ pub enum Rule {
     Outer,
     /// `transpose(a)`: transposes a matrix.
     Transpose,
-    /// Along the last axis; keeps the shape.
+    /// Applies along the last axis and keeps the shape.
     LastAxis(Along),
     /// `logsumexp(x)`: reduces the last axis.
     LogSumExp,
@@ -60,9 +60,10 @@ pub enum Rule {
     Concat,
     /// `length(x)`: returns the first dim as an integer.
     Length,
-    /// `zeros(n, ..)`, `ones(n, ..)`: arrays of the given dims, filled with this number.
+    /// `zeros(n, ..)`, `ones(n, ..)`: arrays with the given dims, filled with this number.
     Filled(f64),
-    /// `standard_normal()`, `standard_uniform()`, `standard_gamma(shape)`: noise whose shape follows from the context. Allowed only in `draw`.
+    /// `standard_normal()`, `standard_uniform()`, `standard_gamma(shape)`: noise whose shape follows from the context. It is allowed only
+    /// in `draw`.
     Noise(NoiseKind),
     /// `conv(x, kernel, stride = 1)`: with `x: real[c, h, w]` and `kernel: real[o, c, a, b]`, gives one value per output channel and window.
     Conv,
@@ -70,9 +71,9 @@ pub enum Rule {
     Pad,
     /// `max_pool(x, size, stride = size)`, `mean_pool`: for `x: real[c, h, w]`, gives one value per channel and window.
     Pool(Reduction),
-    /// `repeat(x, n, ..)`: appends new last axes.
+    /// `repeat(x, n, ..)`: repeats `x` along new last axes.
     Repeat,
-    /// `reshape(x, n, ..)`: keeps the elements in row-major order.
+    /// `reshape(x, n, ..)`: keeps the elements in row-major order and changes the dims.
     Reshape,
     /// `stop_gradient(x)`: keeps the value and the type.
     Same(Op),
@@ -89,14 +90,15 @@ pub struct Builtin {
     pub name: &'static str,
     /// One sentence that describes the function.
     pub doc: &'static str,
-    /// The names of the parameters. The last one of `concat`, `zeros`, `ones`, `repeat` and `reshape` may be given several times.
+    /// The names of the parameters. The last parameter of `concat`, `zeros`, `ones`, `repeat` and `reshape` may be given several times.
     pub params: &'static [&'static str],
     /// The typing rule.
     pub rule: Rule,
 }
 
 impl Builtin {
-    /// Returns the reduction that the function performs when called with one array, or `None` if it is not a reduction. `None` for `logsumexp` too.
+    /// Returns the reduction that the function performs when it is called with one array, or `None` if it is not a reduction. The result is
+    /// also `None` for `logsumexp`.
     pub fn reduction(&self) -> Option<Reduction> {
         match self.rule {
             Rule::Extremum(_, reduction) | Rule::Reduce(reduction) => Some(reduction),
@@ -109,7 +111,7 @@ impl Builtin {
         self.reduction().is_some() || self.rule == Rule::LogSumExp
     }
 
-    /// Evaluates the function on numbers. Returns `None` if it takes arrays or if the number of arguments is wrong.
+    /// Evaluates the function on numbers. Returns `None` if the function takes arrays, or if the number of arguments is wrong.
     pub fn number(&self, args: &[f64]) -> Option<f64> {
         let (Rule::Elementwise(op) | Rule::Extremum(op, _) | Rule::Same(op)) = self.rule else {
             return None;

@@ -38,7 +38,7 @@ pub use expr::Want;
 
 use crate::tree::Module;
 
-/// One option set on the command line: `--set ITEM.KEY=VALUE`.
+/// One option that is set on the command line: `--set ITEM.KEY=VALUE`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Override {
     /// The name of the `infer` or `data` item.
@@ -52,18 +52,19 @@ pub struct Override {
 /// The inputs of a check besides the program.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
-    /// The options from `--set`, in order. They take precedence over the program.
+    /// The options from `--set`, in order. They take precedence over the options in the program.
     pub overrides: Vec<Override>,
     /// The folder that relative file names in data items refer to.
     pub folder: PathBuf,
-    /// The files from `--data NAME=PATH`, which replace those of a data item. `NAME.test` and `NAME.outliers` replace the test and outlier files.
+    /// The files from `--data NAME=PATH`, which replace the files of a data item. `NAME.test` and `NAME.outliers` replace the test and
+    /// outlier files.
     pub data_overrides: Files,
-    /// The paths of the library's modules (`layers/dense.bnn`), in the same order as the modules. `use` is checked against them. Empty if they are
-    /// not known.
+    /// The paths of the library's modules (`layers/dense.bnn`), in the same order as the modules. They are used to check `use` items. Empty
+    /// if the paths are not known.
     pub library_paths: Vec<String>,
 }
 
-/// Resolves and types a program. An error does not prevent later checks.
+/// Resolves and types a program. After an error, the remaining checks still run.
 pub fn check(library: &[ast::Module], program: &ast::Module, context: &Context) -> (Module, Vec<Diagnostic>) {
     session::check(library, program, context)
 }

@@ -5,7 +5,7 @@ use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use std::collections::HashMap;
 
-/// Evaluates an expression without variables. Booleans evaluate to 0 and 1. Returns `None` if it is not a scalar constant.
+/// Evaluates an expression without variables. Booleans evaluate to 0 and 1. Returns `None` if the expression is not a scalar constant.
 pub fn constant(module: &Module, expr: &Expr) -> Option<f64> {
     evaluate(module, expr, &HashMap::new())
 }
@@ -55,7 +55,7 @@ fn recur_const(module: &Module, id: crate::tree::ConstId) -> Option<f64> {
     module.consts.get(id)?.number.map(Number::to_f64)
 }
 
-/// Evaluates an integer expression without variables. Returns `None` if it or one of its parts overflows 64 bits.
+/// Evaluates an integer expression without variables. Returns `None` if the expression or one of its parts overflows 64 bits.
 pub fn integer(module: &Module, expr: &Expr) -> Option<i64> {
     let recur = |part: &Expr| integer(module, part);
     match &expr.kind {

@@ -1,4 +1,4 @@
-//! Symbolic dimensions: integer polynomials over names, in which a division is an opaque atom.
+//! Symbolic dimensions: integer polynomials over names. A division is an opaque atom of such a polynomial.
 
 use crate::tree::LocalId;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ bnnc_base::id!(
 /// A factor of a dimension polynomial.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Atom {
-    /// A dim name bound by a parameter type, an integer parameter, a loop counter, or a constant.
+    /// A dim name that a parameter type binds, an integer parameter, a loop counter, or a constant.
     Local(LocalId),
     /// A dimension that is not known yet.
     Meta(MetaId),
@@ -54,7 +54,7 @@ impl Dim {
         }
     }
 
-    /// Returns the sum of this dimension and `factor` times the other, with saturating coefficients.
+    /// Returns the sum of this dimension and `factor` times the other. The coefficients saturate.
     pub fn plus(&self, other: &Dim, factor: i64) -> Dim {
         let mut terms = self.terms.clone();
         for (product, coefficient) in &other.terms {
@@ -65,7 +65,7 @@ impl Dim {
         Dim { terms }
     }
 
-    /// Returns the product, with saturating coefficients.
+    /// Returns the product of two dimensions. The coefficients saturate.
     pub fn times(&self, other: &Dim) -> Dim {
         let mut product = Dim::default();
         for (left, a) in &self.terms {
@@ -83,7 +83,8 @@ impl Dim {
         product
     }
 
-    /// Returns the quotient rounded down: a number if both are numbers and the divisor is positive, else an opaque atom unless the divisor is one.
+    /// Returns the quotient rounded down. It is a number if both dimensions are numbers and the divisor is positive. If the divisor is one,
+    /// it is the dimension itself, and otherwise an opaque atom.
     pub fn divided(&self, other: &Dim) -> Dim {
         match (self.as_number(), other.as_number()) {
             (Some(a), Some(b)) if b > 0 => Dim::number(a.div_euclid(b)),
@@ -117,7 +118,7 @@ impl Dim {
             Atom::Div(a, b) => format!("({}) / ({})", a.show(name), b.show(name)),
         };
         let mut text = String::new();
-        // Names come first and the constant last, as people write sums.
+        // Names come first and the constant comes last, as people write sums.
         for (atoms, coefficient) in self.terms.iter().rev() {
             let sign = if *coefficient < 0 { "-" } else { "+" };
             match (text.is_empty(), *coefficient < 0) {

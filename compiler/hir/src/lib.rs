@@ -1,4 +1,4 @@
-//! The semantic analysis of programs: from a syntax tree to a resolved, typed tree, and from there to the probabilistic graph.
+//! The semantic analysis of programs: turns a syntax tree into a resolved, typed tree, and this tree into the probabilistic graph.
 
 pub mod builtin;
 pub mod check;

@@ -15,7 +15,7 @@ pub fn obstacle(function: &FnItem) -> Option<(Span, String)> {
         .find_map(|expr| in_expr(expr, Noise::Refused))
 }
 
-/// The handling of noise, which counts as elementwise in `draw`.
+/// How noise is treated. In `draw`, noise counts as elementwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noise {
     /// Noise counts as elementwise.
@@ -28,7 +28,7 @@ pub enum Noise {
 pub fn in_expr(expr: &Expr, noise: Noise) -> Option<(Span, String)> {
     let what = match &expr.kind {
         ExprKind::Builtin(builtin, args) => match builtin.rule {
-            // `max(x)` of one array is a reduction.
+            // `max(x)` with a single array is a reduction.
             Rule::Extremum(..) if args.len() == builtin.params.len() => None,
             Rule::Elementwise(_) | Rule::Same(_) => None,
             Rule::Noise(_) if noise == Noise::Allowed && args.len() == builtin.params.len() => None,

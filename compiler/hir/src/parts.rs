@@ -1,4 +1,4 @@
-//! The parts of a distribution that take a value: their derivations from each other, and their values outside the support.
+//! The parts of a distribution that are functions of a value: how they are derived from each other, and their values outside the support.
 
 use crate::tree::DistItem;
 use bnnc_graph::builder::Builder;
@@ -10,9 +10,9 @@ pub struct PartOfValue {
     pub name: &'static str,
     /// The values below and above the support.
     pub outside: [f64; 2],
-    /// True if the end of the support itself counts as outside.
+    /// True if the end of the support counts as outside.
     pub ends_are_outside: bool,
-    /// The parts from which it can be computed, the most accurate first.
+    /// The other parts from which the part can be computed. The most accurate comes first.
     pub from: &'static [(&'static str, Derivation)],
 }
 

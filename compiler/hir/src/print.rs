@@ -11,8 +11,8 @@ use bnnc_grammar::ast::UnaryOp;
 use bnnc_graph::dist::{Measure, Support};
 use std::fmt::Write;
 
-/// Prints the items of one source, or of all: constants, functions, layers, distributions, optimisers, models, posteriors and inference blocks.
-/// Data items are printed by the crate that resolves them.
+/// Prints the items of one source, or of all sources: constants, functions, layers, distributions, optimisers, models, posteriors and
+/// inference blocks. Data items are printed by another crate, which resolves them.
 pub fn print(module: &Module, source: Option<SourceId>) -> String {
     let mut printer = Printer {
         module,

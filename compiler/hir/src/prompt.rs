@@ -1,4 +1,4 @@
-//! Checks REPL entries in the environment of the earlier entries.
+//! Checks REPL entries, given the variables of earlier entries.
 
 use crate::check::Want;
 use crate::check::body::{Body, Calls, DistValue, Made, Place};
@@ -23,7 +23,7 @@ pub struct Environment {
     calls: Calls,
 }
 
-/// Checks an expression. The returned variables are those of the environment and the counters of the expression.
+/// Checks an expression. The returned variables are those of the session and the counters of the expression.
 pub fn check_expr(
     module: &Module,
     environment: &Environment,
@@ -35,7 +35,7 @@ pub fn check_expr(
     (expr, body.locals, body.diagnostics)
 }
 
-/// Checks a statement, `x = 1` or `w ~ Normal(0, 1)`. Keeps its variable if there are no errors.
+/// Checks a statement, `x = 1` or `w ~ Normal(0, 1)`. If there are no errors, the variable of the statement is kept.
 pub fn check_entry(
     module: &Module,
     environment: &mut Environment,
@@ -70,7 +70,7 @@ fn enter<'a>(module: &'a Module, names: &'a Names, environment: &Environment) ->
     body
 }
 
-/// Checks an expression as a dimension, in which `3 / 2` is 1, as in brackets.
+/// Checks an expression as a dimension, as in brackets. There, `3 / 2` is 1.
 pub fn check_dim(
     module: &Module,
     environment: &Environment,

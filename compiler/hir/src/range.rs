@@ -1,4 +1,4 @@
-//! Computes the interval of a real expression, which rules out `Normal(0, -1)` before the run.
+//! Computes the interval of a real expression. This finds errors such as `Normal(0, -1)` before the run.
 
 use crate::builtin::{Along, Builtin, Reduction, Rule};
 use crate::constant::constant;
@@ -12,15 +12,15 @@ use bnnc_math::special::{sigmoid, softplus};
 use std::cell::Cell;
 use std::collections::HashMap;
 
-/// The lower and the upper end; infinite if unknown.
+/// The lower and the upper end. An end is infinite if it is not known.
 pub type Range = (f64, f64);
 
 const ALL: Range = (f64::NEG_INFINITY, f64::INFINITY);
 
-/// The maximum number of expressions visited while calls of functions are followed.
+/// The maximum number of expressions that are visited while calls of functions are followed.
 const MOST_STEPS: usize = 2000;
 
-/// Returns the range of a value's elements. `known` has ranges of variables that are narrower than their types.
+/// Returns the range of a value's elements. `known` has the ranges of variables whose range is narrower than their type.
 pub fn range(module: &Module, known: &HashMap<LocalId, Range>, expr: &Expr) -> Range {
     Ranges {
         module,
@@ -119,8 +119,8 @@ impl Ranges<'_> {
         }
     }
 
-    /// Returns whether `part` is a term of a sum of non-negative values, so that its share of the sum is at most one, as in `e / (1 + e)` and
-    /// `e / sum(e)`.
+    /// Returns whether `part` is one of the terms of a sum of non-negative values. Its share of the sum is then at most one, as in `e / (1
+    /// + e)` and `e / sum(e)`.
     fn is_share(&self, part: &Expr, whole: &Expr, known: &HashMap<LocalId, Range>) -> bool {
         let is_share =
             |term: &Expr, other: &Expr| self.is_share(part, term, known) && self.of(other, known).0 >= 0.0;
@@ -151,7 +151,7 @@ impl Ranges<'_> {
                     inner.insert(*local, range);
                 }
                 Stmt::Return(value) => return self.of(value, &inner),
-                // A site has the range of its type, and assignments inside a loop are not visible outside.
+                // A site has the range of its type, and assignments inside a loop are not visible outside it.
                 Stmt::Sample(_) | Stmt::For { .. } => (),
             }
         }
@@ -159,7 +159,7 @@ impl Ranges<'_> {
     }
 }
 
-/// Returns whether two expressions apply the same operations to the same variables. Returns `false` if that is not known.
+/// Returns whether two expressions apply the same operations to the same variables. Returns `false` if this is not known.
 fn is_same(a: &Expr, b: &Expr) -> bool {
     let all = |a: &[Expr], b: &[Expr]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b));
     match (&a.kind, &b.kind) {
@@ -256,7 +256,7 @@ fn union(a: Range, b: Range) -> Range {
 }
 
 fn product(a: Range, b: Range) -> Range {
-    // Zero times infinity counts as zero here, because infinite ends are limits that finite values only approach.
+    // Zero times infinity counts as zero here, because an infinite end is a limit that finite values only approach.
     let times = |x: f64, y: f64| if x == 0.0 || y == 0.0 { 0.0 } else { x * y };
     let ends = [times(a.0, b.0), times(a.0, b.1), times(a.1, b.0), times(a.1, b.1)];
     (
@@ -265,8 +265,8 @@ fn product(a: Range, b: Range) -> Range {
     )
 }
 
-/// Returns whether no value of the range lies in the support. Half-lines exclude their end. Finite intervals allow their ends as limits
-/// (`momentum: real(0, 1) = 0`).
+/// Returns whether no value of the range lies in the support. The end of a half-line is excluded from the support. The ends of a finite
+/// interval are allowed as limits (`momentum: real(0, 1) = 0`).
 pub fn refuted((low, high): Range, support: Support) -> bool {
     match support {
         Support::Interval(from, to) => {

@@ -1,5 +1,5 @@
-//! Finds values that can have either sign whatever the data are: parameters on the reals, and sums and products that contain them. A scale computed
-//! from such a value is negative for some values of the parameters.
+//! Finds values that can have either sign, whatever the data are: parameters on the reals, and sums and products that contain such
+//! parameters. If a scale is computed from such a value, it is negative for some values of the parameters.
 
 use crate::builtin::Rule;
 use crate::range::is_square;
@@ -9,7 +9,7 @@ use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use bnnc_graph::dist::Support;
 use std::collections::HashSet;
 
-/// Returns whether a value can have either sign. `signed` contains the variables that can.
+/// Returns whether a value can have either sign. `signed` contains the variables that can have either sign.
 pub fn is_signed(module: &Module, locals: &Locals, signed: &HashSet<LocalId>, expr: &Expr) -> bool {
     let recur = |part: &Expr| is_signed(module, locals, signed, part);
     match &expr.kind {

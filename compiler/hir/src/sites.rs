@@ -4,7 +4,7 @@ use crate::constant::evaluate;
 use crate::tree::{Expr, ExprKind, LocalId, Locals, ModelId, Module, Stmt};
 use std::collections::HashMap;
 
-/// Returns the paths of all sites of a model, in order. A list of layers whose length depends on the data gives `name[_]`.
+/// Returns the paths of all sites of a model, in order. If the length of a list of layers depends on the data, the path contains `name[_]`.
 pub fn paths(module: &Module, model: ModelId) -> Vec<String> {
     let mut paths = Vec::new();
     if let Some(model) = module.models.get(model) {
@@ -89,7 +89,8 @@ fn layers(module: &Module, value: &Expr, name: &str, known: &Known, paths: &mut 
     }
 }
 
-/// Returns the sites that a path in a posterior matches: the site itself, or with `.*` all sites below a layer or list.
+/// Returns the sites that a path in a posterior matches. This is the site itself; a path that ends in `.*` matches all sites below a layer
+/// or list.
 pub fn matching<'a>(pattern: &str, sites: &'a [String]) -> Vec<&'a str> {
     let found = |site: &&String| match pattern.strip_suffix(".*") {
         Some(prefix) => below(prefix, site).is_some(),
@@ -98,7 +99,7 @@ pub fn matching<'a>(pattern: &str, sites: &'a [String]) -> Vec<&'a str> {
     sites.iter().filter(found).map(String::as_str).collect()
 }
 
-/// Returns the rest of a site's path after a prefix, or `None` if the site does not lie below the prefix.
+/// Returns the rest of a site's path after a prefix, or `None` if the path does not start with the prefix.
 pub fn below<'a>(prefix: &str, site: &'a str) -> Option<&'a str> {
     let split = site
         .char_indices()
@@ -110,7 +111,7 @@ pub fn below<'a>(prefix: &str, site: &'a str) -> Option<&'a str> {
         .map(|at| &site[at..])
 }
 
-/// Returns whether two paths are equal. `[_]` matches any index.
+/// Returns whether two paths are equal. The index `[_]` matches any index.
 fn same(a: &str, b: &str) -> bool {
     if a == b {
         return true;

@@ -62,7 +62,7 @@ bnnc_base::id!(
     "infer"
 );
 
-/// All items that a program can name. Those of the library come first and have the lower ids.
+/// All items that a program can name. Items of the library come first and have the lower ids.
 #[derive(Clone, Debug, Default)]
 pub struct Module {
     /// Constants.
@@ -127,7 +127,7 @@ pub struct ConstItem {
     pub name: Arc<str>,
     /// Its value.
     pub value: Expr,
-    /// The evaluated value. It is cached, because constants that each use another one twice would otherwise take exponential time.
+    /// The evaluated value. It is cached. Otherwise, constants that each use another constant twice would take exponential time.
     pub number: Option<Number>,
 }
 
@@ -155,7 +155,7 @@ impl Number {
 pub struct Binding {
     /// The variable.
     pub local: LocalId,
-    /// The name and the declared type, whose dims refer to the item's variables.
+    /// The name and the declared type. The dims of the type refer to the item's variables.
     pub param: Param,
     /// The default value.
     pub default: Option<Expr>,
@@ -174,7 +174,7 @@ pub struct FnItem {
     pub params: Vec<Binding>,
     /// The type of its result.
     pub result: Ty,
-    /// Its statements, of which the last is `Return`.
+    /// The statements. The last one is `Return`.
     pub body: Vec<Stmt>,
 }
 
@@ -193,7 +193,7 @@ pub struct LayerItem {
     pub inputs: Vec<Binding>,
     /// The type of its result.
     pub result: Ty,
-    /// Its statements, of which the last is `Return`.
+    /// The statements. The last one is `Return`.
     pub body: Vec<Stmt>,
 }
 
@@ -202,7 +202,7 @@ pub struct LayerItem {
 pub struct EndItem {
     /// The end itself, if the parameters determine it: `lowest = ..`, `highest = ..`.
     pub at: Option<Expr>,
-    /// The decay of the density at the end, with its numbers: `low_tail = ..`, `high_tail = ..`, `tails = ..`.
+    /// How the density decays at the end, with the numbers of the tail: `low_tail = ..`, `high_tail = ..`, `tails = ..`.
     pub tail: Option<(TailKind, Vec<Expr>)>,
 }
 
@@ -217,19 +217,19 @@ pub struct DistItem {
     pub locals: Locals,
     /// Its parameters.
     pub params: Vec<Binding>,
-    /// The type of a value. A scalar type means that the distribution is elementwise.
+    /// The type of a value. If it is a scalar, the distribution is elementwise.
     pub on: Ty,
-    /// True if the value and every parameter are scalars, so that the distribution also applies to arrays. Its definitions then use only
+    /// True if the value and every parameter are scalars, so that the distribution also applies to arrays. The definitions then use only
     /// elementwise operations, because the elaborator evaluates them on whole tensors.
     pub elementwise: bool,
-    /// True if a line of a posterior with several sites makes one joint distribution over all of them. This holds for a distribution on `real[n]`
-    /// without `per_tensor = true`.
+    /// True if a line with several sites in a posterior makes one joint distribution over all of them. This holds for a distribution on
+    /// `real[n]` without `per_tensor = true`.
     pub groups: bool,
-    /// Its other parameterisations: later items with the same name and other parameters.
+    /// The other parameterisations: later items with the same name and different parameters.
     pub others: Vec<DistId>,
     /// The kind of probability measure: a density, or `point = true`, or `improper = true`.
     pub measure: Measure,
-    /// True for a mixture of the distributions among its parameters: `mixture = true`.
+    /// True for a mixture of the distributions among its parameters (`mixture = true`).
     pub mixture: bool,
     /// The lower and the upper end of the support.
     pub ends: [EndItem; 2],
@@ -250,22 +250,22 @@ pub struct OptimiserItem {
     pub doc: String,
     /// Its variables, including the predefined `gradient`, `parameter` and `iteration`.
     pub locals: Locals,
-    /// Its parameters, of which the first is the learning rate.
+    /// The parameters. The first one is the learning rate.
     pub params: Vec<Binding>,
     /// The gradient of the loss with respect to the parameter.
     pub gradient: LocalId,
     /// The parameter's value before the step.
     pub parameter: LocalId,
-    /// The iteration number, counted from 1, as a real.
+    /// The number of the iteration, counted from 1, as a real.
     pub iteration: LocalId,
-    /// The states, `state NAME = start` and `next NAME = value`: the variable, its start value and its next value. In `step`, the name of a state
-    /// means its next value.
+    /// The states, `state NAME = start` and `next NAME = value`. Each has a variable, a starting value and a next value. In `step`, the
+    /// name of a state means its next value.
     pub states: Vec<(LocalId, Expr, Expr)>,
     /// The increment of the parameter, `step = ..`.
     pub step: Option<Expr>,
 }
 
-/// A data item. The driver, which knows the program's folder and the command line, resolves it to a specification.
+/// A data item. The driver resolves it to a specification, because the driver knows the folder of the program and the command line.
 #[derive(Clone, Debug)]
 pub struct DataItem {
     /// Its name.
@@ -311,7 +311,8 @@ pub struct PosteriorItem {
 /// A line of a posterior.
 #[derive(Clone, Debug)]
 pub struct PosteriorLine {
-    /// The sites, each as a dotted path such as `hidden.w` or `layers[1].b`, which may end in `.*`. They are checked against the model.
+    /// The sites. Each is a dotted path such as `hidden.w` or `layers[1].b`, which may end in `.*`. The paths are checked against the
+    /// model.
     pub sites: Vec<(Arc<str>, Span)>,
     /// The family or the fixed value of the sites.
     pub value: PosteriorValue,
@@ -322,7 +323,7 @@ pub struct PosteriorLine {
 /// The right-hand side of a line of a posterior.
 #[derive(Clone, Debug)]
 pub enum PosteriorValue {
-    /// `~ Family(start values)`: the family, with the name and the start value of each given parameter.
+    /// `~ Family(start values)`: the family. Each given parameter has its name and its starting value.
     Family(DistId, Vec<(Arc<str>, StartValue)>),
     /// `= other.path`: the result of another inference run.
     From(InferId, Arc<str>),
@@ -344,7 +345,7 @@ pub enum StartValue {
 pub enum Stmt {
     /// `name = value`. The name of a layer becomes a prefix of the paths of its sites.
     Let(LocalId, Expr),
-    /// `name: type ~ dist`. For an output, `y ~ dist` or at an index `y[t] ~ dist`; it is then `observed`.
+    /// `name: type ~ dist`. For an output, the statement is `y ~ dist` or, at an index, `y[t] ~ dist`, and `observed` is true.
     Sample(Sample),
     /// `for i in a..b { .. }`.
     For {
@@ -368,13 +369,13 @@ pub struct Sample {
     pub local: LocalId,
     /// True for an output.
     pub observed: bool,
-    /// The index of the observed element in `y[t] ~ ..`; only for outputs.
+    /// The index of the observed element in `y[t] ~ ..`. Only outputs have it.
     pub index: Option<Expr>,
-    /// The declared type, or else the type of the distribution's values.
+    /// The declared type. Without a declaration, the type of the distribution's values.
     pub ty: Ty,
     /// The distribution.
     pub dist: Expr,
-    /// True if the site is marked `local`, so that each example has its own value.
+    /// True if the site is marked `local`. Each example then has its own value.
     pub per_example: bool,
     /// Its position in the source.
     pub span: Span,
@@ -383,7 +384,7 @@ pub struct Sample {
 /// An expression.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// The kind of expression, with its parts.
+    /// The kind of the expression, with its parts.
     pub kind: ExprKind,
     /// Its type, in which all metavariables are solved.
     pub ty: Ty,
@@ -391,12 +392,12 @@ pub struct Expr {
     pub span: Span,
 }
 
-/// The kinds of expressions. Arguments are in declared order with defaults filled in.
+/// The kinds of expressions. Arguments are in declared order, and defaults are filled in.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
     /// A real number.
     Real(f64),
-    /// An integer. The elaborator converts it where a real is expected.
+    /// An integer. Where a real is expected, the elaborator converts the integer.
     Int(i64),
     /// A Boolean.
     Bool(bool),
@@ -424,7 +425,7 @@ pub enum ExprKind {
     CallLayer(Box<Expr>, LayerId, Vec<Expr>),
     /// `Normal(0, 1)`: the construction of a distribution.
     MakeDist(DistId, Vec<Expr>),
-    /// `prior.log_density(x)`, `prior.draw`: a part of a distribution, with its argument if it has one.
+    /// `prior.log_density(x)`, `prior.draw`: a part of a distribution, with an argument if the part has one.
     DistPart(Box<Expr>, Arc<str>, Option<Box<Expr>>),
     /// `[a, b]`: a vector of scalars, a stack of arrays, or a list of layers.
     List(Vec<Expr>),
@@ -436,7 +437,7 @@ pub enum ExprKind {
     Index(Box<Expr>, Vec<Index>),
     /// `-x`, `!x`.
     Unary(ast::UnaryOp, Box<Expr>),
-    /// `a + b`, on arrays of equal dims or on a scalar and an array; `@` is the matrix product.
+    /// `a + b`, on two arrays with equal dims or on a scalar and an array. `@` is the matrix product.
     Binary(ast::BinaryOp, Box<Expr>, Box<Expr>),
     /// `if c { a } else { b }`.
     If(Box<Expr>, Box<Expr>, Box<Expr>),
@@ -451,7 +452,7 @@ pub struct Comprehension {
     pub counter: LocalId,
     /// The first value of the counter, which is static.
     pub from: Expr,
-    /// One past its last value, which is static.
+    /// One past the last value of the counter, which is static.
     pub to: Expr,
     /// The element.
     pub element: Expr,
@@ -460,7 +461,7 @@ pub struct Comprehension {
 /// One index in the brackets after a value.
 #[derive(Clone, Debug)]
 pub enum Index {
-    /// One position: an integer expression, which need not be static.
+    /// One position: an integer expression. It need not be static.
     At(Expr),
     /// A range with static ends.
     Range(Expr, Expr),

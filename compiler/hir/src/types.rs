@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub enum Elem {
     /// A real with its constraint: `real`, `positive`, `unit`, `real(lo, hi)`, `simplex`, `ordered`.
     Real(Support),
-    /// An integer, which is static in dimensions.
+    /// An integer. In dimensions, it is static.
     Int,
     /// A Boolean.
     Bool,
@@ -25,20 +25,20 @@ pub enum Elem {
 pub enum Ty {
     /// A scalar (no dims) or an array. `simplex(k)` is `Real(Simplex)` with the single dim `k`, and likewise for `ordered(k)`.
     Tensor(Elem, Vec<Dim>),
-    /// A distribution over values of this element type. The parameter type `dist` means a distribution over scalars `real`. Elementwise
-    /// distributions also apply to arrays.
+    /// A distribution over values of this element type. The parameter type `dist` stands for a distribution over scalars of type `real`.
+    /// Elementwise distributions also apply to arrays.
     Dist(Elem),
     /// A layer instance, which is called with inputs.
     Layer(LayerId),
-    /// A list of equal elements, such as `[Dense(400) for l in 0..2]`, with its length.
+    /// A list of elements with equal types, such as `[Dense(400) for l in 0..2]`, with its length.
     List(Box<Ty>, Dim),
-    /// A function with this number of arguments. Parameters of type `fn`, such as `activation`, take one real and apply elementwise.
+    /// A function with this number of arguments. A parameter of type `fn`, such as `activation`, takes one real and is applied elementwise.
     Function(usize),
     /// A string.
     Text,
     /// An optimiser with its arguments.
     Optimiser,
-    /// The type of an expression whose error has been reported. It fits everywhere, so that one mistake is reported once.
+    /// The type of an expression whose error has been reported. This type fits everywhere, so that one mistake is reported only once.
     Error,
 }
 

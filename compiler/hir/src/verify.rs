@@ -1,4 +1,5 @@
-//! Invariants of a module that was checked without errors. A violation is a bug in the checker.
+//! Checks invariants of a module for which the checker reported no errors. A violation is a bug in the
+//! checker.
 
 use crate::check::solve::has_meta;
 use crate::dims::Dim;
@@ -6,7 +7,7 @@ use crate::tree::{Binding, Expr, ExprKind, Locals, Module, Stmt};
 use crate::types::{Elem, Ty};
 use crate::walk;
 
-/// Returns every violation as a sentence: error types, and unsolved dims.
+/// Returns every violation as a sentence. Violations are error types and dims that are not solved.
 pub fn verify(module: &Module) -> Vec<String> {
     let mut faults = Faults {
         owner: String::new(),

@@ -1,4 +1,5 @@
-//! Detects consecutive linear layers without an activation function between them: the data determine only the product of their weights.
+//! Detects consecutive linear layers without an activation function between them. The data determine only the product of the weights of
+//! such layers.
 
 use super::body::Body;
 use crate::builtin::{Reduction, Rule};
@@ -10,28 +11,28 @@ use bnnc_base::source::Span;
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use std::collections::HashMap;
 
-/// The way in which a value depends on the inputs of a model or a layer.
+/// How a value depends on the inputs of a model or a layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Form {
-    /// Independent of the inputs: numbers, and also parameters if `random`.
+    /// Independent of the inputs. If `random` is true, the value may also depend on parameters; otherwise it is a number.
     Fixed { random: bool },
     /// An input, possibly shifted or scaled.
     Input,
-    /// The product of parameters with a value that depends on the inputs, possibly shifted. `inputs` is the number of elements of that value, if
-    /// known.
+    /// The product of parameters with a value that depends on the inputs, possibly shifted. `inputs` is the number of elements of the value
+    /// that is multiplied, if known.
     Linear { at: Span, inputs: Option<i64> },
-    /// Any other dependence.
+    /// The value depends on the inputs in any other way.
     Other,
 }
 
-/// The properties of a layer that its callers need.
+/// The properties of a layer that matter to its callers.
 #[derive(Clone, Copy, Debug)]
 struct Summary {
-    /// True if the first operation on its input is a multiplication by parameters.
+    /// True if the first operation on the layer's input is a multiplication by parameters.
     multiplies: bool,
-    /// True if its input is also used in other ways, as in a residual layer.
+    /// True if the layer's input is also used in other ways, as in a residual layer.
     escapes: bool,
-    /// The form of its result.
+    /// The form of the layer's result.
     result: Form,
 }
 
@@ -39,7 +40,7 @@ struct Summary {
 #[derive(Clone, Copy, Debug)]
 struct Second {
     at: Span,
-    /// The position of the inner product.
+    /// The position in the program of the inner product.
     first: Span,
     /// The number of elements of the inner product's input, of the value between both products, and of the result, where known.
     inputs: Option<i64>,
@@ -47,9 +48,9 @@ struct Second {
     outputs: Option<i64>,
 }
 
-/// Returns whether the value between two products has fewer elements than the input and than the outputs. The composition is then a low-rank
-/// matrix, which a single matrix of weights would not be. The results of several second products count together, as the output layers of a model
-/// with several outputs do.
+/// Returns whether the value between two products has fewer elements than the input and than the outputs. In this case, the composition is
+/// a low-rank matrix, unlike a single matrix of weights. If there are several second products, the elements of their results are counted
+/// together, as for the output layers of a model with several outputs.
 fn is_bottleneck(seconds: &[Second]) -> bool {
     let is_below = |between: Option<i64>, outer: Option<i64>| match (between, outer) {
         (Some(between), Some(outer)) => between < outer,
@@ -71,7 +72,8 @@ struct Walk<'m> {
     multiplies: bool,
     /// True if the input of the current item is also used in other ways.
     escapes: bool,
-    /// Positions of the products that are also used in other ways than by a second product. Those uses make their parameters identifiable.
+    /// The positions in the program of products that are also used in other ways than by a second product. The other uses make the
+    /// parameters of the product identifiable.
     escaped: Vec<Span>,
     /// The second products.
     found: Vec<Second>,
@@ -163,7 +165,7 @@ impl Walk<'_> {
                     self.product(forms, (left, right), expr)
                 }
                 (Rule::Reduce(Reduction::Sum), [arg]) => match &arg.kind {
-                    // A sum of products, `sum(w * x)`.
+                    // This is a sum of products, `sum(w * x)`.
                     ExprKind::Binary(BinaryOp::Mul, left, right) if is_array(left) && is_array(right) => {
                         let forms = [self.form(left), self.form(right)];
                         self.product(forms, (left, right), expr)
@@ -192,7 +194,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns the form of a function of several values that the analysis does not follow. It is fixed if all arguments are.
+    /// Returns the form of a function of several values that the analysis does not follow. The result is fixed if all arguments are fixed.
     fn joint(&mut self, args: &[Expr]) -> Form {
         let forms: Vec<Form> = args.iter().map(|arg| self.form(arg)).collect();
         let is_fixed = |form: &Form| matches!(form, Form::Fixed { .. });
@@ -226,7 +228,7 @@ impl Walk<'_> {
                 [Form::Fixed { .. }, form] | [form, Form::Fixed { .. }],
             )
             | (BinaryOp::Div, [form, Form::Fixed { .. }]) => form,
-            // A sum of products with several inputs is one product with all of them.
+            // A sum of products with several inputs counts as one product with all of these inputs.
             (BinaryOp::Add | BinaryOp::Sub, [Form::Linear { at, .. }, Form::Linear { .. }]) => {
                 Form::Linear { at, inputs: None }
             }
@@ -286,7 +288,7 @@ impl Walk<'_> {
         }
         let result = match (summary.result, form) {
             (Form::Input, form) => *form,
-            // A layer with weights maps a fixed value to a random one.
+            // A layer that has weights maps a fixed value to a random one.
             (_, Form::Fixed { .. }) => Form::Fixed { random: true },
             (Form::Linear { .. }, _) => Form::Linear {
                 at: whole.span,

@@ -1,4 +1,4 @@
-//! The state while one item is checked: its variables, scopes, layers and diagnostics.
+//! The state of checking one item: the item's variables, scopes, layers and diagnostics.
 
 use super::names::{Def, Names};
 use super::outputs::{Needs, Use};
@@ -19,7 +19,7 @@ use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The kind of item or text being checked, which decides what is allowed in it.
+/// The kind of item or text that is being checked, which decides what is allowed in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The value of a constant or an option, or a start value.
@@ -41,7 +41,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Returns the name used in messages.
+    /// Returns the name of the kind, as used in messages.
     pub fn name(self) -> &'static str {
         match self {
             Place::Constant => "a constant",
@@ -69,7 +69,7 @@ pub struct DistValue {
 /// A layer instance, or a list of instances.
 #[derive(Clone, Debug)]
 pub enum Made {
-    /// One instance, with the dims that its parameters determine.
+    /// One instance, and the dims that its parameters determine.
     One(LayerId, Solver),
     /// `[Layer(..) for i in from..to]`.
     Each(LocalId, Dim, Box<Made>),
@@ -77,10 +77,10 @@ pub enum Made {
     List(Vec<Made>),
 }
 
-/// The calls of each layer instance: the dims of the inputs, and the position of the call.
+/// The calls of each layer instance: the dims of the inputs, and the position of the call in the program.
 pub type Calls = HashMap<(LocalId, Vec<i64>), (Vec<Vec<Dim>>, Span)>;
 
-/// The outputs by name: the variable, and the elements that have a distribution (`None` for the whole output).
+/// The outputs by name. Each has its variable, and the elements that have a distribution (`None` stands for the whole output).
 pub type Outputs = HashMap<Arc<str>, (LocalId, Vec<(Option<Dim>, Span)>)>;
 
 /// The state of checking one item.
@@ -93,21 +93,21 @@ pub struct Body<'a> {
     pub in_library: bool,
     /// The kind of item being checked.
     pub place: Place,
-    /// The item's name, for messages.
+    /// The name of the item, for messages.
     pub owner: Arc<str>,
     /// The item's variables.
     pub locals: Locals,
     /// Names in scope, innermost last.
     pub scopes: Vec<HashMap<Arc<str>, LocalId>>,
-    /// Names that later lines of the same block declare, with their positions.
+    /// Names that later lines of the same block declare, with their positions in the program.
     pub later: HashMap<Arc<str>, Span>,
-    /// Ranges of the values of variables, where they are narrower than the types.
+    /// The ranges of values of variables, for variables whose range is narrower than their type.
     pub ranges: HashMap<LocalId, Range>,
-    /// Variables that can have either sign whatever the data are: sums of parameters on the reals.
+    /// Variables that can have either sign whatever the data are, because they are sums of parameters on the reals.
     pub signed: HashSet<LocalId>,
     /// Variables that have been read.
     pub used: HashSet<LocalId>,
-    /// Integers that are known before the run, with the dims that they equal.
+    /// Integers that are known before the run, with the dims to which they are equal.
     pub statics: HashMap<LocalId, Dim>,
     /// Variables whose value differs between examples.
     pub per_example: HashSet<LocalId>,
@@ -121,9 +121,9 @@ pub struct Body<'a> {
     pub untyped: HashSet<LocalId>,
     /// The outputs of a model.
     pub outputs: Outputs,
-    /// For each variable, the elements of outputs that it depends on.
+    /// For each variable, the elements of outputs on which the variable depends.
     pub uses: HashMap<LocalId, Vec<Use>>,
-    /// For each distribution of an output, the outputs that its arguments read.
+    /// For each distribution of an output, the outputs that the arguments of the distribution read.
     pub needs: Needs,
     /// The nesting depth of the current expression.
     pub depth: usize,
@@ -138,7 +138,7 @@ impl<'a> Body<'a> {
         errors.filter(|found| found.severity == Severity::Error).count()
     }
 
-    /// Creates the state for the beginning of an item.
+    /// Creates the state with which the check of an item begins.
     pub fn new(
         module: &'a Module,
         names: &'a Names,
@@ -198,9 +198,9 @@ impl<'a> Body<'a> {
             .find_map(|scope| scope.get(name).copied())
     }
 
-    /// Adds a variable to the innermost scope. A name that is already taken is reported, and the new variable hides the earlier one.
+    /// Adds a variable to the innermost scope. If the name is already taken, this is reported, and the new variable hides the earlier one.
     pub fn declare(&mut self, name: &Arc<str>, span: Span, ty: Ty, kind: LocalKind) -> LocalId {
-        // In the REPL a later variable may hide an earlier one.
+        // In the REPL, a later variable may hide an earlier one.
         let hides = self.place == Place::Prompt && self.scopes.len() == 1;
         if let Some(first) = self.peek_local(name).filter(|_| !hides) {
             let at = self.locals[first].span;
@@ -240,7 +240,8 @@ impl<'a> Body<'a> {
         !self.in_library && self.names.unread.contains(name) && self.names.find_value(name, false).is_none()
     }
 
-    /// Looks up an item that expressions can name. Returns `None` if the name does not exist, and an inner `None` if the item has errors.
+    /// Looks up an item that expressions can name. The result is `None` if the name does not exist, and an inner `None` if the item has
+    /// errors.
     pub fn find_item(&self, name: &str) -> Option<(Option<Def>, Option<Span>)> {
         if self.is_unread(name) {
             return Some((None, None));
@@ -249,7 +250,7 @@ impl<'a> Body<'a> {
         Some(((!self.names.broken.contains(&def)).then_some(def), span))
     }
 
-    /// Reports a name that is not defined in an expression.
+    /// Reports a name in an expression that is not defined.
     pub fn unknown_name(&mut self, name: &str, span: Span) -> Expr {
         if let Some(later) = self.later.get(name) {
             let diagnostic = report::used_early(span, name, *later);
@@ -278,8 +279,8 @@ impl<'a> Body<'a> {
         all
     }
 
-    /// Returns the module of another language that an expression refers to, such as `np` in `np.exp` or `np.random.normal`, unless the program
-    /// declares the name.
+    /// Returns the foreign module that an expression refers to (a module of another language), such as `np` in `np.exp` or
+    /// `np.random.normal`. Names that the program declares are not foreign.
     pub fn foreign_module(&self, base: &ast::Expr) -> Option<(Arc<str>, Span)> {
         match &*strip(base).kind {
             ast::ExprKind::Field(base, _) => self.foreign_module(base),
@@ -300,7 +301,7 @@ impl<'a> Body<'a> {
         self.error(diagnostic, span)
     }
 
-    /// Returns the dimension that an integer expression equals, if it is known before the run.
+    /// Returns the dimension to which an integer expression is equal, if it is known before the run.
     pub fn dim_of(&self, expr: &Expr) -> Option<Dim> {
         match &expr.kind {
             ExprKind::Int(value) => Some(Dim::number(*value)),
@@ -333,7 +334,7 @@ impl<'a> Body<'a> {
         self.dependence(expr).is_some()
     }
 
-    /// Returns a variable of the example that a value depends on, if there is one.
+    /// Returns a variable of the example on which a value depends, if there is one.
     pub fn dependence(&self, expr: &Expr) -> Option<LocalId> {
         let mut found = None;
         walk::any(expr, &mut |part| match &part.kind {
@@ -348,7 +349,7 @@ impl<'a> Body<'a> {
 
     /// Warns about variables that are never read, and ends the item.
     pub fn finish(mut self) -> (Locals, Vec<Diagnostic>) {
-        // An error often leaves variables unused, so the warnings appear only without errors.
+        // An error often leaves variables unused, so these warnings appear only if there are no errors.
         if !self.in_library && !self.diagnostics.iter().any(Diagnostic::is_error) {
             for local in self.locals.ids() {
                 let Local { name, span, kind, ty } = &self.locals[local];
@@ -366,7 +367,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Returns the node of an expression whose error has already been reported.
+/// Returns the node that stands for an expression whose error has already been reported.
 pub fn error(span: Span) -> Expr {
     Expr {
         kind: ExprKind::Error,

@@ -1,4 +1,4 @@
-//! Types the calls of built-in functions, with one case per rule.
+//! Types the calls of built-in functions. There is one case for each rule.
 
 use super::body::{Body, Place};
 use super::expr::Want;
@@ -157,7 +157,7 @@ impl Body<'_> {
         }
     }
 
-    /// Returns the result type of the rules for matrices, joined and filled arrays, noise and images.
+    /// Returns the result type for the rules about matrices, joined and filled arrays, noise and images.
     fn array_type(&mut self, builtin: &'static Builtin, values: &[Expr], span: Span) -> Option<Ty> {
         match (builtin.rule, values) {
             (Rule::Cholesky(_), [a]) => {
@@ -201,7 +201,7 @@ impl Body<'_> {
                 Some(Ty::Tensor(elem, [dims, self.sizes(sizes)?].concat()))
             }
             (Rule::Reshape, [x, sizes @ ..]) => self.reshaped(x, sizes, span),
-            // The number of arguments has been checked by the caller.
+            // The caller has already checked the number of arguments.
             _ => None,
         }
     }
@@ -212,7 +212,7 @@ impl Body<'_> {
         None
     }
 
-    /// Returns the element type and dims of an array of numbers. Reports a mismatch if `rank` is given and differs.
+    /// Returns the element type and dims of an array of numbers. If `rank` is given and the rank differs, a mismatch is reported.
     pub(super) fn array(
         &mut self,
         value: &Expr,

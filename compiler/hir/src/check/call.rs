@@ -28,22 +28,24 @@ pub struct Signature<'s> {
     pub params: &'s [Binding],
     /// Its variables, for the names of dims in messages.
     pub locals: &'s Locals,
-    /// The way in which the callee treats arrays that are passed where scalars are declared.
+    /// How the callee treats arrays that are passed where scalars are declared.
     pub lifts: Lifts<'s>,
 }
 
-/// The elementwise application of a callee to arrays.
+/// States if a callee applies elementwise to arrays.
 #[derive(Clone, Copy)]
 pub enum Lifts<'s> {
     /// The callee applies elementwise.
     Yes,
-    /// The callee does not, because it has array parameters itself.
+    /// The callee does not apply elementwise, because it has array parameters itself.
     No,
-    /// The callee does not because of the construct at this position, described by the text.
+    /// The callee does not apply elementwise because of the construct at this position in the program, which
+    /// the text describes.
     But(Span, &'s str),
 }
 
-/// The checked arguments in declared order, and the dims over which a lifted call is applied.
+/// The checked arguments in declared order, and the lifted dims (the dims over which the call is applied
+/// elementwise).
 pub struct Arguments {
     /// The values in declared order.
     pub values: Vec<Expr>,
@@ -69,7 +71,7 @@ impl Body<'_> {
         if let Some(local) = self.peek_local(name) {
             let ty = self.locals[local].ty.clone();
             let item = self.find_item(name).is_some() || builtin::lookup(name).is_some();
-            // A parameter named `cholesky` does not hide the function `cholesky(a)`.
+            // A parameter with the name `cholesky` does not hide the function `cholesky(a)`.
             if matches!(ty, Ty::Function(_) | Ty::Layer(_) | Ty::Error) || !item {
                 self.used.insert(local);
                 let callee = Expr {
@@ -144,7 +146,7 @@ impl Body<'_> {
         }
     }
 
-    /// Returns the result type of an elementwise function of one real.
+    /// Returns the result type of a function that applies elementwise to one real.
     fn real_like(&mut self, value: &Expr, name: &str) -> Ty {
         match &value.ty {
             Ty::Error => Ty::Error,
@@ -194,7 +196,7 @@ impl Body<'_> {
         }
     }
 
-    /// Expresses a result type in terms of the caller's names. Reports dims that nothing determines.
+    /// Expresses a result type in the caller's names. Reports dims that the arguments do not determine.
     pub fn result(&mut self, ty: &Ty, signature: Signature<'_>, span: Span) -> Ty {
         let Ty::Tensor(elem, dims) = ty else {
             return ty.clone();
@@ -214,7 +216,8 @@ impl Body<'_> {
         ty.clone()
     }
 
-    /// Orders the arguments, checks them and fills in defaults. Returns `None` if an argument is missing.
+    /// Puts the arguments in order, checks them, and fills in defaults. Returns `None` if an argument is
+    /// missing.
     pub fn arguments(
         &mut self,
         signature: Signature<'_>,
@@ -231,7 +234,7 @@ impl Body<'_> {
             .zip(params)
             .map(|(slot, param)| slot.map(|arg| self.argument_value(&param.param.ty, &arg.value)))
             .collect();
-        // Integers come first, because the dims of arrays depend on them.
+        // Integers are checked first, because the dims of arrays depend on them.
         for (value, param) in values.iter().zip(params) {
             if let Some(value) = value
                 && param.param.ty == Ty::int()
@@ -277,7 +280,7 @@ impl Body<'_> {
             }
         }
         if !missing.is_empty() {
-            // A misspelt argument is not reported as missing as well.
+            // A misspelt argument is not also reported as missing.
             if !misplaced {
                 self.report(report::missing(span, signature.name, &missing));
             }

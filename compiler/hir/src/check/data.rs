@@ -21,13 +21,13 @@ use std::sync::Arc;
 
 /// An option of data items.
 pub struct DataOption {
-    /// Its name.
+    /// The name of the option.
     pub name: &'static str,
-    /// Reads its value into the specification.
+    /// Reads the value of the option into the specification.
     read: fn(&mut Reading<'_, '_>, &ast::Expr),
 }
 
-/// The state while the value of an option is read into a specification.
+/// The state while the value of one option is read into a specification.
 struct Reading<'r, 's> {
     session: &'r mut Session<'s>,
     name: &'static str,
@@ -106,7 +106,7 @@ pub fn empty(name: &ast::Ident) -> DataSpec {
     }
 }
 
-/// The value of `split`.
+/// The value of the option `split`.
 #[derive(Clone, Copy)]
 enum Split {
     All,
@@ -269,8 +269,8 @@ fn set(
 }
 
 impl Reading<'_, '_> {
-    /// Reads a constant number that `allows` accepts. Otherwise reports `expected[0]` if the value is not a constant number, and `expected[1]` if
-    /// it is not allowed.
+    /// Reads a constant number that `allows` accepts. If the value is not a constant number, reports `expected[0]`; if the number is not
+    /// allowed, reports `expected[1]`.
     fn number(
         &mut self,
         written: &ast::Expr,
@@ -334,7 +334,7 @@ fn split(session: &mut Session<'_>, written: &ast::Expr) -> Option<Split> {
     }
 }
 
-/// Reads the value of `test`: `splits("file")`, `fraction(0.1)`, or other files of the same format.
+/// Reads the value of `test`, which is `splits("file")`, `fraction(0.1)`, or other files with the same format.
 fn test(session: &mut Session<'_>, written: &ast::Expr, format: Format) -> Option<Test> {
     let own = format.word();
     let expected = format!("`splits(\"file\")`, `fraction(0.1)` or `{own}(\"file\")`");
@@ -398,7 +398,7 @@ fn standardise(session: &mut Session<'_>, written: &ast::Expr, spec: &mut DataSp
     }
 }
 
-/// Reads the divisor of standard deviations: `population` is n, `sample` is n - 1.
+/// Reads the divisor of standard deviations. `population` stands for n, `sample` for n - 1.
 fn divisor(session: &mut Session<'_>, written: &ast::Expr) -> Option<Divisor> {
     const WORDS: &[(&str, Divisor)] = &[("population", Divisor::Count), ("sample", Divisor::CountLessOne)];
     let word = match &*strip(written).kind {

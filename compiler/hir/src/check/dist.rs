@@ -1,4 +1,4 @@
-//! Distributions: checks their items, their construction and the use of their parts.
+//! Checks distributions: the items, the construction of distributions, and the use of their parts.
 
 mod ends;
 
@@ -60,11 +60,11 @@ const DEFINITIONS: &[&str] = &[
     ends::LOW_TAIL,
     ends::HIGH_TAIL,
 ];
-/// The flag of a distribution that is joint within each tensor but not across tensors.
+/// The flag of a distribution that is joint within each tensor but independent across tensors.
 const PER_TENSOR: &str = "per_tensor";
-/// The flag of a distribution whose whole probability mass is at the value of `draw`.
+/// The flag of a distribution whose entire probability mass is at the value of `draw`.
 const POINT: &str = "point";
-/// The flag of a distribution whose density does not have a finite integral.
+/// The flag of a distribution whose density has an infinite integral.
 const IMPROPER: &str = "improper";
 /// The flag of a mixture of the distributions among its parameters.
 const MIXTURE: &str = "mixture";
@@ -145,8 +145,8 @@ pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::Dist, library: b
     session.module.dists[id] = dist;
 }
 
-/// Reads a flag: `per_tensor = true` (of a distribution on `real[n]`, which could otherwise span several tensors), `point = true`,
-/// `improper = true` or `mixture = true`.
+/// Reads a flag: `point = true`, `improper = true`, `mixture = true`, or `per_tensor = true` (of a distribution on `real[n]`, which could
+/// otherwise span several tensors).
 fn flag(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
     let name = &*line.name.name;
     let is_flag =
@@ -245,8 +245,8 @@ fn declare_argument(body: &mut Body<'_>, argument: &Ident, name: &str, on: &Ty) 
     body.declare(&argument.name, argument.span, ty, LocalKind::Param)
 }
 
-/// Checks the type of a definition's value. `log_density`, `cdf` and `entropy` are scalars. `draw`, `mean`, `variance` and the other moments have
-/// the type of a value. `probabilities` is a vector. The mean of a discrete distribution is a real.
+/// Checks that the value of a definition has the right type. `log_density`, `cdf` and `entropy` are scalars. `draw`, `mean`, `variance` and
+/// the other moments have the type of a value. `probabilities` is a vector. The mean of a discrete distribution is a real.
 fn check_result(body: &mut Body<'_>, name: &str, value: &Expr, on: &Ty) {
     let Ty::Tensor(elem, dims) = on else { return };
     let real = |dims: &[Dim]| Ty::Tensor(Elem::Real(Support::Real), dims.to_vec());
@@ -275,7 +275,7 @@ fn check_result(body: &mut Body<'_>, name: &str, value: &Expr, on: &Ty) {
 }
 
 impl Body<'_> {
-    /// Checks the construction of a distribution, such as `Normal(0, 1)`. Also returns its domain.
+    /// Checks the construction of a distribution, such as `Normal(0, 1)`. Also returns the domain of the distribution.
     pub fn make_dist(&mut self, id: DistId, args: &[ast::Arg], span: Span) -> (Expr, Option<DistValue>) {
         let id = match parameterisation::chosen(self.module, id, args) {
             Ok(id) => id,

@@ -1,4 +1,5 @@
-//! Expressions: names, literals, lists and ranges. The other forms are in their own files.
+//! Checks expressions: names, literals, lists and ranges. The other forms of expressions are in files of
+//! their own.
 
 use super::body::{Body, error};
 use super::names::Def;
@@ -14,7 +15,7 @@ use bnnc_grammar::ast;
 use bnnc_graph::dist::Support;
 use std::sync::Arc;
 
-/// The kind of number that the context expects. With `Int`, `/` rounds down.
+/// The kind of number that the context of an expression expects. With `Int`, the operator `/` rounds down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     /// Any value.
@@ -187,7 +188,7 @@ impl Body<'_> {
         }
     }
 
-    /// Checks `e for i in a..b`. Also returns its length.
+    /// Checks `e for i in a..b`. Returns the checked parts and the length.
     pub fn comprehension(
         &mut self,
         written: &ast::Comprehension,
@@ -208,7 +209,7 @@ impl Body<'_> {
         )
     }
 
-    /// Checks `a..b`. Also returns its length.
+    /// Checks `a..b`. Returns the checked ends and the length.
     pub fn range(&mut self, from: &ast::Expr, to: &ast::Expr) -> (Expr, Expr, Option<Dim>) {
         let (from, to) = (self.expr(from, Want::Int), self.expr(to, Want::Int));
         let first = self.static_dim(&from, "the start of a range");

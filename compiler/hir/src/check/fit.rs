@@ -14,7 +14,7 @@ use bnnc_base::number::exact;
 use bnnc_base::source::Span;
 use bnnc_graph::dist::Support;
 
-/// The parameter that a value is passed to, with the dims lifted so far.
+/// The parameter to which a value is passed, with the dims lifted so far.
 pub struct Slot<'s> {
     /// The parameter's name.
     pub name: &'s str,
@@ -25,7 +25,7 @@ pub struct Slot<'s> {
 }
 
 impl Body<'_> {
-    /// Checks a value against an expected type. With a slot, messages name the parameter, and scalars may be lifted.
+    /// Checks a value against an expected type. If a slot is given, messages name the parameter, and scalars may be lifted.
     pub fn fit(&mut self, value: &Expr, wanted: &Ty, solver: &mut Solver, slot: Option<Slot<'_>>) -> bool {
         let what = slot.as_ref().map(|slot| slot.name.to_owned());
         let is_code = matches!(wanted, Ty::Dist(_) | Ty::Function(_));
@@ -67,7 +67,7 @@ impl Body<'_> {
             Some(name) => report::argument_mismatch(value.span, name, &expected, &found),
             None => report::mismatch(value.span, &expected, &found),
         };
-        // A number in place of a distribution often means that there is one argument too many before it.
+        // A number in the place of a distribution often means that there is one argument too many before it.
         if let Some(callee) = callee {
             let names = callee.params.iter().map(|param| &*param.param.name);
             diagnostic = diagnostic.help(report::takes(callee.name, names));
@@ -161,7 +161,7 @@ impl Body<'_> {
         }
     }
 
-    /// Checks whether a value can lie in the expected support. Values that cannot be ruled out now are checked at run time.
+    /// Checks whether a value can lie in the expected support. Values that may lie in the support are checked again at run time.
     pub fn check_support(
         &mut self,
         value: &Expr,
@@ -226,7 +226,7 @@ impl Body<'_> {
     }
 }
 
-/// Returns whether a value of one element type fits where another is expected.
+/// Returns whether a value with one element type fits where another element type is expected.
 fn elem_fits(wanted: &Elem, found: &Elem, solver: &mut Solver, span: Span) -> bool {
     match (wanted, found) {
         (Elem::Real(_), found) => *found != Elem::Bool,
@@ -248,7 +248,7 @@ fn bound_by(dim: &Dim, solver: &Solver) -> Option<(Dim, Span)> {
 }
 
 pub(super) fn range_text(low: f64, high: f64) -> String {
-    // Adding zero turns a negative zero into a positive one, so that messages do not show `-0`.
+    // Adding zero turns a negative zero into a positive zero, so that messages do not show `-0`.
     let (low, high) = (low + 0.0, high + 0.0);
     match (low, high) {
         (low, high) if low == high => exact(low),

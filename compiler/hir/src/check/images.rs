@@ -1,4 +1,4 @@
-//! Types of image operations, on arrays of channels, rows and columns.
+//! Types image operations. Images are arrays of channels, rows and columns.
 
 use super::body::Body;
 use super::builtins::real;
@@ -17,7 +17,7 @@ struct AlongAxis<'a> {
     whole: &'a Dim,
     /// The size of a window.
     window: &'a Dim,
-    /// The positions of both sizes in the program.
+    /// The positions in the program at which the two sizes are written.
     spans: [Span; 2],
 }
 

@@ -51,7 +51,7 @@ pub fn check(session: &mut Session<'_>, id: InferId, item: &ast::Infer) {
     };
 }
 
-/// Resolves the two arguments: a model or a posterior, then a data set.
+/// Resolves the two arguments of an inference block: a model or a posterior, then a data set.
 fn arguments(
     session: &mut Session<'_>,
     item: &ast::Infer,
@@ -164,7 +164,7 @@ fn data(session: &mut Session<'_>, written: &ast::Expr) -> Option<DataId> {
     }
 }
 
-/// Checks that the posterior has a line for every site, which methods require that take only posteriors.
+/// Checks that the posterior has a line for every site. Methods that accept only posteriors require this.
 fn all_sites(session: &mut Session<'_>, id: PosteriorId, method: &MethodDef, span: Span) {
     let posterior = &session.module.posteriors[id];
     let Some(model) = session.models.get(&Def::Posterior(id)).copied() else {
@@ -178,7 +178,8 @@ fn all_sites(session: &mut Session<'_>, id: PosteriorId, method: &MethodDef, spa
     }
 }
 
-/// Checks that the posterior only fixes sites. Methods that sample the sites themselves do not accept families.
+/// Checks that the posterior only fixes sites. Methods that sample the sites themselves do not accept
+/// families.
 fn only_fixed(session: &mut Session<'_>, id: PosteriorId, method: &MethodDef, span: Span) {
     let posterior = &session.module.posteriors[id];
     let family = |line: &&PosteriorLine| match &line.value {

@@ -1,4 +1,4 @@
-//! Layers: checks their items, their construction and their calls.
+//! Checks layers: the items, the construction of instances, and their calls.
 
 use super::body::{Body, Made, Place, error};
 use super::call::{Lifts, Signature};
@@ -49,7 +49,7 @@ pub fn check(session: &mut Session<'_>, id: LayerId, item: &ast::Layer, library:
 }
 
 impl Body<'_> {
-    /// Returns whether a right-hand side constructs layers. The assigned name is then a prefix of the paths of their sites.
+    /// Returns whether a right-hand side constructs layers. If it does, the assigned name is a prefix of the paths of the layers' sites.
     pub fn makes_layer(&self, written: &ast::Expr) -> bool {
         match &*written.kind {
             ast::ExprKind::Call(callee, _) => self.layer_named(callee).is_some(),
@@ -200,7 +200,7 @@ impl Body<'_> {
         };
         let before = self.errors();
         let arguments = self.arguments(signature, args, span, &mut solver);
-        // The call is recorded even if it has an error, so that the layer does not count as never called.
+        // A call with an error is recorded too, so that the layer does not count as never called.
         let dims: Vec<Vec<Dim>> = item
             .inputs
             .iter()
@@ -251,7 +251,7 @@ impl Body<'_> {
         }
     }
 
-    /// Resolves a callee to a layer instance: its variable, its indices and its construction.
+    /// Resolves a callee to a layer instance: the variable, the indices, and how the instance was constructed.
     fn made(&self, callee: &Expr) -> Option<(LocalId, Vec<i64>, Made)> {
         match &callee.kind {
             ExprKind::Local(local) => Some((*local, Vec::new(), self.made.get(local)?.clone())),
@@ -291,7 +291,7 @@ impl Body<'_> {
     }
 }
 
-/// Returns one element of a list of layers, with the list's counter replaced by the position.
+/// Returns one element of a list of layers. The position of the element replaces the counter of the list.
 fn at_index(made: &Made, counter: LocalId, position: &Dim) -> Made {
     match made {
         Made::One(id, solver) => Made::One(*id, solver.replaced(&Atom::Local(counter), position)),

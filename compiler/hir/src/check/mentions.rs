@@ -1,4 +1,4 @@
-//! Finds the items that an item mentions: the names in its text that are not hidden by its own variables.
+//! Finds the items that an item mentions: the names in the item's text that its own variables do not hide.
 
 use bnnc_abi::method::{self, OptionKind};
 use bnnc_grammar::ast::{
@@ -132,7 +132,7 @@ impl Walk {
         }
     }
 
-    /// Visits a line of a posterior. The targets are sites; only the right-hand side names items.
+    /// Visits a line of a posterior. The targets are sites, so only the right-hand side can name items.
     fn line(&mut self, line: &Stmt) {
         match &line.kind {
             StmtKind::Assign { value: right, .. } | StmtKind::Sample { dist: right, .. } => self.expr(right),
@@ -151,8 +151,8 @@ impl Walk {
         }
     }
 
-    /// Visits an option block. Its words are not names of items, except the earlier inference run of `start` or of a score, and a callee such as
-    /// `Adam(1e-3)`.
+    /// Visits an option block. The words in it are not names of items. The exceptions are the earlier inference run in `start` or in a
+    /// score, and a callee such as `Adam(1e-3)`.
     fn settings(&mut self, settings: &[Setting]) {
         for setting in settings {
             self.option(&setting.name.name, &setting.value);
@@ -167,7 +167,7 @@ impl Walk {
                 self.expr(callee);
                 args.iter().for_each(|Arg { value, .. }| self.expr(value));
             }
-            // The score of a subnetwork may be an inference run.
+            // The score of a subnetwork may name an inference run.
             (ExprKind::Call(_, args), Some(OptionKind::Weights(_))) => args
                 .iter()
                 .filter(|arg| arg.name.is_some() && !is_score(&arg.value))
@@ -237,13 +237,13 @@ impl Walk {
     }
 }
 
-/// Returns the kind of the option with this name in any method, because the method of the item may be misspelt.
+/// Returns the kind of the option with this name in any method. The method of the item is not used, because its name may be misspelt.
 fn kind(name: &str) -> Option<OptionKind> {
     let mut options = method::ALL.iter().filter_map(|method| method.option(name));
     options.next().map(|option| option.kind)
 }
 
-/// Returns whether a value is the name of a built-in score of the methods.
+/// Returns whether a value is the name of a score that is built into the methods.
 fn is_score(value: &Expr) -> bool {
     let options = method::ALL.iter().flat_map(|method| method.options);
     let mut scores = options.filter_map(|option| match option.kind {

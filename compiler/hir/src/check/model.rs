@@ -1,4 +1,4 @@
-//! Checks models: their inputs and outputs, and that every output is observed.
+//! Checks models: their inputs and outputs, and whether every output is observed.
 
 use super::body::{Body, Place};
 use super::expr::Want;
@@ -58,7 +58,8 @@ pub fn check(session: &mut Session<'_>, id: ModelId, item: &ast::Model) {
     body.needs_in_order();
     body.missing_activations(&[], &statements);
     body.uncalled_layers();
-    // A quantity that does not belong to a row is reported with the posterior, which counts as a use.
+    // A quantity that does not depend on the row is reported together with the posterior, which counts as a
+    // use.
     let quantities = statements.iter().filter_map(|stmt| match stmt {
         Stmt::Let(local, _) if !body.per_example.contains(local) => Some(*local),
         _ => None,
@@ -91,7 +92,7 @@ fn tensors_only(body: &mut Body<'_>, written: &[ast::Param], params: &[Binding])
     }
 }
 
-/// Handles the default `= row` of an input of integers: the number of the example.
+/// Handles the default `= row` of an integer input, which stands for the number of the row.
 fn rows(body: &mut Body<'_>, written: &[ast::Param], inputs: &mut [Binding]) {
     for (input, written) in inputs.iter_mut().zip(written) {
         let Some(default) = &written.default else { continue };

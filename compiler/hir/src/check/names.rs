@@ -1,4 +1,4 @@
-//! The names of items. Those of the program hide those of the library.
+//! The names of items. Names of the program hide names of the library.
 
 use crate::tree::{
     ConstId, DataId, DistId, FnId, InferId, LayerId, ModelId, Module, OptimiserId, PosteriorId,
@@ -31,7 +31,7 @@ pub enum Def {
 }
 
 impl Def {
-    /// Returns the kind of item for messages, such as `a function`.
+    /// Returns the kind of the item for messages, such as `a function`.
     pub fn kind(self) -> &'static str {
         match self {
             Def::Const(_) => "a constant",
@@ -46,7 +46,7 @@ impl Def {
         }
     }
 
-    /// Returns whether expressions can name the item.
+    /// Returns whether an expression can name the item.
     pub fn is_value(self) -> bool {
         match self {
             Def::Const(_) | Def::Fn(_) | Def::Layer(_) | Def::Dist(_) => true,
@@ -55,19 +55,19 @@ impl Def {
     }
 }
 
-/// The names of the items of the library and of the program.
+/// The names of the items in the library and in the program.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     library: HashMap<Arc<str>, (Def, Option<Span>)>,
     program: HashMap<Arc<str>, (Def, Option<Span>)>,
-    /// Names that occur on lines with syntax errors, so that their meaning is unknown.
+    /// Names on lines with syntax errors. Their meaning is unknown.
     pub unread: HashSet<Arc<str>>,
-    /// Items that could not be checked because they depend on themselves. Uses of them are not reported.
+    /// Items that could not be checked because they depend on themselves. Uses of these items are not reported.
     pub broken: HashSet<Def>,
 }
 
 impl Names {
-    /// Adds a name. Returns the earlier position if the same file has the name already.
+    /// Adds a name. If the file already has an item with this name, returns the position of that item in the program.
     pub fn add(&mut self, name: &Arc<str>, def: Def, span: Option<Span>, library: bool) -> Option<Span> {
         let table = if library {
             &mut self.library
@@ -89,7 +89,7 @@ impl Names {
         own.or_else(|| self.library.get(name)).copied()
     }
 
-    /// Looks up a name in an expression, where inference blocks and data do not hide functions.
+    /// Looks up a name in an expression. There, inference blocks and data items do not hide functions.
     pub fn find_value(&self, name: &str, in_library: bool) -> Option<(Def, Option<Span>)> {
         let own = if in_library { None } else { self.program.get(name) };
         let value = |found: &&(Def, Option<Span>)| found.0.is_value();
@@ -110,7 +110,7 @@ impl Names {
         names
     }
 
-    /// Returns the names of a module that is already checked. Later items hide earlier ones, as the program hides the library.
+    /// Returns the names of a module that is already checked. Later items hide earlier items, just as the program hides the library.
     pub fn of(module: &Module) -> Names {
         let mut names = Names::default();
         let mut add = |name: &Arc<str>, def: Def| {

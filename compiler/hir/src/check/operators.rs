@@ -92,7 +92,8 @@ impl Body<'_> {
         }
     }
 
-    /// Returns the dims of an elementwise operation. Both sides must have equal dims, or one must be a scalar.
+    /// Returns the dims of an elementwise operation. Both sides must have equal dims, or one side must be a
+    /// scalar.
     pub fn stretch(&mut self, op: &str, left: &Expr, right: &Expr, span: Span) -> Option<Vec<Dim>> {
         let (Ty::Tensor(_, a), Ty::Tensor(_, b)) = (&left.ty, &right.ty) else {
             return None;
@@ -169,7 +170,7 @@ impl Body<'_> {
         Ty::Tensor(Elem::Real(Support::Real), dims)
     }
 
-    /// Checks `if c { a } else { b }`, which applies elementwise.
+    /// Checks `if c { a } else { b }`, which is applied elementwise.
     pub fn conditional(&mut self, parts: [&ast::Expr; 3], span: Span, want: Want) -> Expr {
         let [condition, yes, no] = parts;
         let (condition, yes, no) = (
@@ -275,7 +276,7 @@ impl Body<'_> {
             }
         }
         kept.extend_from_slice(&dims[written.len()..]);
-        // A part of a simplex or of an ordered vector is not one itself.
+        // A part of a simplex is not a simplex. A part of an ordered vector is not treated as ordered.
         let elem = match elem {
             Elem::Real(Support::Simplex) => Elem::Real(Support::Interval(0.0, 1.0)),
             Elem::Real(Support::Ordered) => Elem::Real(Support::Real),
@@ -289,7 +290,7 @@ impl Body<'_> {
         }
     }
 
-    /// Checks the indices of a base that has an error, so that their own errors are reported.
+    /// Checks the indices of a base that has an error, so that errors in the indices are reported too.
     fn indices(&mut self, written: &[ast::Index]) {
         for index in written {
             match index {
@@ -303,7 +304,7 @@ impl Body<'_> {
         }
     }
 
-    /// Returns whether a position fits its axis, as far as both are known.
+    /// Returns whether a position lies inside its axis, as far as both are known.
     fn position(&mut self, at: &Expr, axis: &Dim, array: Span) -> bool {
         let size = show::dim(axis, &self.locals);
         match &at.ty {
@@ -405,7 +406,7 @@ fn is_arithmetic(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div)
 }
 
-/// Returns the element type of a result, or as an error the operand type that the operator requires.
+/// Returns the element type of a result. The error is the operand type that the operator requires.
 fn result_elem(op: BinaryOp, a: &Elem, b: &Elem, want: Want) -> Result<Elem, &'static str> {
     let integral = |elem: &Elem| matches!(elem, Elem::Int | Elem::Count | Elem::Index(_));
     let both_integral = integral(a) && integral(b);
@@ -434,7 +435,7 @@ fn fits(wanted: &str, elem: &Elem) -> bool {
     (wanted == "bool") == (*elem == Elem::Bool)
 }
 
-/// Suggests a fix for combining dims `(n)` with `(n, 1)`.
+/// Suggests a correction where dims `(n)` are combined with `(n, 1)`.
 pub fn column_hint(a: &[Dim], b: &[Dim]) -> Option<&'static str> {
     let one = Dim::number(1);
     let column = |long: &[Dim], short: &[Dim]| {

@@ -1,4 +1,4 @@
-//! Checks optimisers: their state, its next value, and the step.
+//! Checks optimisers: the states, their next values, and the step.
 
 use super::body::{Body, Place};
 use super::expr::Want;

@@ -19,7 +19,8 @@ use bnnc_grammar::ast;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Checks the options of an inference block. Options from the command line come last and take precedence.
+/// Checks the options of an inference block. Options from the command line come last, so they take
+/// precedence.
 pub fn check(
     session: &mut Session<'_>,
     method: &'static MethodDef,
@@ -121,7 +122,7 @@ fn value(
         OptionKind::Fractions => match &*strip(written).kind {
             ast::ExprKind::List(elements) if !elements.is_empty() => {
                 let values = elements.iter().map(|element| fraction(session, def, element));
-                // All elements are read before the result is combined, so that every error is reported.
+                // All elements are read before the results are combined, so that every error is reported.
                 let values: Vec<Option<f64>> = values.collect();
                 let values = values.into_iter().collect::<Option<Vec<f64>>>();
                 values.map(SettingValue::Reals)
@@ -246,7 +247,7 @@ pub fn number(session: &mut Session<'_>, name: &str, expected: &str, written: &a
             }
             _ => None,
         };
-        // A name that is not a constant is treated as a misplaced word, not as an unknown variable.
+        // A name that is not a constant is treated as a misplaced word and not as an unknown variable.
         let word = matches!(
             &*strip(written).kind,
             ast::ExprKind::Name(_) | ast::ExprKind::Text(_)

@@ -1,4 +1,4 @@
-//! Orders items so that each follows the items it needs. Items that depend on themselves are reported and left out.
+//! Orders items so that each item follows the items that it needs. Items that depend on themselves are reported and left out.
 
 use super::mentions::{mentions, of_option};
 use super::names::Def;
@@ -8,7 +8,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{DfsPostOrder, EdgeRef};
 use std::collections::HashMap;
 
-/// Returns indices into `entries` such that each item follows those it needs. Independent items keep their written order.
+/// Returns indices into `entries` such that each item follows the items that it needs. Independent items keep their written order.
 pub fn order(session: &mut Session<'_>, entries: &[Entry<'_>]) -> Vec<usize> {
     let mut graph: DiGraph<usize, ()> = DiGraph::new();
     let nodes: Vec<NodeIndex> = (0..entries.len()).map(|at| graph.add_node(at)).collect();
@@ -18,7 +18,7 @@ pub fn order(session: &mut Session<'_>, entries: &[Entry<'_>]) -> Vec<usize> {
         .map(|(entry, node)| (entry.def, *node))
         .collect();
     for (entry, node) in entries.iter().zip(&nodes) {
-        // An option from the command line adds the same dependencies as one in the program.
+        // An option from the command line adds the same dependences as an option in the program.
         let overrides = session.context.overrides.iter();
         let given = overrides
             .filter(|one| matches!(entry.def, Def::Infer(_)) && *one.item == *entry.name.name)
@@ -55,7 +55,7 @@ pub fn order(session: &mut Session<'_>, entries: &[Entry<'_>]) -> Vec<usize> {
     }
     let mut sorted = Vec::new();
     let mut visit = DfsPostOrder::empty(&graph);
-    // Constants come first, because the words of options that name them are not in the graph.
+    // Constants are checked first, because the graph does not show which constants the words of options name.
     let (constants, others): (Vec<_>, Vec<_>) = nodes
         .into_iter()
         .partition(|node| matches!(entries[graph[*node]].def, Def::Const(_)));
@@ -69,7 +69,8 @@ pub fn order(session: &mut Session<'_>, entries: &[Entry<'_>]) -> Vec<usize> {
     sorted
 }
 
-/// Returns the items that a mentioned name may refer to. In an expression that is never an inference block; elsewhere it is never a function.
+/// Returns the items that a mentioned name may refer to. In an expression, this is never an inference block; elsewhere, it is never a
+/// function.
 fn needed(session: &Session<'_>, entry: &Entry<'_>, name: &str) -> Vec<Def> {
     let value = session.names.find_value(name, entry.library);
     let any = session.names.find(name, entry.library);
@@ -81,7 +82,8 @@ fn needed(session: &Session<'_>, entry: &Entry<'_>, name: &str) -> Vec<Def> {
         .collect()
 }
 
-/// Returns a distribution with its other parameterisations. A parameterisation may only use those declared before it.
+/// Returns a distribution together with its other parameterisations. A parameterisation may use only the parameterisations declared before
+/// it.
 fn parameterisations(session: &Session<'_>, entry: &Entry<'_>, def: Def) -> Vec<Def> {
     let Def::Dist(first) = def else { return vec![def] };
     let others = session.module.dists[first].others.iter();
@@ -92,7 +94,8 @@ fn parameterisations(session: &Session<'_>, entry: &Entry<'_>, def: Def) -> Vec<
     }
 }
 
-/// Returns items of a strongly connected component such that each needs the next, as far as a greedy walk finds them.
+/// Returns items of a strongly connected component such that each item needs the next one. A greedy walk finds these items, so the list may
+/// be incomplete.
 fn along(graph: &DiGraph<usize, ()>, component: &[NodeIndex]) -> Vec<NodeIndex> {
     let Some(first) = component.first() else {
         return Vec::new();

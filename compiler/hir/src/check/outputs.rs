@@ -1,5 +1,5 @@
-//! Checks that the distributions of a model's outputs multiply to a joint density: no output may depend on itself, directly or through others.
-//! Checks that depend on sizes are made in `elaborate::joint_density`, when the sizes are known.
+//! Checks that the product of the distributions of a model's outputs is a joint density: no output may depend on itself, directly or
+//! through other outputs. Checks that depend on sizes are made in `elaborate::joint_density`, when the sizes are known.
 
 use super::body::Body;
 use crate::dims::{Atom, Dim};
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 pub struct Use {
     /// The output.
     output: LocalId,
-    /// The first element and one past the last. `None` if data or a function determine them.
+    /// The first element, and one past the last element. `None` if data or a function determine which elements are read.
     elements: Option<[Dim; 2]>,
     span: Span,
 }
@@ -35,13 +35,13 @@ impl Use {
 pub struct Given<'e> {
     /// The output.
     pub output: LocalId,
-    /// The counter of the element that has the distribution; `None` for a whole output.
+    /// The counter of the element that has the distribution; `None` if the whole output has it.
     pub counter: Option<&'e Dim>,
     /// The distribution.
     pub dist: &'e Expr,
 }
 
-/// Maps each output to the outputs that its distribution reads, with the positions of the reads.
+/// Maps each output to the outputs that its distribution reads, with the positions of the reads in the program.
 pub type Needs = HashMap<LocalId, Vec<(LocalId, Span)>>;
 
 impl Body<'_> {
@@ -68,7 +68,7 @@ impl Body<'_> {
                         elements: self.elements(first),
                         span: expr.span,
                     }),
-                    // Individual elements are not tracked through an array that is computed from an output.
+                    // If an array is computed from an output, its individual elements are not tracked.
                     _ => found.extend(self.uses(base).into_iter().map(Use::somewhere)),
                 }
                 found
@@ -82,7 +82,7 @@ impl Body<'_> {
         }
     }
 
-    /// Returns the uses as [`Body::uses`] does, without duplicates. A chain of variables would otherwise repeat them.
+    /// Returns the same uses as [`Body::uses`], without duplicates. Without this, a chain of variables would repeat them.
     pub fn distinct_uses(&self, expr: &Expr) -> Vec<Use> {
         let mut distinct: Vec<Use> = Vec::new();
         for found in self.uses(expr) {
@@ -108,7 +108,7 @@ impl Body<'_> {
         }
     }
 
-    /// Returns the uses of outputs by a comprehension, for all values of its counter.
+    /// Returns the uses of outputs in a comprehension, for all values of the counter.
     fn counted(&self, inner: &Comprehension) -> Vec<Use> {
         let ends = self.dim_of(&inner.from).zip(self.dim_of(&inner.to));
         let counter = Atom::Local(inner.counter);
@@ -122,7 +122,8 @@ impl Body<'_> {
             if !elements.iter().any(has) {
                 continue;
             }
-            // If the counter has the coefficient one, the first position reads the first element and the last position reads the last.
+            // If the coefficient of the counter is one, the first position reads the first element and the last position reads the last
+            // element.
             found.elements = match &ends {
                 Some((from, to)) if !moves.iter().any(has) => {
                     let last = to.plus(&Dim::number(1), -1);
@@ -165,15 +166,15 @@ impl Body<'_> {
         matches!(&self.locals[local].ty, Ty::Tensor(_, dims) if dims.is_empty())
     }
 
-    /// Records the outputs that the distribution of an output reads. Reports a distribution that reads its own value.
+    /// Records the outputs that the distribution of an output reads. Reports a distribution that reads the value it describes.
     pub fn needs(&mut self, given: Given<'_>) {
         for found in self.uses(given.dist) {
             let is_scalar = self.is_scalar(found.output);
             let reads = match (given.counter, &found.elements) {
-                // An array may depend on parts of itself, as a time series depends on a shifted copy.
+                // An array may depend on parts of itself, like a time series that depends on a shifted copy.
                 (None, _) => self.is_scalar(given.output) && is_scalar,
                 (Some(_), _) if is_scalar => true,
-                // Elements of other outputs are checked when the sizes are known.
+                // Reads of elements of other outputs are checked when the sizes are known.
                 (Some(counter), Some(elements)) if found.output == given.output => holds(elements, counter),
                 (Some(_), _) => false,
             };
@@ -222,7 +223,7 @@ impl Body<'_> {
 /// Returns whether the counter is known to lie in the half-open range of elements.
 fn holds([from, to]: &[Dim; 2], counter: &Dim) -> bool {
     let beyond = |end: &Dim| end.plus(counter, -1).as_number();
-    // A range from the first element on contains every counter below its end.
+    // A range that starts at the first element contains every counter below its end.
     let starts = match (beyond(from), from.as_number()) {
         (Some(distance), _) => distance <= 0,
         (None, Some(first)) => first == 0,
@@ -235,11 +236,11 @@ fn holds([from, to]: &[Dim; 2], counter: &Dim) -> bool {
     starts && ends
 }
 
-/// Returns whether an end consists of sizes alone, so that it does not vary with the counter.
+/// Returns whether the end of a range is computed from sizes alone, so that it does not vary with the counter.
 fn is_size(end: &Dim, counter: &Dim) -> bool {
     let atoms = |dim: &Dim| dim.terms.keys().flatten().cloned().collect::<Vec<Atom>>();
     let counters = atoms(counter);
     let is_named = !atoms(end).is_empty();
-    // A constant end, as in `y[0..k]` with a number for `k`, may lie before the first counter.
+    // A constant end may lie before the first counter, as in `y[0..k]` with a number for `k`.
     is_named && end.terms.len() == 1 && atoms(end).iter().all(|atom| !counters.contains(atom))
 }

@@ -1,7 +1,7 @@
 //! Distributions with several parameterisations: `Bernoulli(logit = ..)` and `Bernoulli(p = ..)` are two items with one name.
 //!
-//! A call chooses the first parameterisation that has all the argument names it gives. A call with positional arguments alone chooses the first
-//! one.
+//! A call chooses the first parameterisation that has all argument names of the call. A call without argument names chooses the first
+//! parameterisation.
 
 use super::body::{Body, Place};
 use super::session::Session;
@@ -18,7 +18,7 @@ use bnnc_graph::dist::Support;
 /// Returns the parameterisation that a call chooses.
 ///
 /// # Errors
-/// Fails for a name that no parameterisation has, and for names that do not occur together in one.
+/// Fails for a name that no parameterisation has, and for names that no single parameterisation has together.
 pub fn chosen(module: &Module, first: DistId, args: &[ast::Arg]) -> Result<DistId, Box<Diagnostic>> {
     let item = &module.dists[first];
     let named = || args.iter().filter_map(|arg| arg.name.as_ref());
@@ -32,7 +32,7 @@ pub fn chosen(module: &Module, first: DistId, args: &[ast::Arg]) -> Result<DistI
         return Ok(*id);
     }
     if item.others.is_empty() {
-        // The caller reports the name, because it knows more about the parameters.
+        // The caller reports the unknown name, because it knows more about the parameters.
         return Ok(first);
     }
     let mut names: Vec<&str> = Vec::new();
@@ -56,15 +56,15 @@ pub fn chosen(module: &Module, first: DistId, args: &[ast::Arg]) -> Result<DistI
     }))
 }
 
-/// Returns the same as [`chosen`], and reports the error.
+/// Returns the same parameterisation as [`chosen`]. Errors are reported.
 pub fn chosen_or_reported(session: &mut Session<'_>, first: DistId, args: &[ast::Arg]) -> Option<DistId> {
     chosen(&session.module, first, args)
         .map_err(|diagnostic| session.diagnostics.push(*diagnostic))
         .ok()
 }
 
-/// Returns the parameter that another parameterisation has at the same position if all other parameters are equal and its support is narrower.
-/// Examples are the probability for a logit and the rate for a log rate.
+/// Returns the parameter of another parameterisation that has a narrower support at the same position, if all other parameters have equal
+/// names. An example is the probability in place of a logit, or the rate in place of a log rate.
 fn narrower(module: &Module, id: DistId, at: usize) -> Option<&Binding> {
     let item = &module.dists[id];
     let is_other = |other: &&DistId| {
@@ -89,7 +89,7 @@ impl Body<'_> {
         range::range(self.module, &self.ranges, value)
     }
 
-    /// Returns the range of a distribution's values according to the ends that it declares.
+    /// Returns the range of a distribution's values, based on the ends that the distribution declares.
     pub fn range_of_values(&self, dist: &Expr) -> Option<Range> {
         let ExprKind::MakeDist(id, args) = &dist.kind else {
             return None;
@@ -106,8 +106,8 @@ impl Body<'_> {
         Some((low.0, high.1))
     }
 
-    /// Warns if the square of a parameter is passed as a standard deviation. Statisticians write `Normal(mu, sigma ^ 2)`, which means something
-    /// else here.
+    /// Warns if the square of a parameter is passed as a standard deviation. In other texts, `Normal(mu, sigma ^ 2)` gives the variance,
+    /// but here the second argument is the standard deviation.
     pub fn squared_deviation(&mut self, id: DistId, values: &[Expr]) {
         let places = matches!(self.place, Place::Model | Place::Layer);
         let Some(at) = deviation(self.module, id).filter(|_| places && !self.in_library) else {
@@ -142,7 +142,7 @@ impl Body<'_> {
             let is_named = args
                 .iter()
                 .any(|arg| arg.name.as_ref().is_some_and(|name| name.name == *own));
-            // A named argument that is a plain number or variable is assumed to be intended.
+            // If a named argument is a plain number or a plain variable, it is assumed to be intended.
             let is_plain = matches!(value.kind, ExprKind::Local(_)) || constant(self.module, value).is_some();
             let range = self.range_of(value);
             if is_named && is_plain || !lies_in(value, range, &other.param.ty) {
@@ -158,7 +158,7 @@ impl Body<'_> {
     }
 }
 
-/// Returns the index of the parameter that is the standard deviation: the declared variance is its square.
+/// Returns the index of the parameter that is the standard deviation: its square is the declared variance.
 fn deviation(module: &Module, id: DistId) -> Option<usize> {
     let item = &module.dists[id];
     let (_, variance) = item.values.iter().find(|(name, _)| &**name == "variance")?;
@@ -166,7 +166,7 @@ fn deviation(module: &Module, id: DistId) -> Option<usize> {
     item.params.iter().position(|param| param.local == base)
 }
 
-/// Returns the variable whose square an expression is.
+/// Returns the variable of which an expression is the square.
 fn square_of(module: &Module, expr: &Expr) -> Option<LocalId> {
     match &expr.kind {
         ExprKind::Binary(BinaryOp::Mul, left, right) => match (&left.kind, &right.kind) {
@@ -177,7 +177,7 @@ fn square_of(module: &Module, expr: &Expr) -> Option<LocalId> {
             ExprKind::Local(base) if constant(module, power) == Some(2.0) => Some(*base),
             _ => None,
         },
-        // A call of a function that returns the square of its argument.
+        // This is a call of a function that returns the square of its argument.
         ExprKind::CallFn(id, args) => {
             let item = &module.fns[*id];
             let ([param], [Stmt::Return(value)], [arg]) = (&item.params[..], &item.body[..], &args[..])
@@ -193,7 +193,8 @@ fn square_of(module: &Module, expr: &Expr) -> Option<LocalId> {
     }
 }
 
-/// Returns whether all values provably lie in the support of a type and are not zero. Zero is excluded because it is a common logit or log rate.
+/// Returns whether all values provably lie in the support of a type and differ from zero. Zero is excluded because it is a common logit or
+/// log rate.
 fn lies_in(value: &Expr, (low, high): Range, ty: &Ty) -> bool {
     let Ty::Tensor(Elem::Real(support), _) = ty else {
         return false;

@@ -1,4 +1,4 @@
-//! Checks posteriors: the family of each site, and the start values of the optimiser.
+//! Checks posteriors: the family of each site, and the starting values for the optimiser.
 
 use super::call::{Lifts, Signature};
 use super::names::Def;
@@ -106,7 +106,7 @@ fn no_type(session: &mut Session<'_>, ty: Option<&ast::Type>) {
     }
 }
 
-/// Reads the path of a site, such as `hidden[1].w` or `out.*`. Reports any other expression.
+/// Reads the path of a site, such as `hidden[1].w` or `out.*`. Any other expression is reported.
 pub fn path(session: &mut Session<'_>, target: &ast::Expr) -> Option<String> {
     let text = path_text(session, target);
     if text.is_none() {
@@ -139,7 +139,7 @@ pub fn path_text(session: &mut Session<'_>, target: &ast::Expr) -> Option<String
     }
 }
 
-/// Checks that a path matches sites of the model, and that none of them has another line.
+/// Checks that a path matches sites of the model, and that no other line covers these sites.
 fn covered(
     session: &mut Session<'_>,
     path: &str,
@@ -153,7 +153,7 @@ fn covered(
         return;
     }
     for site in matching {
-        // `layers[0].w` and `layers[1].w` both match `layers[_].w`, and each index has its own line.
+        // `layers[0].w` and `layers[1].w` both match `layers[_].w`, but each index has a line of its own.
         let key = if site.contains("[_]") {
             format!("{path} {site}")
         } else {
@@ -180,7 +180,7 @@ fn unknown(session: &mut Session<'_>, path: &str, span: Span, model: (ModelId, &
     });
 }
 
-/// Reads the right-hand side of a line that fixes sites, `= other.path`.
+/// Reads the right-hand side `= other.path` of a line that fixes sites.
 fn fixed_site(session: &mut Session<'_>, value: &ast::Expr) -> Option<PosteriorValue> {
     let written = path_text(session, value);
     let Some((name, rest)) = written.as_deref().and_then(|path| path.split_once('.')) else {
@@ -221,7 +221,7 @@ fn fixed_site(session: &mut Session<'_>, value: &ast::Expr) -> Option<PosteriorV
     }
 }
 
-/// Checks that the source of a fixed line has the sites that the line sets.
+/// Checks that the source of a line with `=` has the sites that the line fixes.
 fn same_sites(
     session: &mut Session<'_>,
     target: (&str, &[String]),
@@ -356,7 +356,7 @@ fn start(
     let Ty::Tensor(elem, _) = wanted else {
         return body.expect(&value, wanted).then_some(start);
     };
-    // A single number is the start value of all elements.
+    // A single number is the starting value of all elements.
     let scalar = match elem {
         Elem::Int => Ty::int(),
         elem => Ty::Tensor(elem.clone(), Vec::new()),

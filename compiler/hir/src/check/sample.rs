@@ -28,7 +28,7 @@ pub struct Tilde<'w> {
     pub ty: Option<&'w ast::Type>,
     /// The distribution.
     pub dist: &'w ast::Expr,
-    /// True if `local` was written.
+    /// True if the statement contains `local`.
     pub local: bool,
     /// The counter of the innermost enclosing `for`.
     pub counter: Option<&'w str>,
@@ -91,7 +91,7 @@ impl Body<'_> {
         let before = self.diagnostics.len();
         let dist = self.dist_expr(dist);
         let ty = self.sampled_type(name, declared, &dist);
-        // Inference needs a gradient. The REPL does not run inference.
+        // A discrete site has no gradient, which inference needs. The REPL does not run inference.
         if self.place != Place::Prompt
             && let Ty::Tensor(elem @ (Elem::Bool | Elem::Count | Elem::Int | Elem::Index(_)), _) = &ty
         {
@@ -127,7 +127,8 @@ impl Body<'_> {
         })
     }
 
-    /// If the distribution is discrete, which is an error, drops the warnings about its arguments that were added since the index `since`.
+    /// Drops the warnings about a distribution's arguments if the distribution is discrete, which is an error. These are the warnings added
+    /// since the index `since`.
     fn keep_discrete(&mut self, since: usize) {
         let is_of = |found: &Diagnostic, code: &'static Code| found.code.id == code.id;
         let recent = &self.diagnostics[since..];
@@ -166,8 +167,8 @@ impl Body<'_> {
         dist
     }
 
-    /// Narrows reals to the ends that a distribution declares. `Uniform(0, 10)` is defined on the reals, but a site of it has the type
-    /// `real(0, 10)`, whose unconstrained scale does not have boundaries.
+    /// Narrows reals to the ends that a distribution declares. For example, `Uniform(0, 10)` is defined on the reals, but a site with this
+    /// distribution has the type `real(0, 10)`. Its unconstrained scale has no boundaries.
     fn ended(&self, elem: Elem, dist: &Expr) -> Elem {
         let (from, to) = match elem {
             Elem::Real(Support::Real) => (f64::NEG_INFINITY, f64::INFINITY),
@@ -183,8 +184,8 @@ impl Body<'_> {
         }
     }
 
-    /// Returns the type of the drawn value: the declared type, which must lie within the distribution's support, or else the distribution's own
-    /// type.
+    /// Returns the type of the drawn value. This is the declared type, which must lie within the support of the distribution, or else the
+    /// type of the distribution's values.
     fn sampled_type(&mut self, name: &str, declared: Option<(Ty, Span)>, dist: &Expr) -> Ty {
         let Some(value) = self.dist_value(dist) else {
             return declared.map_or(Ty::Error, |(ty, _)| ty);
@@ -215,7 +216,7 @@ impl Body<'_> {
             return declared;
         }
         let free = value.elementwise && value.dims.is_empty();
-        // A site of a distribution over one simplex or ordered vector may be an array of independent ones.
+        // If a distribution has values that are one simplex or one ordered vector, a site may be an array of independent values.
         let own = match &value.elem {
             Elem::Real(support) if support.is_of_vectors() && !value.elementwise => {
                 &dims[dims.len().saturating_sub(value.dims.len())..]
@@ -341,7 +342,7 @@ impl Body<'_> {
         }
     }
 
-    /// Suggests how to turn the vector that is a parameter of the distribution into a number.
+    /// Suggests how to turn a vector that is a parameter of the distribution into a number.
     fn of_one_element(&self, dist: &Expr) -> String {
         let is_vector = |part: &&Expr| matches!(&part.ty, Ty::Tensor(_, dims) if dims.len() == 1);
         let name_of = |part: &Expr| match &part.kind {
@@ -382,7 +383,7 @@ impl Body<'_> {
     }
 }
 
-/// Returns whether a distribution over `found` can be narrowed to `declared`.
+/// Returns whether a distribution over `found` can be restricted to the type `declared`.
 fn covers(found: &Elem, declared: &Elem) -> bool {
     match (found, declared) {
         (Elem::Real(found), Elem::Real(declared)) => match (found, declared) {

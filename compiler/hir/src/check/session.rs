@@ -1,4 +1,4 @@
-//! The sequence of a check: names, the order of items, the items themselves, then dependencies between inference blocks.
+//! The sequence of a check: names, the order of items, the items themselves, and then the dependences between inference blocks.
 
 use super::body::Place;
 use super::names::{Def, Names};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// The state of a complete check.
 pub struct Session<'a> {
-    /// The items checked so far. The others are placeholders.
+    /// The items checked so far. All other items are placeholders.
     pub module: Module,
     /// The names of items.
     pub names: Names,
@@ -30,7 +30,7 @@ pub struct Session<'a> {
     pub models: HashMap<Def, ModelId>,
 }
 
-/// An item of the syntax tree with its identity.
+/// An item of the syntax tree, and its identity.
 pub struct Entry<'a> {
     /// Its identity.
     pub def: Def,
@@ -86,7 +86,7 @@ pub fn check(library: &[ast::Module], program: &ast::Module, context: &Context) 
 }
 
 impl<'a> Session<'a> {
-    /// Gives every item of a file an identity and a placeholder.
+    /// Gives every item of a file an identity, and a placeholder in the module.
     fn collect<'m>(&mut self, module: &'m ast::Module, library: bool, entries: &mut Vec<Entry<'m>>) {
         for item in &module.items {
             let Some((def, name)) = self.placeholder(item) else {
@@ -107,8 +107,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns whether a second `dist` with the same name is another parameterisation of the first. A call chooses by argument names, so no two may
-    /// have the same set of names.
+    /// Returns whether a second `dist` with the same name is another parameterisation of the first. A call chooses a parameterisation by
+    /// argument names, so no two parameterisations may have the same set of names.
     fn is_parameterisation(
         &mut self,
         def: Def,
@@ -125,7 +125,7 @@ impl<'a> Session<'a> {
             if let (Def::Dist(id), ItemKind::Dist(other)) = (entry.def, &entry.item.kind)
                 && other.name.name == dist.name.name
             {
-                // An item of the program hides those of the library.
+                // An item of the program hides the items of the library with the same name.
                 if entry.library != library {
                     continue;
                 }
@@ -229,7 +229,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Checks `use` items, each of which names a folder or file of the library and an item in it. The library is visible without them.
+    /// Checks `use` items, each of which names a folder or file of the library and an item in it. The library is visible without these
+    /// items.
     fn imports(&mut self, library: &[ast::Module], module: &ast::Module) {
         for item in &module.items {
             let ItemKind::Use(path) = &item.kind else { continue };
@@ -299,7 +300,7 @@ impl<'a> Session<'a> {
         self.with_constants(|body| body.number(written, what))
     }
 
-    /// Runs `work` in a body without variables.
+    /// Runs `work` in a body that has no variables.
     pub fn with_constants<T>(&mut self, work: impl FnOnce(&mut super::body::Body<'_>) -> T) -> T {
         let name: Arc<str> = "option".into();
         let mut body = super::body::Body::new(&self.module, &self.names, false, Place::Constant, &name);
@@ -309,7 +310,8 @@ impl<'a> Session<'a> {
         result
     }
 
-    /// Looks up a name of the program. Returns `None` if it does not exist, and an inner `None` if its item has errors.
+    /// Looks up a name of the program. Returns `None` if the name does not exist, and an inner `None` if the item with this name has
+    /// errors.
     pub fn find(&self, name: &str) -> Option<(Option<Def>, Option<Span>)> {
         let found = self.names.find(name, false);
         if found.is_none() && self.names.unread.contains(name) {

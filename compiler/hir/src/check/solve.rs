@@ -6,8 +6,8 @@ use crate::types::{Elem, Ty};
 use bnnc_base::source::Span;
 use std::collections::BTreeMap;
 
-/// The known dims and static integers of a callee. Variables of the callee become metavariables, so that they cannot be confused with those of the
-/// caller.
+/// The known dims and static integers of a callee. The variables of the callee become metavariables, so that they cannot be confused with
+/// variables of the caller.
 #[derive(Clone, Debug, Default)]
 pub struct Solver {
     found: BTreeMap<u32, (Dim, Span)>,
@@ -15,7 +15,7 @@ pub struct Solver {
 }
 
 impl Solver {
-    /// Creates a solver for comparing types of the same item, which does not have unknowns.
+    /// Creates a solver that compares types of the same item and has no unknowns.
     pub fn rigid() -> Solver {
         Solver {
             found: BTreeMap::new(),
@@ -28,7 +28,7 @@ impl Solver {
         self.found.entry(local.0).or_insert((dim, span));
     }
 
-    /// Returns the value of a variable of the callee, with the position of the argument that determined it.
+    /// Returns the value of a variable of the callee, with the position in the program of the argument that determined it.
     pub fn get(&self, local: LocalId) -> Option<&(Dim, Span)> {
         self.found.get(&local.0)
     }
@@ -47,7 +47,7 @@ impl Solver {
         }
     }
 
-    /// Expresses a dimension of the callee in the caller's names, with metavariables for the unknowns.
+    /// Expresses a dimension of the callee in the caller's names. Unknowns become metavariables.
     pub fn dim(&self, dim: &Dim) -> Dim {
         if self.rigid {
             return dim.clone();
@@ -81,8 +81,8 @@ impl Solver {
         }
     }
 
-    /// Returns whether a dimension of the callee can equal one of the caller. Solves for the unknown if there is exactly one, and accepts an
-    /// equation with more for now.
+    /// Returns whether a dimension of the callee can be equal to a dimension of the caller. If there is exactly one unknown, solves for it.
+    /// An equation with more unknowns is accepted for now.
     pub fn meet(&mut self, wanted: &Dim, actual: &Dim, span: Span) -> bool {
         let wanted = self.dim(wanted);
         if !has_meta(&wanted) {
@@ -95,8 +95,8 @@ impl Solver {
     }
 }
 
-/// Returns whether two dims are equal, or may be equal once sizes are known. Rounded division cannot be decided before then, and is checked again
-/// when the program is bound to its data.
+/// Returns whether two dims are equal, or may be equal once sizes are known. Equations with rounded division cannot be decided before the
+/// sizes are known. They are checked again when the program is bound to its data.
 pub fn equal(a: &Dim, b: &Dim) -> bool {
     let difference = a.plus(b, -1);
     difference.terms.is_empty()

@@ -153,7 +153,7 @@ impl Body<'_> {
             self.signed.insert(local);
         }
         if output {
-            // The name is reported as bound twice, and keeps its first meaning.
+            // The name is reported as bound twice, and it keeps its first meaning.
             return None;
         }
         self.statics.extend(dim.map(|dim| (local, dim)));
@@ -180,7 +180,7 @@ impl Body<'_> {
         let (from, to, _) = self.range(range.0, range.1);
         let counter = self.enter_counter(&name.name, name.span);
         if self.place == Place::Model {
-            // Names declared in the block are not visible outside it.
+            // Names that are declared in the block are not visible outside it.
             let later = std::mem::replace(&mut self.later, declared_names(body));
             let body = body
                 .iter()

@@ -1,4 +1,4 @@
-//! Checks written types, and parameter lists with the dims that they bind.
+//! Checks types in the program, and lists of parameters with the dims that they bind.
 
 use super::body::Body;
 use super::expr::Want;
@@ -19,8 +19,8 @@ pub const NAMES: &[&str] = &[
 ];
 
 impl Body<'_> {
-    /// Declares the parameters of several lists. All names are declared before any type is read, so that types may use names of every list and bind
-    /// dims in any order.
+    /// Declares the parameters of several lists. All names are declared before any type is read. Types may therefore use names of every
+    /// list and bind dims in any order.
     pub fn params(&mut self, lists: &[&[ast::Param]], static_integers: bool) -> Vec<Vec<Binding>> {
         let declared: Vec<Vec<LocalId>> = lists
             .iter()
@@ -79,7 +79,7 @@ impl Body<'_> {
         }
     }
 
-    /// Checks a written type. With `bind`, undeclared names in brackets become dims.
+    /// Checks a written type. If `bind` is true, undeclared names in brackets become dims.
     pub fn ty(&mut self, written: &ast::Type, bind: bool) -> Ty {
         if bind {
             let dims = written.dims.iter().flatten();
@@ -221,7 +221,7 @@ impl Body<'_> {
         self.static_dim(&value, "a dimension")
     }
 
-    /// Returns the dimension that an expression equals, or reports that it is not static.
+    /// Returns the dimension to which an expression is equal, or reports that the expression is not static.
     pub fn static_dim(&mut self, value: &Expr, what: &str) -> Option<Dim> {
         if value.ty == Ty::Error {
             return None;

@@ -1,4 +1,4 @@
-//! Binds a model to its data: inputs to columns by name, dim names to sizes, outputs to the target.
+//! Binds a model to its data: inputs to columns with the same name, dim names to sizes, outputs to the target.
 
 mod bound;
 mod entries;
@@ -58,7 +58,7 @@ struct Binder<'a> {
     bound: Bound,
     /// The columns of type `index`.
     selectors: Vec<Selector<'a>>,
-    /// Dim names whose sizes are scalars of a JSON file.
+    /// Dim names whose sizes are given by scalars of a JSON file.
     scalars: HashSet<Arc<str>>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -88,7 +88,7 @@ impl<'a> Binder<'a> {
         self.model.locals[binding.local].span
     }
 
-    /// Returns the ports with the parameters they are bound to, in the order of the ports.
+    /// Returns the ports, each with the parameter that is bound to it, in the order of the ports.
     fn bindings(&self) -> Vec<(usize, &'a Binding)> {
         let model = self.model;
         let all = || model.shared.iter().chain(&model.inputs).chain(&model.outputs);
@@ -100,7 +100,7 @@ impl<'a> Binder<'a> {
         ports.filter_map(of).collect()
     }
 
-    /// Adds a port. Its sizes are filled in when all of them are known.
+    /// Adds a port. The sizes of the port are filled in when all sizes are known.
     fn port(&mut self, binding: &Binding, from: DataSource) {
         self.bound.ports.push(PortBinding {
             port: binding.param.name.to_string(),
@@ -113,7 +113,8 @@ impl<'a> Binder<'a> {
         });
     }
 
-    /// Sets the elements, axes and support of a port, and the shape and kind of an output. Unknown sizes have already been reported.
+    /// Sets the elements, axes and support of a port. For an output, also sets the shape and the kind. Sizes that are still unknown have
+    /// already been reported.
     fn describe(&mut self, port: usize, binding: &Binding) {
         let Ty::Tensor(elem, dims) = &binding.param.ty else {
             return;
@@ -156,7 +157,7 @@ impl<'a> Binder<'a> {
         let name = &*binding.param.name;
         let table = self.schema.shared.iter().find(|field| field.name == name);
         if let Some(field) = table {
-            // A column of a shared table is a vector over the rows of the table.
+            // A column of a shared table is a vector over the rows of this table.
             self.fit(binding, field, &field.shape);
             return self.port(binding, DataSource::Shared(name.to_owned()));
         }
@@ -180,7 +181,7 @@ impl<'a> Binder<'a> {
         self.port(binding, DataSource::Whole(field.name.clone()));
     }
 
-    /// Warns about a whole column of data of which only some rows train.
+    /// Warns about a whole column of data if only some of its rows train.
     fn set_apart(&mut self, binding: &Binding, field: &Field) {
         let names = (&*binding.param.name, &*field.name);
         let diagnostic = report::rows_apart(self.span(binding), names, self.schema);
@@ -207,7 +208,8 @@ impl<'a> Binder<'a> {
             }
         }
         let field = self.renamed(name).or_else(|| self.field_of(name));
-        // A scalar column, or an entry computed from it, may have the same name as the vector of all inputs (`x`). The vector takes precedence.
+        // A scalar column, or an entry computed from it, may have the same name as the vector of all inputs (`x`). In that case, the vector
+        // takes precedence.
         let is_numbers = |field: &Field| !matches!(field.kind, FieldKind::Levels(_));
         let is_whole = |field: &Field| self.schema.inputs == 0 && is_numbers(field);
         let is_meant = |field: &&Field| !sole || !field.shape.is_empty() || is_whole(field);
@@ -284,7 +286,7 @@ impl<'a> Binder<'a> {
         self.field(binding, field);
     }
 
-    /// Checks that every example has its own value of every output if there are several examples.
+    /// If there are several examples, checks that each example has its own value of every output.
     fn alike(&mut self) {
         let whole = |port: &&PortBinding| port.from.is_shared();
         let of = |binding: &Binding| {
@@ -301,7 +303,8 @@ impl<'a> Binder<'a> {
             .push(report::unlike(self.span(binding), names, self.schema));
     }
 
-    /// Binds a column with one value per example, a whole column if the model treats all rows as one example, or an array that is not a column.
+    /// Binds a field: a column with one value per example, a whole column if the model treats all rows as one example, or an array that is
+    /// not a column.
     fn field(&mut self, binding: &Binding, field: &'a Field) {
         let rank = match &binding.param.ty {
             Ty::Tensor(_, dims) => dims.len(),
@@ -323,7 +326,7 @@ impl<'a> Binder<'a> {
         self.port(binding, DataSource::Field(field.name.clone()));
     }
 
-    /// Fits the axes of a field. The positions that indices select are resolved when all sizes are known.
+    /// Fits the axes of a field. The positions that index values select are resolved when all sizes are known.
     fn fit(&mut self, binding: &Binding, field: &'a Field, shape: &[usize]) {
         self.fit_dims(binding, shape);
         let Ty::Tensor(elem, _) = &binding.param.ty else {
@@ -354,8 +357,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Resolves the position that each value of an `index` selects. A size that nothing else determines follows from all columns
-    /// that share it, together.
+    /// Resolves the position that each value of type `index` selects. If nothing else determines the size, it follows from all columns that
+    /// share it.
     fn select(&mut self) {
         let mut selectors = std::mem::take(&mut self.selectors);
         for selector in &mut selectors {
@@ -448,7 +451,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Sets the size of an unknown dim name. A known dim must equal the size.
+    /// Sets the size of a dim name that is unknown so far. If the dim is already known, it must equal the size.
     fn fit_size(&mut self, dim: &Dim, size: usize, span: Span, name: &str) {
         if let Some(known) = self.evaluate(dim) {
             if known != size {

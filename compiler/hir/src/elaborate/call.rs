@@ -23,7 +23,7 @@ const MOST_CALLS: usize = 100_000;
 /// The maximum nesting depth of calls.
 const DEEPEST: usize = 64;
 
-/// Moves a diagnostic inside the library to the call in the program, and adds a label at the position in the library.
+/// Moves a diagnostic from the library to the call in the program. A label marks the position in the library.
 pub(super) fn at_call(mut diagnostic: Box<Diagnostic>, call: Span) -> Box<Diagnostic> {
     let Place::Span(inner) = diagnostic.at else {
         return diagnostic;
@@ -66,7 +66,7 @@ impl<'a> Elaborator<'a> {
         Ok(())
     }
 
-    /// Calls a function of the library or the program. A function of scalars also applies elementwise.
+    /// Calls a function of the library or the program. A function of scalars is also applied elementwise to arrays.
     pub fn call_fn(&mut self, id: FnId, args: Vec<Datum>, span: Span) -> Elaborated<Datum> {
         let item = &self.module.fns[id];
         let mut frame = Frame::new(&item.locals, "");
@@ -77,7 +77,7 @@ impl<'a> Elaborator<'a> {
         })
     }
 
-    /// Converts integers passed to real parameters to reals. Scalars beside arrays are broadcast later, in the body.
+    /// Converts integers passed to real parameters to reals. Scalars that are combined with arrays are broadcast later, in the body.
     fn lift(&mut self, params: &[Binding], args: Vec<Datum>, span: Span) -> Elaborated<Vec<Datum>> {
         let mut lifted = Vec::new();
         for (binding, arg) in params.iter().zip(args) {
@@ -130,7 +130,7 @@ impl<'a> Elaborator<'a> {
         result.map_err(|diagnostic| at_call(diagnostic, span))
     }
 
-    /// Elaborates statements up to `return`.
+    /// Elaborates the statements up to `return`.
     pub fn body(&mut self, body: &[Stmt], frame: &mut Frame<'a>, span: Span) -> Elaborated<Datum> {
         for stmt in body {
             match stmt {
@@ -155,7 +155,7 @@ impl<'a> Elaborator<'a> {
         Err(limit(span, "nothing is returned".to_owned()))
     }
 
-    /// Calls a built-in function on unelaborated arguments.
+    /// Calls a built-in function on arguments that have not been elaborated yet.
     pub fn call_builtin(
         &mut self,
         builtin: &'static Builtin,
@@ -170,7 +170,7 @@ impl<'a> Elaborator<'a> {
         self.apply_builtin(builtin, args, span)
     }
 
-    /// Calls a built-in function on elaborated arguments.
+    /// Calls a built-in function on arguments that have been elaborated.
     pub fn apply_builtin(
         &mut self,
         builtin: &'static Builtin,
@@ -246,7 +246,7 @@ impl<'a> Elaborator<'a> {
         Ok(Datum::Tensor(result))
     }
 
-    /// Elaborates `max(a, b)` and `min(a, b)`. Two static integers give a static integer.
+    /// Elaborates `max(a, b)` and `min(a, b)`. For two static integers, the result is a static integer.
     fn extremum(&mut self, op: Op, args: &[Datum], span: Span) -> Elaborated<Datum> {
         let join: fn(Integers, Integers) -> Integers = match op.is(&ops::max::MAX) {
             true => |(a, b), (c, d)| (a.max(c), b.max(d)),
@@ -326,8 +326,8 @@ impl<'a> Elaborator<'a> {
         Ok(Datum::Tensor(result))
     }
 
-    /// Multiplies the two halves of the array repeatedly until one element is left. This takes few nodes, and it is exact for zero and negative
-    /// factors.
+    /// Multiplies the two halves of the array repeatedly until one element is left. This needs few nodes, and it is exact for factors that
+    /// are zero or negative.
     fn product(&mut self, x: Value, span: Span) -> Elaborated<Value> {
         let count: usize = self.ty(x).dims().iter().filter_map(|dim| dim.fixed()).product();
         let flat = self.apply(Operation::reshape(x, &Shape::fixed(&[count])), span)?;
@@ -348,7 +348,8 @@ impl<'a> Elaborator<'a> {
         self.apply(Operation::reshape(rest, &Shape::scalar()), span)
     }
 
-    /// Elaborates `standard_normal()`, `standard_uniform()` and `standard_gamma(shape)`. Without dims they have the shape of the context.
+    /// Elaborates `standard_normal()`, `standard_uniform()` and `standard_gamma(shape)`. If no dims are given, the noise has the shape of
+    /// the context.
     fn noise(&mut self, kind: NoiseKind, args: &[Datum], span: Span) -> Elaborated<Value> {
         let (parameters, sizes) = args.split_at(usize::from(kind.has_shape()));
         let given = self.static_shape(sizes, span)?;

@@ -34,7 +34,7 @@ impl<'a> Elaborator<'a> {
         self.select_in(chosen, [yes, no], range, span)
     }
 
-    /// Elaborates a branch. Also returns the range of its value if that is an integer.
+    /// Elaborates a branch. If the value of the branch is an integer, its range is returned too.
     fn branch(
         &mut self,
         branch: &Expr,
@@ -47,7 +47,8 @@ impl<'a> Elaborator<'a> {
             let range = self.range_of_integer(&datum);
             return Ok((datum, range));
         }
-        // Equal operations inside and outside the branch share one graph value, so the facts known here must not be kept for the outside.
+        // Equal operations inside and outside the branch share one graph value. The facts that hold here must therefore be forgotten
+        // outside.
         let outside = self.ranges.clone();
         let count = facts.len();
         self.forms.assume(facts);
@@ -58,7 +59,7 @@ impl<'a> Elaborator<'a> {
         Ok((datum?, range))
     }
 
-    /// Returns linear forms that are non-negative if a condition holds, or if it does not hold.
+    /// Returns linear forms that are not negative, given that the condition is true (if `holds`) or false.
     fn facts(&self, condition: &Expr, holds: bool, frame: &Frame<'a>) -> Vec<Linear> {
         let (op, left, right) = match &condition.kind {
             ExprKind::Unary(UnaryOp::Not, operand) => return self.facts(operand, !holds, frame),
@@ -66,7 +67,8 @@ impl<'a> Elaborator<'a> {
             _ => return Vec::new(),
         };
         if let BinaryOp::And | BinaryOp::Or = op {
-            // If `a && b` holds, both parts hold. If `!(a || b)` holds, neither does. Otherwise it is not known which part decides.
+            // If `a && b` holds, both parts hold. If `!(a || b)` holds, neither part holds. In all other cases, it is not known which part
+            // decides.
             let both = || {
                 [left, right]
                     .into_iter()
@@ -94,7 +96,7 @@ impl<'a> Elaborator<'a> {
                 both.into_iter().flatten().collect()
             }
             (BinaryOp::Ne, true) | (BinaryOp::Eq, false) => {
-                // Two different integers of which one is never the smaller one must be in that order.
+                // If one of two different integers is never the smaller one, their order is known.
                 let ends = left.plus(&right, -1).and_then(|form| self.forms.ends(&form));
                 match ends {
                     Some((0, _)) => above(1),
@@ -129,13 +131,13 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Chooses elementwise between tensors.
+    /// Elaborates an elementwise choice between two tensors.
     pub fn select(&mut self, condition: Datum, yes: Datum, no: Datum, span: Span) -> Elaborated<Datum> {
         let range = self.joint_range(&yes, &no, |(a, b), (c, d)| (a.min(c), b.max(d)));
         self.select_in(condition, [yes, no], range, span)
     }
 
-    /// Builds an elementwise choice. `range` is the range of the result if it is an integer.
+    /// Builds an elementwise choice. If the result is an integer, `range` is its range.
     fn select_in(
         &mut self,
         condition: Datum,
@@ -161,7 +163,7 @@ impl<'a> Elaborator<'a> {
         Ok(Datum::Tensor(value))
     }
 
-    /// Returns the smallest and the largest value of an integer, according to its known range and the conditions that hold here.
+    /// Returns the smallest and the largest value of an integer, given its known range and the conditions that hold at this place.
     pub fn range_here(&self, value: Value) -> Option<(i64, i64)> {
         let known = self.ranges.get(&value).copied();
         let by_form = self.forms.ends_of(value);

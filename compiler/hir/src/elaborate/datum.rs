@@ -55,7 +55,7 @@ pub enum Callee {
 }
 
 impl Datum {
-    /// Returns this datum with every graph value replaced.
+    /// Returns this datum with every graph value replaced by another.
     pub fn map_values(&self, replace: &mut dyn FnMut(Value) -> Value) -> Datum {
         match self {
             Datum::Tensor(value) => Datum::Tensor(replace(*value)),
@@ -81,7 +81,7 @@ impl Datum {
         }
     }
 
-    /// Sets the path of a layer, or of a list of layers, that is assigned to a name.
+    /// Sets the path of a layer, or of a list of layers, when it is assigned to a name.
     pub fn at_path(self, path: &str) -> Datum {
         match self {
             Datum::Layer(layer) if layer.path.is_empty() => {

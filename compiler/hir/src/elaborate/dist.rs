@@ -1,4 +1,4 @@
-//! Elaborates distributions: from a value such as `Normal(0, 1)` to an [`Instance`] with density, sampler and moments.
+//! Elaborates distributions: turns a value such as `Normal(0, 1)` into an [`Instance`] with density, sampler and moments.
 
 mod arguments;
 mod ends;
@@ -27,7 +27,7 @@ use bnnc_graph::types::Type;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Returns the support of an element type. Class sizes that are not constant are given as 0, because they are not known here.
+/// Returns the support of an element type. If the number of classes is not constant, it is given as 0, because it is not known here.
 pub fn support(elem: &Elem) -> Support {
     match elem {
         Elem::Real(support) => *support,
@@ -42,7 +42,7 @@ pub fn support(elem: &Elem) -> Support {
     }
 }
 
-/// Returns the type that represents an element type in the graph. Counts take part in arithmetic, so they are reals.
+/// Returns the type that represents an element type in the graph. Counts are reals, because programs compute with them.
 pub fn dtype(elem: &Elem) -> DType {
     match elem {
         Elem::Real(_) | Elem::Count => DType::Real,
@@ -54,13 +54,13 @@ pub fn dtype(elem: &Elem) -> DType {
 /// The values that the functions of an instance are called with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
-    /// Values in the support, because a bijection or a sampler produces them. Densities do not check them.
+    /// Values that lie in the support, because a bijection or a sampler produced them. Densities do not check these values.
     Inside,
     /// Arbitrary values, such as data. The density is zero outside the support.
     Any,
 }
 
-/// The distribution of each element of an array.
+/// A distribution for each element of an array.
 pub struct Each {
     /// The distribution with its tensors replaced by their positions in `params`.
     pub dist: DistDatum,
@@ -228,7 +228,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    /// Returns the interval to which an observation is truncated. A site does not need a truncated sampler: bisection would not give it gradients.
+    /// Returns the interval to which an observation is truncated. Only observations have a truncated sampler; sites do not need it, because
+    /// draws found by bisection have no gradients.
     fn inside(&self, is_truncated: bool, support: Support) -> Option<(f64, f64)> {
         match (support, self.values) {
             (Support::Interval(low, high), Values::Any) if is_truncated && !self.is_improper() => {
@@ -250,7 +251,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         item.params.iter().zip(&dist.args).flat_map(of).collect()
     }
 
-    /// Builds a separate graph function whose parameters are those of the distribution, and runs `body` in it.
+    /// Builds a separate graph function whose parameters are the parameters of the distribution. `body` builds the function.
     fn function(
         &mut self,
         name: &str,
@@ -343,11 +344,11 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             .apply(Operation::reshape(value, &shape), self.span)
     }
 
-    /// Adds the parameter for the value. Its elements lie in `support` if the caller guarantees it.
+    /// Adds the parameter that holds the value. If the caller guarantees it, the elements of the value lie in `support`.
     fn value_param(&mut self, support: Support) -> Elaborated<Value> {
         let x = self.elaborator.builder.param("x", self.value.clone());
         let trusted = match (self.values, support) {
-            // Data of integer types are checked when they are read.
+            // Integer data are checked when they are read.
             (Values::Inside, _) | (Values::Any, Support::Integers(_)) => dist::range(support),
             (Values::Any, _) => Interval::REALS,
         };
@@ -401,7 +402,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         let elementwise = self.item().elementwise;
         let function = self.function("log_density", |this, frame| {
             let Some(density) = this.density_body(truncate, frame)? else {
-                // A family without a density (a point) gets zero. The KL pass handles it separately.
+                // A family without a density (a point) gets the log density zero. The KL pass treats such a family separately.
                 return Ok(Some(this.elaborator.constant(0.0, DType::Real)));
             };
             if !elementwise {
@@ -456,7 +457,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     }
 }
 
-/// Treats a part as absent if it needs a part that a component lacks, such as the mean of a mixture of Cauchy distributions.
+/// Treats a part as absent if it needs a part that a component lacks. An example is the mean of a mixture of Cauchy distributions.
 fn present(part: Elaborated<Option<Function>>) -> Elaborated<Option<Function>> {
     match part {
         Err(diagnostic) if std::ptr::eq(diagnostic.code, &super::model::NO_PART) => Ok(None),

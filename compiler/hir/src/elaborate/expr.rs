@@ -22,7 +22,7 @@ use std::rc::Rc;
 /// The smallest and the largest value of an integer.
 pub type Integers = (i64, i64);
 
-/// The largest list of numbers that is built as one node per element.
+/// The largest number of elements for which a list of numbers is built as one node per element.
 const MOST_STACKED: usize = 32;
 
 impl<'a> Elaborator<'a> {
@@ -131,7 +131,7 @@ impl<'a> Elaborator<'a> {
             .iter()
             .map(|item| self.real(item, span))
             .collect::<Result<_, _>>()?;
-        // One node per number would take time quadratic in their count.
+        // With one node per number, the time would be quadratic in the length of the list.
         let numbers: Option<Vec<f64>> = match values.len() > MOST_STACKED {
             true => values.iter().map(|value| self.number(*value)).collect(),
             false => None,
@@ -142,7 +142,7 @@ impl<'a> Elaborator<'a> {
         self.stack(&values, span).map(Datum::Tensor)
     }
 
-    /// Returns the number that a value equals, if it is a scalar constant.
+    /// Returns the number to which a value is equal, if the value is a scalar constant.
     fn number(&self, value: Value) -> Option<f64> {
         let NodeKind::Apply { op, attrs, .. } = &self.builder.node(value).kind else {
             return None;
@@ -249,8 +249,8 @@ impl<'a> Elaborator<'a> {
         Ok(Datum::Tensor(value))
     }
 
-    /// Returns the range of a sum, difference, product or quotient of integers whose ranges are known. If the divisor may be zero, that is the
-    /// range of all integers. An end that overflows saturates at the extreme integer, which lies outside every axis.
+    /// Returns the range of a sum, difference, product or quotient of integers with known ranges. If the divisor may be zero, the range is
+    /// that of all integers. An end that overflows saturates at the extreme integer, which lies outside every axis.
     fn range_of(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<(i64, i64)> {
         combined(op, self.range_of_integer(left)?, self.range_of_integer(right)?)
     }
@@ -273,7 +273,7 @@ impl<'a> Elaborator<'a> {
             .flatten()
     }
 
-    /// Expands small whole powers into products, which are exact and are polynomials for the rewriter.
+    /// Expands small whole powers into products. Products are exact, and the rewriter treats them as polynomials.
     fn power(&mut self, base: Datum, exponent: Datum, span: Span) -> Elaborated<Datum> {
         let x = self.real(&base, span)?;
         if let Datum::Static(n @ 1..=4) = exponent {
@@ -289,7 +289,7 @@ impl<'a> Elaborator<'a> {
             .map(Datum::Tensor)
     }
 
-    /// Broadcasts a scalar to the shape of the other operand. Other operands must have equal shapes already.
+    /// Broadcasts a scalar to the shape of the other operand. If neither operand is a scalar, the shapes must already be equal.
     pub fn align(&mut self, a: Value, b: Value, span: Span) -> Elaborated<(Value, Value)> {
         let (left, right) = (self.ty(a).shape, self.ty(b).shape);
         if left == right {
@@ -309,7 +309,7 @@ impl<'a> Elaborator<'a> {
         self.apply(Operation::broadcast(value, shape, &[]), span)
     }
 
-    /// Gives two numbers the same shape and element type: integers if both are integers, else reals.
+    /// Gives two numbers the same shape and element type. They stay integers only if both are integers; otherwise they become reals.
     pub fn numbers(&mut self, a: &Datum, b: &Datum, span: Span) -> Elaborated<(Value, Value)> {
         let (x, y) = (self.tensor(a, span)?, self.tensor(b, span)?);
         let is_integer = |this: &Self, value: Value| this.ty(value).dtype == DType::Int;
@@ -404,7 +404,7 @@ fn static_arithmetic(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
         BinaryOp::Sub => a.checked_sub(b),
         BinaryOp::Mul => a.checked_mul(b),
         BinaryOp::Pow => u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
-        // `1 / 2` is a half in a real context; dims divide through `Dim`.
+        // In a real context, `1 / 2` is a half. Dims are divided by `Dim`.
         BinaryOp::Div => (a.checked_rem(b) == Some(0)).then(|| a / b),
         BinaryOp::Or | BinaryOp::And | BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le => None,
         BinaryOp::Gt | BinaryOp::Ge | BinaryOp::MatMul => None,

@@ -16,13 +16,13 @@ use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use std::collections::HashMap;
 
-/// The maximum number of elements of a tensor. Beyond it, counts of bytes and operations would overflow their types.
+/// The maximum number of elements of a tensor. With more elements, the numbers of bytes and operations would overflow their types.
 const MOST_ELEMENTS: usize = 1 << 40;
 
-/// The maximum length of an axis, because kernels count positions in 32 bits.
+/// The maximum length of an axis. The limit exists because kernels count positions in 32 bits.
 const LONGEST_AXIS: usize = i32::MAX as usize;
 
-/// The maximum number of operations of a model after expanding every call.
+/// The maximum number of operations of a model after every call is expanded.
 const MOST_NODES: usize = 100_000;
 
 /// Checks the size of a tensor. The error describes the limit that the shape exceeds.
@@ -38,7 +38,7 @@ fn holds(shape: &Shape) -> Result<(), String> {
     }
 }
 
-/// The result of elaborating something, or the diagnostic that explains the failure.
+/// The result of an elaboration, or the diagnostic that explains the failure.
 pub type Elaborated<T> = Result<T, Box<Diagnostic>>;
 
 /// The variables of one call of one item.
@@ -48,7 +48,7 @@ pub struct Frame<'a> {
     pub locals: &'a Locals,
     /// Their values.
     pub values: HashMap<LocalId, Datum>,
-    /// The path of the layer instance, empty in a model.
+    /// The path of the layer instance; empty in a model.
     pub path: String,
 }
 
@@ -72,10 +72,10 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The meaning of noise in the expression being elaborated.
+/// The meaning of noise in the expression that is being elaborated.
 #[derive(Clone, Debug)]
 pub struct NoiseContext {
-    /// The coordinates: draw, example and step.
+    /// The coordinates of the noise: draw, example and step.
     pub coordinates: [Value; 3],
     /// The shape of `standard_normal()` without arguments.
     pub shape: Shape,
@@ -85,11 +85,11 @@ pub struct NoiseContext {
 
 /// An elaboration in progress.
 pub struct Elaborator<'a> {
-    /// The module that names refer to.
+    /// The module whose items the names refer to.
     pub module: &'a Module,
     /// The function under construction.
     pub builder: Builder,
-    /// The noise context; set only inside `draw`.
+    /// The noise context, which exists only inside `draw`.
     pub noise: Option<NoiseContext>,
     /// The sites of the model so far.
     pub sites: Vec<bnnc_graph::model::Site>,
@@ -99,11 +99,12 @@ pub struct Elaborator<'a> {
     pub observed: Vec<Value>,
     /// The ranges of output elements that have a distribution so far.
     pub observed_ranges: Vec<super::repeat::ObservedRange>,
-    /// The depth of calls, which is limited so that recursion ends with a diagnostic.
+    /// The depth of calls. It is limited, so that recursion ends with a diagnostic.
     pub depth: usize,
-    /// The number of expanded calls, which is limited because nested calls multiply.
+    /// The number of expanded calls. It is limited, because nested calls multiply.
     pub calls: usize,
-    /// The smallest and the largest values of integers that depend on counters, so that positions are checked at compile time.
+    /// The smallest and the largest value of each integer that depends on counters. Positions are checked against these values at compile
+    /// time.
     pub ranges: HashMap<Value, (i64, i64)>,
     /// Bounds of integers computed from data, for which [`LARGEST_INTEGER`](bnnc_abi::data::LARGEST_INTEGER) bounds the elements of a column.
     pub extents: HashMap<Value, (i64, i64)>,
@@ -136,7 +137,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Applies an operation. A rejected operation becomes a diagnostic at `span`.
+    /// Applies an operation. If the operation is rejected, the error becomes a diagnostic at `span`.
     pub fn apply(&mut self, operation: Operation, span: Span) -> Elaborated<Value> {
         let limit = |why: String| super::model::limit(span, why);
         if self.builder.function().nodes.len() > MOST_NODES {
@@ -145,7 +146,7 @@ impl<'a> Elaborator<'a> {
             )));
         }
         let holds = |shape: &Shape| holds(shape).map_err(|why| limit(format!("this array {why}")));
-        // Shapes are checked before the type rule of the op runs, because the rule multiplies sizes.
+        // Shapes are checked before the type rule of the op runs, because this rule multiplies sizes.
         for attr in &operation.attrs {
             if let Attr::Shape(shape) = attr {
                 holds(shape)?;
@@ -229,7 +230,7 @@ impl<'a> Elaborator<'a> {
         dims.iter().map(|dim| self.dim(dim, frame, span)).collect()
     }
 
-    /// Evaluates the shape of a quantity of the model. Fails if it is empty or exceeds the size limits.
+    /// Evaluates the shape of a quantity of the model. Fails if the shape is empty or exceeds the size limits.
     pub fn shape_of(&self, name: &str, dims: &[Dim], frame: &Frame, span: Span) -> Elaborated<Shape> {
         let sizes = self.sizes(dims, frame, span)?;
         let shape = Shape::fixed(&sizes);
@@ -246,7 +247,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Binds the dim names of `dims` that have no value yet to the sizes of `shape`.
+    /// Binds those dim names of `dims` that have no value yet to the sizes of `shape`.
     pub fn bind_dims(&self, dims: &[Dim], shape: &Shape, frame: &mut Frame) {
         for (dim, size) in dims.iter().zip(shape.dims()) {
             let Some(size) = size.fixed() else { continue };

@@ -1,7 +1,8 @@
-//! Elaborates image operations, on arrays of channels, rows and columns.
+//! Elaborates image operations. Images are arrays of channels, rows and columns.
 //!
-//! Note \[Convolutions\]. A convolution is a contraction of the kernel with all windows of the image, `conv = contract(kernel, patches(x))`. Its
-//! derivatives and its batched forms over examples and draws follow from those of the two ops, and the matrix product does the work.
+//! Note \[Convolutions\]. A convolution is a contraction of the kernel with all windows of the image, `conv = contract(kernel,
+//! patches(x))`. The derivatives of a convolution, and its batched forms over examples and draws, follow from those of these two ops. The
+//! matrix product does most of the work.
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator};
@@ -51,7 +52,8 @@ impl Elaborator<'_> {
         Ok(self.builder.scale(sum, 1.0 / (size * size) as f64))
     }
 
-    /// Returns all windows of an image, with the axes channel, row and column within the window, row and column of the window.
+    /// Returns all windows of an image. The axes are the channel, the row and the column within the window, and the row and the column of
+    /// the window.
     fn windows(
         &mut self,
         name: &str,

@@ -80,7 +80,7 @@ impl<'a> Elaborator<'a> {
         self.apply(Operation::reshape(slice, &Shape(dims)), span)
     }
 
-    /// Converts integers represented as reals (counts, and sums of integers) to integers.
+    /// Converts integers that are represented as reals (counts, and sums of integers) to integers.
     pub fn to_int(&mut self, value: Value, span: Span) -> Elaborated<Value> {
         match self.ty(value).dtype {
             DType::Int => Ok(value),
@@ -97,7 +97,8 @@ impl<'a> Elaborator<'a> {
             .map_or(0, |size| size as i64)
     }
 
-    /// Checks that a position that depends on a counter stays inside the axis for every value of the counter.
+    /// Checks a position that depends on a counter: it must stay inside the axis for every value of the
+    /// counter.
     fn check_positions(&self, value: Value, axis: usize, index: Value, span: Span) -> Elaborated<()> {
         let size = self.axis_size(value, axis);
         match self.range_here(index) {

@@ -1,8 +1,8 @@
-//! A family over several sites, whose parameters are assembled from one tensor per site.
+//! Builds a family over several sites. Its parameters are assembled from one tensor per site.
 //!
-//! A parameter with one row per element, such as a location, a scale or a covariance factor, is stored as one tensor per site. The tensor holds the
-//! rows of the site's elements, under the name that it has if the site is alone. Reports, files, start values from other inference runs and fixed
-//! sites therefore do not depend on whether the family is shared.
+//! A parameter with one row per element, such as a location, a scale or a covariance factor, is stored as one tensor per site. The tensor
+//! holds the rows that belong to the site's elements. It has the same name as if the site had the family alone. Reports, files, starting
+//! values from other inference runs and fixed sites therefore do not depend on whether the family is shared.
 
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::builder::Builder;
@@ -11,15 +11,15 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::FamilyParam;
 use std::sync::Arc;
 
-/// The way in which one parameter is divided among the members of a group.
+/// How one parameter is divided among the members of a group.
 pub enum Share {
-    /// Each member has its own rows, of the given shapes.
+    /// Each member has rows of its own, with these shapes.
     Rows(Vec<Shape>),
     /// All members share the whole parameter.
     Whole,
 }
 
-/// Returns how a parameter of this shape is divided among members with these value shapes.
+/// Returns how a parameter with this shape is divided among members whose values have these shapes.
 pub fn share(shape: &Shape, members: &[(Arc<str>, Shape)]) -> Share {
     let sizes = |shape: &Shape| shape.static_sizes().unwrap_or_default();
     let count = |shape: &Shape| sizes(shape).iter().product::<usize>();
@@ -40,7 +40,7 @@ pub fn share(shape: &Shape, members: &[(Arc<str>, Shape)]) -> Share {
     }
 }
 
-/// Rewrites the family as a family of the members' parameters.
+/// Rewrites a family so that its parameters are the parameters of the members.
 pub fn gathered(family: &Instance, shares: &[Share], params: &[FamilyParam]) -> Instance {
     let gather = |function: &Function| Arc::new(of_parts(function, family, shares, params));
     let some = |function: &Option<Arc<Function>>| function.as_deref().map(gather);
@@ -94,7 +94,7 @@ fn of_parts(function: &Function, family: &Instance, shares: &[Share], params: &[
             Share::Whole => parts[0],
         });
     }
-    // The remaining parameters are the value, or the coordinates of a draw.
+    // The remaining parameters are either the value or the coordinates of a draw.
     for param in function.params.iter().skip(args.len()) {
         let name = function.param_name(*param).map_or("", |name| name);
         args.push(builder.param(name, function.ty(*param).clone()));
@@ -105,7 +105,7 @@ fn of_parts(function: &Function, family: &Instance, shares: &[Share], params: &[
     builder.finish(named)
 }
 
-/// Stacks the parts as the rows of a parameter of this shape.
+/// Stacks the parts as the rows of a parameter with this shape.
 fn rows(builder: &mut Builder, parts: &[Value], shape: &Shape) -> Value {
     let rest = &shape.dims()[1..];
     let stacked: Vec<Value> = parts

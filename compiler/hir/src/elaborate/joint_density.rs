@@ -1,7 +1,8 @@
-//! Checks that the distributions of output elements multiply to a joint density: no element may depend on itself, directly or through others.
+//! Checks that the product of the distributions of output elements is a joint density: no element may depend on itself, directly or through
+//! other elements.
 //!
-//! The sizes are known when a model is elaborated, so the check is exact. First, reads are analysed with symbolic counters: if all of them go to
-//! earlier elements, or all to later ones, there cannot be a cycle. Otherwise the elements are visited one by one.
+//! The sizes are known when a model is elaborated, so the check is exact. First, reads are analysed with symbolic counters. If all reads go
+//! to earlier elements, or all go to later elements, there cannot be a cycle. Otherwise the elements are visited one by one.
 
 mod reads;
 mod scope;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 /// The maximum number of expressions visited with symbolic counters.
 const MOST_SYMBOLIC: usize = 1_000_000;
 
-/// The maximum number of expressions visited element by element, which takes about a second.
+/// The maximum number of expressions visited element by element. Visiting this many takes about a second.
 const MOST_STEPS: usize = 5_000_000;
 
 /// The maximum number of output elements that are visited one by one.
@@ -30,12 +31,12 @@ const MOST_ELEMENTS: i64 = 1_000_000;
 /// A statement that assigns a distribution to elements of an output.
 struct Given<'m> {
     sample: &'m Sample,
-    /// The counter, its first and its last value, and the statements of the enclosing `for`.
+    /// The counter, its first and last value, and the statements of the enclosing `for`.
     repeated: Option<(LocalId, [i64; 2], &'m [Stmt])>,
 }
 
-/// Returns errors for outputs, or elements of outputs, that depend on themselves. Also returns warnings if elements of one output depend on each
-/// other, or if the dependence is not known. `dims` gives the sizes of the model's dim names.
+/// Returns errors for outputs, or for elements of outputs, that depend on themselves. Also returns warnings if elements of one output
+/// depend on each other, or if the dependence is not known. `dims` gives the sizes of the model's dim names.
 pub fn dependences(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) -> Vec<Diagnostic> {
     let item = &module.models[id];
     let of_size = |local: LocalId| {
@@ -53,7 +54,7 @@ pub fn dependences(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>
         .iter()
         .map(|given| symbolic(given, (module, &joint), &mut reader))
         .collect();
-    // Once the step limit is reached, reads are missing, so any output may depend on any other.
+    // If the step limit was reached, some reads are missing, so any output may depend on any other.
     let is_complete = !reader.is_exhausted();
     let sets = match is_complete {
         true => circles(item, &statements, &symbolic),
@@ -118,7 +119,7 @@ fn statements<'m>(item: &'m ModelItem, reader: &mut ElementReader<'m>) -> (Vec<G
     (found, unknown)
 }
 
-/// Returns whether a distribution inside a range of unknown size reads outputs, or may do so.
+/// Returns whether a distribution inside a range of unknown size reads outputs or may read them.
 fn reads_outputs<'m>(sample: &'m Sample, body: &'m [Stmt], reader: &mut ElementReader<'m>) -> bool {
     let scope = ReadScope::model();
     let block = scope.block(body);
@@ -127,17 +128,17 @@ fn reads_outputs<'m>(sample: &'m Sample, body: &'m [Stmt], reader: &mut ElementR
     !reader.found.is_empty() || reader.is_exhausted()
 }
 
-/// A read of an output by elements of an output, with its distance.
+/// A read of an output by elements of an output, and the distance between the two.
 #[derive(Clone, Copy)]
 struct Step {
     from: LocalId,
     to: LocalId,
-    /// The smallest and the largest distance from the reading element to the read elements; `None` if they are not known.
+    /// The smallest and the largest distance from the reading element to the element that is read; `None` if they are not known.
     distance: Option<(i64, i64)>,
 }
 
-/// Returns the reads of a statement with its counter as a symbol. `joint` contains the outputs with a joint distribution, each of which counts as
-/// one element.
+/// Returns the reads of a statement with its counter as a symbol. `joint` contains the outputs with a joint distribution. Each of them
+/// counts as one element.
 fn symbolic<'m>(
     given: &Given<'m>,
     (module, joint): (&'m Module, &HashSet<LocalId>),
@@ -175,7 +176,7 @@ fn symbolic<'m>(
     steps.collect()
 }
 
-/// Returns the element to which a statement assigns a distribution. For a joint distribution that is the first element.
+/// Returns the element to which a statement assigns a distribution. For a joint distribution, this is the first element.
 fn element<'s, 'm: 's>(
     given: &Given<'m>,
     module: &Module,
@@ -239,7 +240,7 @@ fn is_joint(sample: &Sample, module: &Module) -> bool {
     }
 }
 
-/// Returns the sets of outputs that read each other, or themselves.
+/// Returns the sets of outputs that read each other or themselves.
 fn circles(item: &ModelItem, statements: &[Given<'_>], steps: &[Vec<Step>]) -> Vec<Vec<LocalId>> {
     let mut graph: DiGraph<LocalId, ()> = DiGraph::new();
     let outputs = item.outputs.iter().map(|output| output.local);
@@ -257,8 +258,8 @@ fn circles(item: &ModelItem, statements: &[Given<'_>], steps: &[Vec<Step>]) -> V
     found
 }
 
-/// Returns whether all reads go to earlier elements, or all to later ones. Reads of the same element of another output are acyclic if the outputs
-/// can be ordered.
+/// Returns whether all reads go to earlier elements, or all go to later elements. Reads of the same element of another output are acyclic
+/// if the outputs can be ordered.
 fn is_one_way(steps: &[&Step]) -> bool {
     let is_before = |sign: i64| {
         let mut level: HashSet<(LocalId, LocalId)> = HashSet::new();

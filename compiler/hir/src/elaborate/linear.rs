@@ -1,7 +1,7 @@
 //! Integers that are linear in counters, and their ranges.
 //!
-//! Interval arithmetic loses the correlation between two integers: with `u` from `t - 2` to `t`, `t - u` lies between 0 and 2 although both have
-//! wide ranges.
+//! Interval arithmetic loses the correlation between two integers. If `u` lies between `t - 2` and `t`, for example, `t - u` lies between 0
+//! and 2, although `t` and `u` both have wide ranges.
 
 use super::datum::Datum;
 use super::frame::Elaborator;
@@ -9,7 +9,8 @@ use bnnc_grammar::ast::BinaryOp;
 use bnnc_graph::function::Value;
 use std::collections::{BTreeMap, HashMap};
 
-/// The number of the most recent facts used to bound a form. All pairs of them are tried for each form, so the time is quadratic in this number.
+/// The number of recent facts that are used to bound a form. All pairs of facts are tried for each form, so the time is quadratic in this
+/// number.
 const MOST_FACTS: usize = 16;
 
 /// A constant plus a linear combination of counters. Counters are numbered in the order of their creation, so an inner counter follows the
@@ -20,16 +21,16 @@ pub struct Linear {
     factors: BTreeMap<usize, i64>,
 }
 
-/// The linear forms of integers, and the first and the last value of each counter, which may depend on earlier counters.
+/// The linear forms of integers. For each counter, the first and the last value are known; they may depend on earlier counters.
 #[derive(Clone, Debug, Default)]
 pub struct Forms {
     values: HashMap<Value, Linear>,
     counters: Vec<[Linear; 2]>,
-    /// The name of each counter, and the end of its range as written.
+    /// The name of each counter, and the end of its range as written in the program.
     names: Vec<[String; 2]>,
-    /// The end of the next range as written.
+    /// The end of the next range as written in the program.
     written: Option<String>,
-    /// Forms that are non-negative in the current branch.
+    /// Forms that are not negative in the current branch.
     facts: Vec<Linear>,
 }
 
@@ -42,7 +43,7 @@ impl Linear {
         }
     }
 
-    /// Returns the sum with a multiple of another form, or `None` on overflow.
+    /// Returns the sum of this form and a multiple of another form, or `None` on overflow.
     pub fn plus(&self, other: &Linear, factor: i64) -> Option<Linear> {
         let mut sum = self.clone();
         sum.constant = sum.constant.checked_add(other.constant.checked_mul(factor)?)?;
@@ -59,7 +60,7 @@ impl Linear {
         self.factors.is_empty().then_some(self.constant)
     }
 
-    /// Returns the value at zero and the coefficient of this counter if the form does not contain other counters.
+    /// Returns the value at zero and the coefficient of this counter, if the form contains no other counter.
     pub fn in_counter(&self, counter: &Linear) -> Option<(i64, i64)> {
         let own = counter.factors.keys().next();
         let factor = own.and_then(|own| self.factors.get(own)).copied();
@@ -102,13 +103,13 @@ impl Forms {
         form
     }
 
-    /// Sets the end of the next counter's range as written.
+    /// Sets the end of the next counter's range as written in the program.
     pub fn write_end(&mut self, text: Option<String>) {
         self.written = text;
     }
 
-    /// Suggests a range for the counter of a position such that the position stays inside an axis. Returns `None` if the position or the counter's
-    /// own range depends on other counters.
+    /// Suggests a range for the counter in a position, such that the position stays inside an axis. Returns `None` if the position or the
+    /// counter's own range depends on other counters.
     pub fn range_inside(&self, position: Value, size: i64) -> Option<String> {
         let form = self.values.get(&position)?;
         let (Some((counter, 1)), 1) = (
@@ -161,7 +162,7 @@ impl Forms {
         self.values = values;
     }
 
-    /// Assumes that forms are non-negative, until they are removed by `forget`.
+    /// Assumes that forms are not negative, until `forget` removes them.
     pub fn assume(&mut self, facts: Vec<Linear>) {
         self.facts.extend(facts);
     }
@@ -176,8 +177,8 @@ impl Forms {
         self.ends(self.values.get(&value)?)
     }
 
-    /// Returns the smallest and the largest value of a form. Subtracting a non-negative fact bounds the form from below, adding it bounds the form
-    /// from above. Sums of two facts are tried as well. Returns `None` if no value satisfies the facts.
+    /// Returns the smallest and the largest value of a form. Subtracting a fact that is not negative bounds the form from below; adding
+    /// such a fact bounds it from above. Sums of two facts are tried as well. Returns `None` if no value satisfies the facts.
     pub fn ends(&self, form: &Linear) -> Option<(i64, i64)> {
         let (mut low, mut high) = (self.extreme(form, false)?, self.extreme(form, true)?);
         let facts = &self.facts[self.facts.len().saturating_sub(MOST_FACTS)..];
@@ -195,8 +196,8 @@ impl Forms {
         (low <= high).then_some((low, high))
     }
 
-    /// Returns the smallest or the largest value. A linear form attains it at an end of its innermost counter, and then at ends of the enclosing
-    /// counters.
+    /// Returns the smallest or the largest value. A linear form attains this value at one end of its innermost counter, and then at ends of
+    /// the enclosing counters.
     fn extreme(&self, form: &Linear, largest: bool) -> Option<i64> {
         let mut form = form.clone();
         while let Some((counter, factor)) = form.factors.pop_last() {
@@ -243,7 +244,7 @@ mod tests {
 
     #[test]
     fn ends_account_for_correlated_counters() {
-        // t in 3..100, u in t - 3..t.
+        // The counters are t in 3..100 and u in t - 3..t.
         let counters = vec![[of(3, &[]), of(99, &[])], [of(-3, &[(0, 1)]), of(-1, &[(0, 1)])]];
         let forms = Forms {
             counters,

@@ -1,4 +1,4 @@
-//! From the typed tree to the probabilistic graph: layers are inlined, dims become numbers, and sites get their paths.
+//! Elaboration: turns the typed tree into the probabilistic graph. Layers are inlined, dims become numbers, and sites get their paths.
 
 pub mod bind;
 pub mod call;

@@ -15,7 +15,7 @@ use bnnc_graph::types::Type;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A valid program that this version cannot compile.
+/// A valid program that this version of the compiler cannot compile.
 pub static LIMIT: Code = Code {
     id: "E0290",
     title: "cannot be compiled",
@@ -45,10 +45,11 @@ pub fn limit(span: Span, why: String) -> Box<Diagnostic> {
     Box::new(Diagnostic::error(&LIMIT, span, why))
 }
 
-/// Elaborates a model for one example; `dims` gives the sizes of the dim names that its inputs bind.
+/// Elaborates a model for one example. `dims` gives the sizes of the dim names that the inputs of the model
+/// bind.
 ///
 /// # Errors
-/// Fails for sizes that do not fit, which the checker cannot know without the data.
+/// Fails if sizes do not fit. The checker cannot know these sizes without the data.
 pub fn elaborate(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) -> Elaborated<Model> {
     let item = &module.models[id];
     let mut elaborator = Elaborator::new(module, &item.name);
@@ -95,7 +96,7 @@ fn named(stmt: &Stmt, item: &ModelItem, frame: &Frame<'_>) -> Option<(Arc<str>, 
     }
 }
 
-/// Returns the declared support of an output. Integers are left to their distribution.
+/// Returns the declared support of an output. The support of integers is left to their distribution.
 pub fn declared(ty: &Ty) -> Support {
     match ty {
         Ty::Tensor(Elem::Real(support), _) => *support,
@@ -228,7 +229,8 @@ impl<'a> Elaborator<'a> {
         Ok(value)
     }
 
-    /// Observes a value of a declared type. The distribution is truncated if the type is narrower.
+    /// Observes a value that has a declared type. If this type is narrower than the support, the distribution
+    /// is truncated.
     pub fn observe(
         &mut self,
         dist: &DistDatum,
@@ -244,7 +246,8 @@ impl<'a> Elaborator<'a> {
         self.observed_by(instance, args.collect(), name, span)
     }
 
-    /// Records an observation of the last of `args`. The others are the parameters of its distribution.
+    /// Records an observation of the last of `args`. The other arguments are the parameters of the
+    /// distribution.
     pub fn observed_by(
         &mut self,
         instance: Instance,

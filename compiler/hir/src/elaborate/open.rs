@@ -1,7 +1,7 @@
-//! Ranges whose ends depend on counters: reductions over them, and windows of a constant length.
+//! Elaborates ranges whose ends depend on counters: reductions over such ranges, and windows of a constant length.
 //!
-//! The size of an array must be known at compile time. A reduction therefore covers all positions that the ends can reach, with its neutral element
-//! outside the range. A window has the same number of elements for every value of the counter.
+//! The size of an array must be known at compile time. A reduction therefore covers all positions that the ends can reach. Outside the
+//! range, it uses its neutral element. A window has the same number of elements for every value of the counter.
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
@@ -42,7 +42,7 @@ pub fn open_array(span: Span) -> Box<Diagnostic> {
     )
 }
 
-/// Returns the neutral element, which stands for positions outside the range.
+/// Returns the neutral element of a reduction, which is used at positions outside the range.
 fn neutral(builtin: &Builtin) -> f64 {
     match builtin.reduction() {
         Some(Reduction::Sum | Reduction::Mean) => 0.0,
@@ -53,7 +53,8 @@ fn neutral(builtin: &Builtin) -> f64 {
 }
 
 impl<'a> Elaborator<'a> {
-    /// Elaborates `sum(y[a..b])` and `sum([e for i in a..b])` with an end that depends on a counter. Returns `None` for other arguments.
+    /// Elaborates `sum(y[a..b])` and `sum([e for i in a..b])` if an end of the range depends on a counter. Returns `None` for any other
+    /// argument.
     pub fn reduce_array(
         &mut self,
         builtin: &'static Builtin,
@@ -127,7 +128,8 @@ impl<'a> Elaborator<'a> {
         self.apply(Operation::new(&ops::and::AND, [after, before]), span)
     }
 
-    /// Rejects a range whose end is below its start for every value of the counters. A range that is reversed only for some of them is empty there.
+    /// Rejects a range whose end is below its start for every value of the counters. A range that is reversed only for some values of the
+    /// counters is empty for those values.
     fn forwards(&self, [from, to]: &[Datum; 2], span: Span) -> Elaborated<()> {
         let boxes = self.range_of_integer(from).zip(self.range_of_integer(to));
         let is_apart = boxes.is_some_and(|((first, _), (_, last))| last < first);
@@ -147,7 +149,8 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Rejects a range that is empty for some counters under a reduction that needs an element, unless an enclosing `if` compares integers.
+    /// Rejects a range that is empty for some values of the counters, if the reduction needs an element. Inside an `if` that compares
+    /// integers, such a range is allowed.
     fn has_elements(&self, builtin: &'static Builtin, [from, to]: &[Datum; 2], span: Span) -> Elaborated<()> {
         let needs_one = match builtin.reduction() {
             Some(Reduction::Mean | Reduction::Min | Reduction::Max) => self.choices == 0,
@@ -176,7 +179,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Reduces the first axis, in which positions outside the range are neutral.
+    /// Reduces the first axis. Positions outside the range have the neutral element.
     fn reduce_all_of(
         &mut self,
         builtin: &'static Builtin,
@@ -195,8 +198,8 @@ impl<'a> Elaborator<'a> {
             .map(Datum::Tensor)
     }
 
-    /// Elaborates `sum(e for i in a..b)` with an end that depends on a counter. It covers all positions that the ends can reach, with the neutral
-    /// element of the reduction outside the range.
+    /// Elaborates `sum(e for i in a..b)` if an end of the range depends on a counter. The sum covers all positions that the ends can reach,
+    /// and uses the neutral element outside the range.
     pub fn reduce_open(
         &mut self,
         builtin: &'static Builtin,
@@ -245,7 +248,7 @@ impl<'a> Elaborator<'a> {
         self.reduce_all_of(builtin, value, &[from, to], span)
     }
 
-    /// Returns the size of an axis of an array if an end of its range depends on a counter, or `None` if both ends are known.
+    /// Returns the size of an array's axis if an end of the range depends on a counter. Returns `None` if both ends are known.
     ///
     /// # Errors
     /// Fails if the size depends on the counter.

@@ -1,4 +1,4 @@
-//! Elaborates optimisers: the update of one scalar, which the rewriter maps over tensors.
+//! Elaborates optimisers. The result is the update of one scalar, which the rewriter maps over tensors.
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
@@ -9,7 +9,7 @@ use bnnc_graph::model::ElaboratedOptimiser;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// Elaborates an optimiser with its arguments, which are constants in declared order. The first one is the learning rate.
+/// Elaborates an optimiser. Its arguments are constants in declared order. The first argument is the learning rate.
 ///
 /// # Errors
 /// Fails if an argument or an initial state is not a constant.

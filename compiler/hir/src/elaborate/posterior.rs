@@ -1,4 +1,4 @@
-//! Elaborates posteriors: one family instance per site or group, with the start values of its parameters.
+//! Elaborates posteriors: one family instance per site or group, with the starting values of its parameters.
 
 use super::datum::{Datum, DistDatum};
 use super::dist::{Values, fixed_shape, support};
@@ -36,12 +36,12 @@ pub static TOO_LARGE: Code = Code {
               layer only.",
 };
 
-/// The handling of sites without a line in the posterior.
+/// How sites without a line in the posterior are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// An error: every site needs a line.
+    /// Such a site is an error: every site needs a line.
     Refused,
-    /// The method handles these sites itself, so they get a point family.
+    /// The method handles such sites itself, so each gets a point family.
     Method,
 }
 
@@ -91,7 +91,7 @@ pub fn elaborate(module: &Module, id: PosteriorId, model: &Model, rest: Rest) ->
     })
 }
 
-/// Builds the posterior with a point estimate at every site, which `map` on a model uses.
+/// Builds the posterior that `map` on a model uses, with a point estimate at every site.
 ///
 /// # Errors
 /// Fails only if the library lacks a family of point estimates.
@@ -108,7 +108,7 @@ pub fn point(module: &Module, model: &Model, span: Span) -> Elaborated<Posterior
 }
 
 fn point_family(module: &Module, span: Span) -> Elaborated<DistId> {
-    // The library's items come before those of the program.
+    // The items of the library precede the items of the program.
     let found = module
         .dists
         .ids()
@@ -130,7 +130,7 @@ fn means(path: &str, site: &str) -> bool {
     }
 }
 
-/// Returns the sites that share the family of a line, in the order of the line. Empty if each site has its own family.
+/// Returns the sites that share the family of a line, in the order of the line. The result is empty if each site has its own family.
 fn members(module: &Module, line: &PosteriorLine, dist: DistId, model: &Model) -> Vec<Site> {
     if !module.dists[dist].groups {
         return Vec::new();
@@ -145,7 +145,7 @@ fn members(module: &Module, line: &PosteriorLine, dist: DistId, model: &Model) -
     line.sites.iter().flat_map(|(path, _)| of_path(path)).collect()
 }
 
-/// Builds the family of several sites, over the concatenated unconstrained coordinates of all of them.
+/// Builds the family of several sites. It is defined over the concatenated unconstrained coordinates of these sites.
 fn group(
     module: &Module,
     members: &[Site],
@@ -252,7 +252,7 @@ impl<'a> Line<'a> {
         &self.module.dists[self.dist]
     }
 
-    /// Returns the type of the family's draws: values of the site, or unconstrained values that a bijection maps to them.
+    /// Returns the type of the family's draws. They are values of the site, or unconstrained values that a bijection transforms.
     fn value_of(&self, site: &Site) -> Type {
         let is_point = self.item().measure == Measure::Point;
         match &self.item().on {
@@ -290,7 +290,7 @@ impl<'a> Line<'a> {
         Ok(statics)
     }
 
-    /// Builds the family over values of a type. Also returns its parameters apart from the integer ones.
+    /// Builds the family over values of a type. Also returns the parameters of the family, except those that are integers.
     fn instance(&self, value: Type) -> Elaborated<(Instance, Vec<Param>)> {
         let item = self.item();
         let statics = self.statics()?;
@@ -318,7 +318,7 @@ impl<'a> Line<'a> {
         Ok((instance, params))
     }
 
-    /// Returns the shape of a parameter with these dims: the shape of the values, or a size for each dim.
+    /// Returns the shape of a parameter with these dims: the shape of the values, or one size for each dim.
     fn shape(&self, dims: &[Dim], value: &Shape, statics: &[(LocalId, i64)]) -> Elaborated<Shape> {
         let on = match &self.item().on {
             Ty::Tensor(_, on) => on.as_slice(),
@@ -365,7 +365,7 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Returns whether a parameter has one row and one column per element, as the factor of a full covariance does. Such a parameter starts at
+    /// Returns whether a parameter has one row and one column per element, like the factor of a full covariance. Such a parameter starts at
     /// zero.
     fn is_square(&self, name: &str) -> bool {
         let mut params = self.item().params.iter();
@@ -388,7 +388,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A parameter of a family that is too large for most machines.
+/// Reports a parameter of a family that is too large for most machines.
 fn too_large(span: Span, family: &str, sizes: &[usize], count: usize) -> Box<Diagnostic> {
     let bytes = sizes.iter().fold(4.0, |bytes, size| bytes * *size as f64);
     let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
@@ -405,7 +405,8 @@ fn too_large(span: Span, family: &str, sizes: &[usize], count: usize) -> Box<Dia
     Box::new(Diagnostic::error(&TOO_LARGE, span, text).help(low_rank))
 }
 
-/// Evaluates a dim of a family's parameter. The dims of the values equal the number of elements; other dims are integer parameters of the family.
+/// Evaluates a dim of a family's parameter. The dim of the values is the number of elements; any other dim is an integer parameter of the
+/// family.
 fn size_of(dim: &Dim, on: &[Dim], count: usize, statics: &[(LocalId, i64)], span: Span) -> Elaborated<usize> {
     if on == std::slice::from_ref(dim) {
         return Ok(count);
@@ -424,8 +425,8 @@ fn size_of(dim: &Dim, on: &[Dim], count: usize, statics: &[(LocalId, i64)], span
     number.ok_or_else(|| limit(span, "a size of this family is not known".to_owned()))
 }
 
-/// Returns the default start value. Locations of weight matrices start as in the linear layers of PyTorch, uniform within one over the square root
-/// of the fan-in, so that units differ. Other locations start at zero, and positive parameters start small.
+/// Returns the default start value. The locations of weight matrices start as in the linear layers of PyTorch: they are uniform within one
+/// over the square root of the fan-in, so that units differ. Other locations start at zero, and positive parameters start small.
 fn default_start(support: Support, shape: &Shape, site: &Shape) -> Init {
     match support {
         Support::Interval(low, high) if low == 0.0 && high.is_infinite() => Init::Constant(START_SCALE),
@@ -448,7 +449,7 @@ fn number(module: &Module, expr: &Expr) -> Elaborated<f64> {
         .ok_or_else(|| limit(expr.span, "a start value must be a constant".to_owned()))
 }
 
-/// Converts a distribution to a random start value. Supports uniform and normal distributions.
+/// Converts a distribution to a random start value. Only uniform and normal distributions are supported.
 fn random(module: &Module, expr: &Expr) -> Elaborated<Init> {
     let ExprKind::MakeDist(dist, args) = &expr.kind else {
         return Err(limit(
@@ -471,7 +472,7 @@ fn random(module: &Module, expr: &Expr) -> Elaborated<Init> {
     }
 }
 
-/// Builds the posterior of a site that keeps the result of another inference run: a point whose value is copied from there.
+/// Builds the posterior of a site that keeps the result of another inference run. It is a point with the value from that run.
 fn from(
     module: &Module,
     site: &Site,

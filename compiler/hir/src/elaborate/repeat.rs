@@ -1,7 +1,7 @@
 //! Elaborates repetition: comprehensions, reductions over ranges, and `for` over the elements of an output.
 //!
-//! A range over tensors becomes one `map` whose body is elaborated once. Only lists of layers are unrolled, because each element is a separate
-//! instance.
+//! A range over tensors becomes a single `map`, whose body is elaborated once. Only lists of layers are unrolled, because each element is a
+//! separate layer instance.
 
 use super::datum::Datum;
 use super::dist::Each;
@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The maximum length of a range. Positions up to this are exact in single precision.
+/// The maximum length of a range. All positions up to this length are exact in single precision.
 const MOST_POSITIONS: usize = 1 << 24;
 
 /// The maximum length of a list of layers.
@@ -127,7 +127,7 @@ impl<'a> Elaborator<'a> {
         let index = self.builder.param("index", Type::int(Shape::scalar()));
         let start = self.constant(from as f64, DType::Int);
         let position = self.apply(Operation::new(&ops::add::ADD, [index, start]), span)?;
-        // Every tensor in scope becomes a parameter. Later passes drop the parameters that the body does not use.
+        // Every tensor in scope becomes a parameter of the body. Later passes drop the parameters that the body does not use.
         let mut captured: Vec<Value> = Vec::new();
         let mut inner_of: HashMap<Value, Value> = HashMap::new();
         let mut inner = frame.clone();
@@ -169,7 +169,7 @@ impl<'a> Elaborator<'a> {
                         .param(&format!("captured{}", captured.len()), outer.ty(value).clone())
                 })
             });
-            // Each position has its own noise: positions count as examples within the example.
+            // Each position has its own noise, because positions are numbered like examples within the example.
             let positions = self.builder.int(count as i64);
             let first = self.builder.mul(example, positions);
             noise.coordinates = [draw, self.builder.add(first, index), step];
@@ -198,7 +198,7 @@ impl<'a> Elaborator<'a> {
         Ok(mapped)
     }
 
-    /// Elaborates `for t in a..b { y[t] ~ D(..) }`. The parameters of `D` are mapped, then all elements are observed at once.
+    /// Elaborates `for t in a..b { y[t] ~ D(..) }`. The parameters of `D` are mapped, and then all elements are observed together.
     pub fn repeat(
         &mut self,
         counter: LocalId,
@@ -242,7 +242,7 @@ impl<'a> Elaborator<'a> {
         self.elements(sample, elements, frame)
     }
 
-    /// Observes some elements of an output, each with the distribution of its position.
+    /// Observes some elements of an output. Each element has the distribution of its position.
     fn elements(&mut self, sample: &Sample, elements: Elements<'_>, frame: &mut Frame<'a>) -> Elaborated<()> {
         let Elements {
             counter,
@@ -314,7 +314,7 @@ impl<'a> Elaborator<'a> {
         self.observed_by(instance, args, &name, sample.span)
     }
 
-    /// Returns the position of the observed element when the counter is zero, and the coefficient of the counter in it.
+    /// Returns the position of the observed element for counter zero, and the coefficient of the counter in this position.
     fn place(&mut self, counter: LocalId, index: &Expr, inner: &mut Frame<'a>) -> Elaborated<(i64, i64)> {
         let datum = self.expr(index, inner)?;
         let form = self.linear(&datum);
@@ -347,7 +347,7 @@ impl<'a> Elaborator<'a> {
         if step == 1 || count == 1 {
             return self.slice(output, 0, low, high.saturating_add(1), span);
         }
-        // This call reports a range outside the axis with its bounds as written.
+        // If the range lies outside the axis, this call reports it with its bounds as written.
         self.slice(output, 0, low, high.saturating_add(1), span)?;
         let size = usize::try_from(count).unwrap_or(0);
         let steps = self.apply(Operation::iota(Dim::Fixed(size)), span)?;
@@ -363,10 +363,11 @@ impl<'a> Elaborator<'a> {
     }
 }
 
-/// The elements of an output that a statement observes. They are the elements of a range, whose counter the preceding definitions may use.
+/// The elements of an output that a statement observes. They are the elements of a range. The preceding definitions may use the counter of
+/// this range.
 #[derive(Clone, Copy)]
 struct Elements<'s> {
-    /// The counter, with the position of the element observed for it.
+    /// The counter, and the position of the element that is observed for a value of the counter.
     counter: Option<(LocalId, &'s Expr)>,
     from: i64,
     to: i64,
@@ -375,11 +376,11 @@ struct Elements<'s> {
     span: Span,
 }
 
-/// Elements of an output that have a distribution.
+/// The elements of an output that have a distribution.
 #[derive(Clone, Copy, Debug)]
 pub struct ObservedRange {
     output: Value,
-    /// The first element, the distance between consecutive elements, and their number.
+    /// The first element, the distance between consecutive elements, and the number of elements.
     first: i64,
     step: i64,
     count: i64,

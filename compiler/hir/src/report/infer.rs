@@ -120,7 +120,7 @@ pub fn unknown_site(span: Span, path: &str, model: (&str, Span), sites: &[String
     .note(list)
 }
 
-/// A layer name in place of its sites.
+/// A layer name where the names of its sites are expected.
 pub fn layer_not_site(span: Span, path: &str, sites: &[String]) -> Diagnostic {
     Diagnostic::error(&UNKNOWN_SITE, span, format!("`{path}` is a layer, not a site"))
         .help(format!("write `{path}.*` for all its sites"))
@@ -137,7 +137,7 @@ pub fn site_twice(site: &str, first: Span, second: Span) -> Diagnostic {
         .also(first, "first given here")
 }
 
-/// Sites without a line in a posterior for a method that needs one for every site.
+/// Reports sites without a line in a posterior, for a method that needs a line for every site.
 pub fn sites_missing(span: Span, method: &str, posterior: (&str, Span), sites: &[String]) -> Diagnostic {
     let names = quoted(sites.iter().map(String::as_str));
     Diagnostic::error(
@@ -203,7 +203,7 @@ pub fn option_value(span: Span, name: &str, expected: &str) -> Diagnostic {
     Diagnostic::error(&OPTION_VALUE, span, format!("`{name}` must be {expected}"))
 }
 
-/// A method name in place of an inference block, as in `start = map`.
+/// A method name where an inference block is expected, as in `start = map`.
 pub fn method_for_infer(span: Span, name: &str, method: &str) -> Diagnostic {
     let expected = format!("the name of an `infer` of this program, but `{method}` is a method");
     option_value(span, name, &expected).help(format!(

@@ -141,7 +141,7 @@ pub fn unknown_import<'a>(
     Diagnostic::error(&UNKNOWN_IMPORT, span, format!("the library has no `{path}`")).suggest(last, names)
 }
 
-/// A name of another kind than expected.
+/// A name that refers to another kind of item than expected.
 pub fn wrong_kind(span: Span, name: &str, expected: &str, found: &str, declared: Option<Span>) -> Diagnostic {
     let diagnostic = Diagnostic::error(
         &WRONG_KIND,

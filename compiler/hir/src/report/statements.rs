@@ -118,7 +118,7 @@ pub fn flag_excludes(span: Span, flag: &str, part: &str, at: Span) -> Diagnostic
     Diagnostic::error(&UNKNOWN_DEFINITION, span, message).also(at, format!("`{flag}` is stated here"))
 }
 
-/// A `per_tensor = true` on a distribution that is never joint over several tensors.
+/// `per_tensor = true` on a distribution that is never joint over several tensors.
 pub fn never_shared(span: Span, dist: &str) -> Diagnostic {
     Diagnostic::error(
         &UNKNOWN_DEFINITION,

@@ -205,7 +205,8 @@ pub fn applied_twice(span: Span, (dist, own): (&str, &str), other: &str, found: 
         ))
 }
 
-/// A parameter on the reals passed as a scale (a warning). `site` is its name and the position of its declaration.
+/// A parameter on the reals passed as a scale (a warning). `site` is the name of the parameter and the position of its declaration in the
+/// program.
 pub fn either_sign(span: Span, what: &str, wanted: &str, site: Option<(&str, Span)>) -> Diagnostic {
     match site {
         Some((name, at)) => {
@@ -421,7 +422,7 @@ pub fn does_not_lift(span: Span, callee: &str, found: &str, at: Span, what: &str
     ))
 }
 
-/// An index that lies outside its axis or belongs to another axis.
+/// An index that lies outside its axis, or that belongs to another axis.
 pub fn index(span: Span, message: String, array: (Span, String)) -> Diagnostic {
     Diagnostic::error(&INDEX, span, message).also(array.0, array.1)
 }
@@ -452,7 +453,7 @@ pub fn unknown_part<'a>(
     let all = quoted(names.clone());
     let diagnostic = Diagnostic::error(&UNKNOWN_PART, span, format!("{of} has no part `{name}`"));
     match all.is_empty() {
-        // Only distributions have parts. A part such as `beta.T` in other languages is a function here.
+        // Only distributions have parts. Parts of other languages, such as `beta.T`, are functions here.
         true => diagnostic.suggest_word(&format!(".{name}"), names),
         false => diagnostic.suggest(name, names).note(format!("it has {all}")),
     }

@@ -19,14 +19,14 @@ pub struct InferItem {
     pub target: Target,
     /// The data set.
     pub data: DataId,
-    /// The options that the program gives, checked against the schema of the method.
+    /// The options that the program sets, checked against the schema of the method.
     pub options: Vec<Setting>,
     /// The position of its declaration.
     pub span: Span,
 }
 
 impl InferItem {
-    /// Returns an option that the program gives.
+    /// Returns an option that the program sets.
     pub fn setting(&self, option: OptionName) -> Option<&Setting> {
         self.options
             .iter()
@@ -35,7 +35,7 @@ impl InferItem {
 }
 
 impl Module {
-    /// Reads the options of an inference block: those that the program gives, and the defaults of the method.
+    /// Reads the options of an inference block. If the program does not set an option, its default is used.
     ///
     /// # Errors
     /// Fails only because of a bug in the checker or in a method record.
@@ -118,7 +118,7 @@ pub enum SettingValue {
     Call(Arc<str>, Vec<f64>),
     /// A file with start values.
     File(Arc<str>),
-    /// `subnetwork(size, by = score)`, with the inference block if the score is one.
+    /// `subnetwork(size, by = score)`. If the score is an inference block, the block is included.
     Subnetwork(f64, Arc<str>, Option<InferId>),
 }
 

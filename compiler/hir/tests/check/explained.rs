@@ -15,7 +15,8 @@ fn parts(explain: &str) -> (&str, &str) {
     (blocks.next().unwrap(), blocks.next().unwrap())
 }
 
-/// Returns the codes of a program's diagnostics, including those that depend on the sizes of the data. Every dimension has the size six.
+/// Returns the codes of a program's diagnostics, including those that depend on the sizes of the data. In these checks, every dimension has
+/// the size six.
 fn with_sizes(found: &Checked) -> Vec<&'static str> {
     let models = found.module.models.ids().flat_map(|id| {
         let locals = found.module.models[id].locals.iter();
@@ -42,7 +43,7 @@ fn the_wrong_program_raises_its_code_and_the_right_one_does_not() {
         if !found.errors().is_empty() || with_sizes(&found).contains(&code.id) {
             faults.push(format!("{} right: {}", code.id, found.text()));
         }
-        // A text in parentheses describes a situation that does not fit into a few lines. Other tests raise those codes.
+        // A text in parentheses describes a situation that does not fit into a few lines. Other tests raise the codes of such explanations.
         let found = check(wrong);
         if !wrong.starts_with('(') && !with_sizes(&found).contains(&code.id) {
             faults.push(format!("{} wrong: {}", code.id, found.text()));

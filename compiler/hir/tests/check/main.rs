@@ -1,4 +1,4 @@
-//! Tests of the checker: the programs that it accepts, the diagnostics of those that it rejects, and that it never panics.
+//! Tests of the checker: the programs that it accepts, the diagnostics for programs that it rejects, and that it never panics.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 /// Declares tests, each with a program and its expected diagnostics, one per line.
@@ -29,7 +29,7 @@ use bnnc_hir::check::Context;
 use bnnc_hir::tree::Module;
 use std::sync::LazyLock;
 
-/// The parsed library, with its sources. The source of a program is added after them.
+/// The parsed library, with its sources. The source of a program is added after the sources of the library.
 pub struct Library {
     sources: SourceMap,
     modules: Vec<ast::Module>,
@@ -83,7 +83,7 @@ pub fn check_with(text: &str, context: &Context) -> Checked {
 }
 
 impl Checked {
-    /// Formats the diagnostics, one per line: `E0207 3:14 message | label | help`, with the other labelled places in between.
+    /// Formats the diagnostics, one per line, as `E0207 3:14 message | label | help`. Other labelled places stand in between.
     pub fn text(&self) -> String {
         let lines: Vec<String> = self.diagnostics.iter().map(|one| self.line(one)).collect();
         lines.join("\n")

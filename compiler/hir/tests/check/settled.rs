@@ -13,7 +13,7 @@ const MODEL: &str = "data d = csv(\"d.csv\")\nmodel M(x: real[k]) -> y: real {\n
 
 fn overridden(text: &str, item: &str, key: &str, value: &str) -> super::Checked {
     let mut sources = SourceMap::default();
-    // A source id that clashes with one of the library or the program would only affect messages.
+    // If a source id coincided with an id of the library or the program, only messages would be affected.
     let (value, _) = parse_expr(&sources.add("--set", value));
     let mut context = context();
     context.overrides.push(Override {
@@ -96,8 +96,8 @@ fn options_on_the_command_line_take_precedence() {
     assert!(matches!(&infer.options[..], [one] if matches!(one.value, SettingValue::Int(20))));
 }
 
-/// An inference block cannot start from itself, whether the program or the command line requests it. One that starts from a later block runs after
-/// it.
+/// An inference block cannot start from itself, whether the program or the command line requests it. A block that starts from a later block
+/// runs after that block.
 #[test]
 fn inference_blocks_run_after_their_starts() {
     let text = format!("{MODEL}infer a = map(M, d)\ninfer b = map(M, d)");

@@ -9,7 +9,7 @@ use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 /// The functions that take one column.
 const FUNCTIONS: &[&str] = &["log", "exp", "sqrt", "abs", "zscore"];
 
-/// Reads an entry of `inputs = [..]`: a column, or `name = column`.
+/// Reads an entry of `inputs = [..]`, which is a column or `name = column`.
 pub(super) fn entry(session: &mut Session<'_>, written: &ast::Expr) -> Option<Column> {
     match &*written.kind {
         ast::ExprKind::Named(name, value) => {
@@ -24,13 +24,13 @@ pub(super) fn entry(session: &mut Session<'_>, written: &ast::Expr) -> Option<Co
     }
 }
 
-/// Reads a column expression such as `log(earn) * male`. Names refer to columns here.
+/// Reads a column expression such as `log(earn) * male`. Names in it refer to columns.
 pub(super) fn column(session: &mut Session<'_>, written: &ast::Expr) -> Option<Column> {
     let span = written.span;
     let apply = |name: &str, args: Vec<Column>| Some(Column::Apply(name.to_owned(), args, span));
     match &*written.kind {
         ast::ExprKind::Name(name) => Some(Column::Name(name.to_string(), span)),
-        // A string gives a column name that is not an identifier, such as `"hours per week"`.
+        // A string is the name of a column that is not an identifier, such as `"hours per week"`.
         ast::ExprKind::Text(name) => Some(Column::Name(name.to_string(), span)),
         ast::ExprKind::Int(value) => Some(Column::Number(*value as f64)),
         ast::ExprKind::Real(value, _) => Some(Column::Number(*value)),

@@ -1,4 +1,4 @@
-//! Checks the options for test rows that differ from the training rows: rotated images, and outliers.
+//! Checks the options for test rows that differ from the training rows: rotated images and outliers.
 
 use super::{file, integer};
 use crate::check::options::number;
@@ -36,7 +36,7 @@ pub fn degrees(session: &mut Session<'_>, written: &ast::Expr) -> Vec<f64> {
     degrees
 }
 
-/// Reads `idx("file")`, a file of inputs, or `shuffled(7)`.
+/// Reads the value of `outliers`, which is `idx("file")`, a file of inputs, or `shuffled(7)`.
 pub fn outliers(session: &mut Session<'_>, written: &ast::Expr, format: Format) -> Option<Outliers> {
     let own = format.word();
     if let ast::ExprKind::Call(callee, args) = &*strip(written).kind

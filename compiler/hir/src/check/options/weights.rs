@@ -1,4 +1,5 @@
-//! Checks the selection of random weights: `all`, `last_layer`, names, or `subnetwork(size, by = score)`.
+//! Checks the value that selects the random weights: `all`, `last_layer`, names, or `subnetwork(size, by =
+//! score)`.
 
 use super::{infer, number, word};
 use crate::check::names::Def;
@@ -66,7 +67,7 @@ fn subnetwork(
     }
     let expected = "a whole number of weights, or a fraction of them below 1";
     let size = number(session, def.name, expected, &size_written.value)?;
-    // A user who writes fractions means all weights by 1.0, but a size of 1 is one weight.
+    // A user who writes fractions may mean all weights by 1.0. A size of 1, however, means one weight.
     let is_fraction = matches!(&*strip(&size_written.value).kind, ast::ExprKind::Real(..));
     if is_fraction && size == 1.0 {
         return wrong(

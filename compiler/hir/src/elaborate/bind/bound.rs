@@ -5,7 +5,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The data sources of a model's parameters.
+/// Which data the parameters of a model are bound to.
 #[derive(Clone, Debug, Default)]
 pub struct Bound {
     /// The sizes of dim names.
@@ -14,7 +14,7 @@ pub struct Bound {
     pub ports: Vec<PortBinding>,
     /// The outputs, in order.
     pub outputs: Vec<Output>,
-    /// The positions of the entries of `inputs = [..]` that feed an input.
+    /// The positions of those entries of `inputs = [..]` that are bound to an input.
     pub used: HashSet<usize>,
     /// Warnings about columns.
     pub warnings: Vec<Diagnostic>,

@@ -5,10 +5,11 @@ use bnnc_abi::data::{InputEntry, Schema};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 
-/// Finds the entry that computes an input. That is the entry with the input's name, or else the only entry computed from the column with that name.
+/// Finds the entry that computes an input. This is the entry with the input's name. Without such an entry, it is the only entry computed
+/// from the column with that name.
 ///
 /// # Errors
-/// Fails if several entries are computed from that column.
+/// Fails if several entries are computed from the column.
 pub fn computed(schema: &Schema, name: &str, span: Span) -> Result<Option<usize>, Box<Diagnostic>> {
     let entries = || schema.entries.iter().enumerate();
     if let Some((at, entry)) = entries().find(|(_, entry)| entry.name.as_deref() == Some(name)) {

@@ -1,4 +1,4 @@
-//! Warns about positions of an axis that no row selects, where integer columns without an `index` type select directly.
+//! Warns about positions of an axis that no row selects, where integer columns without the type `index` select the positions directly.
 
 use super::Bound;
 use super::report::{self, Selected};
@@ -12,8 +12,8 @@ use bnnc_abi::manifest::DataSource;
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Returns a warning for each axis of a parameter or a layer that is indexed by integer columns and has an unselected position below the largest
-/// selected one. An axis that is also indexed in other ways is skipped.
+/// Returns warnings about unselected positions. There is one for each axis of a parameter or a layer that integer columns index and that
+/// has an unselected position below the largest selected position. An axis that is also indexed in other ways is skipped.
 pub fn unused(module: &Module, model: &ModelItem, bound: &Bound, schema: &Schema) -> Vec<Diagnostic> {
     let dims = model
         .locals
@@ -40,7 +40,7 @@ pub fn unused(module: &Module, model: &ModelItem, bound: &Bound, schema: &Schema
 /// An axis and the columns that select from it.
 struct Axis<'a> {
     size: i64,
-    /// The inputs that select, each with its column.
+    /// The inputs that select from the axis, each with its column.
     columns: Vec<(LocalId, &'a Field)>,
     /// The number of index expressions in which columns select from the axis.
     count: usize,
@@ -55,7 +55,7 @@ struct Search<'a> {
     known: HashMap<LocalId, f64>,
     /// The axes, by the parameter or layer and the axis number.
     axes: BTreeMap<(LocalId, usize), Axis<'a>>,
-    /// The number of occurrences of each parameter and layer.
+    /// The number of times that each parameter and layer occurs.
     mentions: HashMap<LocalId, usize>,
 }
 
@@ -131,7 +131,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns the integer input that a position reads, whole or by element, with its column.
+    /// Returns the integer input that a position expression reads, as a whole or by element, with the column of the input.
     fn column(&self, position: &Expr) -> Option<(LocalId, &'a Field)> {
         let is_integer = matches!(&position.ty, Ty::Tensor(Elem::Int | Elem::Count, dims) if dims.is_empty());
         let local = match &position.kind {
@@ -167,7 +167,7 @@ impl<'a> Search<'a> {
             .iter()
             .flat_map(|(_, field)| field.integers())
             .collect();
-        // Positions outside the axis are reported as errors elsewhere.
+        // Positions outside the axis are reported as errors by other code.
         let is_inside = used.first()? >= &0 && used.last()? < &axis.size;
         let mut pairs = (0_i64..).zip(&used).filter(|_| is_inside);
         let (position, _) = pairs.find(|(position, found)| position != *found)?;

@@ -11,23 +11,23 @@ use std::sync::Arc;
 
 /// A column of type `index`.
 pub struct Selector<'a> {
-    /// The index of its port.
+    /// The index of the port that the column is bound to.
     pub port: usize,
-    /// The name of its input or output.
+    /// The name of the input or output that the column is bound to.
     pub input: Arc<str>,
     /// The declared size.
     pub size: Dim,
     /// The column.
     pub field: &'a Field,
-    /// The position at which its input or output is declared.
+    /// The position in the program at which the input or output is declared.
     pub span: Span,
-    /// True for an output, whose integers are classes.
+    /// True for an output. Its integers are classes.
     pub is_class: bool,
     /// True if something other than the columns determines the size.
     pub is_fixed: bool,
 }
 
-/// An axis that columns select from.
+/// An axis from which columns select.
 pub struct Joined {
     /// Its size.
     pub size: usize,
@@ -35,10 +35,11 @@ pub struct Joined {
     pub codes: Vec<Codes>,
 }
 
-/// Joins the levels of the columns that select along one axis. Text is ordered by first appearance, integers ascend.
+/// Joins the levels of the columns that select along one axis. Levels that are text are ordered by first appearance, integers in ascending
+/// order.
 ///
 /// # Errors
-/// Fails for text mixed with integers, for real columns, and for text outputs whose levels differ.
+/// Fails for text mixed with integers, for columns of reals, and for text outputs whose levels differ.
 pub fn joined(group: &[&Selector<'_>]) -> Result<Joined, String> {
     let texts: Vec<&[String]> = group
         .iter()
@@ -97,8 +98,8 @@ fn of_texts(group: &[&Selector<'_>], texts: &[&[String]]) -> Result<Joined, Stri
     })
 }
 
-/// Codes integers. The integers of a class output are positions, because a program may compute with them. Other integers are labels, even if they
-/// fill `0..=max`, so each of them must occur in a training row.
+/// Assigns codes to integers. The integers of a class output are positions, because a program may compute with them. All other integers are
+/// labels, even if they fill `0..=max`, so each of them must occur in a training row.
 fn of_integers(group: &[&Selector<'_>]) -> Joined {
     let all: BTreeSet<i64> = group
         .iter()
@@ -117,8 +118,8 @@ fn of_integers(group: &[&Selector<'_>]) -> Joined {
     }
 }
 
-/// Checks integers that are positions of an axis. Returns a warning for the first position that does not occur. If the program fixes the number of
-/// classes of an output, only a missing position 0 is reported.
+/// Checks integers that are positions of an axis. Returns a warning for the first position that no value selects. If the program fixes the
+/// number of classes of an output, only a missing position 0 is reported.
 ///
 /// # Errors
 /// Fails for values that are not positions of the axis.
@@ -139,7 +140,7 @@ pub fn positions(
     }
     let mut pairs = (0_i64..).zip(field.integers());
     let unused = pairs.find(|(position, found)| position != found);
-    // Data often lack some of the classes that the program fixes, such as a subset of the digits.
+    // Data often lack some of the classes that the program fixes, such as data with only some of the digits.
     let is_of_interest = |position: i64| position == 0 || !(selector.is_class && selector.is_fixed);
     let unused = unused.map(|(position, _)| position);
     let warning = unused

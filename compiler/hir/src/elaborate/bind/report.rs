@@ -35,7 +35,7 @@ pub static UNUSED_POSITION: Code = Code {
               `g: int` are used as positions, in `a[g]` and in `Embedding(k, 2)`.",
 };
 
-/// A whole column bound to a model although some of its rows do not train.
+/// A whole column that is bound to a model although some of its rows do not train.
 pub static WHOLE_COLUMNS: Code = Code {
     id: "E0267",
     title: "whole columns with rows set apart",
@@ -45,7 +45,7 @@ pub static WHOLE_COLUMNS: Code = Code {
               model Series() -> y: real[T] { .. }\n```",
 };
 
-/// An input that several entries of `inputs = [..]` could feed.
+/// An input to which several entries of `inputs = [..]` could be bound.
 pub static SEVERAL_ENTRIES: Code = Code {
     id: "E0268",
     title: "several entries for one input",
@@ -69,7 +69,7 @@ pub fn rows_apart(span: Span, (input, column): (&str, &str), schema: &Schema) ->
         ))
 }
 
-/// An entry of `inputs` that cannot be an element of a real vector, with its column.
+/// Describes an entry of `inputs` that cannot be an element of a real vector; the message includes its column.
 pub fn aside(span: Span, (entry, field): (&InputEntry, Option<&Field>)) -> Diagnostic {
     let text = format!("`{}` is not an element of a vector of reals", entry.text);
     let diagnostic = Diagnostic::error(&NO_COLUMN, entry.span, text)
@@ -87,7 +87,7 @@ pub fn aside(span: Span, (entry, field): (&InputEntry, Option<&Field>)) -> Diagn
     }
 }
 
-/// Returns a valid name for an input that is fed from a column.
+/// Returns a valid name for an input that is bound to a column.
 fn name_of_input(column: &str) -> String {
     match bnnc_grammar::is_keyword(column) {
         true => format!("{column}_"),
@@ -95,7 +95,7 @@ fn name_of_input(column: &str) -> String {
     }
 }
 
-/// Several entries that could feed the same input.
+/// Reports an input to which several entries could be bound.
 pub fn several(span: Span, input: &str, (first, last): (&InputEntry, &InputEntry)) -> Diagnostic {
     let text = format!("`{}` and `{}` could both feed `{input}`", first.text, last.text);
     let computed = if last.computed { last } else { first };
@@ -108,7 +108,7 @@ pub fn several(span: Span, input: &str, (first, last): (&InputEntry, &InputEntry
         ))
 }
 
-/// A vector of all inputs of data that do not have numeric inputs.
+/// Reports a vector of all inputs if the data have no numeric inputs.
 pub fn no_inputs(span: Span, input: &str, schema: &Schema) -> Diagnostic {
     let text = format!("the data `{}` has no inputs for `{input}`", schema.name);
     let target = schema.target.as_deref().unwrap_or_default();
@@ -133,7 +133,7 @@ pub fn no_inputs(span: Span, input: &str, schema: &Schema) -> Diagnostic {
     }
 }
 
-/// An input of a single-row model that is declared as a whole column.
+/// Reports an input that a single-row model declares as a whole column.
 pub fn whole_column(span: Span, (input, column): (&str, &str), model: &str, schema: &Schema) -> Diagnostic {
     let text = format!("`{input}` is declared as an array, but a row has one value of `{column}`");
     wrong(span, text, schema)
@@ -174,9 +174,9 @@ pub fn unused_position(
 pub struct Selected<'a> {
     /// The column.
     pub column: &'a str,
-    /// The input that it feeds.
+    /// The input to which the column is bound.
     pub input: &'a str,
-    /// The parameter or layer, with the position of its declaration.
+    /// The parameter or layer whose axis it is, with the position of its declaration in the program.
     pub axis: (&'a str, Span),
     /// The size of the axis.
     pub size: i64,
@@ -217,7 +217,7 @@ pub fn missing(span: Span, input: &str, names: &[String], schema: &Schema) -> Di
         .label("no column of this name")
         .suggest_near(input, names.iter().map(String::as_str))
         .note(format!("its columns are {}", listed.join(", ")));
-    // A column whose name is a keyword feeds an input with a different name.
+    // If the name of a column is a keyword, the column is bound to an input with a different name.
     let word = input
         .strip_suffix('_')
         .filter(|word| names.iter().any(|name| name == word));
@@ -249,12 +249,12 @@ pub fn missing(span: Span, input: &str, names: &[String], schema: &Schema) -> Di
 pub struct ForVector {
     /// The name of the suggested input.
     input: String,
-    /// The entry of `inputs` that assigns this name, if the column has another one.
+    /// The entry of `inputs` that assigns this name, if the column has a different name.
     entry: Option<String>,
 }
 
 impl ForVector {
-    /// Suggests an input for an entry of `inputs`, named after the entry or its column.
+    /// Suggests an input for an entry of `inputs`. The suggested name is that of the entry or of its column.
     pub fn new(name: &str, entry: &InputEntry) -> ForVector {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let mut input = name_of_input(&name.replace(|c| !is_plain(c), "_"));
@@ -271,7 +271,7 @@ impl ForVector {
     }
 }
 
-/// A vector beside other inputs that does not have a column.
+/// Reports a vector that has no column, in a model with other inputs.
 pub fn vector_among_others(span: Span, input: &str, columns: &[ForVector], schema: &Schema) -> Diagnostic {
     let text = format!("the data `{}` has no column for `{input}`", schema.name);
     let names: Vec<&str> = columns.iter().map(|column| &*column.input).collect();
@@ -296,7 +296,8 @@ pub fn vector_among_others(span: Span, input: &str, columns: &[ForVector], schem
     }
 }
 
-/// Adds advice if the data have more axes than the declared input. An array whose length differs from the number of rows is shared by all rows.
+/// Adds advice if the data have more axes than the declared input. If the length of an array differs from the number of rows, all rows
+/// share the array.
 pub fn with_axes(diagnostic: Diagnostic, input: &str, declared: usize, found: usize) -> Diagnostic {
     let axes = vec!["n"; found].join(", ");
     match found > declared {
@@ -307,7 +308,7 @@ pub fn with_axes(diagnostic: Diagnostic, input: &str, declared: usize, found: us
     }
 }
 
-/// Adds that the shared table has the column, which a model takes in its first parameter list.
+/// Adds that the shared table has the column. A model takes columns of this table in its first parameter list.
 pub fn in_shared_table(diagnostic: Diagnostic, input: &str, model: &str) -> Diagnostic {
     diagnostic.help(format!(
         "the `shared` table has `{input}`, the same for all rows: list it first, `model {model}({input}: real[n])(..) -> ..`"
@@ -319,7 +320,7 @@ pub fn wrong(span: Span, text: String, schema: &Schema) -> Diagnostic {
     Diagnostic::error(&WRONG_COLUMN, span, text).note(format!("in the data `{}`", schema.name))
 }
 
-/// Adds the row of the text in a column that must hold numbers.
+/// Adds the row in which a column that must contain numbers contains text.
 pub fn with_text_row(diagnostic: Diagnostic, field: &Field, input: &str) -> Diagnostic {
     match field.text_row {
         Some(row) => diagnostic.note(format!("row {row} is the first with text")).help(format!(
@@ -330,7 +331,7 @@ pub fn with_text_row(diagnostic: Diagnostic, field: &Field, input: &str) -> Diag
     }
 }
 
-/// An output that is shared by all examples, beside an input with a value for each example.
+/// Reports an output that all examples share, in a model with an input that has a value for each example.
 pub fn unlike(span: Span, (output, input): (&str, &str), schema: &Schema) -> Diagnostic {
     let text = format!("`{output}` is one array for all examples, but `{input}` has a value for each");
     wrong(span, text, schema)

@@ -1,4 +1,4 @@
-//! The arguments of a distribution: names its tensors, and converts arguments to the element types that the parameters declare.
+//! The arguments of a distribution: names the tensors among them, and converts them to the element types that the parameters declare.
 
 use super::dtype;
 use crate::elaborate::datum::{Datum, DistDatum};
@@ -64,7 +64,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// Converts arguments to the element types that the parameters declare. Every parameter of an instance is real on entry.
+    /// Converts arguments to the element types that the parameters declare. Every parameter of an instance is a real when it is passed in.
     pub(super) fn typed(
         &mut self,
         params: &[Binding],

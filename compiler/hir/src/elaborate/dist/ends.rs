@@ -1,4 +1,5 @@
-//! The ends of a distribution's support and the decay of its density there, as declared by the distribution and by the components of a mixture.
+//! The ends of a distribution's support, and the decay of the density there. The distribution declares both; a mixture takes them from its
+//! components.
 
 use super::{InstanceBuilder, support};
 use crate::elaborate::datum::{Datum, DistDatum};
@@ -12,14 +13,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 impl<'a> InstanceBuilder<'_, 'a, '_> {
-    /// Returns the reach of each component.
+    /// Returns the ends and tails of each component.
     pub(super) fn reach(&mut self) -> Elaborated<Vec<Reach>> {
         let mut found = Vec::new();
         self.components(self.dist, &mut Vec::new(), &mut found)?;
         Ok(found)
     }
 
-    /// Adds the components of the distribution at `path`. Each step of the path is the position of an argument.
+    /// Adds the components of the distribution at `path`. Each number in the path is the index of an argument.
     fn components(
         &mut self,
         dist: &DistDatum,

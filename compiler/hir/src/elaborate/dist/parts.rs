@@ -1,4 +1,5 @@
-//! The parts of a distribution that take a value: their values outside the support, their derivation from other parts, and the mass of an interval.
+//! The parts of a distribution that are functions of a value: how they are defined outside the support, how they are derived from other
+//! parts, and the mass of an interval.
 
 use super::{InstanceBuilder, support};
 use crate::elaborate::datum::Datum;
@@ -14,8 +15,8 @@ use bnnc_graph::op::Interval;
 use std::collections::HashMap;
 
 impl<'a> Elaborator<'a> {
-    /// Elaborates a part of a distribution at `x`, which may lie anywhere. Outside the support, densities are zero and cumulative functions are
-    /// zero or one. Returns `None` if the distribution does not have the part.
+    /// Elaborates a part of a distribution at `x`, which may lie anywhere on the real line. Outside the support, densities are zero and
+    /// cumulative functions are zero or one. Returns `None` if the distribution does not have the part.
     pub(super) fn part_at(
         &mut self,
         item: &'a DistItem,
@@ -50,7 +51,8 @@ impl<'a> Elaborator<'a> {
                 true => self.builder.le(sides[0], sides[1]),
                 false => self.builder.lt(sides[0], sides[1]),
             };
-            // Outside the support the formula is evaluated at a harmless value, so that neither it nor its gradient can become NaN.
+            // Outside the support, the formula is evaluated at a harmless value, so that neither the formula nor its gradient can become
+            // NaN.
             let harmless = self.builder.splat(between(low, high), &shape);
             inside = self.builder.select(beyond, harmless, inside);
             outside.push((beyond, result));
@@ -91,7 +93,7 @@ impl<'a> Elaborator<'a> {
         Ok(Some(Datum::Tensor(derive(&mut self.builder, found))))
     }
 
-    /// Returns bounds of the elements of a value, derived from the supports of the quantities that it depends on.
+    /// Returns bounds of the elements of a value, derived from the supports of the quantities on which the value depends.
     fn bounds(&self, value: Value) -> Interval {
         let function = self.builder.function();
         let mut known: HashMap<Value, Interval> = HashMap::new();
@@ -171,7 +173,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             (true, false) => at(self, parts::LOG_SURVIVAL, low),
             (false, true) => at(self, parts::LOG_CDF, high),
             (true, true) => {
-                // The side with the smaller probabilities is used, so that no digits cancel: far above the median these are the survival functions.
+                // The side with the smaller probabilities is used, so that no digits are lost by cancellation. Far above the median, these
+                // are the survival functions.
                 let has_upper =
                     parts::states(item, parts::SURVIVAL) || parts::states(item, parts::LOG_SURVIVAL);
                 let upper = [(parts::LOG_SURVIVAL, low), (parts::LOG_SURVIVAL, high)];
@@ -205,7 +208,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         Ok(b.select(beyond, nothing, density))
     }
 
-    /// Returns `log(exp(a) - exp(b))` of the first two values, or of the last two if their first is smaller.
+    /// Returns `log(exp(a) - exp(b))`, where `a` and `b` are the first two values. If there are four values and the third is smaller than the
+    /// first, `a` and `b` are the last two.
     fn log_difference(&mut self, logs: &[Value]) -> Elaborated<Value> {
         let span = self.span;
         let widest = logs.iter().map(|log| self.elaborator.ty(*log).shape);
@@ -226,7 +230,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             _ => (stretched[0], stretched[1]),
         };
         let difference = b.sub(part, whole);
-        // An interval without mass gives NaN, which every sampler rejects.
+        // An interval without mass gives NaN. Every sampler rejects NaN.
         let (near, far) = (b.like(-0.7, difference), b.like(-0.69, difference));
         let is_near = b.lt(near, difference);
         let close = b.max(difference, near);

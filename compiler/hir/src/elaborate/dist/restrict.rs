@@ -13,8 +13,8 @@ impl InstanceBuilder<'_, '_, '_> {
         self.item().measure == Measure::Improper
     }
 
-    /// Returns the support of the values: the declared one if it is narrower than the distribution's own. Fails if the mass on it, by which the
-    /// density must be divided, is not known.
+    /// Returns the support of the values. This is the declared support if it is narrower than the distribution's own support. Fails if the
+    /// probability mass on the support is not known, because the density must be divided by this mass.
     pub(super) fn restricted(&self, own: Support, declared: Support) -> Elaborated<Support> {
         let item = self.item();
         let support = narrower(own, declared);
@@ -49,8 +49,8 @@ impl InstanceBuilder<'_, '_, '_> {
         Err(Box::new(diagnostic.help(help)))
     }
 
-    /// Converts the log density of unordered vectors into that of increasing vectors. All `k!` orders of independent, identically distributed
-    /// elements are equally likely, so `log k!` is added for each vector.
+    /// Converts the log density of unordered vectors into the log density of increasing vectors. All `k!` orders of independent,
+    /// identically distributed elements are equally likely, so `log k!` is added for each vector.
     pub(super) fn of_orders(&mut self, log_density: Value) -> Value {
         let sizes = self.value.shape.static_sizes().unwrap_or_default();
         let (Some((last, leading)), false) = (sizes.split_last(), self.is_improper()) else {

@@ -10,8 +10,8 @@ use bnnc_graph::types::Type;
 use std::sync::Arc;
 
 impl InstanceBuilder<'_, '_, '_> {
-    /// Elaborates the part `name` as a function of the parameters and, if the part takes one, of an order. Returns `None` if the distribution does
-    /// not declare the part.
+    /// Elaborates the part `name` as a function of the parameters. If the part has an order (a moment), the order is another argument.
+    /// Returns `None` if the distribution does not declare the part.
     pub(super) fn summary(&mut self, name: &str) -> Elaborated<Option<Arc<Function>>> {
         let item = self.item();
         let functions = item.functions.iter();
@@ -37,7 +37,7 @@ impl InstanceBuilder<'_, '_, '_> {
         Ok(present(function)?.map(Arc::new))
     }
 
-    /// Gives a summary the shape of the value. Probabilities keep their shape, and the entropy is the sum over all elements.
+    /// Gives a summary the shape of the value. Probabilities keep their own shape, and the entropy is the sum over all elements.
     fn summary_shaped(&mut self, name: &str, value: Value) -> Elaborated<Value> {
         match name {
             "probabilities" => Ok(value),

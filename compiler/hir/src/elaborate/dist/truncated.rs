@@ -1,10 +1,11 @@
-//! Samplers and means of distributions that a declared type truncates to an interval.
+//! Builds samplers and means of distributions that a declared type truncates to an interval.
 //!
-//! Note \[Truncation\]. Everything is relative to one end of the interval, and in logarithms, so that nothing cancels far out in a tail. A
-//! value is `end + exp(y)`, `end - exp(y)`, or `end` and a part `sigmoid(y)` of a bounded interval, and `beyond(y)` is the probability of
-//! what lies further from that end: a survival or a cumulative function. In a bounded interval the end is the one beyond which the
-//! distribution has more probability. A draw is the `y` whose `log beyond(y)` is that of a uniform variate (see `root`). The mean is an
-//! integral over `y` between two such values; the integrand vanishes at both, so that the trapezoidal rule converges exponentially.
+//! Note \[Truncation\]. All values are measured from one end of the interval and in logarithms, so that no digits cancel far out in a tail.
+//! A value is `end + exp(y)` or `end - exp(y)`. In a bounded interval, it lies at the fraction `sigmoid(y)` of the interval, measured from
+//! `end`. `beyond(y)` is the probability of the values that are further from this end: a survival function or a cumulative function. In a
+//! bounded interval, `end` is the end on whose far side the distribution has more probability. A draw is the `y` at which `log beyond(y)`
+//! equals the logarithm of a uniform variate, found by bisection. The mean is an integral over `y` between two such values. The integrand
+//! vanishes at both of them, so the trapezoidal rule converges exponentially.
 
 use super::InstanceBuilder;
 use super::parts::ends;
@@ -25,11 +26,11 @@ use std::sync::Arc;
 const POINTS: usize = 128;
 /// The probability that the integral for a mean omits next to the end, and at the other end of a bounded interval.
 const NEAR: f64 = 1e-9;
-/// The probability that it omits far out in an unbounded interval. A tail `t ^ -1.5` falls to it near 2e13, where a mean has converged to six
-/// digits.
+/// The probability that the integral for a mean omits far out in an unbounded interval. A tail `t ^ -1.5` falls to this probability near
+/// 2e13, where a mean has converged to six digits.
 const FAR: f64 = 1e-20;
 
-/// An interval with a part of a distribution's probability.
+/// An interval that contains a part of a distribution's probability.
 #[derive(Clone, Copy)]
 pub(super) struct Interval {
     pub(super) low: f64,
@@ -92,7 +93,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             (false, _) => Some(&item.ends[0].tail),
         };
         let index = match tail {
-            // The integral is not this accurate for a density that jumps inside the interval.
+            // For a density that jumps inside the interval, the integral is less accurate than this.
             _ if item.mixture || item.ends.iter().any(|end| end.at.is_some()) => return Ok(None),
             Some(None) => return Ok(None),
             Some(Some((TailKind::Power, numbers))) => numbers.first(),
@@ -153,7 +154,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         self.elaborator.builder.function().params[..self.params.len()].to_vec()
     }
 
-    /// Returns the end that values are relative to, or `None` without a cumulative function.
+    /// Returns the end from which values are measured, or `None` if there is no cumulative function.
     fn origin(&mut self, inside: Interval, frame: &mut Frame<'a>) -> Elaborated<Option<Origin>> {
         let shape = self.value.shape.clone();
         let own = ends(self.item()).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));

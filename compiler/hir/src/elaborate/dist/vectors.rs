@@ -1,5 +1,5 @@
-//! Arrays of independent values, whose joint distribution follows from that of one value. They occur at sites of several simplexes or ordered
-//! vectors, and for the elements of an output that a `for` observes.
+//! Arrays of independent values. Their joint distribution follows from the distribution of one value. They occur at sites of several
+//! simplexes or ordered vectors, and as the elements of an output that a `for` observes.
 
 use super::InstanceBuilder;
 use crate::elaborate::frame::Elaborated;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// An array of values.
 struct Vectors {
-    /// The axes before those of one value.
+    /// The axes of the array that precede the axes of one value.
     leading: Vec<Dim>,
     /// The number of values.
     count: usize,
@@ -51,7 +51,7 @@ impl InstanceBuilder<'_, '_, '_> {
         Ok(vectors.instance(one.build(declared)?, params, value))
     }
 
-    /// Builds the instance for `count` values, each with its own parameters: every parameter has a first axis of size `count`.
+    /// Builds the instance for `count` values with separate parameters: every parameter has a first axis of size `count`.
     pub(super) fn of_each(self, declared: Support, count: usize) -> Elaborated<Instance> {
         let first = |ty: &Type| ty.with_shape(ty.shape.prepend(Dim::Fixed(count)));
         let params: Vec<_> = self
@@ -79,7 +79,7 @@ impl InstanceBuilder<'_, '_, '_> {
 }
 
 impl Vectors {
-    /// Builds the distribution of all values from that of one value.
+    /// Builds the distribution of all values from the distribution of one value.
     fn instance(&self, one: Instance, params: Vec<(Arc<str>, Type)>, value: Type) -> Instance {
         let total = |part: &Function| Arc::new(self.lifted(part, true));
         let stacked = |part: &Arc<Function>| Arc::new(self.lifted(part, false));
@@ -102,7 +102,8 @@ impl Vectors {
         }
     }
 
-    /// Lifts a part of the distribution of one vector to all vectors: to the sum over them if `total`, else to the array of their results.
+    /// Lifts a part of the distribution of one vector to all vectors. The result is the sum over the vectors if `total` is true, and
+    /// otherwise the array of their results.
     fn lifted(&self, part: &Function, total: bool) -> Function {
         let mut builder = Builder::new(&part.name);
         let mut body = Builder::new("vector");

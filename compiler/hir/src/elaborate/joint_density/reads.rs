@@ -16,7 +16,7 @@ pub struct Read {
     pub output: LocalId,
     /// The first and the last element.
     pub ends: [Linear; 2],
-    /// False if data or a function determine which of these elements are read.
+    /// False if data or a function decide which of these elements are read.
     pub is_certain: bool,
     /// The position of the read in the program.
     pub span: Span,
@@ -35,13 +35,13 @@ pub struct ElementReader<'m> {
     pub enumerates: bool,
     /// The number of expressions visited so far.
     pub steps: usize,
-    /// The step limit, after which nothing more is visited.
+    /// The step limit. After this many steps, nothing more is visited.
     pub most_steps: usize,
     /// The reads found so far.
     pub found: Vec<Read>,
     /// The cached reads of definitions, in the scope of the current element.
     known: HashMap<LocalId, Vec<Read>>,
-    /// The level of that scope. Scopes inside it have higher levels.
+    /// The level of the scope of the current element. Scopes inside that scope have higher levels.
     outer: usize,
 }
 
@@ -140,8 +140,8 @@ impl<'m> ElementReader<'m> {
         }
     }
 
-    /// Collects the reads of a definition in the outermost scope, without duplicates. A chain of definitions could otherwise repeat them
-    /// exponentially often.
+    /// Collects the reads of a definition in the outermost scope, without duplicates. Without this, a chain of definitions could repeat
+    /// them exponentially often.
     fn defined<'s>(
         &mut self,
         (local, own): (LocalId, &'s Expr),
@@ -168,7 +168,7 @@ impl<'m> ElementReader<'m> {
         self.found.extend(here);
     }
 
-    /// Discards all reads, and starts with another element whose definitions are in `scope`.
+    /// Discards all reads, and starts with another element. The definitions of this element are in `scope`.
     pub fn begin(&mut self, scope: &ReadScope<'_>) {
         self.found.clear();
         self.known.clear();
@@ -206,7 +206,7 @@ impl<'m> ElementReader<'m> {
         }
     }
 
-    /// Collects the reads of some elements of an array. `ends` is `None` if it is not known which elements.
+    /// Collects the reads of some elements of an array. `ends` is `None` if it is not known which elements are read.
     pub fn elements<'s>(
         &mut self,
         base: &'s Expr,
@@ -313,7 +313,8 @@ impl<'m> ElementReader<'m> {
         }
     }
 
-    /// Collects the reads of an operand of an elementwise operation for some elements of the result. A scalar operand is read whole.
+    /// Collects the reads of an operand of an elementwise operation. Only some elements of the result are needed. A scalar operand is read
+    /// as a whole.
     fn elements_of_part<'s>(
         &mut self,
         part: &'s Expr,
@@ -432,7 +433,7 @@ fn shifted(ends: &[Linear; 2], from: &Linear) -> Option<[Linear; 2]> {
     Some([ends[0].plus(from, 1)?, ends[1].plus(from, 1)?])
 }
 
-/// Returns the number of axes.
+/// Returns the number of axes of a type.
 pub fn rank(ty: &Ty) -> usize {
     match ty {
         Ty::Tensor(_, dims) => dims.len(),

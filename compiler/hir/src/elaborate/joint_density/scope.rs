@@ -1,4 +1,4 @@
-//! The meaning of names and of integers in the analysis of output reads.
+//! Resolves names and integers in the analysis of output reads.
 
 use super::reads::ElementReader;
 use crate::dims::{Atom, Dim};
@@ -8,7 +8,7 @@ use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use std::collections::HashMap;
 
-/// The depth up to which calls of functions are followed.
+/// The maximum depth to which calls of functions are followed.
 pub const DEEPEST: usize = 32;
 
 /// The names of a scope, with a reference to the enclosing scope.
@@ -27,7 +27,7 @@ enum Names<'s> {
     Counter(LocalId, Linear),
     /// The definitions inside a `for`.
     Block(HashMap<LocalId, &'s Expr>),
-    /// The arguments of a function, in the scope of the call, and its definitions.
+    /// The arguments and the definitions of a function. The arguments are evaluated in the scope of the call.
     Call {
         args: HashMap<LocalId, &'s Expr>,
         caller: &'s ReadScope<'s>,
@@ -39,9 +39,10 @@ enum Names<'s> {
 pub enum Meaning<'s> {
     /// An output of the model.
     Output,
-    /// An integer that counters and sizes determine.
+    /// An integer that is determined by counters and sizes.
     Integer(Linear),
-    /// An expression: an argument with the scope of its call, or a definition of the current scope.
+    /// An expression. An argument comes with the scope of its call; a definition belongs to the current
+    /// scope.
     Expression(&'s Expr, Option<&'s ReadScope<'s>>),
     /// Data or a parameter.
     Other,
@@ -90,7 +91,7 @@ impl<'s> ReadScope<'s> {
     }
 }
 
-/// Returns the definitions among some statements.
+/// Returns the definitions that some statements contain.
 pub fn lets(body: &[Stmt]) -> HashMap<LocalId, &Expr> {
     body.iter()
         .filter_map(|stmt| match stmt {

@@ -1,4 +1,4 @@
-//! Searches the elements of outputs, one by one, for an element that depends on itself.
+//! Visits the elements of outputs one by one, and searches for an element that depends on itself.
 
 use super::reads::ElementReader;
 use super::scope::ReadScope;
@@ -17,13 +17,13 @@ struct Edge {
     span: Span,
 }
 
-/// An element of the current path, with its remaining reads.
+/// An element of the current path, with the reads that remain to be followed.
 struct Visit {
     node: usize,
     edges: Vec<Edge>,
     /// The read that led from this element to the next one on the path.
     taken: Option<Span>,
-    /// The last position of the path so far at which the output changes.
+    /// The last position of the path so far at which the output differs from that of the element before.
     changed: usize,
 }
 
@@ -39,7 +39,7 @@ struct Elements<'a, 'm> {
     item: &'m ModelItem,
     module: &'m Module,
     given: &'a [&'a Given<'m>],
-    /// For each output: the number of its first element, its size, and whether it counts as one element.
+    /// For each output: the number of its first element, its size, and whether all its elements count as one.
     outputs: Vec<(LocalId, usize, usize, bool)>,
     /// For each element, the index of its statement and the value of its counter.
     owners: Vec<Option<(usize, i64)>>,
@@ -47,7 +47,8 @@ struct Elements<'a, 'm> {
 
 /// The result of a search.
 enum Found {
-    /// A cycle: elements of which each depends on the next and the last on the first, with the positions of the reads.
+    /// A cycle: each element depends on the next, and the last depends on the first. Each element comes with the position of its read in
+    /// the program.
     Circle(Vec<(usize, Span)>),
     /// An element that depends on unknown elements.
     Unknown(usize, Span),
@@ -86,7 +87,7 @@ pub fn circle<'m>(
 }
 
 impl<'a, 'm> Elements<'a, 'm> {
-    /// Numbers the elements. Returns `None` if there are too many, or if sizes or positions are not known.
+    /// Numbers the elements. Returns `None` if there are too many elements, or if sizes or positions are not known.
     fn new(
         item: &'m ModelItem,
         module: &'m Module,
@@ -181,7 +182,7 @@ impl<'a, 'm> Elements<'a, 'm> {
             if low > high {
                 continue;
             }
-            // The parameters of a joint distribution may read its own elements in sequence, as those of an autoregression do.
+            // The parameters of a joint distribution may read its own elements in sequence, like an autoregression.
             let is_own = is_one && found.output == given.sample.local;
             let place = |at: i64| if is_one { first } else { first + at as usize };
             edges.push(Edge {
@@ -194,8 +195,8 @@ impl<'a, 'm> Elements<'a, 'm> {
         edges
     }
 
-    /// Searches for a cycle, preferring one of a single element, then one through several outputs. The error is the element at which the step limit
-    /// was reached.
+    /// Searches for a cycle. A cycle of a single element is preferred to one through several outputs, and this one to all others. The error
+    /// is the element at which the search reached the step limit.
     fn search(
         &self,
         reader: &mut ElementReader<'m>,
@@ -203,7 +204,7 @@ impl<'a, 'm> Elements<'a, 'm> {
     ) -> Result<Option<Vec<(usize, Span)>>, usize> {
         let count = self.owners.len();
         let mut unvisited = Unvisited((0..=count).collect());
-        // The elements of the path, with their positions in it.
+        // The elements of the path, each with its position in the path.
         let mut open: BTreeMap<usize, usize> = BTreeMap::new();
         let mut best: Option<(usize, Vec<(usize, Span)>)> = None;
         for root in 0..count {
@@ -259,7 +260,7 @@ impl<'a, 'm> Elements<'a, 'm> {
         Ok(best.map(|(_, circle)| circle))
     }
 
-    /// Returns the last position at which the output changes on a path extended by an element.
+    /// Returns the last position at which the output changes, on a path that is extended by one element.
     fn changed(&self, path: &[Visit], node: usize) -> usize {
         match path.last() {
             Some(last) if self.name(last.node).0 == self.name(node).0 => last.changed,
@@ -267,7 +268,8 @@ impl<'a, 'm> Elements<'a, 'm> {
         }
     }
 
-    /// Returns the output of an element and its position in it. The position is `None` if the output is a number or has a joint distribution.
+    /// Returns the output to which an element belongs, and the position of the element in it. The position is `None` if the output is a
+    /// number or has a joint distribution.
     fn name(&self, node: usize) -> (LocalId, Option<usize>) {
         let of =
             |(_, first, size, _): &&(LocalId, usize, usize, bool)| (*first..first + size).contains(&node);
@@ -310,7 +312,8 @@ impl<'a, 'm> Elements<'a, 'm> {
     }
 }
 
-/// Returns the read by which the last element of a path returns to the path: to itself, to its predecessor, or to another element.
+/// Returns the read by which the last element of a path leads back to the path. A read of the element itself is preferred, then a read of
+/// its predecessor, then any other.
 fn closing(path: &[Visit], open: &BTreeMap<usize, usize>) -> Option<Closing> {
     let (last, before) = path.split_last()?;
     let to = |node: usize| {
@@ -338,7 +341,8 @@ fn closing(path: &[Visit], open: &BTreeMap<usize, usize>) -> Option<Closing> {
     to_itself.or_else(to_parent).or_else(to_open)
 }
 
-/// Ranks the cycle from a position of a path to its end. Cycles of one element come first, then those through several outputs.
+/// Ranks the cycle that consists of a path's elements from a position to the end. Cycles of one element come first, then those through
+/// several outputs.
 fn rank(path: &[Visit], start: usize) -> usize {
     match path.last() {
         Some(_) if start + 1 == path.len() => 0,
@@ -355,7 +359,7 @@ fn circle_of(path: &[Visit], closing: &Closing) -> Vec<(usize, Span)> {
         .collect()
 }
 
-/// The set of elements that have not been visited, as links to the next one.
+/// The set of elements that have not been visited. Each visited element has a link to the next one.
 struct Unvisited(Vec<usize>);
 
 impl Unvisited {
