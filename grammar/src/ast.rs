@@ -1,4 +1,4 @@
-//! The syntax tree: the program as written, with a span on every node and without types.
+//! The syntax tree: the program as written. Every node has a span, and there are no types yet.
 
 use bnnc_base::source::Span;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct Ident {
 pub struct Module {
     /// The items in source order. Library files contain only `use`, `const`, `fn`, `layer`, `dist` and `optimiser` items.
     pub items: Vec<Item>,
-    /// The comments in source order, including `//!` and `///`. The formatter prints them back.
+    /// The comments in source order, including `//!` and `///`. The formatter prints them again.
     pub comments: Vec<Comment>,
     /// The names on lines with syntax errors. A later stage must not report these names as undeclared.
     pub unread: Vec<Arc<str>>,
@@ -26,7 +26,7 @@ pub struct Module {
 /// `// text`, `/// text`, `//! text`: a comment of one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comment {
-    /// The text with its slashes, without the line end and trailing blanks.
+    /// The text with its slashes, but without the end of the line and without trailing blanks.
     pub text: Arc<str>,
     /// Its position in the source.
     pub span: Span,
@@ -37,14 +37,14 @@ pub struct Comment {
 pub struct Item {
     /// The kind of item, with its parts.
     pub kind: ItemKind,
-    /// From its keyword to its last token.
+    /// The span from the keyword to the last token.
     pub span: Span,
     /// The `///` lines directly above the item, without the slashes.
     pub doc: Vec<Arc<str>>,
 }
 
 impl Item {
-    /// Returns the item's name, or `None` for a kind without one.
+    /// Returns the name of the item, or `None` for a kind of item without a name.
     pub fn name(&self) -> Option<&Ident> {
         match &self.kind {
             ItemKind::Use(_) | ItemKind::Compare(_) | ItemKind::Error => None,
@@ -112,7 +112,7 @@ pub struct Fn {
     pub body: Vec<Stmt>,
 }
 
-/// A layer. Its parameters are set when it is constructed, its inputs at each call.
+/// A layer. The parameters are set when the layer is constructed, the inputs at each call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layer {
     /// Its name.
@@ -140,7 +140,7 @@ pub struct Dist {
     pub body: Vec<Definition>,
 }
 
-/// An optimiser.
+/// An optimiser, such as `Adam`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Optimiser {
     /// Its name.
@@ -191,7 +191,7 @@ pub struct Data {
 /// One line of an option block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// The option's name. Any word is accepted, keywords included.
+    /// The option's name. Any word is accepted, including keywords.
     pub name: Ident,
     /// Its value.
     pub value: Expr,
@@ -202,7 +202,7 @@ pub struct Setting {
 pub struct Model {
     /// Its name.
     pub name: Ident,
-    /// The shared inputs: the first of two input lists. Empty if only one list was written.
+    /// The shared inputs, which are in the first of two input lists. Empty if the program has only one list.
     pub shared: Vec<Param>,
     /// The inputs of one example.
     pub inputs: Vec<Param>,
@@ -210,7 +210,7 @@ pub struct Model {
     pub outputs: Vec<Param>,
     /// Its statements.
     pub body: Vec<Stmt>,
-    /// True if two input lists were written, even if the first is empty.
+    /// True if the program has two input lists, even if the first list is empty.
     pub two_lists: bool,
 }
 
@@ -267,7 +267,7 @@ pub struct Type {
     pub name: Ident,
     /// The arguments in parentheses.
     pub args: Vec<Expr>,
-    /// The dimensions in brackets; `None` if no brackets were written.
+    /// The dimensions in brackets; `None` if there are no brackets.
     pub dims: Option<Vec<Expr>>,
     /// The whole type.
     pub span: Span,
@@ -285,24 +285,24 @@ pub struct Stmt {
 /// The kinds of statements.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StmtKind {
-    /// `a, b.c = value`. The targets are paths: expressions made of names, fields, globs and indices.
+    /// `a, b.c = value`. The targets are paths, which are expressions made of names, fields, globs and indices.
     Assign {
-        /// The left-hand sides; more than one only in posteriors.
+        /// The left-hand sides. Only posteriors may have more than one.
         targets: Vec<Expr>,
-        /// The declared type, which requires a single name as the target.
+        /// The declared type. If there is one, the target must be a single name.
         ty: Option<Type>,
         /// The right-hand side.
         value: Expr,
     },
     /// `a, b.* ~ Family(..)`.
     Sample {
-        /// The left-hand sides; more than one only in posteriors.
+        /// The left-hand sides. Only posteriors may have more than one.
         targets: Vec<Expr>,
-        /// The declared type, which requires a single name as the target.
+        /// The declared type. If there is one, the target must be a single name.
         ty: Option<Type>,
         /// The distribution.
         dist: Expr,
-        /// True if `local` was written.
+        /// True if the statement contains `local`.
         local: bool,
     },
     /// `for i in a..b { .. }`.
@@ -338,7 +338,7 @@ pub enum ExprKind {
     Name(Arc<str>),
     /// A number without a point or an exponent.
     Int(i64),
-    /// A number with a point or an exponent. The second field is the text as written, for the formatter.
+    /// A number with a point or an exponent. The second field is the number as written, for the formatter.
     Real(f64, Arc<str>),
     /// A string in double quotes.
     Text(Arc<str>),
@@ -388,7 +388,7 @@ pub struct Comprehension {
 /// An argument.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arg {
-    /// The name before `=`, if one was written.
+    /// The name before `=`, if there is one.
     pub name: Option<Ident>,
     /// The value.
     pub value: Expr,

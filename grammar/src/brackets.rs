@@ -1,4 +1,5 @@
-//! Pairs the brackets before the parser runs. A missing bracket is then reported where it belongs and invalidates at most its own line.
+//! Pairs the brackets before the parser runs. A missing bracket is then reported at the right place, and at most its own line becomes
+//! invalid.
 
 use crate::lexer;
 use crate::report;
@@ -6,14 +7,15 @@ use crate::token::{Spanned, Token};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{Source, Span};
 
-/// Tokens in which every bracket has its partner.
+/// Tokens in which every bracket has a partner.
 #[derive(Default)]
 pub struct Paired<'s> {
-    /// The tokens. Missing partners are inserted with empty spans, and stray brackets are removed.
+    /// The tokens. Missing brackets are inserted with empty spans, and stray brackets are removed.
     pub tokens: Vec<Spanned<'s>>,
     /// One diagnostic for each missing or stray bracket.
     pub diagnostics: Vec<Diagnostic>,
-    /// Byte ranges in which a `(` or `[` was never closed. Parser errors inside them are consequential and are not reported.
+    /// Byte ranges in which a `(` or `[` was not closed. Parser errors inside these ranges are consequences of the missing bracket and are
+    /// not reported.
     pub suspect: Vec<(usize, usize)>,
     /// Byte positions of the stray brackets.
     pub strays: Vec<usize>,
@@ -22,7 +24,7 @@ pub struct Paired<'s> {
 struct Pairing<'s, 'a> {
     source: &'a Source,
     tokens: &'a [Spanned<'s>],
-    /// Indices of the tokens whose bracket is still open.
+    /// The indices of the tokens that are brackets and still open.
     open: Vec<usize>,
     paired: Paired<'s>,
 }
@@ -71,7 +73,8 @@ impl Pairing<'_, '_> {
         self.paired.tokens.push(self.tokens[at]);
     }
 
-    /// Closes the open brackets between a closing bracket and its partner. Returns false if the bracket does not have a partner.
+    /// Closes the brackets that are open between a closing bracket and its partner. Returns false if the closing bracket does not have a
+    /// partner.
     fn reach(&mut self, at: usize) -> bool {
         let closer = self.tokens[at].1;
         let tokens = self.tokens;
@@ -87,7 +90,8 @@ impl Pairing<'_, '_> {
         true
     }
 
-    /// Inserts the partner of the innermost open bracket before the token at index `before`, or at the end of the text.
+    /// Inserts the partner of the innermost open bracket before the token at index `before`, or at the end of the text if `before` is
+    /// `None`.
     fn close_missing(&mut self, before: Option<usize>) {
         let Some(open) = self.open.pop() else { return };
         let (start, opener, _) = self.tokens[open];
@@ -114,8 +118,8 @@ impl Pairing<'_, '_> {
             .is_some_and(|open| self.tokens[*open].1 != Token::OpenBrace)
     }
 
-    /// Returns whether a statement seems to begin here inside a list. That is assumed when two values are adjacent and the second stands on a new
-    /// line that is indented no more than the line that opened the list.
+    /// Returns whether a statement seems to begin here inside a list. This is assumed if two values are adjacent, the second value is the
+    /// first on its line, and this line is not indented more than the line that opened the list.
     fn is_dedented(&self, at: usize) -> bool {
         let (start, token, _) = self.tokens[at];
         let begins = token.is_name() || token == Token::Return;

@@ -1,4 +1,4 @@
-//! The codes of the syntax errors with their long explanations.
+//! The codes of the syntax errors, with their long explanations.
 
 use bnnc_base::diagnostic::Code;
 
@@ -199,7 +199,7 @@ Right:
 ",
 };
 
-/// An expression that is nested too deeply for a reader and for the stack.
+/// An expression whose nesting is too deep for a reader and for the stack.
 pub static TOO_DEEP: Code = Code {
     id: "E0111",
     title: "nested too deep",

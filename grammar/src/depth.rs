@@ -1,4 +1,4 @@
-//! Limits the depth of the syntax tree before it is built, because later stages walk it recursively.
+//! Limits the depth of the syntax tree before the tree is built, because later stages walk it recursively.
 
 use crate::report;
 use crate::token::{Spanned, Token};
@@ -7,7 +7,7 @@ use bnnc_base::source::{SourceId, Span};
 
 /// The maximum nesting depth of brackets.
 pub const BRACKETS: usize = 200;
-/// The maximum nesting depth of operations in one expression, brackets included.
+/// The maximum nesting depth of operations in one expression. Brackets count as operations.
 pub const OPERATIONS: usize = 500;
 
 /// Returns a diagnostic if brackets are nested more than [`BRACKETS`] deep. The brackets need not be paired.
@@ -29,7 +29,7 @@ pub fn check_brackets(source: SourceId, tokens: &[Spanned<'_>]) -> Option<Diagno
 /// The state of one open bracket, or of the whole text.
 #[derive(Default)]
 struct Level {
-    /// The number of operators and brackets since the last comma or statement.
+    /// The number of operators and brackets since the last comma or the beginning of the statement.
     operations: usize,
     /// The depth of the deepest bracket among them.
     inner: usize,

@@ -3,21 +3,21 @@
 /// The role of a terminal in a message about expected tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Begins an item.
+    /// The terminal begins an item.
     Item,
-    /// Begins a statement and nothing else.
+    /// The terminal begins a statement and nothing else.
     Statement,
-    /// A name, or a keyword that may serve as one.
+    /// The terminal is a name, or a keyword that may serve as a name.
     Name,
-    /// A complete value, or a token that only begins a value.
+    /// The terminal is a complete value, or a token that only begins a value.
     Value,
-    /// Continues an expression, or (`(`, `[`, `-`, `!`) begins one.
+    /// The terminal continues an expression. Some of these terminals (`(`, `[`, `-`, `!`) may also begin one.
     Operator,
-    /// A token with its own phrase in the table.
+    /// The terminal has its own phrase in the table.
     Mark,
 }
 
-/// Every terminal of the grammar with its role and the phrase used when it is the expected token.
+/// Every terminal of the grammar, with its role, and with the phrase that is used when the terminal is the expected token.
 pub static TABLE: &[(&str, Role, &str)] = &[
     ("use", Role::Item, "an item such as `model` or `data`"),
     ("const", Role::Item, "an item such as `model` or `data`"),
@@ -92,7 +92,7 @@ impl Expected<'_> {
         self.has("int")
     }
 
-    /// Returns whether a name may stand here and no other value.
+    /// Returns whether a name may stand here but no other value may.
     pub fn name(&self) -> bool {
         self.has("name") && !self.value()
     }

@@ -1,4 +1,4 @@
-//! Turns the parser's errors into at most one diagnostic per logical line of the program.
+//! Turns the errors of the parser into at most one diagnostic for each logical line of the program.
 
 use crate::expected::Expected;
 use crate::foreign;
@@ -15,14 +15,14 @@ use std::sync::Arc;
 pub struct Lines<'s, 'a> {
     source: &'a Source,
     tokens: &'a [Spanned<'s>],
-    /// The index of the first token of each line.
+    /// The index of each line's first token.
     starts: Vec<usize>,
     /// For each token, the index of the innermost bracket that encloses it.
     within: Vec<Option<usize>>,
 }
 
 impl<'s, 'a> Lines<'s, 'a> {
-    /// Groups the tokens, whose brackets must be paired.
+    /// Groups the tokens into lines. The brackets of the tokens must be paired.
     pub fn new(source: &'a Source, tokens: &'a [Spanned<'s>]) -> Lines<'s, 'a> {
         let (mut starts, mut within, mut open) = (Vec::new(), Vec::new(), Vec::<usize>::new());
         for (at, (_, token, _)) in tokens.iter().enumerate() {
@@ -82,7 +82,7 @@ impl<'s, 'a> Lines<'s, 'a> {
             .find(|at| self.tokens[*at] == token)
     }
 
-    /// Describes the separator between neighbouring elements at the place of a token.
+    /// Describes the separator between neighbouring elements at the position of a token.
     fn separator(&self, at: usize) -> &'static str {
         let Some(open) = self.within[at] else {
             return "a new line";
@@ -99,7 +99,7 @@ impl<'s, 'a> Lines<'s, 'a> {
         }
     }
 
-    /// Returns the tokens of the line up to and including the token `at`, plus the next token if it is on the same line of text.
+    /// Returns the tokens of the line up to the token `at`, including it. The next token is added if it is on the same line of text.
     fn before(&self, at: usize) -> &[Spanned<'s>] {
         let line = self.of_token(at);
         let first = line.checked_sub(1).map_or(0, |line| self.starts[line]);
@@ -119,8 +119,8 @@ impl<'s, 'a> Lines<'s, 'a> {
         names.collect()
     }
 
-    /// Returns the lines that the rest of a line of text after an `if` without parentheses touches. The parser mistakes the braces of such an `if`
-    /// for those of a block.
+    /// Returns the logical lines of the tokens that follow an `if` without parentheses on the same line of text. The parser mistakes the
+    /// braces of such an `if` for the braces of a block.
     fn of_choice(&self, fault: &Unexpected<'_>, at: usize) -> BTreeSet<usize> {
         let is_choice = self
             .tokens
@@ -138,7 +138,8 @@ impl<'s, 'a> Lines<'s, 'a> {
         self.within[at].is_some_and(|open| self.tokens[open].1 == Token::OpenBracket)
     }
 
-    /// Suggests a range for a slice such as `0:2`, from the tokens left and right of the colon if they are integers or names.
+    /// Suggests a range for a slice such as `0:2`. If the tokens on the left and right of the colon are integers or names, the range
+    /// contains them.
     fn range_around(&self, at: usize) -> String {
         let end = |at: Option<usize>| {
             let token = self.tokens.get(at?)?.1;
@@ -208,7 +209,8 @@ fn with_advice(lines: &Lines<'_, '_>, diagnostic: Diagnostic, at: usize) -> Diag
     }
 }
 
-/// Returns whether the parser stopped at this token expecting something more specific than an operator, in which case its own message is better.
+/// Returns whether the parser stopped at this token but expected something more specific than an operator. The parser's own message is
+/// better in this case.
 fn is_better_said(lines: &Lines<'_, '_>, unexpected: &[Unexpected<'_>], at: usize) -> bool {
     let mut faults = unexpected
         .iter()
@@ -223,16 +225,16 @@ fn is_better_said(lines: &Lines<'_, '_>, unexpected: &[Unexpected<'_>], at: usiz
     })
 }
 
-/// Returns whether an error is the consequence of an earlier one: while recovering, the parser took a brace for the end of the item. It then
-/// expects an item inside braces, or stops at a closing brace although all braces are paired.
+/// Returns whether an error is the consequence of an earlier error, because the parser took a brace for the end of the item when it
+/// recovered from that error. The parser then expects an item inside braces, or it stops at a closing brace although all braces are paired.
 fn is_echo(lines: &Lines<'_, '_>, fault: &Unexpected<'_>) -> bool {
     let Some(found) = fault.found else { return false };
     let within = lines.position(found).is_some_and(|at| lines.within[at].is_some());
     Expected(&fault.expected).has("model") && (within || found.1 == Token::CloseBrace)
 }
 
-/// Returns whether a value directly follows another value on the same line, which no rule of the grammar allows. Soft keywords such as `by` and
-/// `state` may follow a value.
+/// Returns whether a value directly follows another value on the same line. No rule of the grammar allows this. Soft keywords such as `by`
+/// and `state` may follow a value.
 fn is_side_by_side(lines: &Lines<'_, '_>, at: usize) -> bool {
     let (left, right) = (lines.tokens[at - 1].1, lines.tokens[at].1);
     let left_ends = left.ends_value() && !left.is_soft_keyword() && left != Token::CloseBrace;
@@ -240,7 +242,8 @@ fn is_side_by_side(lines: &Lines<'_, '_>, at: usize) -> bool {
     left_ends && right_begins && lines.on_same_text_line(at - 1, at)
 }
 
-/// Returns the index of the token to point at, and whether it is the last token of a construct that ended too early.
+/// Returns the index of the token at which the diagnostic points, and whether this token is the last token of a construct that ended too
+/// early.
 fn locate(lines: &Lines<'_, '_>, fault: &Unexpected<'_>) -> (usize, bool) {
     let expected = Expected(&fault.expected);
     let last = lines.tokens.len().saturating_sub(1);
@@ -323,7 +326,7 @@ fn describe(lines: &Lines<'_, '_>, fault: &Unexpected<'_>, at: usize, unfinished
     }
 }
 
-/// Adds a label at the enclosing bracket if that bracket stands on another line than the error.
+/// Adds a label at the enclosing bracket if this bracket is on another line than the error.
 fn with_opening(lines: &Lines<'_, '_>, report: Diagnostic, at: usize) -> Diagnostic {
     match lines.within[at] {
         Some(open) if lines.tokens[open].1 != Token::OpenBrace && !lines.on_same_text_line(open, at) => {

@@ -1,4 +1,4 @@
-//! Recognises constructs of other languages in the tokens of a line with an error, and suggests what to write instead.
+//! Recognises constructs of other languages in the tokens of a line that has an error, and suggests how to write them instead.
 
 use crate::token::{Spanned, Token};
 use bnnc_base::nearest::nearest;
@@ -18,7 +18,7 @@ const REBOUND: &str = "a name gets its value once: give the sum a name of its ow
 const OUTPUTS: &str = "outputs stand without parentheses: `-> y1: real, y2: real`";
 const NAME_FIRST: &str = "the name stands before its type: `beta: real[k]`";
 
-/// Sequences of adjacent tokens, each with its advice. Constructs recognised by a single word are in the table of synonyms.
+/// Sequences of adjacent tokens, each with its advice. A construct that a single word identifies is in the table of synonyms instead.
 static TABLE: &[(&[Part], &str)] = &[
     (&[Part::Is(Token::Less), Part::Word("lower")], ANGLE_BOUNDS),
     (&[Part::Is(Token::Less), Part::Word("upper")], ANGLE_BOUNDS),
@@ -47,8 +47,8 @@ const ITEMS: &[&str] = &[
     "compare",
 ];
 
-/// Returns advice for a line with an error. `line` holds its tokens up to and including the one after the error. `is_item` is true if an item could
-/// begin the line.
+/// Returns advice for a line with an error. `line` contains the tokens of the line up to the token after the error. `is_item` is true if an
+/// item could begin at the line.
 pub fn advice(line: &[Spanned<'_>], is_item: bool) -> Option<String> {
     let words = line.iter().filter_map(|(_, token, _)| match token {
         Token::Name(word) => Some(*word),

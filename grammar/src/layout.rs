@@ -1,4 +1,4 @@
-//! Formats expressions: on one line if they fit, else with their outermost brackets broken over several lines.
+//! Formats expressions. An expression is on one line if it fits; otherwise its outermost brackets are broken over several lines.
 
 use crate::ast::{Arg, BinaryOp, Comprehension, Expr, ExprKind, Index, Param, Type, UnaryOp};
 use std::fmt::{self, Display, Write};
@@ -8,7 +8,8 @@ pub const WIDTH: usize = 110;
 /// The indentation of the contents of a broken bracket, in blanks.
 pub const STEP: usize = 2;
 
-/// Formats `expr` so that it fits after `column` characters on a line indented by `indent`, with `tail` more characters behind it.
+/// Formats `expr` so that it fits after `column` characters on a line with the indentation `indent`. Another `tail` characters must fit
+/// after the expression.
 pub fn expression(expr: &Expr, indent: usize, column: usize, tail: usize) -> String {
     let room = WIDTH.saturating_sub(column + tail);
     if let Some(text) = flat_within(expr, room) {
@@ -73,7 +74,7 @@ fn new_line(indent: usize) -> String {
     format!("\n{:indent$}", "")
 }
 
-/// Formats a list with one element per line, each followed by a comma.
+/// Formats a list with one element per line. A comma follows each element.
 fn list(
     head: &str,
     [open, close]: [&str; 2],
@@ -117,7 +118,7 @@ fn comprehension(head: &str, [open, close]: [&str; 2], over: &Comprehension, ind
     )
 }
 
-/// Breaks a chain of operators of one precedence level, with each operator at the end of its line.
+/// Breaks a chain of operators of the same precedence level. Each operator is at the end of its line.
 fn chain(expr: &Expr, indent: usize, column: usize) -> String {
     let mut operands = Vec::new();
     let mut first = expr;
@@ -165,7 +166,7 @@ fn branches(condition: &Expr, yes: &Expr, no: &Expr, indent: usize, column: usiz
     format!("if {condition} {{{inner}{yes}{outer}}} else {otherwise}")
 }
 
-/// Returns the column after `text` if the text begins at `column`.
+/// Returns the column at which `text` ends if it begins at `column`.
 fn end_column(text: &str, column: usize) -> usize {
     match text.rsplit_once('\n') {
         Some((_, last)) => last.len(),
@@ -173,7 +174,7 @@ fn end_column(text: &str, column: usize) -> usize {
     }
 }
 
-/// Formats on one line, or returns `None` if the text is longer than `room`.
+/// Formats an expression on one line, or returns `None` if the text is longer than `room`.
 fn flat_within(expr: &Expr, room: usize) -> Option<String> {
     let mut bounded = Bounded {
         text: String::new(),
@@ -183,7 +184,7 @@ fn flat_within(expr: &Expr, room: usize) -> Option<String> {
     Some(bounded.text)
 }
 
-/// A writer that fails once its room is used up, so that a long expression costs no more than one line of work.
+/// A writer that fails when its room is used up, so that a long expression costs at most as much work as one line.
 struct Bounded {
     text: String,
     room: usize,

@@ -1,4 +1,5 @@
-//! The lexer: splits text into tokens. A lexical error yields a diagnostic and, where possible, a token that stands in for the intended one.
+//! The lexer: splits text into tokens. For a lexical error, it produces a diagnostic and, where possible, a token that replaces the
+//! intended one.
 
 use crate::ast::Comment;
 use crate::report;
@@ -19,13 +20,13 @@ pub struct Lexed<'s> {
     pub comments: Vec<Comment>,
     /// The lexical errors.
     pub diagnostics: Vec<Diagnostic>,
-    /// Byte positions where text was lost. Parser errors on the same lines are consequential and are not reported.
+    /// The byte positions at which text was dropped. Parser errors on the same lines are consequences and are not reported.
     pub damage: Vec<usize>,
     /// The end of the last stray character. A run of adjacent stray characters is reported as one error.
     stray: u32,
 }
 
-/// Splits a text into tokens. Keywords inside option blocks become names here.
+/// Splits a text into tokens. Keywords inside option blocks are turned into names.
 pub fn lex(source: &Source) -> Lexed<'_> {
     let mut lexed = Lexed {
         tokens: Vec::new(),
@@ -65,7 +66,7 @@ pub fn lex(source: &Source) -> Lexed<'_> {
 }
 
 impl<'s> Lexed<'s> {
-    /// Reports an error. Returns the token that stands in for the faulty text, if there is one.
+    /// Reports a lexical error. Returns the token that replaces the faulty text, if there is such a token.
     fn fault(&mut self, fault: Fault, at: Span, slice: &'s str) -> Option<Token<'s>> {
         if fault == Fault::Stray && std::mem::replace(&mut self.stray, at.end) == at.start {
             return None;
@@ -80,7 +81,7 @@ impl<'s> Lexed<'s> {
                 Some(Token::Text(slice.trim_matches('\''))),
             ),
             Fault::OpenText => (report::open_text(at), Some(Token::Text(&slice[1..]))),
-            // A malformed number does not have a value, so later stages report nothing more about it.
+            // A malformed number does not have a value, so later stages report no further errors about it.
             Fault::BadNumber => (report::bad_number(at, slice), Some(Token::Real(slice))),
             Fault::HashComment => (report::foreign_comment(at, "#"), None),
             Fault::BlockComment => (report::foreign_comment(at, "/*"), None),
@@ -106,7 +107,7 @@ impl<'s> Lexed<'s> {
         }
     }
 
-    /// Reports and removes the `let` of `let x = 1`.
+    /// Reports the `let` of `let x = 1`, and removes it.
     fn drop_let(&mut self, source: &Source) {
         let pairs = self.tokens.windows(2);
         let lets: Vec<usize> = pairs
@@ -125,8 +126,8 @@ impl<'s> Lexed<'s> {
         }
     }
 
-    /// Replaces `a and b` by `a && b` and `a or b` by `a || b`. Drops a `not` before a value: in other languages it binds more loosely than `!`
-    /// does here, so no single token can replace it.
+    /// Replaces `a and b` by `a && b` and `a or b` by `a || b`. A `not` before a value is removed. In other languages, `not` binds more
+    /// loosely than `!` does here, so no single token can replace it.
     fn name_logic(&mut self, source: &Source) {
         let mut kept: Vec<Spanned<'s>> = Vec::with_capacity(self.tokens.len());
         let tokens = std::mem::take(&mut self.tokens);
@@ -163,8 +164,8 @@ pub(crate) fn begins_line(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool
     at == 0 || text[tokens[at - 1].2..tokens[at].0].contains('\n')
 }
 
-/// Returns whether an item begins at `at`, whatever brackets are still open. That requires a keyword that is first on its line and a name after it
-/// on the same line.
+/// Returns whether an item begins at `at`, even if brackets are still open. This requires that the token is a keyword, that it is the first
+/// token on its line, and that a name follows on the same line.
 pub(crate) fn begins_item(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool {
     let follows = tokens.get(at + 1).is_some_and(|(_, token, _)| token.is_name());
     tokens[at].1.begins_item()
@@ -176,7 +177,8 @@ pub(crate) fn begins_item(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool
 /// The American spelling of the keyword `optimiser`. It is an ordinary name where it does not begin an item.
 const OTHER_OPTIMISER: &str = "optimizer";
 
-/// Replaces the American spelling of `optimiser` by the keyword where it begins an item: it is first on its line, and a name follows.
+/// Replaces the American spelling of `optimiser` by the keyword where it begins an item. There, it is the first token on its line and a
+/// name follows.
 fn name_optimisers(tokens: &mut [Spanned<'_>], text: &str) {
     let mut depth = 0usize;
     for at in 0..tokens.len() {
@@ -197,8 +199,8 @@ fn name_optimisers(tokens: &mut [Spanned<'_>], text: &str) {
     }
 }
 
-/// Turns the keywords inside the option blocks of `data` and `infer` items into names. Keywords of expressions keep their meaning unless they are
-/// the option being set, as in `if = 3`.
+/// Turns the keywords inside the option blocks of `data` and `infer` items into names. Keywords of expressions keep their meaning, unless
+/// such a keyword is the name of the option, as in `if = 3`.
 fn name_words(tokens: &mut [Spanned<'_>], text: &str) {
     let (mut depth, mut armed, mut inside) = (0usize, false, false);
     for at in 0..tokens.len() {
@@ -207,7 +209,7 @@ fn name_words(tokens: &mut [Spanned<'_>], text: &str) {
             (depth, inside) = (0, false);
             armed = matches!(token, Token::Data | Token::Infer);
         } else if depth == 0 && token.is_name() && is_line_of_its_own(tokens, at, text) {
-            // A line that does not begin with a keyword, such as `def f(x) {`: its brace does not open an option block.
+            // If a line does not begin with a keyword (as in `def f(x) {`), its brace does not open an option block.
             armed = false;
         } else if token.is_opener() {
             inside |= armed && depth == 0 && token == Token::OpenBrace;
@@ -226,7 +228,8 @@ fn name_words(tokens: &mut [Spanned<'_>], text: &str) {
     }
 }
 
-/// Returns whether the token begins a new logical line: it is first on its line of text, and the line before could end where it does.
+/// Returns whether the token begins a new logical line: it is the first token on its line of text, and the line before could end with its
+/// last token.
 fn is_line_of_its_own(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool {
     begins_line(tokens, at, text)
         && at
@@ -234,7 +237,7 @@ fn is_line_of_its_own(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool {
             .is_none_or(|before| tokens[before].1.ends_value())
 }
 
-/// Turns keywords into names as `name_words` does, for tokens that together form the value of one option.
+/// Turns keywords into names as `name_words` does, for tokens that form the value of a single option.
 pub(crate) fn name_words_of_value(tokens: &mut [Spanned<'_>]) {
     for (_, token, _) in tokens {
         if token.is_keyword() && !is_of_expressions(*token) {

@@ -20,7 +20,7 @@ mod nodes;
 mod recover;
 mod rows;
 
-// The generated parser is exempt from the lints of this workspace.
+// The lints of this workspace do not apply to the generated parser.
 #[allow(
     clippy::all,
     clippy::too_many_lines,

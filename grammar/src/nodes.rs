@@ -1,4 +1,4 @@
-//! The functions called by the grammar's actions: constructors of nodes, and the errors met while parsing.
+//! The functions that the actions of the grammar call: constructors of nodes, and functions that record the errors of the parser.
 
 use crate::ast::{BinaryOp, Expr, ExprKind, Ident};
 use crate::report;
@@ -15,7 +15,7 @@ pub type Never = std::convert::Infallible;
 pub struct Unexpected<'s> {
     /// The token that does not fit; `None` at the end of the text.
     pub found: Option<Spanned<'s>>,
-    /// The terminals that would have fitted, as the grammar spells them.
+    /// The terminals that would have been accepted, as the grammar spells them.
     pub expected: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ impl<'s> Context<'s> {
         }
     }
 
-    /// Returns a span of the text; an `end` before `start` gives an empty span.
+    /// Returns a span of the text. If `end` comes before `start`, the span is empty.
     pub fn span(&self, start: usize, end: usize) -> Span {
         Span::new(self.source, start, end.max(start))
     }
@@ -100,12 +100,12 @@ impl<'s> Context<'s> {
     }
 }
 
-/// Parses an integer. An integer that is too large becomes an error node, which the lexer has already reported.
+/// Parses an integer. If the integer is too large, the result is an error node, and the lexer has already reported the error.
 pub fn int(digits: &str) -> ExprKind {
     digits.parse().map_or(ExprKind::Error, ExprKind::Int)
 }
 
-/// Parses a real number. A number that is too large becomes an error node, which the lexer has already reported.
+/// Parses a real number. If the number is too large, the result is an error node, and the lexer has already reported the error.
 pub fn real(digits: &str) -> ExprKind {
     match digits.parse::<f64>() {
         Ok(value) if value.is_finite() => ExprKind::Real(value, digits.into()),

@@ -1,4 +1,5 @@
-//! Parses files, expressions, option values and REPL entries. The parser always returns a tree; diagnostics describe its gaps.
+//! Parses files, expressions, option values and REPL entries. The parser always returns a tree, and diagnostics describe what is missing
+//! from it.
 
 use crate::ast::{Comment, Expr, ExprKind, Item, ItemKind, Module, Stmt};
 use crate::brackets::{self, Paired};
@@ -43,7 +44,7 @@ fn expression(source: &Source, lexed: Lexed<'_>) -> (Expr, Vec<Diagnostic>) {
     (expr, read.diagnostics)
 }
 
-/// Reads the value of an option. Inside option blocks, keywords of items are ordinary names (`loss = data`).
+/// Reads the value of an option. Inside option blocks, the keywords that begin items are ordinary names (`loss = data`).
 pub fn parse_option(source: &Source) -> (Expr, Vec<Diagnostic>) {
     let mut lexed = lexer::lex(source);
     lexer::name_words_of_value(&mut lexed.tokens);
@@ -66,7 +67,7 @@ pub enum Entry {
 pub enum Entered {
     /// Complete entries, in order. Blank lines and comments give an empty list.
     Complete(Vec<Entry>),
-    /// The beginning of an entry: a bracket is open, or an operator lacks its right-hand side.
+    /// The beginning of an entry. A bracket is open, or an operator lacks its right-hand side.
     Incomplete,
     /// Input with errors.
     Faulty(Vec<Diagnostic>),
@@ -112,10 +113,10 @@ pub fn parse_entry(source: &Source) -> Entered {
     Entered::Complete(entries)
 }
 
-/// The prefix that makes an expression the value of a constant. The name of the constant is never shown.
+/// The prefix that turns an expression into the value of a constant. The name of the constant is never shown.
 const EXPRESSION: &[Token<'static>] = &[Token::Const, Token::Name("it"), Token::Equals];
 
-/// The prefix that makes statements the body of a function.
+/// The prefix that turns statements into the body of a function.
 const STATEMENT: &[Token<'static>] = &[
     Token::Fn,
     Token::Name("it"),
@@ -142,7 +143,7 @@ fn is_statement(tokens: &[Spanned<'_>]) -> bool {
         .is_some_and(|(_, token, _)| matches!(token, Token::For | Token::Return))
 }
 
-/// Returns whether a bracket is open or the last token requires another one after it.
+/// Returns whether a bracket is open, or whether another token must follow the last token.
 fn is_unfinished(tokens: &[Spanned<'_>]) -> bool {
     let opened = tokens.iter().filter(|(_, token, _)| token.is_opener()).count();
     let closed = tokens.iter().filter(|(_, token, _)| token.is_closer()).count();

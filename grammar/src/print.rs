@@ -1,8 +1,8 @@
 //! The formatter: prints a tree and its comments in the canonical style.
 //!
-//! The style has an indentation of two blanks per level, lines of at most 110 characters, and at most one blank line in a row. `=` and `~` are
-//! aligned in runs of lines of the same kind. A blank line surrounds each item of several lines and separates items of different kinds. A comment
-//! inside an expression moves to the line above it.
+//! The style has an indentation of two blanks per level, lines of at most 110 characters, and never two consecutive blank lines. `=` and
+//! `~` are aligned in runs of consecutive lines of the same kind. A blank line surrounds each item of several lines and separates items of
+//! different kinds. A comment inside an expression moves to the line above it.
 
 use crate::ast::{Expr, Module, Setting};
 use crate::layout::{self, Flat, STEP, WIDTH};
@@ -51,20 +51,20 @@ pub fn print_expr(expr: &Expr) -> String {
 struct Printer<'a> {
     text: &'a str,
     module: &'a Module,
-    /// The index of the first comment that is not printed yet.
+    /// The index of the first comment that has not been printed yet.
     next: usize,
     out: String,
     indent: usize,
-    /// The end, in the source, of the text that was printed last.
+    /// The position in the source at which the text printed last ends.
     last: usize,
-    /// True if nothing has been printed in this block yet, so that no blank line may come first.
+    /// True if nothing has been printed in this block yet. In this case, no blank line may come first.
     fresh: bool,
-    /// True if a blank line comes next even if the source does not have one.
+    /// True if the next line follows a blank line, even if the source does not have one there.
     apart: bool,
 }
 
 impl<'a> Printer<'a> {
-    /// Begins a line for the node at `start` in the source, after a blank line if the source has one there.
+    /// Begins a line for the node at `start` in the source. If the source has a blank line there, a blank line is printed first.
     fn begin_line(&mut self, start: usize) {
         let between = self.text.get(self.last..start).unwrap_or("");
         if !self.fresh && (self.apart || between.matches('\n').count() > 1) {
@@ -85,7 +85,7 @@ impl<'a> Printer<'a> {
             .partition_point(|comment| (comment.span.start as usize) < position)
     }
 
-    /// Prints the comments up to index `limit`, each on its own line.
+    /// Prints the comments up to index `limit`. Each comment is on its own line.
     fn comments(&mut self, limit: usize) {
         while self.next < limit {
             let comment = &self.module.comments[self.next];
@@ -96,8 +96,8 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Prints the comments above a row. Comments inside a row that cannot hold them are printed first, above the documentation of the row, so that
-    /// they document nothing even if they have three slashes.
+    /// Prints the comments above a row. If a row contains comments but cannot be printed with them, they come first, above the
+    /// documentation of the row. There, they do not document anything, even if they begin with three slashes.
     fn comments_of(&mut self, row: &Row<'a>) {
         let above = self.comments_until(row.start);
         let inside = if row.holds_comments() {
@@ -150,7 +150,7 @@ impl<'a> Printer<'a> {
                 |at: usize| at > 0 && (blocks[at - 1] || blocks[at] || !rows[at - 1].is_like(&rows[at]));
             let apart: Vec<bool> = (0..rows.len()).map(is_apart).collect();
             let widths = self.widths(rows, &apart);
-            // A row that breaks only because its neighbours are long is separated from them by blank lines.
+            // A row may break only because its neighbours are long. Blank lines separate such a row from its neighbours.
             let wide = rows.iter().zip(&widths);
             let now: Vec<bool> = wide.map(|(row, width)| self.is_block(row, *width)).collect();
             let all: Vec<bool> = blocks.iter().zip(now).map(|(was, is)| *was || is).collect();
@@ -183,15 +183,15 @@ impl<'a> Printer<'a> {
         self.end_line(row.end);
     }
 
-    /// Prints rows below each other, with their operators aligned in runs.
+    /// Prints consecutive rows, with their operators aligned in runs.
     fn rows(&mut self, rows: &[Row<'a>]) {
         for (row, width) in rows.iter().zip(self.widths(rows, &[])) {
             self.print(row, width);
         }
     }
 
-    /// Returns for each row the width of its run. A run consists of rows of one class without a blank line or a comment between them. `apart` marks
-    /// the rows that get a blank line above them.
+    /// Returns, for each row, the width of its run. A run consists of consecutive rows of one class without a blank line or a comment
+    /// between them. `apart` marks the rows above which a blank line is printed.
     fn widths(&self, rows: &[Row<'a>], apart: &[bool]) -> Vec<usize> {
         let mut widths = Vec::with_capacity(rows.len());
         while widths.len() < rows.len() {
@@ -235,7 +235,7 @@ impl<'a> Printer<'a> {
             format!(" {op} ")
         };
         self.out += &row.left;
-        // `format!` is not used here because its width is limited to 65,535, and a name may be longer.
+        // `format!` is not used here, because it supports widths up to 65,535 only and a name may be longer.
         let missing = width.saturating_sub(row.left.chars().count());
         self.out.extend(std::iter::repeat_n(' ', missing));
         self.out += &separator;
@@ -280,7 +280,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// Returns whether two trees are equal apart from positions in the text and the spelling of options.
+/// Returns whether two trees are equal. Positions in the text and the spelling of options are ignored.
 pub fn same(left: &Module, right: &Module) -> bool {
     without_spans(left) == without_spans(right)
 }

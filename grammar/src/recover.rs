@@ -1,10 +1,10 @@
-//! Removes from the tree the fragments that the parser built from the rest of a line with an error.
+//! Removes fragments from the tree. The parser builds them from the rest of a line that has an error.
 
 use crate::ast::{Item, ItemKind, Setting, Stmt, StmtKind};
 use crate::faults::Lines;
 use std::collections::BTreeSet;
 
-/// Drops statements and settings that begin in the middle of a line with an error.
+/// Removes statements and settings that begin in the middle of a line that has an error.
 pub fn drop_fragments(items: &mut [Item], lines: &Lines<'_, '_>, bad: &BTreeSet<usize>) {
     if bad.is_empty() {
         return;

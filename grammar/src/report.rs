@@ -1,4 +1,4 @@
-//! One function for each syntax diagnostic. The codes with their long explanations are in [`crate::codes`].
+//! One function for each syntax diagnostic. The codes and their long explanations are in [`crate::codes`].
 
 use crate::codes;
 use crate::token::Token;
@@ -26,7 +26,7 @@ pub fn unexpected_character(at: Span, slice: &str) -> Diagnostic {
     }
 }
 
-/// Returns the ASCII spelling of a character that editors and papers often use.
+/// Returns the ASCII spelling of a character that is common in editors and papers.
 fn ascii(character: char) -> Option<&'static str> {
     Some(match character {
         '−' | '–' => "-",
@@ -130,7 +130,7 @@ pub fn number_too_large(at: Span, is_integer: bool) -> Diagnostic {
     )
 }
 
-/// A bracket without its partner. `found` is the token before which the partner was expected.
+/// A bracket without its partner. `found` is the token before which the partner should be.
 pub fn unclosed(open: Span, opener: Token<'_>, at: Span, found: Option<Token<'_>>) -> Diagnostic {
     let closer = opener.closer().unwrap_or(Token::CloseBrace);
     let place = match found {
@@ -169,7 +169,7 @@ pub fn outside_braces(at: Span, found: Token<'_>) -> Diagnostic {
     .help("options stand in braces: `{ draws = 1000, batch = 32 }`")
 }
 
-/// A line that ends too early. `at` is its last token.
+/// A line that ends too early. `at` is the span of the last token.
 pub fn unfinished(at: Span, expected: &str, last: Token<'_>) -> Diagnostic {
     Diagnostic::error(
         &codes::UNEXPECTED,
@@ -218,7 +218,8 @@ pub fn chain_too_long(at: Span, limit: usize) -> Diagnostic {
     .help("give parts of it names, or write it as `sum(.. for i in 0..n)`")
 }
 
-/// A keyword where a name is expected. `is_param` is true if a type follows, as in a list of inputs.
+/// A keyword where a name is expected. `is_param` is true if a type follows the keyword, as in a list of
+/// inputs.
 pub fn keyword_as_name(at: Span, keyword: Token<'_>, is_param: bool) -> Diagnostic {
     let message = format!("expected a name, found `{keyword}`, which is a word of the language");
     let diagnostic = Diagnostic::error(&codes::KEYWORD_AS_NAME, at, message)

@@ -1,4 +1,4 @@
-//! The formatter's view of items, statements, definitions and settings: rows with a left and a right side.
+//! The formatter's view of items, statements, definitions and settings: rows that have a left and a right side.
 
 use crate::ast::{
     Arg, Compare, Definition, DefinitionKind, Expr, ExprKind, Ident, Infer, Item, ItemKind, Model, Param,
@@ -9,17 +9,17 @@ use bnnc_base::source::Span;
 use bnnc_base::spellings;
 use std::borrow::Cow;
 
-/// A construct that begins a line of its own.
+/// A construct that begins on a line of its own.
 pub struct Row<'a> {
-    /// First byte in the source.
+    /// The position of the first byte in the source.
     pub start: usize,
-    /// One past the last byte.
+    /// The position after the last byte in the source.
     pub end: usize,
     /// The number of comment lines directly above the row that document it.
     pub docs: usize,
     /// The text before the operator, or the whole text if there is no operator.
     pub left: String,
-    /// The alignment class. Rows of one class align their operators; `None` never aligns.
+    /// The alignment class. Rows of one class align their operators; a row with `None` is never aligned.
     pub class: Option<&'static str>,
     /// The part after the left side.
     pub body: Body<'a>,
@@ -27,7 +27,7 @@ pub struct Row<'a> {
 
 /// The part of a row after its left side.
 pub enum Body<'a> {
-    /// Nothing: the left side is the whole row.
+    /// Nothing, because the left side is the whole row.
     Text,
     /// `op value { settings }`.
     Value {
@@ -66,7 +66,7 @@ impl<'a> Row<'a> {
         self.left.split(' ').next() == other.left.split(' ').next()
     }
 
-    /// Returns whether comments inside the row can be printed inside it.
+    /// Returns whether comments inside the row can be printed inside the row.
     pub fn holds_comments(&self) -> bool {
         match &self.body {
             Body::Text => false,
@@ -254,7 +254,8 @@ fn statement(node: &Stmt) -> Row<'_> {
     Row::new(node.span, left, class, body)
 }
 
-/// Returns the alignment class of an assignment. Lists of targets never align; `name: type` and `name` align among themselves.
+/// Returns the alignment class of an assignment. An assignment to several targets is never aligned. Assignments of the form `name: type`
+/// are aligned with each other, and so are those of the form `name`.
 fn class(targets: &[Expr], ty: &Option<Type>, [plain, typed]: [&'static str; 2]) -> Option<&'static str> {
     match ty {
         _ if targets.len() > 1 => None,
@@ -285,7 +286,7 @@ fn definition(node: &Definition) -> Row<'_> {
     Row::new(node.span, left, Some("="), value("=", &node.value))
 }
 
-/// Builds the row of a setting. An option with several spellings gets its canonical one.
+/// Builds the row of a setting. If an option has several spellings, the canonical spelling is used.
 pub fn setting(node: &Setting) -> Row<'_> {
     let left = spellings::word(&node.name.name).to_owned();
     Row::new(
@@ -311,7 +312,7 @@ pub fn settings_on_a_line(settings: &[Setting]) -> String {
     format!("{{ {} }}", settings.join(", "))
 }
 
-/// Formats the text before the brace of a block: on one line if it fits, else with one parameter per line.
+/// Formats the text before the brace of a block. The text is on one line if it fits; otherwise there is one parameter per line.
 pub fn header(left: &str, lists: &[&[Param]], tail: &str, indent: usize) -> String {
     let flat: String = lists
         .iter()

@@ -1,10 +1,10 @@
-//! The tokens of the language. `Display` gives the spelling used in messages.
+//! The tokens of the language. `Display` gives the spelling of a token that messages use.
 
 use logos::{Lexer, Logos};
 use std::fmt;
 use std::ops::Range;
 
-/// A token and the bytes it covers.
+/// A token, and the range of bytes that it covers.
 pub type Spanned<'s> = (usize, Token<'s>, usize);
 
 /// Returns whether a word is a keyword, which cannot be the name of an item.
@@ -18,13 +18,13 @@ pub fn is_keyword(word: &str) -> bool {
     matches!(tokens.next(), Some(Ok(token)) if token.is_keyword()) && tokens.span().end == word.len()
 }
 
-/// A lexical error. The stretch of text may yield a token that stands in for the intended one.
+/// A lexical error. A token may replace the faulty text: the token that was probably intended.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Fault {
     /// A character that does not begin any token.
     #[default]
     Stray,
-    /// A spelling from another language, with the token it stands for.
+    /// A spelling from another language, with the token that it stands for.
     Foreign(Token<'static>),
     /// A `;`.
     Semicolon,
@@ -66,7 +66,7 @@ fn wrong<'s>(fault: Fault) -> Result<&'s str, Fault> {
 
 macro_rules! tokens {
     ($($(#[$attribute:meta])* $variant:ident $spelling:tt,)*) => {
-        /// A token. Numbers stay text until a node is built. A string is stored without its quotes.
+        /// A token. The text of a number is kept until a node is built. A string is stored without its quotes.
         #[derive(Logos, Clone, Copy, Debug, PartialEq)]
         #[logos(error = Fault, extras = Vec<Range<usize>>)]
         #[logos(skip r"[ \t\r\n\f\u{feff}]+")]
@@ -103,7 +103,8 @@ macro_rules! tokens {
         }
 
         impl Token<'_> {
-            /// Returns the name of the terminal in the grammar and in the table of expectations: the spelling of the token, or its class.
+            /// Returns the name of the terminal in the grammar and in the table of expectations. It is the spelling of the token, or the
+            /// class of the token.
             pub fn terminal(&self) -> &'static str {
                 match self {
                     $(Token::$variant => $spelling,)*

@@ -1,4 +1,5 @@
-//! The canonical format, one situation per test. Every result is formatted a second time and must not change.
+//! Tests of the canonical format, with one situation per test. Every result is formatted again and must stay
+//! the same.
 
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::{parse, print};

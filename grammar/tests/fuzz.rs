@@ -1,4 +1,5 @@
-//! Mutated programs: nothing panics, and every program that parses is formatted to a fixed point with the same tree.
+//! Mutated programs: nothing panics. Every program that parses is formatted to a text with the same tree, and formatting that text again
+//! does not change it.
 
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::{parse, print};
@@ -129,7 +130,7 @@ fn mutate(text: &mut String, random: &mut Random) {
     }
 }
 
-/// Checks the invariants for a text. Returns whether it parses.
+/// Checks the invariants of the lexer, the parser and the formatter for a text. Returns whether the text parses.
 fn check(text: &str) -> bool {
     let source = SourceMap::default().add("mutated", text);
     let (module, diagnostics) = parse::parse(&source);
@@ -169,7 +170,7 @@ fn mutated_programs_keep_the_invariants() {
         }
         parsed += usize::from(check(&text));
     }
-    // Both outcomes must be common, otherwise the test would cover only half of the code.
+    // Both outcomes must occur often, because otherwise the test would cover only half of the code.
     assert!(
         parsed > ROUNDS / 20 && parsed < ROUNDS * 19 / 20,
         "{parsed} of {ROUNDS} parsed"

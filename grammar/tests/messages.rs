@@ -1,4 +1,4 @@
-//! One invalid program per situation, with the diagnostics that it must produce.
+//! Tests of invalid programs: one program per situation, with the diagnostics that it must produce.
 
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::source::{Source, SourceMap, Span};
@@ -183,7 +183,7 @@ fn logical_words_are_reported() {
     E0105 2:10 `not`: expected `!`, found `not`
       label: write `!(..)` around the condition
     ");
-    // Where no value precedes them, they are ordinary names.
+    // If no value precedes these words, they are ordinary names.
     insta::assert_snapshot!(body("  and = 2 * x\n  not = and\n  y = not + and"), @"");
 }
 
@@ -346,7 +346,7 @@ fn posterior_of_nothing() {
     insta::assert_snapshot!(check("posterior Q of {\n  a ~ b\n}"), @r"E0108 1:16 `{`: expected a name, found `{`");
 }
 
-/// Returns the example under a heading of an explanation.
+/// Returns the example that follows a heading in an explanation.
 fn example(explain: &str, heading: &str) -> String {
     let text = explain.split(heading).nth(1).expect("the heading");
     let lines = text.lines().skip_while(|line| line.is_empty());

@@ -1,4 +1,4 @@
-//! The sample programs parse, and formatting them changes only their layout.
+//! The sample programs can be parsed, and formatting changes only their layout.
 
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::{parse, print};

@@ -1,4 +1,4 @@
-//! Serves requests: reads and checks the parameters of a request here, and lets the compiler compute the response.
+//! Serves requests: this module reads and checks the parameters of a request, and the compiler computes the response.
 
 use super::http::{Request, Response};
 use super::limits;
@@ -12,7 +12,7 @@ use bnnc_kernels::pool::Pool;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The page, with everything that it needs.
+/// The page, with all scripts and styles that it needs.
 const PAGE: &str = concat!(
     include_str!("page/head.html"),
     "<style>\n",
@@ -30,14 +30,14 @@ const PAGE: &str = concat!(
     "</script>\n</body>\n</html>\n",
 );
 
-/// The state that responses need.
+/// The state that is needed for responses.
 pub struct ServedAnswers {
     families: Vec<Family>,
     pool: Arc<Pool>,
 }
 
 impl ServedAnswers {
-    /// Creates the state for the library's families, with a pool of this many threads.
+    /// Creates the state for the families of the library, with a pool of this many threads.
     pub fn new(threads: usize) -> ServedAnswers {
         ServedAnswers {
             families: families(&program::library()),
@@ -100,7 +100,7 @@ impl ServedAnswers {
         })
     }
 
-    /// Computes the properties of a question: the choices of the compiler, its graphs, and the exact value beside them.
+    /// Computes the facts about a question: the choices of the compiler, its graphs, and the exact value for comparison.
     fn question(&self, request: &Request) -> Result<Value, String> {
         let question = self.asked(request)?;
         let symbols = bnnc_kernels::arrays::symbols();
@@ -125,7 +125,7 @@ impl ServedAnswers {
     }
 
     fn compiled(&self, compiled: &CompiledDivergence, question: &Question) -> Value {
-        // A value without draws is the same in every evaluation.
+        // A value that is computed without draws is the same in every evaluation.
         let examined = &compiled.examined;
         let value = match examined.sampled {
             true => None,
@@ -212,7 +212,7 @@ fn argument(argument: &ChosenArgument) -> Value {
     }
 }
 
-/// The numbers of draws for which the size of a graph is returned.
+/// The numbers of draws for which the response has the size of the graph.
 const TOLD: [usize; 5] = [1, 10, 100, 1000, 1_000_000];
 
 fn graph(drawing: &Drawing, draws: usize) -> Value {

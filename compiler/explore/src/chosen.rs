@@ -1,4 +1,4 @@
-//! A distribution with numbers for its parameters, in the syntax of the language: `Normal(loc = 0.3, scale = 0.5)`.
+//! A distribution whose parameters are numbers, in the syntax of the language: `Normal(loc = 0.3, scale = 0.5)`.
 //!
 //! Only this part of the language is accepted here: names of library distributions, numbers, and nested distributions.
 
@@ -21,7 +21,7 @@ pub struct ChosenDistribution {
 pub enum ChosenArgument {
     /// A number.
     Number {
-        /// The number.
+        /// The value of the number.
         value: f64,
         /// True if an optimiser keeps the value: `fixed(2)`.
         fixed: bool,

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 /// A graph to be drawn, as a list of nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Drawing {
-    /// The nodes, operands before their users.
+    /// The nodes. Operands precede their users.
     pub nodes: Vec<DrawnNode>,
 }
 
@@ -21,15 +21,15 @@ pub struct Drawing {
 pub struct DrawnNode {
     /// The name of the operation or of the parameter.
     pub name: String,
-    /// The type of its value: `real[kl_draws, 3]`.
+    /// The type of the node's value: `real[kl_draws, 3]`.
     pub ty: String,
     /// The kind of node.
     pub kind: DrawnKind,
     /// The indices of its operands in the drawing.
     pub operands: Vec<usize>,
-    /// True if a gradient flows through it.
+    /// True if a gradient flows through the node.
     pub gradient: bool,
-    /// The number of elements of its value with one draw, and the increase with each further draw.
+    /// The number of elements of the node's value for one draw, and the additional number for each further draw.
     pub count: (usize, usize),
 }
 
@@ -62,7 +62,7 @@ impl Drawing {
             .count()
     }
 
-    /// Returns the number of elements that these operations keep for `draws` draws.
+    /// Returns the number of elements that the operations with a gradient keep for `draws` draws.
     pub fn gradient_numbers(&self, draws: usize) -> usize {
         self.nodes
             .iter()
@@ -81,7 +81,7 @@ impl Drawing {
     }
 }
 
-/// Returns whether a function uses draws. That is the case if its results depend on the step, which numbers all noise.
+/// Returns whether a function uses draws. It does if its results depend on the step, which is a coordinate of all noise.
 pub fn is_sampled(function: &Function) -> bool {
     function
         .param("step")
@@ -144,7 +144,8 @@ fn flows(function: &Function, moved: &HashSet<Value>) -> HashSet<Value> {
     changes
 }
 
-/// Returns the parameters with respect to which the derivative is taken. They are the results of the gradient function apart from the divergence.
+/// Returns the parameters with respect to which the derivative is taken. The gradient function has these derivatives as results, besides
+/// the divergence.
 fn moved(divergence: &Divergence) -> HashSet<Value> {
     divergence
         .gradient
@@ -174,7 +175,8 @@ fn kind(function: &Function, value: Value, is_state: bool) -> DrawnKind {
     }
 }
 
-/// Returns the number of elements with one draw, and the increase per further draw. A size is a product with at most one factor for the draws.
+/// Returns the number of elements for one draw, and the additional number for each further draw. A size is a product in which at most one
+/// factor is the number of draws.
 fn count(function: &Function, value: Value) -> (usize, usize) {
     let shape = &function.ty(value).shape;
     let with = |draws: usize| shape.count(&Sizes::default().with(Symbol::KlDraws, draws));

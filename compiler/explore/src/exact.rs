@@ -1,4 +1,4 @@
-//! The divergence for one weight by quadrature, independent of how the compiler computes it.
+//! Computes the divergence for one weight by quadrature, independently of the compiler's computation.
 
 use super::quadrature::{IntegralRange, integrate, marks};
 use super::{Prepared, Question, Way, prepare, program, told};
@@ -17,28 +17,28 @@ use bnnc_rewrite::batch::batch;
 use bnnc_rewrite::constrain::constrain;
 use bnnc_rewrite::kl::{Placement, placement};
 
-/// The number of draws that locate the mass of the approximation.
+/// The number of draws that are used to find the mass of the approximation.
 const DRAWS: usize = 2000;
 
-/// The quantile levels of these draws that mark the range.
+/// The quantile levels of these draws by which the range of the integral is found.
 const SHARES: [f64; 9] = [0.001, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.999];
 
 /// The number of points of a curve.
 const POINTS: usize = 241;
 
-/// The properties of the divergence for one weight, computed without the compiler's rewrites.
+/// The divergence for one weight and its properties, computed without the compiler's rewrites.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exact {
-    /// The divergence, or `None` if a finite value is not found.
+    /// The divergence, or `None` if no finite value was found.
     pub value: Option<f64>,
-    /// True if the approximation is on the reals and is transformed to the support of the prior.
+    /// True if the approximation is defined on the reals and is transformed to the support of the prior.
     pub carried: bool,
-    /// Both densities where the approximation has its mass, before it is transformed. Each entry has the weight, the posterior density and the
-    /// prior density.
+    /// Both densities in the region of the approximation's mass, before the approximation is transformed. Each entry has the weight, the
+    /// posterior density and the prior density.
     pub curve: Vec<[f64; 3]>,
 }
 
-/// Computes the divergence for one weight, and the densities that it compares.
+/// Computes the divergence for one weight, and the two densities.
 ///
 /// # Errors
 /// Returns the diagnostics as text.
@@ -82,7 +82,7 @@ fn by_quadrature(prepared: &Prepared<'_>) -> Result<Exact, Failure> {
     })
 }
 
-/// Returns points in the region of most draws and slightly beyond, inside the support.
+/// Returns points in the region that contains most draws, and slightly beyond. All points lie inside the support.
 fn grid(shares: &[f64], support: Support) -> Vec<f64> {
     let (Some(first), Some(last)) = (shares.get(1), shares.iter().rev().nth(1)) else {
         return Vec::new();
@@ -98,7 +98,7 @@ fn grid(shares: &[f64], support: Support) -> Vec<f64> {
     (0..POINTS).map(|at| from + (to - from) * share(at)).collect()
 }
 
-/// Returns the value of a parameter, or NaN if it has a random start.
+/// Returns the value of a parameter, or NaN if its start is random.
 fn start(param: &FamilyParam) -> Tensor {
     let sizes = param.ty.shape.resolve(&Sizes::default());
     let values = match &param.start {
@@ -151,7 +151,8 @@ fn log_densities(densities: &Function, parameters: &[Tensor], points: &[f64]) ->
         .collect()
 }
 
-/// Returns `q (log q - log p)`. It is zero where the density `q` is zero or not a number, as it is beyond the range of double precision.
+/// Returns `q (log q - log p)`. It is zero where the density `q` is zero or not a number. This happens beyond the range of double
+/// precision.
 fn contribution((log_q, log_p): (f64, f64)) -> f64 {
     let density = log_q.exp();
     if density > 0.0 {
@@ -161,12 +162,12 @@ fn contribution((log_q, log_p): (f64, f64)) -> f64 {
     }
 }
 
-/// The location of the mass of an approximation.
+/// Where the mass of an approximation lies.
 struct Mass {
     range: IntegralRange,
     /// Quantiles of draws.
     shares: Vec<f64>,
-    /// Points such that the density is not narrow between neighbouring ones.
+    /// Points between which the density has no narrow peak.
     marks: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! The available choices: the library's distributions over one real, with their parameters as declared.
+//! The distributions that the user can choose: the library's distributions over one real, with their declared parameters.
 
 use super::chosen::{ChosenArgument, ChosenDistribution};
 use bnnc_graph::dist::Support;
@@ -30,7 +30,7 @@ pub struct DistributionParameter {
     pub name: String,
     /// The declared type as written, such as `positive` or `dist`.
     pub ty: String,
-    /// The open interval of allowed values. `None` if any real is allowed, or if the parameter is a distribution.
+    /// The open interval of allowed values. `None` if every real is allowed, or if the parameter is a distribution.
     pub ends: Option<(f64, f64)>,
     /// True if only integers are allowed.
     pub whole: bool,
@@ -50,7 +50,7 @@ pub fn families(module: &Module) -> Vec<Family> {
     let mut families: Vec<Family> = module.dists.iter().filter_map(family).collect();
     families.sort_by(|a, b| a.name.cmp(&b.name));
     let known: Vec<ChosenDistribution> = families.iter().map(ChosenDistribution::of).collect();
-    // The default of a parameter that is a distribution must not have such a parameter itself.
+    // If a parameter is a distribution, its default must be a distribution without such parameters.
     let stands = known.iter().find(|chosen| chosen.family == "Normal").or_else(|| {
         let plain =
             |chosen: &&ChosenDistribution| chosen.arguments.iter().all(|(_, argument)| argument.is_number());
@@ -135,8 +135,9 @@ fn declared(binding: &Binding) -> Option<f64> {
     }
 }
 
-/// Returns a suitable number for a parameter. The library calls every spread `scale`. Other positive parameters are shapes, and most moments are
-/// finite for a shape of 3. Reals differ by position, because two of them may be the ends of an interval.
+/// Returns a suitable number for a parameter. In the library, every parameter that is a spread has the name `scale`. All other positive
+/// parameters are shapes. For a shape of 3, most moments are finite. Parameters that are reals get different numbers, because two of them
+/// may be the ends of an interval.
 fn start(name: &str, at: usize, ends: Option<(f64, f64)>) -> f64 {
     match ends {
         None if name == "loc" => 0.0,
@@ -148,7 +149,7 @@ fn start(name: &str, at: usize, ends: Option<(f64, f64)>) -> f64 {
 }
 
 impl Family {
-    /// Sets `stands` as the default of each parameter that is a distribution, each narrower than the one before.
+    /// Sets `stands` as the default of each parameter that is a distribution. Each default is narrower than the one before.
     fn fill(&mut self, stands: &ChosenDistribution) {
         let places = self
             .parameters

@@ -1,4 +1,4 @@
-//! The subset of HTTP/1.1 that the page needs: `GET` with one request per connection.
+//! The subset of HTTP/1.1 that the page needs: `GET`, with one request per connection.
 
 use super::limits;
 use std::io::{Read, Write};
@@ -183,8 +183,8 @@ fn parse(head: &[u8], port: u16) -> Result<Request, Response> {
     })
 }
 
-/// Rejects requests by another host name (DNS rebinding), requests that a page of another site makes other than by navigation, and requests with a
-/// body.
+/// Rejects requests with another host name (DNS rebinding), requests with a body, and requests from a page of another site unless they are
+/// navigation.
 fn guard(headers: &[(String, &str)], port: u16) -> Result<(), Response> {
     let mut hosts = headers
         .iter()
@@ -225,7 +225,7 @@ fn decoded(text: &str) -> Option<String> {
         match first {
             b'%' => {
                 let (digits, after) = rest.split_at_checked(2)?;
-                // The integer parser would accept a sign.
+                // This check is needed because the integer parser would accept a sign.
                 if !digits.iter().all(u8::is_ascii_hexdigit) {
                     return None;
                 }

@@ -1,7 +1,7 @@
 //! The questions of the explorer: the KL divergence between two distributions of the library, computed by the compiler.
 //!
-//! A question becomes a small program that passes through the same stages as every program. The stages give the properties that the explorer shows.
-//! Running the code is left to the caller.
+//! A question becomes a small program. It passes through the same stages as every other program. These stages give the properties that the
+//! explorer shows. The caller runs the code.
 
 pub mod answers;
 pub mod chosen;
@@ -31,7 +31,7 @@ use chosen::ChosenDistribution;
 use drawing::Drawing;
 use std::sync::Arc;
 
-/// A question: the KL divergence from `posterior` to `prior`, for this number of independent weights.
+/// A question: the KL divergence from `posterior` to `prior` for this number of independent weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// The approximating family, with the values of its parameters.
@@ -40,7 +40,7 @@ pub struct Question {
     pub prior: ChosenDistribution,
     /// The number of weights.
     pub weights: usize,
-    /// The order of the Taylor series of terms that do not factorise; 0 disables it.
+    /// The order of the Taylor series for terms that do not factorise; 0 disables the series.
     pub taylor: usize,
     /// The number of draws of one evaluation.
     pub draws: usize,
@@ -48,16 +48,16 @@ pub struct Question {
     pub seed: u64,
 }
 
-/// A way to compute a divergence, which corresponds to options of `vi`.
+/// A way to compute a divergence. Each way corresponds to options of `vi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// The way that the compiler chooses.
+    /// The way that the compiler would choose itself.
     Best,
     /// The plain mean over draws.
     Direct,
     /// The best Monte Carlo estimate, with summed noise.
     Sums,
-    /// The same, with the sums drawn from their own distribution where it is known.
+    /// The best Monte Carlo estimate, with sums of noise that are drawn from their own distribution where it is known.
     Law,
 }
 
@@ -94,9 +94,9 @@ impl Way {
 /// The compiler's analysis of a divergence.
 #[derive(Clone, Debug)]
 pub struct Examined {
-    /// The explanation of how the divergence is computed and why, as in the report of a run.
+    /// The explanation of how the divergence is computed and why, with the same text as in the report of a run.
     pub report: String,
-    /// True if it uses draws.
+    /// True if the computation uses draws.
     pub sampled: bool,
     /// The graph of the divergence alone.
     pub drawing: Drawing,
@@ -112,7 +112,7 @@ pub struct CompiledDivergence {
     pub artifact: Artifact,
     /// The states, which start at the chosen parameters.
     pub states: Vec<State>,
-    /// The time from the text to machine code in seconds.
+    /// The time in seconds from the text of the question to machine code.
     pub seconds: f64,
 }
 
@@ -135,10 +135,10 @@ pub fn examine(question: &Question, way: Way) -> Result<Examined, String> {
     Ok(examined(&divergence, &program))
 }
 
-/// Compiles a question, using the array primitives of the runtime.
+/// Compiles a question. The code calls the array primitives of the runtime.
 ///
 /// # Errors
-/// Fails as [`examine`] does.
+/// Fails in the same cases as [`examine`].
 pub fn compile(question: &Question, way: Way, symbols: &[Address]) -> Result<CompiledDivergence, String> {
     let clock = std::time::Instant::now();
     let program = program::load(question, way)?;
@@ -187,7 +187,7 @@ impl Prepared<'_> {
     }
 
     fn code(&mut self, divergence: &Divergence, symbols: &[Address]) -> Result<Artifact, Failure> {
-        // Results with the same names as parameters would share their ports.
+        // A result with the same name as a parameter would share its port.
         let mut function = divergence.gradient.clone();
         for (name, _) in function.results.iter_mut().skip(1) {
             *name = format!("gradient/{name}").into();
@@ -210,7 +210,7 @@ impl Prepared<'_> {
     }
 }
 
-/// Formats a failure as on the command line, without colours.
+/// Formats a failure like the command line does, without colours.
 fn told(failure: &Failure, program: &Program) -> String {
     match failure {
         Failure::Program(diagnostics) => {

@@ -8,10 +8,11 @@ pub const WEIGHTS: usize = 100_000;
 /// The maximum number of draws.
 pub const DRAWS: usize = 1 << 20;
 
-/// The maximum number of elements of one value in an evaluation, such as weights times draws.
+/// The maximum number of elements of one value in an evaluation; a value may have, for example, weights times
+/// draws elements.
 pub const NUMBERS: usize = 1 << 21;
 
-/// The minimum and the maximum number of evaluations. One evaluation does not have a variance.
+/// The minimum and the maximum number of evaluations. At least two are needed for a variance.
 pub const REPETITIONS: (usize, usize) = (2, 1000);
 
 /// The maximum order of the Taylor series.

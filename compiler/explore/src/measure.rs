@@ -19,11 +19,11 @@ pub struct Measured {
     pub values: Vec<f64>,
     /// The median time of one evaluation with its gradient, in seconds.
     pub seconds: f64,
-    /// The size of the machine's arena in bytes.
+    /// The size in bytes of the memory that one evaluation uses.
     pub bytes: u64,
 }
 
-/// Evaluates value and gradient up to `repetitions` times. Apart from the first two, no evaluation begins after `time`.
+/// Evaluates the value and the gradient up to `repetitions` times. After `time`, no evaluation begins, except for the first two.
 ///
 /// # Errors
 /// Fails if there is not enough memory.

@@ -1,8 +1,8 @@
-//! Integrals over a line, a ray or a segment: adaptive Gauss-Kronrod rules after a double-exponential substitution.
+//! Integrals over a line, a ray or a segment, by adaptive Gauss-Kronrod rules after a double-exponential substitution.
 
 use std::f64::consts::FRAC_PI_2;
 
-/// The non-negative nodes of the 15-point Kronrod rule, outermost first. Every second one is a node of the 7-point Gauss rule.
+/// The non-negative nodes of the 15-point Kronrod rule, outermost first. Every second node is also a node of the 7-point Gauss rule.
 const NODES: [f64; 8] = [
     0.9914553711208126,
     0.9491079123427585,
@@ -37,8 +37,8 @@ const GAUSS: [f64; 4] = [
 /// The bound on the transformed coordinate. Points beyond it overflow double precision.
 const REACH: f64 = 6.4;
 
-/// The transformed coordinate from which on points are about 1e50 widths away. A contribution found there belongs to an integral that grows without
-/// bound.
+/// The transformed coordinate beyond which points are more than about 1e50 widths away. If there is a contribution there, the integral
+/// grows without bound.
 const FAR: f64 = 5.0;
 
 /// The initial number of intervals.
@@ -58,9 +58,9 @@ const TOLERANCE: f64 = 1e-12;
 pub enum IntegralRange {
     /// All reals, given the location and the width of the relevant region.
     Line(f64, f64),
-    /// The ray upwards from an end, or downwards if the width is negative.
+    /// A ray that goes upwards from an end, or downwards if the width is negative.
     Ray(f64, f64),
-    /// Between two ends.
+    /// The segment between two ends.
     Segment(f64, f64),
 }
 
@@ -98,7 +98,7 @@ impl IntegralRange {
 pub struct BoundedIntegral {
     /// The value.
     pub value: f64,
-    /// The difference between the two rules.
+    /// The difference between the results of the two rules.
     pub error: f64,
 }
 
@@ -110,7 +110,7 @@ struct Interval {
     error: f64,
 }
 
-/// Returns points around the middle of a possibly narrow region, at increasing distances.
+/// Returns points around the middle of a region that may be narrow. Their distances from the middle increase.
 pub fn marks(middle: f64, width: f64) -> Vec<f64> {
     let distances = (-2..40).map(|power| width * 2f64.powi(power));
     distances
@@ -118,8 +118,8 @@ pub fn marks(middle: f64, width: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Integrates a function over a range. `values` evaluates the function at many points at once. The function must not be narrow between neighbouring
-/// `marks`. Returns `None` if the integral is infinite or does not converge.
+/// Integrates a function over a range. `values` evaluates the function at many points at once. Between neighbouring `marks`, the function
+/// must not have a narrow peak. Returns `None` if the integral is infinite or does not converge.
 pub fn integrate(
     range: IntegralRange,
     marks: &[f64],
@@ -158,7 +158,7 @@ pub fn integrate(
     finished(&settled)
 }
 
-/// Returns the sum of the intervals, or `None` if it has not converged or still has contributions far out.
+/// Returns the sum of the intervals. Returns `None` if the sum has not converged, or if there still are contributions far out.
 fn finished(intervals: &[Interval]) -> Option<BoundedIntegral> {
     let value: f64 = intervals.iter().map(|interval| interval.value).sum();
     let error: f64 = intervals.iter().map(|interval| interval.error).sum();
@@ -172,7 +172,7 @@ fn finished(intervals: &[Interval]) -> Option<BoundedIntegral> {
     (value.is_finite() && error <= small && tails <= small).then_some(BoundedIntegral { value, error })
 }
 
-/// Applies both rules to each interval. Returns `None` if the function is infinite or not a number.
+/// Applies both rules to each interval. Returns `None` if a value of the function is infinite or not a number.
 fn measured(
     range: IntegralRange,
     intervals: &[(f64, f64)],
@@ -195,7 +195,7 @@ fn measured(
         let (mut kronrod, mut gauss) = (0.0, 0.0);
         for node in 0..15 {
             let value = values[15 * at + node];
-            // One factor may overflow where the other vanishes.
+            // One of the two factors may overflow where the other one is zero.
             let slope = slopes[15 * at + node];
             let term = if value == 0.0 || slope == 0.0 {
                 0.0
@@ -239,14 +239,14 @@ mod tests {
     fn known_integrals_are_found() {
         let root = (2.0 * std::f64::consts::PI).sqrt();
         close(IntegralRange::Line(0.0, 1.0), &[], |x| (-0.5 * x * x).exp(), root);
-        // A narrow function far from the location that the range expects.
+        // A narrow function that is far from the location that the range expects.
         close(
             IntegralRange::Line(0.0, 1.0),
             &marks(5.0, 1e-3),
             |x| (-0.5 * ((x - 5.0) / 1e-3).powi(2)).exp(),
             1e-3 * root,
         );
-        // A kink, a jump, a tail that decays like a power, and a peak at an end.
+        // These functions have a kink, a jump, a tail that decays like a power, and a peak at an end.
         close(IntegralRange::Line(0.3, 0.7), &[], |x| (-x.abs()).exp(), 2.0);
         close(
             IntegralRange::Line(0.0, 1.0),
@@ -259,7 +259,7 @@ mod tests {
         close(IntegralRange::Ray(1.0, -2.0), &[], |x| (x - 1.0).exp(), 1.0);
     }
 
-    /// The first absolute moment of a Cauchy distribution diverges as slowly as a logarithm.
+    /// The integral of the first absolute moment of a Cauchy distribution diverges as slowly as a logarithm.
     #[test]
     fn a_divergent_integral_has_no_value() {
         let mut f = |points: &[f64]| points.iter().map(|x| x.abs() / (1.0 + x * x)).collect();

@@ -1,4 +1,4 @@
-//! The server: connections on the loopback interface, and a single queue to the compiler.
+//! The server accepts connections on the loopback interface and has a single queue for the compiler.
 
 use super::answers::ServedAnswers;
 use super::http::{self, Request, Response};
@@ -25,7 +25,7 @@ pub fn serve(listener: &TcpListener, answers: ServedAnswers) -> std::io::Result<
     let answers = Arc::new(answers);
     let (queue, jobs) = sync_channel(limits::WAITING);
     let compiler = answers.clone();
-    // The compiler recurses on deep graphs, so its thread has the same stack size as on the command line.
+    // The compiler recurses on deep graphs, so its thread has as much stack as on the command line.
     std::thread::Builder::new()
         .name("compiler".to_owned())
         .stack_size(64 << 20)
@@ -34,7 +34,7 @@ pub fn serve(listener: &TcpListener, answers: ServedAnswers) -> std::io::Result<
     loop {
         let mut stream = match listener.accept() {
             Ok((stream, _)) => stream,
-            // The client has closed the connection already, or there are too many open files at the moment.
+            // Either the client has already closed the connection, or too many files are open at the moment.
             Err(_) => {
                 std::thread::sleep(Duration::from_millis(10));
                 continue;
@@ -83,7 +83,7 @@ fn receive(mut stream: TcpStream, port: u16, answers: &ServedAnswers, queue: &Sy
     }
 }
 
-/// Processes one request at a time, so that requests do not disturb each other's timings.
+/// Processes one request at a time, so that requests do not affect each other's timings.
 fn work(jobs: &Receiver<Job>, answers: &ServedAnswers) {
     for mut job in jobs {
         if has_gone(&job.stream) {
@@ -101,7 +101,7 @@ fn work(jobs: &Receiver<Job>, answers: &ServedAnswers) {
     }
 }
 
-/// Returns whether the client has closed the connection while it waited, as a page does that shows something else by now.
+/// Returns whether the client has closed the connection while it waited. A page does so when it shows something else by then.
 fn has_gone(stream: &TcpStream) -> bool {
     if stream.set_nonblocking(true).is_err() {
         return true;

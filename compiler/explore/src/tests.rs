@@ -1,4 +1,4 @@
-//! Compares values of the explorer with closed forms and with independent figures.
+//! Compares values of the explorer with closed forms and with independently computed numbers.
 
 use super::chosen::{ChosenDistribution, DistributionRole};
 use super::exact::exact;
@@ -25,7 +25,8 @@ fn refused(text: &str, role: DistributionRole) -> String {
     ChosenDistribution::read(text, role, &all()).expect_err("it is refused")
 }
 
-/// Closed forms for normal distributions, the mean of the folded normal for the Laplace distribution, and an independent quadrature for the rest.
+/// The values are closed forms for normal distributions, the mean of the folded normal for the Laplace distribution, and an independent
+/// quadrature for all others.
 #[test]
 fn quadrature_finds_known_divergences() {
     let cases = [
@@ -39,7 +40,7 @@ fn quadrature_finds_known_divergences() {
             "Mixture(0.5, Normal(0, 1), Normal(0, 0.0024787521766663585))",
             1.00889651,
         ),
-        // Transformed by the exponential function, a normal distribution is log-normal.
+        // The exponential of a normal variate is log-normal.
         ("Normal(0.3, 0.5)", "LogNormal(0, 1)", 0.36314718),
         ("LogNormal(0.3, 0.5)", "LogNormal(0, 1)", 0.36314718),
     ];
@@ -59,7 +60,7 @@ fn an_infinite_divergence_has_no_value() {
     assert_eq!(found.value, None);
 }
 
-/// The choices follow from the library.
+/// The available choices follow from the library.
 #[test]
 fn every_family_is_offered_with_its_requirements() {
     let all = all();
@@ -151,7 +152,7 @@ fn gradients_flow_only_to_optimised_parameters() {
         gradients("Normal(0.3, fixed(0.5))"),
     );
     assert!(held.gradient_nodes() < free.gradient_nodes());
-    // Before the rewrite, each draw adds the nodes on its path to the gradient. The noise does not.
+    // Before the rewrite, each draw adds the nodes on its path to the gradient. The noise does not add nodes to it.
     assert!(free.gradient_numbers(1001) - free.gradient_numbers(1) >= 3000);
     assert!(
         free.nodes
@@ -160,7 +161,7 @@ fn gradients_flow_only_to_optimised_parameters() {
     );
 }
 
-/// This is the purpose of the rewrite: the number of elements with gradients does not depend on the number of draws.
+/// This is why the rewrite exists: the number of elements with gradients does not depend on the number of draws.
 #[test]
 fn after_the_rewrite_draws_need_no_gradients() {
     for prior in ["Laplace(0, 1)", "Normal(0, 1)"] {

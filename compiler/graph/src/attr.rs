@@ -1,4 +1,4 @@
-//! Attributes: the constant data of an op besides its operands.
+//! Attributes: the constant data that an op has besides its operands.
 
 use crate::dist::Instance;
 use crate::function::Function;
@@ -7,7 +7,7 @@ use bnnc_base::shape::{Dim, Shape};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// One attribute. Reals are compared by their bits: 0 and -0 differ, and a NaN equals itself.
+/// One attribute. Reals are compared by their bits: 0 differs from -0, and a NaN equals itself.
 #[derive(Clone, Debug)]
 pub enum Attr {
     /// A distribution (of `sample` and `observe`).
@@ -32,7 +32,7 @@ pub enum Attr {
     Symbol(Arc<str>),
 }
 
-/// The attributes of one node, in the order its op declares them.
+/// The attributes of one node, in the order in which its op declares them.
 pub type Attrs = Vec<Attr>;
 
 impl PartialEq for Attr {
@@ -59,7 +59,7 @@ impl Hash for Attr {
     fn hash<H: Hasher>(&self, state: &mut H) {
         std::mem::discriminant(self).hash(state);
         match self {
-            // The names distinguish almost all of them; equality compares the rest.
+            // The names distinguish almost all distributions. Equality compares everything else.
             Attr::Dist(instance) => instance.name.hash(state),
             Attr::Function(function) => (&function.name, function.nodes.len()).hash(state),
             Attr::Dim(dim) => dim.hash(state),
@@ -113,8 +113,8 @@ getters! {
     symbol Symbol Arc<str>;
 }
 
-/// Declares the attributes of an op, in order. Defines their specification `ATTRS`, and a function per
-/// attribute that reads it from the attributes of a node.
+/// Declares the attributes of an op, in order. Defines the specification `ATTRS`, and one function per
+/// attribute that reads the attribute from the attributes of a node.
 macro_rules! attributes {
     ($($name:ident: $kind:ident),* $(,)?) => {
         #[allow(non_camel_case_types)]
@@ -122,7 +122,7 @@ macro_rules! attributes {
             $($name),*
         }
 
-        /// The specification of the attributes.
+        /// The specification of the op's attributes.
         pub(super) const ATTRS: &[$crate::attr::AttrSpec] =
             &[$($crate::attr::AttrSpec::new(stringify!($name), $crate::attr::AttrKind::$kind)),*];
 
@@ -154,15 +154,15 @@ macro_rules! attributes {
 
 pub(crate) use attributes;
 
-/// Converts axes to positions.
+/// Converts axes from integers to indices.
 pub fn positions(axes: &[i64]) -> Vec<usize> {
     axes.iter().map(|axis| *axis as usize).collect()
 }
 
-/// The declaration of one attribute of an op: its name in text, and its kind.
+/// The declaration of one attribute of an op: its name in text form, and its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttrSpec {
-    /// The name in text: `axes = [0, 1]`.
+    /// The name in text form: `axes = [0, 1]`.
     pub name: &'static str,
     /// The variant of [`Attr`].
     pub kind: AttrKind,
@@ -176,7 +176,7 @@ impl AttrSpec {
 }
 
 impl Attr {
-    /// Creates an attribute of axes, a permutation or offsets, from positions.
+    /// Creates an attribute that holds axes, a permutation or offsets.
     pub fn positions(positions: &[usize]) -> Attr {
         Attr::Ints(positions.iter().map(|at| *at as i64).collect())
     }
@@ -203,7 +203,7 @@ impl Attr {
     }
 }
 
-/// The kind of an [`Attr`], for declarations.
+/// The kind of an [`Attr`], as used in declarations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttrKind {
     /// [`Attr::Dist`].

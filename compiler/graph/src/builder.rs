@@ -1,4 +1,4 @@
-//! Builds functions of hash-consed nodes, whose types the rules of the ops infer.
+//! Builds functions. Nodes are hash-consed, and the rules of the ops infer their types.
 
 mod arithmetic;
 mod structure;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct Builder {
     function: Function,
-    /// The applications, hashed by op, operands and attributes.
+    /// The applications, hashed by their op, operands and attributes.
     seen: HashTable<Value>,
 }
 
@@ -46,11 +46,11 @@ impl Builder {
         value
     }
 
-    /// Applies an op to operands that are known to fit.
+    /// Applies an op to operands that are known to fit the op.
     ///
     /// # Panics
-    /// If the rule of the op rejects the operands. This is a bug of the caller, because user programs are
-    /// checked before.
+    /// Panics if the rule of the op rejects the operands. This is a bug of the caller, because user programs
+    /// are checked before.
     pub fn apply(&mut self, op: &'static OpDef, args: &[Value], attrs: Attrs) -> Value {
         match self.try_apply(op, args, attrs) {
             Ok(value) => value,
@@ -58,7 +58,7 @@ impl Builder {
         }
     }
 
-    /// Applies an op. Fails with a sentence if the operands do not fit.
+    /// Applies an op. If the operands do not fit, the error is a sentence about the reason.
     pub fn try_apply(&mut self, op: &'static OpDef, args: &[Value], attrs: Attrs) -> Result<Value, String> {
         let nodes = &self.function.nodes;
         let is_same = |value: &Value| match &nodes[*value].kind {
@@ -104,21 +104,21 @@ impl Builder {
         &self.function.nodes[value]
     }
 
-    /// Labels a value with the site or variable that it comes from, unless it has a label.
+    /// Labels a value with the site or variable from which it comes, unless the value already has a label.
     pub fn label(&mut self, value: Value, label: &str) {
         self.function.nodes[value]
             .label
             .get_or_insert_with(|| label.into());
     }
 
-    /// Like [`Builder::label`], if there is a label.
+    /// Like [`Builder::label`], but does nothing if there is no label.
     pub fn label_as(&mut self, value: Value, label: Option<&Arc<str>>) {
         if let Some(label) = label {
             self.label(value, label);
         }
     }
 
-    /// Adds a copy of a parameter of `function`.
+    /// Adds a parameter that is a copy of a parameter of `function`.
     pub fn param_like(&mut self, function: &Function, param: Value) -> Value {
         let name = function.param_name(param).map_or("", |name| name);
         let copy = self.param(name, function.ty(param).clone());
@@ -126,13 +126,14 @@ impl Builder {
         copy
     }
 
-    /// Copies the nodes of `function`, with `args` for its parameters. Returns its results.
+    /// Copies the nodes of `function`. The parameters are replaced by `args`. Returns the results of
+    /// `function`.
     pub fn inline(&mut self, function: &Function, args: &[Value]) -> Vec<Value> {
         self.inline_with(function, args, &mut |attrs| attrs.to_vec())
     }
 
-    /// Like [`Builder::inline`], with the attributes of every node changed by `edit` (for example, a prefix
-    /// for noise sites).
+    /// Like [`Builder::inline`], but `edit` changes the attributes of every node. It can, for example, add a
+    /// prefix to the names of noise sites.
     pub fn inline_with(
         &mut self,
         function: &Function,
@@ -159,7 +160,7 @@ impl Builder {
         self.function
     }
 
-    /// Returns the function as built so far.
+    /// Returns the function that has been built so far.
     pub fn function(&self) -> &Function {
         &self.function
     }

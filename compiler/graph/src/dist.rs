@@ -1,5 +1,5 @@
-//! Distributions in the graph: density, sampler and moments are functions, so that the graph never enumerates
-//! families.
+//! Distributions in the graph. The density, the sampler and the moments are functions, so the graph never
+//! lists families.
 
 use crate::function::Function;
 use crate::op::Interval;
@@ -8,8 +8,8 @@ use bnnc_base::shape::{Dim, Shape};
 pub use bnnc_base::support::Support;
 use std::sync::Arc;
 
-/// Returns the type of the unconstrained values that a bijection transforms to values of type `ty` in
-/// `support`. A simplex of `k` elements has `k - 1` free coordinates.
+/// Returns the type of unconstrained values that a bijection transforms to values of type `ty` in `support`.
+/// A simplex of `k` elements has `k - 1` free coordinates.
 pub fn unconstrained(support: Support, ty: &Type) -> Type {
     let mut dims = ty.dims().to_vec();
     if let (Support::Simplex, Some(Dim::Fixed(last))) = (support, dims.last_mut()) {
@@ -29,29 +29,29 @@ pub fn range(support: Support) -> Interval {
     }
 }
 
-/// The kind of measure of a distribution, as its declaration states it.
+/// The kind of measure that a distribution declares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Measure {
-    /// A density, or one probability per value.
+    /// A density, or a probability for each value.
     #[default]
     Density,
-    /// A density without a finite integral, for priors only.
+    /// A density without a finite integral. It is allowed only in priors.
     Improper,
-    /// All probability at the value of `draw`: a family of point estimates.
+    /// All probability is at the value of `draw`. This is a family of point estimates.
     Point,
 }
 
-/// The kind of decay of a density at one end of its values. The distance `t` is measured from zero at an
-/// infinite end, and is the inverse of the distance from the end at a finite one.
+/// How a density decays at one end of its values. At an infinite end, the distance `t` is measured from zero.
+/// At a finite end, `t` is the inverse of the distance from the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TailKind {
-    /// The probability beyond `t` falls like `t ^ -index`.
+    /// The probability beyond `t` decays like `t ^ -index`.
     Power,
-    /// The log density falls like the square of `log t`.
+    /// The log density decays like minus the square of `log t`.
     LogNormal,
-    /// The log density falls like `-(rate t) ^ order`.
+    /// The log density decays like `-(rate t) ^ order`.
     Exponential,
-    /// The log density falls like `-exp(rate t)`.
+    /// The log density decays like `-exp(rate t)`.
     DoubleExponential,
 }
 
@@ -64,7 +64,7 @@ impl TailKind {
         TailKind::DoubleExponential,
     ];
 
-    /// Returns the name in declarations of distributions.
+    /// Returns the name that declarations of distributions use.
     pub fn name(self) -> &'static str {
         match self {
             TailKind::Power => "power",
@@ -74,7 +74,7 @@ impl TailKind {
         }
     }
 
-    /// Returns the names of its numbers.
+    /// Returns the names of the numbers that this kind of decay has.
     pub fn numbers(self) -> &'static [&'static str] {
         match self {
             TailKind::Power => &["index"],
@@ -85,29 +85,30 @@ impl TailKind {
     }
 }
 
-/// The decay of a density, with its numbers as functions of the parameters.
+/// The decay of a density. Its numbers are functions of the parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeclaredTail {
     /// The kind of decay.
     pub kind: TailKind,
-    /// `(params..) ->` each of [`TailKind::numbers`], one for all elements or one per element.
+    /// `(params..) -> number` for each name in [`TailKind::numbers`]: one number for all elements, or one per
+    /// element.
     pub numbers: Vec<Arc<Function>>,
 }
 
-/// One end of the values with positive probability.
+/// One end of the values that have positive probability.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeclaredEnd {
-    /// `(params..) -> position of the end`; `None` for the end of the support.
+    /// `(params..) -> position of the end`; `None` if it is the end of the support.
     pub at: Option<Arc<Function>>,
-    /// The decay of the density there; `None` if the distribution does not declare it.
+    /// The decay of the density at this end; `None` if the distribution does not declare it.
     pub tail: Option<DeclaredTail>,
 }
 
-/// The range of the values with positive probability and the decay of the density at its ends, for each
-/// element separately.
+/// For each element, the range of values with positive probability, and the decay of the density at the ends
+/// of this range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reach {
-    /// The support, before a declared type restricts it.
+    /// The support before a declared type restricts it.
     pub support: Support,
     /// The lower and the upper end.
     pub ends: [DeclaredEnd; 2],
@@ -129,9 +130,9 @@ impl Reach {
 
 /// A distribution of the library or the program, elaborated for concrete shapes.
 ///
-/// The first arguments of every function are the parameters of the distribution, under their names, with the
-/// types in `params`. An elementwise distribution is elaborated for the whole tensor: `log_density` returns
-/// the sum over elements.
+/// The first arguments of every function are the parameters of the distribution. Their names and types are
+/// those in `params`. An elementwise distribution is elaborated for the whole tensor, and `log_density`
+/// returns the sum over the elements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instance {
     /// The declared name: `Normal`.
@@ -146,34 +147,39 @@ pub struct Instance {
     pub value: Type,
     /// The support of the values.
     pub support: Support,
-    /// The ranges of the values with positive probability, before a declared type restricts them: one for
-    /// each component of a mixture.
+    /// The ranges of values with positive probability, before a declared type restricts them. A mixture has
+    /// one range for each component.
     pub reach: Vec<Reach>,
     /// True if elements are independent given the parameters.
     pub elementwise: bool,
     /// `(params.., x) -> real[]`: the log density of the tensor.
     pub log_density: Arc<Function>,
-    /// `(params.., x) -> real[shape of value]`: per element (only elementwise distributions).
+    /// `(params.., x) -> real[shape of value]`: the log density of each element. Only elementwise
+    /// distributions have it.
     pub log_density_elements: Option<Arc<Function>>,
     /// `(params.., draw, example, step: int[]) -> x`: a sampler, reparameterised if possible. The names of
-    /// its noise streams are relative: inlining prefixes the attribute `site` of `noise` nodes.
+    /// its noise streams are relative: when the function is inlined, a prefix is added to the attribute
+    /// `site` of `noise` nodes.
     pub draw: Option<Arc<Function>>,
-    /// Like `draw`, for a distribution with independent elements before its truncation to `support`: the
-    /// draws inside the support have this distribution. `None` without a truncation.
+    /// Like `draw`, but for the distribution of independent elements before it is truncated to `support`.
+    /// Those draws that lie inside the support have the truncated distribution. `None` if the distribution is
+    /// not truncated.
     pub wider_draw: Option<Arc<Function>>,
-    /// `(params..) -> value`-shaped mean.
+    /// `(params..) -> mean`, with the shape of the value.
     pub mean: Option<Arc<Function>>,
-    /// `(params..) -> value`-shaped variance.
+    /// `(params..) -> variance`, with the shape of the value.
     pub variance: Option<Arc<Function>>,
-    /// `(params..) -> real[]`: the total entropy of the tensor.
+    /// `(params..) -> real[]`: the entropy of the whole tensor.
     pub entropy: Option<Arc<Function>>,
-    /// `(params.., order: real[]) -> value`-shaped mean of each element to the power `order`; infinite where
-    /// the moment diverges.
+    /// `(params.., order: real[]) -> moment`, with the shape of the value: the mean of each element to the
+    /// power `order`. It is infinite where the moment diverges.
     pub moment: Option<Arc<Function>>,
-    /// `(params..) -> value`-shaped mean of the logarithm of each element (positive supports).
+    /// `(params..) -> mean` of the logarithm of each element, with the shape of the value. Only for positive
+    /// supports.
     pub log_mean: Option<Arc<Function>>,
-    /// `(params..) -> value`-shaped variance of the logarithm of each element (positive supports).
+    /// `(params..) -> variance` of the logarithm of each element, with the shape of the value. Only for
+    /// positive supports.
     pub log_variance: Option<Arc<Function>>,
-    /// `(params..) -> real[classes]`: for discrete outputs, the probability of each class.
+    /// `(params..) -> real[classes]`: the probability of each class, for discrete outputs.
     pub probabilities: Option<Arc<Function>>,
 }

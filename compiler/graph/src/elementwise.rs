@@ -1,9 +1,9 @@
-//! Reference evaluation of elementwise ops, one scalar operation per element.
+//! Reference evaluation of elementwise ops: one scalar operation for each element.
 
 use crate::tensor::Tensor;
 use bnnc_math::scalar::Scalar;
 
-/// Applies `scalar` to operands of equal shape.
+/// Applies the operation `scalar` to operands with equal shapes.
 pub fn eval(scalar: Scalar, operands: &[&Tensor]) -> Tensor {
     let mut row = vec![0.0; operands.len()];
     let data = (0..operands[0].data.len()).map(|at| {

@@ -1,4 +1,4 @@
-//! The reference evaluator: `f64`, one node after the other.
+//! The reference evaluator. It computes in `f64` and evaluates one node after the other.
 
 use crate::attr::{Attr, Attrs};
 use crate::dist::Instance;
@@ -9,16 +9,17 @@ use bnnc_base::arena::Arena;
 use bnnc_base::shape::{Dim, Shape, Sizes};
 use std::sync::Arc;
 
-/// Returns the results of `function` at `inputs`, with symbolic sizes from `sizes`. Noise has seed 0.
+/// Returns the results of `function` for the given `inputs`. Symbolic sizes are taken from `sizes`. Noise has
+/// seed 0.
 ///
 /// # Panics
-/// If the number or the shapes of the inputs differ from those of the parameters.
+/// Panics if the number or the shapes of the inputs differ from those of the parameters.
 pub fn evaluate(function: &Function, inputs: &[Tensor], sizes: &Sizes) -> Vec<Tensor> {
     let inputs: Vec<&Tensor> = inputs.iter().collect();
     run(&resolve(function, sizes), &inputs)
 }
 
-/// Returns all values of a function without symbolic sizes.
+/// Returns all values of a function that has no symbolic sizes.
 pub fn evaluate_all(function: &Function, inputs: &[&Tensor]) -> Vec<Tensor> {
     assert_eq!(
         function.params.len(),
@@ -61,14 +62,14 @@ fn run(function: &Function, inputs: &[&Tensor]) -> Vec<Tensor> {
         .collect()
 }
 
-/// Returns the only result of a function attribute.
+/// Evaluates a function that is an attribute, and returns its only result.
 pub(crate) fn only_result(function: &Function, inputs: &[&Tensor]) -> Tensor {
     run(function, inputs)
         .pop()
         .unwrap_or_else(|| unreachable!("`{}` has one result", function.name))
 }
 
-/// Returns the sizes of the only result of a function attribute.
+/// Returns the sizes of the only result of a function that is an attribute.
 pub(crate) fn result_sizes(function: &Function) -> Vec<usize> {
     function
         .results
@@ -78,18 +79,18 @@ pub(crate) fn result_sizes(function: &Function) -> Vec<usize> {
         .unwrap_or_default()
 }
 
-/// Returns the sizes of a shape in a resolved function.
+/// Returns the sizes of a shape in a function without symbolic sizes.
 pub(crate) fn sizes(shape: &Shape) -> Vec<usize> {
     shape.dims().iter().map(|dim| size(*dim)).collect()
 }
 
-/// Returns the size of an axis in a resolved function.
+/// Returns the size of an axis in a function without symbolic sizes.
 pub(crate) fn size(dim: Dim) -> usize {
     dim.fixed()
         .unwrap_or_else(|| unreachable!("`{dim}` was resolved before evaluation"))
 }
 
-/// Returns the function with every symbolic size replaced by its number. Values keep their ids.
+/// Returns the function in which every symbolic size is replaced by a number. Values keep their ids.
 pub fn resolve(function: &Function, sizes: &Sizes) -> Function {
     let mut nodes = Arena::default();
     for node in function.nodes.iter() {

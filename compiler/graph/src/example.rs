@@ -12,15 +12,15 @@ use bnnc_base::shape::Shape;
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
-/// An operand: its type, and the interval from which its elements are drawn.
+/// The type of an operand, and the interval from which its elements are drawn.
 pub type Operand = (Type, Interval);
 
-/// A real operand with elements between `lo` and `hi`.
+/// Returns a real operand whose elements lie between `lo` and `hi`.
 pub fn real(sizes: &[usize], lo: f64, hi: f64) -> Operand {
     (Type::real(Shape::fixed(sizes)), Interval::new(lo, hi))
 }
 
-/// An integer operand with elements from `lo` to `hi`, excluding `hi`.
+/// Returns an integer operand whose elements are at least `lo` and less than `hi`.
 pub fn int(sizes: &[usize], lo: i64, hi: i64) -> Operand {
     (
         Type::int(Shape::fixed(sizes)),
@@ -28,7 +28,7 @@ pub fn int(sizes: &[usize], lo: i64, hi: i64) -> Operand {
     )
 }
 
-/// A Boolean operand.
+/// Returns a Boolean operand.
 pub fn truth(sizes: &[usize]) -> Operand {
     (
         Type::new(DType::Bool, Shape::fixed(sizes)),
@@ -45,7 +45,8 @@ pub fn call(operands: Vec<Operand>, attrs: Vec<Attr>) -> Example {
     }
 }
 
-/// Creates calls of an elementwise op with ranks 0 to 3, whose operands are drawn from these intervals.
+/// Creates calls of an elementwise op with ranks 0 to 3. The elements of the operands are drawn from these
+/// intervals.
 pub fn elementwise(intervals: &[(f64, f64)]) -> Vec<Example> {
     let of = |sizes: &[usize]| {
         call(
@@ -74,7 +75,7 @@ pub fn both(mut first: Vec<Example>, second: Vec<Example>) -> Vec<Example> {
     first
 }
 
-/// Returns a normal distribution of unit scale, with only the functions that examples of sites need.
+/// Returns a normal distribution of unit scale. It has only the functions that examples of sites need.
 pub fn unit_normal(sizes: &[usize]) -> Arc<Instance> {
     let ty = Type::real(Shape::fixed(sizes));
     Arc::new(Instance {
@@ -100,7 +101,7 @@ pub fn unit_normal(sizes: &[usize]) -> Arc<Instance> {
     })
 }
 
-/// The log density: the sum of `-(x - location)^2 / 2 - log(2 pi) / 2`.
+/// Returns the log density: the sum of `-(x - location)^2 / 2 - log(2 pi) / 2`.
 fn unit_normal_log_density(ty: &Type) -> Function {
     let mut b = Builder::new("log_density");
     let (location, x) = (b.param("location", ty.clone()), b.param("x", ty.clone()));

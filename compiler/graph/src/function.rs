@@ -1,4 +1,4 @@
-//! A function of the graph: parameters, nodes in order, results.
+//! A function of the graph: its parameters, its nodes in order, and its results.
 
 use crate::attr::Attrs;
 use crate::op::Op;
@@ -12,7 +12,7 @@ bnnc_base::id!(
     "%"
 );
 
-/// The origin of a value.
+/// Where a value comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeKind {
     /// A parameter of the function, by name.
@@ -21,7 +21,7 @@ pub enum NodeKind {
     Apply {
         /// The op.
         op: Op,
-        /// Its operands. All have smaller ids than the node.
+        /// Its operands. Each operand has a smaller id than the node.
         args: Vec<Value>,
         /// Its attributes, in declared order.
         attrs: Attrs,
@@ -31,11 +31,11 @@ pub enum NodeKind {
 /// One node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// The origin of its value.
+    /// Where the node's value comes from.
     pub kind: NodeKind,
-    /// The type of its value, as inferred by the rule of the op.
+    /// The type of the node's value, which the rule of the op has inferred.
     pub ty: Type,
-    /// The site or variable that it comes from, for messages and printed text.
+    /// The site or variable from which the node comes, for messages and printed text.
     pub label: Option<Arc<str>>,
 }
 
@@ -68,7 +68,7 @@ impl Function {
         &self.nodes[value].ty
     }
 
-    /// Returns the operands of a value; empty for a parameter.
+    /// Returns the operands of a value. A parameter has none.
     pub fn args(&self, value: Value) -> &[Value] {
         match &self.nodes[value].kind {
             NodeKind::Param(_) => &[],

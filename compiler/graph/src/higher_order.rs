@@ -1,4 +1,4 @@
-//! Common parts of `map`, `scan` and `expect`: the checks of their functions, and the order of parameters.
+//! Code that `map`, `scan` and `expect` share: the checks of their functions, and the order of parameters.
 
 use crate::builder::Builder;
 use crate::function::{Function, Value};
@@ -6,8 +6,8 @@ use crate::types::Type;
 use bnnc_base::shape::{Dim, Shape};
 use std::sync::Arc;
 
-/// Returns the type of the only result of `function` for arguments of these types. Fails with a sentence if
-/// they do not fit.
+/// Returns the type of the only result of `function` for arguments of these types. If the arguments do not
+/// fit, the error is a sentence about the reason.
 pub fn result_type(function: &Function, args: &[Type]) -> Result<Type, String> {
     let name = &function.name;
     if function.params.len() != args.len() {
@@ -35,8 +35,8 @@ pub fn result_type(function: &Function, args: &[Type]) -> Result<Type, String> {
     }
 }
 
-/// Removes the first axis from the types of mapped operands. Fails with a sentence unless all have it and
-/// agree on its size.
+/// Removes the first axis from the types of mapped operands. Fails with a sentence unless all of these
+/// operands have a first axis, and with the same size.
 pub fn unmap(types: &[&Type]) -> Result<(Option<Dim>, Vec<Type>), String> {
     let mut size = None;
     let mut inner = Vec::new();
@@ -60,7 +60,7 @@ pub fn unmap(types: &[&Type]) -> Result<(Option<Dim>, Vec<Type>), String> {
     Ok((size, inner))
 }
 
-/// Returns `function` with the mapped parameters first, and the old position of each new one.
+/// Returns `function` with the mapped parameters first. Also returns the old position of each parameter.
 pub fn mapped_first(function: &Arc<Function>, mapped: &[bool]) -> (Arc<Function>, Vec<usize>) {
     let flagged = |wanted: bool| (0..mapped.len()).filter(move |at| mapped[*at] == wanted);
     let order: Vec<usize> = flagged(true).chain(flagged(false)).collect();
@@ -78,7 +78,8 @@ pub fn mapped_first(function: &Arc<Function>, mapped: &[bool]) -> (Arc<Function>
     (finish(builder, function, results), order)
 }
 
-/// Returns the function that maps `function` along a new first axis of size `dim` of the mapped parameters.
+/// Returns a function that maps `function` along a new axis. This is the first axis, of size `dim`, of the
+/// mapped parameters.
 pub fn lifted(function: &Arc<Function>, mapped: &[bool], dim: Dim) -> Arc<Function> {
     let mut builder = Builder::new(&function.name);
     let mut args = Vec::new();

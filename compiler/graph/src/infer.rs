@@ -1,15 +1,15 @@
-//! Type rules shared by ops. Each returns the type of the result, or a sentence that begins with the expected
-//! form.
+//! Type rules that several ops share. Each rule returns the type of the result, or a sentence that begins
+//! with the expected form.
 
 use crate::attr::Attr;
 use crate::types::Type;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 
-/// The type of a result, or a sentence with the reason why there is none.
+/// The type of a result, or a sentence with the reason why the operands do not fit.
 pub type Inferred = Result<Type, String>;
 
-/// Checks that operand `at` has one of these element types.
+/// Checks that operand `at` has one of the element types `allowed`.
 pub fn expect_dtype(types: &[&Type], at: usize, allowed: &[DType]) -> Result<(), String> {
     let found = types[at];
     if allowed.contains(&found.dtype) {
@@ -23,7 +23,7 @@ pub fn expect_dtype(types: &[&Type], at: usize, allowed: &[DType]) -> Result<(),
     ))
 }
 
-/// Checks that all operands have the shape of the first.
+/// Checks that all operands have the same shape as the first operand.
 pub fn expect_equal_shapes(types: &[&Type]) -> Result<(), String> {
     match types.iter().find(|ty| ty.shape != types[0].shape) {
         Some(other) => Err(format!(
@@ -46,7 +46,7 @@ pub fn expect_rank(types: &[&Type], at: usize, rank: usize) -> Result<(), String
     ))
 }
 
-/// Checks that an axis lies in `0..rank` and returns it.
+/// Checks that an axis lies in `0..rank`, and returns the axis.
 pub fn expect_axis(axis: i64, rank: usize) -> Result<usize, String> {
     match usize::try_from(axis) {
         Ok(at) if at < rank => Ok(at),
@@ -54,7 +54,7 @@ pub fn expect_axis(axis: i64, rank: usize) -> Result<usize, String> {
     }
 }
 
-/// Checks that axes increase strictly inside `0..rank`.
+/// Checks that axes are strictly increasing and lie in `0..rank`.
 pub fn expect_increasing(axes: &[i64], rank: usize) -> Result<Vec<usize>, String> {
     if !axes.is_sorted_by(|a, b| a < b) {
         return Err(format!("expected increasing axes, found {axes:?}"));
@@ -62,8 +62,8 @@ pub fn expect_increasing(axes: &[i64], rank: usize) -> Result<Vec<usize>, String
     axes.iter().map(|axis| expect_axis(*axis, rank)).collect()
 }
 
-/// The rule for operands of equal shape and the same element type, one of `allowed`, which is also the type of
-/// the result.
+/// The rule for operands with equal shapes and with the same element type, which must be in `allowed`. The
+/// result has the same type.
 fn same(types: &[&Type], allowed: &[DType]) -> Inferred {
     for at in 0..types.len() {
         expect_dtype(types, at, allowed)?;
@@ -73,28 +73,28 @@ fn same(types: &[&Type], allowed: &[DType]) -> Inferred {
     Ok(types[0].clone())
 }
 
-/// The rule for reals of equal shape with a real result.
+/// The rule for reals with equal shapes. The result is real.
 pub fn reals(types: &[&Type], _: &[Attr]) -> Inferred {
     same(types, &[DType::Real])
 }
 
-/// The rule for reals or integers of equal shape with a result of the same type.
+/// The rule for reals or integers with equal shapes. The result has the same type.
 pub fn numbers(types: &[&Type], _: &[Attr]) -> Inferred {
     same(types, &[DType::Real, DType::Int])
 }
 
-/// The rule for Booleans of equal shape with a Boolean result.
+/// The rule for Booleans with equal shapes. The result is Boolean.
 pub fn truths(types: &[&Type], _: &[Attr]) -> Inferred {
     same(types, &[DType::Bool])
 }
 
-/// The rule for reals or integers of equal shape with a Boolean result.
+/// The rule for reals or integers with equal shapes. The result is Boolean.
 pub fn comparison(types: &[&Type], attrs: &[Attr]) -> Inferred {
     let operands = numbers(types, attrs)?;
     Ok(Type::new(DType::Bool, operands.shape))
 }
 
-/// The rule for a result with the type of the first operand.
+/// The rule for a result that has the type of the first operand.
 pub fn same_as_first(types: &[&Type], _: &[Attr]) -> Inferred {
     Ok(types[0].clone())
 }
@@ -109,7 +109,7 @@ pub fn without_axes(shape: &Shape, axes: &[usize]) -> Shape {
     Shape(kept.map(|(_, dim)| *dim).collect())
 }
 
-/// Returns the size of a fixed axis. Fails with a sentence for a symbolic one.
+/// Returns the size of a fixed axis. For a symbolic axis, the error is a sentence.
 pub fn expect_fixed(dim: Dim, what: &str) -> Result<usize, String> {
     dim.fixed()
         .ok_or_else(|| format!("expected {what} to be a static axis, found `{dim}`"))

@@ -1,8 +1,8 @@
-//! Interval arithmetic with outer bounds, which are always valid and not always tight.
+//! Interval arithmetic with outer bounds. They are always valid, but not always tight.
 //!
 //! Note [Exact arithmetic]. Bounds hold for finite operands in exact arithmetic, so that supports can be
-//! proved: an exponential is above zero, although it may underflow to zero. The smallest normal number
-//! represents such an open end.
+//! proved. For example, an exponential is above zero in exact arithmetic, although it may underflow to zero.
+//! The smallest normal number stands for an open end at zero.
 
 use crate::op::Interval;
 
@@ -20,7 +20,8 @@ impl Interval {
         Interval::hull(&[value])
     }
 
-    /// Returns the smallest interval that contains these numbers; all reals if one is NaN or there are none.
+    /// Returns the smallest interval that contains these numbers. If one of them is NaN, or if there are no
+    /// numbers, returns all reals.
     pub fn hull(numbers: &[f64]) -> Interval {
         if numbers.is_empty() || numbers.iter().any(|x| x.is_nan()) {
             return Interval::REALS;
@@ -30,13 +31,13 @@ impl Interval {
         Interval { lo, hi }
     }
 
-    /// Returns the smallest interval that contains all of these.
+    /// Returns the smallest interval that contains all of these intervals.
     pub fn union(intervals: &[Interval]) -> Interval {
         let ends: Vec<f64> = intervals.iter().flat_map(|x| [x.lo, x.hi]).collect();
         Interval::hull(&ends)
     }
 
-    /// Returns whether `value` lies inside.
+    /// Returns whether `value` lies inside the interval.
     pub fn contains(self, value: f64) -> bool {
         self.lo <= value && value <= self.hi
     }
@@ -51,13 +52,13 @@ impl Interval {
         Interval::hull(&[f(self.lo), f(self.hi)])
     }
 
-    /// Returns the image under a function of two operands that is monotone in each.
+    /// Returns the image under a function of two operands that is monotone in each operand.
     pub fn corners(self, other: Interval, f: impl Fn(f64, f64) -> f64) -> Interval {
         let (a, b) = (self, other);
         Interval::hull(&[f(a.lo, b.lo), f(a.lo, b.hi), f(a.hi, b.lo), f(a.hi, b.hi)])
     }
 
-    /// Returns the interval restricted to numbers above zero; see Note [Exact arithmetic].
+    /// Returns the part of the interval above zero; see Note [Exact arithmetic].
     pub fn above_zero(self) -> Interval {
         Interval {
             lo: self.lo.max(f64::MIN_POSITIVE),
@@ -65,18 +66,18 @@ impl Interval {
         }
     }
 
-    /// Returns whether all numbers are above zero.
+    /// Returns whether all numbers of the interval are above zero.
     pub fn is_above_zero(self) -> bool {
         self.lo > 0.0
     }
 
-    /// Returns the part inside `bounds`, or `bounds` itself if the two are disjoint.
+    /// Returns the part of the interval inside `bounds`, or `bounds` itself if the two are disjoint.
     pub fn clip(self, bounds: Interval) -> Interval {
         let (lo, hi) = (self.lo.max(bounds.lo), self.hi.min(bounds.hi));
         if lo <= hi { Interval { lo, hi } } else { bounds }
     }
 
-    /// Returns the range of sums of one or more elements.
+    /// Returns the range of sums of one or more elements of the interval.
     pub fn sum_of_some(self) -> Interval {
         let lo = if self.lo >= 0.0 {
             self.lo

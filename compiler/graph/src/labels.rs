@@ -1,4 +1,4 @@
-//! The labels of a contraction: `ij,bj->bi` names every axis of both operands and of the result by a letter.
+//! The labels of a contraction. In `ij,bj->bi`, a letter names each axis of both operands and of the result.
 
 use std::fmt;
 
@@ -47,12 +47,12 @@ impl Labels {
         }
     }
 
-    /// Returns the labels of a contraction that was checked before.
+    /// Returns the labels of a contraction that has already been checked.
     pub fn checked(text: &str) -> Labels {
         Labels::parse(text).unwrap_or_else(|why| unreachable!("labels of a checked contraction: {why}"))
     }
 
-    /// Returns every letter: those of the result, then those that are summed.
+    /// Returns every letter: first the letters of the result, then the letters that are summed.
     pub fn all(&self) -> Vec<char> {
         let mut letters = self.result.clone();
         for letter in self.left.iter().chain(&self.right) {
@@ -63,12 +63,12 @@ impl Labels {
         letters
     }
 
-    /// Returns the letters that are summed.
+    /// Returns the letters over which the contraction sums.
     pub fn summed(&self) -> Vec<char> {
         self.all().split_off(self.result.len())
     }
 
-    /// Returns a letter that does not occur.
+    /// Returns a letter that the labels do not contain.
     pub fn unused(&self) -> char {
         let used = self.all();
         let free = ('a'..='z').chain('A'..='Z').find(|letter| !used.contains(letter));

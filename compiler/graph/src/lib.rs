@@ -1,4 +1,4 @@
-//! The probabilistic graph: typed tensor operations held by a registry, functions over them, and their text form.
+//! The probabilistic graph: a registry of typed tensor operations, functions made of these operations, and the text form of functions.
 
 pub mod analysis;
 pub mod attr;

@@ -1,4 +1,4 @@
-//! Maps a function node by node, to copy or to interpret it.
+//! Maps a function node by node, in order to copy it or to interpret it.
 
 use crate::attr::Attr;
 use crate::builder::Builder;
@@ -9,22 +9,22 @@ use std::convert::Infallible;
 use std::ops::Index;
 use std::sync::Arc;
 
-/// An application of an op in the mapped function.
+/// An application of an op in the function that is mapped.
 #[derive(Clone, Copy)]
 pub struct Application<'a> {
     /// The node.
     pub value: Value,
-    /// Its op.
+    /// The op of the node.
     pub op: Op,
-    /// Its operands in the mapped function.
+    /// The images of the operands.
     pub args: &'a [Value],
     /// Its attributes.
     pub attrs: &'a [Attr],
-    /// The site or variable that it comes from.
+    /// The site or variable from which the node comes.
     pub label: Option<&'a Arc<str>>,
 }
 
-/// The images of the nodes of a function, by node.
+/// The images of the nodes of a function, indexed by node.
 #[derive(Clone, Debug)]
 pub struct NodeImages<T>(Vec<Option<T>>);
 
@@ -44,8 +44,8 @@ impl<T: Clone> NodeImages<T> {
 }
 
 impl Function {
-    /// Maps every node after its operands. Parameters are mapped to `params`, in their order. The arguments
-    /// of `map` are each application and the images of the nodes before it.
+    /// Maps every node after its operands. The parameters are mapped to `params`, in order. For each
+    /// application, the arguments of `map` are the application and the images of the nodes before it.
     pub fn map_nodes<T>(
         &self,
         params: impl IntoIterator<Item = T>,
@@ -58,7 +58,7 @@ impl Function {
     /// Like [`Function::map_nodes`], but stops at the first error.
     ///
     /// # Errors
-    /// The first error of `map`.
+    /// The first error that `map` returns.
     pub fn try_map_nodes<T, E>(
         &self,
         params: impl IntoIterator<Item = T>,
@@ -84,8 +84,8 @@ impl Function {
         Ok(images)
     }
 
-    /// Returns a function with the same signature, in which `build` makes each application from the copies of
-    /// its operands. Labels are kept.
+    /// Returns a function with the same signature. `build` builds each application from the copies of its
+    /// operands. Labels are kept.
     pub fn rebuild(
         &self,
         mut build: impl FnMut(&mut Builder, Application<'_>, &[Value]) -> Value,
@@ -104,7 +104,7 @@ impl Function {
         builder.finish(self.results_in(&copies))
     }
 
-    /// Returns the results of the function as values of the copy, with their names.
+    /// Returns the results of the function as values of the copy, together with their names.
     pub fn results_in(&self, copies: &NodeImages<Value>) -> Vec<(Arc<str>, Value)> {
         let copy = |(name, value): &(Arc<str>, Value)| (name.clone(), copies[*value]);
         self.results.iter().map(copy).collect()

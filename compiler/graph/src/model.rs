@@ -1,4 +1,4 @@
-//! The results of elaboration: a model for one example, a posterior, an optimiser.
+//! The results of elaboration: a model for one example, a posterior, and an optimiser.
 
 use crate::dist::{Instance, Support};
 use crate::function::{Function, Value};
@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 /// A model, elaborated for one example.
 ///
-/// `function` is probabilistic. Its parameters, by name, are the shared inputs, then the inputs of the
-/// example, then the observed outputs. Every declared site is one `sample` node, whose attribute `site` is
-/// the path of the site. Every output has one or more `observe` nodes. The function has no results: the
-/// `density` pass splits it.
+/// `function` is probabilistic. The parameters are found by name: first the shared inputs, then the inputs of
+/// the example, then the observed outputs. Every declared site is one `sample` node. The attribute `site` of
+/// the node is the path of the site. Every output has one or more `observe` nodes. The function has no
+/// results, because the `density` pass splits it into functions.
 #[derive(Clone, Debug)]
 pub struct Model {
     /// Its name.
@@ -26,7 +26,7 @@ pub struct Model {
     pub outputs: Vec<Input>,
     /// The random sites, in order of declaration.
     pub sites: Vec<Site>,
-    /// The deterministic quantities that the model names, in order, as nodes of `function`.
+    /// The deterministic quantities that the model names, in order. Each is a node of `function`.
     pub derived: Vec<(Arc<str>, Value)>,
 }
 
@@ -39,7 +39,7 @@ pub struct Input {
     pub ty: Type,
     /// The support of its elements.
     pub support: Support,
-    /// True if it is the row number (`= row`).
+    /// True if the parameter is the row number (`= row`).
     pub row: bool,
 }
 
@@ -56,16 +56,17 @@ pub struct Site {
     pub local: bool,
 }
 
-/// The approximation of one site, or of several sites with a joint family.
+/// The approximation of one site, or of several sites that share a joint family.
 #[derive(Clone, Debug)]
 pub struct SitePosterior {
     /// The site, or the name of the group if several sites share the family.
     pub site: Arc<str>,
-    /// The sites that share the family, in the order in which their elements lie in its values; empty for a
-    /// single site. A joint family is on `real[n]`, over the free coordinates of the members in row-major
-    /// order.
+    /// The sites that share the family, in the order of their elements in the family's values. Empty for a
+    /// single site. A joint family is a distribution on `real[n]`, over the free coordinates of the members
+    /// in row-major order.
     pub members: Vec<Site>,
-    /// The family, for the shape of this site. `Point` has a `draw` (its `loc`) and no density.
+    /// The family, elaborated for the shape of this site. `Point` has a `draw` (the value of its parameter
+    /// `loc`) but no density.
     pub family: Arc<Instance>,
     /// The parameters of the family, in order.
     pub params: Vec<FamilyParam>,
@@ -74,25 +75,25 @@ pub struct SitePosterior {
 /// One parameter of a variational family.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FamilyParam {
-    /// Its name in the family: `loc`. A parameter of one member of a group also has the name of the member:
-    /// `hidden.w/loc`.
+    /// The name of the parameter in the family, such as `loc`. If the parameter belongs to one member of a
+    /// group, the name also contains the member: `hidden.w/loc`.
     pub name: Arc<str>,
     /// Its type.
     pub ty: Type,
-    /// Its support: a positive scale is optimised through a softplus.
+    /// The support of the parameter. A positive scale, for example, is optimised through a softplus.
     pub support: Support,
-    /// Its starting value, on the declared (constrained) scale.
+    /// The starting value of the parameter, on the declared (constrained) scale.
     pub start: FamilyStart,
 }
 
-/// The starting value of a parameter of a family.
+/// The starting value of a family's parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FamilyStart {
-    /// It is optimised from this start.
+    /// The parameter is optimised, and starts at this value.
     Optimise(Init),
-    /// It keeps this value.
+    /// The parameter keeps this value.
     Fixed(Vec<f64>),
-    /// It keeps the value that another inference run found: `(inference, site)`.
+    /// The parameter keeps the value that another inference run found; the fields are `(inference, site)`.
     From(Arc<str>, Arc<str>),
 }
 
@@ -101,15 +102,16 @@ pub enum FamilyStart {
 pub struct Posterior {
     /// Its name.
     pub name: String,
-    /// One entry per site of the model or group of sites, in the order of the model.
+    /// The approximations of the sites, in the order of the model. A group of sites has one entry.
     pub sites: Vec<SitePosterior>,
 }
 
 /// An optimiser elaborated for one tensor shape.
 ///
-/// `update` has the parameters `gradient`, `parameter` (its value before the step), one per state (by name),
-/// `iteration` (real, from 1) and `rate` (real). Its results are `step`, which is added to the parameter,
-/// then the next value of each state. All tensors have the same shape.
+/// `update` has these parameters: `gradient`, `parameter` (the value before the step), one parameter per
+/// state with the name of the state, `iteration` (a real that counts from 1) and `rate` (a real). The first
+/// result is `step`, which is added to the parameter. The next value of each state follows. All tensors have
+/// the same shape.
 #[derive(Clone, Debug)]
 pub struct ElaboratedOptimiser {
     /// Its name.
@@ -118,6 +120,7 @@ pub struct ElaboratedOptimiser {
     pub states: Vec<(Arc<str>, f64)>,
     /// The initial learning rate.
     pub rate: f64,
-    /// The update of scalars, in elementwise ops only. The rewriter maps it over elements.
+    /// The update of scalars. It contains only elementwise ops. The rewriter maps the update over the
+    /// elements of tensors.
     pub update: Arc<Function>,
 }

@@ -14,35 +14,37 @@ use std::ops::Deref;
 /// The number of operands of an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arity {
-    /// This number.
+    /// Exactly this number.
     Exactly(usize),
     /// This number or more.
     AtLeast(usize),
 }
 
-/// The properties of an op.
+/// An op, with all its properties.
 pub struct OpDef {
-    /// Its name in text; the registry is sorted by it.
+    /// The name of the op in text form. The registry is sorted by name.
     pub name: &'static str,
-    /// One sentence for the reference manual.
+    /// One sentence about the op, for the reference manual.
     pub doc: &'static str,
     /// The number of operands.
     pub arity: Arity,
     /// The attributes, in order.
     pub attrs: &'static [AttrSpec],
-    /// Returns the type of the result, or a sentence with the reason why there is none.
+    /// Returns the type of the result, or a sentence with the reason why the operands do not fit.
     pub infer: fn(&[&Type], &[Attr]) -> Result<Type, String>,
-    /// Reference semantics in `f64`, on static shapes: the oracle for backends, rules and derivatives.
+    /// Evaluates the op in `f64` on static shapes. Backends, rules and derivatives are tested against this
+    /// evaluation.
     pub eval: fn(&[&Tensor], &[Attr]) -> Tensor,
-    /// The reverse derivative.
+    /// The reverse-mode derivative of the op.
     pub vjp: Vjp,
-    /// The batching rule, for a mapped axis.
+    /// The batching rule of the op, for operands with a mapped axis.
     pub batch: Batch,
-    /// Returns bounds of the elements of the result, from bounds of the elements of the operands.
+    /// Returns bounds of the elements of the result, given bounds of the elements of the operands.
     pub range: fn(&[Interval], &[Attr]) -> Interval,
-    /// The lowering.
+    /// How the op is lowered.
     pub lower: Lower,
-    /// Returns example calls (types, attributes, intervals to draw from) for the conformance tests.
+    /// Returns example calls for the conformance tests. They have types, attributes, and intervals from which
+    /// elements are drawn.
     pub examples: fn() -> Vec<Example>,
 }
 
@@ -62,7 +64,7 @@ impl OpDef {
         matches!(self.lower, Lower::Scalar(_))
     }
 
-    /// Returns whether the two operands may be exchanged.
+    /// Returns whether the two operands may be exchanged without changing the result.
     pub fn is_commutative(&self) -> bool {
         use Scalar::{Add, And, Eq, Max, Min, Mul, Or};
         matches!(self.lower, Lower::Scalar(Add | And | Eq | Max | Min | Mul | Or))
@@ -73,7 +75,7 @@ impl OpDef {
         matches!(self.vjp, Vjp::Rule(_) | Vjp::Implicit(_))
     }
 
-    /// Returns whether it has functions as attributes.
+    /// Returns whether the op has functions as attributes.
     pub fn is_higher_order(&self) -> bool {
         self.attrs.iter().any(|spec| spec.kind == AttrKind::Function)
     }
@@ -106,34 +108,37 @@ pub struct Site<'a> {
     pub args: &'a [Value],
     /// The attributes.
     pub attrs: &'a [Attr],
-    /// The value of the node, for [`Vjp`]. In [`Lower::Expand`] and [`Batch`] it does not exist yet.
+    /// The value of the node, for [`Vjp`]. When [`Lower::Expand`] and [`Batch`] are applied, the value does
+    /// not exist yet.
     pub out: Option<Value>,
 }
 
 impl Site<'_> {
-    /// Returns the value of the node, which a derivative rule always has.
+    /// Returns the value of the node. It always exists when a derivative rule is applied.
     pub fn result(&self) -> Value {
         self.out
             .unwrap_or_else(|| unreachable!("a derivative rule is applied to a node that exists"))
     }
 }
 
-/// The reverse derivative: computes the cotangents of the operands from that of the result.
+/// The reverse-mode derivative: computes the cotangents of the operands from the cotangent of the result.
 pub enum Vjp {
-    /// A rule with one entry per operand; `None` for operands without a derivative (integers, conditions).
+    /// A rule that returns one entry per operand. The entry is `None` if the operand has no derivative, like
+    /// an integer or a condition.
     Rule(fn(&mut Builder, &Site, Value) -> Vec<Option<Value>>),
-    /// Like [`Vjp::Rule`], for a random result: its derivative at a fixed probability. It is valid for
-    /// expectations. Single values with the same random numbers may change differently.
+    /// Like [`Vjp::Rule`], but for a random result. The derivative is taken at a fixed probability. This
+    /// derivative is valid for expectations. A single value with the same random numbers may change
+    /// differently.
     Implicit(fn(&mut Builder, &Site, Value) -> Vec<Option<Value>>),
-    /// Constant almost everywhere, or not differentiable on purpose, with the reason.
+    /// The op is constant almost everywhere, or not differentiable on purpose. The text is the reason.
     Zero(&'static str),
-    /// No derivative, with the reason, which must always be stated.
+    /// The op has no derivative. The text is the reason, which must always be stated.
     None(&'static str),
 }
 
-/// The batching rule of an op. Mapped operands and results have the mapped axis as axis 0.
+/// The batching rule of an op. In mapped operands and in the result, the mapped axis is axis 0.
 pub enum Batch {
-    /// Operands that are not mapped are broadcast along the new axis. Attributes do not change.
+    /// Operands that are not mapped are broadcast along the mapped axis. Attributes do not change.
     Elementwise,
     /// `(builder, site with mapped operands, flags of the mapped operands, size of the axis) -> mapped result`.
     Rule(fn(&mut Builder, &Site, &[bool], Dim) -> Value),
@@ -141,32 +146,33 @@ pub enum Batch {
     Expand,
 }
 
-/// The lowering of an op.
+/// How an op is lowered.
 pub enum Lower {
-    /// One scalar operation per element.
+    /// The op is one scalar operation for each element.
     Scalar(Scalar),
-    /// A kernel family of the `lower` crate: a view, an index map, a reduction or a library call.
+    /// The op is lowered by a kernel family of the `lower` crate: a view, an index map, a reduction or a
+    /// library call.
     Kernel(KernelKind),
-    /// Rewritten into other ops before lowering.
+    /// The op is rewritten into other ops before lowering.
     Expand(fn(&mut Builder, &Site) -> Value),
-    /// Allowed only before the pass `density`, which removes it.
+    /// The op is allowed only before the pass `density`, which removes it.
     Removed(&'static str),
 }
 
-/// The kernel families of the `lower` crate. The enum is closed: `lower` matches it without a wildcard.
+/// The kernel families of the `lower` crate. The enum is closed, and `lower` matches it without a wildcard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KernelKind {
     /// Repeats elements along new axes.
     Broadcast,
-    /// Lower-triangular Cholesky factor of the last two axes.
+    /// Computes the lower-triangular Cholesky factor of the last two axes.
     Cholesky,
     /// Joins operands along an axis.
     Concat,
     /// A literal tensor.
     Constant,
-    /// Labelled contraction.
+    /// Contracts two operands by labels.
     Contract,
-    /// Running sum along an axis.
+    /// Computes cumulative sums along an axis.
     Cumsum,
     /// Counter-based gamma variates.
     GammaNoise,
@@ -176,25 +182,25 @@ pub enum KernelKind {
     Iota,
     /// Counter-based random numbers.
     Noise,
-    /// Windows added where they overlap.
+    /// Adds windows where they overlap.
     OverlapAdd,
-    /// Zeros around and between elements.
+    /// Adds zeros around and between elements.
     Pad,
-    /// All windows of a size.
+    /// Collects all windows of a size.
     Patches,
-    /// The largest element along axes.
+    /// Computes the largest element along some axes.
     ReduceMax,
-    /// The sum along axes.
+    /// Computes the sum along some axes.
     ReduceSum,
-    /// The same elements with another shape.
+    /// Gives the same elements another shape.
     Reshape,
-    /// A first-order recurrence along an axis.
+    /// Computes a first-order recurrence along an axis.
     Scan,
     /// Adds slices at integer positions.
     ScatterAdd,
-    /// A strided window.
+    /// Takes a strided window.
     Slice,
-    /// The operand itself, with derivative zero.
+    /// Returns the operand itself, but with derivative zero.
     StopGradient,
     /// Permuted axes.
     Transpose,
@@ -202,7 +208,7 @@ pub enum KernelKind {
     TriangularSolve,
 }
 
-/// Bounds of the elements of a value, with `lo <= hi`.
+/// Bounds of the elements of a value: an interval with `lo <= hi`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The smallest possible element.
@@ -226,17 +232,17 @@ impl Interval {
 
 /// One call in the conformance tests.
 pub struct Example {
-    /// The types of the operands (static shapes), with the intervals from which their elements are drawn.
-    /// Integers are rounded down.
+    /// The static types of the operands, and the intervals from which their elements are drawn. Integers are
+    /// rounded down.
     pub operands: Vec<(Type, Interval)>,
     /// The attributes, in declared order.
     pub attrs: Vec<Attr>,
-    /// The amount added to the diagonal of the last two axes of the first operand, for matrices that must be
-    /// invertible.
+    /// The number that is added to the diagonal of the last two axes of the first operand, if these matrices
+    /// must be invertible.
     pub diagonal: f64,
 }
 
-/// A handle of an op, compared by identity and never by name.
+/// A reference to an op. Ops are compared by identity and never by name.
 #[derive(Clone, Copy)]
 pub struct Op(pub &'static OpDef);
 

@@ -1,4 +1,4 @@
-//! Parses the text form of functions, without knowledge of any particular op.
+//! Parses the text form of functions. The parser does not contain knowledge about any particular op.
 
 use crate::attr::{Attr, AttrKind, Attrs};
 use crate::dist::Instance;
@@ -14,7 +14,8 @@ use bnnc_base::text::{Reader, TextError};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Looks up a distribution by its printed name. The text form does not contain definitions.
+/// Looks up a distribution by its printed name. It is needed because the text form does not contain
+/// definitions of distributions.
 pub type Table<'a> = &'a dyn Fn(&str) -> Option<Arc<Instance>>;
 
 /// Parses one function that does not refer to distributions.
@@ -27,7 +28,7 @@ pub fn parse(text: &str) -> Result<Function, TextError> {
     parse_with(text, &|_| None)
 }
 
-/// Parses one function. `table` looks up the distributions that it names.
+/// Parses one function. `table` looks up the distributions that the function names.
 pub fn parse_with(text: &str, table: Table) -> Result<Function, TextError> {
     let mut parser = Parser {
         reader: Reader::new(text),
@@ -58,7 +59,7 @@ struct Parser<'a> {
     table: Table<'a>,
 }
 
-/// A parameter of the signature that has no place among the nodes yet.
+/// A parameter of the signature that has not been placed among the nodes yet.
 struct Param {
     value: Value,
     node: Node,
@@ -101,7 +102,7 @@ impl Parser<'_> {
         Ok(function)
     }
 
-    /// Parses items separated by commas up to `end`, which is consumed.
+    /// Parses items that are separated by commas, up to `end`. `end` is consumed.
     fn list<T>(
         &mut self,
         end: &str,
@@ -280,7 +281,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses a bare or quoted name.
+    /// Parses a name, with or without quotes.
     fn name(&mut self) -> Result<String, TextError> {
         let token = self.reader.peek();
         if token.starts_with('"') {
@@ -308,7 +309,8 @@ impl Parser<'_> {
     }
 }
 
-/// Moves the parameters whose position is reached to the nodes. The last parameter of the list comes first.
+/// Moves a parameter to the nodes when its position is reached. The last parameter of the list is the first
+/// to be moved.
 fn place_params(function: &mut Function, params: &mut Vec<Param>) {
     while let Some(param) = params.pop_if(|param| param.value.0 as usize == function.nodes.len()) {
         function.nodes.push(param.node);

@@ -1,4 +1,4 @@
-//! Prints the text form of a function, without knowledge of any particular op.
+//! Prints the text form of a function. The printer does not contain knowledge about any particular op.
 //!
 //! ```text
 //! fn density(%0 x: real[4]) -> (log_density: %2) {
@@ -80,7 +80,7 @@ fn indent(out: &mut dyn Write, depth: usize) -> fmt::Result {
     (0..depth).try_for_each(|_| out.write_str("  "))
 }
 
-/// A name as one token: bare if it parses as a word, otherwise quoted.
+/// A name as a single token. It has no quotes if it can be parsed as a word.
 struct Name<'a>(&'a str);
 
 impl fmt::Display for Name<'_> {

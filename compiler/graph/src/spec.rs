@@ -1,15 +1,15 @@
-//! The stages of the compiler, with the ops that each admits explicitly.
+//! The stages of the compiler. Each stage lists explicitly which ops it allows.
 
 use crate::attr::AttrKind;
 use crate::op::{Lower, OpDef};
 use std::fmt;
 
-/// The ops that a stage admits.
+/// The ops that a stage allows.
 #[derive(Clone, Copy)]
 pub struct Spec {
     /// The stage, for messages.
     pub name: &'static str,
-    /// Returns whether the op may occur.
+    /// Returns whether the stage allows the op.
     pub admits: fn(&OpDef) -> bool,
 }
 
@@ -19,19 +19,19 @@ impl fmt::Debug for Spec {
     }
 }
 
-/// A model after elaboration: all ops.
+/// The stage of a model after elaboration. All ops are allowed.
 pub const PROBABILISTIC: Spec = Spec {
     name: "probabilistic",
     admits: |_| true,
 };
 
-/// Density functions: no ops with distributions.
+/// The stage of density functions. Ops with distributions are not allowed.
 pub const DENSITY: Spec = Spec {
     name: "density",
     admits: |op| op.attrs.iter().all(|spec| spec.kind != AttrKind::Dist),
 };
 
-/// The input of the `lower` crate: scalar operations and kernels only.
+/// The stage of the input of the `lower` crate. Only scalar operations and kernels are allowed.
 pub const LOWERED: Spec = Spec {
     name: "lowered",
     admits: |op| match op.lower {

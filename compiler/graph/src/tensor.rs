@@ -1,16 +1,17 @@
-//! Concrete tensors of the reference evaluator: static shapes, `f64` elements, row-major.
+//! Tensors with values, for the reference evaluator: they have static shapes and `f64` elements in row-major
+//! order.
 
 /// A tensor of `f64` elements in row-major order. Integers and Booleans are stored as reals too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
     /// The sizes of the axes.
     pub shape: Vec<usize>,
-    /// The elements, last axis fastest.
+    /// The elements. The last axis varies fastest.
     pub data: Vec<f64>,
 }
 
 impl Tensor {
-    /// Creates a tensor. `data.len()` is the product of `shape`.
+    /// Creates a tensor. `data.len()` must be the product of `shape`.
     pub fn new(shape: Vec<usize>, data: Vec<f64>) -> Tensor {
         debug_assert_eq!(shape.iter().product::<usize>(), data.len());
         Tensor { shape, data }
@@ -38,14 +39,15 @@ impl Tensor {
         tensor
     }
 
-    /// Returns the slice at position `at` of the first axis.
+    /// Returns the slice at position `at` along the first axis.
     pub fn leading(&self, at: usize) -> Tensor {
         let shape = self.shape[1..].to_vec();
         let count: usize = shape.iter().product();
         Tensor::new(shape, self.data[at * count..(at + 1) * count].to_vec())
     }
 
-    /// Stacks tensors of one shape along a new first axis. `shape` is their shape, also if there are none.
+    /// Stacks tensors with the same shape along a new first axis. `shape` is this shape. It is needed if
+    /// there are no tensors.
     pub fn stack(shape: &[usize], tensors: &[Tensor]) -> Tensor {
         let mut whole = vec![tensors.len()];
         whole.extend(shape);
@@ -72,7 +74,7 @@ impl Tensor {
     }
 }
 
-/// Advances a multi-index to the next one in row-major order. The last one wraps around to zeros.
+/// Advances a multi-index to the next one in row-major order. After the last multi-index come zeros again.
 pub fn advance(index: &mut [usize], shape: &[usize]) {
     for axis in (0..shape.len()).rev() {
         index[axis] += 1;

@@ -1,4 +1,4 @@
-//! Verifies the invariants of functions. A failed check is a bug of the compiler.
+//! Verifies the invariants of functions. If a check fails, the compiler has a bug.
 
 use crate::attr::{Attr, Attrs};
 use crate::function::{Function, NodeKind, Value};
@@ -33,8 +33,8 @@ pub fn check_call(op: &OpDef, types: &[&Type], attrs: &[Attr]) -> Result<Type, S
     (op.infer)(types, attrs)
 }
 
-/// Verifies a function and the functions inside it: order, parameters, results, calls, types, and the ops
-/// that the stage admits.
+/// Verifies a function and the functions inside it: the order of nodes, parameters, results, calls, types,
+/// and that the stage allows the ops.
 pub fn verify(function: &Function, spec: Spec) -> Result<(), Fault> {
     let bug = |why: String| {
         Fault::Bug(format!(

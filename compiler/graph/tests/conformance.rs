@@ -1,4 +1,4 @@
-//! Conformance tests of every op of the registry against its own record.
+//! Conformance tests: compares every op in the registry with the properties that its record states.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::dtype::DType;
@@ -25,7 +25,7 @@ fn each_example(check: impl Fn(&'static OpDef, &Example, &str)) {
     }
 }
 
-/// Returns operands of an example. They differ between `draw`s.
+/// Returns operands for an example. Different values of `draw` give different operands.
 fn operands(example: &Example, draw: u32) -> Vec<Tensor> {
     let one = |(at, (ty, interval)): (usize, &(Type, Interval))| {
         let key = philox::key(1, &format!("operand {at}"));
@@ -156,8 +156,8 @@ fn text_round_trips() {
     });
 }
 
-/// Returns the derivative of the weighted sum of the result along one element of one operand, by central
-/// differences.
+/// Returns the derivative of the weighted sum of the result with respect to one element of one operand, by
+/// central differences.
 fn numeric_derivative(
     op: &OpDef,
     example: &Example,
@@ -177,7 +177,7 @@ fn numeric_derivative(
             .map(|(y, w)| y * w)
             .sum::<f64>()
     };
-    // Richardson extrapolation of two central differences, with an error of order step^4.
+    // This is Richardson extrapolation of two central differences. The error is of order step^4.
     let central = |h: f64| (value(h) - value(-h)) / (2.0 * h);
     (4.0 * central(step) - central(2.0 * step)) / 3.0
 }
@@ -231,7 +231,7 @@ fn derivatives_match_finite_differences() {
     });
 }
 
-/// Applies the batching rule of `op` to operands, some of which have a new first axis.
+/// Applies the batching rule of `op` to operands. Some of the operands have a new first axis.
 fn mapped_call(
     builder: &mut Builder,
     op: &'static OpDef,
@@ -261,7 +261,7 @@ fn mapped_call(
 /// The number of slices along a mapped axis.
 const COUNT: usize = 3;
 
-/// Returns the result of the batching rule for a call; `None` if there is no rule.
+/// Returns the result of the batching rule for a call; `None` if the op has no batching rule.
 fn batched(op: &'static OpDef, example: &Example, mapped: &[bool], dim: Dim) -> Option<Function> {
     let types = operand_types(example).into_iter().zip(mapped);
     let types = types.map(|(ty, flag)| {
@@ -376,7 +376,8 @@ fn ranges_enclose_evaluation() {
     });
 }
 
-/// Elementwise ops on wide intervals, with ends at zero, at infinity, and across the ends of the domain.
+/// Elementwise ops on wide intervals. The ends of the intervals are at zero, at infinity, and beyond the ends
+/// of the domain.
 #[test]
 fn ranges_of_scalars_enclose_wide_intervals() {
     let infinity = f64::INFINITY;

@@ -10,7 +10,7 @@ use bnnc_graph::op::{Lower, Op, Site, Vjp};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 
-/// Evaluates the value that `build` builds, without inputs.
+/// Evaluates the value that `build` builds. There are no inputs.
 fn value_of(build: impl FnOnce(&mut Builder) -> Value) -> Tensor {
     let mut builder = Builder::new("edge");
     let value = build(&mut builder);
@@ -18,7 +18,7 @@ fn value_of(build: impl FnOnce(&mut Builder) -> Value) -> Tensor {
     evaluate(&function, &[], &Sizes::default()).remove(0)
 }
 
-/// Returns the cotangents of the operands of a node for a cotangent of ones.
+/// Returns the cotangents of the operands of a node, if the cotangent of the node consists of ones.
 fn cotangents(b: &mut Builder, out: Value) -> Vec<Option<Value>> {
     let op: Op = b.function().op(out).expect("not a parameter");
     let args = b.function().args(out).to_vec();
@@ -89,7 +89,7 @@ fn logsumexp_expansion_is_stable() {
     assert_eq!(total.data, [-INF, 1000.0 + 2f64.ln(), INF]);
 }
 
-/// Differences of large numbers are exact here, so the weights are too: `log(1 + 1/e)`, `1 / (1 + e)`.
+/// Differences of large numbers are exact here, so the weights are exact too: `log(1 + 1/e)`, `1 / (1 + e)`.
 #[test]
 fn weights_of_large_numbers_keep_their_precision() {
     let rows = |b: &mut Builder| b.literal(&[2, 2], &[1e12, 1e12 - 1.0, 1.0 - 1e12, -1e12]);
@@ -185,7 +185,8 @@ fn positions_outside_are_clamped() {
     assert_eq!(added.data, [1.0, 1.0, 3.0]);
 }
 
-/// The textbook factor of [[4, 12, -16], [12, 37, -43], [-16, -43, 98]]. The upper triangle is never read.
+/// This is the textbook factor of [[4, 12, -16], [12, 37, -43], [-16, -43, 98]]. The upper triangle is never
+/// read.
 #[test]
 fn cholesky_of_a_textbook_matrix_reads_the_lower_triangle() {
     let nan = f64::NAN;
@@ -209,8 +210,9 @@ fn cholesky_of_a_textbook_matrix_reads_the_lower_triangle() {
     assert!(indefinite.data[0].is_nan());
 }
 
-/// The derivative of log det through the factor is the inverse. For [[4, 2], [2, 3]] it is [[3, -2], [-2, 4]]
-/// / 8. The lower off-diagonal element represents both, so its derivative is twice -2/8.
+/// The derivative of the log determinant, computed through the factor, is the inverse matrix. For [[4, 2],
+/// [2, 3]] it is [[3, -2], [-2, 4]] / 8. The lower off-diagonal element stands for both off-diagonal
+/// elements, so its derivative is twice -2/8.
 #[test]
 fn the_derivative_of_log_det_through_cholesky_is_the_inverse() {
     let gradient = value_of(|b| {

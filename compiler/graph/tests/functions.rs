@@ -1,4 +1,4 @@
-//! Tests whole functions: text, checks, symbolic sizes, analyses.
+//! Tests of whole functions: their text form, checks, symbolic sizes and analyses.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::fault::Fault;
@@ -164,7 +164,7 @@ fn bounds_propagate_through_a_function() {
     assert_eq!(bounds[3], Interval::new(0.0, f64::INFINITY));
 }
 
-/// A scale computed by positive transforms is proved positive.
+/// A scale that is computed by positive transforms is proved to be positive.
 #[test]
 fn positive_transforms_are_above_zero() {
     let function = read(

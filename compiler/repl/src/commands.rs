@@ -1,4 +1,4 @@
-//! The commands of the REPL, as a table of plain records.
+//! The commands of the REPL, as a table of records.
 
 use super::distribution::Wanted;
 use super::variables::Variable;
@@ -79,11 +79,11 @@ const fn command(
     }
 }
 
-/// A command line: its text and the positions of its words.
+/// The text of a command line, and the positions of its words.
 pub struct Line {
     /// The whole line.
     pub source: Source,
-    /// The words, of which the first is the command.
+    /// The words. The first word is the command.
     pub words: Vec<Range<usize>>,
 }
 
@@ -131,7 +131,7 @@ impl Line {
         Some(self.words.get(from)?.start..self.words.last()?.end)
     }
 
-    /// Returns a part of the line as a source with the same spans as the line. Everything else is replaced by blanks.
+    /// Returns a part of the line as a source with the same spans as the line. Blanks replace everything outside this part.
     pub fn part(&self, range: Range<usize>) -> Source {
         let blanks = |count: usize| " ".repeat(count);
         let inner = self.source.text.get(range.clone()).unwrap_or_default();
@@ -153,7 +153,7 @@ pub fn refuse<T>(message: impl Into<String>) -> Result<T, Refused> {
 }
 
 impl Session {
-    /// Rejects a command without its colon, which other REPLs accept, unless the word is a variable.
+    /// Rejects a command that lacks its colon, unless the word is a variable. Other REPLs accept such commands.
     pub(super) fn is_no_command(&self, text: &str) -> Result<(), Refused> {
         let command = match text.trim() {
             "exit" | "q" | "quit" | "quit()" | "exit()" => "quit",

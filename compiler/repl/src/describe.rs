@@ -12,9 +12,9 @@ use bnnc_hir::types::Ty;
 
 /// The objects that a description refers to.
 pub struct Describer<'a> {
-    /// The module of the ids.
+    /// The module to which the ids refer.
     pub module: &'a Module,
-    /// The sources of the spans.
+    /// The sources to which the spans refer.
     pub sources: &'a SourceMap,
     /// The items by name.
     pub items: &'a Items,
@@ -71,7 +71,7 @@ impl Describer<'_> {
         }
     }
 
-    /// Formats arguments. Those equal to the declared default are omitted, and arguments after an omitted one are named.
+    /// Formats arguments. Arguments that equal the declared default are omitted. Arguments that follow an omitted one are named.
     fn arguments(&self, params: &[Binding], args: &[Datum]) -> String {
         let mut texts = Vec::new();
         let mut skipped = false;
@@ -129,7 +129,7 @@ impl Describer<'_> {
     }
 }
 
-/// Substitutes the integers with which a layer was constructed into a type.
+/// Puts the integers with which a layer was constructed into a type.
 fn settled(ty: &Ty, params: &[Binding], args: &[Datum]) -> Ty {
     let known = |atom: &Atom| match atom {
         Atom::Local(local) => params.iter().zip(args).find_map(|(binding, arg)| match arg {

@@ -1,4 +1,4 @@
-//! Distributions in the REPL: turns an expression into a distribution with numbers for parameters.
+//! Distributions in the REPL: turns an expression into a distribution whose parameters are numbers.
 
 use super::{Checked, Session};
 use bnnc_base::dtype::DType;
@@ -16,13 +16,13 @@ use bnnc_hir::tree::{LocalId, Module};
 use bnnc_hir::types::Ty;
 use std::collections::HashMap;
 
-/// The limit on the number of draws per attempt to find one inside a declared type.
+/// The maximum number of draws that one attempt makes to find a draw inside a declared type.
 const ATTEMPTS: usize = 1 << 14;
 
-/// The sizes of the values over which a distribution is needed.
+/// The sizes of the values that a distribution is needed for.
 #[derive(Clone, Copy, Debug)]
 pub enum Wanted<'a> {
-    /// The sizes that follow from its arguments.
+    /// The sizes that follow from the arguments of the distribution.
     Own,
     /// Tensors of these sizes.
     Sizes(&'a [usize]),
@@ -126,7 +126,7 @@ fn lifted(dist: &DistDatum, sizes: &dyn Fn(Value) -> Vec<usize>) -> Option<Vec<u
     Some(found.unwrap_or_default())
 }
 
-/// Returns the variable if a dim consists of a single name.
+/// Returns the variable, if a dim consists of a single name.
 fn local(dim: &Dim) -> Option<LocalId> {
     let mut terms = dim.terms.iter();
     match (terms.next(), terms.next()) {
@@ -138,7 +138,7 @@ fn local(dim: &Dim) -> Option<LocalId> {
     }
 }
 
-/// Draws a value of a declared type. Elements outside it are drawn again.
+/// Draws a value of a declared type. Elements outside the type are drawn again.
 pub fn draw_declared(
     concrete: &Concrete,
     declared: &Ty,

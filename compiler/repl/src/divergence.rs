@@ -1,4 +1,5 @@
-//! The command `:kl Q P`: exact if the graph has a closed form, else by draws. The result states the method and the reason.
+//! The command `:kl Q P`. The KL divergence is exact if it has a closed form, and otherwise estimated from draws. The output states the
+//! method and the reason for it.
 
 use super::show::number;
 use bnnc_base::shape::Sizes;
@@ -14,7 +15,7 @@ use bnnc_rewrite::kl::finite::Finiteness;
 use bnnc_rewrite::kl::{self, Placement};
 use std::sync::Arc;
 
-/// Computes the KL divergence and formats it with the method used. `draws` are taken from `stream` if they are needed.
+/// Computes the KL divergence, and formats it together with the method. If draws are needed, they come from `stream`.
 pub fn divergence(
     q: &Concrete,
     p: &Concrete,
@@ -54,7 +55,7 @@ pub fn divergence(
         support,
         local: false,
     };
-    // The ends of a uniform distribution are parameters. Between intervals, the declared ends of both distributions decide.
+    // The ends of a uniform distribution are parameters. Between two intervals, the declared ends of both distributions decide.
     let is_interval = |support: Support| matches!(support, Support::Real | Support::Interval(..));
     let are_intervals = is_interval(support) && is_interval(posterior.family.support);
     if !are_intervals && !matches!(kl::placement(&site, &posterior), Ok(Placement::Inside)) {
@@ -169,7 +170,7 @@ fn two_digits(error: f64) -> String {
     number(rounded.unwrap_or(error))
 }
 
-/// Sums over the values of two discrete distributions.
+/// Computes the divergence as a sum over the values of two discrete distributions.
 fn summed(q: &Concrete, p: &Concrete) -> Result<String, String> {
     let (of_q, of_p) = (q.table()?, p.table()?);
     let mut total = 0.0;
@@ -177,7 +178,7 @@ fn summed(q: &Concrete, p: &Concrete) -> Result<String, String> {
         for (element, mass) in masses.data.iter().enumerate() {
             let other = match of_p.get(at) {
                 Some(masses) => masses.data[element].ln(),
-                // The density of an unbounded distribution is known beyond its table.
+                // If a distribution is unbounded, its density is known beyond its table.
                 None if p.instance.support == Support::Integers(0) && p.instance.probabilities.is_none() => {
                     let value = Tensor::from_fn(p.sizes(), |_| at as f64);
                     if value.data.len() == 1 {

@@ -1,4 +1,4 @@
-//! Evaluates a checked expression: elaborates it with the variables in scope, then runs the reference evaluator.
+//! Evaluates a checked expression: elaborates the expression with the variables in scope, then runs the reference evaluator.
 
 use super::variables::{Held, Variable};
 use bnnc_base::dtype::DType;
@@ -20,17 +20,17 @@ use bnnc_hir::walk;
 use bnnc_rewrite::density::prefix_noise;
 use std::collections::{HashMap, HashSet};
 
-/// The maximum number of elements of one evaluation: a gigabyte of reals.
+/// The maximum number of elements of one evaluation, which take a gigabyte as reals.
 const MOST_ELEMENTS: usize = 1 << 27;
 
-/// The random streams. Sites take the draw with number `line`, except those of named layers, whose weights stay the same.
+/// The random streams. A site takes the draw with number `line`. The sites of named layers are an exception: their weights stay the same.
 #[derive(Clone, Debug)]
 pub struct Streams {
     /// The seed of the session.
     pub seed: u64,
     /// The number of the current draw.
     pub line: u32,
-    /// The prefix of every site name, which separates the draws of different entries.
+    /// The prefix of every site name. It separates the draws of different entries.
     pub prefix: String,
     /// The draw numbers of layers, by name.
     pub layers: HashMap<String, u32>,
@@ -42,7 +42,7 @@ impl Streams {
         format!("prompt/{}/{}{site}", self.seed, self.prefix)
     }
 
-    /// Returns the draw number of a site, which is that of its layer if the layer is named.
+    /// Returns the draw number of a site. If the site belongs to a named layer, this is the number of the layer.
     pub fn number(&self, site: &str) -> u32 {
         let layer = site.split(['.', '[']).next().unwrap_or(site);
         self.layers.get(layer).copied().unwrap_or(self.line)
@@ -59,7 +59,7 @@ pub struct Scene<'a> {
     streams: Streams,
 }
 
-/// A function with all values that it computes.
+/// A function, and all values that it computes.
 pub struct Computed {
     /// The function.
     pub function: Function,
@@ -67,7 +67,7 @@ pub struct Computed {
     pub values: Vec<Tensor>,
     /// The sites that were drawn.
     pub drawn: Vec<String>,
-    /// The outputs that a model observes, by name. They are drawn instead.
+    /// The outputs that a model observes, by name. They are drawn instead of observed.
     pub observed: Vec<(String, Tensor)>,
 }
 
@@ -79,7 +79,7 @@ impl Computed {
 }
 
 impl<'a> Scene<'a> {
-    /// Creates a scene for expressions over `locals`, with the variables that they mention.
+    /// Creates a scene for expressions over `locals`, in which the variables that the expressions mention are defined.
     pub fn new(
         module: &'a Module,
         locals: &'a Locals,
@@ -164,7 +164,7 @@ fn is_noise(expr: &Expr) -> bool {
     }
 }
 
-/// Returns the variables that expressions need, directly or through distributions, layers and functions stored in variables.
+/// Returns the variables that expressions need: directly, or through distributions, layers and functions that are stored in variables.
 fn mentioned(exprs: &[&Expr], variables: &[Variable]) -> HashSet<LocalId> {
     let mut found = HashSet::new();
     let add = |expr: &Expr, found: &mut HashSet<LocalId>| {
@@ -226,7 +226,7 @@ pub fn compute(function: Function, inputs: &[Tensor], streams: &Streams) -> Resu
     })
 }
 
-/// Rejects functions that would not fit into memory, and draws inside loops, which the evaluator does not support.
+/// Rejects functions that would not fit into memory, and functions that draw inside loops. The evaluator does not support such draws.
 fn check_size(function: &Function) -> Result<(), String> {
     let mut elements = 0usize;
     for value in function.nodes.ids() {

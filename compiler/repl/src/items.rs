@@ -44,7 +44,7 @@ impl Items {
         check(&self.library, program, &context)
     }
 
-    /// Returns the program with new items, and a sentence for each. An item replaces an existing item with its name.
+    /// Returns the program with the new items, and a sentence about each new item. A new item replaces an existing item with the same name.
     pub fn with(&self, new: &[Item]) -> (Module, Vec<String>) {
         let mut program = Module {
             items: self.program.items.clone(),
@@ -70,12 +70,12 @@ impl Items {
         (program, changes)
     }
 
-    /// Replaces the program by one without errors.
+    /// Replaces the program by another program, which must be free of errors.
     pub fn set(&mut self, program: Module) {
         self.program = program;
     }
 
-    /// Sets the folder of this file as the base of relative file names in items. Returns the previous folder.
+    /// Sets the folder of this file as the folder that relative file names in items refer to. Returns the previous folder.
     pub fn enter_folder(&mut self, path: &str) -> PathBuf {
         let folder = Path::new(path)
             .parent()
@@ -97,7 +97,7 @@ impl Items {
             .map(|ident| &ident.name)
     }
 
-    /// Returns the item with this name. Items of the program hide those of the library.
+    /// Returns the item with this name. Items of the program hide items of the library.
     pub fn find(&self, wanted: &str) -> Option<&Item> {
         let all = std::iter::once(&self.program).chain(&self.library);
         all.flat_map(|module| &module.items)

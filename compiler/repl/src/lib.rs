@@ -1,4 +1,4 @@
-//! The REPL: a session that grows by one entry at a time. The command line reads the lines and prints the results.
+//! The REPL: a session that grows by one entry at a time. The command line reads the lines and prints the results of the session.
 
 mod commands;
 mod describe;
@@ -117,7 +117,7 @@ impl Session {
         }
     }
 
-    /// Returns whether the text needs more lines before it can be entered.
+    /// Returns whether the text needs more lines before it is a complete entry.
     pub fn is_unfinished(text: &str) -> bool {
         let is_command = text.trim_start().starts_with(':');
         let source = SourceMap::default().add("entry", text);
@@ -150,7 +150,7 @@ impl Session {
         reply
     }
 
-    /// Returns every name that can be completed, commands included, sorted.
+    /// Returns every name that completion can use, including commands, in sorted order.
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.items.names().map(|name| name.to_string()).collect();
         names.extend(self.environment.scope.keys().map(|name| name.to_string()));
@@ -204,7 +204,8 @@ impl Session {
         Ok(())
     }
 
-    /// Adds items to the program if all of it still checks without errors, and returns whether that is so. Items with the same names are replaced.
+    /// Adds items to the program if the whole program is still free of errors. Returns whether the items were added. New items replace
+    /// existing items with the same names.
     fn define(&mut self, new: Vec<ast::Item>, reply: &mut Reply) -> bool {
         let (program, changes) = self.items.with(&new);
         let (module, mut diagnostics) = self.items.check(&program);
@@ -227,7 +228,7 @@ impl Session {
         true
     }
 
-    /// Recomputes the value of every variable, with the same draws.
+    /// Recomputes the value of every variable, using the same draws as before.
     fn recompute(&mut self, reply: &mut Reply) {
         self.environment = Environment::default();
         for variable in std::mem::take(&mut self.variables) {
@@ -319,7 +320,7 @@ impl Session {
         }
     }
 
-    /// Checks an expression. Its warnings are shown.
+    /// Checks an expression. Warnings about the expression are shown.
     fn checked(&mut self, written: &ast::Expr, reply: &mut Reply) -> Result<Checked, Refused> {
         let (expr, locals, diagnostics) = check_expr(&self.module, &self.environment, written);
         if diagnostics.iter().any(Diagnostic::is_error) {
@@ -329,7 +330,7 @@ impl Session {
         Ok(Checked { expr, locals })
     }
 
-    /// Evaluates an expression with the next draw. Returns its value and its text.
+    /// Evaluates an expression with the next draw. Returns the value of the expression and the text of this value.
     fn value(&mut self, checked: &Checked, reply: &mut Reply) -> Result<(Held, String), Refused> {
         self.draws += 1;
         self.value_at(checked, self.draws, reply)
@@ -393,7 +394,7 @@ impl Session {
         }
     }
 
-    /// Renders diagnostics as for files.
+    /// Renders diagnostics in the same form as for files.
     fn show(&self, diagnostics: &[Diagnostic], reply: &mut Reply) {
         let render = |diagnostic| {
             Said::Aside(

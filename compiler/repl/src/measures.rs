@@ -102,7 +102,7 @@ pub fn draw(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(),
     Ok(())
 }
 
-/// Shows the mean and the standard deviation of each element, beside their exact values if known, and the first draws.
+/// Shows the mean and the standard deviation of each element, and the first draws. Exact values are shown too, if they are known.
 fn summary(draws: &Tensor, sizes: &[usize], exact: [String; 2], reply: &mut Reply) {
     let elements: usize = sizes.iter().product();
     let of = |at: usize| {
@@ -133,7 +133,7 @@ fn summary(draws: &Tensor, sizes: &[usize], exact: [String; 2], reply: &mut Repl
     }
 }
 
-/// Rounds to four significant digits, since a sample does not have more.
+/// Rounds to four significant digits, because a sample does not have more.
 fn rounded(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }

@@ -7,18 +7,18 @@ use bnnc_grammar::token::Token;
 
 /// The lines of an entry so far.
 ///
-/// Only a parse of all lines can show that an entry is complete. Open brackets or an operator at the end of the last line show that it is
-/// incomplete. Checking for these first avoids parsing a long entry again for each of its lines.
+/// Only a parse of all lines can prove that an entry is complete. Open brackets, or an operator at the end of the last line, prove that it
+/// is incomplete. These are checked first, so that a long entry is not parsed again for each of its lines.
 #[derive(Debug, Default)]
 pub struct PendingEntry {
     text: String,
-    /// The number of opening brackets minus the number of closing ones.
+    /// The number of opening brackets minus the number of closing brackets.
     open: isize,
     /// True after an operator that needs a right-hand side.
     lacks_operand: bool,
-    /// True after a dot: `hidden.*` is complete.
+    /// True after a dot, because `hidden.*` is complete.
     is_after_dot: bool,
-    /// True after a lexical error, which may begin in one line and end in another.
+    /// True after a lexical error, because the faulty text may begin in one line and end in another.
     has_errors: bool,
     is_unfinished: bool,
 }
@@ -29,14 +29,14 @@ impl PendingEntry {
         &self.text
     }
 
-    /// Adds a line with its line end. Returns whether more lines must follow.
+    /// Adds a line with its line end. Returns whether more lines must follow this line.
     pub fn push(&mut self, line: &str) -> bool {
         self.text.push_str(line);
         self.is_unfinished = self.is_open_after(line) || Session::is_unfinished(&self.text);
         self.is_unfinished
     }
 
-    /// Scans the tokens of the last line. Returns true if they show that more lines must follow, and `false` if that is not known.
+    /// Scans the tokens of the last line. Returns `true` if the tokens show that more lines must follow, and `false` if this is not known.
     fn is_open_after(&mut self, line: &str) -> bool {
         let source = SourceMap::default().add("entry", line);
         let lexed = lexer::lex(&source);

@@ -1,4 +1,4 @@
-//! The command `:draw Model(inputs)`: prior predictive draws of a model.
+//! The command `:draw Model(inputs)`: draws from the prior predictive distribution of a model.
 
 use super::evaluate::{Streams, compute};
 use super::{Refused, Reply, Session};
@@ -24,7 +24,7 @@ pub struct Call {
     span: Span,
 }
 
-/// Parses a text as a call of a model. Returns `None` if it is not one.
+/// Parses a text as a call of a model. Returns `None` if the text is not such a call.
 pub fn call(module: &Module, text: &Source) -> Option<Call> {
     let (written, diagnostics) = bnnc_grammar::parse::parse_expr(text);
     let (name, args) = match *written.kind {
@@ -44,7 +44,7 @@ pub fn call(module: &Module, text: &Source) -> Option<Call> {
 }
 
 impl Session {
-    /// Draws a model's output after drawing every site from its prior. Returns the sizes of one draw, and all draws.
+    /// Draws every site of a model from its prior, and then the model's output. Returns the sizes of one draw, and all draws.
     pub(super) fn predictive(
         &mut self,
         call: &Call,
@@ -92,7 +92,7 @@ impl Session {
         bnnc_hir::show::dim(dim, &self.module.models[model].locals).into()
     }
 
-    /// Returns the values of a model's inputs in declared order. They are given by position or by name.
+    /// Returns the values of a model's inputs in declared order. The call gives them by position or by name.
     fn inputs(&mut self, call: &Call, reply: &mut Reply) -> Result<Vec<Tensor>, Refused> {
         let item = &self.module.models[call.model];
         let names: Vec<Arc<str>> = item
@@ -137,7 +137,7 @@ impl Session {
     }
 }
 
-/// Returns the tensors of the function's parameters: the inputs, then zeros for the outputs, which only observations may read.
+/// Returns the tensors for the function's parameters: the inputs, and then a zero for each output. Only observations may read the outputs.
 fn ports(model: &Model, given: Vec<Tensor>) -> Result<Vec<Tensor>, String> {
     let inputs = model.shared.iter().chain(&model.inputs);
     for (input, tensor) in inputs.zip(&given) {

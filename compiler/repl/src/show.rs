@@ -6,7 +6,8 @@ use bnnc_graph::tensor::Tensor;
 /// The number of significant digits of a printed real.
 const DIGITS: usize = 8;
 
-/// The maximum number of elements printed per axis. A longer axis is elided to its [`ENDS`].
+/// The maximum number of elements printed per axis. For a longer axis, only the elements at its [`ENDS`] are
+/// printed.
 const LONGEST: usize = 16;
 
 /// The numbers of elements printed at the start and at the end of an elided axis.
@@ -59,7 +60,8 @@ pub fn shape(sizes: &[usize]) -> String {
     format!("[{}]", sizes.join(", "))
 }
 
-/// Formats a tensor: `0.5`, `[1, 2, 3]`, or rows below each other. An elided tensor ends with its shape.
+/// Formats a tensor as `0.5`, as `[1, 2, 3]`, or as rows below each other. If elements are omitted, the shape
+/// follows at the end.
 pub fn tensor(tensor: &Tensor, dtype: DType) -> String {
     let elided = tensor.shape.iter().any(|size| *size > LONGEST);
     let text = match tensor.shape.len() {
@@ -73,7 +75,7 @@ pub fn tensor(tensor: &Tensor, dtype: DType) -> String {
     }
 }
 
-/// Returns the positions of an axis that are printed. `None` stands for the omitted positions.
+/// Returns the positions of an axis that are printed. `None` stands for positions that are omitted.
 fn positions(size: usize) -> Vec<Option<usize>> {
     if size <= LONGEST {
         return (0..size).map(Some).collect();

@@ -13,9 +13,10 @@ pub struct Variable {
     pub name: Arc<str>,
     /// The checked variable.
     pub local: LocalId,
-    /// The statement as entered. It is checked and computed again if an item is redefined.
+    /// The statement that the user entered. If an item is redefined, the statement is checked and computed
+    /// again.
     pub written: ast::Stmt,
-    /// The number of the draw that it used.
+    /// The number of the draw that the variable used.
     pub draw: u32,
     /// The value.
     pub held: Held,
@@ -30,6 +31,6 @@ pub enum Held {
     Static(i64),
     /// A tensor.
     Tensor(Tensor, DType),
-    /// A distribution, a layer, a list of layers or a function. It is elaborated at each use.
+    /// A distribution, a layer, a list of layers or a function. It is elaborated again at each use.
     Made(Expr),
 }

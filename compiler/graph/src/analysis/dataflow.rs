@@ -1,4 +1,4 @@
-//! Data flow between values: users, reachability, dependence.
+//! The data flow between values: users, reachability and dependences.
 
 use crate::function::{Function, Value};
 use bnnc_base::arena::Id;
@@ -6,8 +6,8 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{Dfs, Reversed, Walker};
 use std::collections::HashSet;
 
-/// Returns the data flow as a graph: one node per value, at its own index, and one edge from each operand to
-/// each use of it.
+/// Returns the data flow as a graph. Each value is the node with its own index, and each use of an operand is
+/// an edge from the operand to its user.
 pub fn data_flow(function: &Function) -> DiGraph<Value, usize> {
     let mut graph = DiGraph::with_capacity(function.nodes.len(), function.nodes.len());
     for value in function.nodes.ids() {
@@ -19,7 +19,7 @@ pub fn data_flow(function: &Function) -> DiGraph<Value, usize> {
     graph
 }
 
-/// Returns for each value the values that use it as an operand, in order.
+/// Returns, for each value, the values that use it as an operand, in order.
 pub fn users(function: &Function) -> Vec<Vec<Value>> {
     let mut users = vec![Vec::new(); function.nodes.len()];
     for value in function.nodes.ids() {
@@ -33,13 +33,13 @@ pub fn users(function: &Function) -> Vec<Vec<Value>> {
     users
 }
 
-/// Returns the values that the results need, including the results.
+/// Returns the values that are needed to compute the results, including the results.
 pub fn reachable(function: &Function) -> HashSet<Value> {
     let results: Vec<Value> = function.results.iter().map(|(_, value)| *value).collect();
     needed_by(function, &results)
 }
 
-/// Returns the values that `values` need, including themselves.
+/// Returns the values that are needed to compute `values`, including `values`.
 pub fn needed_by(function: &Function, values: &[Value]) -> HashSet<Value> {
     let graph = data_flow(function);
     let against = Reversed(&graph);
@@ -56,7 +56,7 @@ pub fn needed_by(function: &Function, values: &[Value]) -> HashSet<Value> {
     found
 }
 
-/// Returns the values that depend on `on`, including themselves.
+/// Returns the values that depend on a value in `on`, including `on`.
 pub fn dependents(function: &Function, on: &[Value]) -> HashSet<Value> {
     let mut found: HashSet<Value> = on.iter().copied().collect();
     for value in function.nodes.ids() {
@@ -67,7 +67,7 @@ pub fn dependents(function: &Function, on: &[Value]) -> HashSet<Value> {
     found
 }
 
-/// Returns whether `value` depends on any of `on`.
+/// Returns whether `value` depends on a value in `on`.
 pub fn depends_on(function: &Function, value: Value, on: &[Value]) -> bool {
     let needed = needed_by(function, &[value]);
     on.iter().any(|source| needed.contains(source))

@@ -1,17 +1,17 @@
-//! Bounds of all values, from bounds of the parameters and the rules of the ops.
+//! Computes bounds of all values from bounds of the parameters, by the rules of the ops.
 
 use crate::function::{Function, NodeKind, Value};
 use crate::op::Interval;
 use bnnc_base::arena::Id;
 
-/// Returns bounds of the elements of each value. `params` has the bounds of the parameters, in their order;
-/// missing ones are unbounded.
+/// Returns bounds of the elements of each value. `params` has the bounds of the parameters, in order;
+/// parameters without bounds are unbounded.
 pub fn ranges(function: &Function, params: &[Interval]) -> Vec<Interval> {
     refined_ranges(function, params, |_, range, _| range)
 }
 
-/// Like [`ranges`], with the result of each op narrowed by `refine`. Its arguments are the value, its range
-/// by the rule of its op, and the ranges of the values before it.
+/// Like [`ranges`], but `refine` narrows the range of each op's result. The arguments of `refine` are the
+/// value, the range by the rule of its op, and the ranges of the values before it.
 pub fn refined_ranges(
     function: &Function,
     params: &[Interval],

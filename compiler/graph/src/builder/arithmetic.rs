@@ -60,7 +60,7 @@ unary! {
     softplus ops::softplus::SOFTPLUS;
     /// The square root.
     sqrt ops::sqrt::SQRT;
-    /// The operand itself, with derivative zero.
+    /// The operand itself, but with derivative zero.
     stop_gradient ops::stop_gradient::STOP_GRADIENT;
     /// The hyperbolic tangent.
     tanh ops::tanh::TANH;
@@ -75,7 +75,7 @@ unary! {
 binary! {
     /// `x + y`.
     add ops::add::ADD;
-    /// `x` and `y`, of Booleans.
+    /// The conjunction of the Booleans `x` and `y`.
     and ops::and::AND;
     /// `x / y`.
     div ops::div::DIV;
@@ -87,13 +87,13 @@ binary! {
     le ops::le::LE;
     /// `x < y`.
     lt ops::lt::LT;
-    /// The larger of two.
+    /// The larger of two numbers.
     max ops::max::MAX;
-    /// The smaller of two.
+    /// The smaller of two numbers.
     min ops::min::MIN;
     /// `x * y`.
     mul ops::mul::MUL;
-    /// `x` or `y`, of Booleans.
+    /// The disjunction of the Booleans `x` and `y`.
     or ops::or::OR;
     /// `x ^ y`.
     pow ops::pow::POW;
@@ -142,7 +142,7 @@ impl Builder {
         self.constant(&Type::real(shape.clone()), value)
     }
 
-    /// Returns a tensor of the type of `model` with `value` in all elements.
+    /// Returns a tensor with the type of `model` and with `value` in all elements.
     pub fn like(&mut self, value: f64, model: Value) -> Value {
         let ty = self.ty(model).clone();
         self.constant(&ty, value)
@@ -153,7 +153,7 @@ impl Builder {
         self.like(0.0, model)
     }
 
-    /// Returns a small static tensor of reals, given in row-major order.
+    /// Returns a small static tensor of reals. `values` are in row-major order.
     pub fn literal(&mut self, sizes: &[usize], values: &[f64]) -> Value {
         let attrs = vec![
             Attr::Shape(Shape::fixed(sizes)),

@@ -11,14 +11,14 @@ use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::shape::{Dim, Shape};
 use std::sync::Arc;
 
-/// A strided window, with one entry per axis. A limit of -1 is the end of the axis.
+/// A strided window, with one entry per axis. A limit of -1 means the end of the axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// The first positions.
+    /// The positions at which the window begins.
     pub starts: Vec<i64>,
     /// The positions before which the window ends.
     pub limits: Vec<i64>,
-    /// The step between positions.
+    /// The distances between consecutive positions.
     pub strides: Vec<i64>,
 }
 
@@ -40,7 +40,7 @@ impl Window {
     }
 }
 
-/// An op with its operands and attributes, not yet applied.
+/// An op with its operands and attributes that has not been applied yet.
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// The op.
@@ -96,46 +96,47 @@ operations! {
     /// A strided window.
     slice(x: Value, window: Window) = ops::slice::SLICE, [x],
         [Attr::Ints(window.starts), Attr::Ints(window.limits), Attr::Ints(window.strides)];
-    /// Zeros around (`low`, `high`) and between (`interior`) elements, one entry per axis.
+    /// Adds zeros around elements (`low`, `high`) and between elements (`interior`). Each list has one entry per axis.
     pad(x: Value, low: &[usize], high: &[usize], interior: &[usize]) = ops::pad::PAD, [x],
         [Attr::positions(low), Attr::positions(high), Attr::positions(interior)];
-    /// All windows of `sizes` over the last axes, `strides` apart: positions in a window, then positions of windows.
+    /// All windows with these `sizes` over the last axes, at distances of `strides`. The axes of positions in a window come first, then the
+    /// axes of positions of windows.
     patches(x: Value, sizes: &[usize], strides: &[usize]) = ops::patches::PATCHES, [x],
         [Attr::positions(sizes), Attr::positions(strides)];
     /// Joins operands along an axis.
     concat(parts: &[Value], axis: usize) = ops::concat::CONCAT, parts, [Attr::Int(axis as i64)];
     /// `0, 1, .., dim - 1`.
     iota(dim: Dim) = ops::iota::IOTA, [], [Attr::Dim(dim)];
-    /// Replaces `axis` of `x` by the axes of `index`. Each position is replaced by the slice at that index.
+    /// Replaces `axis` of `x` by the axes of `index`. Each position in `index` is replaced by the slice of `x` at this position.
     gather(x: Value, index: Value, axis: usize) = ops::gather::GATHER, [x, index], [Attr::Int(axis as i64)];
     /// Adds the slices of `updates` into zeros at the positions `index` of a new axis of size `dim`.
     scatter_add(index: Value, updates: Value, axis: usize, dim: Dim) = ops::scatter_add::SCATTER_ADD,
         [index, updates], [Attr::Int(axis as i64), Attr::Dim(dim)];
     /// Multiplies and sums by labels such as `ij,bj->bi`.
     contract(x: Value, y: Value, labels: &str) = ops::contract::CONTRACT, [x, y], [Attr::name(labels)];
-    /// Running sums along an axis, from its end if `reverse`.
+    /// Cumulative sums along an axis. They begin at the end of the axis if `reverse` is true.
     cumsum(x: Value, axis: usize, reverse: bool) = ops::cumsum::CUMSUM, [x],
         [Attr::Int(axis as i64), Attr::Int(i64::from(reverse))];
     /// Solves `l x = b`, or `l^T x = b` if `transposed`, for lower-triangular `l`.
     triangular_solve(l: Value, b: Value, transposed: bool) = ops::triangular_solve::TRIANGULAR_SOLVE, [l, b],
         [Attr::Int(i64::from(transposed))];
-    /// The logarithm of the sum of exponentials along an axis, which is removed.
+    /// The logarithm of the sum of exponentials along an axis. The axis is removed.
     logsumexp(x: Value, axis: usize) = ops::logsumexp::LOGSUMEXP, [x], [Attr::Int(axis as i64)];
-    /// Exponentials along an axis, normalised to sum to one.
+    /// Exponentials along an axis, divided by their sum.
     softmax(x: Value, axis: usize) = ops::softmax::SOFTMAX, [x], [Attr::Int(axis as i64)];
     /// The logarithm of `softmax`.
     log_softmax(x: Value, axis: usize) = ops::log_softmax::LOG_SOFTMAX, [x], [Attr::Int(axis as i64)];
-    /// A new last axis of size `dim` that is 1 at the position `index` and 0 elsewhere.
+    /// A new last axis with size `dim`. Its element is 1 at the position `index`, and 0 at all other positions.
     one_hot(index: Value, dim: Dim) = ops::one_hot::ONE_HOT, [index], [Attr::Dim(dim)];
-    /// Numbers of a stream at coordinates `(draw, example, step)`, each of this shape.
+    /// Random numbers of a stream. There is an array of this shape for each triple of coordinates `(draw, example, step)`.
     noise(kind: NoiseKind, site: &str, coordinates: [Value; 3], shape: &Shape) = ops::noise::NOISE, coordinates,
         [Attr::name(kind.name()), Attr::name(site), Attr::Shape(shape.clone())];
-    /// Gamma variates of a stream at coordinates `(draw, example, step)`, one per element of `shape`.
+    /// Gamma variates of a stream at coordinates `(draw, example, step)`. There is one variate for each element of `shape`.
     gamma_noise(site: &str, coordinates: [Value; 3], shape: Value) = ops::gamma_noise::GAMMA_NOISE,
         [coordinates.as_slice(), &[shape]].concat(), [Attr::name(site)];
 }
 
-// The builder has separate methods for these. They return the operand if the op would not change it.
+// For these operations, the builder has separate methods. They return the operand itself if the op would not change it.
 constructors! {
     /// Repeats `x`. Its axis `i` becomes axis `axes[i]` of `shape`.
     broadcast(x: Value, shape: &Shape, axes: &[usize]) = ops::broadcast::BROADCAST, [x],
@@ -144,17 +145,17 @@ constructors! {
     reshape(x: Value, shape: &Shape) = ops::reshape::RESHAPE, [x], [Attr::Shape(shape.clone())];
     /// Permutes axes: axis `i` of the result is axis `axes[i]` of `x`.
     transpose(x: Value, axes: &[usize]) = ops::transpose::TRANSPOSE, [x], [Attr::positions(axes)];
-    /// The sum along axes, which are removed.
+    /// The sum along some axes. These axes are removed.
     reduce_sum(x: Value, axes: &[usize]) = ops::reduce_sum::REDUCE_SUM, [x], [Attr::positions(axes)];
-    /// The largest element along axes, which are removed.
+    /// The largest element along some axes. These axes are removed.
     reduce_max(x: Value, axes: &[usize]) = ops::reduce_max::REDUCE_MAX, [x], [Attr::positions(axes)];
-    /// Applies `function` along axis 0 of the first `count` arguments. The other arguments are captured.
+    /// Applies `function` along axis 0 of the first `count` arguments. The other arguments are the same at all positions.
     map(function: Arc<Function>, args: &[Value], count: usize) = ops::map::MAP, args,
         [Attr::Function(function), Attr::Int(count as i64)];
     /// A draw of a distribution at a site.
     sample(dist: Instance, parameters: &[Value], site: &str) = ops::sample::SAMPLE, parameters,
         [Attr::Dist(Arc::new(dist)), Attr::name(site)];
-    /// The log density at a site of the last of `args`. The others are the parameters of the distribution.
+    /// The log density of the last of `args`, observed at a site. The other arguments are the parameters of the distribution.
     observe(dist: Instance, args: &[Value], site: &str) = ops::observe::OBSERVE, args,
         [Attr::Dist(Arc::new(dist)), Attr::name(site)];
 }
@@ -195,7 +196,7 @@ impl Builder {
         self.broadcast(x, &shape, &axes)
     }
 
-    /// Repeats `x` along the axes of `shape` that a reduction over `removed` removed.
+    /// Repeats `x` along the axes in `removed`, which a reduction has removed from `shape`.
     pub fn restore_axes(&mut self, x: Value, shape: &Shape, removed: &[usize]) -> Value {
         let axes: Vec<usize> = (0..shape.rank()).filter(|axis| !removed.contains(axis)).collect();
         debug_assert_eq!(without_axes(shape, removed), self.shape(x));
@@ -218,14 +219,14 @@ impl Builder {
         }
     }
 
-    /// Moves one axis to another position; the others keep their order.
+    /// Moves one axis to another position. The other axes keep their order.
     pub fn move_axis(&mut self, x: Value, from: usize, to: usize) -> Value {
         let mut axes: Vec<usize> = (0..self.rank(x)).filter(|axis| *axis != from).collect();
         axes.insert(to, from);
         self.transpose(x, &axes)
     }
 
-    /// Returns the sum along axes, which are removed.
+    /// Returns the sum along some axes. These axes are removed.
     pub fn reduce_sum(&mut self, x: Value, axes: &[usize]) -> Value {
         match axes.is_empty() {
             true => x,
@@ -239,7 +240,7 @@ impl Builder {
         self.reduce_sum(x, &axes)
     }
 
-    /// Returns the largest element along axes, which are removed.
+    /// Returns the largest element along some axes. These axes are removed.
     pub fn reduce_max(&mut self, x: Value, axes: &[usize]) -> Value {
         match axes.is_empty() {
             true => x,
@@ -252,8 +253,8 @@ impl Builder {
         self.unary(&ops::cholesky::CHOLESKY, x)
     }
 
-    /// Applies `function` along axis 0 of the mapped arguments. The other arguments are captured. Arguments
-    /// are in the order of the parameters of `function`.
+    /// Applies `function` along axis 0 of the mapped arguments. The other arguments are the same at all positions. The arguments are in the
+    /// order of the parameters of `function`.
     pub fn map(&mut self, function: &Arc<Function>, args: &[Value], mapped: &[bool]) -> Value {
         let (function, order) = crate::higher_order::mapped_first(function, mapped);
         let args: Vec<Value> = order.iter().map(|at| args[*at]).collect();

@@ -67,8 +67,8 @@ fn eval(a: &Tensor) -> Tensor {
     l
 }
 
-/// Returns the matrix product of the last two axes. `labels` names only these two axes of each operand, as in
-/// `ki,kj->ij`.
+/// Returns the matrix product of the last two axes. In `labels`, only these two axes of each operand have
+/// letters, as in `ki,kj->ij`.
 pub(super) fn matrix_product(b: &mut Builder, x: Value, y: Value, labels: &str) -> Value {
     let inner = Labels::checked(labels);
     let leading: Vec<char> = ('A'..='Z').take(b.rank(x) - 2).collect();
@@ -81,7 +81,7 @@ pub(super) fn matrix_product(b: &mut Builder, x: Value, y: Value, labels: &str) 
     b.contract(x, y, &labels.to_string())
 }
 
-/// Returns the lower triangle of the last two axes, with its diagonal times a number.
+/// Returns the lower triangle of the last two axes. Its diagonal is multiplied by a number.
 pub(super) fn lower_part(b: &mut Builder, x: Value, diagonal: f64) -> Value {
     let shape = b.shape(x);
     let (rank, dim) = (shape.rank(), shape.dims()[shape.rank() - 1]);
@@ -99,10 +99,10 @@ pub(super) fn lower_part(b: &mut Builder, x: Value, diagonal: f64) -> Value {
     b.select(below, x, rest)
 }
 
-/// Murray (2016), "Differentiation of the Cholesky decomposition", equation 10. With `P` the lower triangle
-/// of `l^T dl` with halved diagonal, the symmetric cotangent is the symmetric part of `S = l^-T P l^-1`. Only
-/// the lower triangle of `a` is read, so its cotangent is the lower triangle of `S + S^T` with the diagonal
-/// of `S`.
+/// Murray (2016), "Differentiation of the Cholesky decomposition", equation 10. Let `P` be the lower triangle
+/// of `l^T dl` with halved diagonal. The symmetric cotangent is then the symmetric part of `S = l^-T P l^-1`.
+/// Only the lower triangle of `a` is read. Its cotangent is therefore the lower triangle of `S + S^T`, with
+/// the diagonal of `S`.
 fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
     let l = site.result();
     let rank = b.rank(l);

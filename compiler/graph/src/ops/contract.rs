@@ -110,8 +110,8 @@ fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
     vec![Some(left), Some(right)]
 }
 
-/// Contracts the cotangent of the result with the other operand. Letters that only this operand has were
-/// summed alone, so the cotangent is constant along them.
+/// Contracts the cotangent of the result with the other operand. If a letter occurs only in this operand, the
+/// operand was summed over it. The cotangent is then constant along this letter.
 fn cotangent(
     b: &mut Builder,
     dy: Value,

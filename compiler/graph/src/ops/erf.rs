@@ -27,7 +27,7 @@ pub static ERF: OpDef = OpDef {
     examples: || example::elementwise(&[(-2.0, 2.0)]),
 };
 
-/// `2 exp(-x^2) / sqrt(pi)`, the derivative.
+/// Returns the derivative, `2 exp(-x^2) / sqrt(pi)`.
 pub(super) fn slope(b: &mut Builder, x: Value) -> Value {
     let square = b.mul(x, x);
     let decay = b.neg(square);

@@ -57,7 +57,8 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     sum
 }
 
-/// Takes the mean of the function that maps along the new axis. Every position uses the same draws.
+/// Takes the mean of the function that is mapped along the new axis. All positions along the new axis use the
+/// same draws.
 fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
     let mut with_draw = vec![false];
     with_draw.extend(mapped);

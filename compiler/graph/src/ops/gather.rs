@@ -74,8 +74,8 @@ fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
     }
 }
 
-/// The rule for two mapped operands: sums slices under an equality mask, which fuses into one reduction.
-/// `axis` counts the mapped axis.
+/// The rule if both operands are mapped: sums slices under an equality mask, which fuses into one reduction.
+/// In `axis`, the mapped axis is counted.
 fn pick_by_mask(b: &mut Builder, x: Value, index: Value, axis: usize, dim: Dim) -> Value {
     let (source, places) = (b.shape(x), b.shape(index));
     let rank = places.rank() - 1;
@@ -94,8 +94,8 @@ fn pick_by_mask(b: &mut Builder, x: Value, index: Value, axis: usize, dim: Dim) 
     b.reduce_sum(kept, &[axis + rank])
 }
 
-/// Returns whether the index along the axis `counted` of `shape` equals the clamped position in `index`,
-/// whose axes are `axes` of `shape`.
+/// Returns whether the index along the axis `counted` of `shape` equals the clamped position in `index`.
+/// `axes` states which axes of `shape` are those of `index`.
 pub(super) fn position_mask(
     b: &mut Builder,
     index: Value,
@@ -109,7 +109,7 @@ pub(super) fn position_mask(
     let line = b.broadcast(line, shape, &[counted]);
     let zero = b.like(0.0, wide);
     let above = b.max(wide, zero);
-    // The last position is the largest of the line, for any value of a symbolic size.
+    // The last position is the largest position along the axis, even if the size is symbolic.
     let reversed = b.iota(dim);
     let last = b.reduce_max(reversed, &[0]);
     let last = b.broadcast_to(last, shape);

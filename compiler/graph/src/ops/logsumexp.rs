@@ -30,7 +30,7 @@ pub static LOGSUMEXP: OpDef = OpDef {
     examples,
 };
 
-/// Returns the axis of an op along one axis.
+/// Returns the axis of an op that works along a single axis.
 pub(super) fn position(attrs: &[Attr]) -> usize {
     axis(attrs) as usize
 }
@@ -54,7 +54,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     fold(x[0], &[position(attrs)], f64::NEG_INFINITY, join)
 }
 
-/// Returns `x` where it is finite, otherwise 0, so that infinities are not subtracted from each other.
+/// Returns `x` where it is finite and 0 elsewhere, so that infinities are never subtracted from each other.
 fn finite_or_zero(b: &mut Builder, x: Value) -> Value {
     let size = b.abs(x);
     let infinity = b.like(f64::INFINITY, x);
@@ -63,11 +63,12 @@ fn finite_or_zero(b: &mut Builder, x: Value) -> Value {
     b.select(finite, x, zero)
 }
 
-/// `x` relative to its largest element along an axis, or to 0 where that is infinite.
+/// The values of `x` minus their largest element along an axis. Where that element is infinite, 0 is
+/// subtracted instead.
 struct Shifted {
-    /// `x` minus the largest element.
+    /// The values of `x` minus the largest element.
     x: Value,
-    /// The logarithm of the sum of exponentials of `x` here.
+    /// The logarithm of the sum of exponentials of the shifted `x`.
     log_sum: Value,
     largest: Value,
 }
@@ -87,7 +88,8 @@ impl Shifted {
     }
 }
 
-/// The weights come from differences to the largest element, which keep their precision for large elements.
+/// The weights are computed from differences from the largest element, which keep their precision even if
+/// elements are large.
 fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
     let (x, axis) = (site.args[0], position(site.attrs));
     let shape = b.shape(x);

@@ -50,8 +50,8 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     Tensor::stack(&crate::eval::result_sizes(function), &rows)
 }
 
-/// Maps the function that maps along the new axis. Mapped operands have the new axis behind the axis that is
-/// already mapped.
+/// Maps the function that is itself mapped along the new axis. In mapped operands, the new axis comes after
+/// the axis along which the original function is mapped.
 fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
     let (function, count) = (function(site.attrs), self::mapped(site.attrs) as usize);
     let args = super::scan::new_axis_second(b, site.args, mapped, 0..count);

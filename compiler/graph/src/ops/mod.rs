@@ -1,7 +1,7 @@
-//! The registry of tensor ops: one file per op, listed here by name.
+//! The registry of tensor ops. Each op has its own file and is listed here by name.
 //!
 //! To add an op, add its file, its `pub mod` line and its entry in [`ALL`]. The conformance tests then
-//! include it.
+//! include the op.
 
 pub mod abs;
 pub mod add;

@@ -31,7 +31,7 @@ fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
     let lower = b.sub(y, one);
     let power = b.pow(x, lower);
     let slope = b.mul(y, power);
-    // 0 * 0^-1 would be NaN where the function is constant.
+    // Where the exponent is zero, the function is constant, but `0 * 0^-1` would be NaN.
     let constant = b.eq(y, zero);
     let slope = b.select(constant, zero, slope);
     let positive = b.lt(zero, x);

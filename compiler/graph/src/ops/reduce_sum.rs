@@ -49,7 +49,7 @@ pub(super) fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     Ok(types[0].with_shape(without_axes(&types[0].shape, &axes)))
 }
 
-/// Combines elements along axes, starting with `start`.
+/// Combines the elements along some axes. The combination begins with `start`.
 pub(super) fn fold(x: &Tensor, axes: &[usize], start: f64, combine: impl Fn(f64, f64) -> f64) -> Tensor {
     let keep = |at: &usize| !axes.contains(at);
     let kept: Vec<usize> = (0..x.shape.len()).filter(keep).collect();

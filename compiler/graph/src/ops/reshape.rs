@@ -31,7 +31,7 @@ pub static RESHAPE: OpDef = OpDef {
     examples,
 };
 
-/// Returns the symbols of a shape, in order, and the number of elements between them.
+/// Returns the symbols of a shape, in order, and the numbers of elements between these symbols.
 fn segments(shape: &Shape) -> (Vec<Symbol>, Vec<usize>) {
     let (mut symbols, mut counts) = (Vec::new(), vec![1usize]);
     for dim in shape.dims() {

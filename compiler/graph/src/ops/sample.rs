@@ -51,8 +51,8 @@ pub(super) fn expect_params(dist: &Instance, types: &[&Type]) -> Result<(), Stri
     }
 }
 
-/// Returns the draw at draw 0, example 0, step 0 if the distribution has a sampler, otherwise its mean; NaN
-/// if it has neither.
+/// Returns the draw with draw 0, example 0 and step 0 if the distribution has a sampler, otherwise the mean.
+/// Returns NaN if the distribution has neither.
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     let dist = dist(attrs);
     let zero = Tensor::scalar(0.0);

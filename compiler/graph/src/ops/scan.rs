@@ -31,7 +31,8 @@ pub static SCAN: OpDef = OpDef {
     examples,
 };
 
-/// Checks the number of mapped operands. At least one is needed, because it determines the length.
+/// Checks the number of mapped operands. At least one is needed, because the mapped operands determine the
+/// length.
 pub(super) fn expect_count(count: i64, operands: usize) -> Result<usize, String> {
     match usize::try_from(count) {
         Ok(count) if (1..=operands).contains(&count) => Ok(count),
@@ -70,7 +71,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     Tensor::stack(&x[0].shape, &carries)
 }
 
-/// Moves the new first axis of the mapped operands in `looped` behind the axis of the loop.
+/// In the mapped operands in `looped`, moves the new first axis after the axis of the loop.
 pub(super) fn new_axis_second(
     b: &mut Builder,
     args: &[Value],
@@ -83,7 +84,7 @@ pub(super) fn new_axis_second(
         .collect()
 }
 
-/// Scans the function that maps along the new axis. The carry is mapped in any case.
+/// Scans the function that is mapped along the new axis. The carry is always mapped.
 fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
     let (function, count) = (function(site.attrs), self::mapped(site.attrs) as usize);
     let mut args = new_axis_second(b, site.args, mapped, 1..count + 1);

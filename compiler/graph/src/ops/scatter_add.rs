@@ -77,7 +77,7 @@ fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
     if !mapped[1] {
         updates = b.broadcast_leading(updates, dim);
     }
-    // Positions differ along the mapped axis: an equality mask picks the updates of each position.
+    // If positions differ along the mapped axis, an equality mask selects the updates for each position.
     let end = axis + b.rank(index) - 1;
     let mut dims = b.shape(updates).dims().to_vec();
     dims.insert(end, size);

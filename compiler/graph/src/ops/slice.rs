@@ -35,7 +35,8 @@ pub static SLICE: OpDef = OpDef {
     examples,
 };
 
-/// Returns the size of the window on one axis. Fails with a sentence.
+/// Returns the size of the window on one axis. If the window does not fit, the error is a sentence about the
+/// reason.
 fn window(dim: Dim, start: i64, limit: i64, stride: i64) -> Result<Dim, String> {
     if (start, limit, stride) == (0, -1, 1) {
         return Ok(dim);

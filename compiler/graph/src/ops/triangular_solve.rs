@@ -61,7 +61,8 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     result
 }
 
-/// With `db = l^-T dx`, the cotangent of `l` is the lower triangle of `-db x^T` (of `-x db^T` if transposed).
+/// Let `db = l^-T dx`. The cotangent of `l` is the lower triangle of `-db x^T`; if `transposed` is true, it
+/// is the lower triangle of `-x db^T`.
 fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
     let transposed = transposed(site.attrs) != 0;
     let db = b.triangular_solve(site.args[0], dy, !transposed);
