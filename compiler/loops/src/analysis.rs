@@ -1,4 +1,5 @@
-//! Analyses of kernels for code generators: axes that merge, dependences on axes, and calls on blocks.
+//! Analyses of kernels for code generators: which axes can be merged, how values depend on axes, and which
+//! calls process blocks.
 
 pub mod collapse;
 pub mod motion;

@@ -1,4 +1,5 @@
-//! The interface of code generators: from a program to code behind [`bnnc_abi::code::Code`].
+//! The interface of code generators. A code generator compiles a program to code that implements
+//! [`bnnc_abi::code::Code`].
 
 use crate::ir::{InstOp, Kernel, Program, Size};
 use bnnc_abi::code::Code;
@@ -14,24 +15,25 @@ use std::sync::Arc;
 pub struct Options {
     /// The addresses of the runtime's array primitives (see [`bnnc_abi::symbols`]).
     pub symbols: Vec<Address>,
-    /// The destination of the code.
+    /// Where the code is stored.
     pub form: Form,
-    /// The oldest GPU that must be able to run the code, such as `sm_90`, for a backend of GPUs; `None`
-    /// leaves the choice to the backend.
+    /// The oldest GPU that must be able to run the code, such as `sm_90`, for a backend that generates GPU
+    /// code; `None` leaves the choice to the backend.
     pub gpu: Option<&'static str>,
 }
 
-/// The destination of code.
+/// Where code is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// Memory of this process.
+    /// The code is in the memory of this process.
     #[default]
     Memory,
-    /// A relocatable object, which [`Code::object`] returns. [`Code::launch`] must not be called.
+    /// The code is in a relocatable object, which [`Code::object`] returns. [`Code::launch`] must not be
+    /// called.
     Object {
-        /// The prefix of global symbols: kernel `n` has the symbol `prefix` followed by `n`.
+        /// The prefix of global symbols. Kernel `n` has the symbol that consists of `prefix` and `n`.
         prefix: String,
-        /// The object format, which depends on the reader.
+        /// The format of the object. It depends on the program that reads the object.
         format: ObjectFormat,
     },
 }
@@ -39,13 +41,13 @@ pub enum Form {
 /// The format of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectFormat {
-    /// The native format of the system, for its linker.
+    /// The native object format of the system, for its linker.
     Native,
     /// ELF, the only format that the runtime reads.
     Elf,
 }
 
-/// Returns the integer slots of a kernel that hold keys of noise sites, each once, as in
+/// Returns the integer slots of a kernel that hold keys of noise sites. Each slot is listed once, as in
 /// [`ObjectKernel::keys`].
 pub fn keys(kernel: &Kernel) -> Vec<u32> {
     let mut keys = Vec::new();
@@ -67,7 +69,7 @@ pub trait Backend {
     /// Returns the name, which is also the value of `--backend`.
     fn name(&self) -> &'static str;
 
-    /// Returns the only precision that the backend supports, if there is only one.
+    /// Returns the precision that the backend supports, if it supports only one.
     fn fixed_precision(&self) -> Option<Precision> {
         None
     }
@@ -80,6 +82,6 @@ pub trait Backend {
     /// Compiles the kernels of a verified program.
     ///
     /// # Errors
-    /// A limit or a bug, never an error in the user's program.
+    /// A limit or a bug. It is never an error in the user's program.
     fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn Code>, Fault>;
 }

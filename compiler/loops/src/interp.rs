@@ -1,5 +1,4 @@
-//! The reference interpreter of one kernel. Real elements are `f64`, integers are `i32`, and nothing is
-//! optimised.
+//! The reference interpreter of one kernel. Reals are `f64`, integers are `i32`, and nothing is optimised.
 
 use crate::ir::{Access, Inst, InstId, InstOp, Kernel, KernelOutput, Size};
 use bnnc_abi::code::KernelArgs;
@@ -11,7 +10,7 @@ use bnnc_math::gamma;
 use bnnc_math::philox;
 use bnnc_math::scalar::Scalar;
 
-/// Runs a kernel over `args.start..args.end` of its outermost axis. Real buffers hold `f64`.
+/// Runs a kernel over `args.start..args.end` of its outermost axis. The elements of real buffers are `f64`.
 ///
 /// # Safety
 /// The addresses must be those of live buffers that contain every element that the kernel accesses.
@@ -22,7 +21,7 @@ pub unsafe fn interpret(kernel: &Kernel, args: &KernelArgs) {
         index: vec![0; kernel.dims.len()],
         values: vec![0.0; kernel.body.len()],
     };
-    // SAFETY: passed on from the caller.
+    // SAFETY: the caller gives the required guarantee.
     unsafe { frame.axis(0) }
 }
 
@@ -36,27 +35,27 @@ struct Frame<'a> {
 impl Frame<'_> {
     unsafe fn axis(&mut self, axis: usize) {
         if axis == self.kernel.dims.len() {
-            // SAFETY: as promised for the whole frame.
+            // SAFETY: the caller of `interpret` gives this guarantee for the whole frame.
             return unsafe { self.point() };
         }
         let (start, end) = match axis {
             0 => (self.args.start, self.args.end),
-            // SAFETY: as promised for the whole frame.
+            // SAFETY: the caller of `interpret` gives this guarantee for the whole frame.
             _ => (0, unsafe { self.size(self.kernel.dims[axis]) }),
         };
         for index in start..end {
             self.index[axis] = index;
-            // SAFETY: as promised for the whole frame.
+            // SAFETY: the caller of `interpret` gives this guarantee for the whole frame.
             unsafe { self.axis(axis + 1) }
         }
     }
 
     unsafe fn point(&mut self) {
         for id in self.kernel.body.ids() {
-            // SAFETY: as promised for the whole frame.
+            // SAFETY: the caller of `interpret` gives this guarantee for the whole frame.
             self.values[id.index()] = unsafe { self.inst(&self.kernel.body[id]) };
         }
-        // SAFETY: as promised for the whole frame.
+        // SAFETY: the caller of `interpret` gives this guarantee for the whole frame.
         self.kernel
             .outputs
             .iter()
@@ -72,7 +71,7 @@ impl Frame<'_> {
     }
 
     unsafe fn linear(&self, offset: Size, strides: &[Size]) -> i64 {
-        // SAFETY: as promised for the whole frame.
+        // SAFETY: the caller of `interpret` gives this guarantee for the whole frame.
         unsafe {
             let terms = strides
                 .iter()
@@ -83,7 +82,7 @@ impl Frame<'_> {
     }
 
     unsafe fn position(&self, access: &Access) -> usize {
-        // SAFETY: as promised for the whole frame.
+        // SAFETY: the caller of `interpret` gives this guarantee for the whole frame.
         unsafe {
             let mut position = self.linear(access.offset, &access.strides);
             for dynamic in &access.dynamic {
@@ -100,7 +99,7 @@ impl Frame<'_> {
             InstOp::Const(value) => *value,
             InstOp::Index(axis) => self.index[*axis as usize] as f64,
             InstOp::Load(access) => {
-                // SAFETY: as promised for the whole frame.
+                // SAFETY: the caller of `interpret` gives this guarantee for the whole frame.
                 let value = unsafe { self.read(access) };
                 if inst.dtype == DType::Bool {
                     f64::from(u8::from(value != 0.0))
@@ -125,7 +124,7 @@ impl Frame<'_> {
                 strides,
             } => {
                 let coordinates = coordinates.map(|coordinate| self.value(coordinate) as i32 as u32);
-                // SAFETY: as promised for the whole frame.
+                // SAFETY: the caller of `interpret` gives this guarantee for the whole frame.
                 let (key, element) =
                     unsafe { (self.size(*key) as u64, self.linear(*offset, strides) as u64) };
                 let shape = shape.map_or(f64::NAN, |shape| self.value(shape));
@@ -175,8 +174,7 @@ impl Frame<'_> {
     }
 }
 
-/// Integer results are those of wrapping `i32` arithmetic. Reals saturate when they are converted to
-/// integers.
+/// Computes an integer result by wrapping `i32` arithmetic. A real that is converted to an integer saturates.
 fn integer(scalar: Scalar, operands: &[f64]) -> f64 {
     match scalar {
         Scalar::ToInt => f64::from(operands[0] as i32),

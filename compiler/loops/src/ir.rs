@@ -1,10 +1,11 @@
-//! Kernels: a scalar body over a rectangular domain, with stores and reductions.
+//! Kernels: a scalar body that is evaluated over a rectangular domain, with stores and reductions.
 //!
-//! Note [Semantics of a kernel]. For every point of the domain in row-major order, with the outermost axis
-//! restricted to `start..end`, the body is evaluated and each output is applied. A plain output stores its
-//! value. A reducing output combines it with the stored value, which the executor has initialised with the
-//! identity. Bodies have no vectors and no control flow; a backend vectorises the innermost axis. The order
-//! of a reduction within one invocation is free, but may depend only on the domain.
+//! Note [Semantics of a kernel]. The points of the domain are visited in row-major order, with the outermost
+//! axis restricted to `start..end`. At every point, the body is evaluated and each output is applied. A plain
+//! output stores its value. A reducing output combines its value with the stored value, which the executor
+//! has initialised with the identity of the reduction. Bodies contain neither vectors nor control flow; a
+//! backend vectorises the innermost axis. Within one invocation, a backend may choose the order of a
+//! reduction, but this order must depend only on the domain.
 
 use bnnc_abi::plan::{Combine, Plan, Storage};
 use bnnc_abi::symbols::NoiseKind;
@@ -27,7 +28,7 @@ pub struct Program {
     pub kernels: Vec<Kernel>,
 }
 
-/// A number that is known at compile time, or one of the integers of the launch.
+/// A number that is known at compile time, or one of the integers that the launch passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Size {
     /// A known number.
@@ -41,9 +42,9 @@ pub enum Size {
 pub struct Kernel {
     /// The name, for printed text.
     pub name: String,
-    /// Trip counts, outermost first; at least one axis.
+    /// The trip counts of the axes, with the outermost axis first. There is at least one axis.
     pub dims: Vec<Size>,
-    /// The element storage of each buffer slot.
+    /// For each buffer slot, how elements are stored.
     pub slots: Vec<Storage>,
     /// The body in evaluation order.
     pub body: Arena<InstId, Inst>,
@@ -51,32 +52,32 @@ pub struct Kernel {
     pub outputs: Vec<KernelOutput>,
 }
 
-/// An element address: `buffer[offset + sum strides[i] * index[i] + sum dynamic]`, in elements.
+/// The address of an element: `buffer[offset + sum strides[i] * index[i] + sum dynamic]`, in elements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Access {
     /// The buffer slot.
     pub slot: u32,
     /// The number of elements to skip.
     pub offset: Size,
-    /// One stride per domain axis.
+    /// The strides, one per axis of the domain.
     pub strides: Vec<Size>,
     /// Positions that are computed in the body.
     pub dynamic: Vec<Dynamic>,
 }
 
-/// A computed position along one axis of the buffer. It is clamped to `0..limit`, so that no address is
-/// outside.
+/// A computed position along one axis of the buffer. It is clamped to `0..limit`, so that no address lies
+/// outside the buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dynamic {
     /// The integer instruction with the position.
     pub index: InstId,
-    /// The number of elements per step.
+    /// The number of elements that one step of the position skips.
     pub stride: Size,
     /// The size of the axis.
     pub limit: Size,
 }
 
-/// One instruction. Booleans are `Bool` inside a body, and become 0 or 1 when stored.
+/// One instruction. Inside a body, Booleans have the type `Bool`; when they are stored, they become 0 or 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inst {
     /// The operation.
@@ -90,12 +91,12 @@ pub struct Inst {
 pub enum InstOp {
     /// A number.
     Const(f64),
-    /// The domain index along an axis, as an integer.
+    /// The index of the point along an axis of the domain, as an integer.
     Index(u32),
-    /// An element of a buffer; a `Bool` result means "not zero".
+    /// An element of a buffer. If the result has the type `Bool`, it means "not zero".
     Load(Access),
-    /// A scalar operation. Comparisons and arithmetic have two real or two integer operands; the first
-    /// operand of `Select` is a Boolean.
+    /// A scalar operation. Comparisons and arithmetic have two operands that are both reals or both integers.
+    /// The first operand of `Select` is a Boolean.
     Apply(Scalar, Vec<InstId>),
     /// An element of a counter-based stream.
     Noise {
@@ -105,11 +106,11 @@ pub enum InstOp {
         key: Size,
         /// The integer coordinates draw, example and step.
         coordinates: [InstId; 3],
-        /// The real shape parameter, for distributions that have one.
+        /// The real shape parameter, if the distribution has one.
         shape: Option<InstId>,
-        /// The offset of the element number, which is `offset + sum strides[i] * index[i]`.
+        /// The offset in the number of the element, which is `offset + sum strides[i] * index[i]`.
         offset: Size,
-        /// One stride per domain axis.
+        /// The strides, one per axis of the domain.
         strides: Vec<Size>,
     },
 }
@@ -117,10 +118,10 @@ pub enum InstOp {
 /// A value that the body writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelOutput {
-    /// The destination. Reduced axes have stride 0.
+    /// Where the value is stored. Along reduced axes, the stride is 0.
     pub access: Access,
     /// The value.
     pub value: InstId,
-    /// The combination with the stored value; `None` overwrites it.
+    /// How the value is combined with the stored value; `None` overwrites the stored value.
     pub combine: Option<Combine>,
 }

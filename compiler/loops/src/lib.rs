@@ -1,4 +1,4 @@
-//! The loop IR: kernels over rectangular domains, and the plan that launches them.
+//! The loop IR: kernels over rectangular domains, and a plan that launches these kernels.
 
 pub mod analysis;
 pub mod backend;

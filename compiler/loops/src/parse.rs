@@ -18,7 +18,7 @@ type Read<T> = Result<T, TextError>;
 /// Parses a program.
 ///
 /// # Errors
-/// The line and the token at which the text differs from the printed form.
+/// The line and the token at which the text differs from the form that is printed.
 pub fn parse(text: &str) -> Read<Program> {
     let reader = &mut Reader::new(text);
     let plan = plan(reader)?;
@@ -348,7 +348,7 @@ fn id(reader: &mut Reader<'_>, prefix: &str) -> Read<u32> {
     })
 }
 
-/// Parses the name of a definition, which must be the next in order.
+/// Parses the name of a definition. Names must be numbered in order.
 fn numbered(reader: &mut Reader<'_>, prefix: &str, next: usize) -> Read<()> {
     reader.expect(&format!("{prefix}{next}"))
 }
@@ -369,7 +369,7 @@ fn choose<T>(reader: &mut Reader<'_>, what: &str, of: impl Fn(&str) -> Option<T>
     }
 }
 
-/// Parses items separated by commas, up to and including `close`.
+/// Parses items that are separated by commas, up to `close`, which is consumed.
 fn list<T>(reader: &mut Reader<'_>, close: &str, item: impl Fn(&mut Reader<'_>) -> Read<T>) -> Read<Vec<T>> {
     let mut items = Vec::new();
     if reader.eat(close) {

@@ -1,4 +1,4 @@
-//! Prints the text form of a program, which [`crate::parse::parse`] parses back exactly.
+//! Prints the text form of a program. [`crate::parse::parse`] reads it back without any change.
 
 use crate::ir::{Access, Inst, InstOp, Kernel, KernelOutput, Program, Size};
 use bnnc_abi::plan::{Amount, BufferId, Call, Launch, Plan, Reduce, Role, Step, Storage};

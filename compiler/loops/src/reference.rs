@@ -1,4 +1,4 @@
-//! The backend `reference`: an interpreter in `f64` with which the other backends are compared.
+//! The backend `reference`. It interprets programs in `f64`, and the other backends are compared with it.
 
 use crate::backend::{Backend, Options};
 use crate::interp::interpret;
@@ -32,7 +32,7 @@ struct Interpreted(Program);
 
 impl Code for Interpreted {
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
-        // SAFETY: the promise of the caller is the one that the interpreter needs.
+        // SAFETY: the caller gives the guarantee that the interpreter needs.
         unsafe { interpret(&self.0.kernels[kernel], args) }
     }
 

@@ -1,4 +1,5 @@
-//! Verifies the invariants of programs for backends. A violation is a bug of the compiler.
+//! Verifies the invariants of programs on which backends rely. If an invariant is violated, the compiler has
+//! a bug.
 
 use crate::ir::{Access, Inst, InstId, InstOp, Kernel, KernelOutput, Program, Size};
 use crate::verify_plan::verify_plan;
@@ -14,7 +15,7 @@ pub(crate) type Verdict = Result<(), String>;
 /// Checks every kernel, and the plan against the kernels.
 ///
 /// # Errors
-/// [`Fault::Bug`], which names the kernel or step, the place in it and the broken rule.
+/// [`Fault::Bug`]. It names the kernel or step, the place in it, and the rule that is broken.
 pub fn verify(program: &Program) -> Result<(), Fault> {
     for kernel in &program.kernels {
         verify_kernel(kernel).map_err(|rule| Fault::Bug(format!("kernel `{}`: {rule}", kernel.name)))?;
@@ -22,7 +23,7 @@ pub fn verify(program: &Program) -> Result<(), Fault> {
     verify_plan(program).map_err(|rule| Fault::Bug(format!("plan `{}`: {rule}", program.plan.name)))
 }
 
-/// Fails with `rule` unless `holds`.
+/// Fails with `rule` unless `holds` is true.
 pub(crate) fn ensure(holds: bool, rule: impl FnOnce() -> String) -> Verdict {
     if holds { Ok(()) } else { Err(rule()) }
 }
@@ -154,7 +155,7 @@ pub fn scalar_type(scalar: Scalar, operands: &[DType]) -> Option<DType> {
     }
 }
 
-/// Returns the type of `id`, which must be defined before the instruction at `before`.
+/// Returns the type of the instruction `id`, which must be defined before the instruction at index `before`.
 fn operand_type(kernel: &Kernel, id: InstId, before: usize) -> Result<DType, String> {
     let defined = if id.index() < before {
         kernel.body.get(id)
@@ -195,7 +196,7 @@ fn verify_output(kernel: &Kernel, output: &KernelOutput) -> Verdict {
     })
 }
 
-/// Returns the types of elements with this storage.
+/// Returns the types of the elements that this storage can hold.
 fn stores(storage: Storage) -> &'static [DType] {
     match storage {
         Storage::Real => &[DType::Real, DType::Bool],

@@ -1,4 +1,4 @@
-//! Verifies the invariants of a plan and its launches.
+//! Verifies the invariants of a plan and of its launches.
 
 use crate::ir::{Access, InstOp, Kernel, KernelOutput, Program, Size};
 use crate::verify::{Verdict, ensure};
@@ -152,8 +152,8 @@ fn collides(kernel: &Kernel, output: &KernelOutput) -> bool {
     still || computed
 }
 
-/// Returns values of the symbols for which addresses are checked. They are distinct, and a batch is smaller
-/// than the examples.
+/// Returns values of the symbols for which addresses are checked. These values are distinct, and a batch is
+/// smaller than the number of examples.
 fn samples() -> [Sizes; 2] {
     let sizes = |values: [usize; Symbol::ALL.len()]| {
         let pairs = Symbol::ALL.into_iter().zip(values);
@@ -164,7 +164,7 @@ fn samples() -> [Sizes; 2] {
     [sizes([3, 2, 7, 5, 4, 6]), sizes([13, 5, 17, 11, 7, 9])]
 }
 
-/// Checks that the launch agrees with the outermost axis of the kernel, and that no access is outside its
+/// Checks that the launch agrees with the outermost axis of the kernel, and that no access lies outside its
 /// buffer.
 fn verify_reach(plan: &Plan, kernel: &Kernel, launch: &Launch, sizes: &Sizes) -> Verdict {
     let number = |size: Size| match size {

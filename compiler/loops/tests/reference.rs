@@ -1,4 +1,4 @@
-//! Compares the reference interpreter with results computed by hand.
+//! Compares the reference interpreter with results that were computed by hand.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use bnnc_abi::code::{Code, KernelArgs};

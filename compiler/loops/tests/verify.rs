@@ -1,4 +1,4 @@
-//! Tests the verifier with one broken program per rule.
+//! Tests of the verifier. There is one broken program for each rule.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use bnnc_loops::parse::parse;
@@ -36,7 +36,8 @@ fn the_valid_program_passes() {
     verify(&parse(SOUND).unwrap()).unwrap();
 }
 
-/// Replaces `from` by `to` in the valid program, and checks that the error of the verifier contains `rule`.
+/// Replaces `from` by `to` in the text of a valid program, and checks that the verifier's error contains
+/// `rule`.
 fn refuses(from: &str, to: &str, rule: &str) {
     assert!(SOUND.contains(from), "`{from}` does not occur");
     let program = parse(&SOUND.replacen(from, to, 1)).unwrap();

@@ -1,4 +1,4 @@
-//! Evaluates tensors at a point of a kernel's domain. Index maps are composed into loads, and equal
+//! Evaluates tensors at the points of a kernel's domain. Index maps are composed into loads, and equal
 //! instructions are merged.
 
 use crate::polynomial::{SizePolynomial, row_major};
@@ -13,14 +13,14 @@ use bnnc_math::scalar::Scalar;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// A position that depends on the domain: along one axis of a tensor, or in a buffer.
+/// A position that depends on the point of the domain: along one axis of a tensor, or in a buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The position at the origin of the domain.
     pub offset: SizePolynomial,
-    /// One stride per domain axis.
+    /// The strides, one per axis of the domain.
     pub strides: Vec<SizePolynomial>,
-    /// Computed positions, each with its instruction, its stride and its limit.
+    /// Computed positions. Each has its instruction, its stride and its limit.
     pub dynamic: Vec<(InstId, SizePolynomial, SizePolynomial)>,
 }
 
@@ -33,7 +33,7 @@ impl Place {
         }
     }
 
-    /// Returns the index along a domain axis.
+    /// Returns the place that equals the index along an axis of the domain.
     pub fn axis(axis: usize, rank: usize) -> Place {
         let mut place = Place::zero(rank);
         place.strides[axis] = SizePolynomial::fixed(1);
@@ -74,16 +74,17 @@ pub enum BodyOp {
     Load(TensorId, Place),
     /// A scalar operation.
     Apply(Scalar, Vec<InstId>),
-    /// A random number: distribution, key, coordinates, shape parameter, and number of the element.
+    /// A random number. The fields are the distribution, the key, the coordinates, the shape parameter, and
+    /// the number of the element.
     Noise(NoiseKind, i64, [InstId; 3], Option<InstId>, Place),
 }
 
-/// Returns the axes of a kernel's domain: those of a shape without the axes of size 1.
+/// Returns the axes of a kernel's domain: the axes of a shape, except those of size 1.
 pub fn domain(dims: &[Dim]) -> Vec<Dim> {
     dims.iter().copied().filter(|dim| *dim != Dim::Fixed(1)).collect()
 }
 
-/// Returns the places along the axes of a shape at a point of its own domain.
+/// Returns the places along the axes of a shape, at a point of the domain that has this shape.
 pub fn identity(dims: &[Dim]) -> Vec<Place> {
     let rank = domain(dims).len();
     let mut next = 0;
@@ -97,7 +98,7 @@ pub fn identity(dims: &[Dim]) -> Vec<Place> {
     dims.iter().map(&mut place).collect()
 }
 
-/// The number of an interned list of places, one per axis of a tensor.
+/// The index of an interned list of places; the list has one place per axis of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Point(u32);
 
@@ -108,7 +109,7 @@ pub struct Body<'a> {
     rank: usize,
     /// The instructions, in evaluation order.
     pub insts: Vec<(BodyOp, DType)>,
-    /// The tensors that are evaluated here rather than loaded.
+    /// The tensors that the body evaluates instead of loading them.
     pub inlined: Vec<TensorId>,
     interned: HashMap<(BodyOp, DType), InstId>,
     points: Vec<Rc<[Place]>>,
@@ -145,7 +146,8 @@ impl<'a> Body<'a> {
         point
     }
 
-    /// Records that an instruction has the value that this kernel stores at `address` of a tensor.
+    /// Records that the value of an instruction is the element that this kernel stores at `address` of a
+    /// tensor.
     pub fn register(&mut self, tensor: TensorId, address: Place, inst: InstId) {
         self.registers.insert((tensor, address), inst);
     }
@@ -160,7 +162,7 @@ impl<'a> Body<'a> {
         inst
     }
 
-    /// Folds a scalar operation on real constants.
+    /// Folds a scalar operation whose operands are real constants.
     fn folded(&self, op: BodyOp, dtype: DType) -> BodyOp {
         let BodyOp::Apply(scalar, args) = &op else {
             return op;
@@ -176,7 +178,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Evaluates the definition of a tensor at one place per axis, even if the tensor is stored.
+    /// Evaluates the definition of a tensor at one place per axis, even if the tensor is stored in memory.
     pub fn define(&mut self, id: TensorId, point: Point) -> Result<InstId, Fault> {
         let tensors = self.tensors;
         let tensor = &tensors[id];
@@ -233,7 +235,7 @@ impl<'a> Body<'a> {
         Ok(inst)
     }
 
-    /// Returns the value of a tensor at one place per axis. It is loaded if the tensor is stored.
+    /// Returns the value of a tensor at one place per axis. If the tensor is stored, the value is loaded.
     pub fn value(&mut self, id: TensorId, point: Point) -> Result<InstId, Fault> {
         if let Some(inst) = self.memo.get(&(id, point)) {
             return Ok(*inst);
@@ -256,8 +258,9 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Composes the coordinates `at` of `arg`, given over axes that are at `point`, into places along the
-    /// axes of `arg`. The places along axes of size 1 are the origin.
+    /// Composes coordinates with a point. The result has the places along the axes of `arg`, given its
+    /// coordinates `at` over axes whose places are those of `point`. The places along axes of size 1 are the
+    /// origin.
     pub fn compose(&mut self, arg: TensorId, at: &[Coordinate], point: Point) -> Result<Vec<Place>, Fault> {
         let tensors = self.tensors;
         let places = self.points[point.0 as usize].clone();
@@ -282,7 +285,7 @@ impl<'a> Body<'a> {
         Ok(composed)
     }
 
-    /// Returns a position as an integer instruction. Fails if a stride is symbolic.
+    /// Returns a position as an integer instruction. Fails if a stride depends on symbolic sizes.
     fn linear(&mut self, place: &Place) -> Result<InstId, Fault> {
         let number = |polynomial: &SizePolynomial| {
             let limit = || Fault::Limit("a position with a symbolic stride is used as a number".to_owned());
@@ -325,7 +328,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Returns the position in a row-major buffer.
+/// Returns the position in a row-major buffer, given the places along its axes.
 pub fn address(dims: &[Dim], places: &[Place], rank: usize) -> Place {
     let mut address = Place::zero(rank);
     for (place, stride) in places.iter().zip(row_major(dims)) {

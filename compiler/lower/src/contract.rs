@@ -1,19 +1,20 @@
-//! Chooses the contractions that become matrix products, and computes the strides of these calls.
+//! Decides which contractions become matrix products, and computes the strides of these calls.
 //!
-//! Note \[Contractions\]. Letters fall into four classes. A letter of both operands and the result is a batch
-//! axis. A letter of the left operand and the result is an `m` axis, a letter of the right operand and the
-//! result an `n` axis, and a letter of both operands but not the result a `k` axis. A contraction is a matrix
-//! product if it has `m`, `n` and `k` axes and is not tiny. Transposes and broadcasts of its operands then
-//! become strides. Any other contraction reads each operand about as often as it has elements, so blocking
-//! gains nothing. It becomes a fused multiplication with a reduction over `k`. Several axes of one class are
-//! one axis if they are contiguous in every operand that has them. The remaining `m` and `n` axes become
-//! batch axes. For the remaining `k` axes, an operand is copied.
+//! Note \[Contractions\]. The letters of a contraction fall into four classes. A letter that occurs in both
+//! operands and in the result is a batch axis. A letter of the left operand and the result is an `m` axis,
+//! and a letter of the right operand and the result is an `n` axis. A letter of both operands that the result
+//! lacks is a `k` axis. A contraction becomes a matrix product if it has `m`, `n` and `k` axes and is not
+//! tiny. Transposes and broadcasts of its operands then become strides. Any other contraction reads each
+//! operand about as often as the operand has elements, so blocking does not help. Such a contraction becomes
+//! a multiplication that is fused with a reduction over `k`. Several axes of one class are merged into one
+//! axis if they are contiguous in every operand that has them. If `m` and `n` axes remain unmerged, they
+//! become batch axes. If `k` axes remain unmerged, an operand is copied.
 
 use crate::polynomial::{SizePolynomial, row_major};
 use crate::tensor::{Kind, TensorId, Tensors};
 use bnnc_base::shape::Dim;
 
-/// The largest number of multiplications of a static contraction that does not become a call.
+/// The largest number of multiplications for which a contraction with static sizes does not become a call.
 pub const TINY: usize = 128;
 
 /// The letters of a contraction.
@@ -41,7 +42,7 @@ pub enum Class {
 }
 
 impl Letters {
-    /// Returns the class of a letter. The letter must not be summed in one operand alone.
+    /// Returns the class of a letter. The letter must not be one that is summed in a single operand.
     pub fn class(&self, letter: char) -> Class {
         match (
             self.left.contains(&letter),
@@ -64,7 +65,7 @@ impl Letters {
     }
 }
 
-/// Returns the stored tensor for an operand of a call that needs row-major operands.
+/// Returns the stored tensor that holds an operand, for a call that needs row-major operands.
 pub fn flat_base(tensors: &Tensors, id: TensorId) -> TensorId {
     match &tensors[id].kind {
         Kind::Flat(arg) => *arg,
@@ -72,7 +73,8 @@ pub fn flat_base(tensors: &Tensors, id: TensorId) -> TensorId {
     }
 }
 
-/// Returns the stored tensor for an operand that may have strides, below its transposes and broadcasts.
+/// Returns the stored tensor that holds an operand, for a call whose operands may have strides. Transposes
+/// and broadcasts of the operand are skipped.
 pub fn strided_base(tensors: &Tensors, id: TensorId) -> TensorId {
     match &tensors[id].kind {
         Kind::Flat(arg) => *arg,
@@ -83,7 +85,7 @@ pub fn strided_base(tensors: &Tensors, id: TensorId) -> TensorId {
     }
 }
 
-/// Returns the strides of an operand in the memory of its [`strided_base`]; 0 for axes of size 1.
+/// Returns the strides of an operand in the memory of its [`strided_base`]. They are 0 for axes of size 1.
 pub fn strides(tensors: &Tensors, id: TensorId) -> Vec<SizePolynomial> {
     let tensor = &tensors[id];
     match &tensor.kind {
@@ -113,7 +115,7 @@ pub fn base(tensors: &Tensors, user: TensorId, arg: TensorId) -> TensorId {
     }
 }
 
-/// One loop of a matrix product: its size, and its stride in each operand and in the result.
+/// One loop of a matrix product: the size, and the strides in each operand and in the result.
 #[derive(Clone, Debug)]
 struct Axis {
     size: SizePolynomial,
@@ -135,7 +137,7 @@ impl Axis {
     }
 }
 
-/// The operands of a matrix product, in its order, with the strides of each and of the result.
+/// The operands of a matrix product, in its order, with the strides of each operand and of the result.
 struct Operands {
     letters: Letters,
     args: [TensorId; 2],
@@ -187,7 +189,7 @@ impl Operands {
         }
     }
 
-    /// Returns the axes of a class without those of size 1, merged where they are contiguous.
+    /// Returns the axes of a class, without axes of size 1. Contiguous axes are merged.
     fn class(&self, class: Class) -> Vec<Axis> {
         let order = if class == Class::K {
             &self.letters.left
@@ -208,7 +210,8 @@ impl Operands {
     }
 }
 
-/// Returns for each operand whether one stride cannot traverse its `k` axes in the order of the left operand.
+/// Returns, for each operand, whether it needs a copy: in the order of the left operand, no single stride
+/// traverses its `k` axes.
 pub fn needs_copy(tensors: &Tensors, letters: &Letters, args: [TensorId; 2], result: &[Dim]) -> [bool; 2] {
     let operands = Operands::new(tensors, letters, args, result);
     let summed =
@@ -259,7 +262,7 @@ pub fn product(
     result: &[Dim],
 ) -> ([TensorId; 2], Vec<SizePolynomial>) {
     let mut operands = Operands::new(tensors, letters, args, result);
-    // The innermost axis of the result should index the columns of the product.
+    // The innermost axis of the result should be the axis of the product's columns.
     let innermost = letters
         .result
         .iter()

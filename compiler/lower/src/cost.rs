@@ -1,4 +1,4 @@
-//! Estimates the cost of a program step by step, from the program alone.
+//! Estimates the cost of a program step by step. Only the program is used.
 
 use bnnc_abi::cost::{Estimate, Operations, Term, Traffic};
 use bnnc_abi::plan::{Amount, Call, Extent, Launch, Plan, Step, Storage};
@@ -63,7 +63,7 @@ fn launched(plan: &Plan, kernel: &Kernel, launch: &Launch) -> (Operations, Vec<T
     let moved = |access: &Access| {
         let buffer = &plan.buffers[launch.buffers[access.slot as usize]];
         let axes = access.strides.iter().zip(&dims).filter(|(stride, _)| {
-            // A computed position may be anywhere, at every point.
+            // An access with a computed position may go anywhere, and it may do so at every point.
             !access.dynamic.is_empty() || amount(**stride).as_fixed() != Some(0)
         });
         Traffic {

@@ -28,7 +28,7 @@ pub struct Emitter {
     pub buffers: Arena<BufferId, Buffer>,
     /// All kernels, each once.
     pub kernels: Vec<Kernel>,
-    /// The seed for the keys of noise.
+    /// The seed from which the keys of noise are derived.
     pub seed: u64,
 }
 
@@ -64,7 +64,8 @@ impl Emitter {
             .push(import::as_buffer(&name.into(), &ty, Role::Scratch))
     }
 
-    /// Assigns buffers: tensors in ports keep the ports, and every other written tensor gets a new buffer.
+    /// Assigns buffers to tensors. Tensors in ports use the buffers of the ports, and every other tensor that
+    /// is written gets a new buffer.
     fn memory(&mut self, tensors: &Tensors, storage: &task::TensorStorage, groups: &Groups) -> Memory {
         let mut memory = Memory::new();
         for id in tensors.ids() {
@@ -135,7 +136,7 @@ impl Emitter {
         Ok(Step::Launch(launch))
     }
 
-    /// Returns the index of a kernel. Kernels that differ only in their names are one.
+    /// Returns the index of a kernel. Kernels that differ only in their names are stored once.
     fn number(&mut self, kernel: Kernel) -> u32 {
         let same = |known: &Kernel| {
             known.dims == kernel.dims
@@ -150,8 +151,8 @@ impl Emitter {
         }) as u32
     }
 
-    /// Emits a loop: copies the start into the carry. The body then updates the carry and stores it in the
-    /// result.
+    /// Emits a loop, which begins with a copy of the start into the carry. The body then updates the carry
+    /// and stores it in the result.
     fn repeat(
         &mut self,
         tensors: &Tensors,
@@ -210,7 +211,7 @@ impl Emitter {
     }
 }
 
-/// Returns the slice of a tensor at a computed position of its first axis.
+/// Returns the slice of a tensor at a computed position along its first axis.
 fn row(import: &mut Import, whole: TensorId, position: TensorId) -> TensorId {
     let dims = import.tensors[whole].dims[1..].to_vec();
     let index = import.view(position, Vec::new(), &dims);
@@ -247,7 +248,7 @@ fn library_call(tensors: &Tensors, memory: &Memory, id: TensorId, call: &Call) -
     })
 }
 
-/// Returns a name for printed text from the labels and ops of the outputs.
+/// Returns a name for printed text, made of the labels and ops of the outputs.
 fn name(tensors: &Tensors, groups: &Groups, members: &[usize]) -> String {
     let mut words: Vec<&str> = Vec::new();
     for member in members {

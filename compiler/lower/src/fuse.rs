@@ -1,17 +1,17 @@
-//! Chooses the tensors that get memory. All others are evaluated inside their consumers.
+//! Decides which tensors get memory. All other tensors are evaluated inside their consumers.
 //!
-//! Note [Stored tensors]. Some tensors are always stored: results, assembled tensors, results of calls,
-//! operands of calls, operands of reshapes that are not index maps, and data that is indexed by computed
-//! positions. Any other tensor is stored if computing it again would cost more than storing and loading it:
-//! if several kernels evaluate it, or if it is repeated along an axis, and if it costs more than a few
-//! operations. In a chain of tensors with one consumer each, the last one is stored. Storing a tensor can
-//! change the grouping, so both steps alternate until no tensor is added.
+//! Note [Stored tensors]. Some tensors are always stored: results, assembled tensors, results and operands of
+//! calls, operands of reshapes that are not index maps, and data that computed positions index. Any other
+//! tensor is stored if computing it again would cost more than storing and loading it. This requires that
+//! several kernels evaluate it or that it is repeated along an axis, and that its cost is more than a few
+//! operations. In a chain of tensors that each have a single consumer, only the last tensor is stored.
+//! Storing a tensor can change the grouping, so both steps alternate until no further tensor is stored.
 //!
-//! Note [Draws in memory]. Memory must not depend on the number of draws of a divergence. Tensors with
-//! elements for every such draw are therefore never stored because of their cost: each kernel computes them
-//! again from the noise. Draws of weights are operands of products and are stored for them. Values computed
-//! from such draws are computed again if they are only summed over the draws. A single number per draw, such
-//! as a norm, may be stored.
+//! Note [Draws in memory]. Memory must not depend on the number of draws of a divergence. Tensors that have
+//! elements for every such draw are therefore never stored because of their cost. Instead, each kernel
+//! computes them again from the noise. Draws of weights are operands of products, and they are stored for
+//! this reason. Values that are computed from such draws are computed again if they are only summed over the
+//! draws. A single number for each draw, such as a norm, may be stored.
 
 use crate::contract;
 use crate::group::{self, Grouped, Groups};
@@ -24,18 +24,18 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Symbol};
 use std::collections::{BTreeSet, HashMap};
 
-/// The largest cost of a tensor that is computed again rather than loaded. One call of a library function
-/// costs more.
+/// The largest cost at which a tensor is computed again instead of being loaded. One call of a library
+/// function costs more than this.
 const CHEAP: u32 = 7;
-/// Like [`CHEAP`], for tensors that are repeated along an axis.
+/// Like [`CHEAP`], but for tensors that are repeated along an axis.
 const CHEAP_REPEATED: u32 = 3;
-/// The depth at which chains of tensors are cut, because bodies are evaluated by recursion.
+/// The depth at which chains of tensors are cut. The limit exists because bodies are evaluated by recursion.
 const DEEP: usize = 300;
-/// The largest number of loads of a tensor that is computed twice rather than stored.
+/// The largest number of loads with which a tensor is computed twice instead of being stored.
 const FEW_LOADS: usize = 2;
 
-/// Chooses the stored tensors and their kernels. `ports` are the results, in order, with the buffers that
-/// receive them.
+/// Decides which tensors are stored, and groups the tasks that compute them into kernels. `ports` are the
+/// results in order, each with the buffer that receives it.
 pub fn fuse(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Result<(TensorStorage, Groups), Fault> {
     let live = live(tensors, ports);
     let mut storage = forced(tensors, &live, ports);
@@ -58,7 +58,7 @@ pub fn fuse(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Result<(Tensor
     }
 }
 
-/// Removes the memory of tensors that only their own kernel reads.
+/// Removes the memory of tensors that are read only by the kernel that computes them.
 fn forget(storage: &mut TensorStorage, groups: &mut Groups, needed: &[bool]) {
     for task in 0..groups.tasks.len() {
         let Some(id) = groups.tasks[task].writes.filter(|id| !needed[id.index()]) else {
@@ -90,7 +90,7 @@ fn live(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Vec<bool> {
     live
 }
 
-/// Returns the storage of the tensors that are stored regardless of their cost.
+/// Returns the storage of the tensors that are always stored, regardless of their cost.
 fn forced(tensors: &Tensors, live: &[bool], ports: &[(TensorId, BufferId)]) -> TensorStorage {
     let mut storage = TensorStorage {
         stored: vec![false; tensors.len()],
@@ -135,7 +135,7 @@ fn forced(tensors: &Tensors, live: &[bool], ports: &[(TensorId, BufferId)]) -> T
     storage
 }
 
-/// Cuts long chains of tensors that are evaluated inside each other.
+/// Cuts long chains of tensors that are evaluated inside each other, by storing some of them.
 fn cut_chains(tensors: &Tensors, live: &[bool], stored: &mut [bool]) {
     let mut depths = vec![0; tensors.len()];
     for id in tensors.ids().filter(|id| live[id.index()]) {
@@ -158,7 +158,7 @@ fn view_base(tensors: &Tensors, id: TensorId) -> TensorId {
     }
 }
 
-/// Returns whether a view repeats elements: along an axis, or in overlapping windows.
+/// Returns whether a view repeats elements, either along an axis or in overlapping windows.
 fn repeats(dims: &[Dim], inner: &[Dim], at: &[Coordinate]) -> bool {
     let used = |axis: usize| {
         at.iter()
@@ -205,7 +205,7 @@ fn dear(tensors: &Tensors, live: &[bool], storage: &TensorStorage, groups: &Grou
             };
             for load in below {
                 let own = &mut loads[id.index()];
-                // More loads than the limit need no exact count.
+                // Above the limit, the exact number of loads does not matter.
                 if own.len() <= FEW_LOADS && !own.contains(&load) {
                     own.push(load);
                 }
@@ -231,7 +231,7 @@ fn dear(tensors: &Tensors, live: &[bool], storage: &TensorStorage, groups: &Grou
     more.into_iter().collect()
 }
 
-/// Returns for each tensor whether it is never stored because of its cost. See Note [Draws in memory].
+/// Returns, for each tensor, whether it is never stored because of its cost. See Note [Draws in memory].
 fn made_anew(tensors: &Tensors, storage: &TensorStorage, users: &[Vec<TensorId>]) -> Vec<bool> {
     let mut anew = vec![false; tensors.len()];
     let ids: Vec<TensorId> = tensors.ids().collect();
@@ -242,7 +242,7 @@ fn made_anew(tensors: &Tensors, storage: &TensorStorage, users: &[Vec<TensorId>]
             _ => anew[user.index()],
         };
         let purely = !users[id.index()].is_empty() && users[id.index()].iter().all(ends_in_sums);
-        // A tensor with an axis of rows is not a draw of weights: every row has its own element.
+        // A tensor with an axis of rows is not a draw of weights, because every row has its own element.
         let of_rows = dims.contains(&Dim::Symbol(Symbol::Batch));
         anew[id.index()] = !storage.stored[id.index()]
             && (is_per_draw(dims, Symbol::KlDraws) || is_per_draw(dims, Symbol::Draws) && purely && !of_rows);
@@ -250,14 +250,14 @@ fn made_anew(tensors: &Tensors, storage: &TensorStorage, users: &[Vec<TensorId>]
     anew
 }
 
-/// Returns whether there are several elements for every draw.
+/// Returns whether a tensor has several elements for every draw.
 fn is_per_draw(dims: &[Dim], draws: Symbol) -> bool {
     let other = |dim: &Dim| *dim != Dim::Symbol(draws) && *dim != Dim::Fixed(1);
     dims.contains(&Dim::Symbol(draws)) && dims.iter().any(other)
 }
 
-/// Returns whether the only user of a tensor is evaluated at the same points, so that storing the user is as
-/// good.
+/// Returns whether a tensor has a single user that is evaluated at the same points. Storing the user is then
+/// as good as storing the tensor.
 fn passes_on(tensors: &Tensors, storage: &TensorStorage, users: &[TensorId]) -> bool {
     let [user] = users else { return false };
     let same_points = match &tensors[*user].kind {
@@ -281,7 +281,7 @@ fn users(tensors: &Tensors, live: &[bool]) -> Vec<Vec<TensorId>> {
     users
 }
 
-/// Returns for each tensor that is evaluated in place the kernels that evaluate it.
+/// Returns, for each tensor that is not loaded, the kernels that evaluate it.
 fn evaluated(groups: &Groups) -> HashMap<TensorId, BTreeSet<usize>> {
     let mut evaluated: HashMap<TensorId, BTreeSet<usize>> = HashMap::new();
     for (at, task) in groups

@@ -1,17 +1,18 @@
-//! Groups tasks into kernels, greedily and without cycles, and orders them.
+//! Groups tasks into kernels by a greedy search that never creates cycles, and orders the kernels.
 //!
-//! Note [Merging groups]. Two groups with the same domain may merge under two conditions. Every task may read
-//! from the memory that another task writes only the element that the same point writes; such reads become
-//! uses of the computed value. And no path may lead from one group to the other through a third. Paths follow
-//! true dependencies and the order that states impose: a reader of the old value of a state precedes the
-//! writer of the new one. Groups are merged in this order of preference: tasks that overwrite what each other
-//! reads, which must be one kernel (otherwise one of them writes to other memory, which is copied at the
-//! end); consumers with the producers of the elements that they read; readers of the same elements; and
-//! kernels so small that their launch dominates their cost.
+//! Note [Merging groups]. Two groups with the same domain may merge under two conditions. First, if a task
+//! reads from memory that another task writes, it may read at each point only the element that is written at
+//! the same point. Such reads then use the computed value. Second, there must be no path from one group to
+//! the other through a third group. Paths follow true dependences and the order that states impose: a task
+//! that reads the old value of a state precedes the task that writes the new value. Groups are merged in this
+//! order of preference: tasks that overwrite data that another of them reads, which must be one kernel
+//! (otherwise one of them writes to other memory, which is copied at the end); consumers and the producers of
+//! the elements that they read; readers of the same elements; and kernels whose launch costs more than their
+//! work.
 //!
-//! Note [Compile time]. Pairs of the last two kinds may be anywhere in the function. Examining all of them
-//! takes quadratic time, and in a deep network most pairs cannot merge because a path leads from one to the
-//! other. A task is therefore tried only with the [`NEAR`] latest groups before it.
+//! Note [Compile time]. The pairs of the last two kinds may be anywhere in the function. Examining all pairs
+//! takes quadratic time, and in a deep network most pairs cannot be merged because a path leads from one to
+//! the other. A task is therefore tried only with the [`NEAR`] latest groups before it.
 
 use crate::partition::Partition;
 use crate::task::{self, Common, FusedTask, TensorStorage};
@@ -21,12 +22,12 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Dim;
 use std::collections::{BTreeSet, HashMap};
 
-/// The number of groups, latest first, with which a task is tried. In all examples, a task joins one of the
-/// three latest groups, and in chains of hundreds of layers the latest one.
+/// The number of groups with which a task is tried. The latest groups come first. In all examples, a task
+/// joins one of the three latest groups. In chains of hundreds of layers, it joins the latest one.
 const NEAR: usize = 16;
-/// The largest number of tasks of a kernel made of tasks that only share a property. The launch no longer
-/// dominates the cost of such a kernel, and code generators take more than linear time per kernel: if the
-/// updates of 2000 layers are one kernel, Cranelift takes a minute; with this limit it takes 0.3 s.
+/// The largest number of tasks of a kernel whose tasks only share a property. In such a kernel, the launch is
+/// no longer the main cost, and code generators take more than linear time per kernel. If the updates of 2000
+/// layers are one kernel, Cranelift takes a minute; with this limit, it takes 0.3 s.
 const MOST: usize = 64;
 
 /// The tasks, and their partition into kernels and calls.
@@ -35,14 +36,14 @@ pub struct Groups {
     pub tasks: Vec<FusedTask>,
     /// The groups of tasks, and their order.
     pub partition: Partition,
-    /// For each task, true if its result is used only inside its group and is not written.
+    /// For each task, true if its result is used only inside its group and need not be written.
     pub silent: Vec<bool>,
     /// The readers and writers of each memory.
     uses: Uses,
     /// For each group, the readers and writers among its tasks.
     own: Vec<Own>,
-    /// For each examined pair of groups, the numbers of tasks for which the two fit, or `None` if they do not
-    /// fit.
+    /// For each examined pair of groups, the numbers of tasks that were found to fit, or `None` if the groups
+    /// do not fit.
     fit: HashMap<(usize, usize), Option<(usize, usize)>>,
 }
 
@@ -50,12 +51,12 @@ pub struct Groups {
 pub enum Grouped {
     /// The groups.
     Done(Box<Groups>),
-    /// The index of a task that cannot write its port in place, with all tasks. It must write to other
-    /// memory, which is copied at the end.
+    /// A task cannot write its port in place. The fields are the index of this task, and all tasks. The task
+    /// must write to other memory, which is copied at the end.
     Copy(usize, Vec<FusedTask>),
 }
 
-/// The first and the last task of a group with a property in common.
+/// The first and the last task in a group that have a property in common.
 #[derive(Clone, Copy)]
 struct Span {
     first: usize,
@@ -90,14 +91,15 @@ pub fn group(tensors: &Tensors, live: &[bool], storage: &TensorStorage) -> Resul
 }
 
 impl Groups {
-    /// Returns whether the tasks of two groups may be one kernel, without regard to paths through other
-    /// groups.
+    /// Returns whether the tasks of two groups may be one kernel. Paths through other groups are not
+    /// considered.
     fn fits(&mut self, left: usize, right: usize) -> bool {
         let pair = (left.min(right), left.max(right));
         let members = |group: usize| self.partition.members(group);
         let counts = (members(pair.0).len(), members(pair.1).len());
         let fits = match self.fit.get(&pair) {
-            // A pair that does not fit never will, and for a pair that fits only the new tasks are examined.
+            // If a pair does not fit, it never will. If a pair fits, only the tasks that were added since
+            // then are examined.
             Some(None) => false,
             Some(Some(known)) => {
                 let into_right = members(pair.0)[known.0..].iter();
@@ -119,7 +121,7 @@ impl Groups {
         fits
     }
 
-    /// Returns whether two groups are kernels over the same domain. All tasks of a group have the same
+    /// Returns whether two groups are kernels with the same domain. All tasks of a group have the same
     /// domain.
     fn are_alike(&self, left: usize, right: usize) -> bool {
         let first = |group: usize| {
@@ -134,8 +136,8 @@ impl Groups {
         }
     }
 
-    /// Returns whether a task and the tasks of a group read from each other's memory only the element that
-    /// the same point writes.
+    /// Returns whether a task and the tasks of a group read from each other's memory only the elements that
+    /// are written at the same point.
     fn fits_into(&self, task: usize, group: usize) -> bool {
         let own = &self.own[group];
         let reads = self.uses.reads[task].iter().zip(&self.tasks[task].reads);
@@ -150,7 +152,8 @@ impl Groups {
         reads_fit.all(|fits| fits) && writes_fit.all(|fits| fits)
     }
 
-    /// Returns whether one task reads from a memory only the element that another writes at the same point.
+    /// Returns whether one task reads from a memory only the element that another task writes at the same
+    /// point.
     fn reads_what_is_stored(&self, reader: usize, cell: MemoryCell, writer: usize) -> bool {
         let reads = self.uses.reads[reader].iter().zip(&self.tasks[reader].reads);
         let mut same = reads.filter(|(read, _)| **read == cell);
@@ -174,8 +177,8 @@ impl Groups {
         free
     }
 
-    /// Merges tasks that overwrite what each other reads, which must be one kernel. If that is not possible,
-    /// returns a task that must write to other memory.
+    /// Merges tasks that overwrite data that another of them reads. Such tasks must be one kernel. If this is
+    /// not possible, returns a task that must write to other memory.
     fn join_cycles(&mut self) -> Option<usize> {
         let cycles = self.partition.cycles();
         let mut cycle_of = vec![None; self.tasks.len()];
@@ -187,7 +190,7 @@ impl Groups {
             cycle_of[*task].is_some() && port.is_some_and(|port| !self.uses.readers(port).is_empty())
         };
         let mut writers: Vec<usize> = (0..self.tasks.len()).filter(overwrites).collect();
-        // A copy cannot write to other memory, so the other tasks come first.
+        // The task of a copy cannot write to other memory, so the other tasks come first.
         writers.sort_by_key(|task| self.tasks[*task].writes.is_none());
         for task in writers {
             let cycle = cycle_of[task].map_or(&[][..], |number| &cycles[number]);
@@ -218,8 +221,8 @@ impl Groups {
         }
     }
 
-    /// Merges kernels of one domain in which two tasks share a property that makes it worthwhile. See Note
-    /// [Compile time].
+    /// Merges kernels of one domain if two of their tasks share a property that makes a merge worthwhile. See
+    /// Note [Compile time].
     fn join_alike(&mut self, common: impl Fn(&FusedTask) -> Vec<Common>) {
         let mut near: HashMap<(Vec<Dim>, Common), Vec<Span>> = HashMap::new();
         for right in 0..self.tasks.len() {
@@ -241,7 +244,7 @@ impl Groups {
         }
     }
 
-    /// Returns one span for each of the [`NEAR`] latest groups.
+    /// Returns the spans of the [`NEAR`] latest groups, one span for each group.
     fn nearest(&self, spans: Vec<Span>) -> Vec<Span> {
         let mut nearest: Vec<Span> = Vec::new();
         for span in spans {
@@ -262,9 +265,9 @@ impl Groups {
         nearest
     }
 
-    /// Merges the group of a task with those of earlier tasks, where they may be one kernel.
+    /// Merges the group of a task with the groups of earlier tasks, if they may be one kernel.
     fn join_one(&mut self, right: usize, mut lefts: Vec<usize>) {
-        // A merge can shorten the paths that separated others, so the search starts again.
+        // A merge can remove paths that kept other groups apart, so the search starts again.
         let joins = |groups: &mut Groups, left: &usize| {
             let pair = (groups.partition.of(*left), groups.partition.of(right));
             let members = |group: usize| groups.partition.members(group).len();
@@ -276,7 +279,7 @@ impl Groups {
         }
     }
 
-    /// Returns whether a task outside the group of `task` reads the tensor that it writes.
+    /// Returns whether a task outside the group of `task` reads the tensor that `task` writes.
     pub fn is_read_outside(&self, task: usize) -> bool {
         let group = self.partition.of(task);
         let cell = self.tasks[task].writes.map(MemoryCell::Tensor);
@@ -284,21 +287,22 @@ impl Groups {
         readers.any(|reader| self.partition.of(*reader) != group)
     }
 
-    /// Marks a task whose result need not be written. It still determines the order of its group.
+    /// Marks a task whose result need not be written to memory. The task still affects the order of its
+    /// group.
     pub fn silence(&mut self, task: usize) {
         self.silent[task] = true;
     }
 
-    /// Returns the groups in an order in which each follows those that it depends on. Otherwise they keep the
-    /// order of the function.
+    /// Returns the groups in an order such that each group follows the groups on which it depends. Apart from
+    /// that, the groups keep the order of the function.
     pub fn order(&self) -> Result<Vec<usize>, Fault> {
         let partition = &self.partition;
         let mut waiting = vec![0; self.tasks.len()];
         for group in partition.groups() {
             partition.successors(group).for_each(|next| waiting[next] += 1);
         }
-        // The latest task of a group determines when its operands exist. With this rank, no group comes
-        // earlier than necessary.
+        // The operands of a group exist after its latest task. If groups are ranked by this task, no group is
+        // placed earlier than necessary.
         let rank = |group: usize| partition.members(group).iter().copied().max().unwrap_or(0);
         let mut ready: BTreeSet<(usize, usize)> = partition
             .groups()

@@ -1,4 +1,4 @@
-//! Imports graph ops as tensor expressions for fusion.
+//! Converts graph ops to tensor expressions for fusion.
 
 mod contraction;
 mod flatten;
@@ -23,7 +23,7 @@ use bnnc_math::philox;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Returns the storage of elements of this type.
+/// Returns how elements of this type are stored.
 pub fn storage(dtype: DType) -> Storage {
     match dtype {
         DType::Real | DType::Bool => Storage::Real,
@@ -47,7 +47,8 @@ struct Site<'a> {
 }
 
 impl<'a> Import<'a> {
-    /// Creates an import without tensors. Literals become buffers, and noise sites get keys from `seed`.
+    /// Creates an import without tensors. Literals become buffers. The keys of noise sites are derived from
+    /// `seed`.
     pub fn new(buffers: &'a mut Arena<BufferId, Buffer>, seed: u64) -> Import<'a> {
         Import {
             tensors: Tensors::default(),
@@ -66,7 +67,7 @@ impl<'a> Import<'a> {
         })
     }
 
-    /// Adds the content of a buffer.
+    /// Adds the content of a buffer as a tensor.
     pub fn buffer(&mut self, id: BufferId, ty: &Type) -> TensorId {
         self.push(Kind::Buffer(id), ty.dims(), ty.dtype)
     }
@@ -84,7 +85,8 @@ impl<'a> Import<'a> {
         self.tensors[id].dims.clone()
     }
 
-    /// Adds the nodes of a function whose parameters are `args`. Returns the tensors of its results.
+    /// Adds the nodes of a function whose parameters are the tensors `args`. Returns the tensors of its
+    /// results.
     pub fn function(&mut self, function: &Function, args: &[TensorId]) -> Result<Vec<TensorId>, Fault> {
         let mut map: HashMap<Value, TensorId> = function
             .params
@@ -258,7 +260,7 @@ impl<'a> Import<'a> {
         self.stream(site, (NoiseKind::Gamma, path), Some(site.args[3]))
     }
 
-    /// Adds random numbers, whose leading axes are those of the coordinates.
+    /// Adds random numbers. Their leading axes are those of the coordinates.
     fn stream(&mut self, site: &Site, (kind, path): (NoiseKind, &str), shape: Option<TensorId>) -> TensorId {
         let dims = site.ty.dims();
         let leading = self.dims(site.args[0]).len();
@@ -283,7 +285,7 @@ impl<'a> Import<'a> {
     }
 }
 
-/// Returns the number of stacked square matrices, and the number of their rows.
+/// Returns the number of stacked square matrices, and the number of rows of each matrix.
 fn stacked(dims: &[Dim]) -> (SizePolynomial, SizePolynomial) {
     let rank = dims.len();
     (
@@ -292,7 +294,7 @@ fn stacked(dims: &[Dim]) -> (SizePolynomial, SizePolynomial) {
     )
 }
 
-/// Returns the buffer of the plan for a tensor of the graph.
+/// Returns the plan's buffer for a tensor of the graph.
 pub fn as_buffer(name: &Arc<str>, ty: &Type, role: Role) -> Buffer {
     Buffer {
         name: name.clone(),

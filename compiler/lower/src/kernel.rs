@@ -1,8 +1,8 @@
-//! Turns an evaluated body into a kernel: orders and collapses axes, and binds sizes to slots.
+//! Turns an evaluated body into a kernel: orders and collapses the axes, and assigns sizes to slots.
 //!
-//! Note [Sums over draws]. In a kernel that generates noise for several elements and sums over draws, the
-//! draws are the innermost axis. Chunks are then parts of the elements, and no chunk needs its own copy of a
-//! result. A backend may take some elements through all draws at a time.
+//! Note [Sums over draws]. If a kernel generates noise for several elements and sums over draws, the axis of
+//! draws is the innermost axis. A chunk is then a part of the elements, and no chunk needs its own copy of a
+//! result. A backend may process all draws of some elements before it continues with the next elements.
 
 use crate::body::{BodyOp, Place};
 use crate::polynomial::SizePolynomial;
@@ -13,13 +13,13 @@ use bnnc_base::dtype::DType;
 use bnnc_base::shape::Dim;
 use bnnc_loops::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, Size};
 
-/// The number of iterations of the outermost axis below which it is not worth splitting between threads.
+/// If the outermost axis has fewer iterations than this, it is not worth splitting between threads.
 const FEW: i64 = 8;
-/// The number of elements from which chunks of elements are numerous enough. Chunks of draws need a copy of
-/// each result.
+/// With at least this many elements, there are enough chunks of elements. Chunks of draws would need a copy
+/// of each result.
 const MANY: i64 = 8192;
 
-/// An output whose buffer has no slot yet.
+/// An output whose buffer has not been assigned to a slot yet.
 #[derive(Clone)]
 pub struct RawOutput {
     /// The buffer.
@@ -28,16 +28,16 @@ pub struct RawOutput {
     pub address: Place,
     /// The value.
     pub value: InstId,
-    /// The combination with the stored value.
+    /// How the value is combined with the stored value.
     pub combine: Option<Combine>,
 }
 
-/// A kernel whose strides are polynomials.
+/// A kernel whose strides are polynomials in the symbolic sizes.
 #[derive(Clone)]
 pub struct RawKernel {
     /// The trip counts.
     pub dims: Vec<SizePolynomial>,
-    /// The body. Loads refer to tensors.
+    /// The instructions of the body. Loads refer to tensors.
     pub insts: Vec<(BodyOp, DType)>,
     /// The outputs.
     pub outputs: Vec<RawOutput>,
@@ -98,8 +98,8 @@ impl RawKernel {
         }
     }
 
-    /// Collapses axes. If the outermost axis is a poor one to split between threads, a better one is moved
-    /// outside first.
+    /// Collapses axes. If the outermost axis is a poor choice for splitting between threads, a better axis is
+    /// first moved outside.
     pub fn arrange(mut self) -> RawKernel {
         let mut collapsed = self.clone();
         collapsed.collapse();
@@ -112,7 +112,7 @@ impl RawKernel {
         }
         let inner = 1..self.dims.len().saturating_sub(1);
         let good = inner.clone().find(|axis| !self.splits_badly(*axis));
-        // Copies of a small result are better than only one or two chunks.
+        // One or two chunks are worse than copies of a small result.
         let fair = || inner.clone().find(|axis| self.has_few(0) && !self.has_few(*axis));
         match good.or_else(fair) {
             Some(axis) => {
@@ -124,7 +124,7 @@ impl RawKernel {
         }
     }
 
-    /// Returns whether an axis has only a few chunks, or whether each chunk would need a copy of a result
+    /// Returns whether splitting an axis gives few chunks, or gives chunks that each need a copy of a result
     /// that sums over the axis.
     fn splits_badly(&self, axis: usize) -> bool {
         let combining = self.outputs.iter().filter(|output| output.combine.is_some());
@@ -141,7 +141,7 @@ impl RawKernel {
         }
     }
 
-    /// See Note [Sums over draws].
+    /// Returns whether the kernel sums functions of noise over draws, as in Note [Sums over draws].
     fn sums_over_draws(&self) -> bool {
         let [draws, elements] = self.dims.as_slice() else {
             return false;
@@ -155,7 +155,7 @@ impl RawKernel {
         draws.is_about_draws() && many && makes_noise && self.outputs.iter().any(sums)
     }
 
-    /// Moves an axis before all others.
+    /// Moves an axis in front of all other axes.
     fn bring_outside(&mut self, axis: usize) {
         self.dims[..=axis].rotate_right(1);
         self.places()
@@ -169,7 +169,7 @@ impl RawKernel {
         }
     }
 
-    /// Merges neighbouring axes that every access traverses with one stride.
+    /// Merges neighbouring axes that every access traverses with a single stride.
     fn collapse(&mut self) {
         let mut axis = self.dims.len().saturating_sub(1);
         while axis > 0 {
@@ -218,8 +218,8 @@ impl RawKernel {
             })
     }
 
-    /// Returns the kernel and its launch, without the index of the kernel. `memory` returns the buffers of
-    /// loaded tensors.
+    /// Returns the kernel and its launch. The launch does not have the index of the kernel yet. `memory`
+    /// returns the buffers of loaded tensors.
     pub fn finish(
         self,
         name: String,

@@ -1,12 +1,11 @@
-//! Lowers graph functions to loops: fusion, buffers, library calls and the order of steps.
+//! Lowers graph functions to loops: fusion, buffers, library calls, and the order of steps.
 //!
 //! ```text
 //! Function ─ import ─► Tensors ─ fuse (task, group) ─► kernels and calls in order ─ emit (body, kernel, contract) ─► Program
 //! ```
 //!
-//! An op becomes a scalar operation, an index map, a part of an assembled tensor (reductions, scatters,
-//! joins) or a call (`tensor`). Fusion chooses the tensors that get memory (`fuse`) and groups the tasks that
-//! fill them (`group`). Every group becomes one kernel.
+//! An op becomes a scalar operation, an index map, a part of an assembled tensor (reductions, scatters, joins) or a call (`tensor`). Fusion
+//! decides which tensors get memory (`fuse`), and groups the tasks that fill this memory (`group`). Every group becomes one kernel.
 
 mod body;
 mod contract;
@@ -36,19 +35,17 @@ pub struct Options {
     pub name: String,
     /// The width of reals.
     pub precision: Precision,
-    /// The seed for the keys of noise sites.
+    /// The seed from which the keys of noise sites are derived.
     pub seed: u64,
-    /// The parameters that are kept from run to run. A result with the same name is their next value.
+    /// The parameters that keep their values from one run to the next. A result with the same name is the next value of such a parameter.
     pub states: Vec<String>,
 }
 
-/// Lowers a function whose ops are scalar operations or kernels. Its parameters become buffers with their
-/// names, as inputs or states. Its results become outputs with their names, except for the next values of
-/// states.
+/// Lowers a function whose ops are scalar operations or kernels. Its parameters become buffers with the same names, as inputs or as states.
+/// Its results become outputs with the same names, except for the next values of states.
 ///
 /// # Errors
-/// A bug if an op should have been expanded or removed before; a limit if a position with a symbolic stride
-/// is needed as a number.
+/// A bug, if an op should have been expanded or removed before. A limit, if a position with a symbolic stride is needed as a number.
 pub fn lower(function: &Function, options: &Options) -> Result<Program, Fault> {
     let mut emitter = emit::Emitter {
         buffers: Arena::default(),

@@ -1,26 +1,28 @@
-//! A partition of tasks into groups, and the order of the groups.
+//! A partition of tasks into groups, and the order of these groups.
 
 use petgraph::graph::{DiGraph, NodeIndex};
 
-/// Groups of tasks that can be merged. The order of groups follows from the order of their tasks.
+/// Groups of tasks. Groups can be merged. The order of groups follows from the order of their tasks.
 pub struct Partition {
     /// The group of each task.
     of: Vec<usize>,
-    /// The tasks of each group; empty if it was merged into another.
+    /// The tasks of each group; empty if the group was merged into another group.
     members: Vec<Vec<usize>>,
-    /// For each group, the tasks that must follow one of its own, and those that must precede one.
+    /// For each group, the tasks that must follow one of its tasks, and the tasks that must precede one of
+    /// its tasks.
     edges: [Vec<Vec<usize>>; 2],
-    /// For each group, the number of the last search that reached it, from the front and from the back.
+    /// For each group, the numbers of the last searches that reached the group: one from the front and one
+    /// from the back.
     seen: [Vec<u32>; 2],
     search: u32,
 }
 
-/// The directions along the order.
+/// The two directions along the order.
 const LATER: usize = 0;
 const EARLIER: usize = 1;
 
 impl Partition {
-    /// Creates a partition with one group per task. `after` has for each task those that must follow it.
+    /// Creates a partition with one group per task. For each task, `after` has the tasks that must follow it.
     pub fn new(after: Vec<Vec<usize>>) -> Partition {
         let count = after.len();
         let mut before = vec![Vec::new(); count];
@@ -41,17 +43,17 @@ impl Partition {
         self.of[task]
     }
 
-    /// Returns the tasks of a group; empty if it was merged into another.
+    /// Returns the tasks of a group; empty if the group was merged into another group.
     pub fn members(&self, group: usize) -> &[usize] {
         &self.members[group]
     }
 
-    /// Returns the groups that were not merged into others.
+    /// Returns the groups that were not merged into other groups.
     pub fn groups(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.members.len()).filter(|group| !self.members[*group].is_empty())
     }
 
-    /// Returns the groups that must follow `group`, once per pair of tasks.
+    /// Returns the groups that must follow `group`. A group is repeated for each pair of tasks.
     pub fn successors(&self, group: usize) -> impl Iterator<Item = usize> + '_ {
         let groups = self.edges[LATER][group].iter().map(|task| self.of[*task]);
         groups.filter(move |other| *other != group)
@@ -69,8 +71,8 @@ impl Partition {
     }
 
     /// Returns whether a path from `left` to `right` leads through a third group. The search alternates
-    /// between both ends, so that it takes about twice the time of the smaller side. Most distant groups,
-    /// such as updates of parameters, have no successors.
+    /// between the two ends, so it takes about twice the time of the end from which fewer groups can be
+    /// reached. Most groups that are far apart, such as updates of parameters, have no successors.
     pub fn detour(&mut self, left: usize, right: usize) -> bool {
         self.search += 1;
         let mut reached = [vec![left], vec![right]];
@@ -88,8 +90,8 @@ impl Partition {
         }
     }
 
-    /// Appends the neighbours of a group that the search has not reached before. Returns whether it met the
-    /// search from the other end.
+    /// Appends the neighbours of a group that the search has not reached before. Returns whether the search
+    /// met the search from the other end.
     fn advance(&mut self, group: usize, ends: (usize, usize), way: usize, reached: &mut Vec<usize>) -> bool {
         let (here, there) = (way, LATER + EARLIER - way);
         for task in &self.edges[way][group] {
@@ -107,7 +109,7 @@ impl Partition {
         false
     }
 
-    /// Returns the sets of groups that would all have to precede each other, in order.
+    /// Returns the sets of groups in which every group would have to precede every other, in order.
     pub fn cycles(&self) -> Vec<Vec<usize>> {
         let edges = self.groups().flat_map(|group| {
             let next = self.successors(group);
@@ -130,7 +132,7 @@ mod tests {
     use super::*;
     use bnnc_math::philox;
 
-    /// Returns a random order of `count` tasks, whose edges go from lower to higher numbers.
+    /// Returns a random order of `count` tasks. Its edges lead from lower to higher numbers.
     fn random(seed: u64, count: usize, edges: usize) -> Partition {
         let key = philox::key(seed, "order");
         let pick = |at: usize| (philox::uniform(key, [0, 0, 0], at as u64) * count as f64) as usize;
@@ -144,7 +146,7 @@ mod tests {
         Partition::new(after)
     }
 
-    /// Returns whether `right` is reachable from the successors of `left` other than `right`, by the
+    /// Returns whether `right` can be reached from a successor of `left` other than `right`. This is the
     /// definition of a detour.
     fn reaches(partition: &Partition, left: usize, right: usize) -> bool {
         let mut open: Vec<usize> = partition.successors(left).filter(|next| *next != right).collect();

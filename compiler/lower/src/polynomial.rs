@@ -1,9 +1,10 @@
-//! Sums of products of symbolic sizes in a normal form, so that strides can be compared.
+//! Sums of products of symbolic sizes. They have a normal form, so strides can be compared.
 
 use bnnc_abi::plan::{Amount, Extent};
 use bnnc_base::shape::{Dim, Symbol};
 
-/// A polynomial in the symbolic sizes with integer coefficients. Equal polynomials are equal values.
+/// A polynomial in the symbolic sizes with integer coefficients. Equal polynomials are represented by equal
+/// values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SizePolynomial {
     /// The terms, sorted by their symbols. No coefficient is zero.
@@ -91,7 +92,7 @@ impl SizePolynomial {
         self.terms.is_empty()
     }
 
-    /// Returns the constant, if there are no symbols.
+    /// Returns the constant, if no symbol occurs.
     pub fn as_fixed(&self) -> Option<i64> {
         match self.terms.as_slice() {
             [] => Some(0),
@@ -100,7 +101,7 @@ impl SizePolynomial {
         }
     }
 
-    /// Returns whether all symbols are numbers of draws, which are often 1.
+    /// Returns whether every symbol is a number of draws. Numbers of draws are often 1.
     pub fn is_about_draws(&self) -> bool {
         let draws = |symbol: &Symbol| match symbol {
             Symbol::Draws | Symbol::KlDraws => true,
@@ -109,7 +110,7 @@ impl SizePolynomial {
         !self.is_zero() && self.terms.iter().all(|(symbols, _)| symbols.iter().all(draws))
     }
 
-    /// Converts the polynomial to the form of plans.
+    /// Converts the polynomial to the form that plans use.
     pub fn to_amount(&self) -> Amount {
         let extent = |(symbols, factor): &(Vec<Symbol>, i64)| Extent {
             factor: *factor,
@@ -122,7 +123,7 @@ impl SizePolynomial {
     }
 }
 
-/// Returns the strides of a row-major tensor; 0 for axes of size 1.
+/// Returns the strides of a row-major tensor. They are 0 for axes of size 1.
 pub fn row_major(dims: &[Dim]) -> Vec<SizePolynomial> {
     let mut strides = vec![SizePolynomial::default(); dims.len()];
     let mut stride = SizePolynomial::fixed(1);

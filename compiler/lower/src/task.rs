@@ -1,4 +1,4 @@
-//! Tasks that fill the stored tensors, with the memory that each reads and writes.
+//! Tasks fill the stored tensors. Each task knows the memory that it reads and writes.
 
 use crate::body::{self, Body, BodyOp, Place};
 use crate::tensor::{Coordinate, Kind, Part, TensorId, Tensors};
@@ -7,38 +7,38 @@ use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Dim;
 
-/// The largest number of points of a small static domain.
+/// The largest number of points of a small domain with static sizes.
 const SMALL: usize = 1024;
-/// The largest number of points in the static axes of a small symbolic domain.
+/// The largest number of points along the static axes of a small domain with symbolic sizes.
 const SMALL_ROW: usize = 32;
 
-/// The tensors that have memory, and those of them in a port of the plan.
+/// Which tensors have memory, and which of these are in a port of the plan.
 #[derive(Clone, Debug)]
 pub struct TensorStorage {
-    /// For each tensor, true if it is loaded rather than evaluated in place.
+    /// For each tensor, true if it is loaded instead of being evaluated in place.
     pub stored: Vec<bool>,
-    /// The port that stores each tensor, if one does.
+    /// For each tensor, the port that stores it, if there is one.
     pub homes: Vec<Option<BufferId>>,
-    /// The ports that get a copy of a tensor.
+    /// The ports that receive a copy of a tensor.
     pub copies: Vec<(TensorId, BufferId)>,
 }
 
-/// An output of a kernel: one element for every point of a domain.
+/// An output of a kernel. It has one element for every point of a domain.
 #[derive(Clone, Debug)]
 pub struct Root {
-    /// The evaluated tensor. Its axes are the domain.
+    /// The tensor that is evaluated. The axes of this tensor are the domain.
     pub value: TensorId,
-    /// The written tensor: the value itself, or the tensor of which it is a part.
+    /// The tensor that is written: the value itself, or the tensor of which the value is a part.
     pub tensor: TensorId,
-    /// The destination of elements: one coordinate per axis of the written tensor.
+    /// Where elements are written: one coordinate per axis of the written tensor.
     pub to: Vec<Coordinate>,
-    /// The combination with stored elements.
+    /// How elements are combined with stored elements.
     pub combine: Option<Combine>,
-    /// The written port, for a copy.
+    /// The port that is written, if the task is a copy.
     pub copy: Option<BufferId>,
 }
 
-/// The work of a task.
+/// The work that a task does.
 #[derive(Clone, Debug)]
 pub enum Work {
     /// An output of a kernel.
@@ -52,16 +52,17 @@ pub enum Work {
 pub struct FusedTask {
     /// The work.
     pub work: Work,
-    /// The stored tensors that it reads. The address is present if a kernel reads a static one.
+    /// The stored tensors that the task reads. If a kernel reads a tensor at a static address, the address is
+    /// included.
     pub reads: Vec<(TensorId, Option<Place>)>,
-    /// The tensor that it defines; `None` for a copy.
+    /// The tensor that the task defines; `None` for a copy.
     pub writes: Option<TensorId>,
-    /// The port that it writes.
+    /// The port that the task writes.
     pub port: Option<BufferId>,
-    /// The address at which it stores one element per point; `None` if it combines elements or computes their
-    /// position.
+    /// The address at which the task stores one element per point; `None` if it combines elements or computes
+    /// the position of an element.
     pub address: Option<Place>,
-    /// The tensors that its body evaluates.
+    /// The tensors that the body of the task evaluates.
     pub inlined: Vec<TensorId>,
     /// The domain of the kernel.
     pub domain: Vec<Dim>,
@@ -79,7 +80,8 @@ impl FusedTask {
     }
 }
 
-/// Returns the tasks that fill the live stored tensors. In their order, true dependencies lead forward.
+/// Returns the tasks that fill the live stored tensors. In the order of these tasks, true dependences lead
+/// forward.
 pub fn tasks(tensors: &Tensors, live: &[bool], storage: &TensorStorage) -> Result<Vec<FusedTask>, Fault> {
     let mut tasks = Vec::new();
     for id in tensors.ids() {
@@ -118,8 +120,8 @@ fn pointwise(tensors: &Tensors, id: TensorId, copy: Option<BufferId>) -> Root {
     }
 }
 
-/// Returns the output for a part. Permutations of its operand become the order of the domain, so that rows
-/// are read in memory order.
+/// Returns the output for a part. If the operand of the part is a permutation, the permutation becomes the
+/// order of the domain, so that rows are read in memory order.
 fn assembled(tensors: &Tensors, storage: &TensorStorage, id: TensorId, part: &Part) -> Root {
     let mut root = Root {
         value: part.value,
@@ -131,7 +133,8 @@ fn assembled(tensors: &Tensors, storage: &TensorStorage, id: TensorId, part: &Pa
     while let Kind::View(arg, at) = &tensors[root.value].kind {
         let simple = part.combine.is_some() && part.to.iter().all(|to| to.dynamic.is_none());
         let (outer, inner) = (&tensors[root.value].dims, &tensors[*arg].dims);
-        // A window from the first element on is an identity map too, but it has fewer points.
+        // A window that begins at the first element has the coordinates of an identity map, but it has fewer
+        // points.
         let whole = |axes: &Vec<usize>| outer.iter().zip(axes).all(|(dim, axis)| *dim == inner[*axis]);
         let Some(axes) = permutation(at, outer.len()).filter(|axes| simple && whole(axes)) else {
             break;
@@ -150,7 +153,7 @@ fn assembled(tensors: &Tensors, storage: &TensorStorage, id: TensorId, part: &Pa
     root
 }
 
-/// If the coordinates only permute axes, returns the axis of the operand for each axis of the result.
+/// Returns the axis of the operand for each axis of the result, if the coordinates only permute axes.
 fn permutation(at: &[Coordinate], rank: usize) -> Option<Vec<usize>> {
     let mut axes = vec![usize::MAX; rank];
     for (inner, coordinate) in at.iter().enumerate() {
@@ -165,7 +168,7 @@ fn permutation(at: &[Coordinate], rank: usize) -> Option<Vec<usize>> {
     axes.iter().all(|axis| *axis != usize::MAX).then_some(axes)
 }
 
-/// Returns the task of a call or a loop, which reads its operands as a whole.
+/// Returns the task of a call or a loop. Such a task reads each operand as a whole.
 fn opaque(tensors: &Tensors, storage: &TensorStorage, id: TensorId) -> FusedTask {
     let base = |arg: TensorId| (crate::contract::base(tensors, id, arg), None);
     FusedTask {
@@ -179,7 +182,7 @@ fn opaque(tensors: &Tensors, storage: &TensorStorage, id: TensorId) -> FusedTask
     }
 }
 
-/// Evaluates a root in a body. Returns the instruction of its value, and its address.
+/// Evaluates a root in a body. Returns the instruction that computes the value, and the address of the value.
 pub fn evaluate(
     tensors: &Tensors,
     body: &mut Body,
@@ -217,8 +220,8 @@ fn kernel(tensors: &Tensors, storage: &TensorStorage, root: Root) -> Result<Fuse
     })
 }
 
-/// Returns whether `reader` may be in the kernel of `writer`, or may be `writer` itself: it reads from the
-/// written memory only the element that the same point writes.
+/// Returns whether `reader` may be in the kernel of `writer`, or may be `writer` itself. It may if it reads
+/// from the written memory only the element that is written at the same point.
 pub fn compatible(tensors: &Tensors, writer: &FusedTask, reader: &FusedTask) -> bool {
     reader.reads.iter().all(|(id, place)| {
         let held = match tensors[*id].kind {
@@ -229,12 +232,12 @@ pub fn compatible(tensors: &Tensors, writer: &FusedTask, reader: &FusedTask) -> 
     })
 }
 
-/// A property shared by two kernels of one domain that makes it worthwhile to merge them.
+/// A property that two kernels of one domain may share and that makes it worthwhile to merge them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Common {
-    /// They have a single point, so the launch dominates their cost.
+    /// They have a single point, so the launch is most of their cost.
     Scalar,
-    /// They are so small that the launch dominates their cost.
+    /// They are so small that the launch is most of their cost.
     Small,
     /// They read the same elements.
     Read(TensorId, Place),
@@ -242,8 +245,8 @@ pub enum Common {
     Noise(TensorId),
 }
 
-/// Returns the properties that a kernel may share with others of its domain: the elements that it reads, and
-/// the noise that it generates.
+/// Returns those properties of a kernel that it may share with other kernels of its domain: the elements that
+/// it reads, and the noise that it generates.
 pub fn common_reads(tensors: &Tensors, task: &FusedTask) -> Vec<Common> {
     if !task.is_kernel() {
         return Vec::new();
@@ -266,7 +269,7 @@ pub fn common_cost(task: &FusedTask) -> Option<Common> {
     is_small(task).then_some(Common::Small)
 }
 
-/// Returns whether the cost of a kernel is about that of its launch, so that it may join any other kernel of
+/// Returns whether the launch is most of the cost of a kernel. The kernel may then join any other kernel of
 /// its domain.
 fn is_small(task: &FusedTask) -> bool {
     let limit = if task.domain.iter().all(|dim| dim.fixed().is_some()) {

@@ -1,4 +1,4 @@
-//! Tensor expressions for fusion: every graph op as a scalar operation, an index map, a reduction or a call.
+//! Tensor expressions for fusion: every graph op is a scalar operation, an index map, a reduction or a call.
 
 use crate::polynomial::SizePolynomial;
 use bnnc_abi::plan::{BufferId, Combine};
@@ -9,7 +9,7 @@ use bnnc_base::shape::Dim;
 use bnnc_math::scalar::Scalar;
 
 bnnc_base::id!(
-    /// A tensor-valued expression. Operands have smaller ids.
+    /// A tensor-valued expression. Operands have smaller ids than the expression.
     TensorId,
     "t"
 );
@@ -26,7 +26,7 @@ pub struct TensorExpr {
     pub dims: Vec<Dim>,
     /// The type of its elements.
     pub dtype: DType,
-    /// The label for names in printed text.
+    /// The label, which is used for names in printed text.
     pub label: Option<std::sync::Arc<str>>,
 }
 
@@ -35,9 +35,9 @@ pub struct TensorExpr {
 pub struct Coordinate {
     /// The number of elements to skip.
     pub offset: SizePolynomial,
-    /// The axes of the result, each with its stride.
+    /// The axes of the result on which the position depends, each with its stride.
     pub terms: Vec<(usize, SizePolynomial)>,
-    /// A computed position: an integer tensor with the shape of the result.
+    /// A computed position. It is an integer tensor with the shape of the result.
     pub dynamic: Option<TensorId>,
 }
 
@@ -51,12 +51,12 @@ impl Coordinate {
     }
 }
 
-/// The definition of a tensor.
+/// How a tensor is defined.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// The content of a buffer that is filled before the first step.
     Buffer(BufferId),
-    /// The same number in all elements.
+    /// All elements are this number.
     Const(f64),
     /// The index along an axis.
     Index(usize),
@@ -66,41 +66,42 @@ pub enum Kind {
         kind: NoiseKind,
         /// The key of the site.
         key: i64,
-        /// The coordinates draw, example and step: integer tensors of the same shape.
+        /// The coordinates draw, example and step, which are integer tensors with the same shape.
         coordinates: [TensorId; 3],
-        /// The shape parameters, for distributions that have one: a tensor of the same shape.
+        /// The shape parameters, if the distribution has them. They are a tensor with the same shape.
         shape: Option<TensorId>,
-        /// The strides of the element number, one per axis.
+        /// The strides from which the number of the element is computed, one per axis.
         strides: Vec<SizePolynomial>,
     },
-    /// A scalar operation on operands of the same shape.
+    /// A scalar operation on operands with the same shape.
     Apply(Scalar, Vec<TensorId>),
     /// An index map, with one coordinate per axis of the operand.
     View(TensorId, Vec<Coordinate>),
-    /// The same elements in row-major order with another shape, where no index map expresses it.
+    /// The same elements in row-major order with another shape. This is used if no index map expresses the
+    /// change.
     Flat(TensorId),
-    /// A tensor written by kernels, one per part.
+    /// A tensor that kernels write. Each kernel writes one part.
     Assembled {
         /// The parts.
         parts: Vec<Part>,
         /// True if later parts overwrite earlier ones.
         ordered: bool,
     },
-    /// A tensor written by a library call.
+    /// A tensor that a library call writes.
     Call(Call),
-    /// The stacked carries of a loop.
+    /// The carries of a loop, stacked along the first axis.
     Loop(Box<Loop>),
 }
 
-/// A kernel's contribution to an assembled tensor: the destination of the element at every point of the
-/// operand.
+/// The contribution of a kernel to an assembled tensor: it determines where the element at every point of the
+/// operand is written.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// The operand, whose axes are the domain.
+    /// The operand. Its axes are the domain.
     pub value: TensorId,
-    /// One coordinate per axis of the result, over the operand's axes.
+    /// One coordinate for each axis of the result. Each coordinate is a function of the operand's axes.
     pub to: Vec<Coordinate>,
-    /// The combination with stored elements; `None` overwrites them.
+    /// How elements are combined with stored elements; `None` overwrites the stored elements.
     pub combine: Option<Combine>,
 }
 
@@ -111,16 +112,16 @@ pub struct Call {
     pub primitive: bnnc_abi::primitive::Primitive,
     /// The operands.
     pub args: Vec<TensorId>,
-    /// The integers. Those of a matrix product are computed from the strides of its operands.
+    /// The integers. The integers of a matrix product are computed from the strides of its operands.
     pub ints: CallInts,
 }
 
-/// The integers of a call.
+/// The integers that are passed to a call.
 #[derive(Clone, Debug)]
 pub enum CallInts {
-    /// These integers.
+    /// The integers are given.
     Given(Vec<SizePolynomial>),
-    /// The integers of a contraction with these letters for the operands and the result.
+    /// The integers of a contraction, whose operands and result have these letters.
     Contraction(crate::contract::Letters),
 }
 
@@ -133,8 +134,8 @@ pub struct Loop {
     pub body: std::sync::Arc<bnnc_graph::function::Function>,
     /// The number of iterations.
     pub count: Dim,
-    /// The number of operands that are sliced, after the first, which is the initial carry. The other
-    /// operands are the same in all iterations.
+    /// The number of operands that are sliced. They follow the first operand, which is the initial carry. All
+    /// other operands are the same in all iterations.
     pub sliced: usize,
 }
 

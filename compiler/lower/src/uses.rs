@@ -1,4 +1,4 @@
-//! The tasks that write and read each memory.
+//! Finds the tasks that write each memory and the tasks that read it.
 
 use crate::task::FusedTask;
 use crate::tensor::{Kind, TensorId, Tensors};
@@ -15,7 +15,7 @@ pub enum MemoryCell {
 }
 
 impl MemoryCell {
-    /// Returns the memory of a read tensor.
+    /// Returns the memory in which a tensor is read.
     pub fn read(tensors: &Tensors, id: TensorId) -> MemoryCell {
         match tensors[id].kind {
             Kind::Buffer(buffer) => MemoryCell::Port(buffer),
@@ -30,11 +30,11 @@ impl MemoryCell {
     }
 }
 
-/// The tasks that write each memory and those that read it, in order.
+/// For each memory, the tasks that write it and the tasks that read it, in order.
 pub struct Uses {
     writers: HashMap<MemoryCell, Vec<usize>>,
     readers: HashMap<MemoryCell, Vec<usize>>,
-    /// For each task, the memory of each of its reads.
+    /// For each task, the memory of each of the task's reads.
     pub reads: Vec<Vec<MemoryCell>>,
 }
 
@@ -70,7 +70,7 @@ impl Uses {
         self.readers.get(&cell).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns for each task the uses of a group of it alone.
+    /// Returns, for each task, the uses of a group that consists of this task only.
     pub fn of_each(&self, tasks: &[FusedTask]) -> Vec<Own> {
         let one = |(at, task): (usize, &FusedTask)| {
             let mut own = Own::default();
@@ -83,8 +83,8 @@ impl Uses {
         tasks.iter().enumerate().map(one).collect()
     }
 
-    /// Returns for each task the tasks that must follow: the readers of what it writes, and the writers of
-    /// ports that it reads.
+    /// Returns, for each task, the tasks that must follow it: tasks that read what it writes, and tasks that
+    /// write a port that it reads.
     pub fn order(&self, tensors: &Tensors) -> Vec<Vec<usize>> {
         let mut after = vec![Vec::new(); self.reads.len()];
         for (at, reads) in self.reads.iter().enumerate() {
@@ -115,7 +115,7 @@ impl Uses {
     }
 }
 
-/// The tasks of one group that write each memory and that read it.
+/// For each memory, the tasks of one group that write it and those that read it.
 #[derive(Default)]
 pub struct Own {
     /// The writers.
@@ -125,7 +125,7 @@ pub struct Own {
 }
 
 impl Own {
-    /// Adds the uses of another group, in time proportional to the smaller of the two.
+    /// Adds the uses of another group. The time is proportional to the smaller number of uses.
     pub fn take(&mut self, mut other: Own) {
         if self.readers.len() < other.readers.len() {
             std::mem::swap(self, &mut other);
@@ -140,7 +140,7 @@ impl Own {
     }
 }
 
-/// Adds a task to the tasks of a key, once.
+/// Adds a task to the list of a key, unless the list already contains the task.
 fn enter<K: std::hash::Hash + Eq>(map: &mut HashMap<K, Vec<usize>>, key: K, task: usize) {
     let list = map.entry(key).or_default();
     if list.last() != Some(&task) {

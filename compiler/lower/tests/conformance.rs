@@ -1,4 +1,5 @@
-//! Compares every op of the registry, alone and between elementwise neighbours, with the reference evaluator.
+//! Compares every op of the registry with the reference evaluator, both alone and between elementwise
+//! neighbours.
 
 mod executor;
 
@@ -39,7 +40,7 @@ fn check_example(op: &'static OpDef, example: &Example) {
     executor::check(&function, &[], &Sizes::default(), &inputs, 1e-12);
 }
 
-/// Returns the same numbers, as the result of a computation.
+/// Returns the same numbers as `x`, but as the result of a computation.
 fn copied(builder: &mut Builder, x: Value) -> Value {
     match builder.ty(x).dtype {
         DType::Real => {

@@ -1,5 +1,5 @@
-//! Tests means over draws: memory does not depend on the number of draws, and functions of one noise share
-//! its kernel.
+//! Tests of means over draws: memory does not depend on the number of draws, and functions of one noise value
+//! share its kernel.
 
 mod executor;
 
@@ -13,7 +13,7 @@ use bnnc_loops::ir::{InstOp, Program, Size};
 const KL_DRAWS: Dim = Dim::Symbol(Symbol::KlDraws);
 const DRAWS: Dim = Dim::Symbol(Symbol::Draws);
 
-/// Compares a function on random inputs with the reference. Returns its program.
+/// Compares a function with the reference on random inputs. Returns the program of the function.
 fn check(function: &Function) -> Program {
     let sizes = Sizes::default().with(Symbol::Draws, 3).with(Symbol::KlDraws, 5);
     let input =
@@ -22,7 +22,7 @@ fn check(function: &Function) -> Program {
     executor::check(function, &[], &sizes, &inputs, 1e-11)
 }
 
-/// Returns the buffers with more than one element for every draw.
+/// Returns the buffers that have more than one element for every draw.
 fn per_draw(program: &Program) -> Vec<String> {
     let is_draws = |dim: &Dim| *dim == KL_DRAWS || *dim == DRAWS;
     let buffers = program.plan.buffers.iter();
@@ -50,7 +50,7 @@ fn noise(b: &mut Builder, draws: Dim, shape: &Shape) -> Value {
     b.noise(NoiseKind::Normal, "w", [numbers, zeros, zeros], shape)
 }
 
-/// Returns parameters of a location-scale family, broadcast to every draw.
+/// Returns the parameters of a location-scale family, broadcast over all draws.
 fn parameters(b: &mut Builder, draws: Dim, shape: &Shape) -> [Value; 2] {
     ["loc", "scale"].map(|name| {
         let value = b.param(name, Type::real(shape.clone()));
@@ -90,7 +90,8 @@ fn statistics_of_one_noise_share_one_kernel() {
     assert!(launch.reduces.iter().all(|reduce| !reduce.partial), "{program}");
 }
 
-/// `log (p N(w; 0, 1) + (1 - p) N(w; 0, s))` up to a constant, and the sum over draws of its derivative by `w`.
+/// Returns `log (p N(w; 0, 1) + (1 - p) N(w; 0, s))` up to a constant, and the sum over draws of its
+/// derivative with respect to `w`.
 fn mixture(b: &mut Builder, w: Value) -> [Value; 2] {
     let square = b.square(w);
     let halves = [-0.5, -5.0].map(|factor| b.scale(square, factor));
@@ -115,7 +116,7 @@ fn functions_of_noise_are_recomputed_rather_than_stored() {
     let w = b.add(loc, spread);
     let [log, slope] = mixture(&mut b, w);
     let total = b.reduce_sum_all(log);
-    // A second kernel cannot start before the first has ended, and computes the whole chain again.
+    // A second kernel cannot start before the first one has ended, so it computes the whole chain again.
     let wide = b.broadcast_to(total, &b.shape(slope));
     let weighted = b.mul(slope, wide);
     let by_loc = b.reduce_sum(weighted, &[0]);
@@ -135,7 +136,7 @@ fn functions_of_noise_are_recomputed_rather_than_stored() {
     assert_eq!(noisy(&program), 2, "{program}");
 }
 
-/// A radial draw first needs the norm of all noise of the draw: one number for every draw is stored.
+/// A radial draw first needs the norm of all noise of the draw. One number for every draw is stored.
 #[test]
 fn a_norm_is_stored_as_one_number_per_draw() {
     let shape = Shape::fixed(&[40, 5]);
@@ -167,7 +168,8 @@ fn a_norm_is_stored_as_one_number_per_draw() {
     assert_eq!(noisy(&program), 2, "{program}");
 }
 
-/// Draws of weights are operands of products and are stored. Values of which only the mean is needed are not.
+/// Draws of weights are operands of products and are stored. If only the mean of a value is needed, the value
+/// is not stored.
 #[test]
 fn draws_of_weights_are_stored_but_their_densities_are_not() {
     let shape = Shape::fixed(&[6, 9]);
@@ -189,7 +191,7 @@ fn draws_of_weights_are_stored_but_their_densities_are_not() {
     let y = b.reduce_sum_all(y);
     let results = vec![("total".into(), total), ("loc'".into(), by_loc), ("y".into(), y)];
     let program = check(&b.finish(results));
-    // The weights, and their product with the inputs.
+    // The stored tensors are the weights and their product with the inputs.
     assert!(
         per_draw(&program).len() <= 2,
         "{:?}\n{program}",
@@ -197,7 +199,7 @@ fn draws_of_weights_are_stored_but_their_densities_are_not() {
     );
 }
 
-/// A family over vectors has its parameters along one axis, for any shape of the site.
+/// In a family over vectors, the parameters lie along one axis, whatever shape the site has.
 #[test]
 fn merged_axes_are_not_stored() {
     let (shape, vector) = (Shape::fixed(&[40, 1, 5]), Shape::fixed(&[200]));

@@ -1,4 +1,4 @@
-//! Compares random graphs over shapes with symbolic sizes with the reference evaluator.
+//! Compares random graphs, whose shapes have symbolic sizes, with the reference evaluator.
 
 mod executor;
 
@@ -12,7 +12,7 @@ use bnnc_math::philox;
 const BATCH: Dim = Dim::Symbol(Symbol::Batch);
 const DRAWS: Dim = Dim::Symbol(Symbol::Draws);
 
-/// Choices from a counter-based stream.
+/// Makes random choices from a counter-based stream.
 struct Dice {
     graph: u32,
     next: u64,
@@ -33,7 +33,7 @@ struct Graph {
 
 impl Graph {
     fn pick(&mut self) -> Value {
-        // Recent values are twice as likely, so that graphs become deep.
+        // Recent values are chosen twice as often, so that graphs become deep.
         let recent = self.values.len() / 2;
         let at = self.dice.roll(self.values.len() + recent);
         self.values[at.min(self.values.len() - 1 - at.saturating_sub(self.values.len()))]
@@ -134,7 +134,7 @@ impl Graph {
         self.builder.scale(product, 0.25)
     }
 
-    /// Picks slices at computed positions, or adds them there.
+    /// Picks slices at computed positions, or adds slices there.
     fn index(&mut self, x: Value, shape: &Shape) -> Value {
         let axis = self.dice.roll(shape.rank());
         let adds = self.dice.roll(2) == 0;
@@ -167,7 +167,7 @@ impl Graph {
         self.builder.pad(cut, &low, &zeros, &zeros)
     }
 
-    /// Merges static neighbours, or splits a size of 6.
+    /// Merges neighbouring static axes, or splits an axis of size 6.
     fn merge(&mut self, x: Value, shape: &Shape) -> Value {
         let mut dims: Vec<Dim> = Vec::new();
         for dim in shape.dims() {

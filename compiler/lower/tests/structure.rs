@@ -26,7 +26,7 @@ fn batched(sizes: &[usize]) -> Type {
     Type::real(shape.prepend(BATCH))
 }
 
-/// Compares a function on random inputs with the reference. Returns its program.
+/// Compares a function with the reference on random inputs. Returns the program of the function.
 fn check(function: &Function, states: &[&str]) -> Program {
     let sizes = Sizes::default().with(Symbol::Batch, 3).with(Symbol::Draws, 2);
     let input = |(at, param): (usize, &Value)| {
@@ -37,7 +37,7 @@ fn check(function: &Function, states: &[&str]) -> Program {
     executor::check(function, states, &sizes, &inputs, 1e-11)
 }
 
-/// Returns the cotangents of `wanted`, by the reverse rules of the ops.
+/// Returns the cotangents of the values in `wanted`, computed by the reverse rules of the ops.
 fn gradients(b: &mut Builder, loss: Value, wanted: &[Value]) -> Vec<Value> {
     let nodes: Vec<_> = b
         .function()
@@ -71,7 +71,7 @@ fn gradients(b: &mut Builder, loss: Value, wanted: &[Value]) -> Vec<Value> {
     wanted.iter().map(|value| cotangents[value]).collect()
 }
 
-/// A dense layer. Weights may have a leading axis of draws, and so may `x`.
+/// A dense layer. The weights may have a leading axis of draws, and so may `x`.
 fn dense(b: &mut Builder, x: Value, w: Value, bias: Value) -> Value {
     let labels = match (b.rank(x), b.rank(w)) {
         (2, 2) => "bi,oi->bo",
@@ -89,7 +89,8 @@ fn relu(b: &mut Builder, x: Value) -> Value {
     b.max(x, zero)
 }
 
-/// Returns `mu + softplus(rho) eps`, possibly for every draw, and its divergence from a standard normal.
+/// Returns `mu + softplus(rho) eps`, possibly for every draw, and the divergence of this distribution from a
+/// standard normal.
 fn sampled(
     b: &mut Builder,
     name: &str,
@@ -161,7 +162,7 @@ fn a_dense_layer_is_one_product_and_one_kernel() {
     assert_eq!(executor::counts(&program), (1, 1), "{program}");
 }
 
-/// The windows of all images are copied once, for one product with the kernel.
+/// The windows of all images are copied once, and a single product with the kernel follows.
 #[test]
 fn a_convolution_is_one_copy_of_windows_and_one_product() {
     let mut b = Builder::new("convolution");
@@ -202,7 +203,7 @@ fn an_update_of_one_tensor_is_one_kernel() {
     let [x, m, v] = adam(&mut b, [x, m, v], gradient, [rate, step]);
     let results = vec![("mu".into(), x), ("m".into(), m), ("v".into(), v)];
     let program = check(&b.finish(results), &["mu", "m", "v"]);
-    // The powers of the decays are one kernel of a single point.
+    // The powers of the decays are computed by one kernel with a single point.
     assert_eq!(executor::counts(&program), (2, 0), "{program}");
     let update = program.kernels.iter().find(|kernel| kernel.outputs.len() == 3);
     assert!(
@@ -350,7 +351,7 @@ fn check_training(draws: Option<Dim>, most: (usize, usize)) -> Program {
     program
 }
 
-/// Returns the number of launches that use the buffer with this name.
+/// Returns the number of launches that use a buffer with this name.
 fn touching(program: &Program, name: &str) -> usize {
     let touches = |step: &&Step| match step {
         Step::Launch(launch) => launch
@@ -370,7 +371,7 @@ fn a_training_step_has_few_kernels() {
         2,
         "one kernel samples, one updates\n{program}"
     );
-    // A single draw costs nothing: it is an axis of size 1.
+    // A single draw costs nothing extra, because it is an axis of size 1.
     let program = check_training(Some(Dim::Fixed(1)), (22, 8));
     assert_eq!(touching(&program, "l0.w/rho"), 2, "{program}");
 }
@@ -419,7 +420,8 @@ fn the_carry_of_a_recurrence_is_updated_after_it_is_read() {
             Step::Launch(_) | Step::Call(_) => None,
         })
         .collect();
-    // A copy of the row, three products, the activation, and the next carry with its row of the result.
+    // The body has a copy of the row, three products, the activation, and the next carry, which is also
+    // stored in its row of the result.
     assert_eq!(bodies, [6], "{program}");
 }
 
@@ -437,9 +439,10 @@ fn costs_agree_with_the_formulas() {
     let sizes = Sizes::default().with(Symbol::Batch, 7);
     let estimate = bnnc_lower::cost::estimate(&program);
     let cost = estimate.at(&sizes);
-    // 2 m n k for the product, then a sum and a maximum per element.
+    // The product needs 2 m n k operations. A sum and a maximum follow for each element.
     assert_eq!(cost.flops, 2 * 7 * 20 * 10 + 2 * 7 * 10);
-    // The product reads x and w and writes its result. The kernel reads that and the bias and writes y.
+    // The product reads x and w, and writes its result. The kernel reads this result and the bias, and writes
+    // y.
     assert_eq!(
         cost.bytes,
         8 * (7 * 20 + 10 * 20 + 7 * 10) + 8 * (7 * 10 + 10 + 7 * 10)
@@ -462,8 +465,9 @@ fn long_chains_of_tensors_are_cut() {
     assert!(executor::counts(&program).0 <= 25, "{program}");
 }
 
-/// A window from the first element on maps every axis to itself, but it has fewer points than its operand. A
-/// sum over it must not include the others. This is the gradient of a vector that a `concat` extends.
+/// A window that begins at the first element maps every axis to itself, but it has fewer points than its
+/// operand. A sum over the window must not include the other points. The gradient of a vector that a `concat`
+/// extends is such a sum.
 #[test]
 fn sums_of_windows_do_not_include_points_outside() {
     let mut b = Builder::new("windows");

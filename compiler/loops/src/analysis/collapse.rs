@@ -3,8 +3,8 @@
 use crate::ir::{InstOp, Kernel, Size};
 use bnnc_base::arena::Arena;
 
-/// Returns the kernel with as few axes as possible, and the number of its outermost iterations per outermost
-/// iteration of the original.
+/// Returns the kernel with as few axes as possible. Also returns the number of outermost iterations of the
+/// new kernel per outermost iteration of the original.
 pub fn collapse(kernel: &Kernel) -> (Kernel, i64) {
     let mut merged = kernel.clone();
     let mut factor = 1;
@@ -19,7 +19,7 @@ pub fn collapse(kernel: &Kernel) -> (Kernel, i64) {
     (merged, factor)
 }
 
-/// Returns the size of the axis after `axis` if the two can be merged.
+/// Returns the size of the axis after `axis`, if the two axes can be merged.
 fn mergeable(kernel: &Kernel, axis: usize) -> Option<i64> {
     let Size::Fixed(inner) = kernel.dims[axis + 1] else {
         return None;
@@ -39,7 +39,8 @@ fn mergeable(kernel: &Kernel, axis: usize) -> Option<i64> {
 }
 
 fn merge(kernel: &mut Kernel, axis: usize, inner: i64) {
-    // The stride along an axis of size 1 is irrelevant. The other axis has the stride of the merged one.
+    // The stride along an axis of size 1 does not matter. The stride along the other axis is the stride of
+    // the merged axis.
     let drop = |strides: &mut Vec<Size>| {
         strides.remove(if inner == 1 { axis + 1 } else { axis });
     };

@@ -1,4 +1,4 @@
-//! Dependences of values and addresses on the axes of a kernel.
+//! Finds how values and addresses in a kernel depend on the kernel's axes.
 
 use super::staging::operands;
 use crate::ir::{Access, InstOp, Kernel, Size};
@@ -6,14 +6,14 @@ use bnnc_abi::plan::Storage;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
 
-/// The change of an address along the innermost axis.
+/// How an address changes along the innermost axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Motion {
-    /// No change.
+    /// The address does not change.
     Still,
-    /// One real per iteration, so that one byte counter serves all such accesses.
+    /// The address moves by one real per iteration, so a single byte counter serves all such accesses.
     Unit,
-    /// Any other stride, or one that is known only at run time.
+    /// The address moves by any other stride, or by a stride that is known only at run time.
     Moving,
 }
 
@@ -36,8 +36,8 @@ pub fn element_bytes(kernel: &Kernel, access: &Access, precision: Precision) -> 
     }
 }
 
-/// Returns the size of the innermost axis if it is known. A launch may be given only a part of an outermost
-/// axis.
+/// Returns the size of the innermost axis, if it is known. If there are several axes, a launch may contain
+/// only a part of the outermost axis.
 pub fn innermost_size(kernel: &Kernel) -> Option<i64> {
     match kernel.dims.last() {
         Some(Size::Fixed(size)) => Some(*size),
@@ -45,7 +45,7 @@ pub fn innermost_size(kernel: &Kernel) -> Option<i64> {
     }
 }
 
-/// Returns for each instruction the number of loops around it when it is hoisted as far out as possible.
+/// Returns, for each instruction, the number of loops around it when it is hoisted as far out as possible.
 pub fn depths(kernel: &Kernel) -> Vec<usize> {
     let mut depths = vec![0; kernel.body.len()];
     let moved = |strides: &[Size]| {
@@ -72,7 +72,7 @@ pub fn depths(kernel: &Kernel) -> Vec<usize> {
     depths
 }
 
-/// Returns for each instruction whether an output needs it.
+/// Returns, for each instruction, whether an output needs it.
 pub fn live(kernel: &Kernel) -> Vec<bool> {
     let mut live = vec![false; kernel.body.len()];
     for output in &kernel.outputs {
@@ -93,7 +93,7 @@ pub fn live(kernel: &Kernel) -> Vec<bool> {
     live
 }
 
-/// Returns every size that a kernel uses: its trip counts, and those of loads, noise and outputs.
+/// Returns every size that a kernel uses: its trip counts, and the sizes in loads, noise and outputs.
 pub fn sizes(kernel: &Kernel) -> Vec<Size> {
     let access = |access: &Access| {
         let computed = access.dynamic.iter();

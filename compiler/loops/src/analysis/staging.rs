@@ -1,11 +1,12 @@
-//! The stages of an innermost loop that calls array primitives.
+//! Splits an innermost loop that calls array primitives into stages.
 //!
-//! Note \[Stages\]. Array primitives process whole blocks, so an innermost loop whose body calls them is
-//! split into stages. For each block of the innermost axis, stage 0 is a loop that computes the operands of
-//! the first calls and stores them to scratch memory. These calls follow, then stage 1, and so on. The last
-//! stage writes the outputs. Every value is computed as late as its users allow. Loads are repeated in each
-//! stage that uses them; other values cross stages through scratch memory. If the innermost axis is short, a
-//! block is a tile of several whole rows, so that calls are long nevertheless.
+//! Note \[Stages\]. Array primitives process whole blocks. If the body of an innermost loop calls them, the
+//! loop is therefore split into stages. For each block of the innermost axis, stage 0 is a loop. It computes
+//! the operands of the first calls and stores them in scratch memory. The first calls follow, then stage 1,
+//! and so on. The last stage writes the outputs. Every value is computed as late as possible, that is, when
+//! its users need it. Loads are repeated in each stage that uses them. All other values that several stages
+//! use are stored in scratch memory. If the innermost axis is short, a block is a tile of several whole rows.
+//! Calls are then long in spite of the short axis.
 
 use super::motion::{Motion, innermost_size, motion};
 use crate::ir::{Inst, InstId, InstOp, Kernel, Size};
@@ -15,18 +16,18 @@ use bnnc_base::dtype::{DType, Precision};
 /// The largest number of elements of a block.
 pub const BLOCK: i64 = 256;
 
-/// One loop over a block, and the calls after it.
+/// One loop over a block, and the calls that follow it.
 #[derive(Default)]
 pub struct BlockStage {
     /// The instructions in the loop, in order.
     pub body: Vec<InstId>,
-    /// The values that the loop stores to scratch memory.
+    /// The values that the loop stores in scratch memory.
     pub store: Vec<InstId>,
-    /// The calls after the loop.
+    /// The calls that follow the loop.
     pub calls: Vec<InstId>,
 }
 
-/// Returns the length of a row if several rows make up a block.
+/// Returns the length of a row, if a block consists of several rows.
 pub fn row_length(kernel: &Kernel) -> Option<i64> {
     innermost_size(kernel).filter(|size| kernel.dims.len() > 1 && (1..=BLOCK / 2).contains(size))
 }
@@ -62,18 +63,19 @@ pub fn is_array_noise(inst: &Inst, varies: impl Fn(InstId) -> bool) -> bool {
     }
 }
 
-/// Returns whether each row begins where the row before it ends.
+/// Returns whether each row begins where the previous row ends.
 pub fn rows_adjoin(strides: &[Size], length: i64) -> bool {
     strides.len() > 1 && strides[strides.len() - 2] == Size::Fixed(length)
 }
 
-/// Returns for each instruction whether it is one of `roots`, or whether they use it, directly or through
-/// values that are computed outside the innermost loop.
+/// Returns, for each instruction, whether it is in `roots` or a root uses it, directly or through values that
+/// are computed outside the innermost loop.
 pub fn closure(kernel: &Kernel, depth: &[usize], roots: &[InstId]) -> Vec<bool> {
     let mut needed = vec![false; kernel.body.len()];
     roots.iter().for_each(|id| needed[id.index()] = true);
     for id in kernel.body.ids().rev() {
-        // Values that other stages compute inside the loop are read from scratch memory.
+        // Values that other stages compute inside the loop are read from scratch memory, so they are not
+        // followed.
         let hoisted = depth[id.index()] < kernel.dims.len();
         if needed[id.index()] && (hoisted || roots.contains(&id)) {
             operands(&kernel.body[id])
@@ -84,8 +86,8 @@ pub fn closure(kernel: &Kernel, depth: &[usize], roots: &[InstId]) -> Vec<bool> 
     needed
 }
 
-/// Returns for each instruction whether the loop of a stage uses it, directly or indirectly. `depth` has the
-/// depth of each instruction, and `live` whether an output needs it.
+/// Returns, for each instruction, whether the loop of a stage uses it, directly or indirectly. `depth` has
+/// the depth of each instruction, and `live` states whether an output needs it.
 pub fn needs(
     kernel: &Kernel,
     (depth, live): (&[usize], &[bool]),
@@ -107,25 +109,25 @@ pub fn needs(
     closure(kernel, depth, &roots)
 }
 
-/// The assignment of instructions to stages; see Note \[Stages\]. Times count loops and calls alternately:
-/// loop `s` is `2 s`, and the calls after it are `2 s + 1`.
+/// Assigns instructions to stages; see Note \[Stages\]. Loops and calls are counted alternately as times: the
+/// loop of stage `s` has the time `2 s`, and the calls after it have the time `2 s + 1`.
 pub struct BlockStaging<'a> {
     kernel: &'a Kernel,
     precision: Precision,
     varies: Vec<bool>,
     called: Vec<bool>,
-    /// The stage of each instruction that is computed once.
+    /// For each instruction that is computed once, its stage.
     late: Vec<usize>,
-    /// The stages in which a load or index is computed.
+    /// For each load or index, the stages in which it is computed.
     repeated: Vec<Vec<usize>>,
-    /// The first and the last time at which a value must be in scratch memory.
+    /// For each value, the first and the last time at which it must be in scratch memory.
     held: Vec<Option<(usize, usize)>>,
     last: usize,
 }
 
 impl<'a> BlockStaging<'a> {
-    /// Plans a kernel. `depth` has the depth of each instruction, `live` whether an output needs it, and
-    /// `is_called` recognises calls of runtime primitives.
+    /// Plans a kernel. `depth` has the depth of each instruction, and `live` states whether an output needs
+    /// it. `is_called` returns whether an instruction is a call of a runtime primitive.
     pub fn of(
         kernel: &'a Kernel,
         (depth, live): (&[usize], &[bool]),
@@ -160,7 +162,7 @@ impl<'a> BlockStaging<'a> {
         staging
     }
 
-    /// Returns the length of the longest chain of calls in which each depends on the one before.
+    /// Returns the length of the longest chain of calls in which each call depends on the previous one.
     fn number_of_calls(&self) -> usize {
         let mut available = vec![0; self.kernel.body.len()];
         for id in self.kernel.body.ids().filter(|id| self.varies[id.index()]) {
@@ -246,7 +248,7 @@ impl<'a> BlockStaging<'a> {
         *held = Some(held.map_or((first, last), |(from, to)| (from.min(first), to.max(last))));
     }
 
-    /// Returns whether computing the value again costs no more than loading it from scratch memory.
+    /// Returns whether computing the value again costs at most as much as loading it from scratch memory.
     fn is_repeatable(&self, id: InstId) -> bool {
         match &self.kernel.body[id].op {
             InstOp::Index(_) => true,
@@ -272,7 +274,7 @@ impl<'a> BlockStaging<'a> {
         adjacent && inst.dtype == DType::Real && self.is_repeatable(id)
     }
 
-    /// Returns the stages, the scratch slot of each value that has one, and the number of slots.
+    /// Returns the stages, the scratch slots of the values that have one, and the number of slots.
     pub fn finish(self) -> (Vec<BlockStage>, Vec<Option<usize>>, usize) {
         let mut stages: Vec<BlockStage> = (0..=self.last).map(|_| BlockStage::default()).collect();
         for id in self.kernel.body.ids() {
@@ -298,8 +300,8 @@ impl<'a> BlockStaging<'a> {
         (stages, home, homes)
     }
 
-    /// Assigns slots to the values in scratch memory. Two values share a slot if the last use of one precedes
-    /// the definition of the other.
+    /// Assigns slots in scratch memory to values. Two values share a slot if the last use of one value
+    /// precedes the definition of the other.
     fn homes(&self) -> (Vec<Option<usize>>, usize) {
         let mut home = vec![None; self.held.len()];
         let mut births: Vec<(usize, usize, usize)> = Vec::new();

@@ -1,18 +1,18 @@
-//! Recognises kernels that sum functions of noise over draws, and orders their axes.
+//! Recognises kernels that sum functions of noise over draws, and orders the axes of these kernels.
 
 use super::staging::row_length;
 use crate::ir::{InstOp, Kernel, KernelOutput, Size};
 use bnnc_abi::plan::{Combine, Storage};
 
-/// Returns the kernel with the axis of draws before that of elements if it is swept, and the axis that
-/// launches divide.
+/// Returns the kernel and the axis that launches divide. If the kernel is swept, the axis of draws comes
+/// before the axis of elements.
 pub fn order(kernel: Kernel) -> (Kernel, usize) {
     let rank = kernel.dims.len();
     if rank < 2 || is_swept(&kernel) {
         return (kernel, 0);
     }
     let swapped = swapped(&kernel, rank - 2);
-    // A part of a short axis is not a row of a tile.
+    // A part of a short axis cannot be a row of a tile.
     let divisible = rank > 2 || row_length(&swapped).is_none();
     match divisible && is_swept(&swapped) {
         true => (swapped, usize::from(rank == 2)),
@@ -20,8 +20,8 @@ pub fn order(kernel: Kernel) -> (Kernel, usize) {
     }
 }
 
-/// Returns whether a kernel is swept: its noise along the innermost axis depends on the axis before it only
-/// through its coordinates, and an output sums over that axis.
+/// Returns whether a kernel is swept. Its noise along the innermost axis must depend on the axis before it
+/// only through the coordinates of the noise, and an output must sum over that axis.
 pub fn is_swept(kernel: &Kernel) -> bool {
     let makes_noise = kernel.body.iter().any(|inst| match &inst.op {
         InstOp::Noise { strides, .. } => matches!(strides.as_slice(), [.., Size::Fixed(0), Size::Fixed(1)]),
@@ -30,7 +30,7 @@ pub fn is_swept(kernel: &Kernel) -> bool {
     makes_noise && kernel.outputs.iter().any(|output| is_sum(kernel, output))
 }
 
-/// Returns whether an output is a sum over the second-to-last axis that scratch memory can hold.
+/// Returns whether an output is a sum over the second-to-last axis that can be kept in scratch memory.
 fn is_sum(kernel: &Kernel, output: &KernelOutput) -> bool {
     let still = matches!(
         output.access.strides.as_slice(),
@@ -40,7 +40,7 @@ fn is_sum(kernel: &Kernel, output: &KernelOutput) -> bool {
     still && is_real && output.combine == Some(Combine::Sum) && output.access.dynamic.is_empty()
 }
 
-/// Returns the kernel with an axis and the next one exchanged.
+/// Returns the kernel in which an axis and the next axis are exchanged.
 fn swapped(kernel: &Kernel, axis: usize) -> Kernel {
     let mut kernel = kernel.clone();
     kernel.dims.swap(axis, axis + 1);

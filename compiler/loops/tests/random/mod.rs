@@ -1,5 +1,5 @@
-//! Generates random valid programs of one kernel from a seed, with every kind of access, operation and
-//! output.
+//! Generates random valid programs from seeds. Each program has one kernel; all kinds of accesses, operations
+//! and outputs occur.
 
 use bnnc_abi::plan::{Amount, Buffer, BufferId, Combine, Extent, Launch, Plan, Reduce, Role, Step, Storage};
 use bnnc_abi::symbols::NoiseKind;
@@ -13,7 +13,7 @@ use bnnc_math::scalar::Scalar;
 pub struct Dice(pub u64);
 
 impl Dice {
-    /// Returns the next word.
+    /// Returns the next 64 random bits.
     pub fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -27,12 +27,12 @@ impl Dice {
         (self.word() % sides as u64) as usize
     }
 
-    /// Returns true once in `sides` times on average.
+    /// Returns true with probability one in `sides`.
     pub fn one_in(&mut self, sides: usize) -> bool {
         self.roll(sides) == 0
     }
 
-    /// Returns a number between -2 and 2 that is exact in `f32`.
+    /// Returns a number between -2 and 2 that `f32` represents exactly.
     pub fn real(&mut self) -> f64 {
         f64::from((self.word() >> 40) as i32 - (1 << 23)) / f64::from(1 << 22)
     }
@@ -43,7 +43,7 @@ impl Dice {
     }
 }
 
-/// Operations whose results are of moderate size and change little with their operands.
+/// Operations whose results have moderate sizes and change little if the operands change little.
 const SMOOTH: &[Scalar] = &[
     Scalar::Abs,
     Scalar::Cos,
@@ -63,11 +63,11 @@ struct Maker {
     buffers: Arena<BufferId, Buffer>,
     launch: Launch,
     ints: Vec<i64>,
-    /// Instructions whose value is the same in every precision.
+    /// Instructions whose value is the same in both precisions.
     exact: Vec<InstId>,
 }
 
-/// Returns the program of a seed.
+/// Returns the program that belongs to a seed.
 pub fn program(seed: u64, precision: Precision) -> Program {
     let mut dice = Dice(seed);
     let rank = 1 + dice.roll(3);
@@ -176,7 +176,7 @@ impl Maker {
         self.push(InstOp::Apply(scalar, operands), dtype)
     }
 
-    /// Returns strides of a dense tensor over some of the axes in some order, and its size.
+    /// Returns the strides of a dense tensor over some axes in some order, and the size of the tensor.
     fn layout(&mut self, kept: &[usize]) -> (Vec<Size>, i64) {
         let mut order: Vec<usize> = kept.to_vec();
         if self.dice.one_in(4) {
@@ -270,7 +270,8 @@ impl Maker {
         );
     }
 
-    /// Returns a shape parameter away from 1, where the sampler of gamma variates changes its method.
+    /// Returns a shape parameter that is not close to 1, because the sampler of gamma variates changes its
+    /// method at 1.
     fn shape(&mut self) -> InstId {
         let x = self.any(DType::Real);
         let bounded = self.apply(Scalar::Tanh, vec![x], DType::Real);
@@ -317,7 +318,7 @@ impl Maker {
         let sum = self.apply(scalar, vec![index, other], DType::Int);
         let scalar = self.dice.pick(&[Scalar::Eq, Scalar::Le, Scalar::Lt]);
         self.apply(scalar, vec![index, sum], DType::Bool);
-        // Larger numbers may not be exact in `f32`.
+        // Numbers outside this range may not be exact in `f32`.
         let [low, high] = [-999.0, 999.0].map(|limit| self.push(InstOp::Const(limit), DType::Int));
         let sum = self.apply(Scalar::Min, vec![sum, high], DType::Int);
         let sum = self.apply(Scalar::Max, vec![low, sum], DType::Int);
@@ -337,7 +338,7 @@ impl Maker {
             .dice
             .pick(&[Scalar::Add, Scalar::Sub, Scalar::Mul, Scalar::Min, Scalar::Max]);
         let value = self.apply(scalar, vec![x, y], DType::Real);
-        // Keeps values of moderate size.
+        // This keeps the value at a moderate size.
         self.apply(Scalar::Tanh, vec![value], DType::Real);
     }
 
@@ -356,7 +357,7 @@ impl Maker {
         let combine = match self.dice.roll(4) {
             0 | 1 => None,
             2 => Some(Combine::Sum),
-            // Integers have no minus infinity to start from.
+            // Integers have no minus infinity with which a maximum could start.
             _ => Some(if storage == Storage::Int {
                 Combine::Sum
             } else {

@@ -1,4 +1,4 @@
-//! Imports contractions as calls of the matrix product, or as multiplications with a sum; see Note
+//! Converts contractions to calls of the matrix product, or to multiplications with a sum; see Note
 //! \[Contractions\].
 
 use super::{Import, Site};
@@ -12,7 +12,7 @@ use bnnc_graph::ops;
 use bnnc_math::scalar::Scalar;
 
 impl Import<'_> {
-    /// Adds a copy in memory, in the row-major order of its own axes.
+    /// Adds a copy in memory. Its elements are in the row-major order of its axes.
     fn copied(&mut self, arg: TensorId) -> TensorId {
         let (dims, dtype) = (self.dims(arg), self.tensors[arg].dtype);
         let part = Part {
@@ -69,7 +69,8 @@ impl Import<'_> {
         self.push(Kind::Call(call), dims, DType::Real)
     }
 
-    /// Sums the axes whose letters occur nowhere else. Returns the sum and its letters.
+    /// Sums the axes whose letters occur neither in the other operand nor in the result. Returns the sum and
+    /// the letters of its axes.
     fn sum_alone(
         &mut self,
         arg: TensorId,
@@ -86,8 +87,9 @@ impl Import<'_> {
         }
     }
 
-    /// Copies an operand so that the letters `last` are adjacent and in this order: in place if they already
-    /// are, otherwise behind the other letters. Returns the letters of the copy, and the copy.
+    /// Copies an operand so that the letters `last` are adjacent and in this order. If they already are, all
+    /// letters keep their places; otherwise these letters come after all others. Returns the letters of the
+    /// copy, and the copy.
     fn gathered(&mut self, arg: TensorId, letters: &[char], last: &[char]) -> (Vec<char>, TensorId) {
         if letters.windows(last.len()).any(|run| run == last) {
             return (letters.to_vec(), self.copied(arg));
@@ -98,7 +100,8 @@ impl Import<'_> {
         (order, self.copied(view))
     }
 
-    /// Returns an operand over the axes `order`. `sizes` has the sizes of the letters that it lacks.
+    /// Returns an operand as a tensor with the axes `order`. `sizes` has the sizes of the letters that the
+    /// operand lacks.
     fn spread(&mut self, arg: TensorId, letters: &[char], order: &[char], sizes: &[(char, Dim)]) -> TensorId {
         let inner = self.dims(arg);
         let size = |letter: &char| match letters.iter().position(|l| l == letter) {
@@ -123,8 +126,8 @@ impl Import<'_> {
         )
     }
 
-    /// Multiplies elements, then sums over the letters that the result lacks. The domain has the axes of the
-    /// operand with more axes, in their order, so that this operand is read in memory order.
+    /// Multiplies elements, and then sums over the letters that the result lacks. The domain has the axes of
+    /// the operand with more axes, in the order of this operand, so that it is read in memory order.
     fn multiply(&mut self, letters: &Letters, args: [TensorId; 2]) -> TensorId {
         let mut sizes = Vec::new();
         for (list, arg) in [(&letters.left, args[0]), (&letters.right, args[1])] {

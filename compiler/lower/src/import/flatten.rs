@@ -1,9 +1,9 @@
-//! Moves reshapes that merge axes into their operands.
+//! Moves reshapes that merge axes into the operands of the reshapes.
 //!
-//! Note [Merged axes]. An index map cannot merge axes, because that needs division. Elementwise ops can be
-//! applied over the merged axes instead, and loads and noise with one stride through all merged axes have a
-//! stride along the merged one. A tensor with elements for every draw of a divergence, which must not be
-//! stored, is therefore computed over the merged axes.
+//! Note [Merged axes]. An index map cannot merge axes, because this needs division. Instead, elementwise ops
+//! can be applied over the merged axes. If a load or noise has a single stride through all axes that are
+//! merged, it has a stride along the merged axis. A tensor that has elements for every draw of a divergence
+//! must not be stored, so it is computed over the merged axes.
 
 use super::Import;
 use crate::polynomial::SizePolynomial;
@@ -11,19 +11,20 @@ use crate::tensor::{Coordinate, Kind, TensorId};
 use bnnc_base::shape::{Dim, Symbol};
 use std::collections::HashMap;
 
-/// For each axis of a tensor, the axis into which it is merged; then the merged axes.
+/// How axes are merged: for each axis of a tensor, the merged axis to which it belongs, and the sizes of the
+/// merged axes.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Merge {
     into: Vec<usize>,
     dims: Vec<Dim>,
 }
 
-/// The tensors over merged axes that were tried before.
+/// The tensors over merged axes that have already been tried.
 type Known = HashMap<(TensorId, Merge), Option<TensorId>>;
 
 impl Import<'_> {
-    /// Returns a tensor over merged axes, if it has an axis of divergence draws and all its operands can be
-    /// merged.
+    /// Returns a tensor over merged axes if it has an axis of divergence draws and if the axes of all its
+    /// operands can be merged.
     pub(super) fn flattened(&mut self, arg: TensorId, dims: &[Dim]) -> Option<TensorId> {
         let inner = self.dims(arg);
         if !inner.contains(&Dim::Symbol(Symbol::KlDraws)) {
@@ -81,8 +82,8 @@ impl Import<'_> {
         Some(self.push(kind, &merge.dims, tensor.dtype))
     }
 
-    /// Returns an index map over merged axes. Each coordinate follows a merged axis, or the operand is merged
-    /// in the same way.
+    /// Returns an index map over merged axes. A coordinate follows a merged axis, or the operand is merged in
+    /// the same way.
     fn merge_view(
         &mut self,
         arg: TensorId,
@@ -125,7 +126,7 @@ impl Import<'_> {
     }
 }
 
-/// Returns the merge of axes that gives the axes `dims`; `None` if no merge does.
+/// Returns the merge of axes that results in the axes `dims`; `None` if there is no such merge.
 fn merge(inner: &[Dim], dims: &[Dim]) -> Option<Merge> {
     let one = Dim::Fixed(1);
     let mut into = Vec::new();
@@ -148,21 +149,21 @@ fn merge(inner: &[Dim], dims: &[Dim]) -> Option<Merge> {
 }
 
 impl Merge {
-    /// Returns the axes that are merged into one, without those of size 1.
+    /// Returns the axes that are merged into one axis, without axes of size 1.
     fn members<'a>(&'a self, dims: &'a [Dim], into: usize) -> impl Iterator<Item = usize> + 'a {
         let axes = self.into.iter().zip(dims).enumerate();
         axes.filter(move |(_, (to, dim))| **to == into && **dim != Dim::Fixed(1))
             .map(|(axis, _)| axis)
     }
 
-    /// Returns the new position of an axis that is merged with no other.
+    /// Returns the new position of an axis that is not merged with another axis.
     fn alone(&self, axis: usize) -> Option<usize> {
         let into = self.into[axis];
         let others = self.into.iter().filter(|to| **to == into).count();
         (others == 1).then_some(into)
     }
 
-    /// Returns the stride along each merged axis, if one stride traverses its parts.
+    /// Returns the stride along each merged axis, if a single stride traverses the parts of the axis.
     fn strides(&self, dims: &[Dim], strides: &[SizePolynomial]) -> Option<Vec<SizePolynomial>> {
         let along = |into: usize| {
             let members: Vec<usize> = self.members(dims, into).collect();
@@ -189,8 +190,8 @@ impl Merge {
         })
     }
 
-    /// Returns the merged axis all of whose parts are the first axes of an operand, in order, with one
-    /// coordinate each, and the number of these axes of the operand.
+    /// Returns a merged axis and a number of axes of an operand. The parts of the merged axis are the first
+    /// axes of the operand, in order, and each of them has one coordinate.
     fn run(&self, dims: &[Dim], (inner, at): (&[Dim], &[Coordinate])) -> Option<(usize, usize)> {
         let [(axis, _)] = at.first()?.terms.as_slice() else {
             return None;

@@ -1,4 +1,5 @@
-//! Imports ops that move elements: as index maps where possible, otherwise as parts of an assembled tensor.
+//! Converts ops that move elements. They become index maps if possible, and otherwise parts of an assembled
+//! tensor.
 
 use super::{Import, Site};
 use crate::polynomial::{SizePolynomial, row_major};
@@ -114,8 +115,8 @@ impl Import<'_> {
         )
     }
 
-    /// Returns an index map if each axis of the operand is a run of axes of the result. Otherwise the operand
-    /// is stored.
+    /// Returns an index map if each axis of the operand is made of consecutive axes of the result. Otherwise
+    /// the operand is stored.
     pub(super) fn reshape(&mut self, arg: TensorId, dims: &[Dim]) -> TensorId {
         let inner = self.dims(arg);
         if inner == dims {
@@ -145,8 +146,8 @@ pub(super) fn strided(axis: usize, start: i64, stride: i64) -> Coordinate {
     }
 }
 
-/// Returns the coordinate of each axis of `inner` over the run of axes of `outer` into which it is split, if
-/// there is one.
+/// Returns the coordinate of each axis of `inner`, if each of these axes is split into consecutive axes of
+/// `outer`.
 fn split(inner: &[Dim], outer: &[Dim]) -> Option<Vec<Coordinate>> {
     let one = Dim::Fixed(1);
     let mut next = 0;

@@ -1,11 +1,12 @@
-//! Imports windows over axes: strided reads, and sums of overlapping elements.
+//! Converts windows over axes to strided reads, and sums of overlapping windows to sums of elements.
 //!
-//! Note \[Overlapping windows\]. Element `i` of `overlap_add` is a sum over the positions `k` in a window: of
-//! element `k` of the window at `(i - k) / stride`, if there is one. An index map can neither divide nor skip
-//! positions, so the windows are first padded along the axis of their positions: with zeros at the ends, where
-//! there is no window, and between windows that are `stride` apart. Then `i - k` plus the padding at the
-//! beginning is a position. One kernel computes each element of the result in one order, however the work is
-//! split between threads.
+//! Note \[Overlapping windows\]. Element `i` of `overlap_add` is a sum over the positions `k` in a window.
+//! The term for `k` is element `k` of the window with the number `(i - k) / stride`, if there is such a
+//! window. An index map can neither divide nor skip positions. The windows are therefore padded with zeros
+//! along the axis of their positions: at the ends, where there are no windows, and between the windows, which
+//! are `stride` apart. With this padding, `i - k` plus the padding at the beginning is a position. One kernel
+//! computes each element of the result, and always in the same order, however the work is split between
+//! threads.
 
 use super::{Import, Site, movement};
 use crate::polynomial::SizePolynomial;
@@ -16,7 +17,7 @@ use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 
 impl Import<'_> {
-    /// Imports the windows of a tensor as reads of it.
+    /// Converts the windows of a tensor to reads of this tensor.
     pub(super) fn patches(&mut self, site: &Site) -> TensorId {
         let strides = ops::patches::strides(site.attrs);
         let first = self.dims(site.args[0]).len() - strides.len();
@@ -25,8 +26,8 @@ impl Import<'_> {
         self.view(site.args[0], at, site.ty.dims())
     }
 
-    /// Imports sums of windows; see Note \[Overlapping windows\]. If windows do not overlap, each element is
-    /// written to its place.
+    /// Converts sums of windows; see Note \[Overlapping windows\]. If windows do not overlap, each element is
+    /// simply written to its place.
     pub(super) fn overlap_add(&mut self, site: &Site) -> TensorId {
         let (parts, strides) = (self.dims(site.args[0]), ops::overlap_add::strides(site.attrs));
         let first = site.ty.rank() - strides.len();
@@ -80,7 +81,7 @@ impl Import<'_> {
         self.reduce(shifted, &axes, Combine::Sum)
     }
 
-    /// Places the elements of a tensor among zeros. Without gaps, the zeros are left out.
+    /// Places the elements of a tensor among zeros. If there are no gaps, no zeros are written.
     pub(super) fn placed(&mut self, arg: TensorId, to: Vec<Coordinate>, ty: &Type) -> TensorId {
         let part = |value: TensorId, to: Vec<Coordinate>| Part {
             value,
@@ -105,7 +106,8 @@ impl Import<'_> {
     }
 }
 
-/// Returns the coordinates of windows: the position in a window plus `stride` times the number of the window.
+/// Returns the coordinates of windows. A coordinate is the position in a window plus `stride` times the
+/// number of the window.
 fn window(first: usize, strides: &[i64]) -> impl Iterator<Item = Coordinate> {
     let count = strides.len();
     strides.iter().enumerate().map(move |(at, stride)| Coordinate {

@@ -1,4 +1,5 @@
-//! Runs lowered programs with the loop interpreter and the naive primitives, in poisoned scratch memory.
+//! Runs lowered programs with the loop interpreter and with simple versions of the primitives. Scratch memory
+//! is filled with poison values.
 
 #![allow(dead_code)]
 
@@ -30,7 +31,7 @@ struct Machine<'a> {
     memory: Vec<Memory>,
 }
 
-/// Returns a function in which all functions are expanded into ops that lowering supports.
+/// Returns a function in which all composite operations are expanded into ops that lowering supports.
 pub fn expanded(function: &Function) -> Function {
     let mut builder = Builder::new(&function.name);
     let mut map: HashMap<Value, Value> = HashMap::new();
@@ -87,7 +88,7 @@ pub fn lowered(function: &Function, states: &[&str]) -> Program {
     program
 }
 
-/// Runs a program. Returns the content of the port with each name.
+/// Runs a program. Returns the content of each port, by the name of the port.
 pub fn run(program: &Program, sizes: &Sizes, inputs: &[(&str, Vec<f64>)], outputs: &[&str]) -> Vec<Vec<f64>> {
     let mut memory = Vec::new();
     for buffer in program.plan.buffers.iter() {
@@ -181,7 +182,7 @@ impl Machine<'_> {
             .map(|amount| amount.resolve(self.sizes))
             .collect();
         let outer = launch.outer.resolve(self.sizes);
-        // Two chunks, the last first: the order of chunks must not matter.
+        // There are two chunks and the last one runs first, because the order of chunks must not matter.
         for (start, end) in [(outer / 2, outer), (0, outer / 2)] {
             let args = KernelArgs {
                 buffers: buffers.as_ptr(),
@@ -196,7 +197,7 @@ impl Machine<'_> {
     }
 }
 
-/// Returns numbers in an interval, rounded down for integers and Booleans.
+/// Returns numbers in an interval. For integers and Booleans, they are rounded down.
 pub fn numbers(ty: &Type, (lo, hi): (f64, f64), stream: u32, sizes: &Sizes) -> Tensor {
     let shape = ty.shape.resolve(sizes);
     let count = shape.iter().product::<usize>();
@@ -211,7 +212,7 @@ pub fn numbers(ty: &Type, (lo, hi): (f64, f64), stream: u32, sizes: &Sizes) -> T
     Tensor::new(shape, (0..count).map(number).collect())
 }
 
-/// Lowers and runs a function, and compares it with the reference evaluator. Returns the program.
+/// Lowers and runs a function, and compares it with the reference evaluator. Returns the lowered program.
 pub fn check(
     function: &Function,
     states: &[&str],
