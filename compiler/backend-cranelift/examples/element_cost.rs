@@ -1,4 +1,4 @@
-//! Prints the cost of kernels: compile time, then nanoseconds per element and bytes per second on one thread.
+//! Prints the cost of kernels: the compile time, and then the nanoseconds per element and the bytes per second on one thread.
 //!
 //! `cargo run --release -p bnnc-backend-cranelift --example element_cost`
 
@@ -14,7 +14,7 @@ use std::time::Instant;
 
 const COUNT: usize = 1 << 20;
 
-/// Builds a kernel over `COUNT` elements of `inputs` buffers. `body` computes from the loaded values `v0, v1, ..`.
+/// Builds a kernel over `COUNT` elements with `inputs` input buffers. `body` computes from the loaded values, which are named `v0, v1, ..`.
 fn elementwise(name: &str, inputs: usize, body: &str, outputs: &str) -> String {
     let buffers: String = (0..=inputs)
         .map(|at| format!("b{at} = real \"b{at}\" [{COUNT}] state\n"))
@@ -125,10 +125,10 @@ fn run_ms(code: &dyn Code, program: &Program) -> f64 {
         ints: std::ptr::null(),
         start: 0,
         end: launch.outer.resolve(&Sizes::default()),
-        // SAFETY: eight spare words leave room for the alignment.
+        // SAFETY: there are eight spare words, which leave room for the alignment.
         scratch: unsafe { start.add(start.align_offset(64)) },
     };
-    // SAFETY: each buffer has as many elements as the kernel's domain, and the program is verified.
+    // SAFETY: each buffer has as many elements as the domain of the kernel, and the program is verified.
     median_ms(41, || unsafe { code.launch(0, &args) })
 }
 

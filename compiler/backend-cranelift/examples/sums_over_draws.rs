@@ -1,4 +1,4 @@
-//! Prints the cost of means over draws, in nanoseconds per element and draw, beside the cost of the noise alone.
+//! Prints the cost of means over draws, in nanoseconds per element and draw. For comparison, it prints the cost of the noise alone.
 //!
 //! `cargo run --release -p bnnc-backend-cranelift --example sums_over_draws`
 
@@ -19,8 +19,8 @@ use std::time::Instant;
 
 const ELEMENTS: usize = 16 * 1024;
 
-/// Builds a program that sums functions of one noise value `v2` over the draws. `body` computes the functions, and `sums` gives the numbers of
-/// their values.
+/// Builds a program that sums functions of a noise value `v2` over the draws. `body` computes the functions, and `sums` gives the numbers
+/// of the instructions that are their values.
 fn program(precision: Precision, body: &str, sums: &[usize]) -> Program {
     let count = sums.len();
     let buffers: String = (0..count + 2)
@@ -47,7 +47,7 @@ fn program(precision: Precision, body: &str, sums: &[usize]) -> Program {
     program
 }
 
-/// Returns the shortest time of `work` in seconds over many short runs, some of which are undisturbed.
+/// Returns the shortest time of `work` in seconds over many short runs, so that some of the runs are undisturbed.
 fn least(mut work: impl FnMut()) -> f64 {
     let from = Instant::now();
     let mut least = f64::INFINITY;
@@ -77,7 +77,7 @@ fn cost(program: &Program, threads: usize, draws: usize) -> f64 {
     least(|| assert!(machine.run().is_ok())) * 1e9 / (ELEMENTS * draws) as f64
 }
 
-/// Returns the cost of the noise alone in nanoseconds per element, in blocks as long as those of generated code.
+/// Returns the cost of the noise alone in nanoseconds per element. The blocks are as long as in generated code.
 fn noise_alone(precision: Precision) -> f64 {
     const BLOCK: usize = 256;
     let noise = arrays::noise(NoiseKind::Normal, precision);
@@ -87,7 +87,7 @@ fn noise_alone(precision: Precision) -> f64 {
         for block in 0..blocks {
             let first = (block * BLOCK) as u64;
             let out = out.as_mut_ptr().cast::<u8>();
-            // SAFETY: `out` has room for the block, and a normal distribution does not read shapes.
+            // SAFETY: `out` has room for the block, and the normal distribution does not read shapes.
             unsafe { noise(out, std::ptr::null(), BLOCK as i64, 7, first, 0, 0, 0) }
         }
     });

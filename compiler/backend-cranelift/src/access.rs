@@ -1,4 +1,4 @@
-//! The distinct element addresses of a kernel.
+//! The distinct element addresses that a kernel uses.
 
 use bnnc_base::arena::Id;
 use bnnc_loops::ir::{Access, InstId, InstOp, Kernel};
@@ -43,12 +43,12 @@ impl<'a> Accesses<'a> {
         &self.list
     }
 
-    /// Returns the index of a load's access in the list.
+    /// Returns the index in the list of a load's access.
     pub fn load(&self, id: InstId) -> usize {
         self.loads[id.index()].unwrap_or_else(|| unreachable!("{id} is a live load"))
     }
 
-    /// Returns the index of an output's access in the list.
+    /// Returns the index in the list of an output's access.
     pub fn output(&self, output: usize) -> usize {
         self.outputs[output]
     }

@@ -9,7 +9,8 @@ use bnnc_base::dtype::{DType, Precision};
 use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel};
 use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Type, Value, types};
 
-/// Scratch bytes before the blocks: one cache line each for the result and the two operands of a call on one element.
+/// The number of scratch bytes before the blocks. They have one cache line each for the result and the two operands of a call on one
+/// element.
 pub(crate) const SINGLE_BYTES: i64 = 3 * LINE;
 const LINE: i64 = 64;
 
@@ -34,14 +35,14 @@ pub(crate) fn callee(kernel: &Kernel, id: InstId, precision: Precision) -> (Stri
     }
 }
 
-/// Returns the parameter types of an elementwise function: [`symbols::Unary`], [`symbols::Binary`].
+/// Returns the parameter types of an elementwise function, which is a [`symbols::Unary`] or a [`symbols::Binary`].
 pub(crate) fn scalar_parameters(operands: usize) -> Vec<Type> {
     let mut parameters = vec![types::I64; 1 + operands];
     parameters.push(types::I64);
     parameters
 }
 
-/// Returns the parameter types of a noise stream: [`symbols::Noise`].
+/// Returns the parameter types of the function of a noise stream, which is a [`symbols::Noise`].
 pub(crate) fn noise_parameters() -> Vec<Type> {
     let (pointer, int, word) = (types::I64, types::I64, types::I32);
     vec![pointer, pointer, int, int, int, word, word, word]
@@ -55,7 +56,7 @@ pub(crate) fn calls<'a>(kernel: &'a Kernel, schedule: &'a Schedule) -> impl Iter
         .filter(|id| schedule.live[id.index()] && is_called(&kernel.body[*id]))
 }
 
-/// Adds the parameters to a signature.
+/// Adds these parameters to a signature.
 pub(crate) fn signature(mut signature: Signature, parameters: &[Type]) -> Signature {
     signature
         .params
@@ -63,13 +64,13 @@ pub(crate) fn signature(mut signature: Signature, parameters: &[Type]) -> Signat
     signature
 }
 
-/// Returns the bytes of scratch memory that one invocation needs.
+/// Returns the number of bytes of scratch memory that one invocation needs.
 pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize {
     let homes = schedule.homes * schedule.block as usize * precision.bytes();
     SINGLE_BYTES as usize + homes + sweep::scratch_bytes(schedule, precision)
 }
 
-/// The addresses of a block of elements of a noise stream.
+/// The addresses that belong to a block of elements of a noise stream.
 struct NoiseBlock {
     out: Value,
     /// The address of the shape parameters of gamma noise.
@@ -84,7 +85,7 @@ impl Emitter<'_, '_> {
         self.plus(self.scratch, SINGLE_BYTES + slot as i64 * block)
     }
 
-    /// Calls the function of `id` on a block. `pointers` are the addresses of the accesses at the start of the block.
+    /// Calls the function of `id` on a block. `pointers` are the addresses of the kernel's accesses at the start of the block.
     pub fn call_block(&mut self, id: InstId, (operands, pointers): (&[InstId], &[Value]), count: Value) {
         let mut arguments = vec![self.home_of(id)];
         for operand in operands {
@@ -109,8 +110,9 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Generates a block of a noise stream. `inner` is the index of its first element along the innermost axis, `pointers` are the addresses of the
-    /// accesses at the start of the block, and the values are stored `skipped` bytes after the start of their scratch slots.
+    /// Generates a block of a noise stream. `inner` is the index of the block's first element along the innermost axis, and `pointers` are
+    /// the addresses of the kernel's accesses at the start of the block. The values are stored `skipped` bytes after the start of their
+    /// scratch slots.
     pub fn noise_block(
         &mut self,
         id: InstId,
@@ -152,7 +154,7 @@ impl Emitter<'_, '_> {
         self.single_result()
     }
 
-    /// Generates one element of a noise stream. `inner` is the index along the innermost axis if this is inside the innermost loop.
+    /// Generates one element of a noise stream. If the code is inside the innermost loop, `inner` is the index along the innermost axis.
     pub fn noise_once(
         &mut self,
         id: InstId,

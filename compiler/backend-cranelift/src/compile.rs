@@ -1,4 +1,4 @@
-//! Translates kernels to functions of a Cranelift module, independent of where the module stores them.
+//! Translates kernels to functions of a Cranelift module. Where the module stores them does not matter here.
 
 use crate::access::Accesses;
 use crate::call::{callee, calls, scratch_bytes, signature};
@@ -16,7 +16,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::{FuncId, Linkage, Module, ModuleError};
 use std::collections::{HashMap, HashSet};
 
-/// The form in which code is listed as text.
+/// The form in which code is printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Listing {
     /// Cranelift's intermediate form.
@@ -31,15 +31,16 @@ pub(crate) struct Draft {
     pub function: FuncId,
     /// The kernel's name.
     pub name: String,
-    /// The bytes of scratch memory that one invocation needs.
+    /// The number of bytes of scratch memory that one invocation needs.
     pub scratch: usize,
     /// The function in Cranelift's intermediate form.
     pub clif: Function,
-    /// The function as machine instructions, if they were requested.
+    /// The function as machine instructions, if the listing was requested.
     pub assembly: Option<String>,
 }
 
-/// Defines every kernel of a program in `module`. With a `prefix`, kernel `n` becomes the global symbol made of `prefix` and `n`.
+/// Defines every kernel of a program in `module`. If there is a `prefix`, kernel `n` becomes a global symbol that consists of `prefix` and
+/// `n`.
 pub(crate) fn define<M: Module>(
     module: &mut M,
     program: &Program,
@@ -146,7 +147,7 @@ fn declare(
     }
 }
 
-/// Converts a module error that valid input cannot cause into a bug report.
+/// Converts a module error to a bug report, because valid input cannot cause such an error.
 pub(crate) fn bug(error: ModuleError) -> Fault {
     Fault::Bug(format!("Cranelift: {error}"))
 }

@@ -1,4 +1,5 @@
-//! The entry object of an executable: `main`, the serialised program, and the bridges from kernels to runtime functions.
+//! The entry object of an executable. It contains `main`, the serialised program, and small functions through which kernels call the
+//! runtime.
 
 use crate::call::{noise_parameters, scalar_parameters, signature};
 use crate::compile::bug;
@@ -13,11 +14,12 @@ use cranelift_module::{DataDescription, DataId, Linkage, Module, default_libcall
 use cranelift_object::{ObjectBuilder, ObjectModule};
 use std::mem::offset_of;
 
-/// Builds an object, in the system's format, that forms an executable together with the runtime's static library and the objects of a program.
+/// Builds an object in the system's format. Together with the static library of the runtime and the objects of a program, it forms an
+/// executable.
 ///
-/// The object contains the artefact and a table of `kernels`, which are symbols of the program's objects. For each runtime function that kernels
-/// call, it has a cell and a function of the same name that jumps to the address in the cell, because the runtime chooses among versions of a
-/// function at startup. `main` passes all of these to the runtime as a [`Linked`].
+/// The object contains the artefact and a table of `kernels`; these are symbols in the objects of the program. For each runtime function
+/// that kernels call, the object has a cell and a function with the same name, which jumps to the address in the cell. The cell is needed
+/// because the runtime chooses among versions of a function at startup. `main` passes all of these to the runtime as one [`Linked`].
 ///
 /// # Errors
 /// Fails at a limit of the object format, or because of a bug.

@@ -1,4 +1,4 @@
-//! Emits one kernel as a function: its arguments, the outer loops, and the values computed between them.
+//! Emits one kernel as a function: the arguments, the outer loops, and the values that are computed between the loops.
 
 use crate::access::Accesses;
 use crate::call::is_called;
@@ -16,13 +16,13 @@ use cranelift_frontend::FunctionBuilder;
 use std::collections::HashMap;
 use std::mem::offset_of;
 
-/// The kernel and the decisions from which a function is emitted.
+/// The kernel from which a function is emitted, and the decisions about this kernel.
 pub(crate) struct Source<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
     /// The number of iterations of the kernel's outermost axis per iteration of the launch's outer axis.
     pub factor: i64,
-    /// The axis that is divided among launches: the outermost one, unless axes were exchanged.
+    /// The axis that is divided among launches. It is the outermost axis, unless axes were exchanged.
     pub divided: usize,
     /// The schedule, which states where each instruction is computed.
     pub schedule: &'a Schedule,
@@ -30,7 +30,7 @@ pub(crate) struct Source<'a> {
     pub accesses: &'a Accesses<'a>,
     /// The width of reals.
     pub precision: Precision,
-    /// The runtime's functions by symbol.
+    /// The functions of the runtime, by symbol.
     pub callees: &'a HashMap<String, FuncRef>,
 }
 
@@ -40,9 +40,9 @@ pub(crate) struct Emitter<'a, 'f> {
     pub source: &'a Source<'a>,
     /// The builder that receives the instructions.
     pub builder: FunctionBuilder<'f>,
-    /// Values computed outside the innermost loop, by instruction.
+    /// For each instruction outside the innermost loop, its value.
     pub hoisted: Vec<Option<Value>>,
-    /// The same values broadcast to every lane of a vector, for those that the innermost loop uses as vectors.
+    /// For each of these instructions that the innermost loop uses in vectors, its value broadcast to every lane.
     pub splats: Vec<Option<Value>>,
     /// The current index of each enclosing loop.
     pub indices: Vec<Value>,
@@ -53,7 +53,7 @@ pub(crate) struct Emitter<'a, 'f> {
     ints: Vec<Option<Value>>,
 }
 
-/// The body of a loop: maps `(emitter, counter, carried)` to the values of the next iteration.
+/// The body of a loop. It maps `(emitter, counter, carried)` to the values for the next iteration.
 pub(crate) type LoopBody<'b, 'a, 'f> = &'b mut dyn FnMut(&mut Emitter<'a, 'f>, Value, &[Value]) -> Vec<Value>;
 
 /// The range of a counter, as in `(from..to).step_by(step)`.
@@ -113,7 +113,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         emitter.builder
     }
 
-    /// Returns an emitter of single operations on `lanes`.
+    /// Returns an emitter of single operations on values with these `lanes`.
     pub fn scalars(&mut self, lanes: Lanes) -> Scalars<'_, 'f> {
         Scalars {
             builder: &mut self.builder,
@@ -169,7 +169,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// Emits a loop over a counter that passes values from iteration to iteration. Returns these values after the last iteration.
+    /// Emits a loop over a counter. Values are passed from one iteration to the next. Returns the values after the last iteration.
     pub fn count(
         &mut self,
         range: CounterRange,
@@ -195,7 +195,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         result
     }
 
-    /// Returns the address of an access: `pointer` plus the offsets of its computed positions, which are clamped to their axes.
+    /// Returns the address of an access: `pointer` plus the offsets of the computed positions. These positions are clamped to their axes.
     pub fn place(&mut self, access: &Access, pointer: Value, positions: &[Value]) -> Value {
         let bytes = element_bytes(self.source.kernel, access, self.source.precision);
         let mut address = pointer;
@@ -227,7 +227,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         self.hoisted[id.index()].unwrap_or_else(|| unreachable!("{id} is computed before its users"))
     }
 
-    /// Emits `offset + sum strides * index` over the enclosing loops, with `inner` as the index along the innermost axis.
+    /// Emits `offset + sum strides * index` over the enclosing loops. `inner` is the index along the innermost axis.
     pub fn linear(&mut self, offset: Size, strides: &[Size], inner: Option<Value>) -> Value {
         let mut position = self.size(offset);
         let indices: Vec<Value> = self.indices.iter().copied().chain(inner).collect();
@@ -386,7 +386,8 @@ impl<'a, 'f> Emitter<'a, 'f> {
         );
     }
 
-    /// Computes the instructions that vary only with the axes before `depth`, restricted to `needed` if it is given.
+    /// Computes the instructions that vary only along the axes before `depth`. If `needed` is given, only the instructions marked in it are
+    /// computed.
     pub fn hoist(&mut self, depth: usize, pointers: &[Value], needed: Option<&[bool]>) {
         let Source {
             kernel,
@@ -446,7 +447,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
             unreachable!("operations have operands")
         };
         let dtype = kernel.body[*last].dtype;
-        // Extrema are cheapest with the constant as the first operand. No other operation depends on it.
+        // An extremum is cheapest if a constant is its first operand, so a constant second operand is exchanged with the first.
         let extremum = matches!(
             scalar,
             bnnc_math::scalar::Scalar::Max | bnnc_math::scalar::Scalar::Min
@@ -461,7 +462,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
     }
 }
 
-/// Replaces the pointers of the `moving` accesses.
+/// Replaces the pointers of the accesses in `moving`.
 pub(crate) fn replaced(pointers: &[Value], moving: &[usize], by: &[Value]) -> Vec<Value> {
     let mut pointers = pointers.to_vec();
     moving
@@ -471,12 +472,12 @@ pub(crate) fn replaced(pointers: &[Value], moving: &[usize], by: &[Value]) -> Ve
     pointers
 }
 
-/// Returns the memory flags of buffer elements: inside their buffer, aligned to one element.
+/// Returns the memory flags for buffer elements: they lie inside their buffer and are aligned to one element.
 pub(crate) fn memory() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
-/// Returns the memory flags of the kernel arguments, which are never written.
+/// Returns the memory flags for the kernel arguments, which are never written.
 fn fixed_memory() -> MemFlagsData {
     MemFlagsData::trusted().with_readonly()
 }

@@ -1,4 +1,4 @@
-//! The instruction set of the host and its vector types.
+//! The instruction set of the host, and its vector types.
 
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_base::fault::Fault;
@@ -7,11 +7,12 @@ use cranelift_codegen::ir::{Type, types};
 use cranelift_codegen::isa::{self, OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 
-/// The size of a vector register in bytes. Cranelift's vectors have 128 bits on every host.
+/// The size of a vector register in bytes. Vectors of Cranelift have 128 bits on every host.
 pub(crate) const VECTOR_BYTES: i64 = 16;
 
-/// Cranelift settings that disable its optimiser, and its verifier in release builds. Kernels arrive with common subexpressions removed, invariants
-/// hoisted and their unrolled copies interleaved. Cranelift's own optimiser would undo the interleaving.
+/// Cranelift settings. They disable the optimiser of Cranelift and, in release builds, its verifier. In the kernels that arrive here,
+/// common subexpressions are already removed, invariants are hoisted, and the copies of unrolled loops are interleaved. Cranelift's own
+/// optimiser would undo the interleaving.
 const FLAGS: &[(&str, &str)] = &[
     ("opt_level", "none"),
     ("use_colocated_libcalls", "false"),
@@ -22,7 +23,8 @@ const FLAGS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns the host with all of its extensions. Objects are loaded at unknown addresses, so their code is position-independent.
+/// Returns the instruction set of the host with all of its extensions. Objects are loaded at unknown addresses, so their code is
+/// position-independent.
 pub(crate) fn host(form: &Form) -> Result<OwnedTargetIsa, Fault> {
     let (pic, elf) = match form {
         Form::Memory => ("false", false),
@@ -43,7 +45,7 @@ pub(crate) fn host(form: &Form) -> Result<OwnedTargetIsa, Fault> {
         .map_err(|error| Fault::Limit(error.to_string()))
 }
 
-/// Returns the same instruction set and calling convention with the object format of Linux.
+/// Returns the same instruction set and calling convention, but with the object format of Linux.
 fn as_elf(builder: &isa::Builder) -> Result<isa::Builder, Fault> {
     let limit = |reason: &dyn std::fmt::Display| Fault::Limit(reason.to_string());
     let mut triple = builder.triple().clone();
@@ -54,7 +56,7 @@ fn as_elf(builder: &isa::Builder) -> Result<isa::Builder, Fault> {
     Ok(builder)
 }
 
-/// Returns the extensions that code for this instruction set may use, with the names of `std::arch`.
+/// Returns the extensions that code for this instruction set may use, by their names in `std::arch`.
 pub(crate) fn features(isa: &dyn TargetIsa) -> Vec<String> {
     let enabled = isa
         .isa_flags()
@@ -64,8 +66,8 @@ pub(crate) fn features(isa: &dyn TargetIsa) -> Vec<String> {
     names.filter_map(feature).map(str::to_owned).collect()
 }
 
-/// Translates Cranelift's name of an extension to that of `std::arch`. Returns `None` for an extension that code for every processor of the
-/// architecture may use.
+/// Translates the name of an extension in Cranelift to the name in `std::arch`. Returns `None` if code for every processor of the
+/// architecture may use the extension.
 fn feature(name: &str) -> Option<&str> {
     match name {
         "sse41" => Some("sse4.1"),
@@ -84,7 +86,7 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// Single elements.
+    /// Returns the lanes of a single element.
     pub fn one(precision: Precision) -> Lanes {
         Lanes {
             precision,
@@ -92,7 +94,7 @@ impl Lanes {
         }
     }
 
-    /// Vector registers of reals.
+    /// Returns the lanes of a vector register of reals.
     pub fn vector(precision: Precision) -> Lanes {
         Lanes {
             precision,
@@ -114,12 +116,12 @@ impl Lanes {
         }
     }
 
-    /// Returns the bytes of the reals in one value.
+    /// Returns the number of bytes of the reals in one value.
     pub fn bytes(self) -> i64 {
         self.count() * self.precision.bytes() as i64
     }
 
-    /// Returns the register type of values. Booleans are bytes, or lane masks as wide as reals.
+    /// Returns the register type of values. Booleans are bytes. In vectors, they are lane masks that are as wide as reals.
     pub fn of(self, dtype: DType) -> Type {
         match (dtype, self.vector, self.precision) {
             (DType::Real, false, Precision::F32) => types::F32,

@@ -12,10 +12,10 @@ use cranelift_module::default_libcall_names;
 use std::fmt::Write;
 use std::sync::Mutex;
 
-/// Compiled kernels and the memory that contains them.
+/// Compiled kernels, and the memory that contains their code.
 pub(crate) struct Compiled {
     kernels: Vec<Entry>,
-    /// The module, kept so that its memory can be freed.
+    /// The module. It is kept so that its memory can be freed.
     module: Mutex<Option<JITModule>>,
 }
 
@@ -31,7 +31,7 @@ struct Entry {
 
 impl Code for Compiled {
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
-        // SAFETY: the caller's guarantees are those that the generated code needs, and the code lives as long as `self`.
+        // SAFETY: the caller gives the guarantees that the generated code needs, and the code lives as long as `self`.
         unsafe { (self.kernels[kernel].function)(args) }
     }
 
@@ -59,7 +59,7 @@ impl Drop for Compiled {
     fn drop(&mut self) {
         let module = self.module.get_mut().map(Option::take);
         if let Ok(Some(module)) = module {
-            // SAFETY: `launch` borrows `self`, so no kernel is running, and none can be called afterwards.
+            // SAFETY: `launch` borrows `self`. Therefore no kernel is running, and no kernel can be called afterwards.
             unsafe { module.free_memory() }
         }
     }
@@ -77,7 +77,7 @@ pub(crate) fn compile(program: &Program, options: &Options, listing: Listing) ->
     let drafts = match drafts {
         Ok(drafts) => drafts,
         Err(fault) => {
-            // SAFETY: no address in this memory has been returned to a caller.
+            // SAFETY: no address in this memory was returned to a caller.
             unsafe { module.free_memory() };
             return Err(fault);
         }

@@ -1,8 +1,9 @@
-//! The backend `cranelift`: compiles kernels of the loop IR to machine code of the host.
+//! The backend `cranelift`: compiles kernels of the loop IR to machine code for the host.
 //!
-//! `compile` turns the kernels of a program into functions, which `jit` places in memory and `object` in an object file. For each kernel, axes are
-//! merged, and `schedule` decides where each instruction is computed. `func` emits the outer loops, `stmt` the innermost loop, `tile` the innermost
-//! loop of several rows together, `sweep` sums over draws, `reduce` reductions, `scalar` single operations, and `call` calls of runtime primitives.
+//! `compile` turns the kernels of a program into functions. `jit` places these functions in memory, and `object` places them in an object
+//! file. In each kernel, axes are merged, and `schedule` decides where each instruction is computed. `func` emits the outer loops, `stmt`
+//! the innermost loop, `tile` the innermost loop over several rows together, `sweep` the sums over draws, `reduce` the reductions, `scalar`
+//! single operations, and `call` the calls of runtime primitives.
 
 mod access;
 mod call;
@@ -47,7 +48,7 @@ impl Cranelift {
     /// Returns the machine instructions of all kernels as text, for `bnnc emit asm`.
     ///
     /// # Errors
-    /// Fails as [`Backend::compile`] does.
+    /// Fails in the same cases as [`Backend::compile`].
     pub fn assembly(&self, program: &Program, options: &Options) -> Result<String, Fault> {
         Ok(jit::compile(program, options, Listing::Assembly)?.text())
     }

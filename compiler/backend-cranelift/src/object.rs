@@ -9,7 +9,7 @@ use bnnc_loops::ir::Program;
 use cranelift_module::default_libcall_names;
 use cranelift_object::{ObjectBuilder, ObjectModule};
 
-/// Compiles every kernel of a program. The symbols begin with `prefix`.
+/// Compiles every kernel of a program. The symbols of the kernels begin with `prefix`.
 pub(crate) fn compile(program: &Program, options: &Options, prefix: &str) -> Result<Object, Fault> {
     let isa = host(&options.form)?;
     let features = features(&*isa);

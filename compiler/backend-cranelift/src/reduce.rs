@@ -1,4 +1,4 @@
-//! Reductions over the innermost axis. Accumulators stay in registers, are combined in a fixed order, and are written once.
+//! Emits reductions over the innermost axis. Accumulators stay in registers, are combined in a fixed order, and are written to memory once.
 
 use crate::func::{Emitter, memory};
 use crate::isa::Lanes;
@@ -15,7 +15,7 @@ pub(crate) struct Reduction {
     pub output: usize,
     /// The operation that combines elements.
     pub combine: Combine,
-    /// The type of its elements.
+    /// The type of the output's elements.
     pub dtype: DType,
     access: usize,
 }
@@ -63,7 +63,7 @@ impl Emitter<'_, '_> {
         identities
     }
 
-    /// Emits `copies` accumulators for each reduction. The first copy holds the current value.
+    /// Emits `copies` accumulators for each reduction. The first copy starts with the current value, the others with the initial value.
     pub fn spread_copies(
         &mut self,
         reductions: &[Reduction],
@@ -123,7 +123,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Combines values pairwise, so that rounding errors grow with the logarithm of their number.
+    /// Combines values in pairs, so that rounding errors grow only with the logarithm of the number of values.
     fn fold(&mut self, reduction: &Reduction, lanes: Lanes, values: &[Value]) -> Value {
         if let [value] = values {
             return *value;

@@ -1,4 +1,4 @@
-//! Emits one scalar operation, on one element or on a vector, with the same rounding in both cases.
+//! Emits a scalar operation, either on one element or on a vector. The rounding is the same in both cases.
 
 use crate::isa::Lanes;
 use bnnc_abi::plan::Combine;
@@ -17,7 +17,8 @@ pub(crate) struct Scalars<'a, 'f> {
 }
 
 impl Scalars<'_, '_> {
-    /// Emits `scalar` on `x`. `dtype` is the type of the last operand, and `never_nan` states that the first operand is not NaN.
+    /// Emits the operation `scalar` on the operands `x`. `dtype` is the type of the last operand, and `never_nan` states that the first
+    /// operand is not NaN.
     pub fn apply(&mut self, scalar: Scalar, dtype: DType, x: &[Value], never_nan: bool) -> Value {
         match scalar {
             Scalar::Add | Scalar::Sub | Scalar::Mul | Scalar::Abs | Scalar::Neg => {
@@ -181,7 +182,7 @@ impl Scalars<'_, '_> {
         self.select(x_is_nan, x, winner)
     }
 
-    /// Emits -1 for a negative and 1 for a positive `x`. A zero or NaN is returned unchanged.
+    /// Emits -1 for a negative and 1 for a positive `x`. If `x` is zero or NaN, it is returned unchanged.
     fn sign(&mut self, dtype: DType, x: Value) -> Value {
         let (one, minus_one, zero) = (
             self.literal(dtype, 1.0),
@@ -209,5 +210,5 @@ enum Extremum {
     Min,
 }
 
-// Note [Extrema]. `select (lt y x) x y` is one machine instruction whose result is `y` if either operand is NaN. So only a NaN in `x` needs more
-// instructions, and none are needed if `x` is a constant.
+// Note [Extrema]. `select (lt y x) x y` is one machine instruction whose result is `y` if either operand is NaN. More instructions are
+// therefore needed only if `x` can be NaN. A constant `x` cannot be NaN.

@@ -1,4 +1,4 @@
-//! Decides where each instruction is computed: under how many loops, and in which stage of the innermost loop.
+//! Decides where each instruction is computed: in how many loops it is nested, and in which stage of the innermost loop.
 
 use crate::call::is_called;
 use crate::isa::Lanes;
@@ -24,18 +24,18 @@ pub(crate) struct Schedule {
     pub unroll: usize,
     /// The stages of the innermost loop.
     pub stages: Vec<BlockStage>,
-    /// For each instruction, the scratch slot that holds a block of its values. An operand of a call without a slot is a load, whose elements the
-    /// call reads in place.
+    /// For each instruction, the scratch slot that holds a block of its values. If an operand of a call has no slot, it is a load, and the
+    /// call reads its elements in place.
     pub home: Vec<Option<usize>>,
     /// The number of scratch slots.
     pub homes: usize,
-    /// The number of elements of a block if there is more than one stage.
+    /// The number of elements of a block, if there is more than one stage.
     pub block: i64,
-    /// The number of rows and their length, if a block contains several whole rows.
+    /// The number of rows and the length of a row, if a block contains several whole rows.
     pub tile: Option<(i64, i64)>,
-    /// For each instruction, whether it is computed outside the innermost loop and vectors use it in every lane.
+    /// For each instruction, whether it is computed outside the innermost loop while vectors in this loop use its value in every lane.
     pub splat: Vec<bool>,
-    /// The outputs that are summed in scratch memory, if the last two axes are swept.
+    /// The outputs that are summed in scratch memory. There are such outputs only if the last two axes are swept.
     pub sums: Vec<usize>,
 }
 
@@ -86,7 +86,8 @@ impl Schedule {
         staging::needs(kernel, (&self.depth, &self.live), &self.stages, stage)
     }
 
-    /// Returns, for each instruction, whether it is one of `roots` or is used by them outside the innermost loop, directly or indirectly.
+    /// Returns, for each instruction, whether it is in `roots` or a root uses it, directly or through values that are computed outside the
+    /// innermost loop.
     pub fn closure(&self, kernel: &Kernel, roots: &[InstId]) -> Vec<bool> {
         staging::closure(kernel, &self.depth, roots)
     }

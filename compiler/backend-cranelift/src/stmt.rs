@@ -1,4 +1,4 @@
-//! Emits the innermost loop: blocks, stages, vectors and their remainders.
+//! Emits the innermost loop: its blocks and stages, its vectors, and the elements that remain after vectors.
 
 use crate::func::{CounterRange, Emitter, memory};
 use crate::isa::{Lanes, VECTOR_BYTES};
@@ -20,29 +20,29 @@ pub(crate) struct Span {
     count: Value,
     /// The number of elements, if it is a constant.
     known: Option<i64>,
-    /// The bytes in each scratch slot before the values of the first element.
+    /// In each scratch slot, the number of bytes before the value of the first element.
     skipped: Option<Value>,
 }
 
-/// A loop over a span, or over the rest that a faster loop leaves.
+/// A loop over a span, or over the elements that remain after a faster loop.
 #[derive(Clone, Copy)]
 struct Pass<'s> {
     stage: &'s BlockStage,
     span: &'s Span,
     /// The number of elements in one value.
     lanes: Lanes,
-    /// The number of independent values per iteration, whose instructions are interleaved to hide latencies.
+    /// The number of independent values per iteration. Their instructions are interleaved, which hides latencies.
     copies: usize,
-    /// The reductions; only in the stage that writes outputs.
+    /// The reductions. Only the stage that writes outputs has them.
     reductions: Option<&'s [Reduction]>,
 }
 
-/// The neighbouring elements that one iteration of a pass computes.
+/// Neighbouring elements that one iteration of a pass computes.
 struct Group<'s> {
     pass: Pass<'s>,
-    /// The offset from the start of the span, in bytes of reals.
+    /// The offset of the group from the start of the span, in bytes of reals.
     at: Value,
-    /// For each access that moves, its address.
+    /// For each access that moves in the pass, its address.
     moving: Vec<Option<Value>>,
     /// For each instruction, one value per copy.
     values: Vec<Vec<Value>>,
@@ -60,7 +60,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// Returns the whole innermost axis as a span. `skipped` is the offset of its values in the scratch slots.
+    /// Returns the whole innermost axis as a span. `skipped` is the offset in the scratch slots of the axis's values.
     pub fn whole_axis(&mut self, pointers: &[Value], skipped: Option<Value>) -> Span {
         let kernel = self.source.kernel;
         let pointers = self.placed(pointers);
@@ -91,7 +91,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// Adds to `pointers` the computed positions that are constant along the innermost axis.
+    /// Adds those computed positions to `pointers` that are constant along the innermost axis.
     fn placed(&mut self, pointers: &[Value]) -> Vec<Value> {
         let mut pointers = pointers.to_vec();
         for (at, access) in self.source.accesses.list().iter().enumerate() {
@@ -184,7 +184,7 @@ impl<'a> Emitter<'a, '_> {
         self.home(home.unwrap_or_else(|| unreachable!("{id} has a scratch slot")))
     }
 
-    /// Emits the loops of one stage over a span. Returns the values of its reductions.
+    /// Emits the loops of one stage over a span. Returns the values of the stage's reductions.
     fn stage(&mut self, stage: &BlockStage, reductions: Option<&[Reduction]>, span: &Span) -> Vec<Value> {
         let precision = self.source.precision;
         let bytes = precision.bytes() as i64;
@@ -233,7 +233,7 @@ impl<'a> Emitter<'a, '_> {
         self.pass(&rest, (from, total), held)
     }
 
-    /// Emits one loop. `held` are the values of the reductions so far.
+    /// Emits one loop. `held` has the current values of the reductions.
     fn pass(&mut self, pass: &Pass<'_>, (from, to): (Value, Value), held: Vec<Value>) -> Vec<Value> {
         let reductions = pass.reductions.unwrap_or(&[]);
         let mut carried = self.spread_copies(reductions, (pass.lanes, pass.copies), &held);
@@ -269,7 +269,8 @@ impl<'a> Emitter<'a, '_> {
         self.fold_copies(reductions, (pass.lanes, pass.copies), &last[..sums])
     }
 
-    /// Returns the accesses that need their own pointers in a pass, and the steps of these pointers. Vector passes do not have any.
+    /// Returns the accesses that need pointers of their own in a pass, and the steps by which these pointers move. Passes over vectors do
+    /// not have such accesses.
     fn moving_steps(&mut self, pass: &Pass<'_>) -> (Vec<usize>, Vec<Value>) {
         if pass.lanes.is_vector() {
             return (Vec::new(), Vec::new());
@@ -283,7 +284,7 @@ impl<'a> Emitter<'a, '_> {
             .unzip()
     }
 
-    /// Emits the instructions of a stage, and stores its results in scratch memory.
+    /// Emits the instructions of a stage, and stores the results of the stage in scratch memory.
     fn body(&mut self, group: &mut Group<'_>) {
         let lanes = group.pass.lanes;
         for id in &group.pass.stage.body {
@@ -430,7 +431,7 @@ impl<'a> Emitter<'a, '_> {
         self.builder.ins().iadd(index, numbers)
     }
 
-    /// Writes the outputs of a group. Returns the next values of the reductions.
+    /// Writes the outputs of a group. Returns the values of the reductions for the next iteration.
     fn outputs(&mut self, group: &mut Group<'_>, reductions: &[Reduction], held: &[Value]) -> Vec<Value> {
         let Pass { lanes, copies, .. } = group.pass;
         let mut next = Vec::new();
@@ -484,7 +485,7 @@ impl<'a> Emitter<'a, '_> {
         (moving, strides)
     }
 
-    /// Adds its stride to every pointer.
+    /// Adds to every pointer its stride.
     pub fn advance(&mut self, pointers: &[Value], strides: &[Value]) -> Vec<Value> {
         let mut next = Vec::new();
         for (pointer, stride) in pointers.iter().zip(strides) {

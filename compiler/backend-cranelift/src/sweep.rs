@@ -1,10 +1,10 @@
-//! Sums over draws: all draws of a block of elements are processed before the next block.
+//! Sums over draws. All draws of a block of elements are processed before the next block of elements.
 //!
-//! Note \[Sweeps\]. Noise of many elements may be summed over an axis, such as an axis of draws. That axis is then the last but one, and the
-//! elements are the innermost axis, which is split into blocks outside the loop over draws. The data that a block reads and accumulates then stay
-//! in the nearest cache for all draws. The sums are kept in scratch memory at two levels, so that rounding errors do not grow with the number of
-//! draws. The values of a group of draws are added in the precision of the plan, the groups are added in `f64`, and the total is added to the
-//! output once.
+//! Note \[Sweeps\]. Noise of many elements may be summed over an axis, such as an axis of draws. The axis of draws is then the
+//! second-to-last axis, and the elements are the innermost axis. The elements are split into blocks outside the loop over draws. The data
+//! that a block reads and accumulates then stay in the nearest cache while all draws are processed. The sums are kept in scratch memory at
+//! two levels, so that rounding errors do not grow with the number of draws. The values of a group of draws are added in the precision of
+//! the plan, and the sums of the groups are added in `f64`. The total is added to the output once.
 
 use crate::func::{CounterRange, Emitter, memory, replaced};
 use crate::schedule::Schedule;
@@ -13,11 +13,11 @@ use bnnc_loops::analysis::motion::element_bytes;
 use bnnc_loops::ir::Size;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
-/// The number of draws that are added in the precision of the plan.
+/// The number of draws whose values are added in the precision of the plan.
 const GROUP: i64 = 64;
-/// The bytes of an element's `f64` sum.
+/// The number of bytes of an element's sum in `f64`.
 const WIDE_BYTES: i64 = 8;
-/// The number of elements that are added per iteration. The block size is a multiple of it.
+/// The number of elements that are added per iteration. The size of a block is a multiple of this number.
 const UNROLL: i64 = 4;
 
 /// Returns the scratch bytes for the sums of one output.
@@ -35,7 +35,7 @@ pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize 
 struct Sum {
     /// The index of its access.
     access: usize,
-    /// True if there is one sum per element.
+    /// True if there is a separate sum for each element.
     by_element: bool,
     /// The address of the sums over the current group of draws.
     narrow: Value,
@@ -130,7 +130,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         );
     }
 
-    /// Returns the accesses that move along an axis, with the bytes by which they move in `steps` iterations.
+    /// Returns the accesses that move along an axis, with the number of bytes by which each moves in `steps` iterations.
     fn leaps(&mut self, axis: usize, steps: i64) -> (Vec<usize>, Vec<Value>) {
         let (moving, strides) = self.steps(axis);
         let leap = |stride: Value| self.builder.ins().imul_imm_s(stride, steps);
@@ -175,7 +175,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         sums
     }
 
-    /// Adds the sums of a group of draws to those of the previous groups. Elements past `count` are zero in both.
+    /// Adds the sums of a group of draws to the sums of the previous groups. After the first `count` elements, both sums are zero.
     fn widen(&mut self, sum: &Sum, count: Value) {
         let bytes = self.source.precision.bytes() as i64;
         let zero = self.int(0);

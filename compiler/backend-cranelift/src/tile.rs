@@ -1,4 +1,4 @@
-//! Kernels that call array primitives along a short axis. Several rows share each call.
+//! Emits kernels that call array primitives along a short axis. Several rows share each call.
 
 use crate::func::{CounterRange, Emitter, replaced};
 use bnnc_base::arena::Id;
@@ -21,11 +21,12 @@ struct Tile {
     strides: Vec<Value>,
 }
 
-/// The body for each row, `(emitter, pointers, skipped)`. `skipped` is the size in bytes of the rows before it.
+/// The body for each row. Its arguments are `(emitter, pointers, skipped)`. `skipped` is the size in bytes of
+/// the rows before this row.
 type RowBody<'b, 'a, 'f> = &'b mut dyn FnMut(&mut Emitter<'a, 'f>, &[Value], Value);
 
 impl<'a, 'f> Emitter<'a, 'f> {
-    /// Emits the loop over a range of the axis before the innermost one, in steps of `rows`.
+    /// Emits the loop over a range of the second-to-last axis, in steps of `rows`.
     pub fn tiles(&mut self, pointers: &[Value], (from, to): (Value, Value), (rows, length): (i64, i64)) {
         let axis = row_axis(self.source.kernel);
         let (moving, strides) = self.steps(axis);

@@ -1,4 +1,4 @@
-//! Elements of buffers and of scratch memory, with the alias scopes by which LLVM knows that they are different memory.
+//! Accesses to elements of buffers and of scratch memory. Alias scopes tell LLVM which accesses are to different memory.
 
 use crate::func::{Emitter, plus, times};
 use crate::text::{Type, Value};
@@ -8,13 +8,14 @@ use bnnc_base::dtype::DType;
 use bnnc_loops::analysis::staging::BLOCK;
 use bnnc_loops::ir::{Access, InstId, Size};
 
-/// Scratch bytes before the blocks: one cache line each for the result and the two operands of a call on one element.
+/// The number of scratch bytes before the blocks. They have one cache line each for the result and the two operands of a call on one
+/// element.
 pub(crate) const SINGLE_BYTES: usize = 3 * LINE;
-/// The distance in bytes between these single elements.
+/// The distance in bytes between these single elements of scratch memory.
 pub(crate) const LINE: usize = 64;
 
 impl Emitter<'_> {
-    /// Emits `offset + sum strides * index` over the enclosing loops. Axes without a loop have the index 0.
+    /// Emits `offset + sum strides * index` over the enclosing loops. If an axis has no loop, its index is 0.
     pub fn linear(&mut self, offset: Size, strides: &[Size]) -> Value {
         let mut position = (offset != Size::Fixed(0)).then(|| self.size(offset));
         for (stride, index) in strides.iter().zip(self.indices.clone()) {
@@ -123,7 +124,7 @@ impl Emitter<'_> {
         self.text.store(value, address, &scope);
     }
 
-    /// Converts a value to its representation in memory, where Booleans are reals.
+    /// Converts a value to its representation in memory. There, Booleans are reals.
     pub fn storable(&mut self, value: Value) -> Value {
         match value.ty {
             Type::Truth => crate::scalar::real_of(self.text, value, Type::Real(self.source.precision)),

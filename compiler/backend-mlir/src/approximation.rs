@@ -1,5 +1,5 @@
-//! Defines elementary functions and noise as MLIR functions, from recordings of the runtime's primitives. They give the same numbers, but are
-//! inlined into loops and vectorised with them.
+//! Defines elementary functions and noise as MLIR functions, from recordings of the runtime's primitives. They give the same numbers as the
+//! primitives, but they are inlined into loops and vectorised with them.
 
 use crate::gpu::gamma;
 use crate::text::{Text, Type, Value, commas};
@@ -8,7 +8,8 @@ use bnnc_base::dtype::Precision;
 use bnnc_math::approx::recorded::{self, Kind, Op, Operand, Recording, Step};
 use bnnc_math::scalar::Scalar;
 
-/// Returns whether a scalar operation is inlined although the runtime can be called. Long functions and functions that need exact products are not.
+/// Returns whether a scalar operation is inlined, although the runtime could be called. Long functions are not inlined, and neither are
+/// functions that need exact products.
 pub(crate) fn is_inlined(scalar: Scalar) -> bool {
     let short = !matches!(
         scalar,
@@ -20,7 +21,7 @@ pub(crate) fn is_inlined(scalar: Scalar) -> bool {
 /// A function that is inlined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Approximation {
-    /// A function of one or two operands.
+    /// A function with one or two operands.
     Function(Scalar),
     /// An element of a noise stream, as a function of the stream's inputs.
     Noise(NoiseKind),
@@ -164,7 +165,7 @@ fn with_number(text: &mut Text, name: &str, x: Value, number: i64) -> Value {
     text.alike(name, &[x, number])
 }
 
-/// Writes a constant of an integer type, wrapped to the width of the type.
+/// Writes a constant of an integer type. The number is wrapped to the width of the type.
 fn integer(text: &mut Text, ty: Type, number: i64) -> Value {
     match ty {
         Type::Int => text.literal(ty, f64::from(number as i32)),

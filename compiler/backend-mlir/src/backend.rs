@@ -1,4 +1,4 @@
-//! Compiles a program in a worker process: sends text, receives an object, and loads its kernels into memory.
+//! Compiles a program in a worker process: sends the text of a module, receives an object, and loads the object's kernels into memory.
 
 use crate::module::{Module, module};
 use crate::process::Worker;
@@ -14,17 +14,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The environment variable that names the executable of a worker.
+/// The environment variable with the path of a worker's executable.
 pub const WORKER: &str = "BNNC_MLIR_WORKER";
 
-/// The prefix of kernel symbols in a program that stays in this process. The kernel's number follows.
+/// The prefix of kernel symbols in a program that stays in this process. The number of the kernel follows.
 pub const PREFIX: &str = "kernel_";
 
 /// The backend that compiles through MLIR and LLVM for the host.
 #[derive(Clone, Debug)]
 pub struct Mlir {
-    /// The worker executable. If it is `None`, the environment variable [`WORKER`] is used, and otherwise the executable of this process if it was
-    /// built with a worker inside.
+    /// The worker executable. If it is `None`, the environment variable [`WORKER`] is used. Without this variable, the executable of this
+    /// process is used if it was built with a worker inside.
     pub worker: Option<PathBuf>,
     /// The limit on the address space of a worker in bytes.
     pub memory: u64,
@@ -33,7 +33,7 @@ pub struct Mlir {
 }
 
 impl Mlir {
-    /// Creates a backend with limits that no program comes near: 8 GiB and 600 seconds.
+    /// Creates a backend whose limits no program reaches in practice: 8 GiB and 600 seconds.
     pub const fn new() -> Mlir {
         Mlir {
             worker: None,
@@ -127,7 +127,7 @@ fn every_symbol_is_known(module: &Module, options: &Options) -> Result<(), Fault
     }
 }
 
-/// Kernels in memory, and the text of the module from which they were compiled.
+/// Compiled kernels in memory, and the text of the module from which they were compiled.
 struct Compiled {
     code: LoadedCode,
     text: String,

@@ -29,14 +29,14 @@ fn callee(op: &InstOp, precision: Precision) -> Option<(String, Vec<Type>)> {
     }
 }
 
-/// Returns the bytes of scratch memory that one invocation needs.
+/// Returns the number of bytes of scratch memory that one invocation needs.
 pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize {
     let narrow = schedule.homes * precision.bytes();
     let wide = schedule.sums.len() * Precision::F64.bytes();
     SINGLE_BYTES + (narrow + wide) * BLOCK as usize
 }
 
-/// The addresses of the results and of the gamma shapes of a block of noise, and its number of elements.
+/// The addresses of a block of noise: those of its results and of its gamma shapes. Also the number of elements of the block.
 struct NoiseAddresses {
     out: Value,
     shapes: Value,
@@ -145,7 +145,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Generates one element of a stream whose distribution is computed by inlined arithmetic.
+    /// Generates one element of a noise stream, if inlined arithmetic computes its distribution.
     fn noise_inline(&mut self, id: InstId, kind: NoiseKind, coordinates: [Value; 3]) -> Value {
         let (key, element) = self.key_and_element(id);
         let (low, high) = (self.half(key, 0), self.half(key, 32));
@@ -158,7 +158,7 @@ impl Emitter<'_> {
         self.inlined(Approximation::Noise(kind), &inputs)
     }
 
-    /// Returns the 32 bits of a number from bit `from` on.
+    /// Returns the 32 bits of a number that begin at bit `from`.
     fn half(&mut self, long: Value, from: i64) -> Value {
         let from = self.text.long(from);
         let shifted = self.text.alike("arith.shrui", &[long, from]);
@@ -220,10 +220,10 @@ impl Emitter<'_> {
     }
 }
 
-/// The functions that the kernels of a module use.
+/// The functions that the kernels of a module call.
 #[derive(Default)]
 pub(crate) struct Needs {
-    /// Runtime functions by symbol: the declaration, and the name of one kernel that calls it.
+    /// Runtime functions by symbol. Each has a declaration and the name of one kernel that calls the function.
     pub runtime: BTreeMap<String, (String, String)>,
     /// Functions to be inlined.
     pub approximations: Vec<Approximation>,

@@ -1,4 +1,4 @@
-//! Emits one kernel as a function: its arguments, its loops, and the values computed between them.
+//! Emits one kernel as a function: the arguments, the loops, and the values that are computed between the loops.
 
 use crate::approximation::{Approximation, is_inlined};
 use crate::call::Needs;
@@ -13,13 +13,13 @@ use bnnc_loops::ir::{InstId, InstOp, Kernel, Size};
 use bnnc_math::scalar::Scalar;
 use std::mem::offset_of;
 
-/// The kernel and the decisions from which a function is emitted.
+/// The kernel from which a function is emitted, and the decisions about this kernel.
 pub(crate) struct Source<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
     /// The number of iterations of the kernel's outermost axis per iteration of the launch's outer axis.
     pub factor: i64,
-    /// The axis that is divided among launches: the outermost one, unless axes were exchanged.
+    /// The axis that is divided among launches. It is the outermost axis, unless axes were exchanged.
     pub divided: usize,
     /// The schedule, which states where each instruction is computed.
     pub schedule: &'a Schedule,
@@ -27,7 +27,7 @@ pub(crate) struct Source<'a> {
     pub precision: Precision,
     /// True if the kernel's slots are different buffers in every launch.
     pub distinct: bool,
-    /// True if the function is for a GPU, which cannot call the runtime.
+    /// True if the function is for a GPU. It cannot call the runtime there.
     pub device: bool,
 }
 
@@ -37,9 +37,9 @@ pub(crate) struct Emitter<'a> {
     pub source: &'a Source<'a>,
     /// The text that receives the operations.
     pub text: &'a mut Text,
-    /// The values known at this point, by instruction.
+    /// For each instruction, its value at this point, if it is known.
     pub values: Vec<Option<Value>>,
-    /// The current value of each output's reduction, set only inside the loops that carry it.
+    /// For each output, the current value of the reduction. It is set only inside the loops that carry it.
     pub held: Vec<Option<Value>>,
     /// The current index of each enclosing loop.
     pub indices: Vec<Value>,
@@ -53,7 +53,7 @@ pub(crate) struct Emitter<'a> {
     ints: Vec<Option<Value>>,
 }
 
-/// The body of a loop, which receives its counter.
+/// The body of a loop. It receives the counter of the loop.
 pub(crate) type Body<'b, 'a> = &'b mut dyn FnMut(&mut Emitter<'a>, Value);
 
 impl<'a> Emitter<'a> {
@@ -97,7 +97,7 @@ impl<'a> Emitter<'a> {
         emitter.text.close("}");
     }
 
-    /// Creates an emitter inside a GPU function, given the addresses of the buffers and the integers of the kernel by slot.
+    /// Creates an emitter inside a GPU function. The addresses of the buffers and the integers of the kernel are given by slot.
     pub fn on_device(
         source: &'a Source<'a>,
         (text, needs): (&'a mut Text, &'a mut Needs),
@@ -119,7 +119,8 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Emits the kernel inside a condition that no axis is empty. Values read outside the loops exist only then.
+    /// Emits the kernel inside a condition, which is true if no axis is empty. Values that are read outside the loops exist only inside
+    /// this condition.
     fn unless_empty(&mut self) {
         let (start, end) = self.range;
         let mut some = self.text.compare("slt", start, end);
@@ -151,7 +152,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Emits a loop over a counter that carries the current values of the reductions.
+    /// Emits a loop over a counter. The loop carries the current values of the reductions.
     pub fn count(&mut self, bounds: LoopBounds, body: Body<'_, 'a>) {
         let carried: Vec<Value> = self.held.iter().copied().flatten().collect();
         let open = self.text.open_loop(bounds, &carried);
@@ -196,7 +197,8 @@ impl<'a> Emitter<'a> {
         });
     }
 
-    /// Computes the instructions that vary only with the axes before `depth`, restricted to `needed` if it is given.
+    /// Computes the instructions that vary only along the axes before `depth`. If `needed` is given, only the instructions marked in it are
+    /// computed.
     pub fn hoist(&mut self, depth: usize, needed: Option<&[bool]>) {
         let Source { kernel, schedule, .. } = self.source;
         for id in kernel.body.ids() {
@@ -208,7 +210,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Computes an instruction whose operands are known. `within` is the offset in the current block.
+    /// Computes an instruction. The values of its operands must be known. `within` is the offset in the current block, if there are blocks.
     pub fn compute(&mut self, id: InstId, within: Option<Value>) -> Value {
         let inst = &self.source.kernel.body[id];
         let ty = Type::of(inst.dtype, self.source.precision);
@@ -257,7 +259,7 @@ impl<'a> Emitter<'a> {
         is_inlined(scalar) || (self.source.device && CALLED.contains(&scalar))
     }
 
-    /// Returns, for each of the first two operands, whether it cannot be NaN.
+    /// Returns, for each of the first two operands, whether the operand cannot be NaN.
     fn never_nan(&self, operands: &[InstId]) -> [bool; 2] {
         let number = |at: usize| {
             let operand = operands.get(at).map(|id| &self.source.kernel.body[*id].op);
@@ -266,7 +268,7 @@ impl<'a> Emitter<'a> {
         [number(0), number(1)]
     }
 
-    /// Returns the value of an instruction, which is known at this point or is read at the offset `within` in the current block.
+    /// Returns the value of an instruction. The value is known at this point, or it is read at the offset `within` in the current block.
     pub fn value(&mut self, id: InstId, within: Option<Value>) -> Value {
         match (self.values[id.index()], within) {
             (Some(value), _) => value,

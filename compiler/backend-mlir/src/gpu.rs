@@ -1,8 +1,8 @@
-//! Compiles programs for GPUs: kernels and primitives as the text of one `gpu.module`, and the description of their launches.
+//! Compiles programs for GPUs. The kernels and primitives become the text of one `gpu.module`, and their launches are described.
 //!
-//! `mapping` distributes the points of a kernel among threads, `kernel` writes its parts as functions, and `primitives` writes the primitives that
-//! plans call. All functions are in the LLVM dialect from the beginning and use the few intrinsics that give a thread its position. Elementary
-//! functions are inlined from their recordings, so no device library is needed.
+//! `mapping` distributes the points of a kernel among threads, `kernel` emits the parts of kernels as functions, and `primitives` emits the
+//! primitives that plans call. All functions are emitted in the LLVM dialect. They use only the few intrinsics that return the position of
+//! a thread. Elementary functions are inlined from recordings, so no device library is needed.
 
 mod backend;
 pub mod chip;
@@ -24,7 +24,7 @@ use bnnc_loops::ir::Program;
 use chip::Chip;
 use kernel::Function;
 
-/// Returns the text of a module for this chip, and the device program that launches it. The program does not have an image yet.
+/// Returns the text of a module for this chip, and the device program that launches it. The device program does not contain an image yet.
 ///
 /// # Errors
 /// Returns [`Fault::Limit`] if the program needs a primitive that is not available on GPUs.
@@ -56,7 +56,7 @@ pub fn module(program: &Program, chip: Chip) -> Result<(String, device::Program)
             function.emit((&mut text, &mut needs), symbol)
         };
         let entries: Vec<_> = parts.iter().enumerate().flat_map(part).collect();
-        // The parts run one after another, so they can share the same memory.
+        // The parts run one after another, so they can use the same scratch memory.
         let scratch = parts.iter().map(|part| kernel::scratch_bytes(kernel, part)).max();
         kernels.push(Work {
             entries,

@@ -1,8 +1,9 @@
-//! The backend `mlir`: translates kernels of the loop IR to MLIR, which LLVM compiles to vector code of the host.
+//! The backend `mlir`: translates kernels of the loop IR to MLIR, which LLVM compiles to vector code for the host.
 //!
-//! `module` writes a program as text, with one function per kernel. `schedule` decides where each instruction is computed, `func` writes the loops,
-//! `stmt` the innermost loops, `access` addresses, `reduce` outputs, `scalar` single operations, and `call` calls of runtime primitives. `gpu` does
-//! the same for GPUs. The text is sent to a worker process (`process`), because LLVM may abort or exhaust the memory.
+//! `module` writes a program as text, with one function per kernel. `schedule` decides where each instruction is computed. `func` emits the
+//! loops, `stmt` the innermost loops, `access` the addresses, `reduce` the outputs, `scalar` single operations, and `call` the calls of
+//! runtime primitives. `gpu` does the same work for GPUs. The text is sent to a worker process (`process`), because LLVM may abort or use
+//! up the memory.
 
 mod access;
 mod approximation;

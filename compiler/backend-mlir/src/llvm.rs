@@ -11,7 +11,7 @@ use std::ptr::null_mut;
 /// Opaque LLVM types that the bindings of MLIR lack.
 type Opaque = *mut c_void;
 
-/// Machine code may be loaded at any address, and calls the runtime through nearby stubs.
+/// Machine code may be loaded at any address, and it calls the runtime through stubs that are nearby.
 const POSITION_INDEPENDENT: c_int = 2;
 const DEFAULT_CODE_MODEL: c_int = 0;
 const AGGRESSIVE: c_int = 3;
@@ -64,7 +64,7 @@ mod processor {
     /// # Safety
     /// Must be called at most once in a process.
     pub unsafe fn initialise() {
-        // SAFETY: these register the target, in this order.
+        // SAFETY: these functions register the target, in this order.
         unsafe {
             LLVMInitializeX86TargetInfo();
             LLVMInitializeX86Target();
@@ -86,7 +86,7 @@ mod processor {
     /// # Safety
     /// Must be called at most once in a process.
     pub unsafe fn initialise() {
-        // SAFETY: these register the target, in this order.
+        // SAFETY: these functions register the target, in this order.
         unsafe {
             LLVMInitializeAArch64TargetInfo();
             LLVMInitializeAArch64Target();
@@ -96,10 +96,10 @@ mod processor {
     }
 }
 
-/// Copies and frees text that LLVM allocated. Null gives an empty string.
+/// Copies text that LLVM allocated, and then frees it. If the pointer is null, returns an empty string.
 ///
 /// # Safety
-/// `text` must be null or text whose ownership LLVM has passed to the caller.
+/// `text` must be null, or text whose ownership LLVM has passed to the caller.
 unsafe fn taken(text: *mut c_char) -> String {
     if text.is_null() {
         return String::new();
@@ -116,7 +116,8 @@ fn c_text(text: &str) -> Result<CString, String> {
     CString::new(text).map_err(|error| error.to_string())
 }
 
-/// Compiles a module in the LLVM dialect to an object. LLVM's allocations live until the process ends.
+/// Compiles a module in the LLVM dialect to an object. The memory that LLVM allocates is not freed before the
+/// process ends.
 ///
 /// # Errors
 /// Returns the error message of LLVM.

@@ -1,4 +1,4 @@
-//! Writes a program as the text of one MLIR module: one function per kernel, with the arguments that the runtime passes.
+//! Writes a program as the text of one MLIR module. Each kernel is a function with the arguments that the runtime passes.
 
 use crate::access::shared;
 use crate::call::{Needs, scratch_bytes};
@@ -11,17 +11,17 @@ use bnnc_loops::analysis::sweep::order;
 use bnnc_loops::ir::{Kernel, Program};
 use std::collections::BTreeMap;
 
-/// The text of a module, and its properties that the runtime needs.
+/// The text of a module, and the properties of the module that the runtime needs.
 pub struct Module {
     /// The text in MLIR.
     pub text: String,
     /// For each kernel, the name of its function and the scratch bytes that an invocation needs.
     pub kernels: Vec<(String, usize)>,
-    /// The runtime functions that are called, each with the name of a kernel that calls it.
+    /// The runtime functions that the module calls, each with the name of one kernel that calls the function.
     pub symbols: BTreeMap<String, String>,
 }
 
-/// A kernel and the decisions about it.
+/// A kernel, and the decisions about it.
 struct Draft<'a> {
     name: &'a str,
     kernel: Kernel,
@@ -87,7 +87,7 @@ fn draft<'a>(program: &Program, at: usize, original: &'a Kernel) -> Draft<'a> {
     }
 }
 
-/// Writes the alias scopes: for each slot and each scratch block, the scope of its memory and the scopes of all other memory.
+/// Writes the alias scopes. For each slot and each scratch block, these are the scope of its own memory and the scopes of all other memory.
 fn scopes(text: &mut Text, drafts: &[Draft<'_>]) {
     let slots = drafts.iter().map(|draft| draft.kernel.slots.len()).max();
     let blocks = |draft: &Draft<'_>| draft.schedule.homes + draft.schedule.sums.len();

@@ -1,14 +1,14 @@
-//! The pass pipelines, as lists with a reason for each pass.
+//! The pass pipelines, as lists with the reason for each pass.
 
-/// A pass of MLIR or LLVM, and its purpose.
+/// A pass of MLIR or LLVM, and the reason for running it.
 pub struct MlirPass {
-    /// The name as in a textual pipeline, with options.
+    /// The name and the options of the pass, as in a textual pipeline.
     pub name: &'static str,
     /// The reason why the pass is in the pipeline.
     pub reason: &'static str,
 }
 
-/// The passes from the text of a module to the LLVM dialect.
+/// The passes that turn the text of a module into the LLVM dialect.
 pub const TO_LLVM: &[MlirPass] = &[
     MlirPass {
         name: "convert-scf-to-cf",
@@ -28,8 +28,8 @@ pub const TO_LLVM: &[MlirPass] = &[
     },
 ];
 
-/// The passes from the text of a GPU module to assembly. Kernels are functions of the LLVM dialect already, because the conversion from the `gpu`
-/// dialect would turn square roots and similar operations into library calls.
+/// The passes that turn the text of a GPU module into assembly. Kernels already are functions of the LLVM dialect. The conversion from the
+/// `gpu` dialect would turn square roots and similar operations into library calls.
 pub const TO_PTX: &[MlirPass] = &[
     MlirPass {
         name: "convert-scf-to-cf",
@@ -59,7 +59,7 @@ pub const OPTIMISE: &[MlirPass] = &[MlirPass {
     reason: "invariants leave loops, loops become vectors of the host's width, the rest is unrolled and cleaned up",
 }];
 
-/// Returns the passes as a pipeline of a module.
+/// Returns the passes as the text of a pipeline.
 pub fn pipeline(passes: &[MlirPass]) -> String {
     format!("builtin.module({})", names(passes))
 }

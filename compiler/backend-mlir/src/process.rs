@@ -1,4 +1,4 @@
-//! The compiler's side of the worker process: starts it, sends the module, supervises it, and explains its end.
+//! The compiler's side of the worker process: starts the worker, sends the module, supervises the worker, and explains why it ended.
 
 use crate::backend::WORKER;
 use crate::protocol::{self, Request, unframe};
@@ -9,17 +9,17 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// The largest response that is read, if the memory limit of the worker allows more.
+/// The maximum size of a response that is read. It applies if the worker's memory limit would allow more.
 const LONGEST_ANSWER: u64 = 1 << 30;
-/// The largest part of a worker's diagnostics that is kept, in bytes.
+/// The maximum size in bytes of the worker's diagnostics that is kept.
 const LONGEST_COMPLAINT: u64 = 1 << 16;
-/// The signal that operating systems send when memory runs out.
+/// The signal with which operating systems end a process when memory runs out.
 const KILL: i32 = 9;
-/// Signals that come from outside rather than from a crash: hangup, interrupt, termination, and the CPU time limit.
+/// Signals that are sent from outside and do not mean a crash: hangup, interrupt, termination, and the CPU time limit.
 const FROM_OUTSIDE: [i32; 4] = [1, 2, 15, 24];
 /// The number of characters of a worker's diagnostics that a message quotes.
 const QUOTED: usize = 600;
-/// The interval at which a worker that has responded is polled for its end.
+/// The interval at which a worker that has responded is checked for its end.
 const GLANCE: Duration = Duration::from_millis(2);
 
 /// A worker and its limits.
@@ -27,13 +27,13 @@ const GLANCE: Duration = Duration::from_millis(2);
 pub struct Worker {
     /// The executable, which must support [`crate::protocol::SUBCOMMAND`].
     pub program: PathBuf,
-    /// The limit on its address space in bytes.
+    /// The limit on the worker's address space in bytes.
     pub memory: u64,
     /// The time limit.
     pub time: Duration,
 }
 
-/// The result of a worker that has ended.
+/// How a worker ended, and what it wrote.
 struct Outcome {
     status: ExitStatus,
     answer: Vec<u8>,
@@ -44,8 +44,8 @@ impl Worker {
     /// Lowers a module in a worker.
     ///
     /// # Errors
-    /// Fails if the worker cannot be started, rejects the module, ends early, exceeds its memory or time, or sends a malformed or too long
-    /// response. A crash of the worker does not affect this process.
+    /// Fails if the worker cannot be started, rejects the module, ends early, exceeds its limits on memory or time, or sends a response
+    /// that is malformed or too long. A crash of the worker does not affect this process.
     pub fn lower(&self, text: &str, target: crate::protocol::Target) -> Result<Vec<u8>, Fault> {
         let request = Request {
             target,
@@ -76,7 +76,7 @@ impl Worker {
         let deadline = Instant::now() + self.time;
         if let Some(mut input) = child.stdin.take() {
             let text = text.to_owned();
-            // A worker that ends early closes the pipe. Its exit status gives the reason.
+            // If a worker ends early, it closes the pipe. Its exit status gives the reason.
             std::thread::spawn(move || input.write_all(text.as_bytes()));
         }
         let most = self.memory.min(LONGEST_ANSWER);
@@ -95,7 +95,7 @@ impl Worker {
                 .map_err(|error| Fault::Limit(format!("the MLIR worker was lost: {error}")))?,
         };
         let Some(status) = ended else {
-            // The worker may have ended in the meantime; then these calls have no effect.
+            // If the worker has ended in the meantime, these calls have no effect.
             let _ = child.kill();
             let _ = child.wait();
             return Err(Fault::Limit(match is_long {
@@ -114,7 +114,7 @@ impl Worker {
         })
     }
 
-    /// Returns the error for an executable that is not a worker of this version, which an environment variable may have named.
+    /// Returns the error for an executable that is not a worker of this version. The environment variable may name such an executable.
     fn no_worker(&self, outcome: &Outcome) -> Fault {
         Fault::Limit(format!(
             "{} is no MLIR worker of this version ({WORKER} may name one){}",
@@ -138,8 +138,8 @@ impl Worker {
                 "MLIR needs more than {mebibytes} MiB, or than this process may have, to lower a program{said}"
             ));
         }
-        // Rust does not report which exception it was. It may be `bad_alloc`, since LLVM and MLIR do not throw exceptions of their own, or another
-        // one from the C++ library.
+        // Rust does not report which exception was thrown. LLVM and MLIR do not throw exceptions of their own, so it is `bad_alloc` or
+        // another exception of the C++ library.
         if outcome.complaint.contains("foreign exception") {
             return Fault::Limit(format!(
                 "MLIR ended with an exception of C++, as want of memory throws; it may have {mebibytes} MiB{said}"
@@ -162,7 +162,7 @@ impl Worker {
     }
 }
 
-/// Waits until a process ends or the deadline passes. A process that has closed its pipes may still run.
+/// Waits until a process ends or the deadline passes. A process may still run after it has closed its pipes.
 fn end(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     loop {
         match child.try_wait()? {
@@ -172,15 +172,15 @@ fn end(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     }
 }
 
-/// Reads a pipe to its end in a thread, so that neither process blocks on the other.
+/// Reads a pipe to its end in a separate thread, so that neither process blocks the other.
 fn drain(pipe: impl Read + Send + 'static, most: u64) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let mut pipe = pipe;
-        // A read error truncates the response, which is then rejected as malformed.
+        // If a read fails, the response is truncated and is then rejected as malformed.
         let _ = pipe.by_ref().take(most).read_to_end(&mut bytes);
-        // After a time-out there is no receiver.
+        // After a time-out, nobody receives the bytes.
         let _ = sender.send(bytes);
         let _ = io::copy(&mut pipe, &mut io::sink());
     });

@@ -1,6 +1,6 @@
-//! The capabilities of the host processor, for which code is compiled.
+//! The capabilities of the host processor, for which the code is compiled.
 
-/// Returns the extensions that code may use, with the names of `std::arch`.
+/// Returns the processor extensions that the code may use, by their names in `std::arch`.
 pub(crate) fn features() -> Vec<String> {
     #[cfg(target_arch = "x86_64")]
     {
@@ -21,7 +21,7 @@ pub(crate) fn features() -> Vec<String> {
     }
 }
 
-/// Returns whether the processor has fused multiply-add. Without it, functions are evaluated by a different recording.
+/// Returns whether the processor has fused multiply-add. Without it, functions are evaluated by different recordings.
 pub(crate) fn has_fused_products() -> bool {
     #[cfg(target_arch = "x86_64")]
     {

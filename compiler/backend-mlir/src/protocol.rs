@@ -1,21 +1,21 @@
-//! The protocol of a worker process. The options are passed as arguments, and the module on standard input. The artefact follows a header on
-//! standard output, and diagnostics are on standard error.
+//! The protocol of a worker process. The options are passed as arguments, and the module on standard input. The artefact follows a header
+//! on standard output, and diagnostics are on standard error.
 
-/// The subcommand that runs an executable as a worker.
+/// The subcommand with which an executable runs as a worker.
 pub const SUBCOMMAND: &str = "__mlir-worker";
 
-/// The exit status for invalid arguments, of a worker and of other executables that are started with them.
+/// The exit status for invalid arguments. Other executables that are started with these arguments also end with it.
 pub const MISUNDERSTOOD: i32 = 2;
 
-/// The beginning of a response. The length of the artefact follows in eight bytes, lowest first.
+/// The beginning of a response. The length of the artefact follows in eight bytes, with the lowest byte first.
 pub const HEADER: &[u8] = b"bnnc-mlir-worker 1\n";
 
-/// The form to which a module is lowered.
+/// The form into which a module is lowered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A relocatable object for the host processor with all of its extensions.
+    /// A relocatable object for the host processor, using all extensions of this processor.
     Object,
-    /// The assembly of a GPU module, whose text names the chip.
+    /// The assembly of a GPU module. The text of the module names the chip.
     Ptx,
 }
 
@@ -37,12 +37,12 @@ impl Target {
     }
 }
 
-/// The work that a worker is started for.
+/// The request for which a worker is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The form of the result.
     pub target: Target,
-    /// The limit on its address space in bytes.
+    /// The limit on the worker's address space in bytes.
     pub memory: u64,
 }
 

@@ -6,8 +6,8 @@ use crate::text::{Type, Value};
 use bnnc_abi::plan::Storage;
 
 impl<'a> Emitter<'a> {
-    /// Emits the loop over `axis` with `inside`. The reductions that this loop keeps in registers are initialised before it and written to memory
-    /// after it.
+    /// Emits the loop over `axis`; `inside` emits the body of the loop. The reductions that this loop keeps in registers are initialised
+    /// before it and written to memory after it.
     pub fn reduce(&mut self, axis: usize, inside: &mut dyn FnMut(&mut Emitter<'a>)) {
         let source = self.source;
         let here = |carried: &Option<usize>| *carried == Some(axis);
@@ -34,7 +34,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Emits an output at a point.
+    /// Emits an output at one point.
     pub fn output(&mut self, number: usize, within: Option<Value>) {
         let output = &self.source.kernel.outputs[number];
         let value = self.value(output.value, within);
@@ -54,7 +54,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Combines the value in memory with a new one.
+    /// Combines a new value with the value in memory.
     pub fn merge(&mut self, number: usize, value: Value, within: Option<Value>) {
         let output = &self.source.kernel.outputs[number];
         let combine = output

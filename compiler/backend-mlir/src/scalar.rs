@@ -1,11 +1,11 @@
-//! Emits one scalar operation as MLIR operations, and the combination step of reductions.
+//! Emits a scalar operation as MLIR operations, and the step that combines two values of a reduction.
 
 use crate::text::{Text, Type, Value};
 use bnnc_abi::plan::Combine;
 use bnnc_base::dtype::Precision;
 use bnnc_math::scalar::Scalar;
 
-/// Emits `scalar` on `x`. `never_nan` states for each of the first two operands whether it cannot be NaN.
+/// Emits the operation `scalar` on the operands `x`. `never_nan` states for each of the first two operands whether it cannot be NaN.
 pub(crate) fn apply(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bool; 2]) -> Value {
     match scalar {
         Scalar::Add => text.alike(of(x, "arith.addf", "arith.addi"), x),
@@ -50,7 +50,8 @@ pub(crate) fn apply(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bo
     }
 }
 
-/// Combines the accumulated value of a reduction with a new element. Sums may be reassociated, so that LLVM can vectorise them.
+/// Combines the accumulated value of a reduction with a new element. Sums may be computed in another order, so that LLVM can vectorise
+/// them.
 pub(crate) fn combine(text: &mut Text, combine: Combine, held: Value, new: Value) -> Value {
     let operands = [held, new];
     match (combine, held.ty) {
@@ -72,7 +73,7 @@ pub(crate) fn identity(text: &mut Text, combine: Combine, ty: Type) -> Value {
     }
 }
 
-/// Returns the type in which a reduction is kept outside memory. Sums of reals use 64 bits, so that their rounding errors do not grow with the
+/// Returns the type that a reduction has in a register. Sums of reals have 64 bits, so that their rounding errors do not grow with the
 /// number of terms.
 pub(crate) fn register_type(combine: Combine, stored: Type) -> Type {
     match (combine, stored) {
@@ -129,7 +130,7 @@ fn neg(text: &mut Text, x: Value) -> Value {
     text.alike("arith.subi", &[zero, x])
 }
 
-/// Converts to an integer: truncates and saturates reals, and maps NaN to zero.
+/// Converts a value to an integer. Reals are truncated and saturated, and NaN becomes zero.
 fn int_of(text: &mut Text, x: Value) -> Value {
     match x.ty {
         Type::Real(_) => text.value(
@@ -148,7 +149,7 @@ fn extremum(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bool; 2]) 
         let name = if max { "arith.maxsi" } else { "arith.minsi" };
         return text.alike(name, x);
     }
-    // A constant operand comes first, if there is one.
+    // If one operand is a constant, it is the first operand.
     let (x, y, never_nan) = match never_nan {
         [false, true] => (x[1], x[0], true),
         [never_nan, _] => (x[0], x[1], never_nan),
@@ -165,7 +166,7 @@ fn extremum(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bool; 2]) 
     text.select(x_is_nan, x, winner)
 }
 
-/// Emits -1 for a negative and 1 for a positive `x`. A zero or NaN is returned unchanged.
+/// Emits -1 for a negative and 1 for a positive `x`. If `x` is zero or NaN, it is returned unchanged.
 fn sign(text: &mut Text, x: Value) -> Value {
     let [one, minus_one, zero] = [1.0, -1.0, 0.0].map(|value| text.literal(x.ty, value));
     let less = of(&[x], "olt", "slt");
@@ -175,5 +176,5 @@ fn sign(text: &mut Text, x: Value) -> Value {
     text.select(positive, one, signed)
 }
 
-// Note [Extrema]. `select (lt y x) x y` is one machine instruction whose result is `y` if either operand is NaN. So only a NaN in `x` needs more
-// instructions, and none are needed if `x` is a constant.
+// Note [Extrema]. `select (lt y x) x y` is one machine instruction whose result is `y` if either operand is NaN. More instructions are
+// therefore needed only if `x` can be NaN. A constant `x` cannot be NaN.

@@ -1,4 +1,4 @@
-//! Decides where each instruction of a kernel is computed, and through which loops reductions stay in registers.
+//! Decides where each instruction of a kernel is computed, and in which loops reductions stay in registers.
 
 use crate::approximation::is_inlined;
 use bnnc_abi::symbols::CALLED;
@@ -21,9 +21,9 @@ pub(crate) struct Schedule {
     pub home: Vec<Option<usize>>,
     /// The number of scratch slots.
     pub homes: usize,
-    /// The number of rows and their length, if a block contains several whole rows.
+    /// The number of rows and the length of a row, if a block contains several whole rows.
     pub tile: Option<(i64, i64)>,
-    /// The outputs with a sum per element in scratch memory, if the last two axes are swept.
+    /// The outputs that have a sum per element in scratch memory. There are such outputs only if the last two axes are swept.
     pub sums: Vec<usize>,
     /// True if the last two axes are swept.
     pub swept: bool,
@@ -64,7 +64,7 @@ impl Schedule {
         }
     }
 
-    /// Returns a schedule without decisions, for callers that make their own.
+    /// Returns a schedule that contains no decisions, for callers that decide themselves.
     pub fn without_loops(kernel: &Kernel) -> Schedule {
         let count = kernel.body.len();
         Schedule {
@@ -85,7 +85,8 @@ impl Schedule {
         staging::needs(kernel, (&self.depth, &self.live), &self.stages, stage)
     }
 
-    /// Returns, for each instruction, whether it is one of `roots` or is used by them outside the innermost loop, directly or indirectly.
+    /// Returns, for each instruction, whether it is in `roots` or a root uses it, directly or through values that are computed outside the
+    /// innermost loop.
     pub fn closure(&self, kernel: &Kernel, roots: &[InstId]) -> Vec<bool> {
         staging::closure(kernel, &self.depth, roots)
     }
@@ -100,8 +101,8 @@ pub(crate) fn is_called(inst: &Inst) -> bool {
     }
 }
 
-/// Returns the outermost axis from which on the address of a reducing output is constant. Returns `None` if there is no such axis, or if another
-/// access uses the slot.
+/// Returns the outermost axis such that the address of a reducing output changes neither along this axis nor along any axis inside it.
+/// Returns `None` if there is no such axis, or if another access uses the slot.
 fn carried(kernel: &Kernel, depth: &[usize], output: &KernelOutput) -> Option<usize> {
     output.combine?;
     let slot = output.access.slot;

@@ -1,4 +1,4 @@
-//! Emits the innermost loops: single points, blocks of points between calls, and tiles of several rows.
+//! Emits the innermost loops: loops over single points, over blocks of points between calls, and over tiles of several rows.
 
 use crate::func::Emitter;
 use crate::text::{LoopBounds, Value};
@@ -6,7 +6,7 @@ use bnnc_base::arena::Id;
 use bnnc_loops::analysis::staging::{BLOCK, rows_adjoin};
 use bnnc_loops::ir::{InstId, InstOp};
 
-/// A group of neighbouring rows: the index of the first, their number, and the number of elements of each.
+/// A group of neighbouring rows: the index of the first row, the number of rows, and the number of elements of each row.
 #[derive(Clone, Copy)]
 struct Tile {
     first: Value,
@@ -48,7 +48,7 @@ impl<'a> Emitter<'a> {
         );
     }
 
-    /// Emits all stages of a block, given its first index and its length.
+    /// Emits all stages of a block. The first index and the length of the block are given.
     pub fn block(&mut self, (first, count): (Value, Value)) {
         let stages = &self.source.schedule.stages;
         for (number, stage) in stages.iter().enumerate() {
@@ -87,7 +87,7 @@ impl<'a> Emitter<'a> {
         });
     }
 
-    /// Emits one row of a tile, which begins `skipped` elements after the start of the tile's block.
+    /// Emits one row of a tile. The row begins `skipped` elements after the start of the tile's block.
     fn row(&mut self, number: usize, length: i64, skipped: Value) {
         let length = self.text.long(length);
         let last = number + 1 == self.source.schedule.stages.len();
@@ -106,7 +106,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Emits `for counter in 0..count`. Only the last stage carries reductions through it.
+    /// Emits `for counter in 0..count`. Only the last stage carries reductions through this loop.
     fn part(&mut self, number: usize, count: Value, body: crate::func::Body<'_, 'a>) {
         let zero = self.text.long(0);
         let last = number + 1 == self.source.schedule.stages.len();
@@ -172,7 +172,7 @@ impl<'a> Emitter<'a> {
         number + 1 == stages.len() || !stages[number].store.is_empty()
     }
 
-    /// Returns `to - first`, limited to `most`.
+    /// Returns `to - first`, but at most `most`.
     pub fn rest(&mut self, (first, to): (Value, Value), most: i64) -> Value {
         let rest = self.text.alike("arith.subi", &[to, first]);
         let most = self.text.long(most);

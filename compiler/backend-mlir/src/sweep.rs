@@ -1,9 +1,9 @@
-//! Sums over draws: all draws of a block of elements are processed before the next block.
+//! Sums over draws. All draws of a block of elements are processed before the next block of elements.
 //!
-//! Note \[Sweeps\]. Noise of many elements may be summed over an axis, such as an axis of draws. That axis is then the last but one, and the
-//! elements are the innermost axis, which is split into blocks outside the loop over draws. The data that a block reads and accumulates then stay
-//! in the nearest cache for all draws. The sums are kept in scratch memory in `f64`, so that rounding errors do not grow with the number of draws,
-//! and are added to the output once.
+//! Note \[Sweeps\]. Noise of many elements may be summed over an axis, such as an axis of draws. The axis of draws is then the
+//! second-to-last axis, and the elements are the innermost axis. The elements are split into blocks outside the loop over draws. The data
+//! that a block reads and accumulates then stay in the nearest cache while all draws are processed. The sums are kept in scratch memory in
+//! `f64`, so that rounding errors do not grow with the number of draws. At the end, they are added to the output once.
 
 use crate::func::Emitter;
 use crate::scalar;
@@ -15,7 +15,7 @@ use bnnc_loops::analysis::staging::BLOCK;
 const WIDE: Type = Type::Real(Precision::F64);
 
 impl<'a> Emitter<'a> {
-    /// Emits the last two axes, given the range of draws.
+    /// Emits the loops over the last two axes, for a range of draws.
     pub fn sweep(&mut self, (from, to): (Value, Value)) {
         let elements = self.source.kernel.dims.len() - 1;
         let (first, last) = self.axis_range(elements);
@@ -54,7 +54,7 @@ impl<'a> Emitter<'a> {
         );
     }
 
-    /// Adds a value to the sum of an element. Returns false if the output does not have sums in scratch memory.
+    /// Adds a value to the sum of an element. Returns false if the output has no sums in scratch memory.
     pub fn add_to_sum(&mut self, output: usize, value: Value, within: Value) -> bool {
         let sums = &self.source.schedule.sums;
         let Some(sum) = sums.iter().position(|sum| *sum == output) else {
@@ -67,7 +67,7 @@ impl<'a> Emitter<'a> {
         true
     }
 
-    /// Emits a loop over a block that does not carry reductions.
+    /// Emits a loop over a block that carries no reductions.
     fn every_element(&mut self, count: Value, body: crate::func::Body<'_, 'a>) {
         let zero = self.text.long(0);
         let held = self.held.iter_mut().map(Option::take).collect();

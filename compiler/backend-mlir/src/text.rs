@@ -1,4 +1,5 @@
-//! The text of a module under construction: one operation per line, and a number and a type for every value.
+//! The text of a module under construction. Each operation is on its own line, and every value has a number
+//! and a type.
 
 use bnnc_base::dtype::{DType, Precision};
 use std::fmt::{self, Display, Write};
@@ -41,11 +42,11 @@ impl Display for Type {
     }
 }
 
-/// A result of an operation, or an argument of a block.
+/// The result of an operation, or an argument of a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Value {
     number: u32,
-    /// The index of the result, if the operation has several.
+    /// The index of the result among the results of the operation, if there are several.
     result: Option<u32>,
     /// Its type.
     pub ty: Type,
@@ -70,7 +71,7 @@ pub(crate) fn commas<T: Display>(items: impl IntoIterator<Item = T>) -> String {
 pub(crate) struct Loop {
     /// Its counter.
     pub counter: Value,
-    /// The values that an iteration receives from the one before.
+    /// The values that an iteration receives from the previous iteration.
     pub inside: Vec<Value>,
     results: Vec<Value>,
 }
@@ -118,7 +119,7 @@ impl Text {
         self.line(line);
     }
 
-    /// Begins a loop over a counter that carries values from iteration to iteration.
+    /// Begins a loop over a counter. The loop carries values from one iteration to the next.
     pub fn open_loop(&mut self, bounds: LoopBounds, carried: &[Value]) -> Loop {
         let LoopBounds { from, to, step } = bounds;
         let step = self.long(step);
@@ -144,7 +145,8 @@ impl Text {
         }
     }
 
-    /// Ends a loop, given the values for the next iteration. Returns the values after the last iteration.
+    /// Ends a loop. `after` has the values for the next iteration. Returns the values after the last
+    /// iteration.
     pub fn close_loop(&mut self, open: Loop, after: &[Value]) -> Vec<Value> {
         if !open.results.is_empty() {
             let types = commas(after.iter().map(|value| value.ty));
@@ -154,7 +156,7 @@ impl Text {
         open.results
     }
 
-    /// Restarts the numbering of values, which each function does.
+    /// Restarts the numbering of values. Every function has its own numbering.
     pub fn restart(&mut self) {
         self.values = 0;
     }
@@ -169,7 +171,8 @@ impl Text {
         }
     }
 
-    /// Returns new values that the next line defines together, and the name of the group in that line.
+    /// Returns several new values that the next line defines together, and the name of the group in that
+    /// line.
     pub fn several(&mut self, types: &[Type]) -> (Vec<Value>, String) {
         let number = self.fresh(Type::Long).number;
         let value = |(at, ty): (usize, &Type)| Value {
@@ -229,7 +232,7 @@ impl Text {
         }
     }
 
-    /// Writes a real constant, in decimals if possible, else by its bits.
+    /// Writes a real constant. It is written in decimals if possible, and otherwise by its bits.
     fn real(&mut self, ty: Type, decimals: String, bits: impl Display) -> Value {
         let whole = decimals
             .trim_start_matches('-')
@@ -245,7 +248,7 @@ impl Text {
         self.value(Type::Long, format_args!("arith.constant {value} : i64"))
     }
 
-    /// Writes a comparison. `predicate` is one of `arith.cmpi` or `arith.cmpf`.
+    /// Writes a comparison. `predicate` is a predicate of `arith.cmpi` or `arith.cmpf`.
     pub fn compare(&mut self, predicate: &str, x: Value, y: Value) -> Value {
         let name = match x.ty {
             Type::Real(_) => "arith.cmpf",
@@ -280,7 +283,7 @@ impl Text {
         )
     }
 
-    /// Writes the address that follows `base` by a number of bytes.
+    /// Writes an address that lies a number of bytes after `base`.
     pub fn skip(&mut self, base: Value, bytes: usize) -> Value {
         self.value(
             Type::Pointer,
@@ -288,7 +291,7 @@ impl Text {
         )
     }
 
-    /// Writes a load. `attributes` begin with a space if they are not empty.
+    /// Writes a load. If `attributes` is not empty, it begins with a space.
     pub fn load(&mut self, ty: Type, address: Value, attributes: &str) -> Value {
         self.value(
             ty,

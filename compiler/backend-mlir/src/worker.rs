@@ -1,4 +1,4 @@
-//! The worker process: reads the text of a module and writes an artefact.
+//! The worker process: reads the text of a module, and writes an artefact.
 
 use crate::llvm;
 use crate::passes::{TO_LLVM, TO_PTX, pipeline};
@@ -16,7 +16,7 @@ use mlir_sys::{
 };
 use std::io::{Read, Write};
 
-/// Runs the request in the arguments after the subcommand. Returns the exit status.
+/// Runs the request that the arguments after the subcommand describe. Returns the exit status.
 pub fn run(arguments: &[String]) -> u8 {
     let Some(request) = Request::parse(arguments) else {
         eprintln!("an MLIR worker takes a target and a number of bytes");
@@ -75,12 +75,12 @@ pub fn lower(text: &str, target: Target) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Returns the assembly in the GPU binaries of a module.
+/// Returns the assembly text in the GPU binaries of a module.
 fn assembly(module: &Module<'_>) -> Result<Vec<u8>, String> {
     let mut operation = module.body().first_operation();
     while let Some(each) = operation {
         if let Ok(objects) = each.attribute("objects") {
-            // SAFETY: the attribute of a binary is a list of objects. The list is accessed within its length, and the text is copied while the
+            // SAFETY: the attribute of a binary is a list of objects. The list is accessed within its length. The text is copied while the
             // module is alive.
             unsafe {
                 let objects = objects.to_raw();
@@ -96,8 +96,8 @@ fn assembly(module: &Module<'_>) -> Result<Vec<u8>, String> {
     Err("MLIR made no assembly".to_owned())
 }
 
-/// Limits the address space to this many bytes, or fewer if the user has set a lower limit. Allocations then fail in this process, before the
-/// machine runs out of memory.
+/// Limits the address space to this number of bytes, or to fewer bytes if the user has set a lower limit. If memory runs out, allocations
+/// then fail in this process before the machine has no memory left.
 #[cfg(unix)]
 fn limit_addresses(bytes: u64) {
     #[repr(C)]

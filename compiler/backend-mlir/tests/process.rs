@@ -1,4 +1,4 @@
-//! Whatever a worker process does, the compiler gets a result or an error.
+//! Whatever a worker process does, the compiler receives a result or an error.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 #![cfg(unix)]
 
@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A lock that lets one script run at a time. A child process of another test has a copy of the descriptor of the file that is being written here
-/// until it executes its program, and the system does not execute a file that is open for writing.
+/// A lock that allows only one script to run at a time. A child process of another test may have a copy of the descriptor of the script
+/// file while this file is being written. The copy exists until the child executes its program, and the system does not execute a file that
+/// is open for writing.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Runs this shell script as a worker and returns the result.
@@ -66,7 +67,7 @@ fn exhausted_memory_is_a_limit() {
     );
 }
 
-/// The runtime of Rust does not report which exception it was.
+/// Rust's runtime does not report which exception was thrown.
 #[test]
 fn a_foreign_exception_may_mean_exhausted_memory() {
     let said = "fatal runtime error: Rust cannot catch foreign exceptions, aborting";
@@ -121,7 +122,7 @@ fn a_worker_that_takes_too_long_is_killed() {
     assert!(clock.elapsed() < LONG);
 }
 
-/// The response is cut off whatever length its header declares and however long it is.
+/// The response is cut off, whatever length its header declares and however long it really is.
 #[test]
 fn an_endless_response_is_cut_off() {
     let header = r"printf 'bnnc-mlir-worker 1\n\377\377\377\377\377\377\377\377'";

@@ -1,4 +1,4 @@
-//! The text of modules, which does not require LLVM.
+//! Tests of the text of modules. They do not require LLVM.
 
 use bnnc_backend_mlir::{Mlir, PREFIX, module};
 use bnnc_loops::backend::{Backend, Options};
@@ -58,7 +58,7 @@ fn elementary_functions_are_inlined_without_runtime_symbols() {
     assert_eq!(symbols, ["bnnc_noise_gamma_f32"]);
 }
 
-/// Two slots that a launch binds to the same buffer must not be declared as different memory.
+/// If a launch binds two slots to the same buffer, these must not be declared as different memory.
 #[test]
 fn buffers_that_may_alias_are_not_declared_different() {
     let program = parse(ROWS).unwrap();

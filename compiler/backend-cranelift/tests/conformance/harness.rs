@@ -1,4 +1,4 @@
-//! Runs programs on the reference interpreter and as machine code, with the same inputs, and compares the results.
+//! Runs programs on the reference interpreter and as machine code with the same inputs, and compares the results.
 
 use crate::BACKEND;
 use bnnc_abi::code::{Code, KernelArgs};
@@ -17,7 +17,7 @@ use bnnc_math::scalar::Scalar;
 /// The elements of one buffer.
 pub type Elements = Vec<f64>;
 
-/// A real type of a run.
+/// The type of reals in a run.
 pub trait Real: Copy {
     fn from_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
@@ -94,7 +94,7 @@ unsafe extern "C" fn noise<T: Real, const KIND: usize>(
 
 macro_rules! called {
     ($($variant:ident)*) => {
-        /// Returns the address of the function of an elementwise operation.
+        /// Returns the address of the function that implements an elementwise operation.
         fn unary_address<T: Real>(scalar: Scalar) -> usize {
             match scalar {
                 $(Scalar::$variant => unary::<T, { Scalar::$variant as usize }> as *const () as usize,)*
@@ -128,7 +128,7 @@ fn addresses_of<T: Real>(precision: Precision) -> Vec<Address> {
     addresses
 }
 
-/// Naive array primitives with the elementwise functions of the reference.
+/// Returns options with simple array primitives. They use the elementwise functions of the reference.
 pub fn options() -> Options {
     let mut symbols = addresses_of::<f32>(Precision::F32);
     symbols.extend(addresses_of::<f64>(Precision::F64));
@@ -146,14 +146,14 @@ pub fn launch(program: &Program) -> &Launch {
     }
 }
 
-/// A program of one kernel, the contents of every buffer, and the ends of consecutive invocations.
+/// A program of one kernel, the contents of every buffer, and the ends of the invocations, which follow each other.
 pub struct Case {
     pub program: Program,
     pub contents: Vec<Elements>,
     pub chunks: Vec<i64>,
 }
 
-/// Runs a program on both sides. Returns the outputs of the backend and of the reference.
+/// Runs a program on the backend and on the reference. Returns the outputs of both.
 pub fn run_both(program: &Program, contents: &[Elements], chunks: &[i64]) -> (Vec<Elements>, Vec<Elements>) {
     let case = Case {
         program: program.clone(),
@@ -163,7 +163,7 @@ pub fn run_both(program: &Program, contents: &[Elements], chunks: &[i64]) -> (Ve
     run_all(&[case]).remove(0)
 }
 
-/// Runs each case on both sides. Cases of equal precision are compiled together.
+/// Runs each case on the backend and on the reference. Cases with equal precision are compiled together.
 pub fn run_all(cases: &[Case]) -> Vec<(Vec<Elements>, Vec<Elements>)> {
     let mut results: Vec<_> = cases.iter().map(|_| (Vec::new(), Vec::new())).collect();
     for precision in [Precision::F32, Precision::F64] {
@@ -196,7 +196,7 @@ pub fn run_all(cases: &[Case]) -> Vec<(Vec<Elements>, Vec<Elements>)> {
     results
 }
 
-/// Merges programs into one with the kernels of all. Each program is verified.
+/// Merges programs into one program that has all their kernels. Each program is verified.
 fn merged(programs: &[&Program]) -> Program {
     let mut merged = programs[0].clone();
     (merged.kernels, merged.plan.steps) = (Vec::new(), Vec::new());
@@ -220,7 +220,7 @@ enum Memory<T> {
     Int(Vec<i32>),
 }
 
-/// The number of guard elements around every buffer, which must not change.
+/// The number of guard elements before and after every buffer. They must not change.
 const MARGIN: usize = 16;
 const GUARD: f64 = -77.0;
 
@@ -255,7 +255,7 @@ fn run<T: Real>(
         .collect();
     let mut scratch = vec![0u128; code.scratch_bytes(kernel) / 16 + 8];
     let aligned = scratch.as_mut_ptr().cast::<u8>();
-    // SAFETY: eight spare words leave room for the alignment.
+    // SAFETY: there are eight spare words, which leave room for the alignment.
     let aligned = unsafe { aligned.add(aligned.align_offset(64)) };
     let mut start = 0;
     for end in chunks {
@@ -266,7 +266,7 @@ fn run<T: Real>(
             end: *end,
             scratch: aligned,
         };
-        // SAFETY: a verified program stays inside its buffers.
+        // SAFETY: a verified program does not access memory outside its buffers.
         unsafe { code.launch(kernel, &args) }
         start = *end;
     }
@@ -293,7 +293,7 @@ fn elements<T: Real>(memory: &Memory<T>, program: &Program) -> Elements {
     all[inside].to_vec()
 }
 
-/// Returns the contents that the executor would put into the buffers before a launch.
+/// Returns the contents that the executor would write into the buffers before a launch.
 pub fn initial(program: &Program, mut element: impl FnMut(Storage) -> f64) -> Vec<Elements> {
     let launch = launch(program);
     let mut contents = Vec::new();
@@ -310,7 +310,7 @@ pub fn initial(program: &Program, mut element: impl FnMut(Storage) -> f64) -> Ve
     contents
 }
 
-/// Compares all buffers. Errors are relative to the largest magnitude in the buffer, or to 1 if that is larger.
+/// Compares all buffers. An error is relative to the largest magnitude in the buffer, or to 1 if that magnitude is smaller than 1.
 pub fn compare(program: &Program, found: &[Elements], wanted: &[Elements], tolerance: f64) {
     for (buffer, (found, wanted)) in found.iter().zip(wanted).enumerate() {
         let finite = wanted.iter().filter(|value| value.is_finite());

@@ -1,4 +1,4 @@
-//! Kernels of the kinds used in training, and the duties of a backend besides computing.
+//! Tests of kernels of the kinds that training uses, and of the duties that a backend has besides computing.
 
 use crate::harness;
 use bnnc_abi::code::Code;
@@ -76,7 +76,7 @@ kernel "twice" [4, 5, 3] (real, real) {
     let (found, _) = harness::run_both(&program, &[x.clone(), vec![0.0; 60]], &[1, 3, 4]);
     assert_eq!(found[1], x.iter().map(|x| 2.0 * x).collect::<Vec<f64>>());
     let code = Cranelift.compile(&program, &Options::default()).unwrap();
-    // One loop of four vectors, one of single vectors and one of elements, without loops around them.
+    // The code has one loop over four vectors, one loop over single vectors and one loop over single elements, and no loops around these.
     assert_eq!(code.text().matches("brif").count(), 7, "{}", code.text());
 }
 
@@ -124,8 +124,8 @@ fn listings_name_their_kernels() {
     assert!(!code.is_reference());
 }
 
-/// Gamma noise reads its shapes in place or from scratch memory: along an axis, in rows that share a call, in rows with separate streams, and
-/// outside the innermost loop.
+/// Gamma noise reads its shapes in place or from scratch memory. The shapes vary along an axis, in rows that share a call, in rows with
+/// separate streams, and outside the innermost loop.
 #[test]
 fn shapes_of_noise_may_lie_anywhere() {
     let shapes: Vec<f64> = (0..280).map(|at| 0.25 + f64::from(at % 7) * 0.5).collect();

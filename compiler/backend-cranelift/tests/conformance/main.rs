@@ -1,4 +1,4 @@
-//! Compares machine code with the reference interpreter: every operation, random kernels, and kernels of training.
+//! Compares machine code with the reference interpreter: for every operation, for random kernels, and for kernels of training.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod harness;

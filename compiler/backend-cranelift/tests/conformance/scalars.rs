@@ -1,4 +1,4 @@
-//! Every scalar operation, for every operand type, in both precisions and in every shape of the innermost loop.
+//! Tests every scalar operation for every operand type, in both precisions and in every shape of the innermost loop.
 
 use crate::harness::{self, Case};
 use crate::tolerance;
@@ -9,7 +9,8 @@ use bnnc_loops::parse::parse;
 use bnnc_loops::verify::scalar_type;
 use bnnc_math::scalar::Scalar;
 
-/// The operands of which all pairs are tested. Each is exact in `f32`, and the pairs include equal and special values.
+/// The operands. All pairs of them are tested. `f32` represents each operand exactly, and the pairs include equal values and special
+/// values.
 const REALS: [f64; 24] = [
     0.0,
     -0.0,
@@ -64,10 +65,10 @@ const INTS: [f64; 24] = [
     -2_147_483_648.0,
 ];
 
-/// All pairs, plus a remainder for the loops after vectors and blocks.
+/// The number of all pairs, plus some elements that remain after vectors and blocks.
 const COUNT: usize = 24 * 24 + 27;
 
-/// The layout of an operation: its axes, then the strides of the operands and of the result.
+/// The layout of an operation: its axes, and then the strides of the operands and of the result.
 struct Layout {
     dims: &'static str,
     operand: &'static str,
@@ -75,31 +76,31 @@ struct Layout {
 }
 
 const LAYOUTS: [Layout; 5] = [
-    // Vectors, remainders and, for calls, blocks.
+    // This layout has vectors, remaining elements and, for calls, blocks.
     Layout {
         dims: "[603]",
         operand: "[1]",
         result: "[1]",
     },
-    // One element at a time.
+    // This layout has one element at a time.
     Layout {
         dims: "[300]",
         operand: "[2]",
         result: "[1]",
     },
-    // Strides known only at run time.
+    // The strides of this layout are known only at run time.
     Layout {
         dims: "[30, $0]",
         operand: "[20, $1]",
         result: "[20, $1]",
     },
-    // Short rows of vectors.
+    // This layout has short rows of vectors.
     Layout {
         dims: "[24, 21]",
         operand: "[25, 1]",
         result: "[25, 1]",
     },
-    // Outside the innermost loop.
+    // This layout computes the operation outside the innermost loop.
     Layout {
         dims: "[603, 3]",
         operand: "[1, 0]",
@@ -138,14 +139,14 @@ fn text(scalar: Scalar, types: &[DType], result: DType, (precision, layout): (Pr
     )
 }
 
-/// Returns the operands at position `operand` of all pairs.
+/// Returns the operand with index `operand` of all pairs.
 fn contents(dtype: DType, operand: usize) -> Vec<f64> {
     let pairing = |at: usize| [at % 24, at / 24 % 24, (at * 7 + 3) % 24][operand];
     (0..COUNT)
         .map(|at| match dtype {
             DType::Real => REALS[pairing(at)],
             DType::Int => INTS[pairing(at)],
-            // Any number but 0 is true, including NaN.
+            // Any number except 0 counts as true, including NaN.
             DType::Bool => [0.0, 1.0, -0.0, 2.0, f64::NAN][pairing(at) % 5],
         })
         .collect()

@@ -1,4 +1,4 @@
-//! Sums over draws of functions of noise: every order of axes, every kind of output, and their rounding errors.
+//! Tests of sums over draws of functions of noise: every order of axes, every kind of output, and the rounding errors.
 
 use crate::harness;
 use bnnc_loops::ir::Program;
@@ -8,7 +8,7 @@ fn program(text: &str) -> Program {
     parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Compares with the interpreter on inputs that differ between elements.
+/// Compares a program with the interpreter on inputs that differ between elements.
 fn check(program: &Program, chunks: &[i64]) {
     let mut at = 0.0;
     let contents = harness::initial(program, |_| {
@@ -23,7 +23,8 @@ fn check(program: &Program, chunks: &[i64]) {
     harness::compare(program, &found, &wanted, tolerance);
 }
 
-/// Builds a program with a sum for each element, a sum of values that need a call, a sum over everything, a maximum, and a sum for each draw.
+/// Builds a program with five outputs: a sum for each element, a sum of values that need a call, a sum over everything, a maximum, and a
+/// sum for each draw.
 fn outputs(precision: &str, elements: i64, draws: i64, [element, draw]: [&str; 2]) -> Program {
     let order = |of_element: i64, of_draw: i64| match element < draw {
         true => format!("[{of_element}, {of_draw}]"),
@@ -111,7 +112,7 @@ kernel "k" [{rows}, $0, {elements}] (real, real) {{
     }
 }
 
-/// Tenths have rounding errors of equal sign in a running sum: twenty thousand of them would lose three digits.
+/// In a running sum, the rounding errors of tenths have equal signs: twenty thousand of them would lose three digits.
 #[test]
 fn many_draws_in_f32_keep_their_digits() {
     let draws = 20_000.0;

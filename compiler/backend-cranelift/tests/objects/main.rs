@@ -1,4 +1,5 @@
-//! Compares kernels compiled to objects and loaded as in executables with the reference interpreter.
+//! Compiles kernels to objects, loads the objects as executables do, and compares the results with the
+//! reference interpreter.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 #[path = "../conformance/harness.rs"]
@@ -20,7 +21,7 @@ use bnnc_loops::ir::Program;
 use bnnc_object::LoadedCode;
 use std::sync::Arc;
 
-/// The Cranelift backend with a detour through an object file.
+/// The Cranelift backend, but with the code passed through an object file.
 pub struct Loaded;
 
 impl Backend for Loaded {

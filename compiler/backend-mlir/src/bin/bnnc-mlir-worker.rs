@@ -1,4 +1,5 @@
-//! A stand-alone worker process, for tests and for builds of `bnnc` without a worker inside.
+//! A separate executable that is only a worker process, for tests and for builds of `bnnc` without a worker
+//! inside.
 
 fn main() -> std::process::ExitCode {
     // The first argument is the subcommand, as for `bnnc`.

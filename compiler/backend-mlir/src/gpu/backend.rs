@@ -9,7 +9,8 @@ use bnnc_loops::backend::{Backend, Form, Options, keys};
 use bnnc_loops::ir::{Kernel, Program};
 use std::sync::Arc;
 
-/// The backend that compiles to PTX for the requested chip, or else [`chip::DEFAULT`], and for later ones.
+/// The backend that compiles to PTX for the requested chip, or for [`chip::DEFAULT`] if no chip is requested.
+/// The code also runs on later chips.
 #[derive(Clone, Debug, Default)]
 pub struct Cuda(pub Mlir);
 
@@ -36,7 +37,7 @@ impl Backend for Cuda {
     }
 }
 
-/// Returns the properties of a kernel that a runtime needs besides the images.
+/// Returns the properties of a kernel that a runtime needs in addition to the images.
 fn kernel(kernel: &Kernel) -> ObjectKernel {
     ObjectKernel {
         symbol: String::new(),
@@ -45,7 +46,7 @@ fn kernel(kernel: &Kernel) -> ObjectKernel {
     }
 }
 
-/// Kernels that run only on a device.
+/// Kernels that can run only on a device.
 struct Images(device::Program);
 
 impl Code for Images {

@@ -1,11 +1,11 @@
-//! The GPUs that can be compiled for.
+//! The GPUs for which code can be compiled.
 
-/// A GPU: the value of `--gpu`, and the oldest version of PTX that supports it.
+/// A GPU: the value of `--gpu`, and the oldest version of PTX that supports the GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chip {
     /// The name, such as `sm_80`.
     pub name: &'static str,
-    /// Ten times its compute capability.
+    /// Ten times the compute capability of the GPU.
     pub capability: u32,
     /// The required PTX version as an LLVM feature, such as `+ptx70`.
     pub features: &'static str,
@@ -50,7 +50,8 @@ pub const ALL: &[Chip] = &[
     },
 ];
 
-/// The default, whose code runs on every GPU of this architecture and later ones, from 2020 on.
+/// The default GPU. Its code runs on every GPU of this architecture and of later ones, which are the GPUs
+/// from 2020 on.
 pub const DEFAULT: Chip = ALL[0];
 
 /// Returns the GPU with this name.

@@ -1,4 +1,5 @@
-//! Gamma variates and their derivative as device functions, whose loops end depending on the data. They compute in 64 bits for either precision.
+//! Gamma variates and their derivative as device functions. The data decide when the loops of these functions end. For either precision,
+//! the functions compute in 64 bits.
 
 use crate::approximation::{Approximation, inline};
 use crate::scalar::resized;
@@ -64,8 +65,8 @@ fn repeat_while(
     results
 }
 
-/// Writes the function of [`Approximation::Noise`] for gamma noise. Its parameters are the two halves of the key, the element, draw, example, step,
-/// and the shape.
+/// Writes the function of [`Approximation::Noise`] for gamma noise. The parameters are the two halves of the key, the element, the draw,
+/// the example, the step, and the shape.
 pub(crate) fn variate(text: &mut Text, precision: Precision) {
     let real = Type::Real(precision);
     let types = [[Type::Int; 6].as_slice(), &[real]].concat();
@@ -125,7 +126,7 @@ fn attempt_key(text: &mut Text, key: Value, number: Value) -> Value {
     text.select(first, key, mixed)
 }
 
-/// Writes the function of [`Approximation::Function`] for the derivative. Its parameters are the shape and the variate.
+/// Writes the function of [`Approximation::Function`] for the derivative. The parameters are the shape and the variate.
 pub(crate) fn gradient(text: &mut Text, precision: Precision) {
     let real = Type::Real(precision);
     let name = Approximation::Function(Scalar::GammaGradient).symbol(precision);

@@ -16,13 +16,13 @@ use bnnc_loops::ir::{Kernel, Size};
 use std::collections::BTreeSet;
 use walk::Walk;
 
-/// The bytes of shared memory in which a block combines one number of each thread.
+/// The bytes of shared memory in which the threads of a block combine one number each.
 const SHARED: u32 = 8 * THREADS as u32;
 
-/// The bytes of one partial result of a block, whatever its type.
+/// The bytes that a partial result of a block occupies, whatever its type is.
 const PIECE: i64 = 8;
 
-/// Returns the bytes of scratch memory in which blocks store their partial results.
+/// Returns the bytes of scratch memory in which blocks store partial results.
 pub(super) fn scratch_bytes(kernel: &Kernel, part: &Part) -> i64 {
     match (part.team, mapping::points(kernel, part, true)) {
         (Team::Blocks, Some(points)) => part.outputs.len() as i64 * points * PIECES * PIECE,
@@ -30,14 +30,14 @@ pub(super) fn scratch_bytes(kernel: &Kernel, part: &Part) -> i64 {
     }
 }
 
-/// The role of a function in computing a part.
+/// The role of a function in the computation of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The function computes the whole part.
+    /// The function computes the part completely.
     Whole,
-    /// Each of several blocks stores a partial result.
+    /// Several blocks run the function, and each stores a partial result.
     Pieces,
-    /// One block combines the partial results of these blocks.
+    /// A single block combines the partial results of several blocks.
     Combine,
 }
 
@@ -45,7 +45,7 @@ enum Stage {
 pub(super) struct Function<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
-    /// The outputs it computes, and the threads that compute them.
+    /// The outputs that the part computes, and the threads that compute them.
     pub part: &'a Part,
     /// The width of reals.
     pub precision: Precision,
@@ -54,8 +54,8 @@ pub(super) struct Function<'a> {
 }
 
 impl Function<'_> {
-    /// Emits the function, or the two functions of several blocks. Returns the entries to launch: first those that fill outputs reduced in memory,
-    /// then the part itself.
+    /// Emits the function for the part, or the two functions if several blocks share a point. Returns the entries to launch. Entries that
+    /// fill outputs which are reduced in memory come first.
     pub fn emit(&self, (text, needs): (&mut Text, &mut Needs), symbol: String) -> Vec<Entry> {
         let stages: &[(Stage, String)] = &match self.part.team {
             Team::Blocks => vec![
@@ -146,7 +146,7 @@ impl Function<'_> {
         )
     }
 
-    /// Returns the entries that fill the outputs whose reductions are combined in memory.
+    /// Returns the entries that fill outputs whose reductions are combined in memory.
     fn fills(&self) -> Vec<Entry> {
         let outputs = self.part.outputs.iter().filter(|at| !self.in_register(**at));
         let outputs = outputs.map(|at| &self.kernel.outputs[*at]);
@@ -172,7 +172,7 @@ impl Function<'_> {
         slots.collect::<BTreeSet<u32>>().into_iter().collect()
     }
 
-    /// Returns the LLVM attributes of the memory of a slot.
+    /// Returns the LLVM attributes of the parameter for a slot's buffer.
     fn promises(&self, slot: usize) -> &'static str {
         let written = self
             .kernel
@@ -186,7 +186,7 @@ impl Function<'_> {
         }
     }
 
-    /// Returns the axes that are kept, or those that are not. Axes of length 1 are omitted, because their index is 0.
+    /// Returns the axes that the part keeps, or those that it does not keep. Axes of length 1 are omitted, because their index is 0.
     fn axes(&self, kept: bool) -> Vec<usize> {
         let dims = self.kernel.dims.iter().enumerate();
         dims.filter(|(axis, dim)| **dim != Size::Fixed(1) && self.part.kept[*axis] == kept)
@@ -286,7 +286,7 @@ impl Function<'_> {
         }
     }
 
-    /// Emits a barrier before the next output reuses the shared memory from which the first thread has read this output.
+    /// Emits a barrier between two outputs. The first thread must have read the shared memory before the next output uses it again.
     fn wait_between(&self, emitter: &mut Emitter<'_>, order: usize) {
         if order + 1 < self.part.outputs.len() {
             emitter.text.line("nvvm.barrier0");
@@ -298,7 +298,7 @@ impl Function<'_> {
         let pieces = mapping::points(self.kernel, self.part, true).unwrap_or(1) * PIECES;
         let before = emitter.text.long(order as i64 * pieces);
         let number = plus(emitter.text, before, block);
-        // Every partial result has room for a double.
+        // Every partial result has enough room for a double.
         emitter.text.element(scratch, number, Type::Real(Precision::F64))
     }
 
@@ -312,13 +312,13 @@ impl Function<'_> {
         total
     }
 
-    /// Sets the indices along some axes to those of the point with number `flat`.
+    /// Sets the indices along some axes to those of the point with the number `flat`.
     fn go_to(&self, emitter: &mut Emitter<'_>, flat: Value, axes: &[usize]) {
         let fixed = axes.iter().map(|axis| match self.kernel.dims[*axis] {
             Size::Fixed(size) => Some(size),
             Size::Slot(_) => None,
         });
-        // A 32-bit division takes a fraction of the time of a 64-bit one.
+        // A 32-bit division takes only a fraction of the time of a 64-bit division.
         let short = fixed
             .product::<Option<i64>>()
             .is_some_and(|total| total <= i64::from(i32::MAX));
@@ -343,7 +343,7 @@ impl Function<'_> {
         }
     }
 
-    /// Returns whether a reduction stays in a register until its end.
+    /// Returns whether a reduction stays in a register until it is complete.
     fn in_register(&self, output: usize) -> bool {
         let described = &self.kernel.outputs[output];
         let reduces = described.combine.is_some() && described.access.dynamic.is_empty();
@@ -370,7 +370,7 @@ fn shared(text: &mut Text, symbol: &str) -> Value {
     )
 }
 
-/// Builds an entry with a grid along one axis, of blocks of [`THREADS`] threads.
+/// Builds an entry whose grid has one axis. Each block has [`THREADS`] threads.
 pub(super) fn entry((name, shared): (String, u32), blocks: Count, parameters: Vec<Parameter>) -> Entry {
     Entry {
         name,
@@ -401,7 +401,7 @@ pub(super) fn end(text: &mut Text) {
     text.close("}");
 }
 
-/// Returns the number of this thread in its block, and the number of the block.
+/// Returns the number of this thread within its block, and the number of the block.
 pub(super) fn place(text: &mut Text) -> (Value, Value) {
     let [thread, block] = ["tid", "ctaid"].map(|register| {
         let short = text.value(Type::Int, format_args!("nvvm.read.ptx.sreg.{register}.x : i32"));
@@ -418,7 +418,7 @@ fn fill_symbol(storage: Storage, combine: Combine) -> String {
     format!("fill_{storage}_{}", combine.name())
 }
 
-/// Writes the functions that fill buffers for these kernels.
+/// Writes the functions that fill the buffers of these kernels.
 pub(super) fn fills(kernels: &[Work], precision: Precision, text: &mut Text) {
     let entries = kernels.iter().flat_map(|work| &work.entries);
     let wanted: BTreeSet<&str> = entries.map(|entry| entry.name.as_str()).collect();

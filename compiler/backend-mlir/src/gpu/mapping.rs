@@ -1,11 +1,12 @@
-//! Distributes the points of a kernel's domain among threads, by static rules.
+//! Distributes the points of a kernel's domain among threads, by fixed rules.
 //!
-//! Note \[Parts\]. An output moves along some axes of the domain, which are called kept, and is constant along the others, over which it reduces.
-//! Outputs with the same kept axes form one part of the kernel, a separate function that computes the instructions that these outputs need. A
-//! thread handles one kept point and traverses the reduced points in order. If there are few kept points and many reduced points, a block handles
-//! one kept point. Each of its threads takes every 256th reduced point, and their results are combined by halves. If there are very few kept points
-//! and very many reduced points, many blocks share each kept point, and a second launch combines their results. Every order depends only on the
-//! domain. Reductions come first, because plain outputs may overwrite in place the data that reductions read.
+//! Note \[Parts\]. Some axes of the domain change the address of an output; these axes are called kept. The output is constant along the
+//! other axes, and it reduces over them. Outputs with the same kept axes form one part of the kernel. A part is a separate function that
+//! computes the instructions which these outputs need. In general, a thread handles one kept point and visits the reduced points in order.
+//! If there are few kept points and many reduced points, a block handles one kept point. Each of its threads takes every 256th reduced
+//! point, and the results of the threads are combined by halves. If there are very few kept points and very many reduced points, many
+//! blocks share each kept point, and a second launch combines their results. Every order of computation depends only on the domain. Parts
+//! that reduce run first, because plain outputs may overwrite the data that reductions read.
 
 use bnnc_base::arena::Id;
 use bnnc_loops::analysis::staging::operands;
@@ -13,16 +14,16 @@ use bnnc_loops::ir::{Access, InstOp, Kernel, KernelOutput, Size};
 
 /// The number of threads per block.
 pub const THREADS: i64 = 256;
-/// The number of reduced points from which on a block handles a kept point.
+/// If there are at least this many reduced points, a block handles a kept point.
 const MANY: i64 = 128;
-/// The number of threads that keeps a GPU busy.
+/// The number of threads that is enough to keep a GPU busy.
 const BUSY: i64 = 65_536;
-/// The number of blocks that share a kept point. Each thread of the second launch combines four of their results.
+/// The number of blocks that share a kept point. In the second launch, each thread combines four of the blocks' results.
 pub const PIECES: i64 = 4 * THREADS;
-/// The number of kept points that give enough blocks.
+/// If there are at least this many kept points, there are enough blocks.
 const BLOCKS: i64 = 64;
 
-/// The threads that handle the points belonging to one kept point.
+/// Which threads handle the points that belong to one kept point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Team {
     /// One thread.
@@ -31,7 +32,7 @@ pub enum Team {
     Block,
     /// [`PIECES`] blocks.
     Blocks,
-    /// One thread handles all points of the kernel, because their order matters.
+    /// A single thread handles all points of the kernel, because the order of the points matters.
     Alone,
 }
 
@@ -40,13 +41,13 @@ pub enum Team {
 pub struct Part {
     /// The indices of the outputs.
     pub outputs: Vec<usize>,
-    /// For each axis, whether it is kept.
+    /// For each axis, whether the part keeps it.
     pub kept: Vec<bool>,
     /// The threads that handle a kept point.
     pub team: Team,
 }
 
-/// Divides a kernel into parts. `shared` are the pairs of slots that share a buffer in some launch.
+/// Divides a kernel into parts. `shared` has the pairs of slots that share a buffer in some launch.
 pub fn parts(kernel: &Kernel, shared: &[(u32, u32)]) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let reductions = |reduces: bool| {
@@ -86,7 +87,8 @@ fn kept(kernel: &Kernel, output: &KernelOutput) -> Vec<bool> {
         .collect()
 }
 
-/// Returns the number of points along the axes that are kept, or along those that are not. Returns `None` if it depends on the launch.
+/// Returns the number of points along the kept axes, or along the axes that are not kept. Returns `None` if this number depends on the
+/// launch.
 pub fn points(kernel: &Kernel, part: &Part, kept: bool) -> Option<i64> {
     let axes = kernel.dims.iter().zip(&part.kept).filter(|(_, k)| **k == kept);
     axes.map(|(dim, _)| match dim {
@@ -113,7 +115,7 @@ fn team(kernel: &Kernel, part: &Part) -> Team {
     }
 }
 
-/// Returns whether the parts may run one after another, with the threads of each in any order.
+/// Returns whether the parts may run one after another while the threads of each part run in any order.
 fn is_independent(kernel: &Kernel, parts: &[Part], shared: &[(u32, u32)]) -> bool {
     let same = |a: u32, b: u32| a == b || shared.contains(&(a.min(b), a.max(b)));
     let moved = |a: &Access, b: &Access| {
@@ -151,7 +153,7 @@ fn is_independent(kernel: &Kernel, parts: &[Part], shared: &[(u32, u32)]) -> boo
     })
 }
 
-/// Returns, for each instruction, whether some of the outputs depend on it.
+/// Returns, for each instruction, whether one of these outputs depends on it.
 pub fn needed(kernel: &Kernel, outputs: &[usize]) -> Vec<bool> {
     let mut needed = vec![false; kernel.body.len()];
     for output in outputs.iter().map(|at| &kernel.outputs[*at]) {
@@ -169,7 +171,7 @@ pub fn needed(kernel: &Kernel, outputs: &[usize]) -> Vec<bool> {
     needed
 }
 
-/// Returns, for each instruction and axis, whether the value varies along the axis.
+/// Returns, for each instruction and each axis, whether the instruction's value varies along the axis.
 pub fn varies(kernel: &Kernel) -> Vec<Vec<bool>> {
     let mut varies: Vec<Vec<bool>> = Vec::with_capacity(kernel.body.len());
     let moves = |strides: &[Size]| strides.iter().map(|stride| *stride != Size::Fixed(0)).collect();

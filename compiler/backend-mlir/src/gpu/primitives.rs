@@ -1,4 +1,4 @@
-//! The primitives that plans call, as device functions. Matrix products are tiled; the others are simple.
+//! The primitives that plans call, as device functions. Matrix products are computed in tiles; the other primitives are simple.
 
 mod factor;
 mod matmul;
@@ -60,7 +60,7 @@ fn collect(steps: &[Step], calls: &mut BTreeSet<(&'static str, usize)>) {
     }
 }
 
-/// A device function with some addresses and integers as parameters.
+/// A device function whose parameters are addresses and integers.
 struct Entry {
     symbol: String,
     addresses: Vec<Value>,
@@ -84,7 +84,7 @@ impl Entry {
         }
     }
 
-    /// Returns the parameters: every buffer, then every integer.
+    /// Returns the parameters: first every buffer, then every integer.
     fn parameters(&self) -> Vec<Parameter> {
         let buffers = (0..self.addresses.len() as u32).map(Parameter::Buffer);
         buffers
@@ -99,29 +99,29 @@ impl Entry {
     }
 }
 
-/// The body of a loop: maps the counter and the values of an iteration to the values of the next one.
+/// The body of a loop. It maps the counter and the values of an iteration to the values of the next iteration.
 type Body<'a> = &'a mut dyn FnMut(&mut Text, Value, &[Value]) -> Vec<Value>;
 
-/// Emits a loop over a counter that passes values from iteration to iteration. `body` computes those of the next iteration.
+/// Emits a loop over a counter. Values are passed from one iteration to the next. `body` computes the values for the next iteration.
 fn repeat(text: &mut Text, bounds: LoopBounds, carried: &[Value], body: Body<'_>) -> Vec<Value> {
     let open = text.open_loop(bounds, carried);
     let after = body(text, open.counter, &open.inside);
     text.close_loop(open, &after)
 }
 
-/// Emits operations under a condition.
+/// Emits operations that run only under a condition.
 fn when(text: &mut Text, condition: Value, body: &mut dyn FnMut(&mut Text)) {
     text.open(format_args!("scf.if {condition} {{"));
     body(text);
     text.close("}");
 }
 
-/// Emits integer arithmetic on indices or sizes.
+/// Emits integer arithmetic on two indices or sizes.
 fn long(text: &mut Text, name: &str, x: Value, y: Value) -> Value {
     text.alike(&format!("arith.{name}"), &[x, y])
 }
 
-/// Emits integer arithmetic of an index or size with a constant.
+/// Emits integer arithmetic on an index or size and a constant.
 fn with(text: &mut Text, name: &str, x: Value, y: i64) -> Value {
     let y = text.long(y);
     long(text, name, x, y)

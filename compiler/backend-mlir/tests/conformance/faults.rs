@@ -1,4 +1,4 @@
-//! Tests of the real worker: failures of LLVM are contained in it.
+//! Tests of the real worker. A failure of LLVM must not affect the compiler.
 
 use crate::BACKEND;
 use bnnc_backend_mlir::process::Worker;
@@ -33,7 +33,7 @@ fn an_invalid_module_is_rejected_with_the_position_of_the_error() {
     assert!(text.contains("llvm.retrun"), "{text}");
 }
 
-/// An intrinsic of another processor, for which LLVM does not find an instruction, so that it calls `abort`.
+/// The module has an intrinsic of another processor. LLVM finds no instruction for it and calls `abort`.
 #[test]
 fn an_abort_of_llvm_is_reported() {
     let text = "module { llvm.func @f(%x: f32) -> f32 {
@@ -47,7 +47,7 @@ fn an_abort_of_llvm_is_reported() {
     assert!(fault.contains("LLVM ERROR"), "{fault}");
 }
 
-/// The executable alone needs a larger address space than this limit, so its further allocations fail.
+/// The executable alone needs more address space than this limit, so its further allocations fail.
 #[test]
 fn exhausted_memory_is_reported_as_a_limit() {
     let fault = lower(EMPTY, 64 << 20, TIME).unwrap_err();

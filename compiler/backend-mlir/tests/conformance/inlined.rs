@@ -1,4 +1,5 @@
-//! Inlined functions give the same bits as the runtime's array primitives, at every position of an element.
+//! Inlined functions give the same bits as the array primitives of the runtime, at every position of an
+//! element.
 
 use crate::harness::{Case, run_all};
 use bnnc_abi::symbols::CALLED;
@@ -9,7 +10,7 @@ use bnnc_math::scalar::Scalar;
 
 const COUNT: usize = 1003;
 
-/// Arguments of every magnitude and sign that are exact in `f32`.
+/// Returns arguments of every magnitude and sign. `f32` represents them exactly.
 fn arguments() -> Vec<f64> {
     let argument = |at: usize| match at {
         0 => f64::NAN,
@@ -47,7 +48,8 @@ fn primitive(scalar: Scalar, precision: Precision) -> Vec<f64> {
         Precision::F32 => singles.as_mut_ptr().cast(),
         Precision::F64 => doubles.as_mut_ptr().cast(),
     };
-    // SAFETY: the address is that of `COUNT` elements of the precision, and results may overwrite operands.
+    // SAFETY: the address is that of `COUNT` elements with this precision, and results may overwrite
+    // operands.
     unsafe { function(address, address, COUNT as i64) };
     match precision {
         Precision::F32 => singles.into_iter().map(f64::from).collect(),

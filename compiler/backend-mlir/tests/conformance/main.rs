@@ -1,4 +1,4 @@
-//! Compares code of MLIR with the reference interpreter, by the tests of the Cranelift backend and with functions inlined.
+//! Compares code compiled by MLIR with the reference interpreter. The tests are those of the Cranelift backend, and functions are inlined.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod faults;
@@ -29,7 +29,8 @@ pub static BACKEND: LazyLock<Mlir> = LazyLock::new(|| Mlir {
 /// The number of random kernels compared in each precision.
 pub const RANDOM_KERNELS: u64 = 150;
 
-/// The tolerated relative error of a single operation: that of the inlined approximations, as bounded by the tests of the array primitives.
+/// The tolerated relative error of a single operation. It is the error of the inlined approximations, which the tests of the array
+/// primitives bound.
 pub fn tolerance(_: Scalar, precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 1e-6,

@@ -1,4 +1,4 @@
-//! The arithmetic of PTX instructions, according to its manual.
+//! The arithmetic of PTX instructions, as described in the PTX manual.
 
 /// The type of an instruction, which determines how its operands are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub enum Type {
     Float(u32),
 }
 
-/// A function from operands to the result, all as bits.
+/// A function that maps operands to a result. All values are bits.
 pub type Function = Box<dyn Fn(&[u64; 4]) -> u64 + Send + Sync>;
 
 impl Type {
@@ -47,7 +47,7 @@ impl Type {
         }
     }
 
-    /// Extends the value to 64 bits, by its sign or by zeros.
+    /// Extends a value to 64 bits, by its sign bit or by zeros.
     pub fn extended(self, value: u64) -> u64 {
         match self {
             Type::Signed(_) => self.signed(value) as u64,
@@ -61,7 +61,7 @@ impl Type {
     }
 }
 
-/// Returns the function of the instruction with this name, modifiers and type, or `None` if it is not supported here.
+/// Returns the function of the instruction with this name, these modifiers and this type, or `None` if the emulator does not support it.
 pub fn function(name: &str, parts: &[&str], ty: Type) -> Option<Function> {
     let has = |part: &str| parts.contains(&part);
     match (name, ty) {
@@ -161,7 +161,7 @@ fn high(ty: Type) -> Function {
     }
 }
 
-/// Returns an operation on integers, whose operands fit their type.
+/// Returns an operation on integers. Its operands fit their type.
 fn integer(name: &str, ty: Type) -> Option<Function> {
     let is_signed = matches!(ty, Type::Signed(_));
     let operation: fn(Type, [u64; 3]) -> u64 = match (name, is_signed) {
@@ -186,7 +186,7 @@ fn integer(name: &str, ty: Type) -> Option<Function> {
         ("or", _) => |_, [a, b, _]| a | b,
         ("xor", _) => |_, [a, b, _]| a ^ b,
         ("not", _) => |_, [a, ..]| !a,
-        // A shift by the width or more leaves only the sign.
+        // If the shift distance is at least the width, only the sign remains.
         ("shl", _) => |ty, [a, b, _]| {
             a.checked_shl(b as u32)
                 .filter(|_| b < u64::from(ty.width()))
@@ -238,7 +238,7 @@ fn comparison(parts: &[&str], ty: Type) -> Option<Function> {
     })
 }
 
-/// Returns a conversion `cvt`. The type of the result comes before that of the operand.
+/// Returns a conversion `cvt`. The type of the result comes before the type of the operand.
 fn conversion(parts: &[&str]) -> Option<Function> {
     let types: Vec<Type> = parts.iter().filter_map(|part| Type::from_name(part)).collect();
     let [to, from] = types.as_slice() else { return None };

@@ -1,4 +1,4 @@
-//! A backend that runs plans from an image as the runtime of a GPU would, on the emulator of these tests.
+//! A backend that runs the plans of an image on the emulator of these tests, as the runtime of a GPU would run them.
 
 use crate::machine::Machine;
 use bnnc_abi::code::{Code, KernelArgs};
@@ -33,7 +33,8 @@ impl Device {
         Ok(Device { program, machine })
     }
 
-    /// Runs entries with the buffers at these addresses. Entries that fill buffers run only if the numbers of elements are given.
+    /// Runs entries with the buffers at these addresses. Entries that fill buffers run only if the numbers of elements of the buffers are
+    /// given.
     ///
     /// # Safety
     /// The requirements of [`Machine::launch`] must hold.
@@ -91,7 +92,7 @@ struct Launches {
 }
 
 impl Code for Launches {
-    /// A launch covers the whole domain: the first invocation runs it, and the others do nothing.
+    /// A launch covers the whole domain. The first invocation therefore runs everything, and the others do nothing.
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
         if args.start != 0
             || args.end == 0 && self.program.kernels[kernel].dims[0] != bnnc_loops::ir::Size::Fixed(0)
@@ -105,11 +106,11 @@ impl Code for Launches {
             bnnc_loops::ir::Size::Fixed(_) => None,
         });
         let count = ints.max().unwrap_or(0);
-        // SAFETY: the caller passes as many addresses and integers as the kernel has.
+        // SAFETY: the caller passes exactly the addresses and integers of the kernel.
         unsafe {
             let buffers: Vec<u64> = (0..slots).map(|slot| *args.buffers.add(slot) as u64).collect();
             let ints: Vec<i64> = (0..count).map(|slot| *args.ints.add(slot)).collect();
-            // A caller that launches single kernels has filled the buffers.
+            // If a caller launches single kernels, it has already filled the buffers.
             self.device
                 .run(&self.device.program.kernels[kernel], (&buffers, None), &ints);
         }

@@ -1,5 +1,5 @@
-//! An emulator of PTX. It runs one block after another, and the threads of a block in turn from barrier to barrier. It supports the instructions
-//! that LLVM emits for our kernels, and panics at any other.
+//! An emulator of PTX. It runs one block after another. The threads of a block run in turn from barrier to barrier. It supports the
+//! instructions that LLVM emits for our kernels, and panics at any other instruction.
 
 use crate::arithmetic::{self, Function, Type};
 use std::collections::HashMap;
@@ -92,7 +92,7 @@ impl Machine {
     /// Runs an entry.
     ///
     /// # Safety
-    /// The arguments must match the parameters of the entry, and addresses must be those of memory that it may use.
+    /// The arguments must match the parameters of the entry, and the entry must be allowed to use the memory at the addresses.
     pub unsafe fn launch(&self, entry: &str, (blocks, threads): (u64, u32), arguments: &[u64]) {
         let entry = &self.entries[entry];
         assert_eq!(arguments.len(), entry.parameters);
@@ -192,7 +192,7 @@ impl Block<'_> {
             let mut bytes = [0; 8];
             match shared {
                 true => bytes[..length].copy_from_slice(&self.shared[address as usize..][..length]),
-                // SAFETY: passed on to the caller. An aligned address is that of an element.
+                // SAFETY: passed on to the caller. An aligned address is the address of an element.
                 false => unsafe {
                     assert_eq!(address % length as u64, 0, "{instruction:?}");
                     std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), length);
@@ -213,7 +213,7 @@ impl Block<'_> {
             let bytes = self.value(operand, number, thread).to_le_bytes();
             match shared {
                 true => self.shared[address as usize..][..length].copy_from_slice(&bytes[..length]),
-                // SAFETY: passed on to the caller. An aligned address is that of an element.
+                // SAFETY: passed on to the caller. An aligned address is the address of an element.
                 false => unsafe {
                     assert_eq!(address % length as u64, 0, "{instruction:?}");
                     std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, length);
@@ -303,7 +303,7 @@ impl Reader {
                     .insert(name.to_owned(), Operand::Number(self.shared as u64));
                 self.shared += length.parse::<usize>().unwrap().next_multiple_of(16);
             } else {
-                // Some instructions come with their own registers, between braces.
+                // Some instructions have registers of their own, between braces.
                 let inner = line
                     .strip_prefix("{ ")
                     .map_or(line, |line| line.trim_end_matches('}'));

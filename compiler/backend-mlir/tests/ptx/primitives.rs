@@ -1,4 +1,4 @@
-//! Compares primitives on the emulator with their naive references.
+//! Compares primitives on the emulator with simple reference versions.
 
 use crate::device::Device;
 use bnnc_abi::device::{Count, Work};
@@ -35,7 +35,8 @@ fn device(precision: Precision, name: &str, buffers: usize, ints: &[i64]) -> Dev
     Device::new(&program).unwrap()
 }
 
-/// Runs a primitive on both sides. `contents` are the operands, followed by the initial contents of the result.
+/// Runs a primitive on the emulator and in its reference version. `contents` are the contents of the operands, followed by the initial
+/// contents of the result.
 fn check(def: &'static PrimitiveDef, contents: &[Vec<f64>], ints: &[i64]) {
     for (precision, bound) in [(Precision::F32, 2e-5), (Precision::F64, 2e-13)] {
         let device = device(precision, def.name, contents.len(), ints);
@@ -91,7 +92,7 @@ fn products_match_the_reference() {
     }
 }
 
-/// A batch with two axes. One operand has only the first of them, and the other has only the second.
+/// A batch with two axes. One operand varies only along the first of them, and the other operand only along the second.
 #[test]
 fn products_of_batches_match_the_reference() {
     let (m, n, k, [outer, inner]) = (4i64, 6i64, 3i64, [2i64, 5i64]);
@@ -103,7 +104,7 @@ fn products_of_batches_match_the_reference() {
     check(&primitive::MATMUL, &[a, b, c], &ints);
 }
 
-/// Returns `x x'` with `n` added to the diagonal, for each matrix of a batch.
+/// Returns the matrix `x x'` with `n` added to its diagonal, for each matrix of a batch.
 fn definite(batch: usize, n: usize) -> Vec<f64> {
     let mut all = Vec::new();
     for item in 0..batch {
@@ -133,7 +134,8 @@ fn cholesky_factors_match_the_reference() {
     check(&primitive::CHOLESKY, &[broken, vec![0.0; 4]], &[1, 2]);
 }
 
-/// Factors column by column of blocks, as a runtime does: subtracts the product with earlier columns, computed naively here, then runs the parts.
+/// Factors one column of blocks after another, as a runtime does. It subtracts the product with earlier columns (computed by a simple
+/// method here), and then runs the parts.
 fn by_columns(precision: Precision, l: &mut [f64], (batch, n): (usize, usize)) {
     let device = device(precision, "cholesky", 2, &[batch as i64, n as i64]);
     let blocked = device.program.routines[0].blocked.as_ref().unwrap();
@@ -160,7 +162,7 @@ fn by_columns(precision: Precision, l: &mut [f64], (batch, n): (usize, usize)) {
                 entries: vec![entry.clone()],
                 scratch: Count::Fixed(0),
             };
-            // SAFETY: the parts use only the result, which is the second buffer.
+            // SAFETY: the parts use only the result, which is the second of the two buffers.
             unsafe { device.run(&work, (&[0, address], None), &ints) };
         }
         if precision == Precision::F32 {
@@ -171,7 +173,8 @@ fn by_columns(precision: Precision, l: &mut [f64], (batch, n): (usize, usize)) {
     }
 }
 
-/// One positive definite matrix, and several that fail at one column each: in the first and last rows of blocks, and between them.
+/// One positive definite matrix, and several matrices for which the factorisation fails at one column each. These are the
+/// first and the last columns of blocks, and columns between them.
 #[test]
 fn cholesky_factors_by_columns_of_blocks_match_the_reference() {
     let (n, faults) = (130, [0, 40, 63, 64, 127, 128, 129]);

@@ -1,10 +1,10 @@
-//! Reductions over enough points that several blocks share them.
+//! Reductions over so many points that several blocks share them.
 
 use crate::BACKEND;
 use crate::harness;
 use bnnc_loops::parse::parse;
 
-/// A sum and a maximum for each of three rows, and a sum and a maximum over all elements. The last block has almost nothing to do.
+/// A sum and a maximum for each of three rows, and a sum and a maximum over all elements. The last block has hardly any points.
 #[test]
 fn reductions_of_many_points_use_several_blocks() {
     const COLUMNS: usize = 70_001;
@@ -34,7 +34,7 @@ fn reductions_of_many_points_use_several_blocks() {
             listed.contains("_pieces") && listed.contains("_combine"),
             "{listed}"
         );
-        // All numbers are above a half, so that no sum is small by cancellation, and the largest of a row may be anywhere.
+        // All numbers are above a half. Therefore no sum is small by cancellation, and the largest number of a row may be anywhere.
         let x: Vec<f64> = (0..count)
             .map(|at| 0.5 + (at * 7919 % 65_521) as f64 / 65_536.0)
             .collect();

@@ -1,4 +1,4 @@
-//! The traversal of a thread's points, and the combination of the results of a block's threads.
+//! Visits the points that belong to a thread, and combines the results of the threads of a block.
 
 use super::{Function, stored};
 use crate::func::{Emitter, plus};
@@ -9,7 +9,7 @@ use bnnc_abi::plan::Combine;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
 
-/// The traversal of the points that belong to a thread.
+/// Visits the points that belong to a thread.
 pub(super) struct Walk<'a> {
     function: &'a Function<'a>,
     needed: Vec<bool>,
@@ -17,7 +17,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Creates the traversal for the part that a function computes.
+    /// Creates the walk over the part that a function computes.
     pub fn of(function: &'a Function<'a>) -> Walk<'a> {
         Walk {
             function,
@@ -86,7 +86,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Combines the results of a block's threads by halves. Opens the condition under which the first thread uses the combined result.
+    /// Combines the results of a block's threads by halving their number repeatedly. Opens a condition, inside which the first thread uses
+    /// the combined result.
     pub fn gather(&self, emitter: &mut Emitter<'_>, at: usize, (shared, thread): (Value, Value)) -> Value {
         let output = &self.function.kernel.outputs[at];
         let (Some(combine), Some(held)) = (output.combine, emitter.held[at].take()) else {
@@ -122,7 +123,8 @@ impl<'a> Walk<'a> {
         emitter.write(&self.function.kernel.outputs[at].access, result, None);
     }
 
-    /// Returns the type in which a reduction is accumulated. Sums of reals use 64 bits, so that sums of many numbers keep their digits.
+    /// Returns the type in which a reduction is accumulated. Sums of reals are accumulated in 64 bits, so that sums of many numbers keep
+    /// their digits.
     fn held(&self, output: usize, combine: Combine) -> Type {
         match (combine, self.stored(output)) {
             (Combine::Sum, Type::Real(_)) => Type::Real(Precision::F64),

@@ -1,4 +1,4 @@
-//! Cholesky factors: a whole matrix per block of threads, and the parts from which a runtime factors large matrices.
+//! Cholesky factors. A block of threads factors a whole matrix; for large matrices, there are separate parts that a runtime launches.
 
 use super::{Entry, at, flat, long, read, repeat, when, with, write};
 use crate::gpu::kernel::{over_threads, place};
@@ -7,11 +7,12 @@ use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::device::{self, Blocked, Count};
 use bnnc_base::dtype::Precision;
 
-/// The number of rows of a diagonal block. A thread rereads a row of a block many times, so thirty-two of these rows should fit into the nearest
-/// cache. Larger blocks, on the other hand, leave fewer matrix products beside them, and the fewer these are, the more efficient they are.
+/// The number of rows of a diagonal block. A thread rereads a row of a block many times, so thirty-two of these rows should fit into the
+/// nearest cache. With larger blocks, on the other hand, there are fewer matrix products beside the blocks, and these products are then
+/// more efficient.
 const ROWS: u32 = 64;
 
-/// A square part of a matrix: the position of its first element, the distance between rows, and the number of rows.
+/// A square part of a matrix: the position of the first element, the distance between rows, and the number of rows.
 #[derive(Clone, Copy)]
 struct Square {
     first: Value,
@@ -51,7 +52,7 @@ fn diagonal(text: &mut Text, precision: Precision) -> device::Entry {
     entry.end(text, 0, Count::Int(0))
 }
 
-/// Writes the function for the rows below the diagonal block, with one thread for each row.
+/// Writes the function for the rows below the diagonal block. One thread handles each row.
 fn panel(text: &mut Text, precision: Precision) -> device::Entry {
     let entry = Entry::begin(text, "cholesky_panel".to_owned(), (2, 5));
     let (l, batch, below) = (entry.addresses[1], entry.ints[0], entry.ints[4]);
@@ -109,8 +110,8 @@ fn corner(text: &mut Text, entry: &Entry, number: Value) -> Square {
     }
 }
 
-/// Returns the position of `l[i, j]`, and `a[i, j]` minus the product of the known parts of rows `i` and `j`. The last argument has the positions
-/// at which the rows begin, and `j`.
+/// Returns the position of `l[i, j]`, and `a[i, j]` minus the product of the known parts of rows `i` and `j`. The last argument has the
+/// position where row `i` begins, the position where row `j` begins, and `j`.
 fn rest(
     text: &mut Text,
     precision: Precision,
@@ -137,8 +138,8 @@ fn rest(
     (position, text.alike("arith.subf", &[entry, dot[0]]))
 }
 
-/// Factors a square part with the threads of one block, which share the rows below the diagonal of each column in turn. Clears the elements above
-/// the diagonal.
+/// Factors a square part with the threads of one block. In each column in turn, the threads share the rows below the diagonal. Clears the
+/// elements above the diagonal.
 fn factor(text: &mut Text, precision: Precision, [a, l]: [Value; 2], square: Square) {
     let (thread, _) = place(text);
     let zero = text.long(0);
@@ -154,7 +155,7 @@ fn factor(text: &mut Text, precision: Precision, [a, l]: [Value; 2], square: Squ
             let pivot_row = at(text, j, square.stride, square.first);
             let (pivot, value) = rest(text, precision, [a, l], [pivot_row, pivot_row, j]);
             let root = text.intrinsic("sqrt", &[value]);
-            // If the matrix is factored in place, every thread must have read the pivot before one overwrites it.
+            // If the matrix is factored in place, every thread must have read the pivot before one of them overwrites it.
             text.line("nvvm.barrier0");
             let is_first = text.compare("eq", thread, zero);
             when(text, is_first, &mut |text| write(text, l, pivot, root));

@@ -1,5 +1,5 @@
-//! Matrix products in tiles of 64 x 64 by blocks of 256 threads. Each thread keeps 4 x 4 elements in registers and reads slices of both operands
-//! from shared memory. All strides are supported, and each sum follows the order of the contracted axis.
+//! Matrix products in tiles of 64 x 64 by blocks of 256 threads. Each thread keeps 4 x 4 elements of the result in registers, and reads
+//! slices of both operands from shared memory. All strides are supported. Each sum is computed in the order of the contracted axis.
 
 use super::{Entry, at, long, repeat, when, with, write};
 use crate::gpu::kernel::place;
@@ -8,16 +8,16 @@ use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::device::{self, Count};
 use bnnc_base::dtype::Precision;
 
-/// The rows and columns of a tile.
+/// The number of rows and of columns of a tile.
 const TILE: i64 = 64;
 /// The length of the slice of the contracted axis in shared memory.
 const DEPTH: i64 = 16;
-/// The elements of a thread along either axis.
+/// The number of elements that a thread computes along either axis.
 const OWN: i64 = 4;
-/// The distance between rows of a slice, chosen so that columns fall into different banks.
+/// The distance between rows of a slice. It is chosen so that the columns lie in different banks of shared memory.
 const PITCH: i64 = TILE + 4;
 
-/// One operand as used by a tile: `free` is the axis along the tile, and `contracted` is the axis summed over.
+/// One operand as a tile uses it. `free` is the axis along the tile, and `contracted` is the axis over which is summed.
 struct Operand {
     base: Value,
     free: (Value, Value),
@@ -26,9 +26,9 @@ struct Operand {
     slice: Value,
 }
 
-/// The slice of the contracted axis in shared memory.
+/// The slice of the contracted axis that is in shared memory.
 struct Slice {
-    /// The number of this thread in its block.
+    /// The number of this thread within its block.
     thread: Value,
     /// The position at which the slice begins.
     depth: Value,
@@ -36,7 +36,7 @@ struct Slice {
     k: Value,
 }
 
-/// Writes the variant of the primitive with this number of integers.
+/// Writes the variant of the primitive that has this number of integers.
 pub(super) fn emit(text: &mut Text, precision: Precision, ints: usize) -> device::Entry {
     let axes = (ints - 9) / 4;
     let symbol = format!("matmul_{axes}");
@@ -125,7 +125,8 @@ fn tile(text: &mut Text, precision: Precision, entry: &Entry) {
     store(text, ints, result, (row, column), (down, across), sums);
 }
 
-/// Writes the elements of one thread. Its first element is at `(down, across)` in a tile that begins at `(row, column)`.
+/// Writes the elements of one thread. The first of these elements is at `(down, across)` in the tile, and the tile begins at `(row,
+/// column)`.
 fn store(
     text: &mut Text,
     ints: &[Value],
@@ -151,7 +152,7 @@ fn store(
     }
 }
 
-/// Returns the position of the first element of each operand and of the result, for an item of the batch.
+/// Returns the position of the first element of each operand and of the result, for one matrix product of the batch.
 fn bases(text: &mut Text, item: Value, axes: &[Value]) -> [Value; 3] {
     let mut bases = [text.long(0); 3];
     let mut rest = item;
@@ -166,12 +167,12 @@ fn bases(text: &mut Text, item: Value, axes: &[Value]) -> [Value; 3] {
 }
 
 impl Operand {
-    /// Copies a slice to shared memory, with zeros beyond the ends.
+    /// Copies a slice to shared memory. Beyond the ends of the operand, the slice has zeros.
     fn fetch(&self, text: &mut Text, precision: Precision, part: &Slice) {
         let Slice { thread, depth, k } = *part;
         let (stride, size) = self.free;
         let nothing = text.literal(Type::Real(precision), 0.0);
-        // Neighbouring threads read neighbouring elements along whichever axis is contiguous.
+        // Neighbouring threads read neighbouring elements along the axis that is contiguous.
         let (first, one) = (text.long(0), text.long(1));
         let deep = text.compare("eq", self.contracted, one);
         for pass in 0..TILE * DEPTH / THREADS {
@@ -204,7 +205,7 @@ impl Operand {
     }
 }
 
-/// Adds the products of the slices to the sums.
+/// Adds the products of the two slices to the sums.
 fn products(
     text: &mut Text,
     precision: Precision,

@@ -1,4 +1,4 @@
-//! Cumulative sums and triangular systems, with one thread for each independent problem.
+//! Cumulative sums and triangular systems. One thread handles each independent problem.
 
 use super::{Entry, at, flat, long, read, repeat, when, with, write};
 use crate::gpu::kernel::over_threads;
@@ -63,7 +63,7 @@ pub(super) fn triangular(text: &mut Text, precision: Precision) -> device::Entry
         );
         let (zero, one) = (text.long(0), text.long(1));
         let is_transposed = text.compare("ne", transposed, zero);
-        // Entry (i, j) of the matrix is at `i` times the row stride plus `j` times the column stride from its first element.
+        // The entry (i, j) of the matrix lies `i` row strides plus `j` column strides after the first element.
         let row_stride = text.select(is_transposed, one, n);
         let column_stride = text.select(is_transposed, n, one);
         let square = long(text, "muli", n, n);
