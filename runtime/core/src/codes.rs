@@ -127,11 +127,10 @@ static TRAINING_DIVERGED: Code = Code {
 pub static TOO_LITTLE_MEMORY: Code = Code {
     id: "E0502",
     title: "the run would not fit in memory",
-    explain: "Before anything is allocated, the memory of the run is predicted from the program's buffers. It is above the \
-              limit given by `--max-memory`. A smaller `batch`, fewer `samples` or fewer `predictive_draws` need less, and \
-              with `--only` the results of other infers are not kept. What is predicted is what the run allocates: the process with its compiler \
-              takes some 20 MiB besides. For `bnnc predict` with \
-              `--joint` or `--slopes` the limit is the memory that is free, and fewer rows need less.",
+    explain: "Before a run allocates anything, bnnc predicts its memory from the program's buffers. This run would need more than the limit given by `--max-memory`. A \
+              smaller `batch`, fewer `samples` or fewer `predictive_draws` need less, and with `--only` the results of other inferences are not kept. The prediction does \
+              not include the process itself and the compiler, which take about 20 MiB. For `bnnc predict` with `--joint` or `--slopes` the limit is the free memory, and \
+              fewer rows need less.",
 };
 
 static CANNOT_WRITE: Code = Code {
@@ -145,7 +144,7 @@ static NOT_A_RUN: Code = Code {
     id: "E0504",
     title: "not the folder of a run",
     explain: "`bnnc predict` takes a folder that `bnnc run --out` wrote: it reads `manifest.json`, `posterior.safetensors` and \
-              `program.json` there. Folders of versions of bnnc that wrote no `manifest.json` have to be run again.",
+              `program.json` there. Early versions of bnnc wrote no `manifest.json`: repeat their runs.",
 };
 
 static NO_ROWS: Code = Code {
@@ -156,17 +155,16 @@ static NO_ROWS: Code = Code {
 
 static WHOLE_ARRAYS: Code = Code {
     id: "E0553",
-    title: "new rows of a model of whole arrays",
-    explain: "`bnnc predict` takes rows: each gives the inputs of one prediction. A model whose predictions need an array that is one value for all \
-              examples, such as an input `x: real[n]` of a model without inputs per example, or an output that another depends on, has no such rows, \
-              and the array of its run is not kept.\n\nRight: inputs per example (`model M()(x: real) -> y: real`); or run again with the new arrays, \
-              whose predictions are in `predictions.csv`.",
+    title: "no predictions for new rows: the model takes whole arrays",
+    explain: "`bnnc predict` makes one prediction for each row of a table. That is impossible if the predictions need an array that is one value for all examples, such \
+              as an input `x: real[n]` of a model without inputs per example, or an output on which another output depends. The run does not keep this array \
+              either.\n\nRight: inputs per example (`model M()(x: real) -> y: real`); or a new run on the new arrays, which writes their predictions to `predictions.csv`.",
 };
 
 /// Predictions for new rows of a model that takes whole arrays.
 pub fn whole_arrays(infer: &str, array: &str) -> Diagnostic {
     let text = format!(
-        "`{infer}` takes `{array}` for all examples at once, so that it has no predictions for new rows"
+        "`{infer}` cannot predict new rows: `{array}` is one value for all examples, which new rows do not contain"
     );
     error(&WHOLE_ARRAYS, Fault::Program, text).help("run again with the new arrays")
 }
@@ -175,9 +173,9 @@ pub fn whole_arrays(infer: &str, array: &str) -> Diagnostic {
 static CHECKPOINT_DAMAGED: Code = Code {
     id: "E0510",
     title: "a checkpoint is damaged",
-    explain: "A file of the folder `checkpoint` in the output folder is not what a run wrote there: it is cut off, changed, \
-              gone, or the file of another chain or run. A run that is killed, even while it writes, leaves a checkpoint that can be continued; so something else \
-              changed the file. Run with `--out DIR` instead of `--resume DIR` to start again.",
+    explain: "A file of the folder `checkpoint` in the output folder is not what a run wrote there: it is cut off, changed or missing, or belongs to another chain or \
+              run. A run that is killed, even while it writes, leaves a complete checkpoint; so something else changed the file. Run with `--out DIR` instead of `--resume \
+              DIR` to start again.",
 };
 
 /// The run to be continued is a different one.
@@ -186,24 +184,23 @@ static ANOTHER_RUN: Code = Code {
     title: "the folder belongs to a different run",
     explain: "`--resume DIR` continues a run to the numbers that it would have come to without the interruption. That needs the \
               same program, options, seed, precision, backend, data files and version of bnnc; the message says which of them \
-              differ. One thing may change: the number of draws may grow (`--set INFER.draws=2000`), and the chains go on \
-              from where they ended. `--out DIR --overwrite` instead of `--resume DIR` starts again and replaces what is there.",
+              differ. Only the number of draws may grow (`--set INFER.draws=2000`): the chains then continue from their last state. `--out DIR --overwrite` instead of \
+              `--resume DIR` starts again and replaces what is there.",
 };
 
 /// Two runs write to the same folder.
 static FOLDER_IN_USE: Code = Code {
     id: "E0512",
     title: "another run is writing into this folder",
-    explain: "A run holds its output folder until it ends, so that two of them never write the same files. Wait for it, stop \
-              it, or choose another folder.",
+    explain: "A run locks its output folder until it ends, so that two runs never write the same files. Wait for that run, stop it, or choose another folder.",
 };
 
 /// There is no run to be continued.
 static NOTHING_TO_RESUME: Code = Code {
     id: "E0513",
     title: "there is nothing to resume",
-    explain: "The folder given with `--resume` holds no checkpoint: the run that was to write there ended before its first one, \
-              or the name is wrong. The run starts from the beginning, so that one command can both start and continue a run.",
+    explain: "The folder given with `--resume` holds no checkpoint: the earlier run ended before its first checkpoint, or the name of the folder is wrong. The run starts \
+              from the beginning, so that one command can both start and continue a run.",
 };
 
 static NO_START: Code = Code {
@@ -219,11 +216,11 @@ static NO_START: Code = Code {
 /// A file from which an inference block cannot start.
 static NO_START_FILE: Code = Code {
     id: "E0530",
-    title: "a file that the infer cannot start from",
-    explain: "`start = safetensors(\"FILE\")` reads one tensor for each site of the model, by its name (`hidden.w`), in double, single or half \
-              precision, with the shape and on the scale that the model declares: a `positive` site holds positive numbers. Every site \
-              that the infer moves has to be there, and nothing else. The `posterior.safetensors` of a run with `map` is read too: its states are \
-              taken as they are.",
+    title: "a file that an inference cannot start from",
+    explain: "`start = safetensors(\"FILE\")` reads one tensor for each parameter of the model, by its name (`hidden.w`), in double, single or half precision. A tensor \
+              has the shape that the model declares, and its values are on the declared scale: those of a `positive` parameter are positive. The file needs a tensor for \
+              every parameter that the inference estimates, and may hold no others. The `posterior.safetensors` of a run with `map` can be read too: it holds \
+              unconstrained values, which are used unchanged.",
 };
 
 /// Returns whether a diagnostic is about the convergence of chains; `--strict` turns such warnings into a failure.
@@ -239,16 +236,16 @@ pub fn of_sampling() -> &'static [&'static Code] {
 static TOO_MANY_FILES: Code = Code {
     id: "E0508",
     title: "a batch with fewer rows than there are files",
-    explain: "Where data come in several files, each file gives its rows to every batch of the penalty method: its loss differences are \
-              computed apart, and only their sums and variances are combined.\n\nWrong: `batch = 2` with three files.\n\nRight: \
-              `batch = 30`, ten rows of each where the files are of one size.",
+    explain: "If the data are in several files, every batch of the penalty method takes rows of each file. The loss differences of each file are computed separately, and \
+              only their sums and variances are combined.\n\nWrong: `batch = 2` with three files.\n\nRight: \
+              `batch = 30`, which takes ten rows of each file if the files have equally many rows.",
 };
 
 static NOTHING_FOUND: Code = Code {
     id: "E0549",
-    title: "a start from an infer that was not run on the split",
-    explain: "`start = infer` takes what the earlier infer found on the same split of the data. An infer on data with fewer splits \
-              found nothing on the later ones.\n\nRight: run both on the same data, or on data with the same number of splits.",
+    title: "a start from an inference that was not run on the split",
+    explain: "`start = NAME` starts from the result of the inference `NAME` on the same split of the data. An inference on data with fewer splits has no result for the \
+              later splits.\n\nRight: run both on the same data, or on data with the same number of splits.",
 };
 
 /// Returns an error about a run, without a place.
@@ -319,7 +316,7 @@ pub fn no_start(infer: &str, chain: usize, attempts: u64, options: &ChainOptions
     let jitter = options.jitter_of_start();
     let text = match options.start.is_some() && jitter == 0.0 {
         true => format!(
-            "chain {} of `{infer}` cannot begin: the density at its start is not finite",
+            "chain {} of `{infer}` cannot start: the density at its start is not finite",
             chain + 1
         ),
         false => format!(
@@ -368,7 +365,7 @@ pub fn too_many_files(infer: &str, why: &str, help: &str) -> Diagnostic {
 /// An inference block that starts from another one, which has no result on a split (counted from 0).
 pub fn nothing_found(infer: &str, from: &str, split: usize) -> Diagnostic {
     let text = format!(
-        "`{infer}` starts from `{from}`, which found nothing on split {}",
+        "`{infer}` starts from `{from}`, which has no result for split {}",
         split + 1
     );
     error(&NOTHING_FOUND, Fault::Program, text).help(format!("run `{from}` on data with the same splits"))
@@ -382,7 +379,7 @@ pub fn too_large_together(infer: &str, what: &str, need: u64, limit: u64) -> Dia
         size(limit)
     );
     error(&TOO_LITTLE_MEMORY, Fault::Usage, text)
-        .help("ask for fewer rows at once, or run a subnetwork: its Jacobians are smaller")
+        .help("predict fewer rows at once, or approximate a subnetwork, whose Jacobians are smaller")
 }
 
 /// A file of the checkpoint is not as a run wrote it.

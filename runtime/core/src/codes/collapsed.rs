@@ -5,45 +5,43 @@ use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
 
 pub(super) static SHARED_OUTPUTS: Code = Code {
     id: "E0561",
-    title: "outputs that share weights which are integrated over",
-    explain: "The density of several Normal outputs of one row is a product where no weight that is integrated over moves two of them. Otherwise the outputs \
-              depend on each other, and their joint density has no form that is computed here.\n\nWrong: `over = [hidden]` of a network with two \
+    title: "several outputs depend on a weight that is integrated over",
+    explain: "If each weight that is integrated over affects only one of several Normal outputs, the joint density of a row is the product of their densities. Otherwise \
+              the outputs depend on each other, and `collapsed` has no formula for their joint density.\n\nWrong: `over = [hidden]` of a network with two \
               outputs.\n\nRight: `over = last_layer`, where each output has its own weights.",
 };
 
 pub(super) static TOO_MANY_PIECES: Code = Code {
     id: "E0562",
     title: "integrals over too many pieces",
-    explain: "Where units depend on each other or share weights, the box is divided into the pieces on which the outputs are affine; their number can \
-              grow with a power of the number of weights. In these rows it is above what is computed in reasonable time, so that the weights \
-              are drawn from the box instead, `draws` times per iterate; `diagnostics.rows.sampled` of the result counts those rows, and \
-              `log_density_error` in the table of predictions is the standard error that the draws leave.\n\nExact: fewer weights at a time \
-              (`weights = 4`), or those of fewer units (`units = 2`). Better: more `draws`.",
+    explain: "If units depend on each other or share weights, the box is divided into pieces on which the outputs are affine. The number of pieces can grow as a power of \
+              the number of weights. In these rows there are too many pieces to integrate over in reasonable time, so that the weights are drawn from the box instead, \
+              `draws` times per iterate. `diagnostics.rows.sampled` in the result counts these rows, and `log_density_error` in the table of predictions is the standard \
+              error due to the draws.\n\nExact: integrate over fewer weights at a time (`weights = 4`), or over the weights of fewer units (`units = 2`). More accurate: more `draws`.",
 };
 
 pub(super) static POINT: Code = Code {
     id: "E0563",
     title: "a box that is a point",
-    explain: "The box of a weight spans what its iterates did. With one iterate, or iterates that agree in all weights that may be collapsed, it is a \
-              point, and integrating over it changes nothing: predictions are those of the iterates alone.\n\nRight: more `epochs` after `warmup`, a smaller \
+    explain: "The box spans, for each weight, the range of its iterates. With one iterate, or if the iterates agree on all weights that may be integrated over, the box \
+              is a point, and integrating over it changes nothing: the predictions are those of the iterates alone.\n\nRight: more `epochs` after `warmup`, a smaller \
               `every`, a learning rate that moves the weights.",
 };
 
 pub(super) static OTHERS_HELD: Code = Code {
     id: "E0564",
-    title: "weights that move several classes",
-    explain: "The probability of a class is the integral of a sigmoid over the weights that move its own logit most, with the logits of the other classes \
-              held at the iterate. That is exact where no weight moves two logits, as in a last layer. Here some do, and the probabilities are those of \
-              logits that move apart from each other.\n\nRight: `over = last_layer`.",
+    title: "a weight affects the logits of several classes",
+    explain: "The probability of a class is the integral of a sigmoid over the weights that affect its own logit most, while the logits of the other classes stay at \
+              their values under the iterate. That is exact if no weight affects two logits, as in a last layer. Here some weights do, and the probabilities are computed \
+              as if the logits varied independently.\n\nRight: `over = last_layer`.",
 };
 
 pub(super) static LOOKS_AHEAD: Code = Code {
     id: "E0565",
-    title: "a likelihood that looks at the targets it scores",
-    explain: "`compat = published` scores targets as the code that was published with collapsed inference does: with a density that is cut to the interval from \
-              the least to the largest of the very targets that are scored, and normalised there. That makes each of them more probable by what no \
-              prediction could know. Such a likelihood compares with the published tables alone, not with any other method.\n\nRight, for all else: leave \
-              `compat` out.",
+    title: "a likelihood that uses the targets that it scores",
+    explain: "`compat = published` scores targets like the code that was published with collapsed inference. That code truncates the density to the range of the scored \
+              targets themselves and normalises it there. Every target becomes more probable, through information that a prediction cannot have. Compare such a likelihood \
+              with the published tables only, not with other methods.\n\nRight, for all other comparisons: leave `compat` out.",
 };
 
 /// Two outputs of a row, counted from 0, that depend on the same weights.
@@ -90,11 +88,11 @@ pub fn too_many_pieces(infer: &str, drawn: &DrawnRows, (why, error): (&str, Opti
 
 /// A warning: the likelihoods can be compared with the published tables only.
 pub fn looks_ahead(infer: &str) -> Diagnostic {
-    let text = format!("the likelihood of `{infer}` looks at the targets that it scores");
+    let text = format!("the likelihood of `{infer}` uses the targets that it scores");
     let mut warning = warning(error(&LOOKS_AHEAD, Fault::Program, text));
-    let note = "its density is cut to the range of these targets, as in the published code";
+    let note = "its density is truncated to the range of these targets, as in the published code";
     warning.notes.push(note.to_owned());
-    warning.help("compare it with the published tables alone; leave `compat` out for all else")
+    warning.help("compare it only with the published tables; leave `compat` out for all other comparisons")
 }
 
 /// A warning: there is nothing to integrate over.
@@ -106,7 +104,9 @@ pub fn point(infer: &str, why: &str) -> Diagnostic {
 
 /// A warning: a weight that is integrated over for one class moves other classes, whose logits are held.
 pub fn others_held(infer: &str) -> Diagnostic {
-    let text = format!("in `{infer}` a weight that is integrated over for one class moves others");
+    let text = format!(
+        "in `{infer}` a weight that is integrated over for one class also affects the logits of others"
+    );
     warning(error(&OTHERS_HELD, Fault::Program, text)).help("write `over = last_layer`")
 }
 

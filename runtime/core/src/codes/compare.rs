@@ -7,28 +7,28 @@ use bnnc_base::diagnostic::{Code, Diagnostic};
 pub static NOT_COMPUTED: Code = Code {
     id: "E0567",
     title: "a metric that was not computed",
-    explain: "The predictions of the inference had no quantity for a metric of the comparison: for example predictions of a series \
-              whose first elements are given exist for the others only, and `elpd_loo` needs two rows and draws that differ.\n\n\
-              Wrong: `compare fit by elpd_loo` where a posterior of `Point` families moves nothing.\n\nRight: `compare fit by log_likelihood` on test rows.",
+    explain: "The predictions of the inference lack a quantity that a metric of the comparison needs. For example, a series whose first elements are given has \
+              predictions for the other elements only, and `elpd_loo` needs two rows and draws that differ.\n\n\
+              Wrong: `compare fit by elpd_loo` where all families of the posterior are `Point`, so that all draws are equal.\n\nRight: `compare fit by log_likelihood` on test rows.",
 };
 
 /// Inferences that did not observe the same values.
 pub static OTHER_OBSERVATIONS: Code = Code {
     id: "E0568",
     title: "inferences of different observations",
-    explain: "`elpd_loo` is a sum over observations: a difference has a meaning only where both inferences observed the same values \
-              in the same rows. A target that is transformed (`target = log(y)`) is another observation, and so are other training rows.\n\n\
-              Wrong: `compare a, b by elpd_loo` with `target = y` in the data of one and `target = log(y)` in those of the other.\n\n\
-              Right: one data item for both.",
+    explain: "`elpd_loo` is a sum over observations. A difference means something only if both inferences observed the same values in the same rows. A transformed target \
+              (`target = log(y)`) and other training rows are different observations.\n\n\
+              Wrong: `compare a, b by elpd_loo` with `target = y` in the data of `a` and `target = log(y)` in the data of `b`.\n\n\
+              Right: the same data item for both.",
 };
 
 /// Metrics of different rows or of different targets in one table.
 pub static OTHER_ROWS: Code = Code {
     id: "E0577",
     title: "metrics of different observations",
-    explain: "Metrics are compared where the same values were predicted in the same rows. `rmse` of `y` and of `log(y)` have different units, the mean \
-              `log_likelihood` per row differs by the mean of `log(y)`, and some test rows are easier than others. The test rows of `fraction(0.3)` are drawn for each data \
-              item, so that two items of one file have different ones.\n\n\
+    explain: "Metrics can only be compared if they score the same values in the same rows. The `rmse` of `y` and that of `log(y)` have different units, the mean \
+              `log_likelihood` per row differs by the mean of `log(y)`, and some test rows are easier than others. The test rows of `fraction(0.3)` are drawn for each \
+              data item, so that two data items of one file have different test rows.\n\n\
               Wrong: `compare a, b by rmse` with `test = fraction(0.3)` in the data items of both.\n\n\
               Right: one data item, with inputs that each model chooses by their names (`model A(age: real)`, `model B(age: real, city: index(J))`); or \
               `test = splits(\"splits.json\")` in both.",
@@ -38,19 +38,20 @@ pub static OTHER_ROWS: Code = Code {
 pub static HELD: Code = Code {
     id: "E0571",
     title: "leave-one-out estimates with parameters fitted to all rows",
-    explain: "`elpd_loo` weighs draws of the posterior given all rows so that they stand for the posterior without one of them. A parameter that has one value \
-              in all draws, such as the noise level of a `laplace` inference, keeps the value that fits all rows best, the row that is left out among them: \
-              nothing can take that row out of it. The estimate is too high, by about one nat for each such number that the data inform.\n\n\
+    explain: "To estimate `elpd_loo`, the draws of the posterior given all rows are weighted so that they represent the posterior without one row. A parameter that has \
+              the same value in all draws, such as the noise level of a `laplace` inference, keeps the value that fits all rows best, including the row that is left out. \
+              No weights can remove the influence of that row. The estimate is too high by about one nat for each such number that the data inform.\n\n\
               Wrong: `compare a, b by elpd_loo` where `b` is `laplace` under a learned `sigma`, and `a` is `nuts`.\n\n\
-              Right: `nuts` or `vi`, which have a posterior of `sigma` too; `log_likelihood` of test rows (`test = fraction(0.2)`).",
+              Right: `nuts` or `vi`, whose posterior includes `sigma`; `log_likelihood` of test rows (`test = fraction(0.2)`).",
 };
 
 /// Draws under which the rows are nearly equally likely.
 pub static NO_SPREAD: Code = Code {
     id: "E0572",
     title: "leave-one-out estimates from draws without spread",
-    explain: "The effective number of parameters, `p_loo`, is how much less likely rows are when they are left out. It is about the number of parameters \
-              that the data inform. Where it is below a twentieth of the number of parameters whose posteriors are narrower than their priors, the likelihoods of the rows are nearly the same under every draw: \
+    explain: "The effective number of parameters, `p_loo`, is by how much the log likelihood of the rows falls when each is left out. It is about the number of \
+              parameters that the data inform. If it is below a twentieth of the number of parameters whose posteriors are narrower than their priors, the likelihoods of \
+              the rows are nearly the same under every draw: \
               the approximation is much narrower than the posterior, and `elpd_loo` is the log likelihood of rows that were fitted.\n\n\
               Wrong: `compare a by elpd_loo` where `a` is `swag` with batches of all rows, or with a learning rate that falls to zero.\n\n\
               Right: `nuts`, `laplace` or `vi`; `swag` with small batches at a constant rate.",
@@ -59,7 +60,7 @@ pub static NO_SPREAD: Code = Code {
 /// A warning: parameters of an inference block whose rows are left out are fixed at values fitted to all rows. `names` and `count` describe them.
 pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
     let text = format!(
-        "`elpd_loo` of `{infer}` is too high: every draw has the value of {names} that fits all rows best, the row that is left out among them"
+        "`elpd_loo` of `{infer}` is too high: every draw has the value of {names} that fits all rows best, including the row that is left out"
     );
     super::warning(&HELD, text)
         .note(format!("it is too high by about one nat for each of these numbers that the data inform, of which there are at most {count}"))
@@ -69,29 +70,29 @@ pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
 /// A warning: an inference block whose rows are left out has nearly no effective parameters.
 pub fn no_spread(infer: &str, p: f64, (informed, parameters): (f64, usize)) -> Diagnostic {
     let text = format!(
-        "`elpd_loo` of `{infer}` is that of one point: its effective number of parameters is {}, of {parameters}",
+        "`elpd_loo` of `{infer}` is that of a single point: its effective number of parameters is {}, of {parameters}",
         bnnc_base::number::rounded(p, 2)
     );
     super::warning(&NO_SPREAD, text)
         .note(format!(
-            "its spread is too narrow: the rows inform about {} parameters, by how much narrower their posteriors are than their priors",
+            "the draws vary too little: posteriors narrower than their priors show that the rows inform about {} parameters",
             bnnc_base::number::rounded(informed, 2)
         ))
-        .help("compare with `nuts`, or judge by test rows: `test = fraction(0.2)`")
+        .help("use `nuts`, or compare on test rows: `test = fraction(0.2)`")
 }
 
 /// A metric of a comparison that was not computed.
 pub fn not_computed(measure: &Measure, infer: &str) -> Diagnostic {
     let text = format!("`{}` of `{infer}` was not computed", measure.label());
     Diagnostic::warning(&NOT_COMPUTED, measure.span, text)
-        .help("compare by another metric, see `bnnc explain E0567`")
+        .help("compare by another metric; `bnnc explain E0567` lists the reasons")
 }
 
 /// A warning: the metrics of an inference block belong to other rows or targets than the metrics of the first inference block.
 pub fn other_rows(infer: &str, first: &str, of: &str) -> Diagnostic {
     super::warning(
         &OTHER_ROWS,
-        format!("the metrics of `{infer}` and `{first}` are of {of}"),
+        format!("the metrics of `{infer}` and `{first}` score {of}"),
     )
     .help("use one data item for both, or list the test rows in a file: `test = splits(\"splits.json\")`")
 }

@@ -8,8 +8,8 @@ use std::path::Path;
 pub(super) static HOLDS_ANOTHER_RUN: Code = Code {
     id: "E0514",
     title: "the folder holds another run",
-    explain: "The folder given with `--out` holds the results, or the checkpoint of an interrupted run, of another program, or of the same program with \
-              other options, data or seed. Writing there would lose it, so bnnc stops before it begins. The notes list the differences.\n\n\
+    explain: "The folder given with `--out` holds results or a checkpoint of another run: of another program, or of the same program with other options, data or seed. \
+              Writing there would destroy them, so bnnc stops before it begins. The notes list the differences.\n\n\
               Wrong: `bnnc run b.bnn --out runs/a`, where `runs/a` is a run of `a.bnn`.\n\nRight: `bnnc run b.bnn --out runs/b`, or `bnnc run b.bnn --out runs/a --overwrite` if the \
               earlier run is not needed any more. Its results stay until those of the new run are complete; then all of them are replaced.",
 };
@@ -17,7 +17,7 @@ pub(super) static HOLDS_ANOTHER_RUN: Code = Code {
 /// A run would replace files that no run wrote.
 pub(super) static FOREIGN_FILES: Code = Code {
     id: "E0515",
-    title: "files in the output folder are not of a run",
+    title: "files in the output folder that no run wrote",
     explain: "A run writes files such as `predictions.csv` and `report.html` into the folder given with `--out`, and its checkpoint into the folder \
               `checkpoint` there. Files with these names exist, but the folder's `manifest.json` does not name them, so they may be yours. bnnc replaces and deletes only files \
               that a run wrote, and follows no links. It never replaces a file that the same command reads, not even with `--overwrite`.\n\nWrong: `bnnc run a.bnn --out .`, where `./predictions.csv` is a file of your own.\n\n\
@@ -28,8 +28,8 @@ pub(super) static FOREIGN_FILES: Code = Code {
 pub(super) static DAMAGED_PART: Code = Code {
     id: "E0516",
     title: "the folder of a run is damaged",
-    explain: "`bnnc predict` reads `manifest.json`, `program.json` and `posterior.safetensors`. The first holds the checksums of the others, so that predictions are \
-              made only from files of one run as it wrote them. A file was changed, cut off, or copied from another run; or a run was killed at the \
+    explain: "`bnnc predict` reads `manifest.json`, `program.json` and `posterior.safetensors`. `manifest.json` holds the checksums of the others, so that predictions \
+              are made only from unchanged files of one run. A file was changed, cut off, or copied from another run; or a run was killed at the \
               moment when its results replaced earlier ones.\n\nWrong: `cp other/posterior.safetensors run/`, then `bnnc predict run --data new.csv`.\n\nRight: copy the whole \
               folder; to finish a run that was killed, `bnnc run PROGRAM --resume run`.",
 };
@@ -37,9 +37,10 @@ pub(super) static DAMAGED_PART: Code = Code {
 /// The run was made with another version of the library.
 pub(super) static OTHER_LIBRARY: Code = Code {
     id: "E0518",
-    title: "the run is of another version of bnnc",
+    title: "the run was made by another version of bnnc",
     explain: "A run's folder holds the text of its program, which `bnnc predict` compiles again. The library of distributions and layers, or the compiler, has changed since \
-              the run, so that predictions may differ from those that the run itself made.\n\nWrong: `bnnc predict RUN --data new.csv` after an update of bnnc.\n\nRight: predict with the version of the run, or run \
+              the run, so that predictions may differ from the run's own.\n\nWrong: `bnnc predict RUN --data new.csv` after an update of bnnc.\n\nRight: predict with the \
+              version of the run, or run \
               again with this one.",
 };
 
@@ -48,8 +49,8 @@ pub(super) static NO_PREDICTIONS: Code = Code {
     id: "E0519",
     title: "the outputs have no predictions",
     explain: "A table of predictions has the mean of each output, and quantiles where its distribution has a sampler. The distributions of the model have \
-              neither `mean` nor `draw`, so that the table has only row numbers. Or the model takes whole columns, such as `-> y: real[n]`: it is about the rows that it was \
-              trained on, and new rows are not among them.\n\nWrong: `dist D(loc: real) on real { log_density(x) = .. }`.\n\nRight: the same with \
+              neither `mean` nor `draw`, so that the table has only row numbers. Or the model takes whole columns, such as `-> y: real[n]`: it describes only the rows \
+              that it was trained on, not new rows.\n\nWrong: `dist D(loc: real) on real { log_density(x) = .. }`.\n\nRight: the same with \
               `mean = loc`, or with `draw = loc + standard_normal()`.",
 };
 
@@ -71,7 +72,7 @@ pub fn foreign_files(folder: &Path, names: &[&str]) -> Diagnostic {
         _ => ("are", "them"),
     };
     let text = format!(
-        "{} in `{}` {verb} not of a run, and this run would replace {what}",
+        "{} in `{}` {verb} not written by a run, and this run would replace {what}",
         quoted.join(", "),
         folder.display()
     );
@@ -94,7 +95,7 @@ pub fn reads_its_results(folder: &Path, file: &Path) -> Diagnostic {
 /// A table of predictions that would replace a file from which the predictions are made.
 pub fn replaces_its_source(file: &Path) -> Diagnostic {
     let text = format!(
-        "the predictions are made from `{}`, which they would replace",
+        "the output file would replace `{}`, from which the predictions are made",
         file.display()
     );
     error(&FOREIGN_FILES, Fault::Usage, text).help("write into another file")
@@ -144,9 +145,9 @@ pub fn no_predictions(infer: &str, outputs: &[&str], is_whole: bool) -> Diagnost
     let (why, help) = match is_whole {
         true => (
             format!(
-                "its model takes all rows of the training data as one example, with an element of {outputs} for each"
+                "its model takes all rows of the training data as one example, with one element of {outputs} per row"
             ),
-            "write the model for one row, such as `-> y: real`, and run again: each new row then has its distribution",
+            "write the model for one row, such as `-> y: real`, and run again: then each new row can be predicted",
         ),
         false => (
             format!("the distribution of {outputs} has neither `mean` nor `draw`"),
@@ -162,7 +163,7 @@ pub fn unpredicted_output(infer: &str, output: &str) -> Diagnostic {
     let text =
         format!("`{infer}` has no predictions: the distribution of `{output}` has neither `mean` nor `draw`");
     let note = error(&NO_PREDICTIONS, Fault::Program, text)
-        .note("its only metric is the log likelihood, and `bnnc predict` has nothing to write")
+        .note("the only metric of this run is the log likelihood, and `bnnc predict` has nothing to write")
         .help("give the `dist` a `mean`, a `draw` or both");
     Diagnostic {
         severity: Severity::Note,

@@ -20,16 +20,16 @@ pub(super) static INTERVALS: Code = Code {
     id: "E0586",
     title: "predictive intervals that do not fit",
     explain: "Fewer than half of at least 20 values lie in their 90 % predictive intervals, or all of at least 50 values lie in their 50 % \
-              intervals. Neither happens by chance: the noise of the model is too small or too large, the likelihood has other tails than the data, \
-              or the training rows are remembered.\n\nWrong: `y ~ Normal(f, 1)` where `y` is 50 away from every possible `f`.\n\nRight: a scale that is \
+              intervals. Neither happens by chance: the noise of the model is too small or too large, the tails of the likelihood do not fit the data, or the model has \
+              memorised the training rows.\n\nWrong: `y ~ Normal(f, 1)` where `y` is 50 away from every possible `f`.\n\nRight: a scale that is \
               estimated, `sigma: positive ~ HalfNormal(50)` and `y ~ Normal(f, sigma)`; `StudentT` for outliers; `NegativeBinomial` for counts \
               that vary more than `Poisson` allows.",
 };
 
 pub(super) static MAJORITY: Code = Code {
     id: "E0587",
-    title: "an accuracy of the most frequent class",
-    explain: "At least 80 % of the rows are of one class, and the accuracy is no higher than their share: always predicting this class does as well. \
+    title: "an accuracy no better than always predicting the most frequent class",
+    explain: "At least 80 % of the rows are of one class, and the accuracy is no higher than the share of this class: always predicting it does as well. \
               Such an accuracy says nothing about the model.\n\nWrong: \"95 % accuracy\" of a disease that 95 % of the rows do not have.\n\nRight: compare \
               by `log_likelihood`, `nll` or `brier`, which judge probabilities.",
 };
@@ -37,27 +37,27 @@ pub(super) static MAJORITY: Code = Code {
 pub(super) static PRIOR_CONFLICT: Code = Code {
     id: "E0645",
     title: "a posterior outside its prior",
-    explain: "The posterior mean of a parameter is where the density of its prior is less than exp(-12) of that at the prior's mean (4.9 standard \
-              deviations for a normal prior). Prior and data contradict each other: often the data are in another unit than the prior was \
-              written for, or were to be standardised.\n\nWrong: `intercept ~ Normal(0, 1)` and `sigma ~ HalfNormal(1)` for incomes around \
+    explain: "At the posterior mean of a parameter, the density of its prior is less than exp(-12) times the density at the prior's mean; a normal prior is that low 4.9 \
+              standard deviations from its mean. Prior and data contradict each other. Often the data are not in the unit that the prior was written for, or should have \
+              been standardised.\n\nWrong: `intercept ~ Normal(0, 1)` and `sigma ~ HalfNormal(1)` for incomes around \
               30,000.\n\nRight: `standardise = [inputs, target]` in the data item, or priors in the unit of the data, `sigma ~ HalfNormal(10000)`.",
 };
 
 pub(super) static NO_FINITE_MAXIMUM: Code = Code {
     id: "E0646",
     title: "flat priors that leave no maximum",
-    explain: "`map` and `laplace` look for the maximum of the posterior. With the prior `Flat` of some parameters it has none here: the likelihood does \
-              not fall when these are made ten and a hundred times as large. The estimate is where the training stopped, and standard deviations \
-              mean nothing. The usual case are classes that the inputs separate (complete separation).\n\nWrong: `b ~ Flat` and \
+    explain: "`map` and `laplace` look for the maximum of the posterior. Here some parameters have the prior `Flat`, and the likelihood does not fall when they are made \
+              ten and a hundred times as large: there is no maximum. The estimate is only where the training stopped, and standard deviations mean nothing. The usual \
+              reason is that the inputs separate the classes (complete separation).\n\nWrong: `b ~ Flat` and \
               `y ~ Bernoulli(b * x)` where `y` is true for all positive `x` only.\n\nRight: `b ~ Normal(0, 2.5)`.",
 };
 
 pub(super) static BIASED: Code = Code {
     id: "E0647",
     title: "predictions that are off on average",
-    explain: "The mean of what was observed less what was predicted is larger than the scatter of these differences, and more than a tenth of the \
-              scatter of the target. Chance does not do that in twenty rows or more: an intercept is missing, a prior holds it, or the rows that are scored are \
-              not like the training rows.\n\nWrong: `y ~ Normal(b * x, sigma)` for a target around 100.\n\nRight: \
+    explain: "The mean of the errors (observed minus predicted values) is larger than their scatter, and more than a tenth of the scatter of the target. In twenty rows \
+              or more that does not happen by chance: an intercept is missing, a prior keeps it too small, or the scored rows are not like the training rows.\n\nWrong: `y \
+              ~ Normal(b * x, sigma)` for a target around 100.\n\nRight: \
               `y ~ Normal(a + b * x, sigma)`, or `standardise = [inputs, target]`.",
 };
 
@@ -65,18 +65,20 @@ pub(super) static IGNORED_INPUTS: Code = Code {
     id: "E0652",
     title: "a network that ignores its inputs",
     explain: "The predictions are the same in all training rows, and all elements of two or more weight matrices are within a hundredth of a standard deviation of the mean \
-              of their prior. Under a prior with many weights hardly any of the mass is there, but the density is highest there: where narrow priors of several layers outweigh the rows, the \
-              maximum of the posterior is the constant function, and `map`, `dropout`, `ensemble` and `laplace`, which are made around maxima, have learned nothing.\n\nWrong: \
-              `Dense(40, prior = Normal(0, 0.2))` twice, `map`, and 160 rows.\n\nRight: `prior = Normal(0, 1)`. With a narrow prior fewer units or `nuts` do not help: the posterior itself is \
-              nearly constant there. With a wide one, `nuts` averages over the weights instead of maximising.",
+              of their prior. The density of a prior over many weights is highest at its mean, although hardly any of its mass is there. If narrow priors of several \
+              layers outweigh the rows, the posterior is highest at the constant function. Then `map`, `dropout`, `ensemble` and `laplace`, which are built around \
+              maxima, have learned nothing.\n\nWrong: \
+              `Dense(40, prior = Normal(0, 0.2))` twice, `map`, and 160 rows.\n\nRight: `prior = Normal(0, 1)`. With a narrow prior neither fewer units nor `nuts` helps, \
+              because nearly all functions under the posterior are constant. With a wide prior, `nuts` averages over the weights instead of maximising.",
 };
 
 pub(super) static COLLAPSED: Code = Code {
     id: "E0657",
     title: "a variational posterior that fell back to the prior",
     explain: "`vi` has left most weights of a network at their prior, and the mean prediction is the same in all training rows, although rows with similar inputs have similar targets. With an \
-              independent distribution for every weight, the noise of many hidden units costs more likelihood than a function of the inputs gains, so that the evidence bound of a wide network is \
-              highest, or has a local maximum, where the function is constant (Trippe and Turner 2018; Coker et al. 2022). A longer training does not leave it.\n\nWrong: two layers \
+              independent distribution for every weight, the noise of many hidden units costs more likelihood than a function of the inputs gains, so that the evidence \
+              lower bound of a wide network has its maximum, or a local one, at a constant function (Trippe and Turner 2018; Coker et al. 2022). Longer training does not \
+              leave that maximum.\n\nWrong: two layers \
               `Dense(40)` and `vi` for 160 rows; `Normal(scale = 1)` as the start of the posterior.\n\nRight: `laplace` around a `map`, or `nuts`; fewer units, such as `Dense(10)`, from a narrow \
               start, `Normal(scale = 0.05)`, with `restarts = 4`, since narrow networks have several optima.",
 };
@@ -100,7 +102,7 @@ pub fn collapsed(infer: &str, collapse: &PriorFallback<'_>) -> Diagnostic {
     let variation = rounded(collapse.variation, 2);
     let what = match collapse.target {
         Some(target) => format!(
-            "its mean prediction of `{}` has a standard deviation of {variation} over the training rows, the target has {}",
+            "its mean prediction of `{}` has a standard deviation of {variation} over the training rows, the target one of {}",
             collapse.output,
             rounded(target, 2)
         ),
@@ -112,12 +114,12 @@ pub fn collapsed(infer: &str, collapse: &PriorFallback<'_>) -> Diagnostic {
     let text = format!("`{infer}` fell back to the prior: {what}");
     warn(&COLLAPSED, text)
         .note(format!(
-            "{} of the weights have their prior as posterior, although the targets of rows with similar inputs differ {} as much as those of random rows",
+            "the posterior of {} of the weights is their prior, although targets of rows with similar inputs differ by only {} of the difference between random rows",
             percent(collapse.at_prior),
             percent(collapse.likeness)
         ))
-        .help("use `laplace` around a `map`, or `nuts`, which do not take the weights as independent")
-        .help("or take fewer units, such as `Dense(10)`, with a narrow start, `Normal(scale = 0.05)`, and `restarts = 4`")
+        .help("use `laplace` around a `map`, or `nuts`, which do not assume independent weights")
+        .help("or use fewer units, such as `Dense(10)`, a narrow start, `Normal(scale = 0.05)`, and `restarts = 4`")
 }
 
 /// A maximum at which predictions do not depend on the inputs. `weights` are the weights that are at the mean of their prior, each with the prior's
@@ -155,7 +157,7 @@ pub fn ignored_inputs(
         )),
         None => warning
             .help("use `nuts`, which averages over the weights instead of maximising")
-            .help("or take fewer layers or units"),
+            .help("or use fewer layers or units"),
     }
 }
 
@@ -179,7 +181,7 @@ pub fn at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
         "the posterior of `{parameter}` in `{infer}` piles up at {end}, the end of its type or prior"
     );
     warn(&AT_BOUND, text)
-        .note("the end decides the estimate, not the data")
+        .note("the end determines the estimate, not the data")
         .help("widen the interval, or leave it out")
 }
 
@@ -205,7 +207,7 @@ pub fn narrow_intervals(infer: &str, output: &Output, held: f64, fitted: Interva
         (true, _) => warning,
         (false, true) => warning.help(ESTIMATE),
         (false, false) => {
-            warning.help("see that the prior of the noise allows values as large as the errors")
+            warning.help("check that the prior of the noise allows values as large as the errors")
         }
     };
     if rows == "test" {
@@ -214,7 +216,7 @@ pub fn narrow_intervals(infer: &str, output: &Output, held: f64, fitted: Interva
             false => warning,
         };
         return warning
-            .help("where they hold more of the training rows: a smaller model, or narrower priors");
+            .help("if the intervals hold a larger share of the training rows, the model overfits: make it smaller, or its priors narrower");
     }
     let heavier = match is_count {
         true => "NegativeBinomial",
@@ -222,8 +224,10 @@ pub fn narrow_intervals(infer: &str, output: &Output, held: f64, fitted: Interva
     };
     match (output.family.as_deref() == Some(heavier), is_count) {
         (true, _) => warning,
-        (false, true) => warning.help("take `NegativeBinomial`, for counts that vary more than their mean"),
-        (false, false) => warning.help("for outliers take `StudentT`"),
+        (false, true) => {
+            warning.help("use `NegativeBinomial` if the variance of the counts is larger than their mean")
+        }
+        (false, false) => warning.help("use `StudentT` if there are outliers"),
     }
 }
 
@@ -235,7 +239,7 @@ pub fn wide_intervals(infer: &str, output: &Output, rows: &str) -> Diagnostic {
     );
     warn(&INTERVALS, text).help(match output.fixed_variance {
         true => ESTIMATE,
-        false => "see that the prior of the noise allows values as small as the errors",
+        false => "check that the prior of the noise allows values as small as the errors",
     })
 }
 
@@ -265,12 +269,15 @@ pub fn biased(
         "the predictions of `{output}` in `{infer}` are {} {direction} the {rows} rows on average",
         number(mean.abs())
     );
-    let warning = warn(&BIASED, text).note(format!("the errors scatter by {} only", number(sd)));
+    let warning = warn(&BIASED, text).note(format!(
+        "the standard deviation of the errors is only {}",
+        number(sd)
+    ));
     match rows {
         _ if !is_converged => warning.help(format!(
             "`{infer}` has not converged (E0533), which is the likely cause: follow the advice of that warning first"
         )),
-        "test" => warning.help("see that the test rows are like the training rows"),
+        "test" => warning.help("check that the test rows are like the training rows"),
         _ => warning.help("add an intercept, `a + ..`, with a prior as wide as the target, or `standardise = [inputs, target]`"),
     }
 }
@@ -283,11 +290,12 @@ pub fn majority(
     rows: &str,
 ) -> Diagnostic {
     let text = format!(
-        "the accuracy of `{infer}`, {}, is no better than always predicting `{output}` = {class}, {} of the {rows} rows",
+        "the accuracy of `{infer}`, {}, is no better than always predicting `{output}` = {class}, the class of {} of the {rows} rows",
         percent(accuracy),
         percent(share)
     );
-    warn(&MAJORITY, text).help("judge by probabilities: `compare .. by log_likelihood, brier`")
+    warn(&MAJORITY, text)
+        .help("compare by metrics of the probabilities: `compare .. by log_likelihood, brier`")
 }
 
 /// A posterior mean outside the plausible values of its prior.

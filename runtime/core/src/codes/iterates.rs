@@ -8,8 +8,8 @@ use bnnc_base::number::rounded;
 pub(super) static TOO_FEW_ITERATES: Code = Code {
     id: "E0531",
     title: "too few iterates",
-    explain: "`swag` makes a Gaussian of the weights at the end of epochs, after `warmup` and then every `every` epochs. `patience` stopped the \
-              training before there were two of them, which a covariance needs at least (one for `covariance = point`).\n\nRight: a shorter `warmup`, \
+    explain: "`swag` fits a Gaussian to iterates: the weights after every `every`-th epoch that follows `warmup`. `patience` stopped the training before there were two \
+              iterates, the fewest that a covariance can be computed from (one iterate is enough for `covariance = point`).\n\nRight: a shorter `warmup`, \
               a longer `patience`, or none.",
 };
 
@@ -25,10 +25,10 @@ pub(super) static ITERATES_ASTRAY: Code = Code {
 pub(super) static STILL_ITERATES: Code = Code {
     id: "E0569",
     title: "iterates without noise",
-    explain: "`swag` takes the scatter of the iterates of a training for the posterior (Maddox et al. 2019). They scatter because every step sees other rows. Where \
-              each batch holds all rows there is no such noise: the iterates go to one point, and the intervals are too narrow, by a factor of a thousand and \
-              more. A learning rate that falls while iterates are taken does the same: their scatter is in proportion to the rate, so that late iterates lie closer and closer \
-              together.\n\nWrong: `swag(M, d)` with 40 rows, which the default `batch` takes all at once; `schedule = cosine`.\n\nRight: \
+    explain: "`swag` takes the scatter of the iterates of a training for the posterior (Maddox et al. 2019). Iterates scatter because every step uses other rows. If each \
+              batch holds all rows, this noise is missing: the iterates converge to one point, and the intervals are too narrow by a factor of a thousand and more. A \
+              learning rate that falls while iterates are taken has the same effect: their scatter is proportional to the rate, so that late iterates lie closer and \
+              closer together.\n\nWrong: `swag(M, d)` with 40 rows, all of which are in one batch by default; `schedule = cosine`.\n\nRight: \
               `swag(M, d) { batch = 4, schedule = constant }`; or `laplace`, `vi` or `nuts`, whose intervals do not depend on the optimiser.",
 };
 
@@ -65,21 +65,24 @@ pub fn falling_rate(infer: &str, fall: f64) -> Diagnostic {
         false => "to zero".to_owned(),
     };
     let text = format!(
-        "the intervals of `{infer}` are too narrow: its learning rate falls {how} while iterates are taken, and their scatter with it"
+        "the intervals of `{infer}` are too narrow: its learning rate falls {how} while iterates are taken, and their scatter falls with it"
     );
     warning(&STILL_ITERATES, text).help(
-        "keep the rate while iterates are taken: `schedule = constant`, or `step(0.5, 0.1)`, which falls before the first one; or use `laplace`, `vi` or `nuts`",
+        "keep the rate while iterates are taken: `schedule = constant`, or `step(0.5, 0.1)`, which falls before the first iterate; or use `laplace`, `vi` or `nuts`",
     )
 }
 
 pub(super) static OTHER_BREADTH: Code = Code {
     id: "E0573",
     title: "iterates whose scatter is not that of the posterior",
-    explain: "`swag` takes the scatter of the iterates of a training for the posterior (Maddox et al. 2019). How far they scatter depends on the learning rate, the size of \
-              the batches and the optimiser, and only for one rate it is as far as the posterior does (Mandt, Hoffman and Blei 2017). The loss (the negative log posterior) at draws of a \
-              Gaussian posterior is on average half the number of parameters above its minimum; here the mean rise differs from that by a factor of more than 25, and standard \
-              deviations by one of more than five. `breadth` in the diagnostics is the ratio; the covariance times `scale`, one over it, has the right mean. A single parameter is reported where its variance is below a 25th of that given all other parameters, which is the least that it can be.\n\n\
-              Wrong: `swag(M, d)` for a line through 1000 points, whose steps of 0.005 are too short by far.\n\n\
+    explain: "`swag` takes the scatter of the iterates of a training for the posterior (Maddox et al. 2019). How far they scatter depends on the learning rate, the size \
+              of the batches and the optimiser, and only for one rate is the scatter that of the posterior (Mandt, Hoffman and Blei 2017). The loss (the negative log \
+              posterior) at draws of a \
+              Gaussian posterior is on average half the number of parameters above its minimum; here the mean rise differs from that by a factor of more than 25, so that \
+              standard deviations are wrong by a factor of more than five. `breadth` in the diagnostics is the ratio of the mean rises; if `scale = 1 / breadth` \
+              multiplies the covariance, the mean rise is right. A single parameter is reported if its variance is below a 25th of its conditional variance given all \
+              other parameters, which its posterior variance cannot be less than.\n\n\
+              Wrong: `swag(M, d)` for a line through 1000 points: the steps, of 0.005, are far too short.\n\n\
               Right: `swag(M, d) { scale = 170 }` with the number that the warning names; another rate; or `laplace`, `vi` or `nuts`.",
 };
 
@@ -93,7 +96,7 @@ pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
         true => format!(
             "the standard deviations of `{infer}` are about {factor:.0} times too {which} for the posterior"
         ),
-        false => format!("the draws of `{infer}` are too {which} for the posterior by far"),
+        false => format!("the draws of `{infer}` are far too {which} for the posterior"),
     };
     let right = scale / breadth;
     let other = "or use `laplace`, `vi` or `nuts`, whose intervals do not depend on the optimiser";
@@ -114,10 +117,10 @@ pub fn narrow_parameter(infer: &str, parameter: &str, breadth: f64, raw: &[&str]
         true => format!(
             "the standard deviation of `{parameter}` in `{infer}` is about {factor:.0} times too narrow for the posterior"
         ),
-        false => format!("the draws of `{parameter}` in `{infer}` are too narrow for the posterior by far"),
+        false => format!("the draws of `{parameter}` in `{infer}` are far too narrow for the posterior"),
     };
     let warning = warning(&OTHER_BREADTH, text).note(
-        "no factor on the covariance is right for all parameters: those of other scale are not as narrow",
+        "no single factor on the covariance corrects all parameters: parameters on other scales are less narrow than this one",
     );
     let warning = match raw {
         [] => warning,
