@@ -881,7 +881,7 @@ infer l = laplace(Net, rows) {{ over = subnetwork({size}), start = safetensors(\
     assert_eq!(refusal.code.id, "E0543");
     assert_eq!(refusal.help, ["take at most 4 weights"]);
     let refusal = bnnc_core::codes::too_few_weights("l", 1, 0, 7);
-    assert!(refusal.help[0].contains("no subnetwork fits"));
+    assert!(refusal.help[0].contains("no subnetwork is possible"));
 }
 
 /// Returns a network of 1761 weights, 41 of them in its last layer, approximated with these options.

@@ -194,11 +194,11 @@ fn limits_hold_within_a_region() {
         pairs.join(", ")
     );
     for (name, limit, reason) in [
-        ("memory", ["--max-memory", "30M"], "the memory that is allowed"),
+        ("memory", ["--max-memory", "30M"], "the memory limit"),
         (
             "seconds",
             ["--max-seconds", "0.2"],
-            "the time that was allowed is over",
+            "the time limit was reached",
         ),
     ] {
         let clock = std::time::Instant::now();

@@ -185,7 +185,7 @@ fn divergences_are_reported_with_advice_for_their_cause() {
             "12 of 4000",
             "(0.30 %)",
             "from 0.8 towards 0.99",
-            "where few rows inform each element",
+            "if few rows inform each element",
             "`non_centered = [theta], target_acceptance = 0.95`",
         ],
     );

@@ -139,7 +139,7 @@ fn texts_that_are_not_problems_are_rejected() {
         "`a` is not declared",
     );
     assert_refused("assert", "E0702", (1, 1), "a command");
-    assert_refused("(push 1)", "E0702", (1, 2), "no other command");
+    assert_refused("(push 1)", "E0702", (1, 2), "other commands");
     assert_refused("(declare-fun f (Real) Real)", "E0702", (1, 16), "parameters");
     assert_refused("(declare-fun n () Int)", "E0702", (1, 19), "`Int`");
     assert_refused("(assert (! true))", "E0702", (1, 9), "`(! formula :named name)`");

@@ -509,7 +509,7 @@ fn predictions_do_not_replace_what_they_are_made_from() {
             "-o",
             &path(target),
         ]);
-        output.assert_error("E0515", 2, &["which they would replace"]);
+        output.assert_error("E0515", 2, &["would replace"]);
         assert_eq!(fs::read(path(target)).unwrap(), before);
     }
     let output = run([

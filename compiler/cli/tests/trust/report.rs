@@ -187,7 +187,7 @@ infer gaussian = laplace(M, d) { steps = 2000 }
 compare still, gaussian by elpd_loo",
     );
     let output = trial.bnnc("run", &[]);
-    output.assert_warning("E0572", &["`elpd_loo` of `still` is that of one point", "of 1"]);
+    output.assert_warning("E0572", &["`elpd_loo` of `still` is that of a single point", "of 1"]);
     assert_eq!(output.stderr.matches("E0572").count(), 1, "{}", output.stderr);
     assert!(!output.stderr.contains("E0571"), "{}", output.stderr);
 }

@@ -116,7 +116,7 @@ fn chains_without_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
         numbers.join(", ")
     );
     let found = warning(&CHAINS_WITHOUT_DRAWS, facts, text);
-    Some(found.help("go on with `--resume`, or judge by the chains that are left"))
+    Some(found.help("continue the run with `--resume`, or use the results of the other chains only"))
 }
 
 fn not_finite(facts: &Facts<'_>) -> Option<Diagnostic> {
@@ -135,11 +135,11 @@ fn not_finite(facts: &Facts<'_>) -> Option<Diagnostic> {
     } else {
         String::new()
     };
-    let text = format!("some draws are not finite: those of {list}{and_more}");
+    let text = format!("some draws of {list}{and_more} are not finite");
     let found = warning(&NOT_FINITE, facts, text);
     Some(found.help(match facts.transition.part().has_acceptance_step() {
-        false => "take shorter steps (a tenth of `step_size`), and give every parameter a proper prior",
-        true => "the posterior is improper there: give every parameter a proper prior",
+        false => "use shorter steps (a tenth of `step_size`), and give every parameter a proper prior",
+        true => "the posterior is probably improper: give every parameter a proper prior",
     }))
 }
 
@@ -192,13 +192,13 @@ fn chains_disagree(facts: &Facts<'_>) -> Option<Diagnostic> {
         let help = match names.as_slice() {
             [vector] => format!("keep its elements in order: `{vector}: ordered({count})`"),
             _ => format!(
-                "declare them as one vector in ascending order, such as `loc: ordered({count})`, with `loc[0]` and `loc[1]` in their places"
+                "declare one vector in ascending order instead, such as `loc: ordered({count})`, and use its elements `loc[0]` and `loc[1]`"
             ),
         };
         return Some(
             warning(&CHAINS_DISAGREE, facts, text)
                 .note(format!(
-                    "the chains agree about the values of {} in ascending order: these have swapped places (label switching)",
+                    "the chains agree on the values of {} once each draw is sorted, but not on their order (label switching)",
                     named(names)
                 ))
                 .help(help),
@@ -207,7 +207,7 @@ fn chains_disagree(facts: &Facts<'_>) -> Option<Diagnostic> {
     let diagnostic = warning(&CHAINS_DISAGREE, facts, text)
         .note("the chains have not mixed: do not use any of these estimates yet")
         .help("run longer: more `warmup` and more `draws`")
-        .help("judge a network by its predictions, not by its weights: its hidden units can be exchanged");
+        .help("if the model is a network, check its predictions instead of its weights: hidden units can be exchanged");
     // Chains that move away without bound have long straight trajectories, which are cut.
     let diagnostic = match facts.cut > 0 {
         true => diagnostic.help("give a proper prior to every parameter that the data may not determine"),
@@ -230,12 +230,12 @@ fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
     let each = facts.iterations / facts.chains.max(1);
     if each < LEAST_DRAWS && !facts.quantities.is_empty() {
         let text = format!(
-            "chains with {each} {} are too short to judge",
+            "chains with {each} {} are too short to judge convergence",
             if each == 1 { "draw" } else { "draws" }
         );
         let diagnostic = warning(&FEW_EFFECTIVE_DRAWS, facts, text);
         return Some(diagnostic.help(format!(
-            "keep at least {LEAST_DRAWS} `draws`, and hundreds for estimates"
+            "keep at least {LEAST_DRAWS} `draws`; estimates need hundreds"
         )));
     }
     if nothing_moved(facts) {
@@ -244,7 +244,7 @@ fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
             facts.iterations
         );
         let diagnostic = warning(&FEW_EFFECTIVE_DRAWS, facts, text)
-            .note("do not use the estimates, nor the leave-one-out scores")
+            .note("use neither the estimates nor the leave-one-out scores")
             .help("take smaller steps, or leave `step_size` out: the warm-up finds one");
         return Some(diagnostic);
     }
@@ -284,7 +284,7 @@ fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
         diagnostic = diagnostic.help("for strongly correlated parameters set `metric = dense`");
     }
     Some(diagnostic.help(
-        "standardise inputs and target, or write the model with parameters that depend less on each other",
+        "standardise inputs and target, or reparameterise the model so that its parameters are less correlated",
     ))
 }
 
@@ -314,9 +314,9 @@ fn noisy_differences(facts: &Facts<'_>) -> Option<Diagnostic> {
     let size = rounded(variance, 2);
     let text = format!("the variance of the loss differences is {size} on average, and should be about 1");
     let diagnostic = warning(&NOISY_DIFFERENCES, facts, text)
-        .note("the draws spread further than the posterior that they are meant to have")
+        .note("the draws are more spread out than the posterior they should come from")
         .help("propose smaller steps: a tenth of the `step` makes the variance about ten times smaller")
-        .help("take more rows per `batch`, or more `batches`");
+        .help("use more rows per `batch`, or more `batches`");
     Some(diagnostic)
 }
 
@@ -329,10 +329,13 @@ fn trajectories_cut(facts: &Facts<'_>) -> Option<Diagnostic> {
     );
     let mut diagnostic = warning(&TRAJECTORIES_CUT, facts, text)
         .note(match agree(facts) && divergences(facts).is_none() {
-            true => "the draws are right, but take more gradients than they should",
+            true => "the draws are right, but cost more gradients than necessary",
             false => "the chains move too slowly to reach all of the posterior",
         })
-        .help(format!("allow longer ones: `max_depth = {}`", max_depth + 2));
+        .help(format!(
+            "allow longer trajectories: `max_depth = {}`",
+            max_depth + 2
+        ));
     if !part
         .adaptation()
         .is_some_and(|adaptation| adaptation.metric.is_dense())
@@ -393,16 +396,16 @@ pub fn rows_not_left_out(infer: &str, shapes: Shapes, parameters: usize) -> Opti
     );
     let diagnostic = about(&ROWS_NOT_LEFT_OUT, infer, &text)
         .note("`elpd_loo` is too optimistic")
-        .help("judge by test rows: `test = fraction(0.2)` in the data");
+        .help("use metrics of test rows instead: `test = fraction(0.2)` in the data item");
     let rows = good + bad + very_bad;
     Some(match parameters.saturating_mul(ROWS_EACH) < rows {
         true => diagnostic
-            .help("where rows are outliers of a number, take a likelihood with heavier tails: `StudentT`"),
+            .help("if these rows are outliers of a real output, use a likelihood with heavier tails: `StudentT`"),
         false => diagnostic
             .note(format!(
-                "there are {parameters} parameters for {rows} rows: without the row that a parameter is known from, its posterior is another one"
+                "there are {parameters} parameters for {rows} rows: a single row determines some parameters, and without this row their posterior changes completely"
             ))
-            .help("give fewer parameters to the rows: one for a group of them, or a smaller network"),
+            .help("use fewer parameters: one for each group of rows, or a smaller network"),
     })
 }
 

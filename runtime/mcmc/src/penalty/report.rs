@@ -64,7 +64,7 @@ pub fn target(options: &Penalty, rows: usize, temperature: f64) -> String {
     };
     match options.correction {
         Correction::Naive if !options.takes_all(rows) => {
-            format!("a wider law than {law}: the noise of batches is not corrected for")
+            format!("a wider distribution than {law}, because nothing corrects for the noise of batches")
         }
         Correction::Naive | Correction::Plain | Correction::Corrected => law,
     }

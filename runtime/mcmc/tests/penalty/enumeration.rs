@@ -136,7 +136,7 @@ fn mean_over_all_batches_is_the_stated_target() {
     };
     assert_eq!(
         target(&naive(2), 8, 1.0),
-        "a wider law than the posterior tempered by 2/8 (temperature 4): the noise of batches is not corrected for"
+        "a wider distribution than the posterior tempered by 2/8 (temperature 4), because nothing corrects for the noise of batches"
     );
     assert_eq!(target(&naive(8), 8, 1.0), "the ordinary posterior");
     // 41 / 5, computed through its reciprocal, is 8.200000000000001.

@@ -294,7 +294,7 @@ fn unknown_operator(name: &str, at: Position) -> Flaw {
         name,
         "exp" | "log" | "ln" | "sqrt" | "sin" | "cos" | "tanh" | "sigmoid"
     ) {
-        let text = format!("`{name}` is no polynomial");
+        let text = format!("`{name}` is not a polynomial");
         return Flaw::new(&NOT_LINEAR, at, text).help("only piecewise polynomials have an exact integral");
     }
     let flaw = Flaw::problem(at, format!("there is no operator `{}`", short(name)));

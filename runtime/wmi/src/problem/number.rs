@@ -23,8 +23,9 @@ pub(super) fn read(word: &str, at: Position) -> Result<Rational, Flaw> {
             "expected a number such as `1/3`, `0.1` or `1e-9`, found `{}`",
             short(word)
         );
-        return Err(Flaw::problem(at, text)
-            .help("quotients need a denominator that is not 0, and exponents go up to 4096"));
+        return Err(
+            Flaw::problem(at, text).help("a denominator must not be 0, and an exponent is at most 4096")
+        );
     };
     Ok(number)
 }

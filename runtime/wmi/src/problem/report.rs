@@ -20,40 +20,36 @@ pub static BAD_TEXT: Code = Code {
     id: "E0701",
     title: "a problem that cannot be parsed",
     explain: "A problem of weighted model integration is a JSON file (an instance, a list of instances, or \
-              the density of pywmi and wmpy) or an SMT-LIB 2 file. Here the text itself breaks off or \
-              breaks its own rules: a bracket or a quote that is not closed, a comma too many, an escape \
-              that does not exist.\n\nWrong: `{\"formula\": [\"<=\", \"x\", \"1\"}`.\n\nRight: \
+              the density of pywmi and wmpy) or an SMT-LIB 2 file. Here the text ends too early or violates the format: for example, a bracket or a quote is not closed, \
+              there is a comma too many, or an escape sequence does not exist.\n\nWrong: `{\"formula\": [\"<=\", \"x\", \"1\"}`.\n\nRight: \
               `{\"formula\": [\"<=\", \"x\", \"1\"]}`.",
 };
 
 /// A well-formed text that is not a problem.
 pub static BAD_PROBLEM: Code = Code {
     id: "E0702",
-    title: "a problem that does not make sense",
-    explain: "The text can be read, but something in it is not what stands there in a problem: a name that \
-              is not declared, an operator that does not exist or has too few arguments, a number where a \
-              formula belongs, a missing key.\n\nWrong: `[\"<=\", \"x\", true]`.\n\nRight: `[\"<=\", \
-              \"x\", \"1/2\"]`, with `x` among the `reals`.\n\nIn JSON a Boolean is `[\"b\", \"name\"]`, a \
-              real its name, and a number a string such as `\"1/3\"`, `\"0.1\"` or `\"1e-9\"`, which is \
-              kept exactly.",
+    title: "a problem that is not valid",
+    explain: "The text can be parsed, but a part of it is not valid: for example, a name is not declared, an operator does not exist or has too few arguments, a number \
+              stands where a formula is expected, or a key is missing.\n\nWrong: `[\"<=\", \"x\", true]`.\n\nRight: `[\"<=\", \
+              \"x\", \"1/2\"]`, with `x` among the `reals`.\n\nIn JSON, write a Boolean variable as `[\"b\", \"name\"]`, a real variable as its name, and a number as a \
+              string such as `\"1/3\"`, `\"0.1\"` or `\"1e-9\"`. Numbers are represented exactly.",
 };
 
 /// A constraint or a weight outside what can be integrated exactly.
 pub static NOT_LINEAR: Code = Code {
     id: "E0703",
-    title: "a constraint that is not linear, or a weight that is no polynomial",
-    explain: "Constraints compare piecewise linear terms; weights are piecewise polynomials. Products of \
-              variables in a constraint, and quotients and functions of variables anywhere, have no exact \
-              integral here.\n\nWrong: `(assert (<= (* x y) 1.0))`.\n\nRight: `(assert (<= (+ x y) 1.0))`, \
+    title: "a constraint that is not linear, or a weight that is not a polynomial",
+    explain: "Constraints compare piecewise linear terms; weights are piecewise polynomials. bnnc cannot integrate exactly with products of variables in a constraint, or \
+              with quotients and functions of variables anywhere.\n\nWrong: `(assert (<= (* x y) 1.0))`.\n\nRight: `(assert (<= (+ x y) 1.0))`, \
               or the product in the weight.",
 };
 
 /// A problem beyond the limits of the readers.
 pub static TOO_LARGE: Code = Code {
     id: "E0704",
-    title: "a problem beyond the bounds of the reader",
+    title: "a problem beyond the limits of the parser",
     explain: "Numbers may have 1000 digits, powers may go up to 4096, and terms and formulas may be nested \
-              400 deep. Definitions that are used several times count once.\n\nWrong: `[\"^\", \"x\", \
+              400 deep. A definition that is used several times counts once.\n\nWrong: `[\"^\", \"x\", \
               \"100000\"]`.\n\nRight: `[\"^\", \"x\", \"100\"]`.",
 };
 
@@ -61,9 +57,8 @@ pub static TOO_LARGE: Code = Code {
 pub static UNBOUNDED: Code = Code {
     id: "E0705",
     title: "an unbounded problem",
-    explain: "The region reaches to infinity in the direction that is named, and the weight is not zero \
-              there, so that the integral is infinite or does not exist. Parts of zero weight may be \
-              unbounded.\n\nWrong: `\"reals\": [[\"x\", \"0\", null]]` with `\"weight\": \"1\"`.\n\nRight: \
+    explain: "The region is unbounded in the direction that the message names, and the weight is not zero there, so that the integral is infinite or does not exist. A \
+              region of zero weight may be unbounded.\n\nWrong: `\"reals\": [[\"x\", \"0\", null]]` with `\"weight\": \"1\"`.\n\nRight: \
               `\"reals\": [[\"x\", \"0\", \"10\"]]`, or a weight such as `[\"ite\", [\"<=\", \"x\", \
               \"1\"], \"1\", \"0\"]`.",
 };
@@ -71,23 +66,23 @@ pub static UNBOUNDED: Code = Code {
 /// A partial result.
 pub static GAVE_UP: Code = Code {
     id: "E0706",
-    title: "a problem that is more work than allowed",
-    explain: "The work was given up: after `--max-regions` regions, after many more cases, or after `--max-seconds`; where it needs more \
-              than `--max-memory`, which without the option is the memory that is free; where cases are nested too deep; or where one region has too many faces, or its weight too many monomials, for \
-              an exact integral (a power of a linear form counts as one in its form, however many it expands to). The value is that of what was done, and its bound holds for the whole: what \
-              is left out contributes at most the volume of its box times the largest weight there.\n\nWrong: \
+    title: "a problem that needs more work than allowed",
+    explain: "bnnc stopped for one of these reasons: it reached `--max-regions` regions, a limit on the number of cases, or `--max-seconds`; it needs more memory than \
+              `--max-memory` (by default the free memory); cases are nested too deep; or one region has too many faces, or its weight too many monomials, for an exact \
+              integral. A power of a linear form counts as one monomial. The value covers the regions that were integrated. Its error bound covers the whole integral: a \
+              region that was left out contributes at most the volume of its box times the largest weight there.\n\nWrong: \
               `bnnc wmi problem.json --max-regions 10` for a problem of 12 regions.\n\nRight: a larger \
-              `--max-regions`, and `--max-steps` where one region is too much work. The other bounds are fixed: \
-              fewer variables in one constraint, lower powers or a formula in several parts are less work.",
+              `--max-regions`, and a larger `--max-steps` if one region needs too much work. The other limits are fixed: fewer variables in one constraint, lower powers, \
+              or a formula split into several parts need less work.",
 };
 
 /// A result that double precision cannot represent.
 pub static OVERFLOW: Code = Code {
     id: "E0707",
     title: "an integral above the largest number",
-    explain: "The integral is larger than double precision can hold, about 1.8e308. As a fraction it has no such limit, and the logarithm \
-              of its magnitude is in the note and under `log_value` of `--json`. What is too small is no error: the value is 0, its \
-              bound is one on the absolute error, and `log_value` tells how small it is.\n\n\
+    explain: "The integral is larger than double precision can hold, about 1.8e308. A fraction has no such limit, and the logarithm of the magnitude is in the note and \
+              under `log_value` of `--json`. An integral that is too small for double precision is not an error: the value is 0 with a bound on the absolute error, and \
+              `log_value` is its logarithm.\n\n\
               Wrong: `bnnc wmi problem.json` where `x` is from 0 to `1e200` and the weight is `x^2`.\n\nRight: the same with \
               `--exact`, or variables in larger units.",
 };
@@ -150,22 +145,22 @@ pub fn unbounded(file: &str, problem: &Problem, direction: &[(String, String)]) 
         .map(|(name, step)| format!("{name} by {step}"))
         .collect();
     let text = match problem.name.as_str() {
-        "" => "the region reaches to infinity where the weight is not zero".to_owned(),
-        name => format!("the region of `{name}` reaches to infinity where the weight is not zero"),
+        "" => "the region is unbounded where the weight is not zero".to_owned(),
+        name => format!("the region of `{name}` is unbounded where the weight is not zero"),
     };
     about(&UNBOUNDED, file, problem, text)
         .note(format!("the direction is {}", steps.join(", ")))
-        .help("bound these variables, or make the weight zero far out")
+        .help("give these variables bounds, or make the weight zero far away")
 }
 
 /// The diagnostic of a partial result.
 pub fn gave_up(file: &str, problem: &Problem, reason: &str) -> Diagnostic {
     let text = match problem.name.as_str() {
-        "" => format!("given up: {reason}"),
-        name => format!("`{name}` was given up: {reason}"),
+        "" => format!("integration stopped early: {reason}"),
+        name => format!("the integration of `{name}` stopped early: {reason}"),
     };
     about(&GAVE_UP, file, problem, text)
-        .help("`--max-regions` allows more regions and cases, `--max-steps` more work on one, `--max-seconds` more time, `--max-memory` more memory; the bound holds for the whole integral")
+        .help("`--max-regions` allows more regions and cases, `--max-steps` more work on each region, `--max-seconds` more time, `--max-memory` more memory; the error bound printed with the value covers the whole integral, including what was left out")
 }
 
 /// The diagnostic of a result that double precision cannot represent, with its logarithm if that is known.
@@ -175,7 +170,7 @@ pub fn overflow(file: &str, problem: &Problem, log_value: Option<f64>) -> Diagno
         name => format!("the integral of `{name}` is too large for double precision"),
     };
     let mut diagnostic = about(&OVERFLOW, file, problem, text)
-        .help("`--exact` gives it as a fraction; or write the variables in larger units");
+        .help("write `--exact` to get a fraction, or use larger units for the variables");
     diagnostic
         .notes
         .extend(log_value.map(|log| format!("the logarithm of its magnitude is {log}")));

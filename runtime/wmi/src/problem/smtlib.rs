@@ -96,7 +96,7 @@ impl Script {
             }
             (word, _) if IGNORED.contains(&word) => Ok(()),
             _ => Err(expected(
-                "`declare-fun`, `define-fun` or `assert`; no other command is understood",
+                "`declare-fun`, `define-fun` or `assert`; other commands are not supported",
                 head,
             )),
         }
@@ -142,9 +142,9 @@ fn no_parameters(tree: &Tree) -> Result<(), Flaw> {
         _ => Err(Flaw::new(
             &BAD_PROBLEM,
             tree.at,
-            "expected `()`: functions with parameters are not understood",
+            "expected `()`: functions with parameters are not supported",
         )
-        .help("write the body where it is used; what is used several times is kept once")),
+        .help("write the body where the function is used; repeated terms are stored once")),
     }
 }
 

@@ -30,7 +30,7 @@ const DECISIONS_PER_REGION: usize = 50;
 const FREE_DECISIONS: usize = 10_000;
 
 /// The reason given if the work took too long.
-const OUT_OF_TIME: &str = "the time that was allowed is over";
+const OUT_OF_TIME: &str = "the time limit was reached";
 
 /// The most nodes of formulas and terms.
 const MOST_NODES: usize = 5_000_000;
@@ -228,7 +228,7 @@ impl Search {
         {
             self.gave_up = Some(OUT_OF_TIME.to_owned());
         } else if self.bytes() > self.effort.memory {
-            self.gave_up = Some("the cases do not fit into the memory that is allowed".to_owned());
+            self.gave_up = Some("the cases do not fit into the memory limit".to_owned());
         } else if self.tally.regions >= self.effort.regions {
             self.gave_up = Some(match self.tally.regions {
                 1 => "one region was integrated".to_owned(),
@@ -275,9 +275,9 @@ impl Search {
                         "a region in {count} variables has too many faces, or too many monomials in its weight"
                     ),
                     Limit::Seconds => OUT_OF_TIME.to_owned(),
-                    Limit::Memory => format!(
-                        "a region in {count} variables has more faces than fit into the memory that is allowed"
-                    ),
+                    Limit::Memory => {
+                        format!("the faces of a region in {count} variables do not fit into the memory limit")
+                    }
                 });
                 bounds::anything(&self.store, &self.rows, state)
             }

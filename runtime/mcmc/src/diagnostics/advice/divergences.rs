@@ -14,10 +14,10 @@ pub(super) fn smooth(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
     };
     diagnostic
         .note(format!(
-            "the model compares or rounds {}: where the likelihood jumps there, the gradient does not show it, and this is the likely cause",
+            "the model compares or rounds {}: the gradient does not show where the likelihood jumps, which is the likely cause",
             named(facts.jumps)
         ))
-        .help(format!("switch smoothly: `sigmoid((t - {first}) / width)` instead of `if t < {first}`; or use `random_walk`, which takes no gradient"))
+        .help(format!("use a smooth switch: `sigmoid((t - {first}) / width)` instead of `if t < {first}`; or use `random_walk`, which needs no gradient"))
 }
 
 /// Returns the warning about divergent iterations, with advice for their cause.
@@ -35,7 +35,7 @@ pub(super) fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
         facts.divergences, facts.iterations
     );
     let diagnostic = warning(&DIVERGENCES, facts, text)
-        .note("where they happen part of the posterior is missing from the draws: estimates may be wrong");
+        .note("the draws miss the part of the posterior where iterations diverge: estimates may be wrong");
     if has_funnel(facts) {
         let diagnostic = as_noise(diagnostic, facts);
         return Some(diagnostic.help("or give scales a prior that keeps them away from zero"));
@@ -57,7 +57,7 @@ pub(super) fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
     let diagnostic = match facts.noncentred {
         [] => diagnostic,
         names => diagnostic.help(format!(
-            "{} in `non_centered`: leave out what many rows inform",
+            "{} in `non_centered`: leave out parameters that many rows inform",
             match names {
                 [_] => format!("{} is", named(names)),
                 _ => format!("{} are", named(names)),
@@ -101,7 +101,7 @@ pub(super) fn as_noise(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic 
     };
     let condition = match has_funnel(facts) {
         true => "",
-        false => "where few rows inform each element, ",
+        false => "if few rows inform each element, ",
     };
     diagnostic.help(format!(
         "{condition}use a non-centred parameterisation for {}, whose prior has an unknown scale: `non_centered = [{}]{target}`",

@@ -78,7 +78,7 @@ impl Builder {
             }
         }
         if factors > MOST_FACTORS {
-            let text = format!("powers that multiply more than {MOST_FACTORS} factors");
+            let text = format!("powers with more than {MOST_FACTORS} factors in total");
             return Err(Flaw::large(at, text));
         }
         Ok(self.store.product(parts))
