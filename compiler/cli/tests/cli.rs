@@ -133,14 +133,14 @@ fn positions_outside_an_axis_are_rejected() {
         &counted,
         1,
         "E0290",
-        "this position runs from 0 to 8, and 8 is outside an axis of size 2",
+        "this position takes values from 0 to 8, but 8 is outside an axis of size 2",
     );
     let lag = bnnc("lag", "run", &mean("sum(x[i - 1] for i in 0..2)"), &[]);
     refused(
         &lag,
         1,
         "E0290",
-        "this position runs from -1 to 0, and -1 is outside an axis of size 2",
+        "this position takes values from -1 to 0, but -1 is outside an axis of size 2",
     );
     accepted(&bnnc(
         "inside",

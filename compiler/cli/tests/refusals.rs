@@ -240,7 +240,7 @@ fn samplers() {
     let own = run_program("own", &program("infer f = nuts(M, d) { start = f }"));
     assert_eq!(own.status, 1, "{own:?}");
     assert!(
-        own.stderr.contains("an infer cannot start from itself"),
+        own.stderr.contains("an inference cannot start from itself"),
         "{own:?}"
     );
 }

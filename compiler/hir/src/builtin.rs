@@ -173,7 +173,10 @@ pub static ALL: &[Builtin] = &[
         Rule::Dot,
     ),
     scalar(&ops::erf::ERF, "The error function."),
-    scalar(&ops::erfc::ERFC, "`1 - erf(x)`, accurate where it is small."),
+    scalar(
+        &ops::erfc::ERFC,
+        "`1 - erf(x)`, accurate also where the result is small.",
+    ),
     scalar(&ops::exp::EXP, "The natural exponential."),
     scalar(&ops::expm1::EXPM1, "`exp(x) - 1`, accurate near zero."),
     f("eye", "The identity matrix.", &["n"], Rule::Eye),
@@ -203,13 +206,13 @@ pub static ALL: &[Builtin] = &[
     ),
     f(
         "max",
-        "The larger of two, or the largest element of one array.",
+        "The larger of two values, or the largest element of one array.",
         &["a", "b"],
         Rule::Extremum(Op(&ops::max::MAX), Reduction::Max),
     ),
     f(
         "max_pool",
-        "The largest element of each window of each channel; without a stride, windows lie side by side.",
+        "The largest element of each window of each channel. Without a stride, windows do not overlap.",
         &["x", "size", "stride"],
         Rule::Pool(Reduction::Max),
     ),
@@ -221,13 +224,13 @@ pub static ALL: &[Builtin] = &[
     ),
     f(
         "mean_pool",
-        "The mean of each window of each channel; without a stride, windows lie side by side.",
+        "The mean of each window of each channel. Without a stride, windows do not overlap.",
         &["x", "size", "stride"],
         Rule::Pool(Reduction::Mean),
     ),
     f(
         "min",
-        "The smaller of two, or the smallest element of one array.",
+        "The smaller of two values, or the smallest element of one array.",
         &["a", "b"],
         Rule::Extremum(Op(&ops::min::MIN), Reduction::Min),
     ),
@@ -302,7 +305,7 @@ pub static ALL: &[Builtin] = &[
     ),
     f(
         "stop_gradient",
-        "The same value, with no derivative.",
+        "The same value, with a derivative of zero.",
         &["x"],
         Rule::Same(Op(&ops::stop_gradient::STOP_GRADIENT)),
     ),
@@ -313,12 +316,7 @@ pub static ALL: &[Builtin] = &[
         Rule::Reduce(Reduction::Sum),
     ),
     scalar(&ops::tanh::TANH, "The hyperbolic tangent."),
-    f(
-        "transpose",
-        "A matrix with its axes exchanged.",
-        &["a"],
-        Rule::Transpose,
-    ),
+    f("transpose", "The transposed matrix.", &["a"], Rule::Transpose),
     scalar(&ops::trigamma::TRIGAMMA, "The second derivative of `lgamma`."),
     f("zeros", "An array of zeros.", &["dims"], Rule::Filled(0.0)),
 ];

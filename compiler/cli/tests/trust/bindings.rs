@@ -138,7 +138,7 @@ fn an_expression_that_feeds_nothing_is_an_error() {
     check("x, age, zscore(age)").assert_error(
         "E0268",
         1,
-        &["name the one that is meant: `age = zscore(age)`"],
+        &["choose one of them: `age = zscore(age)`"],
     );
 }
 
@@ -418,7 +418,7 @@ fn whole_columns_of_a_table_are_one_example() {
         .assert_error(
             "E0267",
             1,
-            &["`y` takes the whole column `y`, but only 24 of 30 rows train"],
+            &["`y` takes the whole column `y`, but only 24 of 30 rows are training rows"],
         );
     let line = of("model M(x: real[n])() -> y: real[n]", "");
     assert_eq!(line.bnnc("check", &[]).status, 0);

@@ -186,7 +186,7 @@ infer fit = map(M, d)
 "
         )
     };
-    check(&model("a = h(x)[h]")).assert_error("E0211", 1, &["when it is called"]);
+    check(&model("a = h(x)[h]")).assert_error("E0211", 1, &["call the layer"]);
     check(&model("a: real[m] ~ Normal(0, 1)")).assert_error(
         "E0209",
         1,
@@ -351,8 +351,8 @@ infer fit = map(M, d)
         "E0291",
         1,
         &[
-            "only where it is the sole input",
-            "declare `age: real, engine_size: real` in its place and write `[age, engine_size]` for `x`",
+            "only if it is the only input of the model",
+            "replace the input `x` by `age: real, engine_size: real`, and write `[age, engine_size]` wherever the model uses `x`",
             "`inputs = [.., engine_size = \"engine size\", ..]`",
         ],
     );

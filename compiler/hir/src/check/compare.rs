@@ -67,12 +67,13 @@ fn metric(session: &mut Session<'_>, infers: &[InferId], written: &ast::Expr) ->
             .iter()
             .any(|infer| is_one_of_several(session, *infer, output))
     {
-        let expected = format!("an output of a model that has several, which `{output}` is not");
+        let expected =
+            format!("an output of a model with several outputs, but the model has only `{output}`");
         return wrong(session, written.span, "by", &expected);
     }
     let metric = measured(session, written.span, name, args)?;
     if output.is_some() && metric.basis.is_joint() {
-        let expected = format!("`{}` of a whole infer", metric.name);
+        let expected = format!("`{}` of a whole inference", metric.name);
         return wrong(session, written.span, "by", &expected);
     }
     Some(Measure {

@@ -138,7 +138,7 @@ impl Body<'_> {
                 let help = match (l, r) {
                     ([_], [_]) => "for two vectors write `dot(a, b)` or `outer(a, b)`",
                     ([], _) | (_, []) => "for a scalar write `*`",
-                    _ => "index the array down to a matrix first",
+                    _ => "select a matrix of the array by an index first",
                 };
                 let (l, r) = (
                     show::ty(&left.ty, &self.locals),
@@ -192,7 +192,7 @@ impl Body<'_> {
             for part in [condition, yes, no] {
                 if !matches!(part.ty, Ty::Error | Ty::Tensor(..)) {
                     let found = show::ty(&part.ty, &self.locals);
-                    self.report(report::mismatch(part.span, "a number or a truth value", &found));
+                    self.report(report::mismatch(part.span, "a number or a Boolean", &found));
                 }
             }
             return Ty::Error;
@@ -348,7 +348,7 @@ impl Body<'_> {
                 .filter(|at| at.as_number().is_none_or(|at| at >= 0));
             self.report(match counted_from_end {
                 Some(at) => diagnostic.help(format!(
-                    "an index does not count from the end: write `{}`",
+                    "an index cannot count from the end: write `{}`",
                     show::dim(&at, &self.locals)
                 )),
                 None => diagnostic,
@@ -391,7 +391,7 @@ impl Body<'_> {
             return error(span);
         }
         if constant(self.module, &at).is_none() {
-            let diagnostic = report::not_static(at.span, "which layer of a list is called");
+            let diagnostic = report::not_static(at.span, "the index that selects a layer of a list");
             return self.error(diagnostic, span);
         }
         Expr {

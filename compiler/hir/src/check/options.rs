@@ -222,7 +222,7 @@ fn start(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Option<S
         _ => None,
     };
     if file.is_none() {
-        let expected = "the name of an infer, or a file as in `safetensors(\"weights.safetensors\")`";
+        let expected = "the name of an inference, or a file as in `safetensors(\"weights.safetensors\")`";
         session
             .diagnostics
             .push(report::option_value(written.span, name, expected));

@@ -44,7 +44,7 @@ pub fn order(session: &mut Session<'_>, entries: &[Entry<'_>]) -> Vec<usize> {
             let is_infer = alone.is_some_and(|node| matches!(entries[graph[*node]].def, Def::Infer(_)));
             let mut cycle = report::cycle(&path);
             if is_infer {
-                cycle = cycle.help("an infer cannot start from itself: name another one");
+                cycle = cycle.help("an inference cannot start from itself: name another one");
             }
             session.diagnostics.push(cycle);
             session

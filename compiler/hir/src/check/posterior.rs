@@ -184,7 +184,7 @@ fn unknown(session: &mut Session<'_>, path: &str, span: Span, model: (ModelId, &
 fn fixed_site(session: &mut Session<'_>, value: &ast::Expr) -> Option<PosteriorValue> {
     let written = path_text(session, value);
     let Some((name, rest)) = written.as_deref().and_then(|path| path.split_once('.')) else {
-        let expected = "a site of another infer, such as `map.first.*`";
+        let expected = "a site of another inference, such as `map.first.*`";
         session.diagnostics.push(
             types::mismatch(value.span, expected, "another value")
                 .help("for a start value write `site ~ Point(fixed(1.0))`"),

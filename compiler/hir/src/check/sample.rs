@@ -372,7 +372,7 @@ impl Body<'_> {
     fn wrong_dims(&mut self, name: &str, wanted: (&str, Span), found: (&str, Span), help: Option<&str>) {
         let (expected, actual) = (
             format!("a distribution over {}", wanted.0),
-            format!("one over {}", found.0),
+            format!("a distribution over {}", found.0),
         );
         let diagnostic = report_types::mismatch(found.1, &expected, &actual);
         let diagnostic = diagnostic.also(wanted.1, format!("`{name}` is {}", wanted.0));

@@ -37,7 +37,8 @@ impl Body<'_> {
                             }
                         }
                         None => {
-                            let help = "a model says what its outputs are: `y ~ Normal(..)`";
+                            let help =
+                                "a model has no result; give its outputs distributions: `y ~ Normal(..)`";
                             self.report(report::wrong_place(
                                 stmt.span,
                                 "`return`",
@@ -174,7 +175,7 @@ impl Body<'_> {
         span: Span,
     ) -> Option<Stmt> {
         if self.place != Place::Model {
-            let help = "a `for` rebinds nothing, so here it would do nothing: write `[.. for i in a..b]` or `sum(.. for i in a..b)`";
+            let help = "a `for` cannot change outer variables, so it has no effect here: write `[.. for i in a..b]` or `sum(.. for i in a..b)`";
             self.report(report::wrong_place(span, "`for`", self.place.name(), help));
         }
         let (from, to, _) = self.range(range.0, range.1);

@@ -120,7 +120,7 @@ impl<'a> Elaborator<'a> {
         if self.calls >= MOST_CALLS {
             return Err(limit(
                 span,
-                format!("with this, more than {MOST_CALLS} calls are carried out"),
+                format!("the model makes more than {MOST_CALLS} calls, counting from the start to this one"),
             ));
         }
         self.calls += 1;

@@ -142,7 +142,7 @@ impl<'a> Elaborator<'a> {
         let limit = |why: String| super::model::limit(span, why);
         if self.builder.function().nodes.len() > MOST_NODES {
             return Err(limit(format!(
-                "with this, the model has more than {MOST_NODES} operations"
+                "the model has more than {MOST_NODES} operations, counting from the start to this one"
             )));
         }
         let holds = |shape: &Shape| holds(shape).map_err(|why| limit(format!("this array {why}")));

@@ -107,13 +107,13 @@ impl<'a> Elaborator<'a> {
                 let text = match low == i64::MIN || high == i64::MAX {
                     true => "this position overflows, or has a divisor that can be zero".to_owned(),
                     false => format!(
-                        "this position runs from {low} to {high}, and {outside} is outside an axis of size {size}"
+                        "this position takes values from {low} to {high}, but {outside} is outside an axis of size {size}"
                     ),
                 };
                 let diagnostic = limit(span, text).note(FROM_ZERO);
                 Err(Box::new(match self.forms.range_inside(index, size) {
                     Some(range) => {
-                        diagnostic.help(format!("leave the others out of the range: `for {range}`"))
+                        diagnostic.help(format!("restrict the range to valid positions: `for {range}`"))
                     }
                     None => diagnostic,
                 }))

@@ -19,16 +19,14 @@ use std::sync::Arc;
 pub static LIMIT: Code = Code {
     id: "E0290",
     title: "cannot be compiled",
-    explain: "The program is well typed, but this version of bnnc cannot turn this part into code. The message says what \
-              stands in the way; often a more explicit form of the same model compiles.",
+    explain: "The program is well typed, but this version of bnnc cannot turn this part into code. The message gives the reason; often a more explicit form of the same model compiles.",
 };
 
 /// A part of a distribution that is needed but not declared.
 pub static NO_PART: Code = Code {
     id: "E0293",
     title: "a part of a distribution is missing",
-    explain: "The program needs a part (`mean`, `draw`, `cdf`, ..) of a distribution that does not state it, for example the \
-              mean of a `Cauchy`, which has none.",
+    explain: "The program needs a part (`mean`, `draw`, `cdf`, ..) that a distribution does not define, for example the mean of a `Cauchy`, which does not exist.",
 };
 
 /// Returns a diagnostic for a part that a distribution does not declare.

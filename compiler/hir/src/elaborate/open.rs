@@ -24,8 +24,8 @@ use bnnc_graph::ops;
 pub static OPEN_ARRAY: Code = Code {
     id: "E0287",
     title: "an array whose length changes from step to step",
-    explain: "A slice or a list inside `for` ends at the counter, so that it has another length at every step. Arrays have one length. \
-              Reduce the elements where they stand, or take a window of a constant length.\n\n    \
+    explain: "A slice or a list inside `for` ends at the counter, so that its length changes from step to step. Arrays have a fixed length. Reduce the elements at once, \
+              or take a window of constant length.\n\n    \
               past = y[0..t], y[t] ~ Normal(a * past[0], 1)        # wrong\n    \
               y[t] ~ Normal(a * mean(y[0..t]), 1)                  # right: reduced at once\n    \
               y[t] ~ Normal(dot(w, y[t - 2..t]), 1)                # right: always two elements",

@@ -30,8 +30,8 @@ const MOST_ELEMENTS: usize = 1 << 30;
 pub static TOO_LARGE: Code = Code {
     id: "E0294",
     title: "a family that is too large",
-    explain: "The parameters of a joint family grow with the elements that it covers: a full covariance with their square. The \
-              message says how much memory one parameter would take.\n\nWrong: `h1.*, h2.* ~ FullRankNormal()` over 300000 \
+    explain: "The number of parameters of a joint family grows with the number of elements that it covers; that of a full covariance grows with its square. The message \
+              says how much memory one parameter would take.\n\nWrong: `h1.*, h2.* ~ FullRankNormal()` over 300000 \
               weights, which is 360 GB.\n\nRight: `h1.*, h2.* ~ LowRankNormal(rank = 5)`, or `FullRankNormal` for the last \
               layer only.",
 };
@@ -71,7 +71,7 @@ pub fn elaborate(module: &Module, id: PosteriorId, model: &Model, rest: Rest) ->
             }
             return Err(limit(
                 item.span,
-                format!("the posterior `{}` says nothing of `{}`", item.name, site.name),
+                format!("the posterior `{}` has no line for `{}`", item.name, site.name),
             ));
         };
         sites.push(match &line.value {
@@ -351,7 +351,7 @@ impl<'a> Line<'a> {
                 let value = number(self.module, expr)?;
                 if self.item().measure == Measure::Point && site.support.is_of_vectors() {
                     let text = format!(
-                        "`{}` is a vector whose elements one number cannot give",
+                        "`{}` is a vector, and one number cannot give all its elements",
                         site.name
                     );
                     return Err(limit(expr.span, text));
@@ -399,7 +399,7 @@ fn too_large(span: Span, family: &str, sizes: &[usize], count: usize) -> Box<Dia
         bytes / 1e9
     );
     let low_rank = format!(
-        "`LowRankNormal(rank = 5)` has 7 numbers per element ({:.1} MB); or name fewer sites on one line",
+        "use `LowRankNormal(rank = 5)`, which has 7 numbers per element ({:.1} MB), or name fewer sites on one line",
         28e-6 * count as f64
     );
     Box::new(Diagnostic::error(&TOO_LARGE, span, text).help(low_rank))

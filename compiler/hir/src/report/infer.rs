@@ -41,7 +41,7 @@ code!(
     WRONG_TARGET,
     "E0256",
     "a method applied to the wrong items",
-    "An infer takes a posterior or a model (the method says which) and then data.",
+    "The first argument of a method is a posterior or a model, depending on the method; the second is a data item.",
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = vi(M, d)",
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}\n\ninfer a = vi(Q, d)"
 );
@@ -49,7 +49,7 @@ code!(
     UNKNOWN_OPTION,
     "E0257",
     "an unknown option",
-    "The method, the data item, or its target has no such option; nothing is ignored silently.",
+    "The method, the data item or its target has no such option. bnnc never ignores an option silently.",
     "data d = csv(\"d.csv\") { tarket = y }",
     "data d = csv(\"d.csv\") { target = y }"
 );
@@ -73,14 +73,14 @@ code!(
     UNKNOWN_OVERRIDE,
     "E0260",
     "`--set` or `--data` of something that does not exist",
-    "`--set NAME.KEY=VALUE` names an infer or a data item of the program; `--data NAME=PATH` a data item.",
+    "`--set NAME.KEY=VALUE` needs the name of an inference or a data item of the program, and `--data NAME=PATH` that of a data item.",
     "(bnnc run file.bnn --set nobody.epochs=10)",
     "const A = 1"
 );
 code!(
     UNKNOWN_FORMAT,
     "E0261",
-    "an unknown format of data",
+    "an unknown data format",
     "Data come from `csv`, `idx`, `json`, `npy` or `parquet` files.",
     "data d = cvs(\"d.csv\")",
     "data d = csv(\"d.csv\")"
@@ -144,7 +144,7 @@ pub fn sites_missing(span: Span, method: &str, posterior: (&str, Span), sites: &
         &SITES_MISSING,
         span,
         format!(
-            "`{method}` needs a family for every site, but {names} {} none",
+            "`{method}` needs a family for every site, but {names} {} no family",
             if sites.len() == 1 { "has" } else { "have" }
         ),
     )
@@ -207,7 +207,7 @@ pub fn option_value(span: Span, name: &str, expected: &str) -> Diagnostic {
 pub fn method_for_infer(span: Span, name: &str, method: &str) -> Diagnostic {
     let expected = format!("the name of an `infer` of this program, but `{method}` is a method");
     option_value(span, name, &expected).help(format!(
-        "write `infer first = {method}(..)` above, with the model or posterior and the data, and `{name} = first` here"
+        "write `infer first = {method}(..)` with a model or posterior and data above this line, and `{name} = first` here"
     ))
 }
 
@@ -238,7 +238,7 @@ pub fn unknown_override<'a>(span: Span, name: &str, names: impl IntoIterator<Ite
     let found = Diagnostic::error(
         &UNKNOWN_OVERRIDE,
         span,
-        format!("the program has no infer or data item `{name}`"),
+        format!("the program has no inference or data item `{name}`"),
     )
     .label("sets nothing")
     .suggest(name, names);

@@ -7,7 +7,7 @@ code!(
     GLOBAL_DEPENDS,
     "E0241",
     "a global quantity that depends on an example",
-    "A model is written for one example, but what `~` declares is shared by all of them, so its distribution cannot depend on an example's input or output. Outputs, and sites marked `local`, are one per example.",
+    "A model is written for one example, but all examples share a parameter that `~` declares, so its distribution cannot depend on an example's input or output. Outputs, and sites marked `local`, have one value per example.",
     "model M(x: real) -> y: real {\n  w ~ Normal(x, 1)\n  y ~ Normal(w, 1)\n}",
     "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}"
 );
@@ -15,7 +15,7 @@ code!(
     DISCRETE_LATENT,
     "E0242",
     "a discrete quantity that is not observed",
-    "Inference moves along gradients, so what is not observed must be continuous. Sum discrete quantities out, as `Mixture` does.",
+    "Inference needs gradients, so every quantity that is not observed must be continuous. Sum discrete quantities out, as `Mixture` does.",
     "model M(x: real) -> y: real {\n  z ~ Bernoulli(0)\n  y ~ Normal(if z { x } else { 0 }, 1)\n}",
     "model M(x: real) -> y: real {\n  y ~ Mixture(0.5, Normal(x, 1), Normal(0, 1))\n}"
 );
@@ -31,7 +31,7 @@ code!(
     OBSERVED_TWICE,
     "E0244",
     "an output with two distributions",
-    "Every output, or every element of it, has one distribution.",
+    "Every output, or every element of an output, has one distribution.",
     "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n  y ~ Normal(0, 1)\n}",
     "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}"
 );
@@ -39,7 +39,7 @@ code!(
     WIDER,
     "E0245",
     "a type that its distribution does not cover",
-    "The declared type may be narrower than the distribution's (which truncates it), never wider.",
+    "The declared type may be narrower than the support of the distribution, which truncates the distribution, but never wider.",
     "model M(x: real) -> y: real {\n  s: real ~ HalfNormal(1)\n  y ~ Normal(x, s)\n}",
     "model M(x: real) -> y: real {\n  s ~ HalfNormal(1)\n  y ~ Normal(x, s)\n}"
 );
@@ -55,7 +55,7 @@ code!(
     NEVER_CALLED,
     "E0247",
     "a layer that is never called",
-    "A warning: the layer is made but nothing goes through it.",
+    "A warning: the layer is declared, but the model never applies it.",
     "model M(x: real[d]) -> y: real {\n  h = Dense(3)\n  y ~ Normal(sum(x), 1)\n}",
     "model M(x: real[d]) -> y: real {\n  h = Dense(3)\n  y ~ Normal(sum(h(x)), 1)\n}"
 );
@@ -79,7 +79,7 @@ code!(
     DEPENDS_ON_ITSELF,
     "E0273",
     "an output that depends on itself",
-    "The distributions of the outputs multiply to a joint density if each depends on earlier outputs, or earlier elements, alone. One that takes its own value, or two that take each other's, are no density of the data: estimates from them mean nothing.",
+    "The product of the outputs' distributions is a joint density if each depends only on earlier outputs, or earlier elements. If a distribution depends on the output's own value, or two distributions on each other's outputs, the product is not a density of the data, and estimates from it mean nothing.",
     "model M(x: real) -> y: real {\n  b ~ Normal(0, 1)\n  y ~ Normal(b * y, 1)\n}",
     "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}"
 );
@@ -87,7 +87,7 @@ code!(
     NO_ACTIVATION,
     "E0275",
     "linear layers without an activation function between them",
-    "A warning: a linear layer of a linear layer is linear, so both together can do no more than one of them. The data determine the product of the weights alone, not the factors: posteriors of the weights are wide, and chains mix slowly. A layer that is narrower than its input and its output is not reported, since it bounds the rank.",
+    "A warning: a linear layer of a linear layer is linear, so two layers can represent no more functions than one. The data determine only the product of their weights, not the factors: posteriors of the weights are wide, and chains mix slowly. A layer that is narrower than its input and its output is not reported, since it bounds the rank.",
     "model M(x: real[d]) -> y: real {\n  h = Dense(20)\n  out = Dense(1)\n  y ~ Normal(out(h(x))[0], 1)\n}",
     "model M(x: real[d]) -> y: real {\n  h = Dense(20)\n  out = Dense(1)\n  y ~ Normal(out(tanh(h(x)))[0], 1)\n}"
 );
@@ -95,7 +95,7 @@ code!(
     BOTH_NEIGHBOURS,
     "E0276",
     "elements that depend on each other",
-    "A warning: conditional distributions multiply to a joint density if no element depends on itself through others: if each depends on earlier elements alone, for instance, or each odd one on the even ones beside it. Where elements depend on each other, as neighbours do that take each other, the product is not a density of the data, but a pseudo-likelihood: it uses each element several times, and its posterior is too narrow. The dependences are followed element by element. Where data select the elements, as in `y[parent[t]]`, they are not known: only a parent that comes earlier gives a density.",
+    "A warning: the product of conditional distributions is a joint density if no element depends on itself through others; for instance, if each element depends only on earlier ones, or each odd element on the even elements beside it. If elements depend on each other, such as two neighbours, the product is not a density of the data, but a pseudo-likelihood: it uses each element several times, and its posterior is too narrow. bnnc follows the dependences element by element. If data select the elements, as in `y[parent[t]]`, they are not known before the run: the product is a density only if every parent comes earlier.",
     "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n - 1 {\n    y[t] ~ Normal(b * (y[t - 1] + y[t + 1]), 1)\n  }\n}",
     "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}"
 );
@@ -116,7 +116,7 @@ pub fn elements_on_each_other(output: &str, circle: &[(String, Span)]) -> Diagno
     along(Diagnostic::warning(&BOTH_NEIGHBOURS, circle[0].1, text), circle)
         .note("the product of these conditional distributions is not a joint density")
         .help(format!(
-            "let each element depend on earlier elements alone: for example, let `{output}[t]` depend on `{output}[t - 1]`"
+            "let each element depend only on earlier ones: for example, let `{output}[t]` depend on `{output}[t - 1]`"
         ))
         .help(format!(
             "or observe all elements at once: `{output} ~ MultivariateNormal(..)`"
@@ -128,26 +128,24 @@ pub fn unknown_elements(span: Span, name: &str) -> Diagnostic {
     let text = format!("the distribution of `{name}` depends on elements that are not known before the run");
     Diagnostic::warning(&BOTH_NEIGHBOURS, span, text)
         .label("these elements")
-        .note("the distributions multiply to a joint density only if no element depends on itself, directly or through others")
+        .note("the product of the distributions is a joint density only if no element depends on itself, directly or through others")
         .note("ignore this warning if the data select earlier elements only")
-        .help("make positions of counters, sizes and numbers, as in `[t - 1]`")
+        .help("compute positions from counters, sizes and numbers only, as in `[t - 1]`")
 }
 
 /// A cycle of dependences between elements of several outputs.
 pub fn outputs_on_each_other(circle: &[(String, Span)]) -> Diagnostic {
     let text = on_each_other("distributions", circle);
     along(Diagnostic::error(&DEPENDS_ON_ITSELF, circle[0].1, text), circle)
-        .help("let one of the outputs depend on inputs, parameters and earlier elements alone")
+        .help("let one of the outputs depend only on inputs, parameters and earlier elements")
 }
 
 /// An element of an output whose distribution reads the element itself.
 pub fn depends_on_itself_at(span: Span, element: &str) -> Diagnostic {
     let text = format!("the distribution of `{element}` depends on `{element}` itself");
     Diagnostic::error(&DEPENDS_ON_ITSELF, span, text)
-        .label(format!(
-            "the value of `{element}` is among those that are used here"
-        ))
-        .help("use earlier elements, as `[t - 1]` or `[0..t]` at `[t]`, or leave this one out of the range")
+        .label(format!("the value of `{element}` is used here"))
+        .help("for element `[t]`, use earlier elements only, such as `[t - 1]` or `[0..t]`")
 }
 
 fn on_each_other(things: &str, circle: &[(String, Span)]) -> String {
@@ -192,7 +190,7 @@ pub fn global_depends(span: Span, site: &str, on: Option<(&str, Span)>, in_layer
         span,
         format!("`{site}` is shared by all examples, but its distribution depends on {what}"),
     )
-    .help("let the distribution depend on other global quantities, and use the input where the output is computed");
+    .help("let the distribution depend only on other parameters, and use the input in the distribution of the output");
     match on {
         Some((name, at)) => diagnostic.also(at, format!("`{name}` belongs to one example")),
         None => diagnostic,
@@ -214,7 +212,7 @@ pub fn discrete_latent(span: Span, site: &str, found: &str) -> Diagnostic {
         format!("`{site}` is not observed, so it must be continuous, but its distribution is over {found}");
     Diagnostic::error(&DISCRETE_LATENT, span, message)
         .label("discrete distributions are for outputs")
-        .help("sum it out: `Mixture(weight, first, second)` is a sum over two cases")
+        .help("sum it out: `Mixture(weight, first, second)` sums over two cases")
 }
 
 /// An output without an observation.
@@ -254,7 +252,7 @@ pub fn depends_on_itself(span: Span, name: &str, element: Option<&str>) -> Diagn
         Some(element) => diagnostic.help(format!(
             "use earlier elements: `{name}[{element} - 1]`, `{name}[0..{element}]`"
         )),
-        None => diagnostic.help(format!("leave `{name}` out: its distribution gives its density")),
+        None => diagnostic.help(format!("leave `{name}` out of its own distribution")),
     }
 }
 
@@ -266,10 +264,10 @@ pub fn depend_on_each_other(span: Span, first: &str, other: &str) -> Diagnostic 
         format!("the outputs `{first}` and `{other}` depend on each other"),
     )
     .label(format!(
-        "`{other}` takes `{first}` here, on which it has an effect"
+        "`{other}` uses `{first}` here, but also has an effect on `{first}`"
     ))
     .help(format!(
-        "let one of them depend on inputs and parameters alone: `{first} ~ p(x)`, `{other} ~ p(x, {first})`"
+        "let one of them depend only on inputs and parameters: `{first} ~ p(x)`, `{other} ~ p(x, {first})`"
     ))
 }
 
@@ -280,7 +278,9 @@ pub fn observed_in_for(name: &str, span: Span, counter: &str) -> Diagnostic {
         span,
         format!("a `for` would give the output `{name}` many distributions"),
     )
-    .help(format!("give its elements: `{name}[{counter}] ~ ..`"))
+    .help(format!(
+        "give each element its distribution: `{name}[{counter}] ~ ..`"
+    ))
 }
 
 /// A declared type wider than the distribution.
@@ -288,7 +288,7 @@ pub fn wider(span: Span, site: &str, declared: &str, dist: &str, at: Span) -> Di
     let message = format!("`{site}` is declared {declared}, but its distribution is over {dist}");
     Diagnostic::error(&WIDER, span, message)
         .also(at, format!("this is over {dist}"))
-        .help(format!("declare it {dist}, or leave the type away"))
+        .help(format!("declare it {dist}, or leave the type out"))
 }
 
 /// A layer called in the expression that constructs it.

@@ -9,7 +9,7 @@ code!(
     DUPLICATE_ITEM,
     "E0201",
     "a name is declared twice",
-    "Two items of one file have the same name. Items of the program may have the names of library items, which they then hide.",
+    "Two items of one file have the same name. An item of the program may have the name of a library item, and then hides the library item.",
     "const SIZE = 50\nconst SIZE = 60",
     "const SIZE = 50\nconst WIDTH = 60"
 );
@@ -33,7 +33,7 @@ code!(
     WRONG_KIND,
     "E0204",
     "a name of the wrong kind",
-    "The name exists, but it is not what is needed here: a distribution after `~`, a model after `of`, an infer in `compare`.",
+    "The name exists, but names the wrong kind of item. For example, a distribution is needed after `~`, a model after `of`, an inference in `compare`.",
     "model M(x: real) -> y: real {\n  y ~ relu\n}",
     "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}"
 );
@@ -41,7 +41,7 @@ code!(
     CYCLE,
     "E0205",
     "items that need each other",
-    "Constants, functions, layers, distributions and infers must not need themselves, directly or through others.",
+    "Constants, functions, layers, distributions and inferences must not use themselves, directly or through others.",
     "const A = B + 1\nconst B = A - 1",
     "const A = 2\nconst B = A - 1"
 );
@@ -49,7 +49,7 @@ code!(
     REBOUND,
     "E0206",
     "a name that is bound again",
-    "A variable gets its value once; a `for` or a comprehension rebinds nothing of what surrounds it.",
+    "A variable gets its value once; a `for` or a comprehension cannot change a variable outside of it.",
     "fn f(x: real) -> real {\n  y = 2 * x\n  y = y + 1\n  return y\n}",
     "fn f(x: real) -> real {\n  y = 2 * x\n  z = y + 1\n  return z\n}"
 );
@@ -57,7 +57,7 @@ code!(
     UNUSED,
     "E0207",
     "an unused variable",
-    "A warning: the variable is never read. A name that begins with `_` says that this is meant.",
+    "A warning: the variable is never used. If that is intended, let its name begin with `_`.",
     "fn f(x: real) -> real {\n  y = 2 * x\n  return x\n}",
     "fn f(x: real) -> real {\n  y = 2 * x\n  return y\n}"
 );
@@ -81,7 +81,7 @@ code!(
     OUT_OF_PLACE,
     "E0210",
     "an expression that does not belong here",
-    "Globs, texts, paths and ranges have their places: posteriors, data, brackets.",
+    "Some expressions are allowed only in some places: `layer.*` and paths in posteriors, texts in data items, ranges in brackets.",
     "const A = \"text\"",
     "const A = 1"
 );
@@ -108,7 +108,7 @@ pub fn foreign_module<'a>(
 ) -> Diagnostic {
     let names: Vec<&str> = names.into_iter().collect();
     let diagnostic = Diagnostic::error(&UNKNOWN_NAME, span, format!("unknown name `{module}`"))
-        .label("modules of other languages are not known here");
+        .label("modules of other languages do not exist here");
     let is_other = synonyms::synonym(name, names.iter().copied()).is_some();
     if names.contains(&name) && !is_other {
         return diagnostic.help(format!("write `{name}` alone"));
@@ -190,7 +190,7 @@ pub fn rebound_in_for(name: &str, first: Span, second: Span) -> Diagnostic {
     Diagnostic::error(
         &REBOUND,
         second,
-        format!("a `for` rebinds nothing, but `{name}` is bound outside"),
+        format!("a `for` cannot change `{name}`, which is bound outside of it"),
     )
     .label("bound again here")
     .also(first, "bound here")
@@ -200,13 +200,13 @@ pub fn rebound_in_for(name: &str, first: Span, second: Span) -> Diagnostic {
 /// A variable that is never read.
 pub fn unused(name: &str, span: Span) -> Diagnostic {
     Diagnostic::warning(&UNUSED, span, format!("`{name}` is never used"))
-        .help(format!("remove it, or write `_{name}` if that is meant"))
+        .help(format!("remove it, or write `_{name}` if it is not needed"))
 }
 
 /// An input of a model that is never read.
 pub fn unused_input(name: &str, span: Span) -> Diagnostic {
     Diagnostic::warning(&UNUSED, span, format!("`{name}` is never used"))
-        .help("remove it: a model need not take every column of its data")
+        .help("remove it: a model does not need every column of its data")
 }
 
 /// A type that does not exist.
@@ -228,7 +228,7 @@ pub fn unknown_dim<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &
         .label("nothing declares this name")
         .suggest(name, names)
         .help(format!(
-            "an input introduces a dimension by its type, `x: real[{name}]`; `const {name} = 3` gives it a size"
+            "introduce it by the type of an input, `x: real[{name}]`, or give it a size: `const {name} = 3`"
         ))
 }
 

@@ -32,7 +32,7 @@ code!(
     TARGET,
     "E0234",
     "something that cannot be assigned",
-    "Left of `=` stands one new name; left of `~` a new name, an output, or an element of an output. Paths and several names are for posteriors.",
+    "One new name stands to the left of `=`. To the left of `~` stands a new name, an output, or an element of an output. Paths and several names are allowed only in posteriors.",
     "fn f(x: real[3]) -> real {\n  x[0] = 1\n  return sum(x)\n}",
     "fn f(x: real[3]) -> real {\n  y = x[0] + 1\n  return y\n}"
 );
@@ -123,9 +123,9 @@ pub fn never_shared(span: Span, dist: &str) -> Diagnostic {
     Diagnostic::error(
         &UNKNOWN_DEFINITION,
         span,
-        format!("`{dist}` is never over several tensors, so `per_tensor` says nothing"),
+        format!("`{dist}` never covers several tensors, so `per_tensor` has no effect"),
     )
-    .help("leave it out: it is for distributions `on real[n]`")
+    .help("leave it out: only distributions `on real[n]` need it")
 }
 
 /// A definition given twice.

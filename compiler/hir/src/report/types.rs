@@ -8,7 +8,7 @@ code!(
     MISMATCH,
     "E0211",
     "a value of the wrong type",
-    "The value does not have the type that its place needs. Nothing is broadcast: `(n)` and `(n, 1)` are different types.",
+    "The value does not have the type that is needed in this place. Nothing is broadcast: `(n)` and `(n, 1)` are different types.",
     "fn f(x: real[3]) -> real {\n  return x\n}",
     "fn f(x: real[3]) -> real {\n  return sum(x)\n}"
 );
@@ -32,7 +32,7 @@ code!(
     SUPPORT,
     "E0214",
     "a value outside its support",
-    "The value can never lie where the parameter's type says: a negative scale, a probability above one.",
+    "The value can never have the type of the parameter: for example, a scale is negative, or a probability is above one.",
     "model M(x: real) -> y: real {\n  y ~ Normal(x, -1)\n}",
     "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}"
 );
@@ -40,7 +40,7 @@ code!(
     ARGUMENT_COUNT,
     "E0215",
     "too many or too few arguments",
-    "Every parameter without a default needs an argument, and there are no others.",
+    "Every parameter without a default needs an argument, and more arguments than parameters are not allowed.",
     "fn f(x: real) -> real {\n  return max(x, 0, 1)\n}",
     "fn f(x: real) -> real {\n  return max(x, 0)\n}"
 );
@@ -48,7 +48,7 @@ code!(
     UNKNOWN_ARGUMENT,
     "E0216",
     "an unknown argument",
-    "An argument is named that the function, layer or distribution does not have.",
+    "The call names an argument that the function, layer or distribution does not have.",
     "model M(x: real) -> y: real {\n  y ~ Normal(loc = x, scele = 1)\n}",
     "model M(x: real) -> y: real {\n  y ~ Normal(loc = x, scale = 1)\n}"
 );
@@ -56,7 +56,7 @@ code!(
     ARGUMENT_TWICE,
     "E0217",
     "an argument is given twice",
-    "One parameter gets two values, by position and by name or twice by name.",
+    "One parameter gets two values: one by position and one by name, or two by name.",
     "model M(x: real) -> y: real {\n  y ~ Normal(x, 1, loc = 0)\n}",
     "model M(x: real) -> y: real {\n  y ~ Normal(x, scale = 1)\n}"
 );
@@ -72,7 +72,7 @@ code!(
     DOES_NOT_LIFT,
     "E0219",
     "a function that does not lift",
-    "A function of scalars works elementwise on arrays if all that it does is elementwise. This one does more.",
+    "A function of scalars works elementwise on arrays if all its operations are elementwise. This function has an operation that is not.",
     "fn pair(x: real) -> real {\n  return sum([x, 1])\n}\n\nfn f(x: real[3]) -> real[3] {\n  return pair(x)\n}",
     "fn pair(x: real) -> real {\n  return x + 1\n}\n\nfn f(x: real[3]) -> real[3] {\n  return pair(x)\n}"
 );
@@ -88,7 +88,7 @@ code!(
     NOT_STATIC,
     "E0221",
     "an integer that is not known before the run",
-    "Dims, ranges and the integers that make layers are made of numbers, constants, dim names, integer parameters and counters.",
+    "Dims, ranges and the integers that make layers may contain only numbers, constants, dim names, integer parameters and counters.",
     "model M(k: int) -> y: real {\n  y ~ Normal(sum(zeros(k)), 1)\n}",
     "model M(x: real[k]) -> y: real {\n  y ~ Normal(sum(x) + sum(zeros(k)), 1)\n}"
 );
@@ -96,7 +96,7 @@ code!(
     DIM_UNSOLVED,
     "E0222",
     "a dimension that nothing determines",
-    "The arguments of this call do not say how large a dimension is.",
+    "The arguments of this call do not determine the size of a dimension.",
     "fn half(x: real[n + m]) -> real[n] {\n  return x[0..n]\n}\n\nfn f(x: real[4]) -> real[2] {\n  return half(x)\n}",
     "fn half(x: real[2 * n]) -> real[n] {\n  return x[0..n]\n}\n\nfn f(x: real[4]) -> real[2] {\n  return half(x)\n}"
 );
@@ -112,7 +112,7 @@ code!(
     NOISE,
     "E0224",
     "noise outside `draw`",
-    "Random numbers come from `~`; `standard_normal()` and its kin are only for the `draw` of a distribution.",
+    "Random quantities are declared by `~`; `standard_normal()` and similar functions are allowed only in the `draw` of a distribution.",
     "fn f(x: real) -> real {\n  return x + standard_normal()\n}",
     "dist Shifted(x: real) on real {\n  draw = x + standard_normal()\n}"
 );
@@ -128,7 +128,7 @@ code!(
     NOT_CONSTANT,
     "E0226",
     "a value that is not constant",
-    "Constants, options, start values and bounds of types are arithmetic on numbers and constants.",
+    "Constants, options, start values and bounds of types may contain only numbers, constants and arithmetic.",
     "const A = [1, 2]",
     "const A = 1 + 2"
 );
@@ -136,7 +136,7 @@ code!(
     WINDOW,
     "E0227",
     "a window that does not fit",
-    "The windows of a convolution or a pool lie inside the image, so that a kernel is not larger than it. `pad` makes it larger.",
+    "The windows of a convolution or a pool lie inside the image, so that a kernel cannot be larger than the image. `pad` enlarges the image.",
     "fn f(x: real[1, 4, 4], kernel: real[2, 1, 5, 5]) -> real[2, 1, 1] {\n  return conv(x, kernel)\n}",
     "fn f(x: real[1, 4, 4], kernel: real[2, 1, 5, 5]) -> real[2, 2, 2] {\n  return conv(pad(x, 1), kernel)\n}"
 );
@@ -144,7 +144,7 @@ code!(
     RESHAPE,
     "E0228",
     "a reshape to another number of elements",
-    "`reshape` gives the elements that there are other dims, so the products of the dims are equal.",
+    "`reshape` keeps the elements and changes the dims, so the product of the dims must stay the same.",
     "fn f(x: real[6]) -> real[2, 2] {\n  return reshape(x, 2, 2)\n}",
     "fn f(x: real[6]) -> real[2, 3] {\n  return reshape(x, 2, 3)\n}"
 );
@@ -153,7 +153,7 @@ code!(
     APPLIED_TWICE,
     "E0270",
     "a value on another scale than its parameter",
-    "A warning: the argument lies where the argument of another parameterisation lies. `Bernoulli(sigmoid(x))` takes the probability `sigmoid(x)` for a logit, and `Poisson(exp(x))` the rate `exp(x)` for its logarithm. Leave the function out, or name the parameter that is meant.",
+    "A warning: the range of the argument is that of another parameterisation. `Bernoulli(sigmoid(x))` uses the probability `sigmoid(x)` as a logit, and `Poisson(exp(x))` uses the rate `exp(x)` as a logarithm. Leave the function out, or name the parameter.",
     "model M(x: real) -> y: bool {\n  b ~ Normal(0, 1)\n  y ~ Bernoulli(sigmoid(b * x))\n}",
     "model M(x: real) -> y: bool {\n  b ~ Normal(0, 1)\n  y ~ Bernoulli(p = sigmoid(b * x))\n}"
 );
@@ -161,7 +161,7 @@ code!(
     EITHER_SIGN,
     "E0271",
     "a scale that can be negative",
-    "A warning: a parameter on all reals, or a sum with one, stands where only a part of the reals is allowed. Where it is outside, the density is not a number, and training or a chain ends there.",
+    "A warning: a parameter on all reals, or a sum with one, stands where only a part of the reals is allowed. As soon as it is outside of this part, the density is not a number, and training or the chain stops.",
     "model M(x: real) -> y: real {\n  sigma ~ Normal(0, 1)\n  y ~ Normal(x, sigma)\n}",
     "model M(x: real) -> y: real {\n  sigma: positive ~ Normal(0, 1)\n  y ~ Normal(x, sigma)\n}"
 );
@@ -169,7 +169,7 @@ code!(
     MIXED_PARAMETERS,
     "E0272",
     "parameters of two parameterisations",
-    "A distribution that is declared with several lists of parameters takes those of one list.",
+    "If a distribution is declared with several lists of parameters, a call uses the parameters of one list.",
     "model M(x: real) -> y: bool {\n  y ~ Bernoulli(logit = x, p = 0.5)\n}",
     "model M(x: real) -> y: bool {\n  y ~ Bernoulli(logit = x)\n}"
 );
@@ -178,7 +178,7 @@ code!(
     SQUARED_DEVIATION,
     "E0274",
     "the square of a parameter as a standard deviation",
-    "A warning: distributions take standard deviations, not variances. In `Normal(mu, sigma ^ 2)` the standard deviation is `sigma ^ 2`, so that `sigma` is its root, and its prior is that of the root.",
+    "A warning: distributions take standard deviations, not variances. In `Normal(mu, sigma ^ 2)` the standard deviation is `sigma ^ 2`, so that `sigma` is the square root of the standard deviation, and the prior of `sigma` is a prior of that root.",
     "model M(x: real) -> y: real {\n  sigma: positive ~ HalfNormal(1)\n  y ~ Normal(x, sigma ^ 2)\n}",
     "model M(x: real) -> y: real {\n  sigma: positive ~ HalfNormal(1)\n  y ~ Normal(x, sigma)\n}"
 );
@@ -188,20 +188,18 @@ pub fn squared_deviation(span: Span, (dist, param): (&str, &str), (site, at): (&
     let message =
         format!("`{param}` of `{dist}` is a standard deviation, but this is the square of `{site}`");
     Diagnostic::warning(&SQUARED_DEVIATION, span, message)
-        .label("taken for the standard deviation")
+        .label("used as the standard deviation")
         .also(at, format!("`{site}` is declared here"))
-        .help(format!(
-            "write `{site}`; for a parameter that is a variance, `sqrt({site})`"
-        ))
+        .help(format!("write `{site}`, or `sqrt({site})` if it is a variance"))
 }
 
 /// A probability passed as a logit, or a rate passed as a log rate (a warning).
 pub fn applied_twice(span: Span, (dist, own): (&str, &str), other: &str, found: &str) -> Diagnostic {
-    let message = format!("`{dist}` takes `{own}` here, but this is {found}, as `{other}` is");
+    let message = format!("`{dist}` expects `{own}` here, but this is {found}, like `{other}`");
     Diagnostic::warning(&APPLIED_TWICE, span, message)
-        .label(format!("{found}, taken for `{own}`"))
+        .label(format!("{found}, used as `{own}`"))
         .help(format!(
-            "write `{dist}({other} = ..)`, or leave out the function that maps to this range"
+            "write `{dist}({other} = ..)`, or leave out the function with this range"
         ))
 }
 
@@ -225,14 +223,14 @@ pub fn either_sign(span: Span, what: &str, wanted: &str, site: Option<(&str, Spa
             Diagnostic::warning(&EITHER_SIGN, span, message)
                 .label("not always a simplex")
                 .help(
-                    "map it there with `softmax(..)`; or, for a `Categorical`, give these reals as `logits`",
+                    "transform it with `softmax(..)`, or, for a `Categorical`, pass these reals as `logits`",
                 )
         }
         None => {
             let message = format!("{what} must be {wanted}, but this sum of real parameters can be negative");
             Diagnostic::warning(&EITHER_SIGN, span, message)
                 .label(format!("not always {wanted}"))
-                .help("map it there: `softplus(..)` or `exp(..)` for a positive value, `sigmoid(..)` for a probability")
+                .help("transform it: `softplus(..)` or `exp(..)` for a positive value, `sigmoid(..)` for a probability")
         }
     }
 }
@@ -241,7 +239,7 @@ pub fn either_sign(span: Span, what: &str, wanted: &str, site: Option<(&str, Spa
 pub fn mixed_parameters(span: Span, dist: &str, lists: &[String]) -> Diagnostic {
     let message = format!("`{dist}` has no parameterisation with all of these parameters");
     Diagnostic::error(&MIXED_PARAMETERS, span, message)
-        .label("not together with the others")
+        .label("cannot be combined with the others")
         .help(format!("write one of {}", lists.join(", ")))
 }
 
@@ -256,11 +254,11 @@ pub fn not_a_position(span: Span, found: &str) -> Diagnostic {
     let diagnostic = mismatch(span, "an integer", found);
     match found.starts_with("real") {
         true => diagnostic
-            .note("no function makes an integer of a real")
+            .note("no function converts a real to an integer")
             .help("write the position of each row into a column of the data, `g: index(k)`, and select with `[g]`")
-            .help("or make the position by comparisons: `[if z < 0.5 { 0 } else { 1 }]`"),
+            .help("or compute the position by comparisons: `[if z < 0.5 { 0 } else { 1 }]`"),
         false if found.contains("layer") => {
-            diagnostic.help("a layer becomes a value when it is called: `name(x)`; its size is the number that it is made with")
+            diagnostic.help("call the layer to get a value: `name(x)`; its size is the number in its declaration")
         }
         false => diagnostic,
     }
@@ -348,7 +346,7 @@ pub fn empty_range(span: Span, reduction: &str) -> Diagnostic {
     let message =
         format!("`{reduction}` needs an element, but this range is empty for some values of its counter");
     Diagnostic::error(&SUPPORT, span, message)
-        .label("empty for some of them")
+        .label("empty for some values of the counter")
         .help("start the counter at a value for which the range is not empty")
         .help(format!(
             "or give a value for the empty range: `if t > 1 {{ {reduction}(..) }} else {{ 0 }}`"
@@ -415,7 +413,7 @@ pub fn does_not_lift(span: Span, callee: &str, found: &str, at: Span, what: &str
     .label(format!("this is {found}"))
     .also(
         at,
-        format!("`{callee}` does not lift over arrays because of {what}"),
+        format!("`{callee}` does not work elementwise on arrays because of {what}"),
     )
     .help(format!(
         "apply it to the elements: `[{callee}(x[i]) for i in 0..length(x)]`"

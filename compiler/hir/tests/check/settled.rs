@@ -104,13 +104,13 @@ fn inference_blocks_run_after_their_starts() {
     let own = overridden(&text, "a", "start", "a");
     assert!(own.text().contains("`a` needs itself"), "{}", own.text());
     assert!(
-        own.text().contains("an infer cannot start from itself"),
+        own.text().contains("an inference cannot start from itself"),
         "{}",
         own.text()
     );
     let written = check(&format!("{MODEL}infer a = map(M, d) {{ start = a }}"));
     assert!(
-        written.text().contains("an infer cannot start from itself"),
+        written.text().contains("an inference cannot start from itself"),
         "{}",
         written.text()
     );

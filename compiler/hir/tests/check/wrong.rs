@@ -45,7 +45,7 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = map(M, d) { start = a }"# => r#"E0205 9:7 `a` needs itself | help: an infer cannot start from itself: name another one"#;
+infer a = map(M, d) { start = a }"# => r#"E0205 9:7 `a` needs itself | help: an inference cannot start from itself: name another one"#;
 
     a_name_bound_twice: r#"fn f(x: real) -> real {
   y = x
@@ -59,20 +59,20 @@ infer a = map(M, d) { start = a }"# => r#"E0205 9:7 `a` needs itself | help: an 
     m = 2
     y[t] ~ Normal(m, 1)
   }
-}"# => r#"E0206 4:5 a `for` rebinds nothing, but `m` is bound outside | bound again here | 2:3 bound here | help: use another name; to add up values write `sum(.. for i in a..b)`"#;
+}"# => r#"E0206 4:5 a `for` cannot change `m`, which is bound outside of it | bound again here | 2:3 bound here | help: use another name; to add up values write `sum(.. for i in a..b)`"#;
 
     an_unused_variable: r#"fn f(x: real) -> real {
   y = x
   return x
-}"# => r#"E0207 2:3 `y` is never used | help: remove it, or write `_y` if that is meant"#;
+}"# => r#"E0207 2:3 `y` is never used | help: remove it, or write `_y` if it is not needed"#;
 
     an_unused_input_and_what_belongs_to_rows: r#"model M(x: real, z: real) -> y: real {
   w ~ Normal(0, 1)
   reported = exp(w)
   forgotten = exp(w * x)
   y ~ Normal(w * x, 1)
-}"# => r#"E0207 1:18 `z` is never used | help: remove it: a model need not take every column of its data
-E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if that is meant"#;
+}"# => r#"E0207 1:18 `z` is never used | help: remove it: a model does not need every column of its data
+E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if it is not needed"#;
 
     a_misspelt_type: r#"fn f(x: positve) -> real {
   return x
@@ -80,7 +80,7 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
 
     an_unbound_dim: r#"fn f(x: real) -> real[n] {
   return [x]
-}"# => r#"E0209 1:23 unknown dimension `n` | nothing declares this name | help: an input introduces a dimension by its type, `x: real[n]`; `const n = 3` gives it a size"#;
+}"# => r#"E0209 1:23 unknown dimension `n` | nothing declares this name | help: introduce it by the type of an input, `x: real[n]`, or give it a size: `const n = 3`"#;
 
     a_vector_against_a_column: r#"fn f(x: real[n], y: real[n, 1]) -> real[n] {
   return x - y
@@ -182,7 +182,7 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
     a_return_in_a_model: r#"model M(x: real) -> y: real {
   y ~ Normal(x, 1)
   return x
-}"# => r#"E0231 3:3 `return` does not belong in a model | help: a model says what its outputs are: `y ~ Normal(..)`"#;
+}"# => r#"E0231 3:3 `return` does not belong in a model | help: a model has no result; give its outputs distributions: `y ~ Normal(..)`"#;
 
     a_function_without_return: r#"fn f(x: real) -> real {
   y = x
@@ -193,7 +193,7 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
     s = x[i]
   }
   return sum(x)
-}"# => r#"E0231 2:3 `for` does not belong in a function | help: a `for` rebinds nothing, so here it would do nothing: write `[.. for i in a..b]` or `sum(.. for i in a..b)`"#;
+}"# => r#"E0231 2:3 `for` does not belong in a function | help: a `for` cannot change outer variables, so it has no effect here: write `[.. for i in a..b]` or `sum(.. for i in a..b)`"#;
 
     an_assigned_element: r#"fn f(x: real[3]) -> real {
   x[0] = 1
@@ -216,7 +216,7 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
     a_per_tensor_that_says_nothing: r#"dist D(loc: real) on real {
   mean       = loc
   per_tensor = true
-}"# => r#"E0235 3:3 `D` is never over several tensors, so `per_tensor` says nothing | help: leave it out: it is for distributions `on real[n]`"#;
+}"# => r#"E0235 3:3 `D` never covers several tensors, so `per_tensor` has no effect | help: leave it out: only distributions `on real[n]` need it"#;
 
     a_state_without_a_next: r#"optimiser O(rate: positive) {
   state m = 0
@@ -231,12 +231,12 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
   z = 2 * x
   w ~ Normal(z, 1)
   y ~ Normal(w, 1)
-}"# => r#"E0241 3:7 `w` is shared by all examples, but its distribution depends on one example | 2:3 `z` belongs to one example | help: let the distribution depend on other global quantities, and use the input where the output is computed"#;
+}"# => r#"E0241 3:7 `w` is shared by all examples, but its distribution depends on one example | 2:3 `z` belongs to one example | help: let the distribution depend only on other parameters, and use the input in the distribution of the output"#;
 
     a_discrete_latent: r#"model M(x: real) -> y: real {
   z ~ Bernoulli(0)
   y ~ Normal(if z { x } else { 0 }, 1)
-}"# => r#"E0242 2:7 `z` is not observed, so it must be continuous, but its distribution is over bool | discrete distributions are for outputs | help: sum it out: `Mixture(weight, first, second)` is a sum over two cases"#;
+}"# => r#"E0242 2:7 `z` is not observed, so it must be continuous, but its distribution is over bool | discrete distributions are for outputs | help: sum it out: `Mixture(weight, first, second)` sums over two cases"#;
 
     an_output_without_a_distribution: r#"model M(x: real) -> y: real {
   w ~ Normal(0, 1)
@@ -252,7 +252,7 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
   for t in 0..T {
     y ~ Normal(t, 1)
   }
-}"# => r#"E0244 3:5 a `for` would give the output `y` many distributions | help: give its elements: `y[t] ~ ..`"#;
+}"# => r#"E0244 3:5 a `for` would give the output `y` many distributions | help: give each element its distribution: `y[t] ~ ..`"#;
 
     a_vector_for_a_scalar_output: r#"model M(x: real[d]) -> y: real {
   out = Dense(1)
@@ -271,7 +271,7 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
     a_site_wider_than_its_distribution: r#"model M(x: real) -> y: real {
   s: real ~ HalfNormal(1)
   y ~ Normal(x, s)
-}"# => r#"E0245 2:6 `s` is declared real, but its distribution is over positive | 2:13 this is over positive | help: declare it positive, or leave the type away
+}"# => r#"E0245 2:6 `s` is declared real, but its distribution is over positive | 2:13 this is over positive | help: declare it positive, or leave the type out
 E0271 3:17 `scale` must be positive, but `s` is a real, which can be negative | not always positive | 2:3 `s` is declared here | help: declare it `s: positive`: its distribution is then truncated"#;
 
     a_layer_without_a_name: r#"model M(x: real[d]) -> y: real {
@@ -315,7 +315,7 @@ E0271 3:17 `scale` must be positive, but `s` is a real, which can be negative | 
 }
 fn f(x: real[3]) -> real[3] {
   return pair(x)
-}"# => r#"E0219 5:15 `pair` needs a scalar, found real[3] | this is real[3] | 2:10 `pair` does not lift over arrays because of `sum` | help: apply it to the elements: `[pair(x[i]) for i in 0..length(x)]`"#;
+}"# => r#"E0219 5:15 `pair` needs a scalar, found real[3] | this is real[3] | 2:10 `pair` does not work elementwise on arrays because of `sum` | help: apply it to the elements: `[pair(x[i]) for i in 0..length(x)]`"#;
 
     a_part_that_a_distribution_lacks: r#"fn f(x: real) -> real {
   return Cauchy(x, 1).mean

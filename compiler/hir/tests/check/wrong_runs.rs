@@ -66,7 +66,7 @@ posterior Q of N {
   h1.* ~ Normal(scale = 0.1)
 }
 
-infer q = vi(Q, d)"# => r#"E0253 13:14 `vi` needs a family for every site, but `out.w`, `out.b` have none | 9:1 `Q` is here | help: add `out.w, out.b ~ Normal(scale = 0.1)`, or another family"#;
+infer q = vi(Q, d)"# => r#"E0253 13:14 `vi` needs a family for every site, but `out.w`, `out.b` have no family | 9:1 `Q` is here | help: add `out.w, out.b ~ Normal(scale = 0.1)`, or another family"#;
 
     a_subnetwork_without_a_size: r#"data d = csv("d.csv")
 
@@ -129,7 +129,7 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x, 1)
 }
 
-infer a = map(M, d) { start = safetensors(3) }"# => r#"E0258 8:31 `start` must be the name of an infer, or a file as in `safetensors("weights.safetensors")`"#;
+infer a = map(M, d) { start = safetensors(3) }"# => r#"E0258 8:31 `start` must be the name of an inference, or a file as in `safetensors("weights.safetensors")`"#;
 
     a_misspelt_method: r#"data d = csv("d.csv")
 
@@ -280,11 +280,11 @@ infer a = map(M, d) { epochs = 10, epochs = 20 }"# => r#"E0259 9:36 the option `
 
     rows_of_a_table_turned: r#"data d = csv("d.csv") { test = fraction(0.1), rotate = 45 }"# => r#"E0258 1:1 `rotate` must be used with images: `idx` or `npy`, not `csv`"#;
 
-    no_test_images_to_turn: r#"data d = idx("a", "b") { rotate = 45 }"# => r#"E0258 1:1 `rotate` must be given together with `test`: it changes test images"#;
+    no_test_images_to_turn: r#"data d = idx("a", "b") { rotate = 45 }"# => r#"E0258 1:1 `rotate` must be given together with `test`, because it changes test images"#;
 
     outliers_of_another_format: r#"data d = idx("a", "b") { outliers = csv("c") }"# => r#"E0258 1:37 `outliers` must be `idx("file")`, one file of inputs, or `shuffled(pixels)`, the test images in pieces"#;
 
-    outliers_without_test_images: r#"data d = idx("a", "b") { outliers = shuffled(7) }"# => r#"E0258 1:1 `outliers = shuffled(..)` must be given together with `test`: it changes test images"#;
+    outliers_without_test_images: r#"data d = idx("a", "b") { outliers = shuffled(7) }"# => r#"E0258 1:1 `outliers = shuffled(..)` must be given together with `test`, because it changes test images"#;
 
     pieces_without_a_size: r#"data d = idx("a", "b") { outliers = shuffled(0) }"# => r#"E0258 1:46 `shuffled` must be an integer of at least 1, found 0"#;
 
@@ -326,7 +326,7 @@ model M(x: real) -> y: real, z: bool {
 
 infer a = map(M, d)
 
-compare a by z.accuracy, w.rmse"# => r#"E0258 11:26 `by` must be an output of a model that has several, which `w` is not"#;
+compare a by z.accuracy, w.rmse"# => r#"E0258 11:26 `by` must be an output of a model with several outputs, but the model has only `w`"#;
 
     the_time_of_an_output: r#"data d = csv("d.csv")
 
@@ -338,7 +338,7 @@ model M(x: real) -> y: real, z: bool {
 
 infer a = map(M, d)
 
-compare a by y.time"# => r#"E0258 11:14 `by` must be `time` of a whole infer"#;
+compare a by y.time"# => r#"E0258 11:14 `by` must be `time` of a whole inference"#;
 
     a_comparison_of_models: r#"data d = csv("d.csv")
 

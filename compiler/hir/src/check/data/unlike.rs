@@ -73,7 +73,7 @@ pub fn check(session: &mut Session<'_>, spec: &DataSpec, span: Span) {
                 .diagnostics
                 .push(report::option_value(span, name, &expected));
         } else if spec.test == Test::None {
-            let expected = "given together with `test`: it changes test images";
+            let expected = "given together with `test`, because it changes test images";
             session
                 .diagnostics
                 .push(report::option_value(span, name, expected));

@@ -72,7 +72,7 @@ fn subnetwork(
     if is_fraction && size == 1.0 {
         return wrong(
             session,
-            &format!("{expected}: `1` is one weight, and `over = all` is all of them"),
+            &format!("{expected}: `1` means one weight; for all weights write `over = all`"),
         );
     }
     let whole = size >= 1.0 && size.fract() == 0.0 && size < 1e12;

@@ -66,7 +66,7 @@ pub fn joined(group: &[&Selector<'_>]) -> Result<Joined, String> {
                 .map(|selector| format!("`{}`", selector.field.name))
                 .collect();
             Err(format!(
-                "{} index one axis, but one holds text and another integers",
+                "{} index the same axis, but one holds text and another integers",
                 names.join(" and ")
             ))
         }
@@ -82,7 +82,7 @@ fn of_texts(group: &[&Selector<'_>], texts: &[&[String]]) -> Result<Joined, Stri
     }
     if let Some(class) = group.iter().find(|selector| selector.is_class) {
         return Err(format!(
-            "the levels of `{}` are not those of the other columns of its size: give it a size of its own",
+            "the levels of `{}` differ from those of the other columns with the same size: give it a size of its own",
             class.field.name
         ));
     }

@@ -18,8 +18,8 @@ pub static WRONG_COLUMN: Code = Code {
     id: "E0292",
     title: "column does not fit",
     explain: "The type that a model declares for an input or output must hold every value of its column: `index(10)` holds \
-              0 to 9, `bool` holds 0 and 1, `real[3]` needs three numbers per example, and text fits `index` only. Where \
-              examples have values of their own, every output has one for each.",
+              0 to 9, `bool` holds 0 and 1, `real[3]` needs three numbers per example, and text fits `index` only. If any input or output has one value per example, \
+              every output needs one value per example.",
 };
 
 /// A position of an axis that no value of a column selects.
@@ -27,18 +27,18 @@ pub static UNUSED_POSITION: Code = Code {
     id: "E0265",
     title: "positions that no row selects",
     explain: "`index(k)` counts positions from 0. Where the size is given, or the classes of an output have numbers, the integers \
-              of the column are positions. Here some position below the largest never occurs, most often because the column \
-              counts from 1: the position 0 then keeps its prior, or is a class that nothing teaches.\n\n\
+              of the column are positions. Here a position below the largest never occurs, most often because the column counts from 1. Position 0 then keeps its prior, \
+              or is a class without training rows.\n\n\
               ```\nmodel M(x: real) -> grade: index(k) { .. }   // grades are 1, 2, 3: `k` is 4\n\
               model M(x: real) -> grade: index(3) { .. }   // right, with grades 0, 1, 2 in the file\n```\n\n\
-              An input `g: index(J)` whose size nothing else gives has one position per distinct integer instead. The values of an input \
-              `g: int` are used as positions, in `a[g]` and in `Embedding(k, 2)`.",
+              An input `g: index(J)` whose size `J` is not given elsewhere has one position per distinct integer instead. The values of an input `g: int` are used as \
+              positions, in `a[g]` and in `Embedding(k, 2)`.",
 };
 
 /// A whole column that is bound to a model although some of its rows do not train.
 pub static WHOLE_COLUMNS: Code = Code {
     id: "E0267",
-    title: "whole columns with rows set apart",
+    title: "whole columns together with test or validation rows",
     explain: "A model that takes whole columns sees all rows as one example, so no row can be kept for testing or validation, \
               and `limit` cannot leave rows out.\n\n```\ndata d = json(\"d.json\") { test = fraction(0.1) }   // wrong\n\
               data d = json(\"d.json\")                          // right\n\n\
@@ -49,8 +49,8 @@ pub static WHOLE_COLUMNS: Code = Code {
 pub static SEVERAL_ENTRIES: Code = Code {
     id: "E0268",
     title: "several entries for one input",
-    explain: "An expression of one column in `inputs = [..]` feeds the input of the name of that column. Where several could, \
-              give each the name of the input that it is for.\n\n```\n\
+    explain: "An expression of one column in `inputs = [..]` feeds the input that has the name of that column. If several entries could feed the same input, write before \
+              each the name of its input.\n\n```\n\
               data d = csv(\"d.csv\") { inputs = [age, log(age)] }             // wrong for M\n\
               data d = csv(\"d.csv\") { inputs = [age, log_age = log(age)] }   // right\n\n\
               model M(age: real, log_age: real) -> y: real { .. }\n```",
@@ -60,11 +60,13 @@ pub static SEVERAL_ENTRIES: Code = Code {
 pub fn rows_apart(span: Span, (input, column): (&str, &str), schema: &Schema) -> Diagnostic {
     let train = schema.train;
     let all = schema.rows.max(train + schema.validation + schema.test);
-    let text = format!("`{input}` takes the whole column `{column}`, but only {train} of {all} rows train");
+    let text = format!(
+        "`{input}` takes the whole column `{column}`, but only {train} of {all} rows are training rows"
+    );
     Diagnostic::error(&WHOLE_COLUMNS, span, text)
         .label("all rows are one example")
         .help(format!(
-            "remove `test`, `validation` and `limit` of the data `{}`, or write the model for one row",
+            "remove `test`, `validation` and `limit` from the data `{}`, or write the model for one row",
             schema.name
         ))
 }
@@ -78,9 +80,9 @@ pub fn aside(span: Span, (entry, field): (&InputEntry, Option<&Field>)) -> Diagn
     match field.map(|field| (field, &field.kind, field.text_row)) {
         Some((field, FieldKind::Levels(levels), Some(row))) => diagnostic
             .note(format!("`{}` holds `{}` in row {row}", field.name, word(levels)))
-            .help("correct the file if it is a column of numbers")
+            .help("if it is a column of numbers, correct the file")
             .help(format!(
-                "if it holds names, take it out of `inputs` and give it an input of its own: `{}: index(k)`",
+                "if it holds names, remove it from `inputs` and declare an input for it: `{}: index(k)`",
                 name_of_input(&field.name)
             )),
         _ => diagnostic,
@@ -100,12 +102,9 @@ pub fn several(span: Span, input: &str, (first, last): (&InputEntry, &InputEntry
     let text = format!("`{}` and `{}` could both feed `{input}`", first.text, last.text);
     let computed = if last.computed { last } else { first };
     Diagnostic::error(&SEVERAL_ENTRIES, last.span, text)
-        .label("computed from the same column")
+        .label("this entry uses the same column")
         .also(span, "this input")
-        .help(format!(
-            "name the one that is meant: `{input} = {}`",
-            computed.text
-        ))
+        .help(format!("choose one of them: `{input} = {}`", computed.text))
 }
 
 /// Reports a vector of all inputs if the data have no numeric inputs.
@@ -128,8 +127,8 @@ pub fn no_inputs(span: Span, input: &str, schema: &Schema) -> Diagnostic {
         true => diagnostic.note("it has no columns besides the target"),
         false => diagnostic
             .note(format!("text cannot be an element of a vector: {}", texts.join("; ")))
-            .help("correct the file if these are columns of numbers")
-            .help("else choose the columns of numbers, `inputs = [a, b]`, or give text an input of its own: `g: index(k)`"),
+            .help("if these are columns of numbers, correct the file")
+            .help("otherwise choose the columns of numbers, `inputs = [a, b]`, or declare an input for the text: `g: index(k)`"),
     }
 }
 
@@ -198,11 +197,11 @@ pub fn unused_by_integers(span: Span, position: i64, selected: Selected<'_>, sch
         .also(at, format!("has the positions 0 to {}", size - 1))
         .note(format!("in the data `{}`", schema.name))
         .help(format!(
-            "declare `{input}: index(J)` and give the axis the size `J`: one position per value that occurs"
+            "declare `{input}: index(J)` and give the axis the size `J`, for one position per value that occurs"
         ));
     match position {
         0 => diagnostic.help(format!(
-            "or select by `{input} - 1` and give the axis the size {}, if `{column}` counts from 1",
+            "or, if `{column}` counts from 1, select by `{input} - 1` and give the axis the size {}",
             size - 1
         )),
         _ => diagnostic,
@@ -223,13 +222,13 @@ pub fn missing(span: Span, input: &str, names: &[String], schema: &Schema) -> Di
         .filter(|word| names.iter().any(|name| name == word));
     if let Some(word) = word {
         return diagnostic.help(format!(
-            "feed it from the column: `inputs = [{input} = \"{word}\"]`"
+            "feed the input from the column: `inputs = [{input} = \"{word}\"]`"
         ));
     }
     let word = names.iter().find(|name| bnnc_grammar::is_keyword(name));
     if let Some(word) = word {
         return diagnostic.help(format!(
-            "`{word}` is a word of the language: feed the input from this column by `inputs = [{input} = \"{word}\"]`"
+            "`{word}` is a keyword: feed the input from this column by `inputs = [{input} = \"{word}\"]`"
         ));
     }
     let unnamed = schema
@@ -277,9 +276,9 @@ pub fn vector_among_others(span: Span, input: &str, columns: &[ForVector], schem
     let names: Vec<&str> = columns.iter().map(|column| &*column.input).collect();
     let declared: Vec<String> = names.iter().map(|name| format!("{name}: real")).collect();
     let diagnostic = Diagnostic::error(&NO_COLUMN, span, text)
-        .label("a vector takes all inputs of the data only where it is the sole input")
+        .label("a vector takes all inputs of the data only if it is the only input of the model")
         .help(format!(
-            "declare `{}` in its place and write `[{}]` for `{input}`",
+            "replace the input `{input}` by `{}`, and write `[{}]` wherever the model uses `{input}`",
             declared.join(", "),
             names.join(", ")
         ));
@@ -302,7 +301,7 @@ pub fn with_axes(diagnostic: Diagnostic, input: &str, declared: usize, found: us
     let axes = vec!["n"; found].join(", ");
     match found > declared {
         true => diagnostic.help(format!(
-            "declare it `{input}: real[{axes}]`: an array of another length than the rows is one for all rows"
+            "declare it `{input}: real[{axes}]`: an array whose length is not the number of rows is one value for all rows"
         )),
         false => diagnostic,
     }
@@ -311,7 +310,7 @@ pub fn with_axes(diagnostic: Diagnostic, input: &str, declared: usize, found: us
 /// Adds that the shared table has the column. A model takes columns of this table in its first parameter list.
 pub fn in_shared_table(diagnostic: Diagnostic, input: &str, model: &str) -> Diagnostic {
     diagnostic.help(format!(
-        "the `shared` table has `{input}`, the same for all rows: list it first, `model {model}({input}: real[n])(..) -> ..`"
+        "the `shared` table has `{input}`, one array for all rows: list it first, `model {model}({input}: real[n])(..) -> ..`"
     ))
 }
 
@@ -324,7 +323,7 @@ pub fn wrong(span: Span, text: String, schema: &Schema) -> Diagnostic {
 pub fn with_text_row(diagnostic: Diagnostic, field: &Field, input: &str) -> Diagnostic {
     match field.text_row {
         Some(row) => diagnostic.note(format!("row {row} is the first with text")).help(format!(
-            "correct the file if `{}` is a column of numbers; if it holds names, declare `{input}: index(k)`",
+            "if `{}` is a column of numbers, correct the file; if it holds names, declare `{input}: index(k)`",
             field.name
         )),
         None => diagnostic,
@@ -336,5 +335,5 @@ pub fn unlike(span: Span, (output, input): (&str, &str), schema: &Schema) -> Dia
     let text = format!("`{output}` is one array for all examples, but `{input}` has a value for each");
     wrong(span, text, schema)
         .label("would be observed once for each example")
-        .help("observe arrays of different lengths in a model that takes whole arrays, or in models of their own")
+        .help("observe arrays of different lengths in a model that takes whole arrays, or in separate models")
 }

@@ -30,16 +30,16 @@ impl InstanceBuilder<'_, '_, '_> {
         let scalar_parameters = self.params.iter().all(|(_, ty)| ty.rank() == 0);
         let (why, help) = match support {
             _ if !item.elementwise => (
-                "is joint, so its mass on the declared type is not known",
-                "declare the type of the distribution's own values",
+                "is a joint distribution, whose probability on the declared type is not known",
+                "declare the type on which the distribution itself is defined",
             ),
             Support::Simplex => (
                 "has independent elements, which have no density on a simplex",
                 "use a distribution `on simplex(k)`, such as `Dirichlet`",
             ),
             Support::Ordered if !scalar_parameters => (
-                "has parameters that differ between elements, so its mass on increasing vectors is not known",
-                "give all elements the same parameters, or make the vector from its first element and positive steps",
+                "has parameters that differ between elements, so that its probability on increasing vectors is not known",
+                "give all elements the same parameters, or build the vector from a first element and positive steps",
             ),
             Support::Ordered | Support::Real | Support::Interval(..) | Support::Integers(_) => {
                 return Ok(support);
