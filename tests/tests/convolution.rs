@@ -283,7 +283,7 @@ fn a_kernel_has_one_draw_for_all_windows() {
     let failure = bnnc_driver::compile::compile(&program, &schemas, &options);
     let text = format!("{:?}", failure.err());
     assert!(
-        text.contains("E0321") && text.contains("`local` cannot treat `second.kernel`"),
+        text.contains("E0321") && text.contains("`local` is not possible for `second.kernel`"),
         "{text}"
     );
     assert!(text.contains("leave `second.kernel` out of `local`"), "{text}");

@@ -270,7 +270,7 @@ fn the_rewrite_can_be_switched_off() {
 
 #[test]
 fn naming_a_site_without_a_noise_is_an_error() {
-    for (value, why) in [("[tau]", "constrained"), ("[thetas]", "which is no site")] {
+    for (value, why) in [("[tau]", "constrained"), ("[thetas]", "which is not a parameter")] {
         let setting = format!("gold.noncentre={value}");
         let failure = gold("eight-schools-centred", &[&setting], &[]).unwrap_err();
         let Failure::Program(diagnostics) = failure else {

@@ -156,7 +156,7 @@ fn tables_and_pages_show_the_pruning() {
         assert!(text.contains(&format!("  {line}")), "{text}");
     }
     assert!(
-        text.contains("`sigma` is left whole: zero is no value of a constrained site"),
+        text.contains("`sigma` is left whole: a constrained parameter cannot be zero"),
         "{text}"
     );
     let html = match bnnc_report::report(&compiled.manifest, &result, "", &[Vec::new()]) {

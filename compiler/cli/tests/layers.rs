@@ -101,7 +101,7 @@ fn unknown_layers_and_unsupported_likelihoods_are_rejected() {
     refused(
         &student,
         "E0321",
-        "no polynomial in its outputs, because they reach `log1p`",
+        "not a polynomial in the outputs, because it applies `log1p`",
     );
     let classes = check(
         "classes",
@@ -110,7 +110,7 @@ fn unknown_layers_and_unsupported_likelihoods_are_rejected() {
         WEIGHTS,
         "integrate = [o]",
     );
-    refused(&classes, "E0321", "because they reach `log_softmax`");
+    refused(&classes, "E0321", "because it applies `log_softmax`");
     let laplace = check(
         "laplace",
         "real",

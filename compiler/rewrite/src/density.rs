@@ -170,11 +170,11 @@ fn check(model: &Model) -> Result<(), Refusal> {
     }
     if let Some(Attr::Dist(point)) = points.first() {
         let message = format!(
-            "`{}` takes `{}` for a density, but a point has none",
+            "`{}` has the distribution `{}`, which is a point and has no density",
             model.name, point.name
         );
         let help = format!(
-            "`{}` is a family of approximations; give the quantity its value with `=`",
+            "only a posterior can use `{}`; give the quantity its value with `=`",
             point.name
         );
         faults.push(report::error(&report::NO_DENSITY, message).help(help));

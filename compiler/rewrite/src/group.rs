@@ -78,7 +78,7 @@ pub fn members(
         let free = builder.reshape(slice, &ty.shape);
         first += count;
         let Some((own, log_slope)) = constrain(builder, site.support, free) else {
-            unreachable!("a site of integers has no family on the reals")
+            unreachable!("an integer parameter cannot have a family on the reals")
         };
         if site.support != Support::Real {
             log_jacobian = Some(match log_jacobian {

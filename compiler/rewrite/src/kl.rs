@@ -119,12 +119,12 @@ impl TaylorApproximation {
 impl Separation {
     fn sentence(&self) -> String {
         let (method, under) = match self.detached {
-            true => ("signs", " under detached signs"),
+            true => ("signs", " under stop-gradient signs"),
             false => ("tuple", ""),
         };
         let source = match self.by_law {
-            true => "drawn by their law in a time that does not depend on the draws",
-            false => "summed over the draws without gradient",
+            true => "drawn from their distribution, in a time that does not depend on `draws`",
+            false => "averaged over the draws without gradients",
         };
         let plural = if self.means == 1 { "mean" } else { "means" };
         format!(
@@ -156,7 +156,7 @@ pub fn placement(site: &Site, posterior: &SitePosterior) -> Result<Placement, Fa
     }
     if !is_within(Support::Real, family.support) || matches!(site.support, Support::Integers(_)) {
         let message = format!(
-            "expected an approximation of `{}` inside {}, but `{}` puts mass on {}: its KL is infinite",
+            "expected an approximation of `{}` inside {}, but `{}` has support on {}: its KL divergence is infinite",
             site.name,
             describe(site.support),
             family.name,
@@ -214,7 +214,7 @@ pub fn exact(
     match placement {
         Placement::Inside => closed::closed(posterior, prior),
         Placement::Carried => Err(format!(
-            "`{}` is carried from the reals onto the support",
+            "a bijection transforms `{}` from the reals to the support",
             posterior.family.name
         )),
     }

@@ -9,7 +9,7 @@ use bnnc_graph::spec::{DENSITY, LOWERED, PROBABILISTIC};
 /// Expands every `map` into batched ops.
 pub static EXPAND_MAPS: Pass = Pass {
     name: "expand-maps",
-    about: "Carries out every `map` for all its positions at once.",
+    about: "Computes every `map` for all its positions at once.",
     from: DENSITY,
     to: DENSITY,
     required: true,
@@ -19,7 +19,7 @@ pub static EXPAND_MAPS: Pass = Pass {
 /// Expands every `expect` into batched ops and a mean.
 pub static EXPAND_EXPECTATIONS: Pass = Pass {
     name: "expand-expectations",
-    about: "Makes the draws of every `expect` an axis and takes the mean along it.",
+    about: "Adds an axis for the draws of every `expect`, and takes the mean along it.",
     from: DENSITY,
     to: DENSITY,
     required: true,
@@ -29,7 +29,7 @@ pub static EXPAND_EXPECTATIONS: Pass = Pass {
 /// Applies the rewrite rules.
 pub static SIMPLIFY: Pass = Pass {
     name: "simplify",
-    about: "Applies the rewrite rules until none fires; equal nodes merge and unused ones go.",
+    about: "Applies the rewrite rules until none of them matches, merges equal nodes and removes unused ones.",
     from: DENSITY,
     to: DENSITY,
     required: false,
@@ -42,7 +42,7 @@ pub static SIMPLIFY: Pass = Pass {
 /// Expands composite ops until only ops with kernels are left.
 pub static EXPAND: Pass = Pass {
     name: "expand",
-    about: "Replaces operations that no kernel computes by those that kernels do.",
+    about: "Replaces operations that kernels cannot compute by operations that they can.",
     from: DENSITY,
     to: LOWERED,
     required: true,
@@ -52,7 +52,7 @@ pub static EXPAND: Pass = Pass {
 /// Applies the rewrite rules again, after expansion.
 pub static SIMPLIFY_KERNELS: Pass = Pass {
     name: "simplify-kernels",
-    about: "Applies the rewrite rules to what expansion left.",
+    about: "Applies the rewrite rules again after the expansion.",
     from: LOWERED,
     to: LOWERED,
     required: false,
@@ -75,7 +75,7 @@ pub static SPLIT: Pass = Pass {
 /// Groups the parameters of joint families.
 pub static GROUP: Pass = Pass {
     name: "group",
-    about: "Makes one parameter of those that share a joint family.",
+    about: "Combines parameters that share a joint family into one.",
     from: DENSITY,
     to: DENSITY,
     required: true,
@@ -85,7 +85,7 @@ pub static GROUP: Pass = Pass {
 /// Computes the indices that are checked against the data.
 pub static POSITIONS: Pass = Pass {
     name: "positions",
-    about: "Computes the positions that rows select along axes, which are checked before a row is used.",
+    about: "Computes the positions that rows select along axes; they are checked before a row is used.",
     from: DENSITY,
     to: DENSITY,
     required: true,
@@ -95,7 +95,7 @@ pub static POSITIONS: Pass = Pass {
 /// Builds the predictions from the prior.
 pub static PRIOR: Pass = Pass {
     name: "prior",
-    about: "Makes predictions with parameters drawn from their priors.",
+    about: "Creates predictions with parameters drawn from their priors.",
     from: DENSITY,
     to: DENSITY,
     required: true,
@@ -115,7 +115,7 @@ pub static DROPOUT: Pass = Pass {
 /// Applies the gradient estimators of layers.
 pub static ESTIMATORS: Pass = Pass {
     name: "estimators",
-    about: "Rewrites the log likelihood for layers with a gradient estimator of their own: local, flipout, integrated.",
+    about: "Rewrites the log likelihood for layers with their own gradient estimator: local, flipout, integrated.",
     from: DENSITY,
     to: DENSITY,
     required: true,
@@ -126,7 +126,7 @@ pub static ESTIMATORS: Pass = Pass {
 /// run.
 pub static EXACT_KL: Pass = Pass {
     name: "exact-kl",
-    about: "Finds how the KL divergence from each prior is computed: in closed form where there is one, from draws where not.",
+    about: "Chooses how to compute the KL divergence from each prior: in closed form if there is one, otherwise from draws.",
     from: DENSITY,
     to: DENSITY,
     required: false,
@@ -146,7 +146,7 @@ pub static KL: Pass = Pass {
 /// Builds the loss of a training.
 pub static LOSS: Pass = Pass {
     name: "loss",
-    about: "Puts log likelihood and KL divergence together as a loss.",
+    about: "Combines log likelihood and KL divergence into a loss.",
     from: DENSITY,
     to: DENSITY,
     required: true,
@@ -156,7 +156,7 @@ pub static LOSS: Pass = Pass {
 /// Applies the non-centred parameterisation, where the inference block requests it.
 pub static NONCENTRE: Pass = Pass {
     name: "noncentre",
-    about: "Writes log prior and log likelihoods at a position, which is the noise of the prior for parameters that ask for it.",
+    about: "Computes log prior and log likelihoods at a position, in the non-centred parameterisation for the parameters of `non_centered`.",
     from: DENSITY,
     to: DENSITY,
     required: false,
@@ -176,7 +176,7 @@ pub static LOG_DENSITY: Pass = Pass {
 /// Moves constant computations out of the log density.
 pub static HOIST: Pass = Pass {
     name: "hoist",
-    about: "Takes out what does not change while a sampler moves, to compute it once.",
+    about: "Separates the values that stay the same while a sampler moves, to compute them once.",
     from: DENSITY,
     to: DENSITY,
     required: false,
@@ -196,7 +196,7 @@ pub static GRADIENT: Pass = Pass {
 /// Builds one step of an optimiser.
 pub static UPDATE: Pass = Pass {
     name: "update",
-    about: "Differentiates a loss and moves its parameters by the optimiser.",
+    about: "Differentiates a loss, and updates its parameters by the optimiser.",
     from: DENSITY,
     to: DENSITY,
     required: true,
@@ -216,7 +216,7 @@ pub static KINKS: Pass = Pass {
 /// Builds the programs of a Laplace approximation.
 pub static CURVATURE: Pass = Pass {
     name: "curvature",
-    about: "Makes the derivatives that a Laplace approximation needs.",
+    about: "Creates the derivatives that a Laplace approximation needs.",
     from: DENSITY,
     to: DENSITY,
     required: true,
@@ -226,7 +226,7 @@ pub static CURVATURE: Pass = Pass {
 /// Builds the programs of a pruning table.
 pub static PRUNE: Pass = Pass {
     name: "prune",
-    about: "Makes moments of the weights, and predictions without the smallest of them.",
+    about: "Creates moments of the weights, and predictions without the weights that are pruned.",
     from: DENSITY,
     to: DENSITY,
     required: true,
@@ -236,7 +236,7 @@ pub static PRUNE: Pass = Pass {
 /// Builds the predictions for rows.
 pub static PREDICT: Pass = Pass {
     name: "predict",
-    about: "Makes predictions for rows.",
+    about: "Creates the predictions for rows.",
     from: DENSITY,
     to: DENSITY,
     required: true,
@@ -246,7 +246,7 @@ pub static PREDICT: Pass = Pass {
 /// Builds draws of the parameters on their declared scale.
 pub static SITES: Pass = Pass {
     name: "sites",
-    about: "Makes draws of the parameters.",
+    about: "Creates draws of the parameters.",
     from: DENSITY,
     to: DENSITY,
     required: true,

@@ -40,26 +40,26 @@ keeps one approximation per site of the model.\n\nDeclare the site without `loca
 pub static INFINITE_KL: Code = Code {
     id: "E0302",
     title: "infinite KL",
-    explain: "The divergence from the approximation to the prior is infinite when the approximation puts mass where the \
-prior has density zero.\n\nWrong: `rate: unit ~ Beta(2, 2)` approximated by `rate ~ Gamma(2, 1)`.\n\nRight: a family on \
-the site's own support, or a family on the reals, which is carried onto the support by a bijection.\n\nIt is also infinite when \
-the log density of the prior falls like a power of the value that has no mean under the approximation: a `Cauchy` or `Horseshoe` \
-approximation has no mean of |w|, so its divergence from `Normal`, `Laplace` or `Logistic` is infinite, and one that is not small near \
-zero has no mean of 1 / w, which `InverseGamma` asks for. An estimate by draws would return a number all the same.\n\nRight: a \
-family with lighter tails, a shape that starts where the mean exists, or a prior with heavier tails such as `Cauchy`.",
+    explain: "The KL divergence from the approximation to the prior is infinite if the approximation has probability where the prior has density zero.\n\nWrong: `rate: \
+              unit ~ Beta(2, 2)` approximated by `rate ~ Gamma(2, 1)`.\n\nRight: a family on \
+the site's own support, or a family on the reals, which a bijection transforms to the support.\n\nIt is also infinite if the log density of the prior falls like a power \
+of the value whose mean under the approximation does not exist. For example, |w| has no mean under a `Cauchy` or `Horseshoe` approximation, so its KL divergence from \
+`Normal`, `Laplace` or `Logistic` is infinite. The prior `InverseGamma` needs the mean of 1 / w, which does not exist if the density of the approximation is not small \
+near zero. An estimate by draws would return a number all the same.\n\nRight: a family with lighter tails, a start value of its shape for which the mean exists, or a \
+prior with heavier tails such as `Cauchy`.",
 };
 
 /// A KL divergence that cannot be shown to be finite.
 pub static UNKNOWN_KL: Code = Code {
     id: "E0286",
-    title: "a KL that is not known to be finite",
-    explain: "The KL from an approximation to a prior is infinite when the approximation has heavier tails than the prior allows. An \
-estimate by draws is a number all the same, and means nothing. Whether it is finite is decided from what both distributions declare: where their \
-values end (`lowest`, `highest`) and how the density falls there (`tails`, or `low_tail` and `high_tail`), by one of `power(index)`, `log_normal`, \
-`exponential(rate, order)`, `double_exponential(rate)`. At an infinite end the distance `t` is that from zero, at a finite end it is one over \
-that from the end: `power(k)` is a probability of `t ^ -k` beyond `t`, `exponential(r, a)` a density like `exp(-(r t) ^ a)`.\n\nA distribution of \
-your own that declares nothing is not known to have a finite KL.\n\n    dist Peak(loc: real, scale: positive) on real { log_density(x) = .. }\n\nAdd \
-the line that is true of it:\n\n    tails = exponential(1 / scale, 1)",
+    title: "a KL divergence that is not known to be finite",
+    explain: "The KL divergence from an approximation to a prior is infinite if the approximation has heavier tails than the prior allows. An estimate by draws would \
+              still return a number, which would mean nothing. bnnc decides whether the KL divergence is finite from the declarations of both distributions: where their \
+              values end (`lowest`, `highest`), and how the density falls there (`tails`, or `low_tail` and `high_tail`): `power(index)`, `log_normal`, \
+              `exponential(rate, order)` or `double_exponential(rate)`. These are functions of `t`. At an infinite end, `t` is the distance from zero; at a finite end, \
+              it is one over the distance from that end. `power(k)` means a probability of `t ^ -k` beyond `t`, `exponential(r, a)` a density like `exp(-(r t) ^ \
+              a)`.\n\nFor a distribution of your own without these declarations, the KL divergence is not known to be finite.\n\n    dist Peak(loc: real, scale: \
+              positive) on real { log_density(x) = .. }\n\nAdd the line that is true for the distribution:\n\n    tails = exponential(1 / scale, 1)",
 };
 
 /// A family without a differentiable sampler.
@@ -74,7 +74,7 @@ a differentiable function of its parameters and of standard noise.",
 pub static NO_DERIVATIVE: Code = Code {
     id: "E0305",
     title: "no derivative",
-    explain: "A gradient is needed along a path that passes through an operation without a derivative. The message names \
+    explain: "A gradient is needed through an operation without a derivative. The message names \
 the operation and the reason.",
 };
 
@@ -103,7 +103,7 @@ Right: a parameter of the type `real`; or `nuts` or `vi`, which linearise nothin
 pub static NO_DENSITY: Code = Code {
     id: "E0310",
     title: "family without entropy or density",
-    explain: "The divergence from a family to a prior needs the entropy of the family, or its density at each draw. Add an \
+    explain: "The KL divergence from a family to a prior needs the entropy of the family, or its density at each draw. Add an \
 `entropy` or a `log_density` to the `dist`.",
 };
 
@@ -111,7 +111,7 @@ pub static NO_DENSITY: Code = Code {
 pub static UNKNOWN_LAYER: Code = Code {
     id: "E0320",
     title: "unknown layer",
-    explain: "`local`, `flipout`, `integrate` and `layers` name layers, which means all weights below them, or single sites.\n\nWrong: \
+    explain: "`local`, `flipout`, `integrate` and `layers` name single parameters, or layers, which stand for all weights in them.\n\nWrong: \
 `local = [hiden]` for a model with `hidden = Dense(50)`.\n\nRight: `local = [hidden]`, `local = [hidden.w, hidden.b]`.",
 };
 
@@ -119,42 +119,41 @@ pub static UNKNOWN_LAYER: Code = Code {
 pub static NOTHING_TO_DROP: Code = Code {
     id: "E0322",
     title: "nothing to drop",
-    explain: "`dropout` puts masks on the inputs of layers: on what an example brings to a product with weights. Without `layers` those are the \
-inputs of all layers but the first ones, whose inputs are the data. A layer that looks up a table or only adds has no such input, and neither \
-has one whose product stands inside a loop that is carried out step by step.\n\nWrong: `dropout(Linear, data)` for a model with one layer.\n\n\
-Right: `dropout(Linear, data) { layers = [out] }`, which drops the data.",
+    explain: "`dropout` puts masks on the inputs of layers: the values of an example that are multiplied by weights. Without `layers`, it masks the inputs of all layers \
+              except the first ones, whose inputs are the data. A layer that looks up a table or only adds has no such input, nor has a layer whose product is inside a \
+              loop that is computed step by step.\n\nWrong: `dropout(Linear, data)` for a model with one layer.\n\n\
+Right: `dropout(Linear, data) { layers = [out] }`, which masks the data.",
 };
 
 /// A layer without the form that the requested gradient estimator needs.
 pub static LAYER_FORM: Code = Code {
     id: "E0321",
-    title: "a layer that cannot be treated so",
-    explain: "Local reparameterisation draws the outputs of a layer, which needs weights that are independent normal \
-variates under the approximation and that one example multiplies with one vector. Flipout changes the signs of one draw, \
-which needs an approximation that is symmetric around a centre. `integrate` needs independent normal weights and a log \
+    title: "a gradient estimator that is not possible for a layer",
+    explain: "Local reparameterisation draws the outputs of a layer. It needs weights that are independent normal variates under the approximation, and each example must \
+              multiply them with one vector. Flipout changes the signs of one draw, which needs an approximation that is symmetric around a centre. `integrate` needs \
+              independent normal weights and a log \
 likelihood that is a polynomial in the outputs of the layer.\n\nWrong: `integrate = [out]` under `y ~ StudentT(4, out(x)[0], 1)`, \
-whose log density is no polynomial.\n\nRight: `local = [out]`.",
+whose log density is not a polynomial.\n\nRight: `local = [out]`.",
 };
 
 /// A Taylor series used outside its radius of convergence.
 pub static SERIES_RANGE: Code = Code {
     id: "E0311",
-    title: "series beyond its radius",
+    title: "a Taylor series beyond its radius of convergence",
     explain: "`taylor = K` replaces a log density that does not separate by its Taylor polynomial around the mean at which the \
-approximation starts. The polynomial stands for the density only within the radius of convergence: the approximation should \
-keep its mass (two standard deviations around its mean) inside.\n\nStart the approximation narrower, leave `taylor` out (the \
-estimate is then a mean over draws without bias), or choose another prior.",
+approximation starts. The polynomial represents the log density only within the radius of convergence: two standard deviations of the approximation around its mean \
+should lie inside.\n\nStart with a narrower approximation, leave `taylor` out (the estimate is then a mean over draws, without bias), or choose another prior.",
 };
 
 /// A site whose prior has no non-centred form.
 pub static NO_NOISE: Code = Code {
     id: "E0312",
-    title: "site without a noise of its own",
-    explain: "`non_centered = [site]` samples the noise of a site in place of its value: with `theta ~ Normal(mu, tau)` the sampler \
-moves `z` and `theta` is `mu + tau * z`. That needs a site on all reals that moves and whose prior draws `loc + scale * noise`, \
-element by element: `Normal`, `StudentT`, `Cauchy`, `Laplace`, `Logistic` and every other distribution with such a `draw`.\n\n\
-Wrong: `non_centered = [tau]` for `tau ~ HalfNormal(1)`, whose noise is positive.\n\nRight: `non_centered = [theta]`, or the noise as a \
-site of its own, `eta ~ Normal(0, 1)` and `theta = mu + tau * eta`.",
+    title: "a parameter without a non-centred parameterisation",
+    explain: "`non_centered = [theta]` samples the noise of a parameter instead of its value: with `theta ~ Normal(mu, tau)` the sampler moves `z`, and `theta` is `mu + \
+              tau * z`. That needs a free parameter on all reals whose prior draws `loc + scale * noise`, element by element: `Normal`, `StudentT`, `Cauchy`, `Laplace`, \
+              `Logistic` and every other distribution with such a `draw`.\n\n\
+Wrong: `non_centered = [tau]` for `tau ~ HalfNormal(1)`, whose noise is positive.\n\nRight: `non_centered = [theta]`, or declare the noise as a parameter, `eta ~ \
+Normal(0, 1)` and `theta = mu + tau * eta`.",
 };
 
 /// A site without Kronecker factors that is too large for a dense block.
@@ -162,17 +161,17 @@ pub static NO_FACTORS: Code = Code {
     id: "E0323",
     title: "no Kronecker factors",
     explain: "`structure = kronecker` approximates the curvature of a weight matrix by two small matrices, one of the inputs of its layer and \
-one of the gradients of its outputs. Where the gradient of a site in one row is no outer product of two such parts, the site is one block with \
-the square of its elements, which is kept up to 4096 elements only.\n\nWrong: `structure = kronecker` for a site `w: positive[100, 100]`, whose \
-gradient passes through the logarithm of `w`.\n\nRight: `structure = diagonal`, or `over` without the site.",
+one of the gradients of its outputs. If the gradient of a parameter in one row is not an outer product of two such parts, the parameter gets one full block instead. A \
+block is allowed for at most 4096 elements.\n\nWrong: `structure = kronecker` for a parameter `w: positive[100, 100]`, whose \
+gradient passes through the logarithm of `w`.\n\nRight: `structure = diagonal`, or `over` without this parameter.",
 };
 
 /// A name in `over` that selects no weights.
 pub static NO_WEIGHTS: Code = Code {
     id: "E0313",
     title: "no such weights",
-    explain: "`over` sets which weights are random: `all`, `last_layer`, layers and parameters by name, or `subnetwork(size, by = score)`. Only \
-parameters that move the outputs can be random: those on which the mean or the logits of the observed distribution depend. A noise level or a \
+    explain: "`over` sets which weights are random: `all`, `last_layer`, layers and parameters by name, or `subnetwork(size, by = score)`. Only parameters that affect \
+              the outputs can be random: the mean or the logits of the observed distribution must depend on them. A noise level or a \
 hyperparameter stays at the maximum. A parameter that the model adds to its last layer, such as an intercept, is not a layer: name the layer then, \
 `over = [out]`.\n\nWrong: `over = [sigma]` under `y ~ Normal(out(x), sigma)`.\n\nRight: `over = [out]`, or \
 `over = last_layer`.",
@@ -213,9 +212,11 @@ pub fn warning(code: &'static Code, message: impl Into<String>) -> Diagnostic {
 
 /// Creates a warning about a KL divergence that is not known to be finite.
 pub fn unknown_kl(family: &str, site: &str, why: &str) -> Diagnostic {
-    let message = format!("the KL from `{family}` to the prior of `{site}` is not known to be finite: {why}");
+    let message = format!(
+        "the KL divergence from `{family}` to the prior of `{site}` is not known to be finite: {why}"
+    );
     warning(&UNKNOWN_KL, message).help(
-        "declare how the densities of your distributions fall, such as `tails = exponential(1 / scale, 1)`",
+        "declare how the densities of your distributions fall, for example `tails = exponential(1 / scale, 1)`",
     )
 }
 

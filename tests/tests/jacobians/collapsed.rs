@@ -106,7 +106,7 @@ fn networks_without_an_exact_form_are_sampled() {
     );
     assert_eq!(
         reason(DEEP, OverWeights::All),
-        "the weights are multiplied or divided with each other"
+        "the weights multiply or divide each other"
     );
     let heavy = network(4, 1, "relu", "real", "StudentT(4, f[0], sigma)");
     assert_eq!(

@@ -83,7 +83,7 @@ pub fn closed(posterior: &SitePosterior, prior: &SitePrior) -> Result<Closed, St
 fn attempt(posterior: &SitePosterior, prior: &SitePrior, is_centred: bool) -> Result<Closed, String> {
     let family = &*posterior.family;
     let Some(entropy) = &family.entropy else {
-        return Err(format!("`{}` states no entropy", family.name));
+        return Err(format!("`{}` does not define an entropy", family.name));
     };
     let mut builder = Builder::new("divergence");
     let of_family = family_params(&mut builder, posterior);
@@ -105,12 +105,12 @@ fn attempt(posterior: &SitePosterior, prior: &SitePrior, is_centred: bool) -> Re
     if let Some(slot) = args.last_mut().filter(|_| is_centred) {
         *slot = mean
             .centred(&mut algebra)
-            .ok_or("it states no mean and variance")?;
+            .ok_or("it does not define a mean and a variance")?;
     }
     let log_density = interpret(&mut algebra, &log_prior, &args);
     let expected = mean.of_form(&mut algebra, &log_density[0]).map_err(|what| {
         format!(
-            "the log density of `{}` needs {what}, which `{}` does not state",
+            "the log density of `{}` needs {what}, which `{}` does not define",
             prior.distribution.name, family.name
         )
     })?;
@@ -265,7 +265,7 @@ impl Mean<'_> {
             return format!("the log density of `{}` does not depend on the site", prior.name);
         }
         format!(
-            "the log density of `{}` needs {}, which `{}` states, and its entropy",
+            "the log density of `{}` needs {}, which `{}` defines, and the entropy is defined too",
             prior.name,
             self.used.join(", "),
             self.family.name

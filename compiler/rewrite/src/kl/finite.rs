@@ -71,7 +71,7 @@ pub fn check(
     };
     let (family, name) = (&posterior.family.name, &prior.distribution.name);
     let message = format!(
-        "the KL from `{family}` to the prior of `{}` is infinite: {why}",
+        "the KL divergence from `{family}` to the prior of `{}` is infinite: {why}",
         site.name
     );
     let help = format!("choose a family inside the support of `{name}` with lighter tails, or another prior");

@@ -160,7 +160,7 @@ fn observed<'a>(all: &LaplaceParts<'a>) -> Result<Observed<'a>, String> {
         return Err("there are several outputs".to_owned());
     };
     if all.densities.predictive.results.is_empty() {
-        return Err("the observation is of a part of the output".to_owned());
+        return Err("the observation covers only a part of the output".to_owned());
     }
     let likelihood = known::likelihood(observation);
     let first = match (likelihood, observation.params.first()) {
@@ -174,7 +174,7 @@ fn observed<'a>(all: &LaplaceParts<'a>) -> Result<Observed<'a>, String> {
     };
     let is_location = |name: &str| name == first;
     if !all.pieces.iter().any(|piece| is_location(&piece.name)) {
-        return Err(format!("no weight moves `{}` row by row", &first[2..]));
+        return Err(format!("no weight affects `{}` row by row", &first[2..]));
     }
     let Some(value) = all.arguments.result(&first) else {
         return Err(format!("`{}` is unknown", &first[2..]));

@@ -291,7 +291,7 @@ impl Task<'_> {
         algebra.detached = site.drawn.detached;
         let form = estimate::integrand(algebra, plan.posterior, plan.prior, site.drawn, site.arguments);
         let why = if self.settings.kl.estimator == Estimator::Direct {
-            "the plain mean over draws was asked for".to_owned()
+            "the options choose the plain mean over draws".to_owned()
         } else {
             match estimate::estimate(algebra, &form) {
                 Ok(found) => return parts.add(algebra, found, because),
@@ -302,9 +302,9 @@ impl Task<'_> {
                     let series = match self.settings.kl.taylor {
                         0 => String::new(),
                         order if order > MOST_ORDER => {
-                            format!("; no series: only orders up to {MOST_ORDER} are made")
+                            format!("; no series: only orders up to {MOST_ORDER} are available")
                         }
-                        _ => "; no series: it is not known here, or the draw does not separate".to_owned(),
+                        _ => "; no series: none is known, or the draw does not separate".to_owned(),
                     };
                     format!("{what} mixes parameters and noise{series}; no closed form: {because}")
                 }
@@ -343,7 +343,7 @@ impl Task<'_> {
                 rounded(series.radius)
             );
             report::warning(&report::SERIES_RANGE, message)
-                .help("leave `taylor` out: the mean over draws has no bias, and its graph does not grow with the draws either")
+                .help("leave `taylor` out: the mean over draws has no bias, and its graph does not grow with `draws` either")
         });
         let found = Found {
             order,

@@ -111,7 +111,7 @@ fn check(model: &Model, layers: &[Arc<str>], masked: &BTreeSet<Arc<str>>) -> Res
         let message = "no layer has an input to drop: every product of weights is with data";
         let mut known = sites().filter_map(|site| site.rsplit_once('.').map(|(layer, _)| layer));
         let help = match known.next_back() {
-            Some(layer) => format!("name the layers whose inputs are dropped even so: `layers = [{layer}]`"),
+            Some(layer) => format!("name the layers whose inputs are to be dropped: `layers = [{layer}]`"),
             None => "add a hidden layer, or name the weights: `layers = [w]`".to_owned(),
         };
         faults.push(report::nothing_to_drop(message).help(help));

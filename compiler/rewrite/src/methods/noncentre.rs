@@ -66,7 +66,7 @@ pub fn refusal(site: &Site, prior: &SitePrior, moves: bool) -> Option<Diagnostic
         (true, _) => Why::Support,
     };
     let text = format!(
-        "`{}` cannot be sampled as its noise: {}",
+        "`{}` has no non-centred parameterisation: {}",
         site.name,
         why.sentence(&prior.distribution.name)
     );
@@ -75,8 +75,8 @@ pub fn refusal(site: &Site, prior: &SitePrior, moves: bool) -> Option<Diagnostic
 
 /// Reports a name that is not a site.
 pub fn unknown<'a>(name: &str, sites: impl Iterator<Item = &'a str>) -> Diagnostic {
-    let text = format!("`non_centered` names `{name}`, which is no site of the model");
-    let diagnostic = report::error(&report::NO_NOISE, text).label("names no site");
+    let text = format!("`non_centered` names `{name}`, which is not a parameter of the model");
+    let diagnostic = report::error(&report::NO_NOISE, text).label("not a parameter");
     diagnostic.suggest(name, sites)
 }
 
@@ -100,9 +100,10 @@ impl Why {
         match self {
             Why::Fixed => "the posterior fixes it".to_owned(),
             Why::Support => {
-                "its values are constrained, and `loc + scale * noise` would leave them".to_owned()
+                "its values are constrained, and `loc + scale * noise` would violate the constraint"
+                    .to_owned()
             }
-            Why::NoSampler => format!("`{family}` has no `draw` that would show it"),
+            Why::NoSampler => format!("`{family}` has no `draw` of the form `loc + scale * noise`"),
             Why::Joint => format!("the elements of `{family}` depend on each other"),
             Why::Form => format!("the `draw` of `{family}` is not `loc + scale * noise`"),
         }
@@ -112,7 +113,7 @@ impl Why {
         match self {
             Why::Fixed => format!("leave `{site}` out of `non_centered`"),
             Why::Support | Why::NoSampler | Why::Joint | Why::Form => format!(
-                "leave `{site}` out of `non_centered`, or declare its noise as a site and compute `{site}` from it with `=`"
+                "leave `{site}` out of `non_centered`, or declare the noise as a parameter and compute `{site}` from it with `=`"
             ),
         }
     }

@@ -118,13 +118,13 @@ fn plan<'a>(
     let way = if kl::is_point(posterior) {
         NeedsDraws::Point
     } else if sampled {
-        NeedsDraws::Draws("draws were asked for".to_owned())
+        NeedsDraws::Draws("the options choose draws".to_owned())
     } else {
         kl::exact(posterior, placement, prior).map_or_else(NeedsDraws::Draws, NeedsDraws::Closed)
     };
     if matches!(way, NeedsDraws::Draws(_)) && !has_density(posterior) {
         let message = format!(
-            "expected a family with an entropy or a density for `{}`, but `{}` states neither",
+            "expected a family with an entropy or a density for `{}`, but `{}` defines neither",
             site.name, posterior.family.name
         );
         let help = format!("give `{}` a `log_density` or an `entropy`", posterior.family.name);

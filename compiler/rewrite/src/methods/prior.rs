@@ -75,11 +75,11 @@ fn drawable(prior: &SitePrior, origin: &ValueOrigin) -> Result<(), String> {
         ValueOrigin::Given => return Ok(()),
         _ if distribution.measure == Measure::Improper => "is improper",
         ValueOrigin::GivenBelow(_) if !distribution.elementwise => {
-            "is joint over all its elements, so that a new element has no prior of its own"
+            "is a joint distribution of all elements, so that a new element has no prior of its own"
         }
         _ if distribution.draw.is_none() && distribution.wider_draw.is_none() => "has no sampler",
         _ if distribution.draw.is_none() && distribution.value.shape.count(&Sizes::default()) > TRIED => {
-            "is truncated, and has too many elements for draws by rejection"
+            "is truncated, and has too many elements for rejection sampling"
         }
         ValueOrigin::Prior | ValueOrigin::GivenBelow(_) => return Ok(()),
     };

@@ -66,13 +66,13 @@ fn stays(plan: &SitePlan<'_>) -> Option<String> {
     let family = &plan.posterior.family;
     let is_real = |site: &Site| site.support == Support::Real;
     if !is_real(plan.site) || !plan.posterior.members.iter().all(is_real) {
-        return Some("zero is no value of a constrained site".to_owned());
+        return Some("a constrained parameter cannot be zero".to_owned());
     }
     if kl::is_point(plan.posterior) {
-        return Some("a fixed value has no noise".to_owned());
+        return Some("a fixed value has no standard deviation".to_owned());
     }
     if family.mean.is_none() || family.variance.is_none() {
-        return Some(format!("`{}` states no mean and variance", family.name));
+        return Some(format!("`{}` does not define a mean and a variance", family.name));
     }
     None
 }

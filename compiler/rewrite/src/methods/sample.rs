@@ -398,7 +398,7 @@ impl Task<'_> {
             family: "derived".to_owned(),
             is_point: false,
             has_deviation: false,
-            kl: "computed from the sites".to_owned(),
+            kl: "computed from the parameters".to_owned(),
             likelihood: String::new(),
             prior: PriorReport::of(Support::Real),
         };
@@ -414,12 +414,12 @@ impl Task<'_> {
             .map(|param| state_type(plan, param).shape)
             .unwrap_or_else(Shape::scalar);
         let scale = match plan.site.support {
-            _ if self.is_noncentred(plan) => "as the noise of its prior (non-centred)",
-            Support::Real | Support::Integers(_) => "as it is",
-            Support::Interval(lo, hi) if lo.is_finite() && hi.is_finite() => "through a logistic map",
+            _ if self.is_noncentred(plan) => "in its non-centred parameterisation",
+            Support::Real | Support::Integers(_) => "untransformed",
+            Support::Interval(lo, hi) if lo.is_finite() && hi.is_finite() => "on the logit scale",
             Support::Interval(..) => "on the logarithmic scale",
-            Support::Simplex => "as log ratios to the last element",
-            Support::Ordered => "as the first element and the logarithms of the gaps",
+            Support::Simplex => "as the log ratios of its elements to the last one",
+            Support::Ordered => "as its first element and the logarithms of the gaps",
         };
         let (family, sentence) = match moves(plan) {
             true => ("sampled", format!("{scale}, {shape}")),

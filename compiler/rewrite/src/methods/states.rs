@@ -87,13 +87,13 @@ pub fn loadable(
         let Some(param) = param else {
             let family = own.map_or("something else", |own| &own.family.name);
             return Err(format!(
-                "a file holds the value of `{}`, but the posterior of it is `{family}`",
+                "a file holds a value of `{}`, but its posterior is the family `{family}`",
                 site.name
             ));
         };
         if noncentred.contains(&site.name) {
             return Err(format!(
-                "a file holds the value of `{}`, but `non_centered` samples it as the noise of its prior",
+                "a file holds a value of `{}`, but `non_centered` samples its noise instead",
                 site.name
             ));
         }

@@ -49,7 +49,7 @@ pub static RULES: &[Rule] = &[
     },
     Rule {
         name: "div-by-broadcast",
-        about: "A quotient by what is repeated is a product with its reciprocal, computed before the repetition.",
+        about: "A quotient by a repeated array is a product with the reciprocal of the array, computed before the repetition.",
         cases: || vec![computed(X / on(&BROADCAST, [Y]), times_reciprocal)],
         examples: || vec![example(X / broadcast(exp(sum(X, &[0, 1])), &[2, 3], &[]))],
     },

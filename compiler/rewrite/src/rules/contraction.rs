@@ -17,7 +17,7 @@ use bnnc_graph::ops::transpose::TRANSPOSE;
 pub static RULES: &[Rule] = &[
     Rule {
         name: "contract-of-broadcast",
-        about: "A contraction with a repeated operand contracts what is repeated.",
+        about: "A contraction with a repeated operand contracts the operand before its repetition.",
         cases: || vec![computed(on(&CONTRACT, [X, Y]), of_repetition)],
         examples: || {
             let cube = |size| broadcast(X, &[size, 2, 3], &[1, 2]);

@@ -19,13 +19,13 @@ pub static RULES: &[Rule] = &[
     },
     Rule {
         name: "difference-of-sum",
-        about: "A difference takes away a summand, without the rounding of the sum.",
+        about: "Subtracting a summand from a sum gives the other summand, without the rounding of the sum.",
         cases: || vec![equal(X + Y - X, Y), equal(X - (X + Y), -Y)],
         examples: || vec![example(X + Y - X), example(X + Y - Y), example(X - (X + Y))],
     },
     Rule {
         name: "quotient-of-product",
-        about: "A quotient takes away a factor that is not zero, without the rounding of the product.",
+        about: "Dividing a product by a factor that is not zero gives the other factor, without the rounding of the product.",
         cases: || vec![equal(X * Y / X, Y), equal(-(X * Y) / X, -Y)],
         examples: || vec![example(X * Y / X), example(-(Y * X) / X)],
     },

@@ -20,7 +20,7 @@ use bnnc_graph::ops::reduce_sum::REDUCE_SUM;
 pub static RULES: &[Rule] = &[
     Rule {
         name: "sum-over-nothing",
-        about: "A sum over no axis is what it sums.",
+        about: "A sum over no axis is its operand.",
         cases: || {
             vec![computed(on(&REDUCE_SUM, [X]), |_, call, known| {
                 known.x().filter(|_| axes(call).is_empty())
@@ -30,7 +30,7 @@ pub static RULES: &[Rule] = &[
     },
     Rule {
         name: "reduce-of-broadcast",
-        about: "The sum of a repetition is the sum of what is repeated, times how often.",
+        about: "The sum of a repeated array is the sum of the array times the number of repetitions.",
         cases: || vec![computed(on(&REDUCE_SUM, [repeated()]), sum_of_repetition)],
         examples: || {
             let cube = broadcast(X, &[2, 4, 3], &[0, 2]);
@@ -48,7 +48,7 @@ pub static RULES: &[Rule] = &[
     },
     Rule {
         name: "max-of-broadcast",
-        about: "The largest element of a repetition is that of what is repeated.",
+        about: "The largest element of a repeated array is that of the array.",
         cases: || vec![computed(on(&REDUCE_MAX, [repeated()]), max_of_repetition)],
         examples: || vec![example(largest(broadcast(ROW, &[4, 3, 2], &[1]), &[0, 1]))],
     },

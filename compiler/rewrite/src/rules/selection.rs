@@ -24,7 +24,7 @@ use std::collections::{HashMap, HashSet};
 /// The rules, in order.
 pub static RULES: &[Rule] = &[Rule {
     name: "selection-of-product",
-    about: "Elements picked from a product with merged axes are products of elements picked from its factors.",
+    about: "Elements selected from a product with merged axes are products of elements selected from its factors.",
     cases: || vec![computed(on(&GATHER, [on(&RESHAPE, [X]), Y]), picked_product)],
     examples: || {
         vec![

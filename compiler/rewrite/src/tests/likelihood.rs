@@ -447,14 +447,14 @@ fn reports_name_the_estimator_of_each_site() {
         sentences(flipout(&some)),
         [
             "flipout",
-            "flipout: a sign of its own for every example and element",
+            "flipout: one draw for all examples, with a random sign for every example and element",
             "shared draw"
         ]
     );
     let bias = names(&["out.b"]);
     assert_eq!(
         sentences(local(&bias))[1],
-        "local reparameterisation: a draw of its own for every example"
+        "local reparameterisation: every example has its own draw"
     );
 }
 
@@ -483,7 +483,10 @@ fn unsupported_estimators_are_rejected_with_a_reason() {
     };
     let (code, message) = refused(&linear(), &linear_posterior(), both);
     assert_eq!(code.id, report::LAYER_FORM.id);
-    assert_eq!(message, "`flipout` cannot treat `out.w`: `local` names it too");
+    assert_eq!(
+        message,
+        "`flipout` is not possible for `out.w`: `local` names it too"
+    );
 
     let one = |used: fn(&mut Builder, Value, Value) -> Value| {
         let sites = vec![declared("out.w", normal(&Shape::fixed(&[1, 3])), &[0.0, 1.0])];
@@ -506,7 +509,7 @@ fn unsupported_estimators_are_rejected_with_a_reason() {
     });
     assert_eq!(
         why(&bent, local(&all)),
-        "`local` cannot treat `out.w`: it is used by `tanh`, not only as the weights of a product"
+        "`local` is not possible for `out.w`: `tanh` uses it, so it is not only the weights of a product"
     );
     let twice = one(|b, w, x| {
         let first = b.contract(w, x, "ij,j->i");
@@ -517,7 +520,7 @@ fn unsupported_estimators_are_rejected_with_a_reason() {
     });
     assert_eq!(
         why(&twice, local(&all)),
-        "`local` cannot treat `out.w`: one example uses it several times, so what it is multiplied with shares its noise"
+        "`local` is not possible for `out.w`: one example uses it several times, so several products share its noise"
     );
     assert!(compile(&twice, &plain(), 1, flipout(&all)).is_ok());
     let several = one(|b, w, x| {
@@ -530,7 +533,7 @@ fn unsupported_estimators_are_rejected_with_a_reason() {
     });
     assert_eq!(
         why(&several, local(&all)),
-        "`local` cannot treat `out.w`: one example multiplies it with several vectors, so the products share its noise"
+        "`local` is not possible for `out.w`: one example multiplies it with several vectors, so the products share its noise"
     );
     assert!(compile(&several, &plain(), 1, flipout(&all)).is_ok());
 
@@ -543,12 +546,12 @@ fn unsupported_estimators_are_rejected_with_a_reason() {
     });
     assert_eq!(
         refused(&model, &skewed, local(&all)).1,
-        "`local` cannot treat `out.w`: the elements of draws of `Normal` are not independent normal variates"
+        "`local` is not possible for `out.w`: the elements of draws of `Normal` are not independent normal variates"
     );
     assert_eq!(
         refused(&model, &skewed, flipout(&all)).1,
-        "`flipout` cannot treat `out.w`: draws of `Normal` do not show that they are symmetric around a centre, element by \
-         element"
+        "`flipout` is not possible for `out.w`: the `draw` of `Normal` does not show that draws are symmetric around a centre, \
+         element by element"
     );
 }
 
@@ -721,15 +724,19 @@ fn non_polynomial_likelihoods_are_not_integrated() {
     assert_eq!(
         student.as_deref(),
         Some(
-            "`integrate` cannot treat `out.w`: the log likelihood is no polynomial in its outputs, because they reach \
-             `log1p`"
+            "`integrate` is not possible for `out.w`: the log likelihood is not a polynomial in the outputs, because it applies \
+             `log1p` to them"
         )
     );
     let categorical = why(|b, u| {
         let log = b.log_softmax(u, 0);
         b.reduce_sum_all(log)
     });
-    assert!(categorical.unwrap().ends_with("because they reach `log_softmax`"));
+    assert!(
+        categorical
+            .unwrap()
+            .ends_with("because it applies `log_softmax` to them")
+    );
     let crossed = why(|b, u| {
         let turned = b.contract(u, u, "i,j->ij");
         b.reduce_sum_all(turned)
@@ -737,7 +744,7 @@ fn non_polynomial_likelihoods_are_not_integrated() {
     assert!(
         crossed
             .unwrap()
-            .ends_with("outputs are multiplied that share weights in different ways")
+            .ends_with("the log likelihood multiplies outputs that share weights in different ways")
     );
     // The product of an element with itself is not a cross product.
     assert_eq!(

@@ -194,7 +194,8 @@ fn divergence_of_a_hierarchy_with_a_transformed_scale_agrees_with_its_closed_for
     );
     assert!(sentences[2].starts_with("direct: "), "{sentences:?}");
     assert!(
-        sentences[2].ends_with("no closed form: `Normal` is carried from the reals onto the support"),
+        sentences[2]
+            .ends_with("no closed form: a bijection transforms `Normal` from the reals to the support"),
         "{sentences:?}"
     );
     let minus_entropy = |sd: f64| -(sd.ln() + 1.418_938_533_204_672_7);

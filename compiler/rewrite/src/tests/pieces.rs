@@ -104,7 +104,7 @@ fn curved_and_jumping_functions_are_rejected() {
         }),
         "the weights pass through a comparison, where outputs may jump"
     );
-    let multiplied = "the weights are multiplied or divided with each other";
+    let multiplied = "the weights multiply or divide each other";
     assert_eq!(
         reason(|b, w, _| {
             let (first, second) = (part(b, w, 0), part(b, w, 2));

@@ -179,7 +179,7 @@ fn absolute_values_separate_by_stop_gradient_signs() {
         sampled(),
     );
     assert!(
-        way(&signs).starts_with("signs: 2 means of noise under detached signs"),
+        way(&signs).starts_with("signs: 2 means of noise under stop-gradient signs"),
         "{}",
         way(&signs)
     );

@@ -58,7 +58,7 @@ fn covered(q: &Part, p: &[Part], names: &Names<'_>) -> Finiteness {
             let starts = p.iter().map(|part| part.low.at).filter(|low| *low > reached);
             let gap = between(reached, starts.fold(q.high.at, f64::min));
             return Finiteness::Infinite(format!(
-                "`{}` has no density at {}, where `{}` has mass",
+                "`{}` has zero density at {}, where the density of `{}` is positive",
                 names.prior,
                 rounded(gap),
                 names.family
@@ -139,7 +139,7 @@ fn falls(q: DensityEnd, p: DensityEnd, names: &Names<'_>) -> Finiteness {
     };
     let doubtful = || {
         Finiteness::Unknown(format!(
-            "how fast `{prior}` and `{family}` fall depends on other sites"
+            "the rates at which the densities of `{prior}` and `{family}` fall depend on other sites"
         ))
     };
     let grows = if p.at.is_finite() { " of 1 / distance" } else { "" };
@@ -155,7 +155,7 @@ fn falls(q: DensityEnd, p: DensityEnd, names: &Names<'_>) -> Finiteness {
                 };
                 let place = if p.at == 0.0 { "near zero" } else { place };
                 Finiteness::Infinite(format!(
-                    "{place} the log density of `{prior}` falls like {}, but under `{family}` the mean of {} exists for k < {index} only",
+                    "{place} the log density of `{prior}` falls like {}, but under `{family}` the mean of {} exists only for k < {index}",
                     power(&order.to_string()),
                     power("k"),
                 ))

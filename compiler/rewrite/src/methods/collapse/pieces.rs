@@ -83,7 +83,7 @@ pub fn pieces(
         let compared = compared(&derivative, &[first, behind].concat());
         all = with_kinks(&derivative, size, &compared);
     }
-    Ok(Err("its kinks have kinks without an end".to_owned()))
+    Ok(Err("its kinks contain further kinks without end".to_owned()))
 }
 
 /// Returns the number of elements of the first result.
@@ -217,7 +217,7 @@ impl<'a> Walk<'a> {
         });
         Some(match called {
             Some(name) => format!("the weights pass through `{name}`"),
-            None => "the weights are multiplied or divided with each other".to_owned(),
+            None => "the weights multiply or divide each other".to_owned(),
         })
     }
 

@@ -58,15 +58,14 @@ fn no_weights(parts: &LaplaceParts<'_>, name: &str) -> Diagnostic {
     let is_known = parts.model.sites.iter().any(|site| covers(name, &site.name));
     let message = match is_known {
         true => format!(
-            "`over` names `{name}`, which does not move the outputs: they are the mean of the observation or its logits, and a noise level or a \
-             hyperparameter keeps its value"
+            "`over` names `{name}`, which does not affect the outputs (the mean or the logits of the observation): a noise level or a hyperparameter keeps its value"
         ),
-        false => format!("`over` names `{name}`, but no parameter or layer of that name moves the outputs"),
+        false => format!("`over` names `{name}`, but no parameter or layer of that name affects the outputs"),
     };
     let quoted: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
     report::error(&report::NO_WEIGHTS, message)
         .suggest(name, known.iter().copied())
-        .help(format!("those that do: {}", quoted.join(", ")))
+        .help(format!("these affect the outputs: {}", quoted.join(", ")))
 }
 
 /// Returns the sites of the layer whose weights are the last to be combined with values of a row.
@@ -108,7 +107,7 @@ fn no_last_layer(last: &str, layer: Option<&str>) -> Diagnostic {
         ),
         None => (
             "`over = last_layer` needs a layer, but no layer of this model has weights".to_owned(),
-            "leave `over` out, or write `over = all`: the Gaussian then covers every parameter that moves the outputs".to_owned(),
+            "leave `over` out, or write `over = all`: the Gaussian then covers every parameter that affects the outputs".to_owned(),
         ),
     };
     report::error(&report::NO_WEIGHTS, message).help(help)

@@ -93,10 +93,10 @@ fn simplified(function: &Function) -> Function {
 
 fn too_large(site: &str, elements: usize) -> Diagnostic {
     let message = format!(
-        "the gradient of `{site}` in one row is no outer product, and its {elements} elements are too many for one block"
+        "the gradient of `{site}` in one row is not an outer product, and its {elements} elements are too many for one block"
     );
     let help = format!(
-        "up to {WHOLE} elements are one block; `structure = diagonal`, or leave `{site}` out of `over`"
+        "a block has at most {WHOLE} elements; write `structure = diagonal`, or leave `{site}` out of `over`"
     );
     report::error(&report::NO_FACTORS, message).help(help)
 }

@@ -116,7 +116,7 @@ fn unfit(plan: &SitePlan<'_>, way: Expectation) -> Option<String> {
     let family = &plan.posterior.family;
     if plan.placement == Placement::Carried {
         return Some(format!(
-            "`{}` is carried from the reals onto the support of the site",
+            "a bijection transforms `{}` from the reals to the support of the site",
             family.name
         ));
     }
@@ -126,7 +126,7 @@ fn unfit(plan: &SitePlan<'_>, way: Expectation) -> Option<String> {
         .map_or((false, false), |sampler| symmetry::kind(sampler));
     match way {
         Expectation::Flipout if !symmetric => Some(format!(
-            "draws of `{}` do not show that they are symmetric around a centre, element by element",
+            "the `draw` of `{}` does not show that draws are symmetric around a centre, element by element",
             family.name
         )),
         Expectation::Local | Expectation::Integrated if !normal => Some(format!(
@@ -139,9 +139,9 @@ fn unfit(plan: &SitePlan<'_>, way: Expectation) -> Option<String> {
 
 /// Reports a site that does not support the requested estimator.
 pub fn refusal(way: Expectation, site: &str, why: &str) -> Diagnostic {
-    let message = format!("`{}` cannot treat `{site}`: {why}", way.option());
+    let message = format!("`{}` is not possible for `{site}`: {why}", way.option());
     let help = format!(
-        "leave `{site}` out of `{}`: it then has one draw for all examples",
+        "leave `{site}` out of `{}`: all examples then share one draw of it",
         way.option()
     );
     report::error(&report::LAYER_FORM, message).help(help)

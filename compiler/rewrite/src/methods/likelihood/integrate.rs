@@ -167,10 +167,10 @@ impl<'a> Walk<'a> {
             let sources = operands.iter().flat_map(State::sources).collect();
             let why = match op {
                 op if op.is(&ops::mul::MUL) || op.is(&ops::contract::CONTRACT) => {
-                    "outputs are multiplied that share weights in different ways".to_owned()
+                    "the log likelihood multiplies outputs that share weights in different ways".to_owned()
                 }
                 op => format!(
-                    "the log likelihood is no polynomial in its outputs, because they reach `{}`",
+                    "the log likelihood is not a polynomial in the outputs, because it applies `{}` to them",
                     op.name
                 ),
             };

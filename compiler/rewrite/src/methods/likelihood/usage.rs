@@ -35,13 +35,12 @@ impl VaryingSite {
         match (way, &self.usage, &self.with) {
             (Expectation::Flipout, Usage::Products(_), _) => "flipout".to_owned(),
             (Expectation::Flipout, Usage::Small, _) => {
-                "flipout: a sign of its own for every example and element".to_owned()
+                "flipout: one draw for all examples, with a random sign for every example and element"
+                    .to_owned()
             }
             (_, _, Some(weights)) => format!("local reparameterisation, in one draw with `{weights}`"),
             (_, Usage::Products(_), None) => "local reparameterisation".to_owned(),
-            (_, Usage::Small, None) => {
-                "local reparameterisation: a draw of its own for every example".to_owned()
-            }
+            (_, Usage::Small, None) => "local reparameterisation: every example has its own draw".to_owned(),
         }
     }
 }
@@ -91,12 +90,12 @@ fn products(
         let Some(product) = WeightProduct::of(row, *user, param) else {
             let op = row.op(*user).map_or("", |op| op.0.name);
             return Err(format!(
-                "it is used by `{op}`, not only as the weights of a product"
+                "`{op}` uses it, so it is not only the weights of a product"
             ));
         };
         if treated.contains(&product.other) && (row.ty(product.other).rank() > 1 || row.ty(param).rank() <= 1)
         {
-            return Err("it is multiplied with other weights that are treated so".to_owned());
+            return Err("it is multiplied with other weights that the options name".to_owned());
         }
         match way {
             Expectation::Local => product.independent()?,
@@ -107,8 +106,7 @@ fn products(
         match &found {
             Some(_) if way == Expectation::Local => {
                 return Err(
-                    "one example uses it several times, so what it is multiplied with shares its noise"
-                        .to_owned(),
+                    "one example uses it several times, so several products share its noise".to_owned(),
                 );
             }
             Some(known) if *known != axes => {

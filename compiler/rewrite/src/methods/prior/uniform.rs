@@ -31,7 +31,7 @@ pub fn uniform(one: &Function, other: &Function, selects: Selects<'_>) -> Result
             (NodeKind::Param(name), NodeKind::Param(_)) => {
                 if pair.grows(value) {
                     return Err(format!(
-                        "`{name}` has one value per level, which a new level lacks"
+                        "`{name}` has one value per level, but none for a new level"
                     ));
                 }
             }
