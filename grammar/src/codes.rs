@@ -24,7 +24,7 @@ pub static UNEXPECTED_CHARACTER: Code = Code {
     id: "E0101",
     title: "unexpected character",
     explain: "\
-A character stands in the program that no part of the language begins with. Names are made of the letters `a` to
+No part of the language begins with this character. Names consist of the letters `a` to
 `z` and `A` to `Z`, of digits and of `_`; Greek letters are written out; there is no `%`, `$` or `?`. Characters
 that a word processor puts in place of plain ones (a long dash, curly quotes) are the usual cause.
 
@@ -116,7 +116,7 @@ pub static UNCLOSED: Code = Code {
     title: "bracket never closed",
     explain: "\
 Each `(`, `[` and `{` needs its `)`, `]` or `}`. The first place shown is the bracket that stays open, the second
-is where its partner was missed at the latest.
+is where the closing bracket was expected at the latest.
 
 Wrong:
 
@@ -150,7 +150,7 @@ pub static UNEXPECTED: Code = Code {
     id: "E0108",
     title: "an unexpected word or symbol",
     explain: "\
-The program is fine up to this place, and what comes next cannot follow. The message names what could.
+The program is correct up to this place, but the next word or symbol cannot follow. The message lists what can.
 
 Wrong:
 

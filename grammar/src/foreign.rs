@@ -14,7 +14,7 @@ enum Part {
     Is(Token<'static>),
 }
 
-const REBOUND: &str = "a name gets its value once: give the sum a name of its own, `total = old + new`";
+const REBOUND: &str = "a name gets its value once: give the sum a new name, `total = old + new`";
 const OUTPUTS: &str = "outputs stand without parentheses: `-> y1: real, y2: real`";
 const NAME_FIRST: &str = "the name stands before its type: `beta: real[k]`";
 

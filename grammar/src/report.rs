@@ -226,7 +226,7 @@ pub fn keyword_as_name(at: Span, keyword: Token<'_>, is_param: bool) -> Diagnost
         .help(format!("choose another name: `{keyword}_`"));
     match is_param {
         true => diagnostic.help(format!(
-            "a column `{keyword}` of the data feeds it by `inputs = [{keyword}_ = \"{keyword}\"]`"
+            "to feed it from the column `{keyword}`, write `inputs = [{keyword}_ = \"{keyword}\"]`"
         )),
         false => diagnostic,
     }
@@ -236,5 +236,5 @@ pub fn keyword_as_name(at: Span, keyword: Token<'_>, is_param: bool) -> Diagnost
 pub fn outside_item(at: Span, found: Token<'_>) -> Diagnostic {
     let message = format!("expected an item such as `model` or `data`, found `{found}`");
     Diagnostic::error(&codes::OUTSIDE_ITEM, at, message)
-        .help("statements stand inside `model`, `layer`, `fn` or `posterior`; a number for the whole file is `const n = 3`")
+        .help("statements stand inside `model`, `layer`, `fn` or `posterior`; for a number in the whole file write `const n = 3`")
 }

@@ -303,7 +303,7 @@ fn missing_type() {
 fn statement_outside_of_an_item() {
     insta::assert_snapshot!(check("y = 3\nconst c = 3\n"), @r"
     E0113 1:1 `y`: expected an item such as `model` or `data`, found `y`
-      help: statements stand inside `model`, `layer`, `fn` or `posterior`; a number for the whole file is `const n = 3`
+      help: statements stand inside `model`, `layer`, `fn` or `posterior`; for a number in the whole file write `const n = 3`
     ");
 }
 

@@ -756,7 +756,7 @@ fn too_many_pieces_are_drawn() {
         "sampled rows",
         "1000 draws per iterate",
         "error of integrals",
-        "iterates, not the box",
+        "of the iterates, not of the box",
     ] {
         assert!(table.contains(part), "{part}: {table}");
     }

@@ -926,7 +926,7 @@ fn a_matrix_beyond_the_memory_is_rejected() {
     let chosen = compiled(&folder, &wide("over = subnetwork(10, by = marginal)"));
     assert!(chosen.manifest.infers[0].cost.peak_bytes >= 2 * 8 * 1761 * 1761);
     let found = stopped(&chosen, Some(20 << 20));
-    let chooses = |note: &String| note.contains("chooses by the full precision of all 1761 weights");
+    let chooses = |note: &String| note.contains("needs the full precision of all 1761 weights");
     assert!(found.notes.iter().any(chooses), "{found:?}");
     assert!(found.help[0].contains("by = diagonal"), "{found:?}");
 }
@@ -994,7 +994,10 @@ fn advice_on_memory_fits_the_memory() {
             }
             if offers.is_empty() {
                 assert!(limit < least, "{options} within {limit}: nothing is offered");
-                assert!(found.help[0].contains("no smaller approximation"), "{found:?}");
+                assert!(
+                    found.help[0].contains("the smaller approximations that bnnc tried"),
+                    "{found:?}"
+                );
             }
             let is_offered = offers.contains(&"structure = diagonal".to_owned());
             assert!(

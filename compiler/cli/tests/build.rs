@@ -268,7 +268,11 @@ fn other_data_are_accepted_or_rejected_with_the_reason() {
     assert_eq!(found, expected);
     let refused = [
         ("1,2,3\n", 3, ""),
-        (&*rows("x,u,z,y", 48), 3, "compiled for 2 inputs, and there are 3"),
+        (
+            &*rows("x,u,z,y", 48),
+            3,
+            "compiled for 2 inputs, but the data have 3",
+        ),
         (&rows("x,z,y", 48).replace("x,z,y", "x,z,w"), 3, "w"),
         (
             "x,z,y\n1,2,high\n2,3,low\n1,1,low\n4,4,low\n",
@@ -478,12 +482,7 @@ const UNSETTABLE: &[(&str, &str, &str, bool)] = &[
         "one iterate every 2 give 0 iterates",
         true,
     ),
-    (
-        "boxes.epochs=6",
-        "E0601",
-        "the iterates are those of an earlier infer",
-        true,
-    ),
+    ("boxes.epochs=6", "E0601", "those of an earlier inference", true),
     (
         "penal.batches=1",
         "E0601",
@@ -509,7 +508,7 @@ const UNSETTABLE: &[(&str, &str, &str, bool)] = &[
         "only the compiler reads its values",
         false,
     ),
-    ("rows.split=2", "E0633", "read by the compiler", false),
+    ("rows.split=2", "E0633", "only the compiler reads", false),
 ];
 
 #[test]
@@ -535,11 +534,7 @@ fn options_that_cannot_be_set_are_rejected_with_the_reason() {
     assert!(output.stderr.contains("2 errors"), "{}", output.stderr);
     // Validation rows come from the data item, which holds none out here.
     let output = execute(&executable, &["--set", "apart.patience=3"]);
-    assert!(
-        output.stderr.contains("`others` holds none out"),
-        "{}",
-        output.stderr
-    );
+    assert!(output.stderr.contains("`others` has none"), "{}", output.stderr);
     fs::remove_dir_all(folder).unwrap();
 }
 

@@ -333,7 +333,7 @@ fn invalid_options_are_rejected_with_their_codes() {
         &run("set_item", &["--set", "g.epochs=1"]),
         2,
         "E0260",
-        "no infer or data item `g`",
+        "no inference or data item `g`",
     );
     refused(
         &run("set_form", &["--set", "f.epochs"]),
@@ -365,7 +365,12 @@ fn invalid_options_are_rejected_with_their_codes() {
         "E0401",
         "does not exist",
     );
-    refused(&run("only", &["--only", "fitt"]), 2, "E0603", "no infer `fitt`");
+    refused(
+        &run("only", &["--only", "fitt"]),
+        2,
+        "E0603",
+        "no inference `fitt`",
+    );
     refused(
         &run("backend", &["--backend", "abacus"]),
         2,
@@ -432,7 +437,7 @@ fn targets_that_are_not_real_are_not_standardised() {
 #[test]
 fn patience_needs_validation_rows() {
     let program = network("epochs = 1, patience = 3");
-    let message = "`patience` watches validation rows, but `d` holds none out";
+    let message = "`patience` needs validation rows, but `d` has none";
     refused(&bnnc("patience", "run", &program, &[]), 1, "E0609", message);
     let watched = ["--set", "d.validation=0.2"];
     accepted(&bnnc("watched", "run", &program, &watched));
@@ -616,7 +621,7 @@ fn new_rows_are_predicted_by_column_names() {
         &predict("new.csv", &["--infer", "g"]),
         2,
         "E0603",
-        "there is no infer `g`",
+        "there is no inference `g`",
     );
     refused(
         &support::run(["predict", "/dev", "--data", "x"]),

@@ -47,7 +47,7 @@ fn verify_steps(program: &Program, steps: &[Step]) -> Verdict {
                 verify_buffers(plan, &[*counter])?;
                 let buffer = &plan.buffers[*counter];
                 ensure(buffer.storage == Storage::Int && buffer.shape.rank() == 0, || {
-                    format!("counter {counter} is no integer scalar")
+                    format!("counter {counter} is not an integer scalar")
                 })?;
                 verify_steps(program, body)?;
             }

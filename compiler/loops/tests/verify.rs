@@ -219,5 +219,9 @@ fn constants_must_be_complete_and_are_never_written() {
 
 #[test]
 fn counters_must_be_integer_scalars() {
-    refuses("repeat 2 b5", "repeat 2 b1", "counter b1 is no integer scalar");
+    refuses(
+        "repeat 2 b5",
+        "repeat 2 b1",
+        "counter b1 is not an integer scalar",
+    );
 }

@@ -100,11 +100,11 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Unknown => f.write_str("there is no compiled program in it, or not any more"),
+            Refusal::Unknown => f.write_str("it holds no compiled program, or the program was removed"),
             Refusal::Truncated => f.write_str("the compiled program in it is cut off"),
             Refusal::Damaged(what) => write!(f, "the compiled program in it is damaged: {what}"),
             Refusal::OtherLayout => {
-                f.write_str("the compiled program in it is of another build of bnnc than its runtime")
+                f.write_str("another build of bnnc made its compiled program than its runtime")
             }
             Refusal::OtherArchitecture(name) => {
                 write!(
@@ -163,7 +163,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Head, Built), Refusal> {
     let (built, rest) = postcard::take_from_bytes(rest).map_err(damaged)?;
     match rest {
         [] => Ok((head, built)),
-        _ => Err(Refusal::Damaged("bytes are left over".to_owned())),
+        _ => Err(Refusal::Damaged("bytes follow after its end".to_owned())),
     }
 }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The record of `collapsed`.
 pub(crate) const RECORD: MethodDef = MethodDef {
     name: "collapsed",
-    doc: "The iterates of gradient descent, with some weights integrated over a box that spans them, exactly.",
+    doc: "The iterates of gradient descent, where some weights are integrated exactly over a box that spans their iterates.",
     options: listed![Training { schedule = "constant", precision = "f64" }, IterateOptions, CollapsedOptions],
     takes: Takes::ModelOrFixed,
     finds: Finds::Collapsed,

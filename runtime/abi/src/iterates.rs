@@ -179,8 +179,10 @@ impl Swag {
             None => Ok(()),
             Some(option) => Refusal::new(
                 option,
-                format!("`{option}` is of a training, but the iterates are those of an earlier infer"),
-                "leave it out, or leave out `iterates`",
+                format!(
+                    "`{option}` is an option of a training, but `iterates` uses those of an earlier inference"
+                ),
+                "leave this option or `iterates` out",
             ),
         }
     }
@@ -197,7 +199,7 @@ impl Swag {
             return Refusal::new(
                 IterateOptions::keep(),
                 format!("`keep` leaves {keep} iterates, but this covariance needs {least}"),
-                "raise `keep`, or take `covariance = point`",
+                "raise `keep`, or write `covariance = point`",
             );
         }
         if planned < least && self.options.iterates.is_none() {

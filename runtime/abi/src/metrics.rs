@@ -64,12 +64,12 @@ pub static ALL: &[Metric] = &[
     metric(
         "log_likelihood",
         Basis::LogLikelihood,
-        "mean log predictive density of a row: larger is better",
+        "mean log predictive density per row: larger is better",
     ),
     metric(
         "elpd_loo",
         Basis::LeftOut,
-        "sum over the training rows of the log predictive density of each given all others, by PSIS-LOO: larger is better",
+        "sum of the log predictive density of each training row given all other rows, by PSIS-LOO: larger is better",
     ),
     coverage(
         "coverage_50",

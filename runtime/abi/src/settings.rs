@@ -14,8 +14,8 @@ pub static BAD_SETTING: Code = Code {
 /// A name on the command line that is not the name of an inference block.
 pub static NO_INFER: Code = Code {
     id: "E0603",
-    title: "no such infer",
-    explain: "`--only` and `--infer` take names of `infer` items of the program.",
+    title: "no such inference",
+    explain: "`--only` and `--infer` need the names of `infer` items of the program.",
 };
 
 /// The beginning of the name of the source that holds a value of `--set`; `ITEM.KEY` follows it.
@@ -97,7 +97,7 @@ pub fn bytes(text: &str) -> Result<u64, Box<Diagnostic>> {
 
 /// Returns the diagnostic for the name of an inference block that does not exist.
 pub fn no_infer(name: &str, known: &[&str]) -> Diagnostic {
-    Diagnostic::usage(&NO_INFER, format!("there is no infer `{name}`"))
+    Diagnostic::usage(&NO_INFER, format!("there is no inference `{name}`"))
         .suggest(name, known.iter().copied())
         .note(format!("the program has {}", known.join(", ")))
 }

@@ -34,8 +34,8 @@ pub(super) fn warnings(columns: &[Column], output: &Output, target: &Column) -> 
     }
     let found = together(columns, &target.train).map(|names| {
         let relation = match names.len() {
-            1 => "the target is a linear function of it up to 0.1 % of its standard deviation",
-            _ => "the target is a linear function of them up to 0.1 % of its standard deviation",
+            1 => "the target is a linear function of the input, up to 0.1 % of its standard deviation",
+            _ => "the target is a linear function of these inputs, up to 0.1 % of its standard deviation",
         };
         codes::leak(&names, &output.name, relation)
     });

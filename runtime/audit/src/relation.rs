@@ -20,7 +20,7 @@ pub fn between(input: &[f64], target: &[f64]) -> Option<&'static str> {
         return None;
     }
     if input == target {
-        return Some("the two are equal in every row");
+        return Some("both are equal in every row");
     }
     let logs = [log(input), log(target)];
     let tries = [
@@ -28,17 +28,17 @@ pub fn between(input: &[f64], target: &[f64]) -> Option<&'static str> {
         (
             logs[0].as_deref(),
             Some(target),
-            "the target is linear in its logarithm",
+            "the target is a linear function of the logarithm of the input",
         ),
         (
             Some(input),
             logs[1].as_deref(),
-            "the logarithm of the target is linear in it",
+            "the logarithm of the target is a linear function of the input",
         ),
         (
             logs[0].as_deref(),
             logs[1].as_deref(),
-            "the target is a power of it, up to a factor",
+            "the target is a power of the input, up to a factor",
         ),
     ];
     tries

@@ -50,10 +50,10 @@ const fn construct(word: &'static str, advice: &'static str) -> Synonym {
 }
 
 const FUNCTION: &str = "a function is an item of its own: `fn f(x: real) -> real { return x + 1 }`";
-const BOUNDS: &str = "bounds are types: `positive`, `unit`, or `real(lo, hi)`";
+const BOUNDS: &str = "bounds are part of the type: `positive`, `unit`, or `real(lo, hi)`";
 const ARRAYS: &str = "an array is an element type with dims: `beta: real[k]`, `w: real[n, m]`";
 const REPORT: &str =
-    "nothing prints from a program: named quantities are in the report, and `bnnc repl` shows values";
+    "a program cannot print: the report shows named quantities, and `bnnc repl` shows values";
 const ITEMS: &str =
     "a program is a list of items such as `data`, `model` and `infer`; the library is always in scope";
 const MATRIX: &str = "a matrix product is written `a @ b`";
@@ -66,7 +66,7 @@ const SEED: &str = "the seed is an option of the command line: `bnnc run FILE --
 const THREADS: &str = "the number of threads is an option of the command line: `bnnc run FILE --threads 4`";
 const SCHEDULES: &str =
     "a smooth decay is `schedule = cosine`, a drop by a factor `schedule = step(0.5, 0.1)`";
-const OBSERVED: &str = "what the model predicts is an output, observed by its own line: `-> y: real` and `y ~ Normal(mu, sigma)`";
+const OBSERVED: &str = "declare the predicted quantity as an output and observe it in its own line: `-> y: real` and `y ~ Normal(mu, sigma)`";
 const DENSITY: &str = "a density is `exp(d.log_density(x))`";
 const LEVELS: &str = "a column of text is `index(k)`: one integer per level";
 
@@ -75,7 +75,7 @@ static TABLE: &[Synonym] = &[
     advice("%", REMAINDER),
     advice(
         ".shape",
-        "the size of the first axis is `length(x)`; a dim in the type of a parameter has a name, as `k` in `x: real[k]`",
+        "the size of the first axis is `length(x)`; the type of a parameter can name a dim, such as `k` in `x: real[k]`",
     ),
     advice(".t", "a transpose is written `transpose(a)`"),
     advice("?", CHOICE),

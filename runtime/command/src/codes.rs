@@ -13,19 +13,19 @@ pub static CODES: &[&Code] = &[&NO_PROGRAM, &OTHER_DATA, &OTHER_PROCESSOR, &DECI
 static NO_PROGRAM: Code = Code {
     id: "E0630",
     title: "no program to run",
-    explain: "An executable that `bnnc build` made holds a compiled program: linked into it, or behind the bytes of `bnnc-runner`. This one \
-              holds none, or it was cut off or changed since (`strip` takes away what stands behind the bytes of an executable), or its runtime is of another build of bnnc than the compiler was.\n\n\
+    explain: "An executable of `bnnc build` holds a compiled program: either linked into it, or appended to the bytes of `bnnc-runner`. This executable holds no program, \
+              or it was cut off or changed later (`strip` removes appended bytes), or its runtime and its program come from different builds of bnnc.\n\n\
               Wrong: `bnnc-runner --seed 1`, a runtime without a program.\n\nRight: `bnnc build model.bnn -o model`, then `./model --seed 1`. \
-              After an update of bnnc build `bnnc-runner` too: `cargo build --release -p bnnc -p bnnc-runner`.",
+              After an update of bnnc, build `bnnc-runner` again too: `cargo build --release -p bnnc -p bnnc-runner`.",
 };
 
 /// Data that differ from those for which the program was compiled.
 static OTHER_DATA: Code = Code {
     id: "E0631",
-    title: "other data than it was compiled for",
+    title: "data that differ from those of the build",
     explain: "A program is compiled for the sizes that its data had at the build: the number of inputs, the shapes of arrays, the number of classes \
               or levels, and whether columns are numbers, integers or text. The number of rows is free, unless the model takes all rows as one \
-              sequence or has a parameter per row.\n\nWrong: `./model --data d=other.csv` where `other.csv` has a column more.\n\nRight: build again \
+              sequence or has a parameter per row.\n\nWrong: `./model --data d=other.csv` where `other.csv` has one column more.\n\nRight: build again \
               for these data: `bnnc build model.bnn --data d=other.csv -o model`.",
 };
 
@@ -33,19 +33,19 @@ static OTHER_DATA: Code = Code {
 static OTHER_PROCESSOR: Code = Code {
     id: "E0632",
     title: "another processor",
-    explain: "`bnnc build` makes code for the processor it runs on, with every extension that it has (AVX2, FMA). An executable \
-              runs on processors that have at least these; the message names what is missing here.\n\nBuild on the oldest machine that the \
+    explain: "`bnnc build` makes code for the processor it runs on, with every extension that it has (AVX2, FMA). An executable runs only on processors with all these \
+              extensions; the message names the missing ones.\n\nBuild on the oldest machine that the \
               executable has to run on.",
 };
 
 /// An option that is fixed at the build.
 static DECIDED: Code = Code {
     id: "E0633",
-    title: "decided at the build",
-    explain: "A built executable has the options of `bnnc run` that need no compiler: data files, seed, output, resumption, threads, memory, which \
-              infers run, and with `--set` the options of infers that are numbers and only steer the run, such as `epochs`, `batch`, `draws` and \
-              `chains`. What changes the compiled code, the options of data, and values that only the compiler reads (words, names of infers, \
-              optimisers, schedules) are decided by `bnnc build`.\n\nWrong: `./model --precision f64`, `./model --set fit.optimiser=Adam(1e-2)`.\n\n\
+    title: "an option that is fixed at build time",
+    explain: "A built executable has the options of `bnnc run` that need no compiler: data files, seed, output, resumption, threads, memory and the choice of inferences. \
+              `--set` can change options of inferences that are numbers and do not change the compiled code, such as `epochs`, `batch`, `draws` and `chains`. All other \
+              options are fixed by `bnnc build`: those that change the compiled code, the options of data, and values that only the compiler reads (words, names of \
+              inferences, optimisers, schedules).\n\nWrong: `./model --precision f64`, `./model --set fit.optimiser=Adam(1e-2)`.\n\n\
               Right: `bnnc build model.bnn --precision f64 --set 'fit.optimiser=Adam(1e-2)' -o model`, then `./model --set fit.epochs=10`.",
 };
 
@@ -55,10 +55,10 @@ pub fn no_program(executable: &Path, refusal: &Refusal) -> Diagnostic {
     let diagnostic = Diagnostic::usage(&NO_PROGRAM, text);
     match refusal {
         Refusal::Unknown => diagnostic
-            .note("`strip`, and whatever else writes an executable anew, leaves out the program that `bnnc build --no-linker` put behind it")
-            .help("`bnnc build FILE -o EXE` makes an executable with a program; strip `bnnc-runner` before that, and not the executable"),
+            .note("`strip`, and other tools that rewrite an executable, remove the program that `bnnc build --no-linker` appended to it")
+            .help("build the executable again: `bnnc build FILE -o EXE`; to make it smaller, strip `bnnc-runner` first, not the executable"),
         Refusal::OtherLayout => diagnostic
-            .help("build the runtime with the compiler, `cargo build --release -p bnnc -p bnnc-runner`, and the executable again"),
+            .help("build the compiler and the runtime together, `cargo build --release -p bnnc -p bnnc-runner`, and then the executable again"),
         Refusal::Truncated | Refusal::Damaged(_) | Refusal::OtherArchitecture(_) => {
             diagnostic.help("copy or build it again")
         }
@@ -81,7 +81,7 @@ pub fn other_data(name: &str, file: &Path, what: &str) -> Diagnostic {
 /// Extensions that this processor lacks.
 pub fn other_processor(missing: &[String]) -> Diagnostic {
     let text = format!(
-        "this executable is for processors with {}, which this one lacks",
+        "this executable needs a processor with {}, which this processor lacks",
         missing.join(", ")
     );
     let mut diagnostic = Diagnostic::usage(&OTHER_PROCESSOR, text);
@@ -93,10 +93,10 @@ pub fn other_processor(missing: &[String]) -> Diagnostic {
 pub fn decided(option: &str) -> Diagnostic {
     Diagnostic::usage(
         &DECIDED,
-        format!("`{option}` was decided when this executable was built"),
+        format!("`{option}` was fixed when this executable was built"),
     )
     .help(format!(
-        "give it to `bnnc build`: `bnnc build FILE {option} .. -o EXE`"
+        "pass it to `bnnc build`: `bnnc build FILE {option} .. -o EXE`"
     ))
 }
 
@@ -116,17 +116,17 @@ pub fn decided_setting((item, key): (&str, &str), why: Decided) -> Diagnostic {
     let why = match why {
         Decided::Code => "it changes the compiled code",
         Decided::Words => "only the compiler reads its values",
-        Decided::Data => "the options of data are read by the compiler",
+        Decided::Data => "only the compiler reads the options of data",
     };
-    let text = format!("`{key}` of `{item}` was decided when this executable was built: {why}");
+    let text = format!("`{key}` of `{item}` was fixed when this executable was built: {why}");
     Diagnostic::usage(&DECIDED, text).help(format!(
-        "give it to `bnnc build`: `bnnc build FILE --set {item}.{key}=.. -o EXE`"
+        "pass it to `bnnc build`: `bnnc build FILE --set {item}.{key}=.. -o EXE`"
     ))
 }
 
 /// `--set` for an item that the program does not have.
 pub fn no_settable<'a>(item: &str, infers: impl IntoIterator<Item = &'a str>) -> Diagnostic {
-    let text = format!("the program has no infer or data item `{item}`");
+    let text = format!("the program has no inference or data item `{item}`");
     Diagnostic::usage(&BAD_SETTING, text).suggest(item, infers)
 }
 
@@ -149,19 +149,19 @@ pub fn bad_number((item, key): (&str, &str), expected: &str, found: Option<f64>)
 /// Options of an inference block that cannot be combined.
 pub fn options_apart(infer: &str, message: &str, help: &str) -> Diagnostic {
     Diagnostic::usage(&BAD_SETTING, message)
-        .note(format!("in the infer `{infer}`"))
+        .note(format!("in the inference `{infer}`"))
         .help(help)
 }
 
 /// `--data` for an item that the program does not have.
 pub fn no_item(item: &str, names: &[&str]) -> Diagnostic {
-    let text = format!("`--data {item}=..` names no data item of this program");
+    let text = format!("`--data {item}=..` does not name a data item of this program");
     Diagnostic::usage(&BAD_SETTING, text).suggest(item, names.iter().copied())
 }
 
 /// Several files where one file is expected.
 pub fn one_file(item: &str, count: usize) -> Diagnostic {
-    let text = format!("`--data {item}.outliers=..` takes one file of inputs, found {count}");
+    let text = format!("`--data {item}.outliers=..` needs one file of inputs, found {count}");
     Diagnostic::usage(&BAD_SETTING, text)
 }
 

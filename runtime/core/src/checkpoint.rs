@@ -284,7 +284,7 @@ impl ChainFile {
             .state
             .as_ref()
             .map_or(Path::new("checkpoint"), |(path, _)| path);
-        codes::checkpoint_damaged(path, "the sampler does not know its own state in it")
+        codes::checkpoint_damaged(path, "the sampler cannot restore its state from it")
     }
 
     /// Adds a draw.
@@ -392,7 +392,7 @@ fn latest(path: &Path, draws: &Path, layout: Layout, of: Checksum) -> Result<Opt
         };
         let there = store::records_of(draws, layout, of)?;
         if there < state.records {
-            let why = format!("it holds {there} draws, fewer than the state of the chain knows");
+            let why = format!("it holds {there} draws, fewer than the state of the chain counts");
             refusal = Some(codes::checkpoint_damaged(draws, &why));
             continue;
         }

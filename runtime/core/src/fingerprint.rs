@@ -164,7 +164,7 @@ impl Fingerprint {
         let fewer = self.draws.iter().filter_map(|(infer, then)| {
             let now = now.draws.get(infer).filter(|now| *now < then)?;
             Some(format!(
-                "the draws of `{infer}`: {then} then, {now} now; they can only become more"
+                "`{infer}.draws` was {then}; `--resume` can raise it but not lower it to {now}"
             ))
         });
         facts.chain(contents).chain(fewer).collect()

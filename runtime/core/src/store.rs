@@ -405,7 +405,7 @@ pub fn records_of(path: &Path, layout: Layout, of: Checksum) -> Result<usize, Di
         let why = match but_one(&header) {
             true => "it holds the draws of another chain".to_owned(),
             false => format!(
-                "it does not begin as a file of {} numbers and {} statistics per draw",
+                "it does not begin like a file of {} numbers and {} statistics per draw",
                 layout.dim, layout.stats
             ),
         };
@@ -428,7 +428,7 @@ fn whole(record: usize, bytes: &[u8]) -> io::Result<&[u8]> {
         Some((numbers, _)) => Ok(numbers),
         None => Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            format!("draw {} is not what was written", record + 1),
+            format!("draw {} is damaged", record + 1),
         )),
     }
 }

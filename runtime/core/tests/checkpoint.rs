@@ -254,7 +254,7 @@ fn more_draws_continue_where_fewer_ended() {
     assert_eq!(fewer.code.id, "E0511");
     assert_eq!(
         fewer.notes,
-        ["the draws of `x`: 50 then, 20 now; they can only become more"]
+        ["`x.draws` was 50; `--resume` can raise it but not lower it to 20"]
     );
 }
 

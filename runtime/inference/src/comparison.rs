@@ -183,9 +183,9 @@ fn not_left_out(infer: &Infer) -> String {
         // The mean of p(y | iterate) over iterates is the density of a row given all rows. The density given the other rows needs the mean of 1 / p(y
         // | all weights).
         true => {
-            "rows are left out by weighting draws of all weights, and `collapsed` integrates over some of them"
+            "leaving rows out reweights draws of all weights, but `collapsed` integrates over some weights"
         }
-        false => "leaving rows out takes draws of a posterior",
+        false => "leaving rows out needs draws of a posterior",
     };
     format!("`{}` has no elpd_loo: {why}", infer.name)
 }

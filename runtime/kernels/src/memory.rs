@@ -22,7 +22,7 @@ impl Memory {
     /// # Errors
     /// The system does not have this much memory.
     pub fn new(bytes: usize) -> Result<Memory, Fault> {
-        let refused = || Fault::Limit(format!("{bytes} bytes of memory are not to be had"));
+        let refused = || Fault::Limit(format!("{bytes} bytes of memory are not available"));
         let layout = Layout::from_size_align(bytes.max(ALIGN), ALIGN).map_err(|_| refused())?;
         // SAFETY: the layout has a positive size.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(refused)?;

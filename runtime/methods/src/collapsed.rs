@@ -105,7 +105,7 @@ pub fn warnings(
     if is_point {
         let why = match found.collected.draws {
             0 | 1 => "there is one iterate".to_owned(),
-            draws => format!("the {draws} iterates agree in every weight that may be collapsed"),
+            draws => format!("the {draws} iterates agree on every weight that may be integrated over"),
         };
         warnings.push(codes::point(&infer.name, &why));
     }

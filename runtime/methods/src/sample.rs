@@ -63,7 +63,7 @@ pub fn sample(
     };
     let mut chains = match chains.run() {
         Err(Stop::Diagnostics(found)) => {
-            let begin = (&start, "where the attempts begin");
+            let begin = (&start, "at the start, before `jitter` moves it,");
             let note = impossible::note(infer, dataset, begin, context)?;
             return Err(Stop::Diagnostics(codes::with_impossible_rows(found, note)));
         }

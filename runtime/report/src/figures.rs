@@ -89,7 +89,7 @@ pub fn calibration(forecast: &Forecast, of: &str) -> String {
         .any(|[below, not_above]| not_above - below > 0.05);
     // The metric counts values at both ends of an interval completely, so that intervals of counts cover more than their level.
     let observed = match is_of_counts {
-        true => "observed coverage, a count at an end in part",
+        true => "observed coverage (a count at an end counts in part)",
         false => "observed coverage",
     };
     let mut plot = Plot::new(&title, SQUARE, axis("nominal coverage"), axis(observed));
@@ -187,11 +187,7 @@ impl Classes<'_> {
                 "probability of a class".to_owned(),
             ),
         };
-        against(
-            &title,
-            (&label, "share that is of this class"),
-            self.bins_of_classes(),
-        )
+        against(&title, (&label, "share of this class"), self.bins_of_classes())
     }
     /// Draws the counts of true and predicted classes.
     pub fn confusion(&self, rows: &str) -> String {

@@ -184,7 +184,7 @@ fn pruning(body: &mut String, infer: &Infer, outcome: &Outcome) {
     for (site, why) in &pruning.untouched {
         let _ = writeln!(
             body,
-            "<p class=\"facts\"><code>{}</code> is left whole: {}</p>",
+            "<p class=\"facts\"><code>{}</code> is not pruned: {}</p>",
             escape(site),
             ticked(why)
         );
@@ -201,7 +201,7 @@ fn turned(body: &mut String, outcome: &Outcome) {
         let values = metrics.iter().map(|(_, mean, _)| format!("{mean:.4}"));
         std::iter::once(degrees.to_string()).chain(values).collect()
     });
-    table(body, "Test rows turned by other angles", &heads, rows);
+    table(body, "Test rows rotated by other angles", &heads, rows);
 }
 
 fn rejection(body: &mut String, outcome: &Outcome) {
@@ -223,7 +223,7 @@ fn rejection(body: &mut String, outcome: &Outcome) {
             .chain(cells)
             .collect()
     });
-    let title = "Test rows and outliers, the most unsure rejected; answers for outliers count as wrong";
+    let title = "Test rows and outliers after rejecting the most uncertain ones; every prediction for an outlier counts as wrong";
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     table(body, title, &heads, rows);
 }
@@ -281,7 +281,7 @@ fn kl(body: &mut String, infer: &Infer) {
         return table(
             body,
             "Objective",
-            &["parameter", "shape", "what it adds to the loss"],
+            &["parameter", "shape", "its term of the loss"],
             rows,
         );
     }

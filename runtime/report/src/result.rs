@@ -345,7 +345,7 @@ fn pruning_table(infer: &Infer, outcome: &Outcome) -> String {
         text = text.trim_end().to_owned() + "\n";
     }
     for (site, why) in &pruning.untouched {
-        text.push_str(&format!("  `{site}` is left whole: {why}\n"));
+        text.push_str(&format!("  `{site}` is not pruned: {why}\n"));
     }
     text.push('\n');
     text

@@ -56,17 +56,21 @@ fn difference(binding: &Binding, schema: &Schema) -> Option<String> {
 fn inputs(binding: &Binding, found: usize) -> Option<String> {
     let expected = binding.shape.first().copied().unwrap_or(0);
     (found != expected)
-        .then(|| format!("the program was compiled for {expected} inputs, and there are {found}"))
+        .then(|| format!("the program was compiled for {expected} inputs, but the data have {found}"))
 }
 
 fn input(at: usize, found: usize) -> Option<String> {
-    (at >= found).then(|| format!("the program takes the input of number {at}, and there are {found}"))
+    (at >= found).then(|| {
+        format!(
+            "the program needs the input with index {at} (counted from 0), but the data have {found} inputs"
+        )
+    })
 }
 
 fn rows(binding: &Binding, found: usize) -> Option<String> {
     match binding.elements {
         Elements::Index(rows) if rows != found => Some(format!(
-            "the program was compiled for {rows} rows, and there are {found}"
+            "the program was compiled for {rows} rows, but the data have {found}"
         )),
         _ => None,
     }
@@ -77,11 +81,11 @@ fn shape(binding: &Binding, field: &Field, schema: &Schema) -> Option<String> {
     if of_row != field.per_example && binding.shape == field.shape {
         return Some(match of_row {
             true => format!(
-                "`{}` was a column with a value per row, and is one value now",
+                "`{}` had one value per row at the build, but is one value for all rows now",
                 field.name
             ),
             false => format!(
-                "`{}` was one value, and is a column with a value per row now",
+                "`{}` was one value for all rows at the build, but has one value per row now",
                 field.name
             ),
         });
@@ -97,7 +101,7 @@ fn shape(binding: &Binding, field: &Field, schema: &Schema) -> Option<String> {
     };
     (found != binding.shape).then(|| {
         let (expected, found) = (words(&binding.shape), words(&found));
-        format!("`{}` was {expected}, and is {found} now", field.name)
+        format!("`{}` was {expected} at the build, but is {found} now", field.name)
     })
 }
 

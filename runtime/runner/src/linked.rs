@@ -75,7 +75,7 @@ fn fill(cells: &mut [usize]) -> Result<(), Fault> {
     match filled == cells.len() && symbols::callables().count() == filled {
         true => Ok(()),
         false => Err(Fault::Bug(
-            "the entry of this executable is of another build".to_owned(),
+            "another build of bnnc made the entry of this executable".to_owned(),
         )),
     }
 }

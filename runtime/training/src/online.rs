@@ -47,7 +47,7 @@ impl<'a> Online<'a> {
         }
         if training(infer)?.kl_weight() != KlWeight::Exact {
             let why = format!(
-                "`{}` spreads its KL over the batches of an epoch, and rows that arrive have none",
+                "`{}` spreads its KL divergence over the batches of an epoch, but arriving rows have no epochs",
                 infer.name
             );
             return Err(Fault::Limit(why).into());

@@ -46,11 +46,8 @@ fn faster(train: &Train) -> Option<String> {
         return None;
     }
     Some(match &train.options.optimiser {
-        OptimiserChoice::Default(name, _) => format!("take a larger rate: `optimiser = {name}({LARGE})`"),
-        OptimiserChoice::Given => format!(
-            "take a larger rate in `optimiser` than {}",
-            rounded(train.rate, 4)
-        ),
+        OptimiserChoice::Default(name, _) => format!("use a larger rate: `optimiser = {name}({LARGE})`"),
+        OptimiserChoice::Given => format!("use a larger rate in `optimiser` than {}", rounded(train.rate, 4)),
     })
 }
 

@@ -302,7 +302,7 @@ compare masked, col, ens by rmse",
     );
     let (output, page, _) = reported(&trial);
     assert_eq!(output.status, 0, "{}", output.stderr);
-    let why = "rows are left out by weighting draws of all weights";
+    let why = "leaving rows out reweights draws of all weights";
     assert!(
         output.stdout.contains(&format!("`col` has no elpd_loo: {why}")),
         "{}",

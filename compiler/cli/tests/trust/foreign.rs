@@ -205,7 +205,12 @@ fn arguments_of_distributions_of_other_tools_are_corrected() {
     }
     for argument in ["observed", "obs"] {
         let wrong = model(": real[3] ~ Normal(0, 1)", &format!("1, {argument} = x"));
-        assert_corrected(&wrong, "E0216", "observed by its own line: `-> y: real`", &right);
+        assert_corrected(
+            &wrong,
+            "E0216",
+            "observe it in its own line: `-> y: real`",
+            &right,
+        );
     }
 }
 

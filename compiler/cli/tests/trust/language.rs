@@ -759,11 +759,11 @@ fn constructs_of_other_languages_get_the_equivalent_as_help() {
         "E0108",
         &["a range is written `a..b`"],
     );
-    message(&in_model("x += 1"), "E0108", &["give the sum a name of its own"]);
+    message(&in_model("x += 1"), "E0108", &["give the sum a new name"]);
     message(
         &in_model("print(x)"),
         "E0108",
-        &["named quantities are in the report"],
+        &["the report shows named quantities"],
     );
     message(
         "model M(x: real) -> (y: real, z: real) {\n}\n",

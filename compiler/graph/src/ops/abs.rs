@@ -9,7 +9,7 @@ use bnnc_math::scalar::Scalar;
 /// `abs x`: the absolute value.
 pub static ABS: OpDef = OpDef {
     name: "abs",
-    doc: "`|x|`; at 0 its derivative is taken as 0.",
+    doc: "`|x|`; the derivative at 0 is defined as 0.",
     arity: Arity::Exactly(1),
     attrs: &[],
     infer: infer::reals,

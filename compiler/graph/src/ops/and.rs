@@ -9,12 +9,12 @@ use bnnc_math::scalar::Scalar;
 /// `and x, y`: the conjunction of two Booleans.
 pub static AND: OpDef = OpDef {
     name: "and",
-    doc: "Both of two truth values.",
+    doc: "The logical `and` of two Booleans.",
     arity: Arity::Exactly(2),
     attrs: &[],
     infer: infer::truths,
     eval: |x, _| elementwise::eval(Scalar::And, x),
-    vjp: Vjp::Zero("a truth value"),
+    vjp: Vjp::Zero("a Boolean"),
     batch: Batch::Elementwise,
     range: |_, _| Interval::UNIT,
     lower: Lower::Scalar(Scalar::And),

@@ -15,7 +15,7 @@ attributes! { shape: Shape, axes: Ints }
 /// Repeats elements along new axes.
 pub static BROADCAST: OpDef = OpDef {
     name: "broadcast",
-    doc: "Repeats elements along new axes: axis `i` of `x` becomes axis `axes[i]` of the result of this shape.",
+    doc: "Repeats elements along new axes: axis `i` of `x` becomes axis `axes[i]` of the result, which has this shape.",
     arity: Arity::Exactly(1),
     attrs: ATTRS,
     infer,

@@ -15,8 +15,7 @@ use bnnc_base::shape::Shape;
 /// Lower-triangular Cholesky factors of the last two axes.
 pub static CHOLESKY: OpDef = OpDef {
     name: "cholesky",
-    doc: "Lower-triangular Cholesky factors of the last two axes, of which only the lower triangle is read; NaN where not \
-          positive definite.",
+    doc: "Lower-triangular Cholesky factors of the matrices in the last two axes. Reads only their lower triangles. A matrix that is not positive definite gives NaN.",
     arity: Arity::Exactly(1),
     attrs: &[],
     infer,

@@ -16,7 +16,7 @@ attributes! { axis: Int }
 /// Operands joined along an axis.
 pub static CONCAT: OpDef = OpDef {
     name: "concat",
-    doc: "Operands joined along an axis of static size; their other axes are equal.",
+    doc: "Joins operands along an axis of static size; their other axes must be equal.",
     arity: Arity::AtLeast(1),
     attrs: ATTRS,
     infer,

@@ -17,8 +17,7 @@ attributes! { labels: Symbol }
 /// Products summed over labelled axes.
 pub static CONTRACT: OpDef = OpDef {
     name: "contract",
-    doc: "Products of elements, summed over the letters that the result lacks: `ij,bj->bi` names every axis of both operands \
-          and of the result by a letter.",
+    doc: "Products of elements, summed over some axes: `ij,bj->bi` names every axis of both operands and of the result by a letter, and sums over letters that the result does not have.",
     arity: Arity::Exactly(2),
     attrs: ATTRS,
     infer,

@@ -12,7 +12,7 @@ attributes! { axis: Int, reverse: Int }
 /// Running sums along an axis.
 pub static CUMSUM: OpDef = OpDef {
     name: "cumsum",
-    doc: "Running sums along an axis, each with its own element; from the end if `reverse` is 1.",
+    doc: "Running sums along an axis, each including its own element; they start at the end if `reverse` is 1.",
     arity: Arity::Exactly(1),
     attrs: ATTRS,
     infer: |types, attrs| {

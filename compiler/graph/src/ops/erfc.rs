@@ -10,7 +10,7 @@ use bnnc_math::scalar::Scalar;
 /// `erfc x`: `1 - erf x`, accurate where it is small.
 pub static ERFC: OpDef = OpDef {
     name: "erfc",
-    doc: "`1 - erf x`, accurate where it is small.",
+    doc: "`1 - erf x`, accurate also where the result is small.",
     arity: Arity::Exactly(1),
     attrs: &[],
     infer: infer::reals,

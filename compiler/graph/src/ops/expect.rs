@@ -27,7 +27,7 @@ pub static EXPECT: OpDef = OpDef {
     vjp: Vjp::None("`differentiate` handles it itself, through its function"),
     batch: Batch::Rule(batch),
     range: |_, _| Interval::REALS,
-    lower: Lower::Removed("it becomes a batch of draws or an accumulating loop"),
+    lower: Lower::Removed("an earlier pass replaces it by a batch of draws or an accumulating loop"),
     examples,
 };
 

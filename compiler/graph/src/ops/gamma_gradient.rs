@@ -9,12 +9,12 @@ use bnnc_math::scalar::Scalar;
 /// `gamma_gradient shape, g`: the derivative of a gamma variate with respect to its shape.
 pub static GAMMA_GRADIENT: OpDef = OpDef {
     name: "gamma_gradient",
-    doc: "The derivative of a gamma variate `g` in its shape, at the probability that `g` has.",
+    doc: "The derivative of a gamma variate `g` with respect to its shape, at a fixed probability of values below `g`.",
     arity: Arity::Exactly(2),
     attrs: &[],
     infer: infer::reals,
     eval: |x, _| elementwise::eval(Scalar::GammaGradient, x),
-    vjp: Vjp::None("the second derivatives of gamma variates are not in the language"),
+    vjp: Vjp::None("the language does not have second derivatives of gamma variates"),
     batch: Batch::Elementwise,
     range: |_, _| Interval::NON_NEGATIVE,
     lower: Lower::Scalar(Scalar::GammaGradient),

@@ -17,8 +17,7 @@ attributes! { site: Symbol }
 /// Gamma variates of a counter-based stream.
 pub static GAMMA_NOISE: OpDef = OpDef {
     name: "gamma_noise",
-    doc: "Gamma variates of scale one from the stream of `site`, one for each element of `shape`, whose leading axes are those \
-          of the integer coordinates draw, example and step.",
+    doc: "Gamma variates of scale one from the random stream of `site`, one for each element of `shape`. The leading axes of `shape` are the axes of the integer coordinates draw, example and step.",
     arity: Arity::Exactly(4),
     attrs: ATTRS,
     infer,

@@ -16,8 +16,7 @@ attributes! { axis: Int }
 /// Slices picked by an integer tensor.
 pub static GATHER: OpDef = OpDef {
     name: "gather",
-    doc: "`x` with `axis` replaced by the axes of `index`, each position by the slice it names; positions outside are \
-          clamped to the ends.",
+    doc: "Slices of `x` at positions along `axis`: the axes of `index` replace `axis`, and each position gives the slice of `x` there. Positions outside are clamped to the ends.",
     arity: Arity::Exactly(2),
     attrs: ATTRS,
     infer,

@@ -14,7 +14,7 @@ attributes! { shape: Shape, dtype: DType, values: Reals }
 /// A small static tensor written out, row-major.
 pub static LITERAL: OpDef = OpDef {
     name: "literal",
-    doc: "A small static tensor written out, last axis fastest.",
+    doc: "A small static tensor whose elements are listed, last axis fastest.",
     arity: Arity::Exactly(0),
     attrs: ATTRS,
     infer,

@@ -17,8 +17,7 @@ attributes! { axis: Int }
 /// The logarithm of the sum of exponentials along an axis, which is removed.
 pub static LOGSUMEXP: OpDef = OpDef {
     name: "logsumexp",
-    doc: "The logarithm of the sum of exponentials along an axis, which goes away; stable, and minus infinity where all \
-          elements are.",
+    doc: "The logarithm of the sum of exponentials along an axis; removes the axis. It does not overflow, and is minus infinity if all elements are.",
     arity: Arity::Exactly(1),
     attrs: ATTRS,
     infer,

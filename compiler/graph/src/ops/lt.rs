@@ -14,7 +14,7 @@ pub static LT: OpDef = OpDef {
     attrs: &[],
     infer: infer::comparison,
     eval: |x, _| elementwise::eval(Scalar::Lt, x),
-    vjp: Vjp::Zero("a truth value"),
+    vjp: Vjp::Zero("a Boolean"),
     batch: Batch::Elementwise,
     range: |_, _| Interval::UNIT,
     lower: Lower::Scalar(Scalar::Lt),

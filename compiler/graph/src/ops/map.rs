@@ -17,8 +17,7 @@ attributes! { function: Function, mapped: Int }
 /// A function along the first axis.
 pub static MAP: OpDef = OpDef {
     name: "map",
-    doc: "The results of `function` for each position of the first axis of the first `mapped` operands, with the other \
-          operands captured, along a new first axis.",
+    doc: "Applies `function` at each position of the first axis of the first `mapped` operands, and joins the results along a new first axis. The other operands are captured: every position uses them whole.",
     arity: Arity::AtLeast(1),
     attrs: ATTRS,
     infer,

@@ -9,7 +9,7 @@ use bnnc_math::scalar::Scalar;
 /// `max x, y`: the larger of two, of reals or of integers.
 pub static MAX: OpDef = OpDef {
     name: "max",
-    doc: "The larger of two; where they are equal the derivative goes to the first.",
+    doc: "The larger of two values. If they are equal, the first one gets the derivative.",
     arity: Arity::Exactly(2),
     attrs: &[],
     infer: infer::numbers,

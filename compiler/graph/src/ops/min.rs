@@ -9,7 +9,7 @@ use bnnc_math::scalar::Scalar;
 /// `min x, y`: the smaller of two, of reals or of integers.
 pub static MIN: OpDef = OpDef {
     name: "min",
-    doc: "The smaller of two; where they are equal the derivative goes to the first.",
+    doc: "The smaller of two values. If they are equal, the first one gets the derivative.",
     arity: Arity::Exactly(2),
     attrs: &[],
     infer: infer::numbers,

@@ -16,8 +16,7 @@ attributes! { kind: Symbol, site: Symbol, shape: Shape }
 /// Random numbers of a counter-based stream.
 pub static NOISE: OpDef = OpDef {
     name: "noise",
-    doc: "Random numbers of the stream of `site` (`uniform` on (0, 1) or standard `normal`), one tensor of this shape for \
-          each element of the integer coordinates draw, example and step.",
+    doc: "Random numbers from the random stream of `site` (`uniform` on (0, 1) or standard `normal`): one tensor of this shape for each element of the integer coordinates draw, example and step.",
     arity: Arity::Exactly(3),
     attrs: ATTRS,
     infer,

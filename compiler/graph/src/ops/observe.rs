@@ -12,7 +12,7 @@ attributes! { dist: Dist, site: Symbol }
 /// The log density of a given value.
 pub static OBSERVE: OpDef = OpDef {
     name: "observe",
-    doc: "The log density of the last operand under `dist` at the other operands, a term of the model named `site`.",
+    doc: "The log density of the last operand under `dist`, whose parameters are the other operands. It is the term `site` of the model.",
     arity: Arity::AtLeast(1),
     attrs: ATTRS,
     infer,

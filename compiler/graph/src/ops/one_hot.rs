@@ -16,7 +16,7 @@ attributes! { dim: Dim }
 /// A new last axis that is 1 at the position `index` and 0 elsewhere.
 pub static ONE_HOT: OpDef = OpDef {
     name: "one_hot",
-    doc: "A new last axis of size `dim` that is 1 at the position `index` and 0 elsewhere.",
+    doc: "Adds a last axis of size `dim`, with 1 at the position `index` and 0 elsewhere.",
     arity: Arity::Exactly(1),
     attrs: ATTRS,
     infer: |types, attrs| {
@@ -31,7 +31,7 @@ pub static ONE_HOT: OpDef = OpDef {
             f64::from(u8::from(x[0].at(outer) == *last as f64))
         })
     },
-    vjp: Vjp::Zero("integers carry no derivative"),
+    vjp: Vjp::Zero("integers have no derivative"),
     batch: Batch::Elementwise,
     range: |_, _| Interval::UNIT,
     lower: Lower::Expand(expand),

@@ -15,8 +15,7 @@ attributes! { sizes: Ints, strides: Ints }
 /// Windows added where they overlap.
 pub static OVERLAP_ADD: OpDef = OpDef {
     name: "overlap_add",
-    doc: "Windows, `strides` apart, added into axes of these sizes: the last axes are the positions in a window, then those of \
-          the windows, and become one axis each. Where no window is, there is zero.",
+    doc: "Adds windows that are `strides` apart into axes of these sizes. The last axes of `x` are the positions in a window, followed by the positions of the windows; each pair becomes one axis. Elements outside all windows are zero.",
     arity: Arity::Exactly(1),
     attrs: ATTRS,
     infer,

@@ -15,7 +15,7 @@ attributes! { low: Ints, high: Ints, interior: Ints }
 /// Zeros around and between elements.
 pub static PAD: OpDef = OpDef {
     name: "pad",
-    doc: "Zeros before (`low`), after (`high`) and between neighbouring (`interior`) elements of each axis.",
+    doc: "Inserts zeros before (`low`), after (`high`) and between (`interior`) the elements of each axis.",
     arity: Arity::Exactly(1),
     attrs: ATTRS,
     infer,

@@ -14,8 +14,7 @@ attributes! { sizes: Ints, strides: Ints }
 /// All windows of a size.
 pub static PATCHES: OpDef = OpDef {
     name: "patches",
-    doc: "All windows of these sizes over the last axes, `strides` apart: the last axes become the positions in a window, then \
-          the positions of the windows. What is left at the ends, too little for a window, is in none.",
+    doc: "All windows of these sizes over the last axes, `strides` apart. The last axes become the positions in a window, followed by the positions of the windows. Elements at the ends that do not fill a window are left out.",
     arity: Arity::Exactly(1),
     attrs: ATTRS,
     infer,

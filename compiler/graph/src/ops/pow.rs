@@ -13,7 +13,7 @@ use bnnc_math::scalar::Scalar;
 /// `pow x, y`: the power.
 pub static POW: OpDef = OpDef {
     name: "pow",
-    doc: "`x ^ y`; for negative `x` only integer `y` are defined, and the derivative in `y` is 0 where `x <= 0`.",
+    doc: "`x ^ y`. For negative `x` it is defined only for integer `y`, and the derivative with respect to `y` is 0 where `x <= 0`.",
     arity: Arity::Exactly(2),
     attrs: &[],
     infer: infer::reals,

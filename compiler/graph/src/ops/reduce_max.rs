@@ -10,7 +10,7 @@ use bnnc_math::special;
 /// The largest element along axes, which are removed.
 pub static REDUCE_MAX: OpDef = OpDef {
     name: "reduce_max",
-    doc: "The largest element along axes, which go away; equal largest elements share the derivative evenly.",
+    doc: "The largest element along axes; removes these axes. If several elements are the largest, they share the derivative evenly.",
     arity: Arity::Exactly(1),
     attrs: ATTRS,
     infer,

@@ -13,7 +13,7 @@ attributes! { axes: Ints }
 /// The sum along axes, which are removed.
 pub static REDUCE_SUM: OpDef = OpDef {
     name: "reduce_sum",
-    doc: "The sum along axes, which go away.",
+    doc: "The sum along axes; removes these axes.",
     arity: Arity::Exactly(1),
     attrs: ATTRS,
     infer,

@@ -13,7 +13,7 @@ attributes! { shape: Shape }
 /// The same elements in the same order with another shape.
 pub static RESHAPE: OpDef = OpDef {
     name: "reshape",
-    doc: "The same elements in the same order under another shape; axes of symbolic size stay, in order.",
+    doc: "The same elements in the same order with another shape; axes of symbolic size stay, in the same order.",
     arity: Arity::Exactly(1),
     attrs: ATTRS,
     infer,

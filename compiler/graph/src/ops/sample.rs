@@ -12,7 +12,7 @@ attributes! { dist: Dist, site: Symbol }
 /// A random quantity of a model.
 pub static SAMPLE: OpDef = OpDef {
     name: "sample",
-    doc: "A value of the distribution `dist` at these parameters, named `site`.",
+    doc: "A value, named `site`, drawn from the distribution `dist` with these parameters.",
     arity: Arity::AtLeast(0),
     attrs: ATTRS,
     infer: |types, attrs| {

@@ -18,8 +18,7 @@ attributes! { function: Function, mapped: Int }
 /// A recurrence along the first axis.
 pub static SCAN: OpDef = OpDef {
     name: "scan",
-    doc: "The carries of `function(carry, x.., captured..) -> carry` from `init`, after each position of the first axis of the \
-          next `mapped` operands, along a new first axis.",
+    doc: "Applies `function(carry, x.., captured..) -> carry` at each position of the first axis of the next `mapped` operands, starting with `init`, and joins the carries along a new first axis.",
     arity: Arity::AtLeast(2),
     attrs: ATTRS,
     infer,

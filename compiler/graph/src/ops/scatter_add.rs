@@ -17,8 +17,7 @@ attributes! { axis: Int, dim: Dim }
 /// Slices added at integer positions.
 pub static SCATTER_ADD: OpDef = OpDef {
     name: "scatter_add",
-    doc: "Zeros with a new `axis` of size `dim`, to which the slices of `updates` are added at the positions `index`, whose \
-          axes stand at `axis` of `updates`; positions outside are clamped to the ends.",
+    doc: "Adds slices of `updates` to an array of zeros, at the positions `index` along `axis`, which has size `dim`. The axes of `index` stand at `axis` in `updates`. Positions outside are clamped to the ends.",
     arity: Arity::Exactly(2),
     attrs: ATTRS,
     infer,

@@ -12,7 +12,7 @@ use bnnc_math::scalar::Scalar;
 /// `x` where `c` is true, otherwise `y`.
 pub static SELECT: OpDef = OpDef {
     name: "select",
-    doc: "`x` where the truth value `c` holds, else `y`; both reals or both integers.",
+    doc: "`x` where the Boolean `c` is true, otherwise `y`. Both are real or both are integers.",
     arity: Arity::Exactly(3),
     attrs: &[],
     infer,

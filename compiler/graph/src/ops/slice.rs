@@ -15,7 +15,7 @@ attributes! { starts: Ints, limits: Ints, strides: Ints }
 /// A strided window.
 pub static SLICE: OpDef = OpDef {
     name: "slice",
-    doc: "A strided window: positions `start, start + stride, ..` below `limit` of each axis; a limit of -1 is the end.",
+    doc: "A strided window: the positions `start, start + stride, ..` below `limit` of each axis. The limit -1 means the end.",
     arity: Arity::Exactly(1),
     attrs: ATTRS,
     infer,

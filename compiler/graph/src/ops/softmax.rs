@@ -9,7 +9,7 @@ use crate::tensor::Tensor;
 /// Exponentials along an axis, normalised to sum to one.
 pub static SOFTMAX: OpDef = OpDef {
     name: "softmax",
-    doc: "Exponentials along an axis, normalised to sum to one.",
+    doc: "Exponentials along an axis, normalised so that their sum is one.",
     arity: Arity::Exactly(1),
     attrs: ATTRS,
     infer: super::log_softmax::LOG_SOFTMAX.infer,

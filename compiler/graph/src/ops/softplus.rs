@@ -9,7 +9,7 @@ use bnnc_math::scalar::Scalar;
 /// `softplus x`: a smooth and positive replacement of `max(x, 0)`.
 pub static SOFTPLUS: OpDef = OpDef {
     name: "softplus",
-    doc: "`log (1 + exp x)`, stable in both tails: a smooth, positive stand-in for `max(x, 0)`.",
+    doc: "`log (1 + exp x)`, stable in both tails: a smooth, positive approximation of `max(x, 0)`.",
     arity: Arity::Exactly(1),
     attrs: &[],
     infer: infer::reals,

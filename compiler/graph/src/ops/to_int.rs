@@ -11,7 +11,7 @@ use bnnc_math::scalar::Scalar;
 /// A real number as an integer, rounded towards zero.
 pub static TO_INT: OpDef = OpDef {
     name: "to_int",
-    doc: "A real number as an integer, towards zero.",
+    doc: "Converts a real number to an integer, rounding towards zero.",
     arity: Arity::Exactly(1),
     attrs: &[],
     infer: |types, attrs| Ok(Type::new(DType::Int, infer::reals(types, attrs)?.shape)),

@@ -11,7 +11,7 @@ use bnnc_math::scalar::Scalar;
 /// An integer or Boolean as a real number.
 pub static TO_REAL: OpDef = OpDef {
     name: "to_real",
-    doc: "An integer or truth value as a real number.",
+    doc: "Converts an integer or a Boolean to a real number.",
     arity: Arity::Exactly(1),
     attrs: &[],
     infer: |types, _| {
@@ -19,7 +19,7 @@ pub static TO_REAL: OpDef = OpDef {
         Ok(Type::real(types[0].shape.clone()))
     },
     eval: |x, _| elementwise::eval(Scalar::ToReal, x),
-    vjp: Vjp::Zero("integers and truth values carry no derivative"),
+    vjp: Vjp::Zero("integers and Booleans have no derivative"),
     batch: Batch::Elementwise,
     range: |x, _| x[0],
     lower: Lower::Scalar(Scalar::ToReal),

@@ -13,7 +13,7 @@ attributes! { axes: Ints }
 /// Permuted axes.
 pub static TRANSPOSE: OpDef = OpDef {
     name: "transpose",
-    doc: "Permuted axes: axis `i` of the result is axis `axes[i]` of `x`.",
+    doc: "Permutes axes: axis `i` of the result is axis `axes[i]` of `x`.",
     arity: Arity::Exactly(1),
     attrs: ATTRS,
     infer,

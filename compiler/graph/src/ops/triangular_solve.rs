@@ -16,8 +16,7 @@ attributes! { transposed: Int }
 /// Solves with a lower-triangular matrix.
 pub static TRIANGULAR_SOLVE: OpDef = OpDef {
     name: "triangular_solve",
-    doc: "The `x` with `l x = b`, or `l^T x = b` if `transposed` is 1, on the last two axes; only the lower triangle of `l` is \
-          read.",
+    doc: "Solves `l x = b`, or `l^T x = b` if `transposed` is 1, for `x`, in the last two axes. Reads only the lower triangle of `l`.",
     arity: Arity::Exactly(2),
     attrs: ATTRS,
     infer,

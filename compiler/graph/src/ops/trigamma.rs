@@ -14,7 +14,7 @@ pub static TRIGAMMA: OpDef = OpDef {
     attrs: &[],
     infer: infer::reals,
     eval: |x, _| elementwise::eval(Scalar::Trigamma, x),
-    vjp: Vjp::None("the third derivative of `lgamma` is not in the language"),
+    vjp: Vjp::None("the language does not have the third derivative of `lgamma`"),
     batch: Batch::Elementwise,
     range: |x, _| {
         if x[0].lo <= 0.0 {

@@ -266,14 +266,14 @@ impl Options {
         if self.online && !searches {
             return Refusal::new(
                 Options::online(),
-                "`online` tunes while the maximum is searched, but the start is taken for it",
+                "`online` tunes during the search for the maximum, but the start is used as the maximum without a search",
                 "set `epochs`",
             );
         }
         if self.online && learns_noise && self.temperature != 1.0 {
             return Refusal::new(
                 Options::temperature(),
-                "`online` learns the noise by the marginal likelihood, but a likelihood that is divided by a temperature has no normaliser",
+                "`online` learns the noise from the marginal likelihood, but a likelihood that is divided by a temperature has no normaliser",
                 "leave `temperature` out, or `online`; or fix the noise in a posterior",
             );
         }

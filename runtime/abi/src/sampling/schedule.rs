@@ -89,8 +89,8 @@ impl Steps {
             }
             Steps::Cyclical { .. } if !chains.leave_draws(self) => Refusal::new(
                 SgldOptions::schedule(),
-                "no draw would be kept: every iteration that could be one only explores",
-                "take fewer cycles, a smaller fraction, or more `draws`",
+                "no draw would be kept: all iterations whose draws could be kept only explore",
+                "use fewer cycles, a smaller fraction, or more `draws`",
             ),
             Steps::Constant | Steps::Polynomial { .. } | Steps::Cyclical { .. } => Ok(()),
         }

@@ -60,7 +60,7 @@ impl TrainingFile {
         };
         match unseal(path, *of) {
             Ok(Some(state)) => Ok(Some(state)),
-            Ok(None) => Err(codes::checkpoint_damaged(path, "it is not whole")),
+            Ok(None) => Err(codes::checkpoint_damaged(path, "it is not complete")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(codes::checkpoint_damaged(path, &error.to_string())),
         }
@@ -72,7 +72,7 @@ impl TrainingFile {
             .place
             .as_ref()
             .map_or(Path::new("checkpoint"), |(path, _)| path);
-        codes::checkpoint_damaged(path, "it is the state of another training")
+        codes::checkpoint_damaged(path, "it belongs to another training")
     }
 
     /// Returns whether the next commit is due.

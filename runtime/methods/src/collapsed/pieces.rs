@@ -50,7 +50,7 @@ impl fmt::Display for NoLaw {
             NoLaw::Cells(why) => write!(out, "has kinks that depend on each other or share weights: {why}"),
             NoLaw::Apart(count) => write!(
                 out,
-                "has pieces that are bent in other ways than a ReLU, beside {count} weights that bend nothing"
+                "has kinks that are not those of a ReLU, beside {count} weights without kinks"
             ),
         }
     }

@@ -85,10 +85,10 @@ pub fn table(collapsed: &Collapsed, found: &Integrated, tally: Option<&Tally>) -
         text.push_str(&how(collapsed, tally));
     }
     if collapsed.options.is_published() {
-        text.push_str("  the likelihood is the published one, which looks at the targets that it scores\n");
+        text.push_str("  the likelihood is the published one, which uses the targets that it scores\n");
     }
     if collapsed.held {
-        text.push_str("  the scale is held at the iterate\n");
+        text.push_str("  the scale is fixed at its value in the iterate\n");
     }
     text
 }

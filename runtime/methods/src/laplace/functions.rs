@@ -114,7 +114,7 @@ impl Functions {
         made.map_err(|failure| {
             let (row, why) = match failure {
                 Failure::NotFinite { row } => (row, "is not finite"),
-                Failure::NoConvergence { row } => (row, "has no eigenvalues that could be found"),
+                Failure::NoConvergence { row } => (row, "has eigenvalues that could not be computed"),
             };
             codes::no_covariance(&evaluation.infer.name, block.rows.start + row, why)
         })?;

@@ -114,7 +114,7 @@ pub fn weights(laplace: &Laplace, values: &Values) -> Vec<f64> {
 /// # Errors
 /// A bug: the inference has another method.
 pub fn part(infer: &Infer) -> Result<&Laplace, Fault> {
-    let bug = || Fault::Bug(format!("`{}` is no Gaussian around a maximum", infer.name));
+    let bug = || Fault::Bug(format!("`{}` is not a Gaussian around a maximum", infer.name));
     infer.laplace().ok_or_else(bug)
 }
 
@@ -229,14 +229,14 @@ fn restored(laplace: &Laplace, values: &Arc<Values>, arrays: &[Array<'_>]) -> Re
     };
     let fits = index.as_ref().map_or(posterior.elements() == all, is_of);
     if !fits || weights(laplace, &maximum).len() != all {
-        return Err("the Gaussian is one of other weights".to_owned());
+        return Err("the Gaussian covers other weights".to_owned());
     }
     let takes_blocks = laplace.programs.turned.is_some()
         && laplace.options.structure != Structure::Diagonal
         && index.is_none();
     let blocks = posterior.turned().map_or(0, |blocks| blocks.len());
     if takes_blocks && blocks != laplace.blocks.len() {
-        return Err("the Gaussian has another structure than the program asks for".to_owned());
+        return Err("the structure of the Gaussian differs from that of the program".to_owned());
     }
     Ok(Gaussian {
         values: Arc::new(maximum),

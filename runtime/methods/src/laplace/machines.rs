@@ -327,7 +327,7 @@ impl Evaluation<'_> {
     fn no_root(&self, first: usize, failure: Failure) -> Stop {
         let (row, why) = match failure {
             Failure::NotFinite { row } => (row, "is not finite"),
-            Failure::NoConvergence { row } => (row, "has no eigenvalues that could be found"),
+            Failure::NoConvergence { row } => (row, "has eigenvalues that could not be computed"),
         };
         codes::no_curvature(&self.infer.name, first + row, why).into()
     }

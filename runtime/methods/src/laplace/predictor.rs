@@ -63,7 +63,7 @@ pub fn forecaster<'a>(
         };
         if !others.all(is_shared) {
             let why = format!(
-                "`{}`: members whose noise differs have no `link = weights`",
+                "`{}`: `link = weights` is not possible for members with different noise",
                 infer.name
             );
             return Err(Fault::Limit(why).into());

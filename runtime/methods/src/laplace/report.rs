@@ -160,7 +160,7 @@ pub fn lines(infer: &Infer, found: &Approximated, sites: &[SiteSummary]) -> Vec<
     let facts = &first.facts;
     let members = match found.members.len() {
         1 => String::new(),
-        count => format!(", a mixture of {count} (the numbers are those of the first)"),
+        count => format!(", a mixture of {count} (the numbers describe the first component)"),
     };
     line(
         "precision",

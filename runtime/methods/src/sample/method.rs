@@ -45,8 +45,8 @@ impl Samples<'_> {
 fn one_start(infer: &Infer, sampling: &Sampling) -> Option<Diagnostic> {
     let options = &sampling.options;
     let from = match &infer.start {
-        Some(Start::Infer(name)) => format!("that of `{name}`"),
-        Some(Start::File(_)) => "that of a file".to_owned(),
+        Some(Start::Infer(name)) => format!("the result of `{name}`"),
+        Some(Start::File(_)) => "the values of a file".to_owned(),
         None => "zero on the unconstrained scale".to_owned(),
     };
     let is_one = options.chains > 1 && options.jitter_of_start() == 0.0;

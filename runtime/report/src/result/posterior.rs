@@ -60,7 +60,7 @@ pub fn table(infer: &Infer, outcome: &Outcome) -> String {
     if !single.is_empty() {
         // The weights that are integrated over depend on the row. These summaries are of the iterates, not of the box.
         let title = match (infer.integrates(), infer.finds_point()) {
-            (true, _) => "iterates, not the box",
+            (true, _) => "of the iterates, not of the box",
             (false, true) => "estimate",
             (false, false) => "posterior",
         };

@@ -20,13 +20,13 @@ pub fn too_little_memory(manifest: &Manifest, infer: &Infer, limit: u64) -> Diag
     let earlier = peaks::earlier(manifest, infer);
     if earlier > 0 {
         let text = format!(
-            "of these, {} hold the results of the infers before it",
+            "of these, {} hold the results of the inferences before it",
             size(earlier)
         );
         diagnostic = diagnostic.note(text);
     }
     if peaks::fits_alone(manifest, infer, limit) {
-        let help = format!("it would fit without the infers that it does not need: `--only {name}`");
+        let help = format!("it would fit without the inferences that it does not need: `--only {name}`");
         diagnostic = diagnostic.help(help);
     }
     match infer.laplace() {
@@ -44,7 +44,7 @@ fn too_large(
 ) -> Diagnostic {
     if let Some(bytes) = precision(manifest, infer) {
         diagnostic = diagnostic.note(format!(
-            "the {} precision of {} weights alone takes {}",
+            "the {} precision of {} weights takes {} by itself",
             memory::name(laplace.options.structure),
             memory::selected(laplace),
             size(bytes)
@@ -52,15 +52,14 @@ fn too_large(
     }
     if let Some(bytes) = memory::choosing(laplace) {
         diagnostic = diagnostic.note(format!(
-            "`by = marginal` chooses by the full precision of all {} weights, which alone takes {}",
+            "`by = marginal` needs the full precision of all {} weights, which takes {} by itself",
             memory::all(laplace),
             size(bytes)
         ));
     }
     let offers = fitting::offers(manifest, infer, limit);
     if offers.is_empty() {
-        let help = "no smaller approximation that was tried would fit: what is left are the data, the search and the predictions, of which a smaller \
-                    `batch` and fewer `predictive_draws` may need less";
+        let help = "the smaller approximations that bnnc tried would not fit either: the data, the search and the predictions need too much; try a smaller `batch` or fewer `predictive_draws`";
         return diagnostic.help(help);
     }
     offers.iter().fold(diagnostic, |diagnostic, offer| {
@@ -68,9 +67,9 @@ fn too_large(
             Offer::Subnetwork { size, options } => {
                 format!("the largest subnetwork that would fit has {size} weights: `{options}`")
             }
-            Offer::Chosen(options) => format!("it would fit with less to choose by: `{options}`"),
+            Offer::Chosen(options) => format!("it would fit with a cheaper selection: `{options}`"),
             Offer::Rows(rows) => {
-                format!("the largest kernel that would fit is of {rows} random rows: `structure = functional({rows})`")
+                format!("the largest kernel that would fit has {rows} random rows: `structure = functional({rows})`")
             }
             Offer::Diagonal => "`structure = diagonal` would fit for the same weights".to_owned(),
         })

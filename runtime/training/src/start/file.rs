@@ -36,7 +36,7 @@ pub fn read(infer: &Infer, file: &StartFile, split: usize) -> Result<Values, Dia
     let more = faults.len().saturating_sub(LINES);
     if more > 0 {
         faults.truncate(LINES);
-        faults.push(format!("and {more} more like these"));
+        faults.push(format!("and {more} more of this kind"));
     }
     Err(codes::no_start_file(&infer.name, &file.path, &faults))
 }
@@ -72,7 +72,7 @@ impl Reading<'_> {
             (false, _) => {
                 let all: Vec<&str> = runs.into_iter().collect();
                 Err(format!(
-                    "it holds the infers {}, and none of them is `{}`",
+                    "it holds the inferences {}, but not `{}`",
                     all.join(", "),
                     infer.name
                 ))

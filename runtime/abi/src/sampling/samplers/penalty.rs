@@ -172,8 +172,8 @@ impl SamplerPart for Penalty {
         if matches!(self.proposal, Proposal::RandomWalk { .. }) && self.gradient_batch != 0 {
             return Refusal::new(
                 Penalty::gradient_batch(),
-                "`gradient_batch` has no effect: a random walk takes no gradient",
-                "remove it, or propose with `mala(step)`",
+                "`gradient_batch` has no effect: a random walk needs no gradient",
+                "remove it, or write `proposal = mala(step)`",
             );
         }
         let least = match self.correction {
@@ -186,7 +186,7 @@ impl SamplerPart for Penalty {
             return Refusal::new(
                 Penalty::batches(),
                 format!("`penalty = {correction}` needs `batches` of at least {least}, not {batches}"),
-                "the variance of the loss difference is estimated from the batches; `batch = 0` takes all rows and needs none",
+                "the variance of the loss difference is estimated from the batches; `batch = 0` uses all rows and needs no estimate",
             );
         }
         Ok(())
@@ -208,7 +208,7 @@ impl SamplerPart for Penalty {
                 return Refusal::new(
                     option,
                     format!("`{option} = {batch}` is less than the {files} files of the data"),
-                    format!("every file gives rows to each batch: take at least {files}"),
+                    format!("each batch has rows of every file: use at least {files}"),
                 );
             }
         }
