@@ -19,7 +19,7 @@ use std::io::{Read, Write};
 /// Runs the request that the arguments after the subcommand describe. Returns the exit status.
 pub fn run(arguments: &[String]) -> u8 {
     let Some(request) = Request::parse(arguments) else {
-        eprintln!("an MLIR worker takes a target and a number of bytes");
+        eprintln!("an MLIR worker needs a target and a number of bytes");
         return MISUNDERSTOOD as u8;
     };
     limit_addresses(request.memory);

@@ -156,7 +156,7 @@ impl Compilation<'_> {
         }
         let (data, column) = (&schema.name, bound.column(output)?);
         let text = format!(
-            "`{}` takes all inputs of `{data}`, and the output `{column}` is one of them",
+            "`{}` takes all inputs of `{data}`, but the output `{column}` is one of them",
             vector.port
         );
         let diagnostic = Diagnostic::error(&OBSERVED_INPUT, self.model().span, text)

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub static BAD_SETTING: Code = Code {
     id: "E0601",
     title: "bad setting",
-    explain: "`--set` takes `ITEM.KEY=VALUE`: the name of an `infer` or `data` item, one of its options, and a value as it \
+    explain: "`--set` needs `ITEM.KEY=VALUE`: the name of an `infer` or `data` item, one of its options, and a value as it \
               would be written in the file.\n\n```\nbnnc model.bnn --set radial.epochs=10 --set yacht.split=7\n```",
 };
 

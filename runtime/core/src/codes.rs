@@ -143,7 +143,7 @@ static CANNOT_WRITE: Code = Code {
 static NOT_A_RUN: Code = Code {
     id: "E0504",
     title: "not the folder of a run",
-    explain: "`bnnc predict` takes a folder that `bnnc run --out` wrote: it reads `manifest.json`, `posterior.safetensors` and \
+    explain: "`bnnc predict` needs a folder that `bnnc run --out` wrote. It reads `manifest.json`, `posterior.safetensors` and \
               `program.json` there. Early versions of bnnc wrote no `manifest.json`: repeat their runs.",
 };
 

@@ -61,12 +61,12 @@ impl fmt::Display for NotPositive {
             None if self.value.is_nan() => write!(to, "an eigenvalue of the precision is not a number"),
             Some(element) => write!(
                 to,
-                "the precision at weight {element} is {}, not above zero",
+                "the precision at weight {element} is {}, but must be above zero",
                 rounded(self.value, 4)
             ),
             None => write!(
                 to,
-                "the precision has an eigenvalue of {}, not above zero",
+                "the precision has an eigenvalue of {}, but eigenvalues must be above zero",
                 rounded(self.value, 4)
             ),
         }

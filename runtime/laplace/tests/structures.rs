@@ -752,7 +752,7 @@ fn nan_precisions_are_reported_as_not_a_number() {
         found.unwrap_err().to_string()
     };
     assert_eq!(refused(f64::NAN), "the precision at weight 1 is not a number");
-    assert!(refused(-2.0).contains("not above zero"));
+    assert!(refused(-2.0).contains("but must be above zero"));
 }
 
 #[test]

@@ -184,7 +184,7 @@ impl<'a> ChainReport<'a> {
         let mut plot = Plot::new(&title, SMALL, x, Axis::between("density", 0.0, 1.08 * top));
         levels.draw(&mut plot, "ranks0");
         changes.draw(&mut plot, "ranks1");
-        plot.legend(Swatch::Box, "ranks0", "less its mean");
+        plot.legend(Swatch::Box, "ranks0", "minus its mean");
         plot.legend(Swatch::Box, "ranks1", "change per iteration");
         Some(plot.render())
     }

@@ -105,7 +105,7 @@ pub fn data(body: &mut String, manifest: &Manifest, result: &RunResult) {
 /// Describes how the values of a column were shifted and scaled.
 fn scale(maps: impl Iterator<Item = Standardisation>) -> String {
     let maps = maps.filter(|map| *map != Standardisation::IDENTITY);
-    let text = |map: Standardisation| format!("less {}, divided by {}", number(map.mean), number(map.sd));
+    let text = |map: Standardisation| format!("minus {}, divided by {}", number(map.mean), number(map.sd));
     match maps.map(text).collect::<Vec<_>>() {
         none if none.is_empty() => "as in the file".to_owned(),
         some => some.join("; then "),

@@ -163,7 +163,7 @@ fn pruning(body: &mut String, infer: &Infer, outcome: &Outcome) {
     let (Some(first), Some(pruning)) = (lines.first(), pruning) else {
         return;
     };
-    let mut heads = vec!["removed", "weights left", "lowest ratio left", "dB"];
+    let mut heads = vec!["removed", "weights left", "lowest remaining ratio", "dB"];
     heads.extend(shown(first).map(|(name, ..)| name.as_str()));
     let rows = lines.iter().map(|line| {
         let mut cells = vec![
@@ -211,7 +211,7 @@ fn rejection(body: &mut String, outcome: &Outcome) {
         heads.extend(
             first
                 .iter()
-                .flat_map(|(name, ..)| [format!("{name} of the others"), String::new()]),
+                .flat_map(|(name, ..)| [format!("{name} of the remaining rows"), String::new()]),
         );
     }
     let rows = lines.iter().map(|(fraction, accuracies)| {

@@ -40,7 +40,7 @@ impl<'a> Online<'a> {
     pub fn new(infer: &'a Infer, capacity: usize, context: &Context) -> Result<Online<'a>, Stop> {
         if infer.bindings.iter().any(|binding| binding.from.is_shared()) {
             let why = format!(
-                "`{}` has columns that all examples share: rows cannot arrive one by one",
+                "`{}` has columns that all examples share, so rows cannot arrive one by one",
                 infer.name
             );
             return Err(Fault::Limit(why).into());

@@ -76,7 +76,7 @@ fn arguments(
     }
     for arg in &item.args {
         if let Some(word) = &arg.name {
-            let message = format!("`{name}` takes {wanted} and data without names");
+            let message = format!("the arguments of `{name}` are {wanted} and data, without names");
             session
                 .diagnostics
                 .push(report::wrong_target(word.span, message, "options go in braces"));

@@ -445,10 +445,10 @@ pub fn column_hint(a: &[Dim], b: &[Dim]) -> Option<&'static str> {
     };
     match (column(a, b), column(b, a)) {
         (true, _) => Some(
-            "take the column or row of the left side by an index: `x[i, 0]`, `x[0]`, or `[x[i, 0] for i in 0..n]`",
+            "select the column or row of the left side by an index: `x[i, 0]`, `x[0]`, or `[x[i, 0] for i in 0..n]`",
         ),
         (_, true) => Some(
-            "take the column or row of the right side by an index: `x[i, 0]`, `x[0]`, or `[x[i, 0] for i in 0..n]`",
+            "select the column or row of the right side by an index: `x[i, 0]`, `x[0]`, or `[x[i, 0] for i in 0..n]`",
         ),
         (false, false) => None,
     }

@@ -25,7 +25,7 @@ impl<'a> Elaborator<'a> {
     ) -> Elaborated<Datum> {
         if let Datum::List(items) = &base {
             let Some(Index::At(position)) = indices.first() else {
-                return Err(limit(span, "a list takes one position".to_owned()));
+                return Err(limit(span, "a list needs one position".to_owned()));
             };
             let position = self.static_integer(position, frame)?;
             let item = usize::try_from(position).ok().and_then(|at| items.get(at));

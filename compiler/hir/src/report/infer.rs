@@ -33,7 +33,7 @@ code!(
     UNKNOWN_METHOD,
     "E0254",
     "an unknown method",
-    "`infer name = method(..)` takes one of the methods of bnnc.",
+    "`infer name = method(..)` needs the name of one of bnnc's methods.",
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = mapp(M, d)",
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)"
 );
@@ -97,7 +97,7 @@ code!(
     UNKNOWN_METRIC,
     "E0263",
     "an unknown metric",
-    "`compare .. by` takes elpd_loo, rmse, log_likelihood, coverage(p), crps, sd, accuracy, nll, brier, ece, entropy, ood_entropy, ood_auroc and time.",
+    "The metrics of `compare .. by` are elpd_loo, rmse, log_likelihood, coverage(p), crps, sd, accuracy, nll, brier, ece, entropy, ood_entropy, ood_auroc and time.",
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)\n\ncompare a by rsme",
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)\n\ncompare a by rmse"
 );

@@ -47,7 +47,7 @@ code!(
     UNNAMED_LAYER,
     "E0246",
     "a layer without a name",
-    "A layer's name is the path of its weights, so it is made on a line of its own.",
+    "A layer's name is the path of its weights, so the layer needs a line of its own.",
     "model M(x: real[d]) -> y: real {\n  y ~ Normal(Dense(1)(x)[0], 1)\n}",
     "model M(x: real[d]) -> y: real {\n  out = Dense(1)\n  y ~ Normal(out(x)[0], 1)\n}"
 );

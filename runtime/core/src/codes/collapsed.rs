@@ -83,7 +83,7 @@ pub fn too_many_pieces(infer: &str, drawn: &DrawnRows, (why, error): (&str, Opti
     warning
         .help("integrate over fewer weights at a time: `weights = 4`")
         .help("or over those of fewer units: `units = 2`")
-        .help("or take more `draws`")
+        .help("or use more `draws`")
 }
 
 /// A warning: the likelihoods can be compared with the published tables only.
@@ -99,7 +99,7 @@ pub fn looks_ahead(infer: &str) -> Diagnostic {
 pub fn point(infer: &str, why: &str) -> Diagnostic {
     let text = format!("the box of `{infer}` is a point: {why}");
     warning(error(&POINT, Fault::Program, text))
-        .help("take more iterates: a shorter `warmup`, or more `epochs`")
+        .help("use more iterates: a shorter `warmup`, or more `epochs`")
 }
 
 /// A warning: a weight that is integrated over for one class moves other classes, whose logits are held.

@@ -322,6 +322,6 @@ pub fn no_finite_maximum(infer: &str, parameters: &[&str]) -> Diagnostic {
         names.join(", ")
     );
     warn(&NO_FINITE_MAXIMUM, text)
-        .note("estimates and standard deviations are those of the place where the training stopped")
+        .note("estimates and standard deviations only describe the point where the training stopped")
         .help("give them proper priors, such as `Normal(0, 2.5)`")
 }

@@ -25,7 +25,7 @@ pub(super) static ITERATES_ASTRAY: Code = Code {
 pub(super) static STILL_ITERATES: Code = Code {
     id: "E0569",
     title: "iterates without noise",
-    explain: "`swag` takes the scatter of the iterates of a training for the posterior (Maddox et al. 2019). Iterates scatter because every step uses other rows. If each \
+    explain: "`swag` uses the scatter of the iterates of a training as the posterior (Maddox et al. 2019). Iterates scatter because every step uses other rows. If each \
               batch holds all rows, this noise is missing: the iterates converge to one point, and the intervals are too narrow by a factor of a thousand and more. A \
               learning rate that falls while iterates are taken has the same effect: their scatter is proportional to the rate, so that late iterates lie closer and \
               closer together.\n\nWrong: `swag(M, d)` with 40 rows, all of which are in one batch by default; `schedule = cosine`.\n\nRight: \
@@ -43,8 +43,7 @@ pub fn iterates_astray(infer: &str, rise: f64) -> Diagnostic {
     let text = format!(
         "the loss per row of `{infer}` rose by {rise:.1} from the first epoch to the last: the optimiser diverged"
     );
-    warning(&ITERATES_ASTRAY, text)
-        .help("take a smaller step: `optimiser = SGD(..)` with a tenth of the rate")
+    warning(&ITERATES_ASTRAY, text).help("use a smaller step: `optimiser = SGD(..)` with a tenth of the rate")
 }
 
 /// A warning: the iterates of `swag` do not scatter, because each batch holds all of these rows.
@@ -54,7 +53,7 @@ pub fn still_iterates(infer: &str, rows: usize) -> Diagnostic {
     );
     let batch = (rows / 10).max(1);
     warning(&STILL_ITERATES, text).help(format!(
-        "take smaller batches at a constant rate: `batch = {batch}, schedule = constant`; or use `laplace`, `vi` or `nuts`"
+        "use smaller batches at a constant rate: `batch = {batch}, schedule = constant`; or use `laplace`, `vi` or `nuts`"
     ))
 }
 
@@ -75,7 +74,7 @@ pub fn falling_rate(infer: &str, fall: f64) -> Diagnostic {
 pub(super) static OTHER_BREADTH: Code = Code {
     id: "E0573",
     title: "iterates whose scatter is not that of the posterior",
-    explain: "`swag` takes the scatter of the iterates of a training for the posterior (Maddox et al. 2019). How far they scatter depends on the learning rate, the size \
+    explain: "`swag` uses the scatter of the iterates of a training as the posterior (Maddox et al. 2019). How far they scatter depends on the learning rate, the size \
               of the batches and the optimiser, and only for one rate is the scatter that of the posterior (Mandt, Hoffman and Blei 2017). The loss (the negative log \
               posterior) at draws of a \
               Gaussian posterior is on average half the number of parameters above its minimum; here the mean rise differs from that by a factor of more than 25, so that \
@@ -105,7 +104,7 @@ pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
             "multiply the covariance: `scale = {}`; {other}",
             rounded(right, 3)
         ),
-        false => format!("take another learning rate; {other}"),
+        false => format!("use another learning rate; {other}"),
     })
 }
 

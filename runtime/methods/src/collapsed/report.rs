@@ -121,7 +121,7 @@ fn how(collapsed: &Collapsed, tally: &Tally) -> String {
         text.push_str(&line);
     }
     if collapsed.likelihood == Likelihood::Categorical && tally.integrals() > 0 {
-        let line = format!("  {:<21} {:>10}\n", "sum before normalised", number(raw(tally)));
+        let line = format!("  {:<21} {:>10}\n", "unnormalised sum", number(raw(tally)));
         text.push_str(&line);
     }
     text
