@@ -221,7 +221,7 @@ Right:
 /// A keyword where a name is expected.
 pub static KEYWORD_AS_NAME: Code = Code {
     id: "E0112",
-    title: "word of the language used as a name",
+    title: "a keyword used as a name",
     explain: "\
 The words `use const fn layer dist optimiser data model posterior infer compare for in if else return true false`
 cannot name anything. They are names only inside the option blocks of `data` and `infer`, where columns and options

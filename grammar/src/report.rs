@@ -221,7 +221,7 @@ pub fn chain_too_long(at: Span, limit: usize) -> Diagnostic {
 /// A keyword where a name is expected. `is_param` is true if a type follows the keyword, as in a list of
 /// inputs.
 pub fn keyword_as_name(at: Span, keyword: Token<'_>, is_param: bool) -> Diagnostic {
-    let message = format!("expected a name, found `{keyword}`, which is a word of the language");
+    let message = format!("expected a name, found the keyword `{keyword}`");
     let diagnostic = Diagnostic::error(&codes::KEYWORD_AS_NAME, at, message)
         .help(format!("choose another name: `{keyword}_`"));
     match is_param {

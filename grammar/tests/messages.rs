@@ -257,7 +257,7 @@ fn equals_in_a_condition() {
 #[test]
 fn keyword_as_a_name() {
     insta::assert_snapshot!(body("  data = x + 1"), @r"
-    E0112 2:3 `data`: expected a name, found `data`, which is a word of the language
+    E0112 2:3 `data`: expected a name, found the keyword `data`
       help: choose another name: `data_`
     ");
 }
@@ -265,7 +265,7 @@ fn keyword_as_a_name() {
 #[test]
 fn keyword_as_a_value() {
     insta::assert_snapshot!(body("  y = data + 1"), @r"
-    E0112 2:7 `data`: expected a name, found `data`, which is a word of the language
+    E0112 2:7 `data`: expected a name, found the keyword `data`
       help: choose another name: `data_`
     ");
 }

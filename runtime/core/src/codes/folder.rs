@@ -68,8 +68,8 @@ pub fn holds_another_run(folder: &Path, what: &str, differences: &[String]) -> D
 pub fn foreign_files(folder: &Path, names: &[&str]) -> Diagnostic {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let (verb, what) = match names {
-        [_] => ("is", "it"),
-        _ => ("are", "them"),
+        [_] => ("was", "it"),
+        _ => ("were", "them"),
     };
     let text = format!(
         "{} in `{}` {verb} not written by a run, and this run would replace {what}",
