@@ -163,7 +163,7 @@ fn nothing_to_prune() {
     assert_refused(&only, "E0610", 1);
     assert!(
         only.stderr
-            .contains("`s` stays: a constrained parameter cannot be zero"),
+            .contains("`s` cannot be pruned: a constrained parameter cannot be zero"),
         "{only:?}"
     );
 }

@@ -460,7 +460,7 @@ pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> 
     let text = format!("no site of `{}` can be pruned", infer.name);
     let diagnostic = Diagnostic::error(&NOTHING_TO_PRUNE, span, text).label("asked for here");
     untouched.iter().fold(diagnostic, |diagnostic, (site, why)| {
-        diagnostic.note(format!("`{site}` stays: {why}"))
+        diagnostic.note(format!("`{site}` cannot be pruned: {why}"))
     })
 }
 

@@ -356,7 +356,7 @@ pub fn redundant(first: &ColumnTerm, second: &ColumnTerm, rest: f64) -> Diagnost
         first.text, second.text
     );
     warn(&REDUNDANT, text)
-        .note("the data do not tell their coefficients apart")
+        .note("the data do not identify their coefficients")
         .help(match kind {
             "inputs" => format!("leave one out: `inputs = [..]` without `{}`", second.text),
             _ => format!("leave one out of the sum: `{}`", second.text),
@@ -376,7 +376,7 @@ pub fn constant_input(column: &str, value: f64, intercept: &str) -> Diagnostic {
     let text =
         format!("the input `{column}` is {value} in all training rows, beside the intercept `{intercept}`");
     warn(&REDUNDANT, text)
-        .note("the data do not tell their coefficients apart")
+        .note("the data do not identify their coefficients")
         .help(format!("leave one out: `inputs = [..]` without `{column}`"))
 }
 
