@@ -44,17 +44,29 @@ pub fn is_coloured() -> bool {
     stated.unwrap_or_else(|| !refuses && std::io::stderr().is_terminal())
 }
 
+/// Returns a text without control characters other than those of its colours: a text whose own words have some is shown without colour.
+pub fn rendered(is_coloured: bool, render: impl Fn(bool) -> String) -> String {
+    let plain = render(false);
+    let shown = render::visible(&plain);
+    match is_coloured && shown == plain {
+        true => render(true),
+        false => shown,
+    }
+}
+
 /// Renders a diagnostic for people, with its sources, in colour or not.
 pub type Render = fn(&Diagnostic, &SourceMap, bool) -> String;
 
 /// Shows diagnostics on standard error, as JSON with one object per line. Returns the exit status that they imply.
 pub fn show(diagnostics: &[Diagnostic], sources: &SourceMap, (json, text): (bool, Render)) -> u8 {
-    let colour = is_coloured();
     for diagnostic in diagnostics.iter().take(MOST_SHOWN) {
         match json {
             true => complain(&render::json(diagnostic, sources)),
-            // `complain` adds an empty line after each, as rustc does.
-            false => complain(&text(diagnostic, sources, colour)),
+            // An empty line stands after each, as rustc does it.
+            false => {
+                let shown = rendered(is_coloured(), |colour| text(diagnostic, sources, colour));
+                let _ = writeln!(std::io::stderr().lock(), "{shown}");
+            }
         }
     }
     if let (false, more @ 1..) = (json, diagnostics.len().saturating_sub(MOST_SHOWN)) {
