@@ -24,8 +24,7 @@ pub enum Want {
     Int,
 }
 
-/// The nesting of expressions that is checked. The parser accepts no more operations in a row.
-const DEEPEST: usize = 600;
+const DEEPEST: usize = 200;
 
 impl Body<'_> {
     /// Checks an expression.
