@@ -267,6 +267,6 @@ fn a_useless_start_is_a_warning() {
     let said = warnings(&folder, &useless);
     assert_eq!(
         said,
-        ["E0621: `chain` starts from `fit`, which has no site of the same name and shape"]
+        ["E0621: `chain` starts from `fit`, which has no parameter of the same name and shape"]
     );
 }

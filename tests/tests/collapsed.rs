@@ -863,7 +863,7 @@ fn the_report_describes_the_integrals() {
     };
     let wide = said("said", WIDE, ", over = [hidden]");
     assert!(
-        wide.contains("exactly where the box of a row crosses no kink"),
+        wide.contains("the integral is exact where the box of a row crosses no kink"),
         "{wide}"
     );
     assert!(
@@ -893,7 +893,7 @@ fn the_report_describes_the_integrals() {
     for part in [
         "the same for all rows",
         "the range of the iterates",
-        "exactly, as the location is affine in it",
+        "the integral is exact, because the location is affine in the weights",
     ] {
         assert!(fixed.contains(part), "{part}: {fixed}");
     }

@@ -48,7 +48,7 @@ fn a_crash_is_a_bug_with_the_diagnostics_of_the_worker() {
 #[test]
 fn a_rejected_module_is_a_bug_with_its_reason() {
     let fault = script("refusal", "echo no such op >&2; exit 1", LONG).unwrap_err();
-    let wanted = "MLIR refused a module: status 1: no such op";
+    let wanted = "MLIR rejected a module: status 1: no such op";
     assert_eq!(fault, Fault::Bug(wanted.to_owned()));
 }
 
@@ -60,7 +60,7 @@ fn exhausted_memory_is_a_limit() {
         LONG,
     )
     .unwrap_err();
-    let wanted = "MLIR needs more than 64 MiB, or than this process may have, to lower a program";
+    let wanted = "to lower a program, MLIR needs more than 64 MiB, or more memory than this process may use";
     assert_eq!(
         fault,
         Fault::Limit(format!("{wanted}: LLVM ERROR: out of memory"))
@@ -72,7 +72,7 @@ fn exhausted_memory_is_a_limit() {
 fn a_foreign_exception_may_mean_exhausted_memory() {
     let said = "fatal runtime error: Rust cannot catch foreign exceptions, aborting";
     let fault = script("exception", &format!("echo '{said}' >&2; kill -ABRT $$"), LONG).unwrap_err();
-    let wanted = "MLIR ended with an exception of C++, as want of memory throws; it may have 64 MiB";
+    let wanted = "MLIR stopped with a C++ exception, probably because it needs more than the allowed 64 MiB";
     assert_eq!(fault, Fault::Limit(format!("{wanted}: {said}")));
 }
 
@@ -127,7 +127,7 @@ fn a_worker_that_takes_too_long_is_killed() {
 fn an_endless_response_is_cut_off() {
     let header = r"printf 'bnnc-mlir-worker 1\n\377\377\377\377\377\377\377\377'";
     let fault = script("endless", &format!("{header}; exec cat /dev/zero"), LONG).unwrap_err();
-    let wanted = "the MLIR worker answered with more than 67108864 bytes";
+    let wanted = "the output of the MLIR worker has more than 67108864 bytes";
     assert_eq!(fault, Fault::Limit(wanted.to_owned()));
 }
 

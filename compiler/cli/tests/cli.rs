@@ -304,7 +304,7 @@ fn the_closed_form_of_a_kl_can_be_turned_off() {
     assert!(!switched.stdout.contains(": exact"), "{}", switched.stdout);
 }
 
-/// A value of `--set` may be a word of the language, as in an option block.
+/// A value of `--set` may be a keyword of the language, as in an option block.
 #[test]
 fn values_of_set_are_parsed_as_in_an_option_block() {
     let sampled = network("epochs = 1").replace(

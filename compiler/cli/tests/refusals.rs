@@ -220,7 +220,7 @@ fn samplers() {
         let nothing = run_program("no-sites", &text);
         assert_refused(&nothing, "E0612", 1);
         assert!(
-            nothing.stderr.contains("the model has no sites"),
+            nothing.stderr.contains("the model has no parameters"),
             "{method}: {nothing:?}"
         );
     }

@@ -191,12 +191,12 @@ fn malformed_npy_and_idx_files_are_rejected() {
     let huge = npy("<f8", false, "(1000000000000,)", &[]);
     assert_eq!(
         npy_fault(huge),
-        ["E0412 x.npy:0:0 the header promises 8000000000000 bytes of data, found 0"]
+        ["E0412 x.npy:0:0 the header announces 8000000000000 bytes of data, found 0"]
     );
     let overflow = npy("<f8", false, "(4294967296, 4294967296)", &[]);
     assert_eq!(
         npy_fault(overflow),
-        ["E0412 x.npy:0:0 the header promises more than 2^64 bytes of data, found 0"]
+        ["E0412 x.npy:0:0 the header announces more than 2^64 bytes of data, found 0"]
     );
     assert_eq!(
         npy_fault(npy("|O", false, "(2,)", &[0; 16])),
@@ -233,7 +233,7 @@ fn malformed_npy_and_idx_files_are_rejected() {
     let short = idx_fault(idx(&[4_000_000_000, 28, 28], &[0; 8]));
     assert_eq!(
         short,
-        ["E0412 x:0:0 the header promises 3136000000000 bytes of data, found 8"]
+        ["E0412 x:0:0 the header announces 3136000000000 bytes of data, found 8"]
     );
     assert_eq!(
         idx_fault(vec![0, 0, 8, 3, 0, 0]),
@@ -576,7 +576,7 @@ fn integers_must_be_integers() {
     let large = said(&data.train.ints("b").unwrap_err());
     assert_eq!(
         large,
-        "E0431 t.csv:2:0 expected an integer of 32 bits in `b`, found 3000000000"
+        "E0431 t.csv:2:0 expected a 32-bit integer in `b`, found 3000000000"
     );
     assert_eq!(
         said(&data.train.ints("c").unwrap_err()),

@@ -79,7 +79,7 @@ fn dead_weights_are_never_chosen() {
     assert_eq!(highest(&scores, &ggn, 4), Err(few));
     assert_eq!(
         few.to_string(),
-        "a subnetwork of 4 weights was asked for, but only 3 of 6 weights move an output on the training rows"
+        "a subnetwork of 4 weights was requested, but only 3 of 6 weights affect an output on the training rows"
     );
 }
 

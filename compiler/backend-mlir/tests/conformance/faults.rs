@@ -54,7 +54,7 @@ fn exhausted_memory_is_reported_as_a_limit() {
     let text = fault.to_string();
     assert!(
         text.starts_with(
-            "limit of bnnc: MLIR needs more than 64 MiB, or than this process may have, to lower a program"
+            "limit of bnnc: to lower a program, MLIR needs more than 64 MiB, or more memory than this process may use"
         ),
         "{text}"
     );

@@ -113,7 +113,7 @@ fn an_expression_that_feeds_nothing_is_an_error() {
         "E0264",
         1,
         &[
-            "no model takes `log(exposure) * age`",
+            "no model uses `log(exposure) * age`",
             "NAME = log(exposure) * age",
         ],
     );

@@ -112,7 +112,7 @@ fn explain_names_the_page_of_a_word_that_is_not_a_code() {
         ("max_depth", "an option of methods such as `nuts`", "methods/nuts"),
         ("rmse", "a metric", "metrics"),
         ("softmax", "a function", "language"),
-        ("posterior", "a word of the language", "language"),
+        ("posterior", "a keyword of the language", "language"),
     ] {
         let found = run(["explain", word]);
         assert_eq!(found.status, 2);

@@ -275,7 +275,7 @@ infer fit = map(M, d)\ncompare fit by rmse",
         "E0566",
         1,
         &[
-            "`rmse` is of one output, and its model has several",
+            "`rmse` is a metric of one output, but the model has several",
             "`a.rmse`, `b.rmse`",
         ],
     );
@@ -469,7 +469,7 @@ compare chain, fit by rmse",
     assert_eq!(result["failed"]["diagnostics"][0]["code"], "E0501");
     let notes = result["failed"]["diagnostics"][0]["notes"].to_string();
     assert!(
-        notes.contains("not run after it: `later`") && output.stderr.contains("`later`"),
+        notes.contains("these inferences did not run after the error: `later`") && output.stderr.contains("`later`"),
         "{notes}"
     );
     assert!(page.contains("wild <small>failed</small>") && page.contains("error E0501"));
