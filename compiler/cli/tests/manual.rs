@@ -66,7 +66,10 @@ fn the_colour_of_diagnostics_is_an_option() {
     // A file may not write to the terminal through a diagnostic, and is not shown in colour.
     let hostile = Trial::new().program("model M() -> y: real { y ~ Normal(wrong\u{1b}[2J, 1) }\n");
     let hidden = hostile.bnnc("check", &["--color", "always"]).stderr;
-    assert!(!hidden.contains('\u{1b}') && hidden.contains('\u{fffd}'), "{hidden}");
+    assert!(
+        !hidden.contains('\u{1b}') && hidden.contains('\u{fffd}'),
+        "{hidden}"
+    );
 }
 
 /// Options may stand before the program.

@@ -195,11 +195,7 @@ fn limits_hold_within_a_region() {
     );
     for (name, limit, reason) in [
         ("memory", ["--max-memory", "30M"], "the memory limit"),
-        (
-            "seconds",
-            ["--max-seconds", "0.2"],
-            "the time limit was reached",
-        ),
+        ("seconds", ["--max-seconds", "0.2"], "the time limit was reached"),
     ] {
         let clock = std::time::Instant::now();
         let output = solve(name, &cycle, &limit);

@@ -135,11 +135,7 @@ fn an_expression_that_feeds_nothing_is_an_error() {
         1,
         &["give `Claims` an input `log_age: real`, or remove it"],
     );
-    check("x, age, zscore(age)").assert_error(
-        "E0268",
-        1,
-        &["choose one of them: `age = zscore(age)`"],
-    );
+    check("x, age, zscore(age)").assert_error("E0268", 1, &["choose one of them: `age = zscore(age)`"]);
 }
 
 #[test]

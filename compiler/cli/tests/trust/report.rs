@@ -187,7 +187,10 @@ infer gaussian = laplace(M, d) { steps = 2000 }
 compare still, gaussian by elpd_loo",
     );
     let output = trial.bnnc("run", &[]);
-    output.assert_warning("E0572", &["`elpd_loo` of `still` is that of a single point", "of 1"]);
+    output.assert_warning(
+        "E0572",
+        &["`elpd_loo` of `still` is that of a single point", "of 1"],
+    );
     assert_eq!(output.stderr.matches("E0572").count(), 1, "{}", output.stderr);
     assert!(!output.stderr.contains("E0571"), "{}", output.stderr);
 }
@@ -469,7 +472,8 @@ compare chain, fit by rmse",
     assert_eq!(result["failed"]["diagnostics"][0]["code"], "E0501");
     let notes = result["failed"]["diagnostics"][0]["notes"].to_string();
     assert!(
-        notes.contains("these inferences did not run after the error: `later`") && output.stderr.contains("`later`"),
+        notes.contains("these inferences did not run after the error: `later`")
+            && output.stderr.contains("`later`"),
         "{notes}"
     );
     assert!(page.contains("wild <small>failed</small>") && page.contains("error E0501"));

@@ -22,7 +22,12 @@ pub(super) fn read(path: &Path, target: Option<&str>, reading: &Reading) -> Resu
 
 /// Returns the arrays of a file and the number of examples. The number of examples is the length of `target`'s first axis if a target is named. Otherwise it is the
 /// length that most arrays have (of equally frequent ones the largest). Arrays of this length hold one element per example. Arrays that are not read count for this too.
-fn arrays(path: &Path, bytes: &[u8], target: Option<&str>, reading: &Reading) -> Result<(Vec<Array>, usize), Faults> {
+fn arrays(
+    path: &Path,
+    bytes: &[u8],
+    target: Option<&str>,
+    reading: &Reading,
+) -> Result<(Vec<Array>, usize), Faults> {
     if std::str::from_utf8(bytes).is_err() {
         return Err(vec![report::not_utf8(At::file(path))]);
     }

@@ -141,7 +141,9 @@ fn table(file: &Path, parsed: Parsed) -> Result<Table, Faults> {
         .map(|array| report::bad_name(report::At::file(file), &array.name))
         .collect();
     match faults.is_empty() {
-        true => Ok(Table::of_rows(file, parsed.first_row, (parsed.arrays, parsed.rows)).with_jumps(parsed.jumps)),
+        true => {
+            Ok(Table::of_rows(file, parsed.first_row, (parsed.arrays, parsed.rows)).with_jumps(parsed.jumps))
+        }
         false => Err(faults),
     }
 }
