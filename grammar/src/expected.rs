@@ -11,7 +11,7 @@ pub enum Role {
     Name,
     /// The terminal is a complete value, or a token that only begins a value.
     Value,
-    /// The terminal continues an expression. Some of these terminals (`(`, `[`, `-`, `!`) may also begin one.
+    /// The terminal continues an expression. Some terminals with this role (`(`, `[`, `-`, `!`) may also begin an expression.
     Operator,
     /// The terminal has its own phrase in the table.
     Mark,

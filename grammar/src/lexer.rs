@@ -164,8 +164,8 @@ pub(crate) fn begins_line(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool
     at == 0 || text[tokens[at - 1].2..tokens[at].0].contains('\n')
 }
 
-/// Returns whether an item begins at `at`, even if brackets are still open. This requires that the token is a keyword, that it is the first
-/// token on its line, and that a name follows on the same line.
+/// Returns whether an item begins at `at`, even if brackets are still open. An item begins with a keyword that is the first token on its
+/// line, followed by a name on the same line.
 pub(crate) fn begins_item(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool {
     let follows = tokens.get(at + 1).is_some_and(|(_, token, _)| token.is_name());
     tokens[at].1.begins_item()
@@ -174,7 +174,7 @@ pub(crate) fn begins_item(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool
         && !begins_line(tokens, at + 1, text)
 }
 
-/// The American spelling of the keyword `optimiser`. It is an ordinary name where it does not begin an item.
+/// The American spelling of the keyword `optimiser`. This spelling is an ordinary name where it does not begin an item.
 const OTHER_OPTIMISER: &str = "optimizer";
 
 /// Replaces the American spelling of `optimiser` by the keyword where it begins an item. There, it is the first token on its line and a

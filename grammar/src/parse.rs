@@ -1,5 +1,5 @@
 //! Parses files, expressions, option values and REPL entries. The parser always returns a tree, and diagnostics describe what is missing
-//! from it.
+//! from the tree.
 
 use crate::ast::{Comment, Expr, ExprKind, Item, ItemKind, Module, Stmt};
 use crate::brackets::{self, Paired};

@@ -103,8 +103,7 @@ macro_rules! tokens {
         }
 
         impl Token<'_> {
-            /// Returns the name of the terminal in the grammar and in the table of expectations. It is the spelling of the token, or the
-            /// class of the token.
+            /// Returns the name of the terminal in the grammar and in the table of expectations: the spelling of the token, or its class.
             pub fn terminal(&self) -> &'static str {
                 match self {
                     $(Token::$variant => $spelling,)*

@@ -22,7 +22,7 @@ pub(crate) struct Source<'a> {
     pub kernel: &'a Kernel,
     /// The number of iterations of the kernel's outermost axis per iteration of the launch's outer axis.
     pub factor: i64,
-    /// The axis that is divided among launches. It is the outermost axis, unless axes were exchanged.
+    /// The axis that is divided among launches, which is the outermost axis unless axes were exchanged.
     pub divided: usize,
     /// The schedule, which states where each instruction is computed.
     pub schedule: &'a Schedule,
@@ -53,7 +53,7 @@ pub(crate) struct Emitter<'a, 'f> {
     ints: Vec<Option<Value>>,
 }
 
-/// The body of a loop. It maps `(emitter, counter, carried)` to the values for the next iteration.
+/// The body of a loop, which maps `(emitter, counter, carried)` to the values for the next iteration.
 pub(crate) type LoopBody<'b, 'a, 'f> = &'b mut dyn FnMut(&mut Emitter<'a, 'f>, Value, &[Value]) -> Vec<Value>;
 
 /// The range of a counter, as in `(from..to).step_by(step)`.

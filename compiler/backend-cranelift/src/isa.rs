@@ -10,9 +10,9 @@ use cranelift_codegen::settings::{self, Configurable};
 /// The size of a vector register in bytes. Vectors of Cranelift have 128 bits on every host.
 pub(crate) const VECTOR_BYTES: i64 = 16;
 
-/// Cranelift settings. They disable the optimiser of Cranelift and, in release builds, its verifier. In the kernels that arrive here,
-/// common subexpressions are already removed, invariants are hoisted, and the copies of unrolled loops are interleaved. Cranelift's own
-/// optimiser would undo the interleaving.
+/// Settings that disable the optimiser of Cranelift and, in release builds, its verifier. In the kernels that arrive here, common
+/// subexpressions are already removed, invariants are hoisted, and the copies of unrolled loops are interleaved. Cranelift's own optimiser
+/// would undo the interleaving.
 const FLAGS: &[(&str, &str)] = &[
     ("opt_level", "none"),
     ("use_colocated_libcalls", "false"),

@@ -15,7 +15,7 @@ use std::sync::Mutex;
 /// Compiled kernels, and the memory that contains their code.
 pub(crate) struct Compiled {
     kernels: Vec<Entry>,
-    /// The module. It is kept so that its memory can be freed.
+    /// The module, which is kept so that its memory can be freed.
     module: Mutex<Option<JITModule>>,
 }
 

@@ -8,8 +8,7 @@ use bnnc_base::dtype::DType;
 use bnnc_loops::analysis::staging::BLOCK;
 use bnnc_loops::ir::{Access, InstId, Size};
 
-/// The number of scratch bytes before the blocks. They have one cache line each for the result and the two operands of a call on one
-/// element.
+/// The number of scratch bytes before the blocks: one cache line each for the result and the two operands of a call on one element.
 pub(crate) const SINGLE_BYTES: usize = 3 * LINE;
 /// The distance in bytes between these single elements of scratch memory.
 pub(crate) const LINE: usize = 64;

@@ -19,7 +19,7 @@ pub(crate) struct Source<'a> {
     pub kernel: &'a Kernel,
     /// The number of iterations of the kernel's outermost axis per iteration of the launch's outer axis.
     pub factor: i64,
-    /// The axis that is divided among launches. It is the outermost axis, unless axes were exchanged.
+    /// The axis that is divided among launches, which is the outermost axis unless axes were exchanged.
     pub divided: usize,
     /// The schedule, which states where each instruction is computed.
     pub schedule: &'a Schedule,
@@ -27,7 +27,7 @@ pub(crate) struct Source<'a> {
     pub precision: Precision,
     /// True if the kernel's slots are different buffers in every launch.
     pub distinct: bool,
-    /// True if the function is for a GPU. It cannot call the runtime there.
+    /// True if the function is for a GPU, where the runtime cannot be called.
     pub device: bool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Emitter<'a> {
     pub text: &'a mut Text,
     /// For each instruction, its value at this point, if it is known.
     pub values: Vec<Option<Value>>,
-    /// For each output, the current value of the reduction. It is set only inside the loops that carry it.
+    /// For each output, the current value of the reduction, which is set only inside the loops that carry this value.
     pub held: Vec<Option<Value>>,
     /// The current index of each enclosing loop.
     pub indices: Vec<Value>,
@@ -53,7 +53,7 @@ pub(crate) struct Emitter<'a> {
     ints: Vec<Option<Value>>,
 }
 
-/// The body of a loop. It receives the counter of the loop.
+/// The body of a loop, which receives the counter of the loop.
 pub(crate) type Body<'b, 'a> = &'b mut dyn FnMut(&mut Emitter<'a>, Value);
 
 impl<'a> Emitter<'a> {

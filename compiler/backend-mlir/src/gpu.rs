@@ -1,8 +1,8 @@
 //! Compiles programs for GPUs. The kernels and primitives become the text of one `gpu.module`, and their launches are described.
 //!
 //! `mapping` distributes the points of a kernel among threads, `kernel` emits the parts of kernels as functions, and `primitives` emits the
-//! primitives that plans call. All functions are emitted in the LLVM dialect. They use only the few intrinsics that return the position of
-//! a thread. Elementary functions are inlined from recordings, so no device library is needed.
+//! primitives that plans call. All functions are emitted in the LLVM dialect and use only the few intrinsics that return the position of a
+//! thread. Elementary functions are inlined from recordings, so no device library is needed.
 
 mod backend;
 pub mod chip;

@@ -4,7 +4,7 @@
 /// The subcommand with which an executable runs as a worker.
 pub const SUBCOMMAND: &str = "__mlir-worker";
 
-/// The exit status for invalid arguments. Other executables that are started with these arguments also end with it.
+/// The exit status for invalid arguments. Any other executable that is started with these arguments also ends with this status.
 pub const MISUNDERSTOOD: i32 = 2;
 
 /// The beginning of a response. The length of the artefact follows in eight bytes, with the lowest byte first.

@@ -232,7 +232,7 @@ impl Text {
         }
     }
 
-    /// Writes a real constant. It is written in decimals if possible, and otherwise by its bits.
+    /// Writes a real constant: in decimals if possible, and otherwise by its bits.
     fn real(&mut self, ty: Type, decimals: String, bits: impl Display) -> Value {
         let whole = decimals
             .trim_start_matches('-')

@@ -1,4 +1,4 @@
-//! Tests of the text of modules. They do not require LLVM.
+//! Tests of the text of modules, which do not require LLVM.
 
 use bnnc_backend_mlir::{Mlir, PREFIX, module};
 use bnnc_loops::backend::{Backend, Options};

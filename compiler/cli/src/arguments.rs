@@ -184,8 +184,8 @@ pub struct Emit {
 ///
 /// The executable has those options of `bnnc run` that need no compiler: `--data`, `--seed`, `--only`, `--set` of numbers that are read at
 /// run time, `--out`, `--resume`, `--strict`, `--json`, `--threads` and `--max-memory`. By default it reads the data that the program or
-/// `--data` named when it was built. Other data must have the same columns. It runs on processors that have the features of this one. With
-/// `--backend cuda`, it runs on NVIDIA GPUs and needs only their driver, no other part of CUDA.
+/// `--data` named when it was built. Other data must have the same columns. The executable runs on processors that have the features of
+/// this one. With `--backend cuda`, it runs on NVIDIA GPUs and needs only their driver, no other part of CUDA.
 #[derive(Args, Debug)]
 pub struct Build {
     /// The program.
@@ -269,14 +269,14 @@ pub struct Predict {
     /// Write the predictions to this file instead of standard output.
     #[arg(short, long)]
     pub output: Option<PathBuf>,
-    /// Write the joint covariance of the outputs of all rows (of a Laplace approximation) to this `npy` file. It is in the target's units
-    /// for a Normal likelihood, else in the model's units.
+    /// Write the joint covariance of the outputs of all rows (of a Laplace approximation) to this `npy` file: in the target's units for a
+    /// Normal likelihood, else in the model's units.
     #[arg(long)]
     pub joint: Option<PathBuf>,
     /// Write the derivatives of the mean and the variance of the outputs with respect to the inputs (of a Laplace approximation) to this
-    /// table. They are per unit of an input before standardisation, and in the target's units for a Normal likelihood, else in the model's
-    /// units (columns `model_..`). For example, `mean/COLUMN/f0` is the derivative of the mean of the first output with respect to an input
-    /// column.
+    /// table. The derivatives are per unit of an input before standardisation, and in the target's units for a Normal likelihood, else in
+    /// the model's units (columns `model_..`). For example, `mean/COLUMN/f0` is the derivative of the mean of the first output with respect
+    /// to an input column.
     #[arg(long)]
     pub slopes: Option<PathBuf>,
     /// How to handle rows with a level that no training row has: `refuse` them, or draw the parameters of new levels from their

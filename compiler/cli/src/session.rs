@@ -118,8 +118,8 @@ pub fn schemas(
     sources(program, options, None, display).map(|sources| schemas_of(&sources))
 }
 
-/// Reads the data that the chosen inferences use. Each item may use `most` bytes of memory; without this limit, it may use the available
-/// memory. The error is the exit status.
+/// Reads the data that the chosen inferences use. Each item may use `most` bytes of memory or, without this limit, the available memory.
+/// The error is the exit status.
 pub fn sources(
     program: &Program,
     options: &Options,

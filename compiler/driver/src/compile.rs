@@ -88,8 +88,8 @@ pub fn chosen(program: &Program, options: &Options) -> Result<Vec<InferId>, Vec<
         .collect())
 }
 
-/// Returns the inferences whose results an inference uses: as its start, as its iterates, to rank a subnetwork, or as the values of fixed
-/// sites.
+/// Returns the inferences whose results an inference uses: as its start, as its iterates, as the ranking of a subnetwork, or as the values
+/// of fixed sites.
 fn needs(program: &Program, id: InferId) -> Vec<InferId> {
     let item = &program.module.infers[id];
     let mut needs: Vec<InferId> = item

@@ -36,7 +36,7 @@ impl Concrete {
         self.draws(stream, number, 1).map(|draws| draws.leading(0))
     }
 
-    /// Returns `count` draws of the stream, `[count, ..]`. All have the same first noise coordinate, `number`.
+    /// Returns `count` draws of the stream, `[count, ..]`. All draws have the first noise coordinate `number`.
     pub fn draws(&self, stream: &str, number: u32, count: usize) -> Result<Tensor, String> {
         if let Some(draw) = &self.instance.draw {
             let coordinate =

@@ -42,7 +42,7 @@ pub fn syntactic(program: &Program, stage: Stage) -> Option<String> {
 /// Prints a stage of one inference, the first of the chosen ones unless `infer` names one.
 ///
 /// # Errors
-/// Those of the compilation up to the stage.
+/// The errors of the compilation up to the stage.
 pub fn emit(
     program: &Program,
     stage: Stage,

@@ -425,7 +425,7 @@ impl<'a> Compilation<'a> {
     /// Compiles the inference.
     ///
     /// # Errors
-    /// Those of all stages.
+    /// The errors of all stages.
     pub fn compile(&mut self, schema: &Schema, backend: &dyn Backend) -> Result<Infer, Failure> {
         let clock = Instant::now();
         let elaborated = self.elaborate(schema)?;

@@ -41,7 +41,7 @@ pub(crate) struct Programs {
     pub predict: Function,
     /// Draws of the sites.
     pub sites: Function,
-    /// The states: parameters and those of the optimiser.
+    /// The states: parameters, and the optimiser's own states.
     pub states: Vec<State>,
     /// The reports of the sites.
     pub reports: Vec<SiteReport>,

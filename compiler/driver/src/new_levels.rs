@@ -126,7 +126,7 @@ pub fn new_levels(
 }
 
 impl Compilation<'_> {
-    /// Returns the inference with the sites of `grown` instead of those of `trained`.
+    /// Returns the inference with the sites of the model `grown` instead of the sites of the model `trained`.
     fn widened(&mut self, infer: &Infer, (trained, grown): (&Model, &Model)) -> Result<Infer, Failure> {
         let backend =
             backends::chosen(&self.options.backend).map_err(|fault| Failure::Program(vec![fault]))?;

@@ -85,8 +85,8 @@ fn unused_transform(entry: &InputEntry, schema: &Schema, model: Option<&ModelIte
     diagnostic.help(help).also(model.span, "takes its inputs by name")
 }
 
-/// Returns the input of a model for which an entry with another name was probably meant. This is the input named after the only column of
-/// the entry, or the input with the most similar name. Inputs that another entry feeds are not considered.
+/// Returns the input of a model for which an entry with another name was probably meant. The result is the input named after the only
+/// column of the entry, or the input with the most similar name. Inputs that another entry feeds are not considered.
 fn meant_input<'m>(entry: &InputEntry, schema: &Schema, model: &'m ModelItem) -> Option<&'m str> {
     let feeds = |other: &InputEntry, input: &str| match (&other.name, other.columns.as_slice()) {
         (Some(name), _) => name == input,

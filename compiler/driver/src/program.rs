@@ -60,7 +60,7 @@ pub fn library(sources: &mut SourceMap) -> Vec<ast::Module> {
     bnnc_stdlib::FILES.iter().map(parse).collect()
 }
 
-/// Parses and checks a program. `name` is its path; paths in the program are relative to its folder.
+/// Parses and checks a program. `name` is the path of the program; paths in the program are relative to the program's folder.
 pub fn load(name: &str, text: &str, options: &Options) -> Program {
     let mut sources = SourceMap::default();
     let source = sources.add(name, text);
@@ -96,7 +96,7 @@ pub fn load(name: &str, text: &str, options: &Options) -> Program {
     }
 }
 
-/// Parses the values of `--set`. Each is an expression in a source of its own.
+/// Parses the values of `--set`, each as an expression in a source of its own.
 fn overrides(options: &Options, sources: &mut SourceMap, diagnostics: &mut Vec<Diagnostic>) -> Vec<Override> {
     let mut overrides = Vec::new();
     for setting in &options.settings {

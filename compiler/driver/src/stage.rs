@@ -32,7 +32,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Every stage except those of passes.
+    /// Every stage, except the stages that belong to passes.
     pub const ALL: [Stage; 11] = [
         Stage::Tokens,
         Stage::Ast,

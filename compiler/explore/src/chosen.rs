@@ -73,7 +73,7 @@ impl fmt::Display for ChosenDistribution {
 pub enum DistributionRole {
     /// The approximation. Only its parameters may be `fixed(..)`.
     Posterior,
-    /// The prior, or a part of it.
+    /// The prior, or a component of the prior.
     Prior,
 }
 

@@ -81,7 +81,7 @@ impl Drawing {
     }
 }
 
-/// Returns whether a function uses draws. It does if its results depend on the step, which is a coordinate of all noise.
+/// Returns whether a function uses draws. A function uses draws if its results depend on the step, which is a coordinate of all noise.
 pub fn is_sampled(function: &Function) -> bool {
     function
         .param("step")

@@ -151,7 +151,7 @@ fn log_densities(densities: &Function, parameters: &[Tensor], points: &[f64]) ->
         .collect()
 }
 
-/// Returns `q (log q - log p)`. It is zero where the density `q` is zero or not a number. This happens beyond the range of double
+/// Returns `q (log q - log p)`. The result is zero where the density `q` is zero or not a number, which happens beyond the range of double
 /// precision.
 fn contribution((log_q, log_p): (f64, f64)) -> f64 {
     let density = log_q.exp();

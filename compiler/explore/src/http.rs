@@ -225,7 +225,7 @@ fn decoded(text: &str) -> Option<String> {
         match first {
             b'%' => {
                 let (digits, after) = rest.split_at_checked(2)?;
-                // This check is needed because the integer parser would accept a sign.
+                // The digits are checked here, because the integer parser would accept a sign.
                 if !digits.iter().all(u8::is_ascii_hexdigit) {
                     return None;
                 }

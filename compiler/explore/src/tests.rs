@@ -152,7 +152,7 @@ fn gradients_flow_only_to_optimised_parameters() {
         gradients("Normal(0.3, fixed(0.5))"),
     );
     assert!(held.gradient_nodes() < free.gradient_nodes());
-    // Before the rewrite, each draw adds the nodes on its path to the gradient. The noise does not add nodes to it.
+    // Before the rewrite, each draw adds the nodes on its path to the gradient. The noise does not add nodes to the path.
     assert!(free.gradient_numbers(1001) - free.gradient_numbers(1) >= 3000);
     assert!(
         free.nodes
@@ -161,7 +161,7 @@ fn gradients_flow_only_to_optimised_parameters() {
     );
 }
 
-/// This is why the rewrite exists: the number of elements with gradients does not depend on the number of draws.
+/// The purpose of the rewrite is that the number of elements with gradients does not depend on the number of draws.
 #[test]
 fn after_the_rewrite_draws_need_no_gradients() {
     for prior in ["Laplace(0, 1)", "Normal(0, 1)"] {

@@ -49,8 +49,8 @@ impl Builder {
     /// Applies an op to operands that are known to fit the op.
     ///
     /// # Panics
-    /// Panics if the rule of the op rejects the operands. This is a bug of the caller, because user programs
-    /// are checked before.
+    /// Panics if the rule of the op rejects the operands. A rejection is a bug of the caller, because user
+    /// programs are checked before.
     pub fn apply(&mut self, op: &'static OpDef, args: &[Value], attrs: Attrs) -> Value {
         match self.try_apply(op, args, attrs) {
             Ok(value) => value,
@@ -132,8 +132,8 @@ impl Builder {
         self.inline_with(function, args, &mut |attrs| attrs.to_vec())
     }
 
-    /// Like [`Builder::inline`], but `edit` changes the attributes of every node. It can, for example, add a
-    /// prefix to the names of noise sites.
+    /// Like [`Builder::inline`], but `edit` changes the attributes of every node. For example, `edit` can add
+    /// a prefix to the names of noise sites.
     pub fn inline_with(
         &mut self,
         function: &Function,

@@ -35,9 +35,9 @@ pub enum Measure {
     /// A density, or a probability for each value.
     #[default]
     Density,
-    /// A density without a finite integral. It is allowed only in priors.
+    /// A density without a finite integral, which is allowed only in priors.
     Improper,
-    /// All probability is at the value of `draw`. This is a family of point estimates.
+    /// All probability is at the value of `draw`, as in a family of point estimates.
     Point,
 }
 
@@ -172,7 +172,7 @@ pub struct Instance {
     /// `(params..) -> real[]`: the entropy of the whole tensor.
     pub entropy: Option<Arc<Function>>,
     /// `(params.., order: real[]) -> moment`, with the shape of the value: the mean of each element to the
-    /// power `order`. It is infinite where the moment diverges.
+    /// power `order`. The moment is infinite where it diverges.
     pub moment: Option<Arc<Function>>,
     /// `(params..) -> mean` of the logarithm of each element, with the shape of the value. Only for positive
     /// supports.

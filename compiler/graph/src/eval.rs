@@ -1,4 +1,4 @@
-//! The reference evaluator. It computes in `f64` and evaluates one node after the other.
+//! The reference evaluator, which computes in `f64` and evaluates one node after another.
 
 use crate::attr::{Attr, Attrs};
 use crate::dist::Instance;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// seed 0.
 ///
 /// # Panics
-/// Panics if the number or the shapes of the inputs differ from those of the parameters.
+/// Panics if the number or the shapes of the inputs differ from the number or the shapes of the parameters.
 pub fn evaluate(function: &Function, inputs: &[Tensor], sizes: &Sizes) -> Vec<Tensor> {
     let inputs: Vec<&Tensor> = inputs.iter().collect();
     run(&resolve(function, sizes), &inputs)

@@ -78,7 +78,7 @@ pub fn mapped_first(function: &Arc<Function>, mapped: &[bool]) -> (Arc<Function>
     (finish(builder, function, results), order)
 }
 
-/// Returns a function that maps `function` along a new axis. This is the first axis, of size `dim`, of the
+/// Returns a function that maps `function` along a new axis of size `dim`, which is the first axis of the
 /// mapped parameters.
 pub fn lifted(function: &Arc<Function>, mapped: &[bool], dim: Dim) -> Arc<Function> {
     let mut builder = Builder::new(&function.name);

@@ -1,4 +1,4 @@
-//! Interval arithmetic with outer bounds. They are always valid, but not always tight.
+//! Interval arithmetic with outer bounds, which are always valid but not always tight.
 //!
 //! Note [Exact arithmetic]. Bounds hold for finite operands in exact arithmetic, so that supports can be
 //! proved. For example, an exponential is above zero in exact arithmetic, although it may underflow to zero.
@@ -20,8 +20,8 @@ impl Interval {
         Interval::hull(&[value])
     }
 
-    /// Returns the smallest interval that contains these numbers. If one of them is NaN, or if there are no
-    /// numbers, returns all reals.
+    /// Returns the smallest interval that contains these numbers. If a number is NaN, or if the list is
+    /// empty, returns all reals.
     pub fn hull(numbers: &[f64]) -> Interval {
         if numbers.is_empty() || numbers.iter().any(|x| x.is_nan()) {
             return Interval::REALS;

@@ -120,7 +120,7 @@ pub struct ElaboratedOptimiser {
     pub states: Vec<(Arc<str>, f64)>,
     /// The initial learning rate.
     pub rate: f64,
-    /// The update of scalars. It contains only elementwise ops. The rewriter maps the update over the
+    /// The update of scalars, which contains only elementwise ops. The rewriter maps the update over the
     /// elements of tensors.
     pub update: Arc<Function>,
 }

@@ -43,8 +43,8 @@ pub struct OpDef {
     pub range: fn(&[Interval], &[Attr]) -> Interval,
     /// How the op is lowered.
     pub lower: Lower,
-    /// Returns example calls for the conformance tests. They have types, attributes, and intervals from which
-    /// elements are drawn.
+    /// Returns example calls for the conformance tests: types, attributes, and intervals from which elements
+    /// are drawn.
     pub examples: fn() -> Vec<Example>,
 }
 
@@ -114,7 +114,7 @@ pub struct Site<'a> {
 }
 
 impl Site<'_> {
-    /// Returns the value of the node. It always exists when a derivative rule is applied.
+    /// Returns the value of the node, which always exists when a derivative rule is applied.
     pub fn result(&self) -> Value {
         self.out
             .unwrap_or_else(|| unreachable!("a derivative rule is applied to a node that exists"))

@@ -14,7 +14,7 @@ use bnnc_base::text::{Reader, TextError};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Looks up a distribution by its printed name. It is needed because the text form does not contain
+/// Looks up a distribution by its printed name. The lookup is needed because the text form does not contain
 /// definitions of distributions.
 pub type Table<'a> = &'a dyn Fn(&str) -> Option<Arc<Instance>>;
 

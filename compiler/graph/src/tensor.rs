@@ -46,8 +46,8 @@ impl Tensor {
         Tensor::new(shape, self.data[at * count..(at + 1) * count].to_vec())
     }
 
-    /// Stacks tensors with the same shape along a new first axis. `shape` is this shape. It is needed if
-    /// there are no tensors.
+    /// Stacks tensors with the same shape along a new first axis. `shape` is the shape of these tensors,
+    /// which is needed if there are no tensors.
     pub fn stack(shape: &[usize], tensors: &[Tensor]) -> Tensor {
         let mut whole = vec![tensors.len()];
         whole.extend(shape);

@@ -177,7 +177,7 @@ fn numeric_derivative(
             .map(|(y, w)| y * w)
             .sum::<f64>()
     };
-    // This is Richardson extrapolation of two central differences. The error is of order step^4.
+    // The derivative is a Richardson extrapolation of two central differences. The error is of order step^4.
     let central = |h: f64| (value(h) - value(-h)) / (2.0 * h);
     (4.0 * central(step) - central(2.0 * step)) / 3.0
 }

@@ -62,8 +62,8 @@ pub enum Rule {
     Length,
     /// `zeros(n, ..)`, `ones(n, ..)`: arrays with the given dims, filled with this number.
     Filled(f64),
-    /// `standard_normal()`, `standard_uniform()`, `standard_gamma(shape)`: noise whose shape follows from the context. It is allowed only
-    /// in `draw`.
+    /// `standard_normal()`, `standard_uniform()`, `standard_gamma(shape)`: noise whose shape follows from the context. Noise is allowed
+    /// only in `draw`.
     Noise(NoiseKind),
     /// `conv(x, kernel, stride = 1)`: with `x: real[c, h, w]` and `kernel: real[o, c, a, b]`, gives one value per output channel and window.
     Conv,

@@ -52,15 +52,15 @@ pub struct Override {
 /// The inputs of a check besides the program.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
-    /// The options from `--set`, in order. They take precedence over the options in the program.
+    /// The options from `--set`, in order. Options from `--set` take precedence over the options in the program.
     pub overrides: Vec<Override>,
     /// The folder that relative file names in data items refer to.
     pub folder: PathBuf,
     /// The files from `--data NAME=PATH`, which replace the files of a data item. `NAME.test` and `NAME.outliers` replace the test and
     /// outlier files.
     pub data_overrides: Files,
-    /// The paths of the library's modules (`layers/dense.bnn`), in the same order as the modules. They are used to check `use` items. Empty
-    /// if the paths are not known.
+    /// The paths of the library's modules (`layers/dense.bnn`), in the same order as the modules. The paths are used to check `use` items.
+    /// Empty if the paths are not known.
     pub library_paths: Vec<String>,
 }
 

@@ -83,8 +83,8 @@ impl Dim {
         product
     }
 
-    /// Returns the quotient rounded down. It is a number if both dimensions are numbers and the divisor is positive. If the divisor is one,
-    /// it is the dimension itself, and otherwise an opaque atom.
+    /// Returns the quotient rounded down. The quotient is a number if both dimensions are numbers and the divisor is positive. If the
+    /// divisor is one, the quotient is the dimension itself, and otherwise an opaque atom.
     pub fn divided(&self, other: &Dim) -> Dim {
         match (self.as_number(), other.as_number()) {
             (Some(a), Some(b)) if b > 0 => Dim::number(a.div_euclid(b)),

@@ -23,7 +23,7 @@ pub struct Environment {
     calls: Calls,
 }
 
-/// Checks an expression. The returned variables are those of the session and the counters of the expression.
+/// Checks an expression. The returned variables are the variables of the session and the counters of the expression.
 pub fn check_expr(
     module: &Module,
     environment: &Environment,

@@ -1,4 +1,4 @@
-//! Computes the interval of a real expression. This finds errors such as `Normal(0, -1)` before the run.
+//! Computes the interval of a real expression, to find errors such as `Normal(0, -1)` before the run.
 
 use crate::builtin::{Along, Builtin, Reduction, Rule};
 use crate::constant::constant;

@@ -1,4 +1,4 @@
-//! The diagnostics of this crate. There is one code and one small function for each.
+//! The diagnostics of this crate, with one code and one small function for each.
 
 use bnnc_base::diagnostic::Code;
 

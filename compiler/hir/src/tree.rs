@@ -127,7 +127,7 @@ pub struct ConstItem {
     pub name: Arc<str>,
     /// Its value.
     pub value: Expr,
-    /// The evaluated value. It is cached. Otherwise, constants that each use another constant twice would take exponential time.
+    /// The evaluated value, which is cached because constants that each use another constant twice would otherwise take exponential time.
     pub number: Option<Number>,
 }
 
@@ -222,8 +222,8 @@ pub struct DistItem {
     /// True if the value and every parameter are scalars, so that the distribution also applies to arrays. The definitions then use only
     /// elementwise operations, because the elaborator evaluates them on whole tensors.
     pub elementwise: bool,
-    /// True if a line with several sites in a posterior makes one joint distribution over all of them. This holds for a distribution on
-    /// `real[n]` without `per_tensor = true`.
+    /// True if a line with several sites in a posterior makes one joint distribution over all of them. A distribution on `real[n]` without
+    /// `per_tensor = true` does so.
     pub groups: bool,
     /// The other parameterisations: later items with the same name and different parameters.
     pub others: Vec<DistId>,
@@ -371,7 +371,7 @@ pub struct Sample {
     pub observed: bool,
     /// The index of the observed element in `y[t] ~ ..`. Only outputs have it.
     pub index: Option<Expr>,
-    /// The declared type. Without a declaration, the type of the distribution's values.
+    /// The declared type or, without a declaration, the type of the distribution's values.
     pub ty: Ty,
     /// The distribution.
     pub dist: Expr,
@@ -461,7 +461,7 @@ pub struct Comprehension {
 /// One index in the brackets after a value.
 #[derive(Clone, Debug)]
 pub enum Index {
-    /// One position: an integer expression. It need not be static.
+    /// One position: an integer expression, which need not be static.
     At(Expr),
     /// A range with static ends.
     Range(Expr, Expr),

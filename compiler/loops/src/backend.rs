@@ -33,7 +33,7 @@ pub enum Form {
     Object {
         /// The prefix of global symbols. Kernel `n` has the symbol that consists of `prefix` and `n`.
         prefix: String,
-        /// The format of the object. It depends on the program that reads the object.
+        /// The format of the object, which depends on the program that reads the object.
         format: ObjectFormat,
     },
 }
@@ -82,6 +82,6 @@ pub trait Backend {
     /// Compiles the kernels of a verified program.
     ///
     /// # Errors
-    /// A limit or a bug. It is never an error in the user's program.
+    /// A limit or a bug, but never an error in the user's program.
     fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn Code>, Fault>;
 }

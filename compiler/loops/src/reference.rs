@@ -1,4 +1,5 @@
-//! The backend `reference`. It interprets programs in `f64`, and the other backends are compared with it.
+//! The backend `reference`, which interprets programs in `f64`. The other backends are compared with this
+//! backend.
 
 use crate::backend::{Backend, Options};
 use crate::interp::interpret;

@@ -20,7 +20,7 @@ pub struct Place {
     pub offset: SizePolynomial,
     /// The strides, one per axis of the domain.
     pub strides: Vec<SizePolynomial>,
-    /// Computed positions. Each has its instruction, its stride and its limit.
+    /// Computed positions, each with an instruction, a stride and a limit.
     pub dynamic: Vec<(InstId, SizePolynomial, SizePolynomial)>,
 }
 
@@ -258,9 +258,9 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Composes coordinates with a point. The result has the places along the axes of `arg`, given its
-    /// coordinates `at` over axes whose places are those of `point`. The places along axes of size 1 are the
-    /// origin.
+    /// Composes coordinates with a point. The coordinates `at` of `arg` are given over axes, and `point` has
+    /// the places along these axes; the result has the places along the axes of `arg`. The places along axes
+    /// of size 1 are the origin.
     pub fn compose(&mut self, arg: TensorId, at: &[Coordinate], point: Point) -> Result<Vec<Place>, Fault> {
         let tensors = self.tensors;
         let places = self.points[point.0 as usize].clone();

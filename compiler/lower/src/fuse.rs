@@ -2,8 +2,8 @@
 //!
 //! Note [Stored tensors]. Some tensors are always stored: results, assembled tensors, results and operands of
 //! calls, operands of reshapes that are not index maps, and data that computed positions index. Any other
-//! tensor is stored if computing it again would cost more than storing and loading it. This requires that
-//! several kernels evaluate it or that it is repeated along an axis, and that its cost is more than a few
+//! tensor is stored if computing it again would cost more than storing and loading it. This applies to a
+//! tensor that several kernels evaluate or that is repeated along an axis, and whose cost is more than a few
 //! operations. In a chain of tensors that each have a single consumer, only the last tensor is stored.
 //! Storing a tensor can change the grouping, so both steps alternate until no further tensor is stored.
 //!
@@ -135,7 +135,7 @@ fn forced(tensors: &Tensors, live: &[bool], ports: &[(TensorId, BufferId)]) -> T
     storage
 }
 
-/// Cuts long chains of tensors that are evaluated inside each other, by storing some of them.
+/// Cuts long chains of tensors that are evaluated inside each other: some tensors of a chain are stored.
 fn cut_chains(tensors: &Tensors, live: &[bool], stored: &mut [bool]) {
     let mut depths = vec![0; tensors.len()];
     for id in tensors.ids().filter(|id| live[id.index()]) {

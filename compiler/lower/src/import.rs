@@ -260,7 +260,7 @@ impl<'a> Import<'a> {
         self.stream(site, (NoiseKind::Gamma, path), Some(site.args[3]))
     }
 
-    /// Adds random numbers. Their leading axes are those of the coordinates.
+    /// Adds random numbers. The leading axes of the result are those of the coordinates.
     fn stream(&mut self, site: &Site, (kind, path): (NoiseKind, &str), shape: Option<TensorId>) -> TensorId {
         let dims = site.ty.dims();
         let leading = self.dims(site.args[0]).len();

@@ -146,8 +146,8 @@ mod tests {
         Partition::new(after)
     }
 
-    /// Returns whether `right` can be reached from a successor of `left` other than `right`. This is the
-    /// definition of a detour.
+    /// Returns whether `right` can be reached from a successor of `left` other than `right`. If it can, there
+    /// is a detour by definition.
     fn reaches(partition: &Partition, left: usize, right: usize) -> bool {
         let mut open: Vec<usize> = partition.successors(left).filter(|next| *next != right).collect();
         let mut seen = std::collections::HashSet::new();

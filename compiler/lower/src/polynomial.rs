@@ -1,4 +1,4 @@
-//! Sums of products of symbolic sizes. They have a normal form, so strides can be compared.
+//! Sums of products of symbolic sizes in a normal form, so that strides can be compared.
 
 use bnnc_abi::plan::{Amount, Extent};
 use bnnc_base::shape::{Dim, Symbol};
@@ -123,7 +123,7 @@ impl SizePolynomial {
     }
 }
 
-/// Returns the strides of a row-major tensor. They are 0 for axes of size 1.
+/// Returns the strides of a row-major tensor, which are 0 for axes of size 1.
 pub fn row_major(dims: &[Dim]) -> Vec<SizePolynomial> {
     let mut strides = vec![SizePolynomial::default(); dims.len()];
     let mut stride = SizePolynomial::fixed(1);

@@ -23,7 +23,7 @@ pub struct TensorStorage {
     pub copies: Vec<(TensorId, BufferId)>,
 }
 
-/// An output of a kernel. It has one element for every point of a domain.
+/// An output of a kernel, which has one element for every point of a domain.
 #[derive(Clone, Debug)]
 pub struct Root {
     /// The tensor that is evaluated. The axes of this tensor are the domain.
@@ -220,8 +220,8 @@ fn kernel(tensors: &Tensors, storage: &TensorStorage, root: Root) -> Result<Fuse
     })
 }
 
-/// Returns whether `reader` may be in the kernel of `writer`, or may be `writer` itself. It may if it reads
-/// from the written memory only the element that is written at the same point.
+/// Returns whether `reader` may be in the kernel of `writer`, or may be `writer` itself. The condition is
+/// that `reader` reads from the written memory only the element that is written at the same point.
 pub fn compatible(tensors: &Tensors, writer: &FusedTask, reader: &FusedTask) -> bool {
     reader.reads.iter().all(|(id, place)| {
         let held = match tensors[*id].kind {
@@ -235,13 +235,13 @@ pub fn compatible(tensors: &Tensors, writer: &FusedTask, reader: &FusedTask) -> 
 /// A property that two kernels of one domain may share and that makes it worthwhile to merge them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Common {
-    /// They have a single point, so the launch is most of their cost.
+    /// The kernels have a single point, so the launch is most of their cost.
     Scalar,
-    /// They are so small that the launch is most of their cost.
+    /// The kernels are so small that the launch is most of their cost.
     Small,
-    /// They read the same elements.
+    /// The kernels read the same elements.
     Read(TensorId, Place),
-    /// They generate the same noise.
+    /// The kernels generate the same noise.
     Noise(TensorId),
 }
 

@@ -37,7 +37,7 @@ pub struct Coordinate {
     pub offset: SizePolynomial,
     /// The axes of the result on which the position depends, each with its stride.
     pub terms: Vec<(usize, SizePolynomial)>,
-    /// A computed position. It is an integer tensor with the shape of the result.
+    /// A computed position, as an integer tensor with the shape of the result.
     pub dynamic: Option<TensorId>,
 }
 
@@ -68,7 +68,7 @@ pub enum Kind {
         key: i64,
         /// The coordinates draw, example and step, which are integer tensors with the same shape.
         coordinates: [TensorId; 3],
-        /// The shape parameters, if the distribution has them. They are a tensor with the same shape.
+        /// The shape parameters as a tensor with the same shape, if the distribution has such parameters.
         shape: Option<TensorId>,
         /// The strides from which the number of the element is computed, one per axis.
         strides: Vec<SizePolynomial>,
@@ -77,8 +77,8 @@ pub enum Kind {
     Apply(Scalar, Vec<TensorId>),
     /// An index map, with one coordinate per axis of the operand.
     View(TensorId, Vec<Coordinate>),
-    /// The same elements in row-major order with another shape. This is used if no index map expresses the
-    /// change.
+    /// The same elements in row-major order with another shape, for changes of shape that no index map
+    /// expresses.
     Flat(TensorId),
     /// A tensor that kernels write. Each kernel writes one part.
     Assembled {
@@ -134,8 +134,8 @@ pub struct Loop {
     pub body: std::sync::Arc<bnnc_graph::function::Function>,
     /// The number of iterations.
     pub count: Dim,
-    /// The number of operands that are sliced. They follow the first operand, which is the initial carry. All
-    /// other operands are the same in all iterations.
+    /// The number of operands that are sliced, not counting the first operand, which is the initial carry.
+    /// All other operands are the same in all iterations.
     pub sliced: usize,
 }
 

@@ -30,7 +30,7 @@ pub struct Streams {
     pub seed: u64,
     /// The number of the current draw.
     pub line: u32,
-    /// The prefix of every site name. It separates the draws of different entries.
+    /// The prefix of every site name, which separates the draws of different entries.
     pub prefix: String,
     /// The draw numbers of layers, by name.
     pub layers: HashMap<String, u32>,
@@ -67,7 +67,7 @@ pub struct Computed {
     pub values: Vec<Tensor>,
     /// The sites that were drawn.
     pub drawn: Vec<String>,
-    /// The outputs that a model observes, by name. They are drawn instead of observed.
+    /// The outputs that a model observes, by name, which are drawn instead of observed.
     pub observed: Vec<(String, Tensor)>,
 }
 

@@ -8,7 +8,7 @@ use bnnc_grammar::token::Token;
 /// The lines of an entry so far.
 ///
 /// Only a parse of all lines can prove that an entry is complete. Open brackets, or an operator at the end of the last line, prove that it
-/// is incomplete. These are checked first, so that a long entry is not parsed again for each of its lines.
+/// is incomplete. Brackets and operators are checked first, so that a long entry is not parsed again for each of its lines.
 #[derive(Debug, Default)]
 pub struct PendingEntry {
     text: String,

@@ -31,6 +31,6 @@ pub enum Held {
     Static(i64),
     /// A tensor.
     Tensor(Tensor, DType),
-    /// A distribution, a layer, a list of layers or a function. It is elaborated again at each use.
+    /// A distribution, a layer, a list of layers or a function. Such a value is elaborated again at each use.
     Made(Expr),
 }

@@ -1,4 +1,4 @@
-//! Passes: the steps of a compilation, with the specifications of their inputs and outputs.
+//! Passes: the steps of a compilation, with specifications of their inputs and outputs.
 
 use crate::rule::Firing;
 use bnnc_base::diagnostic::Diagnostic;

@@ -128,7 +128,7 @@ fn addresses_of<T: Real>(precision: Precision) -> Vec<Address> {
     addresses
 }
 
-/// Returns options with simple array primitives. They use the elementwise functions of the reference.
+/// Returns options with simple array primitives, which use the elementwise functions of the reference.
 pub fn options() -> Options {
     let mut symbols = addresses_of::<f32>(Precision::F32);
     symbols.extend(addresses_of::<f64>(Precision::F64));
@@ -220,7 +220,7 @@ enum Memory<T> {
     Int(Vec<i32>),
 }
 
-/// The number of guard elements before and after every buffer. They must not change.
+/// The number of guard elements before and after every buffer, which must not change.
 const MARGIN: usize = 16;
 const GUARD: f64 = -77.0;
 

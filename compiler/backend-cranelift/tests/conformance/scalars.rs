@@ -9,7 +9,7 @@ use bnnc_loops::parse::parse;
 use bnnc_loops::verify::scalar_type;
 use bnnc_math::scalar::Scalar;
 
-/// The operands. All pairs of them are tested. `f32` represents each operand exactly, and the pairs include equal values and special
+/// The operands, of which all pairs are tested. `f32` represents each operand exactly, and the pairs include equal values and special
 /// values.
 const REALS: [f64; 24] = [
     0.0,

@@ -99,7 +99,7 @@ impl Entry {
     }
 }
 
-/// The body of a loop. It maps the counter and the values of an iteration to the values of the next iteration.
+/// The body of a loop, which maps the counter and the values of an iteration to the values of the next iteration.
 type Body<'a> = &'a mut dyn FnMut(&mut Text, Value, &[Value]) -> Vec<Value>;
 
 /// Emits a loop over a counter. Values are passed from one iteration to the next. `body` computes the values for the next iteration.

@@ -33,7 +33,8 @@ fn an_invalid_module_is_rejected_with_the_position_of_the_error() {
     assert!(text.contains("llvm.retrun"), "{text}");
 }
 
-/// The module has an intrinsic of another processor. LLVM finds no instruction for it and calls `abort`.
+/// The module has an intrinsic of another processor. LLVM finds no instruction for this intrinsic and calls
+/// `abort`.
 #[test]
 fn an_abort_of_llvm_is_reported() {
     let text = "module { llvm.func @f(%x: f32) -> f32 {

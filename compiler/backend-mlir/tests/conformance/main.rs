@@ -1,4 +1,5 @@
-//! Compares code compiled by MLIR with the reference interpreter. The tests are those of the Cranelift backend, and functions are inlined.
+//! Compares code compiled by MLIR with the reference interpreter. The tests are the same as for the Cranelift backend, and functions are
+//! inlined.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod faults;
@@ -29,8 +30,8 @@ pub static BACKEND: LazyLock<Mlir> = LazyLock::new(|| Mlir {
 /// The number of random kernels compared in each precision.
 pub const RANDOM_KERNELS: u64 = 150;
 
-/// The tolerated relative error of a single operation. It is the error of the inlined approximations, which the tests of the array
-/// primitives bound.
+/// The tolerated relative error of a single operation: the error of the inlined approximations, which the tests of the array primitives
+/// bound.
 pub fn tolerance(_: Scalar, precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 1e-6,

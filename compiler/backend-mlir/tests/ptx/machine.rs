@@ -1,5 +1,5 @@
-//! An emulator of PTX. It runs one block after another. The threads of a block run in turn from barrier to barrier. It supports the
-//! instructions that LLVM emits for our kernels, and panics at any other instruction.
+//! An emulator of PTX. The emulator runs one block after another. The threads of a block run in turn from barrier to barrier. The emulator
+//! supports the instructions that LLVM emits for our kernels, and panics at any other instruction.
 
 use crate::arithmetic::{self, Function, Type};
 use std::collections::HashMap;

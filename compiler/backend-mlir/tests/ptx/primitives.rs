@@ -92,7 +92,7 @@ fn products_match_the_reference() {
     }
 }
 
-/// A batch with two axes. One operand varies only along the first of them, and the other operand only along the second.
+/// A batch with two axes. One operand varies only along the first of these two axes, and the other operand varies only along the second.
 #[test]
 fn products_of_batches_match_the_reference() {
     let (m, n, k, [outer, inner]) = (4i64, 6i64, 3i64, [2i64, 5i64]);
@@ -134,8 +134,8 @@ fn cholesky_factors_match_the_reference() {
     check(&primitive::CHOLESKY, &[broken, vec![0.0; 4]], &[1, 2]);
 }
 
-/// Factors one column of blocks after another, as a runtime does. It subtracts the product with earlier columns (computed by a simple
-/// method here), and then runs the parts.
+/// Factors one column of blocks after another, as a runtime does: subtracts the product with earlier columns (computed by a simple method
+/// here), and then runs the parts.
 fn by_columns(precision: Precision, l: &mut [f64], (batch, n): (usize, usize)) {
     let device = device(precision, "cholesky", 2, &[batch as i64, n as i64]);
     let blocked = device.program.routines[0].blocked.as_ref().unwrap();

@@ -58,7 +58,7 @@ pub fn check(path: &Path) -> Result<(), Box<Diagnostic>> {
 /// Checks that writing an executable to `path` does not overwrite a file that the executable is made from.
 ///
 /// # Errors
-/// The path is that of such a file.
+/// Such a file is at the path.
 pub fn spares<'a>(path: &Path, mut files: impl Iterator<Item = &'a Path>) -> Result<(), Box<Diagnostic>> {
     match files.any(|file| is_same(path, file)) {
         true => Err(Box::new(codes::cannot_build(

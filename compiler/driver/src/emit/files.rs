@@ -102,7 +102,7 @@ fn span_of(source: &Source, line: usize) -> Span {
 }
 
 impl Text {
-    /// Prints this stage, or a later one that follows from it.
+    /// Prints this stage, or a later stage that is computed from this one.
     ///
     /// # Errors
     /// A stage before the stage in the file, and errors of lowering and of the backend.

@@ -37,7 +37,7 @@ const SNAPSHOTS: SwagOptions = SwagOptions {
 /// An option that conflicts with others, the message, and the help.
 type Apart = (OptionName, String, &'static str);
 
-/// The method `collapsed`: iterates, and integrals over some weights at each of them.
+/// The method `collapsed`: iterates, and at each iterate integrals over some weights.
 pub(crate) struct Collapses;
 
 impl Method for Collapses {

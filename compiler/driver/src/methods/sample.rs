@@ -24,8 +24,8 @@ use bnnc_rewrite::methods::sample::{self, Sampled};
 use std::sync::Arc;
 
 /// The largest dimension of a model without layers for which `dense` is the default metric. Up to this dimension, a dense metric costs
-/// little compared with the gradient and is learnt in a warm-up of usual length. It then gives as many effective samples per gradient as a
-/// diagonal metric, and many times more if parameters are correlated.
+/// little compared with the gradient and is learnt in a warm-up of usual length. A dense metric then gives as many effective samples per
+/// gradient as a diagonal metric, and many times more if parameters are correlated.
 const SMALL: usize = 50;
 
 /// The methods that find the posterior by Markov chains.

@@ -114,7 +114,7 @@ operations! {
         [index, updates], [Attr::Int(axis as i64), Attr::Dim(dim)];
     /// Multiplies and sums by labels such as `ij,bj->bi`.
     contract(x: Value, y: Value, labels: &str) = ops::contract::CONTRACT, [x, y], [Attr::name(labels)];
-    /// Cumulative sums along an axis. They begin at the end of the axis if `reverse` is true.
+    /// Cumulative sums along an axis, which begin at the end of the axis if `reverse` is true.
     cumsum(x: Value, axis: usize, reverse: bool) = ops::cumsum::CUMSUM, [x],
         [Attr::Int(axis as i64), Attr::Int(i64::from(reverse))];
     /// Solves `l x = b`, or `l^T x = b` if `transposed`, for lower-triangular `l`.
@@ -136,7 +136,7 @@ operations! {
         [coordinates.as_slice(), &[shape]].concat(), [Attr::name(site)];
 }
 
-// For these operations, the builder has separate methods. They return the operand itself if the op would not change it.
+// For these operations, the builder has separate methods, which return the operand itself if the op would not change it.
 constructors! {
     /// Repeats `x`. Its axis `i` becomes axis `axes[i]` of `shape`.
     broadcast(x: Value, shape: &Shape, axes: &[usize]) = ops::broadcast::BROADCAST, [x],
@@ -145,9 +145,9 @@ constructors! {
     reshape(x: Value, shape: &Shape) = ops::reshape::RESHAPE, [x], [Attr::Shape(shape.clone())];
     /// Permutes axes: axis `i` of the result is axis `axes[i]` of `x`.
     transpose(x: Value, axes: &[usize]) = ops::transpose::TRANSPOSE, [x], [Attr::positions(axes)];
-    /// The sum along some axes. These axes are removed.
+    /// The sum along some axes, which are removed.
     reduce_sum(x: Value, axes: &[usize]) = ops::reduce_sum::REDUCE_SUM, [x], [Attr::positions(axes)];
-    /// The largest element along some axes. These axes are removed.
+    /// The largest element along some axes, which are removed.
     reduce_max(x: Value, axes: &[usize]) = ops::reduce_max::REDUCE_MAX, [x], [Attr::positions(axes)];
     /// Applies `function` along axis 0 of the first `count` arguments. The other arguments are the same at all positions.
     map(function: Arc<Function>, args: &[Value], count: usize) = ops::map::MAP, args,
@@ -226,7 +226,7 @@ impl Builder {
         self.transpose(x, &axes)
     }
 
-    /// Returns the sum along some axes. These axes are removed.
+    /// Returns the sum along some axes, which are removed.
     pub fn reduce_sum(&mut self, x: Value, axes: &[usize]) -> Value {
         match axes.is_empty() {
             true => x,
@@ -240,7 +240,7 @@ impl Builder {
         self.reduce_sum(x, &axes)
     }
 
-    /// Returns the largest element along some axes. These axes are removed.
+    /// Returns the largest element along some axes, which are removed.
     pub fn reduce_max(&mut self, x: Value, axes: &[usize]) -> Value {
         match axes.is_empty() {
             true => x,

@@ -28,7 +28,7 @@ pub static SAMPLE: OpDef = OpDef {
     examples,
 };
 
-/// Checks the types of parameters against those of a distribution.
+/// Checks the types of parameters against the parameter types of a distribution.
 pub(super) fn expect_params(dist: &Instance, types: &[&Type]) -> Result<(), String> {
     if dist.params.len() != types.len() {
         let (wanted, found) = (dist.params.len(), types.len());

@@ -165,7 +165,7 @@ impl Walk<'_> {
                     self.product(forms, (left, right), expr)
                 }
                 (Rule::Reduce(Reduction::Sum), [arg]) => match &arg.kind {
-                    // This is a sum of products, `sum(w * x)`.
+                    // An array product inside a sum gives a sum of products, `sum(w * x)`.
                     ExprKind::Binary(BinaryOp::Mul, left, right) if is_array(left) && is_array(right) => {
                         let forms = [self.form(left), self.form(right)];
                         self.product(forms, (left, right), expr)

@@ -19,7 +19,7 @@ use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The kind of item or text that is being checked, which decides what is allowed in it.
+/// The kind of item or text that is being checked. The kind decides what is allowed there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The value of a constant or an option, or a start value.
@@ -222,7 +222,7 @@ impl<'a> Body<'a> {
         local
     }
 
-    /// Opens a scope and declares in it the counter of a `for` or a comprehension.
+    /// Opens a scope, and declares the counter of a `for` or a comprehension in the new scope.
     pub fn enter_counter(&mut self, name: &Arc<str>, span: Span) -> LocalId {
         self.scopes.push(HashMap::new());
         let local = self.declare(name, span, Ty::int(), LocalKind::Counter);

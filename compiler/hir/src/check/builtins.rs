@@ -1,4 +1,4 @@
-//! Types the calls of built-in functions. There is one case for each rule.
+//! Types the calls of built-in functions, with one case for each rule.
 
 use super::body::{Body, Place};
 use super::expr::Want;

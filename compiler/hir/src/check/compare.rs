@@ -83,7 +83,7 @@ fn metric(session: &mut Session<'_>, infers: &[InferId], written: &ast::Expr) ->
     })
 }
 
-/// Returns whether the model of an inference block has several outputs and this is one of them.
+/// Returns whether the model of an inference block has several outputs and one of these has the given name.
 fn is_one_of_several(session: &Session<'_>, infer: InferId, output: &str) -> bool {
     let module = &session.module;
     let model = match module.infers[infer].target {

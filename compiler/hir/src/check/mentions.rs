@@ -151,8 +151,8 @@ impl Walk {
         }
     }
 
-    /// Visits an option block. The words in it are not names of items. The exceptions are the earlier inference run in `start` or in a
-    /// score, and a callee such as `Adam(1e-3)`.
+    /// Visits an option block. The words in an option block are not names of items. The exceptions are the earlier inference run in `start`
+    /// or in a score, and a callee such as `Adam(1e-3)`.
     fn settings(&mut self, settings: &[Setting]) {
         for setting in settings {
             self.option(&setting.name.name, &setting.value);

@@ -82,7 +82,7 @@ impl Body<'_> {
         }
     }
 
-    /// Returns the same uses as [`Body::uses`], without duplicates. Without this, a chain of variables would repeat them.
+    /// Returns the same uses as [`Body::uses`], without duplicates. With duplicates, the uses along a chain of variables would repeat.
     pub fn distinct_uses(&self, expr: &Expr) -> Vec<Use> {
         let mut distinct: Vec<Use> = Vec::new();
         for found in self.uses(expr) {

@@ -177,7 +177,7 @@ fn square_of(module: &Module, expr: &Expr) -> Option<LocalId> {
             ExprKind::Local(base) if constant(module, power) == Some(2.0) => Some(*base),
             _ => None,
         },
-        // This is a call of a function that returns the square of its argument.
+        // The expression is a call of a function that returns the square of its argument.
         ExprKind::CallFn(id, args) => {
             let item = &module.fns[*id];
             let ([param], [Stmt::Return(value)], [arg]) = (&item.params[..], &item.body[..], &args[..])

@@ -127,8 +127,8 @@ impl Body<'_> {
         })
     }
 
-    /// Drops the warnings about a distribution's arguments if the distribution is discrete, which is an error. These are the warnings added
-    /// since the index `since`.
+    /// Drops the warnings about a distribution's arguments if the distribution is discrete, which is an error. The dropped warnings are
+    /// those added since the index `since`.
     fn keep_discrete(&mut self, since: usize) {
         let is_of = |found: &Diagnostic, code: &'static Code| found.code.id == code.id;
         let recent = &self.diagnostics[since..];
@@ -184,8 +184,8 @@ impl Body<'_> {
         }
     }
 
-    /// Returns the type of the drawn value. This is the declared type, which must lie within the support of the distribution, or else the
-    /// type of the distribution's values.
+    /// Returns the type of the drawn value. The result is the declared type, which must lie within the support of the distribution, or else
+    /// the type of the distribution's values.
     fn sampled_type(&mut self, name: &str, declared: Option<(Ty, Span)>, dist: &Expr) -> Ty {
         let Some(value) = self.dist_value(dist) else {
             return declared.map_or(Ty::Error, |(ty, _)| ty);

@@ -229,8 +229,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Checks `use` items, each of which names a folder or file of the library and an item in it. The library is visible without these
-    /// items.
+    /// Checks `use` items. Each names a folder or file of the library, and an item in this folder or file. The library is visible without
+    /// these items.
     fn imports(&mut self, library: &[ast::Module], module: &ast::Module) {
         for item in &module.items {
             let ItemKind::Use(path) = &item.kind else { continue };

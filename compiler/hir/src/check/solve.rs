@@ -81,8 +81,8 @@ impl Solver {
         }
     }
 
-    /// Returns whether a dimension of the callee can be equal to a dimension of the caller. If there is exactly one unknown, solves for it.
-    /// An equation with more unknowns is accepted for now.
+    /// Returns whether a dimension of the callee can be equal to a dimension of the caller. If there is exactly one unknown, solves for the
+    /// unknown. An equation with more unknowns is accepted for now.
     pub fn meet(&mut self, wanted: &Dim, actual: &Dim, span: Span) -> bool {
         let wanted = self.dim(wanted);
         if !has_meta(&wanted) {
@@ -96,7 +96,7 @@ impl Solver {
 }
 
 /// Returns whether two dims are equal, or may be equal once sizes are known. Equations with rounded division cannot be decided before the
-/// sizes are known. They are checked again when the program is bound to its data.
+/// sizes are known. Such equations are checked again when the program is bound to its data.
 pub fn equal(a: &Dim, b: &Dim) -> bool {
     let difference = a.plus(b, -1);
     difference.terms.is_empty()

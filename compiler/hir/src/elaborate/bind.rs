@@ -88,7 +88,7 @@ impl<'a> Binder<'a> {
         self.model.locals[binding.local].span
     }
 
-    /// Returns the ports, each with the parameter that is bound to it, in the order of the ports.
+    /// Returns the ports, each with the parameter that is bound to the port, in the order of the ports.
     fn bindings(&self) -> Vec<(usize, &'a Binding)> {
         let model = self.model;
         let all = || model.shared.iter().chain(&model.inputs).chain(&model.outputs);
@@ -208,8 +208,8 @@ impl<'a> Binder<'a> {
             }
         }
         let field = self.renamed(name).or_else(|| self.field_of(name));
-        // A scalar column, or an entry computed from it, may have the same name as the vector of all inputs (`x`). In that case, the vector
-        // takes precedence.
+        // A scalar column, or an entry computed from such a column, may have the same name as the vector of all inputs (`x`). In that case,
+        // the vector takes precedence.
         let is_numbers = |field: &Field| !matches!(field.kind, FieldKind::Levels(_));
         let is_whole = |field: &Field| self.schema.inputs == 0 && is_numbers(field);
         let is_meant = |field: &&Field| !sole || !field.shape.is_empty() || is_whole(field);

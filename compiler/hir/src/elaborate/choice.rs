@@ -108,7 +108,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Returns the linear form of an integer expression, without adding an operation for it.
+    /// Returns the linear form of an integer expression, without adding an operation to the function.
     fn form(&self, expr: &Expr, frame: &Frame<'a>) -> Option<Linear> {
         match &expr.kind {
             ExprKind::Int(number) => Some(Linear::number(*number)),

@@ -249,8 +249,8 @@ impl<'a> Elaborator<'a> {
         Ok(Datum::Tensor(value))
     }
 
-    /// Returns the range of a sum, difference, product or quotient of integers with known ranges. If the divisor may be zero, the range is
-    /// that of all integers. An end that overflows saturates at the extreme integer, which lies outside every axis.
+    /// Returns the range of a sum, difference, product or quotient of integers with known ranges. If the divisor may be zero, the result is
+    /// the range of all integers. An end that overflows saturates at the extreme integer, which lies outside every axis.
     fn range_of(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<(i64, i64)> {
         combined(op, self.range_of_integer(left)?, self.range_of_integer(right)?)
     }
@@ -309,7 +309,8 @@ impl<'a> Elaborator<'a> {
         self.apply(Operation::broadcast(value, shape, &[]), span)
     }
 
-    /// Gives two numbers the same shape and element type. They stay integers only if both are integers; otherwise they become reals.
+    /// Gives two numbers the same shape and element type. The two numbers stay integers only if both are integers; otherwise they become
+    /// reals.
     pub fn numbers(&mut self, a: &Datum, b: &Datum, span: Span) -> Elaborated<(Value, Value)> {
         let (x, y) = (self.tensor(a, span)?, self.tensor(b, span)?);
         let is_integer = |this: &Self, value: Value| this.ty(value).dtype == DType::Int;

@@ -99,9 +99,9 @@ pub struct Elaborator<'a> {
     pub observed: Vec<Value>,
     /// The ranges of output elements that have a distribution so far.
     pub observed_ranges: Vec<super::repeat::ObservedRange>,
-    /// The depth of calls. It is limited, so that recursion ends with a diagnostic.
+    /// The depth of calls, which is limited so that recursion ends with a diagnostic.
     pub depth: usize,
-    /// The number of expanded calls. It is limited, because nested calls multiply.
+    /// The number of expanded calls, which is limited because nested calls multiply.
     pub calls: usize,
     /// The smallest and the largest value of each integer that depends on counters. Positions are checked against these values at compile
     /// time.

@@ -1,8 +1,8 @@
 //! Builds a family over several sites. Its parameters are assembled from one tensor per site.
 //!
 //! A parameter with one row per element, such as a location, a scale or a covariance factor, is stored as one tensor per site. The tensor
-//! holds the rows that belong to the site's elements. It has the same name as if the site had the family alone. Reports, files, starting
-//! values from other inference runs and fixed sites therefore do not depend on whether the family is shared.
+//! holds the rows that belong to the site's elements. The name of the tensor is the same as if the site had the family alone. Reports,
+//! files, starting values from other inference runs and fixed sites therefore do not depend on whether the family is shared.
 
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::builder::Builder;

@@ -2,7 +2,7 @@
 //! other elements.
 //!
 //! The sizes are known when a model is elaborated, so the check is exact. First, reads are analysed with symbolic counters. If all reads go
-//! to earlier elements, or all go to later elements, there cannot be a cycle. Otherwise the elements are visited one by one.
+//! to earlier elements, or all go to later elements, there cannot be a cycle. If there may be a cycle, the elements are visited one by one.
 
 mod reads;
 mod scope;
@@ -137,8 +137,8 @@ struct Step {
     distance: Option<(i64, i64)>,
 }
 
-/// Returns the reads of a statement with its counter as a symbol. `joint` contains the outputs with a joint distribution. Each of them
-/// counts as one element.
+/// Returns the reads of a statement with its counter as a symbol. `joint` contains the outputs with a joint distribution. Each of these
+/// outputs counts as one element.
 fn symbolic<'m>(
     given: &Given<'m>,
     (module, joint): (&'m Module, &HashSet<LocalId>),

@@ -39,7 +39,7 @@ pub static TOO_LARGE: Code = Code {
 /// How sites without a line in the posterior are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// Such a site is an error: every site needs a line.
+    /// A site without a line is an error: every site needs a line.
     Refused,
     /// The method handles such sites itself, so each gets a point family.
     Method,
@@ -145,7 +145,7 @@ fn members(module: &Module, line: &PosteriorLine, dist: DistId, model: &Model) -
     line.sites.iter().flat_map(|(path, _)| of_path(path)).collect()
 }
 
-/// Builds the family of several sites. It is defined over the concatenated unconstrained coordinates of these sites.
+/// Builds the family of several sites, over the concatenated unconstrained coordinates of all these sites.
 fn group(
     module: &Module,
     members: &[Site],
@@ -252,7 +252,7 @@ impl<'a> Line<'a> {
         &self.module.dists[self.dist]
     }
 
-    /// Returns the type of the family's draws. They are values of the site, or unconstrained values that a bijection transforms.
+    /// Returns the type of the family's draws. The draws are values of the site, or unconstrained values that a bijection transforms.
     fn value_of(&self, site: &Site) -> Type {
         let is_point = self.item().measure == Measure::Point;
         match &self.item().on {
@@ -472,7 +472,7 @@ fn random(module: &Module, expr: &Expr) -> Elaborated<Init> {
     }
 }
 
-/// Builds the posterior of a site that keeps the result of another inference run. It is a point with the value from that run.
+/// Builds the posterior of a site that keeps the result of another inference run: a point with the value from that run.
 fn from(
     module: &Module,
     site: &Site,

@@ -362,8 +362,8 @@ impl<'a> Elaborator<'a> {
     }
 }
 
-/// The elements of an output that a statement observes. They are the elements of a range. The preceding definitions may use the counter of
-/// this range.
+/// The elements of an output that a statement observes: the elements of a range. The preceding definitions may use the counter of this
+/// range.
 #[derive(Clone, Copy)]
 struct Elements<'s> {
     /// The counter, and the position of the element that is observed for a value of the counter.

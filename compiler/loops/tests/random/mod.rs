@@ -338,7 +338,7 @@ impl Maker {
             .dice
             .pick(&[Scalar::Add, Scalar::Sub, Scalar::Mul, Scalar::Min, Scalar::Max]);
         let value = self.apply(scalar, vec![x, y], DType::Real);
-        // This keeps the value at a moderate size.
+        // Applying `tanh` keeps the value at a moderate size.
         self.apply(Scalar::Tanh, vec![value], DType::Real);
     }
 

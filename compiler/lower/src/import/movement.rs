@@ -1,5 +1,4 @@
-//! Converts ops that move elements. They become index maps if possible, and otherwise parts of an assembled
-//! tensor.
+//! Converts ops that move elements to index maps if possible, and otherwise to parts of an assembled tensor.
 
 use super::{Import, Site};
 use crate::polynomial::{SizePolynomial, row_major};

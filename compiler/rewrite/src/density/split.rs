@@ -1,4 +1,4 @@
-//! The deterministic part of a model, and the functions made from it.
+//! The deterministic part of a model, and the functions that are built from this part.
 
 mod output;
 

@@ -1,15 +1,13 @@
 //! Finds infinite KL divergences from the ends of the support and the tails that distributions declare.
 //!
-//! Note \[Tails\]. `KL(q || p)` is infinite where q has probability and p has density zero. It is also infinite where
-//! `-log p` grows too fast towards an end: like a power of the distance if q has no moment of that order, or
-//! like an exponential if its mean under q does not exist. Power and log-normal tails of p never make the
-//! divergence infinite, because the mean of the squared logarithm exists under every declared tail. At a
-//! finite end, one over the distance from that end takes the place of the distance. Every entropy of the
-//! library is finite.
+//! Note \[Tails\]. `KL(q || p)` is infinite where q has probability but the density of p is zero. The divergence is also infinite where
+//! `-log p` grows too fast towards an end. Growth like a power of the distance is too fast if q has no moment of that order, and growth
+//! like an exponential is too fast if the mean of that exponential under q does not exist. Power and log-normal tails of p never make the
+//! divergence infinite, because the mean of the squared logarithm exists under every declared tail. At a finite end, the inverse of the
+//! distance from that end takes the place of the distance. Every entropy of the library is finite.
 //!
-//! Optimised parameters are taken at their starting values. If a shape parameter decides, the family must
-//! start where the divergence is finite. Numbers that depend on other sites are unknown; most of them do not
-//! decide.
+//! The starting values of optimised parameters are used. If a shape parameter decides whether the divergence is finite, the family must
+//! start where it is finite. Numbers that depend on other sites are unknown, but most such numbers do not affect the result.
 
 mod decide;
 mod ends;
@@ -91,8 +89,8 @@ pub fn finiteness(
     if prior.members.is_empty() {
         return against(&family.name, &q, (site.support, placement), prior);
     }
-    // The elements of the family are not matched with members: each is compared with the prior of every
-    // member. Arrays whose length differs from the others count as unknown numbers.
+    // The elements of the family are not matched with members: each element is compared with the prior of every member. Arrays whose length
+    // differs from the length of the others count as unknown numbers.
     prior
         .members
         .iter()

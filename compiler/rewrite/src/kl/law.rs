@@ -1,12 +1,13 @@
 //! Means of noise drawn from their own distribution, in a time that does not depend on the number of draws.
 //!
-//! Note \[Distributions of means\]. Over M draws of a standard normal, the sum is normal with variance M.
-//! Independently of it, the sum of squares around the mean is chi-squared with M - 1 degrees of freedom.
-//! Hence `mean = z / sqrt(M)` and `mean square = z^2 / M + 2 G / M` with a gamma variate G of shape (M - 1) /
-//! 2, because a chi-squared variate is twice a gamma variate of half its degrees. The mean square alone needs
-//! a gamma variate of shape M / 2. M exponential variates sum to a gamma variate of shape M, and M gamma
-//! variates of shape k to one of shape M k. Joint sums such as those of (log, value) have no distribution
-//! that is easier to draw from than the sums themselves.
+//! Note \[Distributions of means\]. Over M draws of a standard normal, the sum is normal with variance M. The
+//! sum of squares around the mean is independent of the sum, and chi-squared with M - 1 degrees of freedom.
+//! Hence `mean = z / sqrt(M)` and `mean square = z^2 / M + 2 G / M`, where z is a standard normal variate and
+//! G a gamma variate of shape (M - 1) / 2: a chi-squared variate is twice a gamma variate whose shape is half
+//! the degrees of freedom. If only the mean square is needed, a gamma variate of shape M / 2 is enough. The
+//! sum of M exponential variates is a gamma variate of shape M, and the sum of M gamma variates of shape k is
+//! a gamma variate of shape M k. For a joint sum, such as the sum of pairs of a logarithm and a value, no
+//! distribution is easier to draw from than the terms themselves.
 
 use super::algebra::Monomial;
 use super::estimate::NoiseProduct;

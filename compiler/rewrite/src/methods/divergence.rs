@@ -39,8 +39,8 @@ pub struct Divergence {
     /// `(states.., shared inputs.., step: int) -> kl`. Draws lie along `Symbol::KlDraws`, or along `Symbol::Draws` if
     /// `TrainingSettings::kl_draws` is 0.
     pub value: Function,
-    /// The function with the same parameters as `value`. Its results are `kl` and, under the name of each optimised state, the gradient in
-    /// it.
+    /// The function with the same parameters as `value`. Its results are `kl` and, for each optimised state, the gradient under the name of
+    /// the state.
     pub gradient: Function,
     /// The states with their starting values. A state holds a parameter on the unconstrained scale.
     pub states: Vec<State>,
@@ -418,7 +418,7 @@ fn noise(at: usize) -> String {
 pub(super) struct PerDraw {
     /// `(states.., shared.., draw, step) -> fixed, direct, coefficient/i, noise/i`. Results that are not needed are absent.
     function: Function,
-    /// For each product, the distribution of the mean of its noise, if the mean is drawn from it.
+    /// For each product, the distribution from which the mean of its noise is drawn, if the mean is drawn directly.
     laws: Vec<Option<NoiseMean>>,
     /// The chosen computations, one per plan.
     pub(super) choices: Vec<KlChoice>,
@@ -441,7 +441,7 @@ struct Parts {
     direct: Option<Value>,
     products: Vec<NoiseProduct>,
     choices: Vec<KlChoice>,
-    /// For each choice, the range of `products` that belongs to it.
+    /// For each choice, the range of `products` for this choice.
     products_of: Vec<Range<usize>>,
     warnings: Vec<Diagnostic>,
 }

@@ -40,8 +40,8 @@ const SPARE: u64 = 64;
 /// A function split into two parts.
 #[derive(Clone, Debug)]
 pub struct Hoisted {
-    /// `(fixed states.., data..) -> hoisted/0, ..`. Each result has the axis `[batch, ..]`, or lacks it if
-    /// all rows share the result.
+    /// `(fixed states.., data..) -> hoisted/0, ..`. Each result has the axis `batch` first, or lacks this
+    /// axis if all rows share the result.
     pub prepare: Function,
     /// Computes the results of the whole function from `(states.., data.., hoisted/0, ..)`, without the data
     /// that only `prepare` needs.
@@ -90,7 +90,7 @@ fn name(at: usize) -> Arc<str> {
     format!("hoisted/{at}").into()
 }
 
-/// The search for values to hoist. It starts at the places where moving values use constant values.
+/// The search for values to hoist, which starts at the places where moving values use constant values.
 struct Search<'a> {
     function: &'a Function,
     moving: HashSet<Value>,

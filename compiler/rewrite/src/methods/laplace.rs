@@ -62,8 +62,8 @@ pub struct Wanted {
     pub smaller: bool,
 }
 
-/// Programs that never keep a whole Jacobian. They are for a subnetwork, which is chosen among all weights,
-/// and for a diagonal precision of the approximated weights.
+/// Programs that never keep a whole Jacobian: for a subnetwork, which is chosen among all weights, and for a
+/// diagonal precision of the approximated weights.
 #[derive(Clone, Debug)]
 pub struct SmallerPrograms {
     /// All weights that affect `f`.

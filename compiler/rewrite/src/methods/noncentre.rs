@@ -4,8 +4,9 @@
 //! + scale * noise`, element by element, where `loc` and `scale` do not depend on noise. If the draw depends
 //! on a parameter in any other way (such as the degrees of freedom of Student's t), this dependence belongs
 //! to the noise. The position of the site is `z = (x - loc) / scale`. The density of the position is the
-//! density of the prior at `loc + scale z`, times `|scale|`. This holds for any `loc` and `scale`. If they
-//! are chosen badly, the position is less useful, but it is still correct. The code names no family.
+//! density of the prior at `loc + scale z`, times `|scale|`. The formula for the density holds for any `loc`
+//! and `scale`. If they are chosen badly, the position is less useful, but it is still correct. The code
+//! names no family.
 
 use crate::density::SitePrior;
 use crate::nodes::{self, Scope};

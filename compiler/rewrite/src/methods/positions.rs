@@ -2,9 +2,9 @@
 //! Positions that depend on data alone are checked before the rows are used. Positions that depend on
 //! parameters are checked at the draws of the posterior.
 //!
-//! A kernel clamps a position that lies outside its axis. This is safe, but nobody would notice: a model
-//! whose positions do not count from 0 would merge two groups. Positions are not computed if the bounds of
-//! data and parameters prove that they lie inside.
+//! A kernel clamps a position that lies outside its axis. Clamping is safe but not visible: a model whose
+//! positions do not count from 0 would merge two groups. Positions are not computed if the bounds of data and
+//! parameters prove that they lie inside.
 
 mod find;
 

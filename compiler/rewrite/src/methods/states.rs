@@ -70,9 +70,9 @@ pub fn parameters(plans: &[SitePlan<'_>]) -> Vec<State> {
     states
 }
 
-/// Returns the sites of `model` whose values can be loaded from a file. This requires that the state of a
-/// site is its position. Fails with a sentence about the first site that cannot be loaded. The position of a
-/// site in `noncentred` is the noise of the prior.
+/// Returns the sites of `model` whose values can be loaded from a file. The values of a site can be loaded if
+/// its state is its position. Fails with a sentence about the first site that cannot be loaded. The position
+/// of a site in `noncentred` is the noise of the prior.
 ///
 /// # Errors
 /// A site whose approximation is not a point, or whose parameterisation is non-centred.
@@ -194,7 +194,7 @@ fn start(scale: Scale, shape: &Shape, init: &Init) -> Init {
         (_, Init::Constant(_)) => Init::Constant(0.0),
         (_, Init::Uniform(lo, hi)) if holds(*lo) && holds(*hi) => Init::Uniform(one(*lo), one(*hi)),
         (_, Init::Normal(mean, sd)) if holds(*mean) && *sd > 0.0 => {
-            // This is the delta method: to first order, a narrow normal distribution stays normal.
+            // The delta method is used here: to first order, a narrow normal distribution stays normal.
             let step = 1e-4 * sd;
             let slope = (one(mean + step) - one(mean - step)) / (2.0 * step);
             Init::Normal(one(*mean), sd * slope.abs())

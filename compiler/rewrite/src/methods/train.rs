@@ -150,7 +150,7 @@ fn count(shape: &Shape) -> usize {
     shape.count(&bnnc_base::shape::Sizes::default())
 }
 
-/// Returns whether a loss depends on the number of the step. Only noise depends on it.
+/// Returns whether a loss depends on the number of the step. Only noise depends on the step.
 fn has_noise(loss: &Function) -> bool {
     let step = loss.param("step").into_iter().collect::<Vec<_>>();
     let noisy = dataflow::dependents(loss, &step);

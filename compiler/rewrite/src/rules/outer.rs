@@ -1,11 +1,11 @@
 //! Rules that compute sums of outer products without the outer products.
 //!
 //! Note [Sums of outer products]. The gradient of a weight matrix in one row is an outer product, as large as
-//! the matrix. Often only a smaller result is needed: the sum of its squares over the rows, or its product
-//! with another outer product. Such a sum is split into all its factors, each with letters for its axes. The
-//! factors are then contracted in pairs. Each step takes the pair whose contraction adds the fewest elements
-//! to those of the two factors that it replaces. A sum of outer products is expanded into the products of all
-//! pairs of terms.
+//! the matrix. Often only a smaller result is needed: the sum of the squares of the gradient over the rows,
+//! or the product with another outer product. Such a sum is decomposed into all its factors, and each factor
+//! has letters for its axes. The factors are then contracted in pairs. Each step contracts the pair of
+//! factors for which the number of elements grows the least. The growth is the size of the contraction minus
+//! the sizes of the two factors. A sum of outer products is expanded into the products of all pairs of terms.
 
 mod product;
 

@@ -1,4 +1,5 @@
-//! Rules that make sums smaller: they sum the source of a broadcast, and move common factors out of sums.
+//! Rules that make sums smaller: a sum of a broadcast becomes a sum of its source, and common factors are
+//! moved out of sums.
 
 use crate::nodes::{application, constant_of};
 use crate::rule::{Call, Rule, computed};

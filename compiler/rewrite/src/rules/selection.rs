@@ -1,10 +1,11 @@
 //! Rules that compute selected elements of a large tensor from selected elements of its operands.
 //!
-//! Note \[Selections\]. An index along the symbol `selected` picks elements of the gradient of a weight,
-//! whose axes a reshape has merged. Computed literally, this would keep the whole gradient of every row in
-//! memory. Instead the index is split into one index along each axis. These are moved into the gradient:
-//! through elementwise ops, broadcasts and sums, into the operands of a product, each of which has one of the
-//! axes. Values of any other op are stored and picked from memory.
+//! Note \[Selections\]. An index along the symbol `selected` picks elements from the gradient of a weight.
+//! The axes of this gradient have been merged by a reshape. If this were computed literally, the whole
+//! gradient of every row would be in memory. Instead, the index is split into one index along each axis of
+//! the weight. These indices are moved into the computation of the gradient: through elementwise ops,
+//! broadcasts and sums, into the operands of a product. Each operand of the product has one of the axes. The
+//! value of any other op is stored, and its elements are picked from memory.
 
 use crate::rule::{Call, Rule, computed};
 use crate::rules::outer::is_outer_product;
@@ -50,7 +51,7 @@ fn picked_product(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> O
         return None;
     }
     let picked = inner.pick(builder, source, &mut Known::new());
-    // The picked axis is the last one. The others are the axes of the source.
+    // The picked axis is the last axis. All other axes are the axes of the source.
     let mut kept: Vec<Dim> = builder.ty(x).dims().to_vec();
     kept.remove(axis);
     kept.push(SELECTED);

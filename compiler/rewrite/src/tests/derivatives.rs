@@ -8,8 +8,8 @@ use bnnc_graph::op::{OpDef, Vjp};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 
-/// Returns calls with real results as losses, with operands. The op that hides its derivative on purpose is
-/// left out, and so are ops whose derivative is that of a distribution.
+/// Returns calls with real results, turned into losses, with their operands. One op hides its derivative on
+/// purpose and is omitted. Ops whose derivative is the derivative of a distribution are omitted too.
 fn losses(op: &'static OpDef) -> Vec<(Function, Vec<Tensor>)> {
     if op.is(&ops::stop_gradient::STOP_GRADIENT) || matches!(op.vjp, Vjp::Implicit(_)) {
         return Vec::new();

@@ -105,8 +105,8 @@ fn inverse_softplus(x: f64) -> f64 {
     x.exp_m1().ln()
 }
 
-/// A training function with the states of [`linear_posterior`] at `W` and `B`, the rows `X` and `Y`, and
-/// without a divergence.
+/// A training function without a divergence, with the states of [`linear_posterior`] at `W` and `B`, and the
+/// rows `X` and `Y`.
 struct Run {
     train: Function,
     sizes: Sizes,
@@ -241,8 +241,8 @@ fn estimators_keep_the_expectation_and_reduce_the_variance() {
     for moments in [&shared, &local, &flipout] {
         agree(moments, STEPS, &known());
     }
-    // The variance of the loss under local reparameterisation: rows are independent, and each is a quadratic
-    // of one normal variate.
+    // The known value is the variance of the loss under local reparameterisation. Rows are independent, and
+    // each contributes a quadratic function of one normal variate.
     let row = |(x, y): (&[f64; 3], &f64)| {
         let mean = B.0 + x.iter().zip(&W.0).map(|(x, m)| x * m).sum::<f64>();
         let variance = B.1 * B.1 + x.iter().zip(&W.1).map(|(x, s)| (x * s).powi(2)).sum::<f64>();

@@ -1,4 +1,4 @@
-//! Compares training steps with known numbers: sections 6.4 and 6.5 of the methods, and closed forms.
+//! Compares training steps with known numbers, from sections 6.4 and 6.5 of the methods and from closed forms.
 
 use super::inputs::differences;
 use super::library::{
@@ -270,7 +270,7 @@ fn divergences_may_use_separate_draws() {
     let streams: std::collections::BTreeSet<&str> =
         own.objective.train.nodes.iter().filter_map(noise_site).collect();
     assert_eq!(streams.into_iter().collect::<Vec<_>>(), ["kl/w/z", "w/z"]);
-    // The standard deviation of |w| under the approximation is smaller than that of w.
+    // Under the approximation, the standard deviation of |w| is smaller than the standard deviation of w.
     close(
         own.loss() - without.loss(),
         0.436_028_56,
@@ -504,7 +504,7 @@ fn the_gradient_of_map_is_zero_at_the_mode() {
     close(after["loss"].data[0], -joint, 1e-9);
 }
 
-/// The optimiser's states are states of the program: two steps of heavy-ball momentum, computed by hand.
+/// The states of the optimiser are states of the program. The expected numbers are computed by hand from two steps of heavy-ball momentum.
 #[test]
 fn optimiser_states_follow_momentum_by_hand() {
     let approximations = vec![

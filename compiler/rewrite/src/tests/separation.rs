@@ -201,7 +201,7 @@ fn scaled_table() -> Instance {
     let entropy = b.log(scale);
     family.entropy = Some(Arc::new(b.finish(vec![("value".into(), entropy)])));
     family.log_density = positive_density(&["scale"], |b, p| {
-        // The log density of a gamma variate with shape 3, up to a constant: E[1 / w] exists.
+        // The density is that of a gamma variate with shape 3, up to a constant. With this shape, E[1 / w] exists.
         let ratio = b.div(p[1], p[0]);
         let log = b.log(ratio);
         let log = b.scale(log, 2.0);
@@ -303,7 +303,7 @@ fn the_taylor_series_of_the_logarithm_is_within_its_remainder() {
         let series = found(family(), &[1.1, 0.1], prior(), &[], options);
         assert!(way(&series).starts_with("taylor: "), "{}", way(&series));
         assert!(series.warnings.is_empty());
-        // The remainder of the logarithm around 1.1 at a distance of at most 0.2.
+        // The bound is the remainder of the series of the logarithm around 1.1, at a distance of at most 0.2.
         let remainder = (0.2f64 / 1.1).powi(order as i32 + 1) / (order as f64 + 1.0) / (1.0 - 0.2 / 1.1);
         let error = (series.values["kl"] + entropy - exact).abs();
         assert!(
@@ -345,7 +345,7 @@ fn powers_of_sums_of_noise_are_counted_once() {
         family.draw = Some(tabulated(&["loc", "scale"], &XI, |b, p, noise| {
             let mut sum = noise;
             for power in 2..=5 {
-                // Functions of the noise that the algebra does not take apart.
+                // The algebra does not decompose these functions of the noise.
                 let scaled = b.scale(noise, f64::from(power));
                 let next = b.sin(scaled);
                 sum = b.add(sum, next);

@@ -14,7 +14,7 @@ const TILE: i64 = 64;
 const DEPTH: i64 = 16;
 /// The number of elements that a thread computes along either axis.
 const OWN: i64 = 4;
-/// The distance between rows of a slice. It is chosen so that the columns lie in different banks of shared memory.
+/// The distance between rows of a slice, chosen so that the columns lie in different banks of shared memory.
 const PITCH: i64 = TILE + 4;
 
 /// One operand as a tile uses it. `free` is the axis along the tile, and `contracted` is the axis over which is summed.

@@ -48,7 +48,7 @@ pub fn other_iterates(infer: &InferItem, from: &str, state: &str) -> Diagnostic 
         .help("take iterates of the same model on data with the same columns")
 }
 
-/// Reports iterates of an inference whose data have fewer splits. The numbers are those of the splits that exist and that are needed.
+/// Reports iterates of an inference whose data have fewer splits. The two numbers are the existing and the needed number of splits.
 pub fn fewer_splits(infer: &InferItem, from: &str, (has, needs): (usize, usize)) -> Diagnostic {
     let text = format!(
         "`{}` takes the iterates of `{from}` on {needs} splits, but the data of `{from}` have {has}",

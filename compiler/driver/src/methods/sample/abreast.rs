@@ -24,12 +24,12 @@
 //! | softmax of 784 inputs | 7,850 | 2,000 | 63,320,653 | 3,073,259 | 2,542,563 | 1,928,556 | 2,057,496 |
 //!
 //! Chains therefore run in lockstep in two cases: if launches take longer than the arithmetic (up to [`FEW`] operations), and if one chain
-//! alone needs no products of matrices but several chains do. They run alone if most of the time is spent in elementwise functions of rows,
-//! in products that are already products of matrices, or in a recurrence. Sums of products are rounded differently in lockstep than alone.
-//! Therefore the program, the data and the number of chains decide about lockstep and the number of lanes; the number of threads never
-//! does. A thread that has fewer chains than lanes still computes the unused lanes. With one thread per chain, a gradient then takes 1.0 to
-//! 1.9 times as long as alone; with one thread for two chains, 0.5 to 0.9 times as long. The number of lanes is therefore small where there
-//! may be a thread for every chain.
+//! alone needs no products of matrices but several chains do. Chains run alone if most of the time is spent in elementwise functions of
+//! rows, in products that are already products of matrices, or in a recurrence. Sums of products are rounded differently in lockstep than
+//! alone. Therefore the program, the data and the number of chains decide about lockstep and the number of lanes; the number of threads
+//! never does. A thread that has fewer chains than lanes still computes the unused lanes. With one thread per chain, a gradient then takes
+//! 1.0 to 1.9 times as long as alone; with one thread for two chains, 0.5 to 0.9 times as long. The number of lanes is therefore small
+//! where there may be a thread for every chain.
 
 use crate::infer::{Compilation, Failure};
 use bnnc_abi::code::Artifact;
@@ -82,7 +82,7 @@ impl Compilation<'_> {
     /// \[Chains abreast\] uses this function.
     ///
     /// # Errors
-    /// Those of lowering and of the backend.
+    /// The errors of lowering and of the backend.
     pub fn density_code(
         &mut self,
         sampled: &Sampled,

@@ -1,4 +1,4 @@
-//! Checks the columns of data: names, numbers and functions of them.
+//! Checks the columns of data: names, numbers, and functions of columns.
 
 use crate::check::session::Session;
 use crate::report::infer as report;
@@ -24,7 +24,7 @@ pub(super) fn entry(session: &mut Session<'_>, written: &ast::Expr) -> Option<Co
     }
 }
 
-/// Reads a column expression such as `log(earn) * male`. Names in it refer to columns.
+/// Reads a column expression such as `log(earn) * male`. Names in a column expression refer to columns.
 pub(super) fn column(session: &mut Session<'_>, written: &ast::Expr) -> Option<Column> {
     let span = written.span;
     let apply = |name: &str, args: Vec<Column>| Some(Column::Apply(name.to_owned(), args, span));

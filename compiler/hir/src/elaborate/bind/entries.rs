@@ -5,7 +5,7 @@ use bnnc_abi::data::{InputEntry, Schema};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 
-/// Finds the entry that computes an input. This is the entry with the input's name. Without such an entry, it is the only entry computed
+/// Finds the entry that computes an input. The result is the entry with the input's name or, without such an entry, the only entry computed
 /// from the column with that name.
 ///
 /// # Errors

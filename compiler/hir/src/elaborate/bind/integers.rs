@@ -12,8 +12,8 @@ use bnnc_abi::manifest::DataSource;
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Returns warnings about unselected positions. There is one for each axis of a parameter or a layer that integer columns index and that
-/// has an unselected position below the largest selected position. An axis that is also indexed in other ways is skipped.
+/// Returns warnings about unselected positions. There is one warning for each axis of a parameter or a layer that integer columns index and
+/// that has an unselected position below the largest selected position. An axis that is also indexed in other ways is skipped.
 pub fn unused(module: &Module, model: &ModelItem, bound: &Bound, schema: &Schema) -> Vec<Diagnostic> {
     let dims = model
         .locals
@@ -37,7 +37,7 @@ pub fn unused(module: &Module, model: &ModelItem, bound: &Bound, schema: &Schema
         .collect()
 }
 
-/// An axis and the columns that select from it.
+/// An axis, and the columns that select from this axis.
 struct Axis<'a> {
     size: i64,
     /// The inputs that select from the axis, each with its column.

@@ -24,8 +24,8 @@ impl Binder<'_> {
             });
     }
 
-    /// Returns the columns that a vector was probably meant to contain if the model also has other inputs. These are the numeric entries of
-    /// `inputs` that are not bound to another input.
+    /// Returns the columns that a vector was probably meant to contain if the model also has other inputs. These columns are the numeric
+    /// entries of `inputs` that are not bound to another input.
     fn columns_of_vector(&self, binding: &Binding) -> Vec<report::ForVector> {
         let inputs = &self.model.inputs;
         let is_vector = matches!(&binding.param.ty, Ty::Tensor(Elem::Real(_), dims) if dims.len() == 1);

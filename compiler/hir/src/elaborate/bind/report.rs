@@ -253,7 +253,7 @@ pub struct ForVector {
 }
 
 impl ForVector {
-    /// Suggests an input for an entry of `inputs`. The suggested name is that of the entry or of its column.
+    /// Suggests an input for an entry of `inputs`. The suggested name is the name of the entry or of the entry's column.
     pub fn new(name: &str, entry: &InputEntry) -> ForVector {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let mut input = name_of_input(&name.replace(|c| !is_plain(c), "_"));

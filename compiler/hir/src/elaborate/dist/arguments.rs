@@ -13,7 +13,7 @@ use bnnc_graph::ops;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A distribution whose tensor arguments have names, so that an instance can be built from it.
+/// A distribution whose tensor arguments have names, so that an instance of the distribution can be built.
 pub struct Arguments {
     /// The distribution with its tensors replaced by their positions in `values`.
     pub dist: DistDatum,

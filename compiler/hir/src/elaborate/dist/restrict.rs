@@ -13,8 +13,8 @@ impl InstanceBuilder<'_, '_, '_> {
         self.item().measure == Measure::Improper
     }
 
-    /// Returns the support of the values. This is the declared support if it is narrower than the distribution's own support. Fails if the
-    /// probability mass on the support is not known, because the density must be divided by this mass.
+    /// Returns the support of the values. The result is the declared support if it is narrower than the distribution's own support. Fails
+    /// if the probability mass on the support is not known, because the density must be divided by this mass.
     pub(super) fn restricted(&self, own: Support, declared: Support) -> Elaborated<Support> {
         let item = self.item();
         let support = narrower(own, declared);

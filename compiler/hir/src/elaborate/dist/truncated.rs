@@ -5,7 +5,7 @@
 //! `end`. `beyond(y)` is the probability of the values that are further from this end: a survival function or a cumulative function. In a
 //! bounded interval, `end` is the end on whose far side the distribution has more probability. A draw is the `y` at which `log beyond(y)`
 //! equals the logarithm of a uniform variate, found by bisection. The mean is an integral over `y` between two such values. The integrand
-//! vanishes at both of them, so the trapezoidal rule converges exponentially.
+//! vanishes at both values of `y`, so the trapezoidal rule converges exponentially.
 
 use super::InstanceBuilder;
 use super::parts::ends;
@@ -68,7 +68,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             let Some(origin) = this.origin(inside, frame)? else {
                 return Ok(None);
             };
-            // This computes `log(1 - uniform (1 - exp(rest)))`.
+            // The next lines compute `log(1 - uniform (1 - exp(rest)))`.
             let b = &mut this.elaborator.builder;
             let lost = match origin.rest {
                 Some(rest) => b.expm1(rest),

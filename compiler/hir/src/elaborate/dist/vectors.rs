@@ -1,4 +1,4 @@
-//! Arrays of independent values. Their joint distribution follows from the distribution of one value. They occur at sites of several
+//! Arrays of independent values. Their joint distribution follows from the distribution of one value. Such arrays occur at sites of several
 //! simplexes or ordered vectors, and as the elements of an output that a `for` observes.
 
 use super::InstanceBuilder;

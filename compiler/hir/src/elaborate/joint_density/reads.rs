@@ -140,8 +140,8 @@ impl<'m> ElementReader<'m> {
         }
     }
 
-    /// Collects the reads of a definition in the outermost scope, without duplicates. Without this, a chain of definitions could repeat
-    /// them exponentially often.
+    /// Collects the reads of a definition in the outermost scope, without duplicates. With duplicates, a chain of definitions could repeat
+    /// reads exponentially often.
     fn defined<'s>(
         &mut self,
         (local, own): (LocalId, &'s Expr),

@@ -15,7 +15,7 @@ pub const DEEPEST: usize = 32;
 pub struct ReadScope<'s> {
     names: Names<'s>,
     around: Option<&'s ReadScope<'s>>,
-    /// The number of enclosing scopes, including those of callers.
+    /// The number of enclosing scopes, including the scopes of callers.
     level: usize,
 }
 
@@ -76,7 +76,7 @@ impl<'s> ReadScope<'s> {
         }
     }
 
-    /// Returns the number of enclosing scopes, including those of callers.
+    /// Returns the number of enclosing scopes, including the scopes of callers.
     pub fn level(&self) -> usize {
         self.level
     }

@@ -23,7 +23,7 @@ struct Visit {
     edges: Vec<Edge>,
     /// The read that led from this element to the next one on the path.
     taken: Option<Span>,
-    /// The last position of the path so far at which the output differs from that of the element before.
+    /// The last position of the path so far at which the output is not the same as at the position before.
     changed: usize,
 }
 
@@ -39,7 +39,7 @@ struct Elements<'a, 'm> {
     item: &'m ModelItem,
     module: &'m Module,
     given: &'a [&'a Given<'m>],
-    /// For each output: the number of its first element, its size, and whether all its elements count as one.
+    /// For each output: the number of its first element, the number of elements, and whether all its elements count as one.
     outputs: Vec<(LocalId, usize, usize, bool)>,
     /// For each element, the index of its statement and the value of its counter.
     owners: Vec<Option<(usize, i64)>>,
@@ -268,7 +268,7 @@ impl<'a, 'm> Elements<'a, 'm> {
         }
     }
 
-    /// Returns the output to which an element belongs, and the position of the element in it. The position is `None` if the output is a
+    /// Returns the output to which an element belongs, and the element's position in this output. The position is `None` if the output is a
     /// number or has a joint distribution.
     fn name(&self, node: usize) -> (LocalId, Option<usize>) {
         let of =

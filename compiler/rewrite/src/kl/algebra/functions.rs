@@ -221,8 +221,9 @@ impl Algebra<'_> {
         self.product(term.coefficient, monomial)
     }
 
-    /// `|x|`, whose node is `value`. A single term is taken factor by factor. Other forms are multiplied by
-    /// their stop-gradient sign, which is exact because the derivative of the sign is zero almost everywhere.
+    /// Returns the form of `|x|`; the node `value` is this absolute value. For a single term, the absolute
+    /// value is taken factor by factor. Any other form is multiplied by its stop-gradient sign. Multiplying
+    /// by the sign is exact, because the derivative of the sign is zero almost everywhere.
     pub fn abs(&mut self, value: Value, x: &Form) -> Form {
         if self.is_non_negative(x.value) {
             return x.clone();

@@ -181,8 +181,8 @@ fn part(numbers: &Numbers, element: usize, inside: [f64; 2]) -> Part {
             _ => inside[1] < at,
         };
         if is_cut {
-            // Where the density is positive at a cut, the probability near it is proportional to the
-            // distance.
+            // If the density is positive at the cut, the probability near the cut is proportional to the
+            // distance from the cut.
             return DensityEnd {
                 at: inside[side],
                 tail: Some(DensityTail::Power(1.0)),

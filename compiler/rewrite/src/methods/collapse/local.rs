@@ -47,7 +47,7 @@ fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &Found) -> Resu
     let mut builder = Builder::new("local");
     let mut scope = Scope::default();
     bind_row(&mut builder, parts.model, parts.plans, &mut scope);
-    // These are the parameters of `slopes` that are not bound yet: the columns and the moves.
+    // The parameters of `slopes` that are not bound yet are the columns and the moves.
     let known = found.all.params.len();
     for param in slopes.params.iter().skip(known) {
         let name = nodes::param_name(&slopes, *param);
@@ -148,7 +148,8 @@ struct Pick {
     chosen: Value,
 }
 
-/// Returns the value and the derivative of an affine function. The derivative is computed for all elements, and some of them are picked.
+/// Returns the value and the derivative of an affine function. The derivative is computed for all elements, and then some elements are
+/// picked.
 fn picked(
     builder: &mut Builder,
     scope: &Scope,

@@ -33,7 +33,7 @@ pub struct Found {
     pub all: Function,
     /// The number of elements of `all` that are kinks.
     pub kinks: usize,
-    /// The number of kinks that do not depend on other kinks. They come first.
+    /// The number of kinks that do not depend on other kinks. These kinks come first in `all`.
     pub direct: usize,
 }
 
@@ -221,9 +221,9 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Returns the reason why the derivative does not determine the function, if there is one. This is an op
-    /// whose derivative is zero, where the function may jump. The kinks are found from the comparisons in the
-    /// derivative, which come from continuous functions.
+    /// Returns the reason why the derivative does not determine the function, if there is one. The reason is
+    /// an op whose derivative is zero and at which the function may jump. The kinks are found from the
+    /// comparisons in the derivative, which come from continuous functions.
     fn jump(&self, function: &Function, names: &[String]) -> Option<String> {
         dependents(function, names).into_iter().find_map(|value| {
             let op = op(function, value)?;

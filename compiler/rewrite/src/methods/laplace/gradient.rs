@@ -27,7 +27,7 @@ pub fn total(parts: &LaplaceParts<'_>) -> Function {
 }
 
 /// Returns `(states.., data..) -> log_likelihood, STATE/gradient..`. The gradients of the weights come first,
-/// then those of the other moving states.
+/// then the gradients of the other moving states.
 pub fn gradient(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let total = total(parts);
     let mut builder = Builder::new("gradient");

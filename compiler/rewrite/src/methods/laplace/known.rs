@@ -26,8 +26,8 @@ pub fn likelihood(observation: &Instance) -> Likelihood {
     }
 }
 
-/// Returns whether the density is that of independent normal variates around the first argument. The second
-/// argument is the standard deviation: one per element, or one for all elements.
+/// Returns whether the distribution consists of independent normal variates around the first argument. The
+/// second argument is the standard deviation: one per element, or one for all elements.
 fn is_normal(observation: &Instance) -> bool {
     let counts = [
         &observation.params[0].1,
@@ -74,7 +74,7 @@ fn is_softmax(observation: &Instance) -> bool {
         .all(|class| agrees(observation, &[&logits, &[*class as f64]], logits[*class] - total))
 }
 
-/// Returns whether the density is that of a Boolean whose logit is the first argument.
+/// Returns whether the distribution is that of a Boolean whose logit is the first argument.
 fn is_logistic(observation: &Instance) -> bool {
     [-1.7, 0.0, 0.6].iter().all(|logit: &f64| {
         let yes = -(-logit).exp().ln_1p();

@@ -106,7 +106,7 @@ enum Form {
     /// A sum of outer products.
     Outer {
         uses: Vec<Use>,
-        /// True if the axes of the right vectors come before those of the left ones.
+        /// True if the axes of the right vectors come before the axes of the left vectors.
         swapped: bool,
     },
     /// Any other gradient.
@@ -267,7 +267,7 @@ fn summed(
 }
 
 /// Splits a product into a part that depends only on the row and a part that depends on the cotangent. The
-/// second part includes the factors that share axes of the weight with it.
+/// second part includes the factors that share axes of the weight with the cotangent's part.
 fn halves(
     product: &LetteredProduct,
     letters: &[char],

@@ -132,7 +132,7 @@ pub enum ZeroDerivative {
 }
 
 /// Returns the arguments in `f` with respect to which a derivative of the log-likelihood is zero wherever it exists. A pulled-back
-/// derivative is linear in its cotangent. It is therefore zero if it does not depend on the cotangent.
+/// derivative is linear in its cotangent. The derivative is therefore zero if it does not depend on the cotangent.
 ///
 /// # Errors
 /// An op without a derivative.

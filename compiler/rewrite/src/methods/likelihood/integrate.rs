@@ -5,7 +5,8 @@
 //! polynomial in this product, the expectation needs only the product's mean and variance. Each node is
 //! interpreted as one of three: a polynomial in normal variates, an expectation, or a value that is
 //! independent of the variates. The rewrite fails at an op that is neither elementwise nor linear and is
-//! applied to a polynomial. It also fails at a product of two values that share weights in different ways.
+//! applied to a polynomial. The rewrite also fails at a product of two values that share weights in different
+//! ways.
 
 use super::choice::{Expectation, refusal};
 use super::gaussian::{Numbering, VariatePolynomial, Variates, log_sigmoid_series, sum};

@@ -220,8 +220,8 @@ fn contraction(builder: &mut Builder, operands: &[Split], attrs: &[Attr]) -> Opt
     )))
 }
 
-/// Returns two properties of a sampler: whether its draws have a part that changes its sign with the noise,
-/// and whether they are independent normal variates.
+/// Returns two properties of a sampler: whether its draws have a part that changes sign with the noise, and
+/// whether its draws are independent normal variates.
 pub fn kind(sampler: &Function) -> (bool, bool) {
     let mut scratch = Builder::new("scratch");
     let args = nodes::params_of(&mut scratch, sampler);

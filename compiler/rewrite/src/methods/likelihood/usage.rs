@@ -64,7 +64,7 @@ pub fn usage(
     }
 }
 
-/// Returns whether a vector contains matrices. A joint family of several sites, for example, has all of them
+/// Returns whether a vector contains matrices. A joint family of several sites, for example, has all matrices
 /// in one vector.
 fn widens(row: &Function, users: &[Vec<Value>], vector: Value) -> bool {
     let moves = [&ops::slice::SLICE, &ops::reshape::RESHAPE];

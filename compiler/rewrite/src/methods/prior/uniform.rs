@@ -147,7 +147,7 @@ impl Pair<'_> {
             .is_some_and(|name| (self.selects)(name))
     }
 
-    /// Returns the name of a value for a message: its name in the model, or that of its op.
+    /// Returns the name of a value for a message: its name in the model, or the name of its op.
     fn name(&self, value: Value, op: &'static OpDef) -> String {
         let label = self.one.nodes[value].label.as_ref();
         label.map_or_else(|| op.name.to_owned(), ToString::to_string)
