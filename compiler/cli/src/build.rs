@@ -40,7 +40,7 @@ impl Runtime {
     /// Finds the static library of the runtime, for a linker; `given` is the path of the library or of its folder.
     ///
     /// # Errors
-    /// The library is not found.
+    /// Fails if the library is not found.
     pub fn library(given: Option<&Path>) -> Result<Runtime, Box<Diagnostic>> {
         let name = match cfg!(windows) {
             true => "bnnc_runner.lib",
@@ -52,7 +52,7 @@ impl Runtime {
     /// Finds the executable without a program; `given` is the path of the executable or of its folder.
     ///
     /// # Errors
-    /// The executable is not found.
+    /// Fails if the executable is not found.
     pub fn runner(given: Option<&Path>) -> Result<Runtime, Box<Diagnostic>> {
         find(given, &format!("bnnc-runner{}", std::env::consts::EXE_SUFFIX))
     }

@@ -33,7 +33,7 @@ static CUDA: Cuda = Cuda(Mlir::new());
 /// Returns the backend of a compilation.
 ///
 /// # Errors
-/// An unknown name, or a backend that cannot work in this build.
+/// Fails for an unknown name, or for a backend that cannot work in this build.
 pub fn chosen(name: &str) -> Result<&'static (dyn Backend + Sync), Diagnostic> {
     #[cfg(not(feature = "cuda"))]
     if name == DEVICE {

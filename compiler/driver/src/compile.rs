@@ -30,7 +30,7 @@ pub struct Compiled {
 /// Returns the data items that the chosen inferences use.
 ///
 /// # Errors
-/// Names of `--only` or `--without` that do not exist, or a program without inference blocks.
+/// Fails if `--only` or `--without` has a name that does not exist, or if the program has no inference blocks.
 pub fn data(program: &Program, options: &Options) -> Result<Vec<DataSpec>, Vec<Diagnostic>> {
     let chosen = chosen(program, options)?;
     let mut specs: Vec<DataSpec> = Vec::new();
@@ -113,7 +113,7 @@ fn needs(program: &Program, id: InferId) -> Vec<InferId> {
 /// Compiles the chosen inferences.
 ///
 /// # Errors
-/// Every diagnostic of the program, or the first limit or bug.
+/// Returns every diagnostic of the program, or the first limit or bug.
 pub fn compile(
     program: &Program,
     schemas: &HashMap<String, Schema>,

@@ -113,7 +113,7 @@ impl Concrete {
     /// Returns the probabilities of 0, 1, 2, .. for each element, until they sum to 1 up to `LEFT_OUT`.
     ///
     /// # Errors
-    /// A distribution for which 1e-6 or more is missing after `LONGEST_TABLE` values.
+    /// Fails if 1e-6 or more of the probability is missing after `LONGEST_TABLE` values.
     pub fn table(&self) -> Result<Vec<Tensor>, String> {
         if let Some(probabilities) = &self.instance.probabilities {
             let all = self.call(probabilities, None);

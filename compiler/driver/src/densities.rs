@@ -11,7 +11,7 @@ impl Compilation<'_> {
     /// Derives the density functions of a model.
     ///
     /// # Errors
-    /// A model that no method can use.
+    /// Fails for a model that no method can use.
     pub fn density(&mut self, model: &Model) -> Result<Densities, Failure> {
         let densities = self.timed("density", |this| {
             pipeline::step(&pipelines::SPLIT, &mut this.context, |_| {
@@ -24,7 +24,7 @@ impl Compilation<'_> {
     /// Merges sites that share one joint family into one site.
     ///
     /// # Errors
-    /// A bug of the pass.
+    /// Fails only if the pass has a bug.
     pub fn grouped(
         &mut self,
         elaborated: Elaborated,

@@ -182,7 +182,7 @@ impl Linear<'_> {
     /// Returns the linear terms of each element of a root.
     ///
     /// # Errors
-    /// A root that is a parameter itself or a view of a whole parameter, an unknown size, and the limits of this analysis.
+    /// Fails for a root that is a parameter itself or a view of a whole parameter, for an unknown size, and at the limits of this analysis.
     fn sums(&mut self, root: Value) -> Result<Vec<Terms>, TooLong> {
         let mut whole = root;
         while self.is(whole, &VIEWS) && self.function.args(whole).len() == 1 && !self.is(whole, &PARTS) {
@@ -473,7 +473,7 @@ fn times(factor: Option<ColumnFormula>, data: Option<ColumnFormula>) -> Option<C
 /// Returns the product of some sizes.
 ///
 /// # Errors
-/// A product above [`MOST_TERMS`].
+/// Fails if the product is above [`MOST_TERMS`].
 fn few(sizes: &[usize]) -> Result<usize, TooLong> {
     let count = sizes
         .iter()

@@ -139,7 +139,7 @@ impl<'a> Compilation<'a> {
     /// Elaborates model, posterior and optimiser for a schema.
     ///
     /// # Errors
-    /// Columns that do not fit the model, and errors that can be found only when sizes are known.
+    /// Fails if columns do not fit the model, and for errors that can be found only when sizes are known.
     pub fn elaborate(&mut self, schema: &Schema) -> Result<Elaborated, Failure> {
         self.timed("elaborate", |this| this.elaborate_now(schema))
     }
@@ -253,7 +253,7 @@ impl<'a> Compilation<'a> {
     /// Returns the options of a group, with defaults for the options that the program does not set.
     ///
     /// # Errors
-    /// A bug: the method does not have these options.
+    /// Fails only because of a bug, if the method does not have these options.
     pub(crate) fn options_of<T: OptionGroup>(&self) -> Result<T, Mismatch> {
         self.program.module.read(self.item, T::read)
     }
@@ -274,7 +274,7 @@ impl<'a> Compilation<'a> {
     /// Derives the functions of the training.
     ///
     /// # Errors
-    /// An infinite KL divergence, a family without a sampler, a path without a derivative.
+    /// Fails for an infinite KL divergence, a family without a sampler, or a path without a derivative.
     pub fn objective(
         &mut self,
         elaborated: &Elaborated,
@@ -303,7 +303,7 @@ impl<'a> Compilation<'a> {
     /// Derives the KL divergence of the posterior from the prior alone, with its gradient.
     ///
     /// # Errors
-    /// As [`Compilation::objective`].
+    /// Fails as [`Compilation::objective`] does.
     pub fn divergence(
         &mut self,
         elaborated: &Elaborated,
@@ -376,7 +376,7 @@ impl<'a> Compilation<'a> {
     /// Returns the precision of the run: the backend's fixed precision, else the one on the command line, else the method's option.
     ///
     /// # Errors
-    /// A bug: the method does not have the option.
+    /// Fails only because of a bug, if the method does not have the option.
     pub fn precision(&self, backend: &dyn Backend) -> Result<Precision, Fault> {
         if let Some(precision) = backend.fixed_precision() {
             return Ok(precision);
@@ -393,7 +393,7 @@ impl<'a> Compilation<'a> {
     /// Lowers a function to loops.
     ///
     /// # Errors
-    /// A limit or a bug of the compiler.
+    /// Fails at a limit, or because of a bug of the compiler.
     pub fn lower(
         &mut self,
         name: &str,

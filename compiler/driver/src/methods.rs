@@ -54,7 +54,7 @@ pub(crate) trait Method {
     /// Builds the programs of an inference.
     ///
     /// # Errors
-    /// A model, data or options that the method does not support.
+    /// Fails for a model, data or options that the method does not support.
     fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure>;
 
     /// Returns whether a model without sites is rejected before any program is built.

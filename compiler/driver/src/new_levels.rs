@@ -78,7 +78,7 @@ fn axes_of(model: &ModelItem, bound: &Bound) -> Vec<Axis> {
 /// levels are drawn from their priors, whatever values the states hold.
 ///
 /// # Errors
-/// A method without draws, or a model in which a new level has no prior of its own.
+/// Fails for a method without draws, and for a model in which a new level has no prior of its own.
 pub fn new_levels(
     program: &Program,
     schema: &Schema,

@@ -113,7 +113,7 @@ impl Compilation<'_> {
     /// Checks that the outputs of the model fit the inputs and the target of its data.
     ///
     /// # Errors
-    /// A standardised target that is not real, an output among the inputs, an output that depends on itself.
+    /// Fails for a standardised target that is not real, an output among the inputs, or an output that depends on itself.
     pub(crate) fn observes(&mut self, bound: &Bound, schema: &Schema) -> Result<(), Failure> {
         let module = &self.program.module;
         let found = joint_density::dependences(module, self.model_id(), &bound.dims);

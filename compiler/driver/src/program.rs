@@ -38,7 +38,8 @@ impl Program {
 /// Reads the text of a program.
 ///
 /// # Errors
-/// Errors of the system, text that is not UTF-8, a pipe without a writer, and more than `LARGEST` bytes (a device file may be endless).
+/// Fails for errors of the system, text that is not UTF-8, a pipe without a writer, and more than `LARGEST` bytes (a device file may be
+/// endless).
 pub fn read(path: &Path) -> IoResult<String> {
     let mut text = Vec::new();
     bnnc_data::file::open(path)?
@@ -122,7 +123,7 @@ fn overrides(options: &Options, sources: &mut SourceMap, diagnostics: &mut Vec<D
 /// Formats a program.
 ///
 /// # Errors
-/// Diagnostics of a program that does not parse.
+/// Returns the diagnostics of a program that cannot be parsed.
 pub fn format(source: &Source) -> Result<String, Vec<Diagnostic>> {
     bnnc_grammar::print::format(source)
 }

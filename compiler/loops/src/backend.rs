@@ -82,6 +82,6 @@ pub trait Backend {
     /// Compiles the kernels of a verified program.
     ///
     /// # Errors
-    /// A limit or a bug, but never an error in the user's program.
+    /// Fails at a limit or because of a bug, but never because of an error in the user's program.
     fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn Code>, Fault>;
 }

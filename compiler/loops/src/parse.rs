@@ -18,7 +18,7 @@ type Read<T> = Result<T, TextError>;
 /// Parses a program.
 ///
 /// # Errors
-/// The line and the token at which the text differs from the form that is printed.
+/// The error states the line and the token at which the text differs from the form that is printed.
 pub fn parse(text: &str) -> Read<Program> {
     let reader = &mut Reader::new(text);
     let plan = plan(reader)?;

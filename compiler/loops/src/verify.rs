@@ -15,7 +15,7 @@ pub(crate) type Verdict = Result<(), String>;
 /// Checks every kernel, and the plan against the kernels.
 ///
 /// # Errors
-/// [`Fault::Bug`], which names the kernel or step, the place in it, and the rule that is broken.
+/// Returns a [`Fault::Bug`], which names the kernel or step, the place in it, and the rule that is broken.
 pub fn verify(program: &Program) -> Result<(), Fault> {
     for kernel in &program.kernels {
         verify_kernel(kernel).map_err(|rule| Fault::Bug(format!("kernel `{}`: {rule}", kernel.name)))?;

@@ -5,10 +5,10 @@
 //! the same point. Such reads then use the computed value. Second, there must be no path from one group to
 //! the other through a third group. Paths follow true dependences and the order that states impose: a task
 //! that reads the old value of a state precedes the task that writes the new value. Groups are merged in this
-//! order of preference: tasks that overwrite data that another of them reads, which must be one kernel
-//! (otherwise one of them writes to other memory, which is copied at the end); consumers and the producers of
-//! the elements that they read; readers of the same elements; and kernels whose launch costs more than their
-//! work.
+//! order of preference. First come tasks that overwrite data that another of them reads: these must be one
+//! kernel, because otherwise one of them writes to other memory, which is copied at the end. Then come
+//! consumers with the producers of the elements that they read, then readers of the same elements, and last
+//! kernels whose launch costs more than their work.
 //!
 //! Note [Compile time]. The pairs of the last two kinds may be anywhere in the function. Examining all pairs
 //! takes quadratic time, and in a deep network most pairs cannot be merged because a path leads from one to

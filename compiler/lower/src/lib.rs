@@ -45,7 +45,8 @@ pub struct Options {
 /// Its results become outputs with the same names, except for the next values of states.
 ///
 /// # Errors
-/// A bug, if an op should have been expanded or removed before. A limit, if a position with a symbolic stride is needed as a number.
+/// Returns a bug if an op should have been expanded or removed before. Returns a limit if a position with a symbolic stride is needed as a
+/// number.
 pub fn lower(function: &Function, options: &Options) -> Result<Program, Fault> {
     let mut emitter = emit::Emitter {
         buffers: Arena::default(),

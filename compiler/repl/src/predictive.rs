@@ -44,7 +44,7 @@ pub fn call(module: &Module, text: &Source) -> Option<Call> {
 }
 
 impl Session {
-    /// Draws every site of a model from its prior, and then the model's output. Returns the sizes of one draw, and all draws.
+    /// Draws every site of a model from its prior, and then the model's output. Returns the sizes of a draw, and the draws.
     pub(super) fn predictive(
         &mut self,
         call: &Call,

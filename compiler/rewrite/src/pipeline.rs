@@ -57,7 +57,7 @@ pub fn run(function: &Function, passes: &[&'static Pass], context: &mut Context)
 /// the pass is watched.
 ///
 /// # Errors
-/// The errors of `run`, and a failed verification, which is a bug of the pass.
+/// The errors are those of `run`, and a failed verification, which means that the pass has a bug.
 pub fn step<T: StageFunctions, E: From<Fault>>(
     pass: &'static Pass,
     context: &mut Context,

@@ -37,7 +37,7 @@ const LIBRARIES: &[&str] = if cfg!(target_os = "linux") {
 /// Checks that an executable can be written to `path`.
 ///
 /// # Errors
-/// A folder, a special file, a path without a file name, or a folder that does not exist.
+/// Fails for a folder, a special file, a path without a file name, or a folder that does not exist.
 pub fn check(path: &Path) -> Result<(), Box<Diagnostic>> {
     let refuse = |why: &str| Err(Box::new(codes::cannot_build(path, why)));
     if path.is_dir() {
@@ -58,7 +58,7 @@ pub fn check(path: &Path) -> Result<(), Box<Diagnostic>> {
 /// Checks that writing an executable to `path` does not overwrite a file that the executable is made from.
 ///
 /// # Errors
-/// Such a file is at the path.
+/// Fails if such a file is at the path.
 pub fn spares<'a>(path: &Path, mut files: impl Iterator<Item = &'a Path>) -> Result<(), Box<Diagnostic>> {
     match files.any(|file| is_same(path, file)) {
         true => Err(Box::new(codes::cannot_build(
@@ -86,7 +86,7 @@ fn is_same(left: &Path, right: &Path) -> bool {
 /// Checks that a file is the complete `bnnc-runner` of this version.
 ///
 /// # Errors
-/// Another file, an incomplete runner, or a file that cannot be read.
+/// Fails for any other file, for an incomplete runner, and for a file that cannot be read.
 pub fn is_runner(path: &Path) -> Result<(), Box<Diagnostic>> {
     let bytes = fs::read(path).map_err(|error| Box::new(codes::cannot_build(path, &error.to_string())))?;
     // The mark is assembled here, so that this executable does not contain it.
@@ -121,7 +121,7 @@ fn is_whole(bytes: &[u8]) -> bool {
 /// Copies `runner`, appends `bytes`, and returns the size of the executable in bytes.
 ///
 /// # Errors
-/// A file that cannot be read or written.
+/// Fails if a file cannot be read or written.
 pub fn append(runner: &Path, bytes: &[u8], path: &Path) -> Result<u64, Box<Diagnostic>> {
     let draft = Draft::of(path);
     let write = || -> io::Result<()> {
@@ -137,7 +137,7 @@ pub fn append(runner: &Path, bytes: &[u8], path: &Path) -> Result<u64, Box<Diagn
 /// Links objects with the static library `runtime`, and returns the size of the executable in bytes.
 ///
 /// # Errors
-/// No linker, a failure of the linker, or a file that cannot be written.
+/// Fails if there is no linker, if the linker fails, or if a file cannot be written.
 pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<Diagnostic>> {
     let draft = Draft::of(path);
     let cannot = |error: io::Error| Box::new(codes::cannot_build(path, &error.to_string()));

@@ -230,7 +230,7 @@ fn columns<'a>(infer: &'a Infer, axes: &[Axis]) -> Vec<&'a str> {
 /// Checks that no output file would overwrite the file of new rows or a file of the run.
 ///
 /// # Errors
-/// The first output file that would.
+/// Fails at the first such output file.
 fn check_targets(arguments: &Predict) -> Result<(), Diagnostic> {
     let whole = |path: &Path| std::fs::canonicalize(path).ok();
     let is_source = |path: &&Path| {
@@ -259,7 +259,7 @@ fn field(source: &DataSource) -> Option<&str> {
 /// Returns the inference of this name, or the only one of the run.
 ///
 /// # Errors
-/// An unknown name, or no name for a run with several inferences.
+/// Fails for an unknown name, and without a name if the run has several inferences.
 fn choose<'a>(saved: &[&'a Infer], name: Option<&str>) -> Result<&'a Infer, Box<Diagnostic>> {
     let names: Vec<&str> = saved.iter().map(|infer| infer.name.as_str()).collect();
     match (name, saved) {

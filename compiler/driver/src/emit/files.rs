@@ -105,7 +105,7 @@ impl Text {
     /// Prints this stage, or a later stage that is computed from this one.
     ///
     /// # Errors
-    /// A stage before the stage in the file, and errors of lowering and of the backend.
+    /// Fails for a stage before the stage in the file, and for errors of lowering and of the backend.
     pub fn emit(&self, stage: Stage, options: &Options) -> Result<String, Failure> {
         let held = match self {
             Text::Graph(_) => Stage::Graph,

@@ -119,7 +119,7 @@ impl Compilation<'_> {
     /// Returns the functions of collapsing.
     ///
     /// # Errors
-    /// As [`collapse`].
+    /// Fails in the same cases as [`collapse`].
     fn collapse(
         &mut self,
         elaborated: &Elaborated,

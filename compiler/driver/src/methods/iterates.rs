@@ -114,7 +114,8 @@ impl Compilation<'_> {
     /// Returns the part of the manifest that collects iterates.
     ///
     /// # Errors
-    /// Options of a training run if the iterates come from another inference, and a low-rank covariance of fewer than two deviations.
+    /// Fails if options of a training run are set although the iterates come from another inference, and for a low-rank covariance of fewer
+    /// than two deviations.
     pub(crate) fn iterates(
         &self,
         train: Train,

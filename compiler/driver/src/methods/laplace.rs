@@ -98,7 +98,7 @@ impl Compilation<'_> {
     /// Derives the functions of the approximation.
     ///
     /// # Errors
-    /// As [`laplace::approximation`].
+    /// Fails in the same cases as [`laplace::approximation`].
     pub fn approximation(
         &mut self,
         elaborated: &Elaborated,
@@ -119,7 +119,7 @@ impl Compilation<'_> {
     /// under the model's own prior.
     ///
     /// # Errors
-    /// As [`laplace::approximation`].
+    /// Fails in the same cases as [`laplace::approximation`].
     pub(crate) fn scaled_prior(
         &mut self,
         elaborated: &Elaborated,
@@ -214,7 +214,7 @@ impl Compilation<'_> {
     /// Returns the options of the approximation.
     ///
     /// # Errors
-    /// A bug: the method does not have these options.
+    /// Fails only because of a bug, if the method does not have these options.
     pub fn laplace_options(&self) -> Result<Options, Failure> {
         Ok(self.options_of()?)
     }

@@ -55,7 +55,7 @@ impl Compilation<'_> {
     /// Derives the functions that the sampler of the inference evaluates.
     ///
     /// # Errors
-    /// A site that cannot be sampled in its non-centred parameterisation, a path without a derivative.
+    /// Fails for a site that has no non-centred parameterisation but should use it, and for a path without a derivative.
     pub fn sampled(&mut self, elaborated: &Elaborated, densities: &Densities) -> Result<Sampled, Failure> {
         let chains = self.options_of::<ChainOptions>()?;
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);

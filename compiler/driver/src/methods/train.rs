@@ -146,7 +146,7 @@ impl Compilation<'_> {
     /// The options of a training.
     ///
     /// # Errors
-    /// Both `epochs` and `steps` are set.
+    /// Fails if both `epochs` and `steps` are set.
     pub(crate) fn training(&self) -> Result<Training, Failure> {
         if self.is_set(Training::epochs()) && self.is_set(Training::steps()) {
             let message = "`epochs` and `steps` both give the length of the training";

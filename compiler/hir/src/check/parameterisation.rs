@@ -106,7 +106,7 @@ impl Body<'_> {
         Some((low.0, high.1))
     }
 
-    /// Warns if the square of a parameter is passed as a standard deviation. In other texts, `Normal(mu, sigma ^ 2)` gives the variance,
+    /// Warns if the square of a parameter is passed as a standard deviation. In statistical texts, `Normal(mu, sigma ^ 2)` gives the variance,
     /// but here the second argument is the standard deviation.
     pub fn squared_deviation(&mut self, id: DistId, values: &[Expr]) {
         let places = matches!(self.place, Place::Model | Place::Layer);

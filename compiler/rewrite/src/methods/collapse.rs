@@ -74,7 +74,8 @@ impl StageFunctions for Result<Found, String> {
 /// either optimised or fixed.
 ///
 /// # Errors
-/// Observations inside loops, no site that affects the outputs, unknown names, an op without a derivative.
+/// Fails for observations inside loops, for unknown names, for an op without a derivative, and if no site
+/// affects the outputs.
 pub fn collapse(
     densities: &Densities,
     model: &Model,

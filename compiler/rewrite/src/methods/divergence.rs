@@ -53,7 +53,7 @@ pub struct Divergence {
 /// Returns the KL divergence from `posterior` to the priors of `model`.
 ///
 /// # Errors
-/// An infinite divergence, a family without a sampler, an op without a derivative.
+/// Fails for an infinite divergence, a family without a sampler, or an op without a derivative.
 pub fn divergence(
     densities: &Densities,
     model: &Model,

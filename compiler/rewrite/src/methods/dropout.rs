@@ -55,8 +55,8 @@ impl StageFunctions for Dropped {
 /// Puts masks on the inputs of layers, in all functions of a row in `densities`.
 ///
 /// # Errors
-/// Names that are not layers, layers whose weights are not multiplied with values of an example, and models
-/// without any input to drop.
+/// Fails for names that are not layers, for layers whose weights are not multiplied with values of an
+/// example, and for models without any input to drop.
 pub fn dropped(
     densities: &Densities,
     model: &Model,

@@ -150,7 +150,8 @@ pub struct Approximation {
 /// points, either optimised or fixed.
 ///
 /// # Errors
-/// Observations inside loops, no site that affects the outputs, unknown names, an op without a derivative.
+/// Fails for observations inside loops, for unknown names, for an op without a derivative, and if no site
+/// affects the outputs.
 pub fn approximation(
     densities: &Densities,
     model: &Model,

@@ -50,7 +50,7 @@ impl StageFunctions for Likelihood {
 /// counts the positions of a row that lie outside their axes.
 ///
 /// # Errors
-/// Names that are not layers, and layers that do not support the requested estimator.
+/// Fails for names that are not layers, and for layers that do not support the requested estimator.
 pub(super) fn likelihood(
     densities: &Densities,
     plans: &[SitePlan<'_>],

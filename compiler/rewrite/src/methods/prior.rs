@@ -32,7 +32,7 @@ pub enum ValueOrigin {
 /// it. The values of a given site are a parameter `[draws, ..]` with the name of the site.
 ///
 /// # Errors
-/// The reason why a site cannot be drawn from its prior.
+/// The error is the reason why a site cannot be drawn from its prior.
 pub fn predict(
     densities: &Densities,
     model: &Model,

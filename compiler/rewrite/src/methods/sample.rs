@@ -66,7 +66,7 @@ impl Sampled {
     /// additional first axis of draws.
     ///
     /// # Errors
-    /// A bug of a pass.
+    /// Fails only if a pass has a bug.
     pub fn abreast(&self, context: &mut Context) -> Result<Function, Fault> {
         let function = predict::over_draws("density", &self.whole, &self.moved);
         pipeline::run(&function, pipelines::BEFORE_LOWERING, context)
@@ -89,7 +89,7 @@ pub struct PositionPrograms {
 /// Returns predictions and sites of `model` at many positions. In `posterior`, the sites of the model are points.
 ///
 /// # Errors
-/// A site without a position on the reals.
+/// Fails for a site without a position on the reals.
 pub fn positions(
     densities: &Densities,
     model: &Model,
@@ -118,7 +118,7 @@ pub fn positions(
 /// sampler or fixed. The sites in `noncentred` use the non-centred parameterisation.
 ///
 /// # Errors
-/// A site in `noncentred` without a non-centred parameterisation, an op without a derivative.
+/// Fails for an op without a derivative, and for a site in `noncentred` that has no non-centred parameterisation.
 pub fn sampled(
     densities: &Densities,
     model: &Model,
@@ -183,7 +183,7 @@ pub fn sampled(
 /// states have one value for all draws.
 ///
 /// # Errors
-/// A bug of a pass.
+/// Fails only if a pass has a bug.
 pub fn at_draws(
     densities: &Densities,
     model: &Model,

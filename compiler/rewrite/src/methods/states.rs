@@ -75,7 +75,7 @@ pub fn parameters(plans: &[SitePlan<'_>]) -> Vec<State> {
 /// of a site in `noncentred` is the noise of the prior.
 ///
 /// # Errors
-/// A site whose approximation is not a point, or whose parameterisation is non-centred.
+/// Fails for a site whose approximation is not a point or whose parameterisation is non-centred.
 pub fn loadable(
     model: &Model,
     posterior: &Posterior,

@@ -56,7 +56,7 @@ pub static SEVERAL_ENTRIES: Code = Code {
               model M(age: real, log_age: real) -> y: real { .. }\n```",
 };
 
-/// A whole column of data of which only some rows train.
+/// Reports a whole column of data, if only some rows of the data train.
 pub fn rows_apart(span: Span, (input, column): (&str, &str), schema: &Schema) -> Diagnostic {
     let train = schema.train;
     let all = schema.rows.max(train + schema.validation + schema.test);

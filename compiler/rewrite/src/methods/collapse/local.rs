@@ -21,7 +21,7 @@ const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 /// kinks/slope` for a batch of rows.
 ///
 /// # Errors
-/// An op without a derivative.
+/// Fails for an op without a derivative.
 pub fn local(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &Found) -> Result<Function, Refusal> {
     let row = row(parts, observed, found)?;
     let of_row = |param: &Value| {

@@ -42,7 +42,7 @@ pub struct Found {
 /// piecewise affine.
 ///
 /// # Errors
-/// An op without a derivative.
+/// Fails for an op without a derivative.
 pub fn pieces(
     function: &Function,
     names: &[String],

@@ -21,7 +21,7 @@ const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 /// `(.., cotangents, STATE/index [selected].., STATE/chosen [selected]..) -> jacobian [batch, columns, selected]`.
 ///
 /// # Errors
-/// An op without a derivative.
+/// Fails for an op without a derivative.
 pub fn selected(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let mut builder = Builder::new("selected");
     let gradients = gradients(parts, &mut builder)?;
@@ -45,7 +45,7 @@ pub fn selected(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
 /// Returns `(.., cotangents) -> STATE/squares [elements]`: sums of squares over rows and columns.
 ///
 /// # Errors
-/// An op without a derivative.
+/// Fails for an op without a derivative.
 pub fn squares(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let mut builder = Builder::new("squares");
     let gradients = gradients(parts, &mut builder)?;
@@ -63,7 +63,7 @@ pub fn squares(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
 /// `J V J'` of each row with the diagonal matrix `V` of the variances.
 ///
 /// # Errors
-/// An op without a derivative.
+/// Fails for an op without a derivative.
 pub fn spread(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let mut builder = Builder::new("spread");
     let gradients = gradients(parts, &mut builder)?;

@@ -39,8 +39,8 @@ const COTANGENTS: &str = "cotangents";
 /// Returns the blocks, and the function `(.., cotangents) -> BLOCK/left, BLOCK/right`. See Note \[Uses\].
 ///
 /// # Errors
-/// Weights that are too large for a dense block and whose gradient is not an outer product, and ops without a
-/// derivative.
+/// Fails for an op without a derivative, and for weights that are too large for a dense block and whose
+/// gradient is not an outer product.
 pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<Block>, Function), Refusal> {
     let gradients = simplified(&pulled(parts)?);
     let mut builder = Builder::new("factors");

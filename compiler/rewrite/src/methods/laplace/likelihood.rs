@@ -135,7 +135,7 @@ pub enum ZeroDerivative {
 /// derivative is linear in its cotangent. The derivative is therefore zero if it does not depend on the cotangent.
 ///
 /// # Errors
-/// An op without a derivative.
+/// Fails for an op without a derivative.
 pub fn flat(
     parts: &LaplaceParts<'_>,
     context: &mut Context,

@@ -18,7 +18,7 @@ use bnnc_graph::types::Type;
 /// minus the second derivative of the log-likelihood, summed over rows, times the vectors.
 ///
 /// # Errors
-/// An op without a derivative.
+/// Fails for an op without a derivative.
 pub fn products(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(over_vectors(parts, &product(parts, &gradient::total(parts))?))
 }
@@ -26,7 +26,7 @@ pub fn products(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
 /// Like [`products`], but for the log prior of the weights, with the log-Jacobians of their bijections.
 ///
 /// # Errors
-/// An op without a derivative.
+/// Fails for an op without a derivative.
 pub fn prior_products(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(over_vectors(parts, &product(parts, &prior::log_prior(parts))?))
 }

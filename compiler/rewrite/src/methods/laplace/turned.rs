@@ -18,7 +18,7 @@ use bnnc_graph::types::Type;
 /// are eigenvectors.
 ///
 /// # Errors
-/// An op without a derivative.
+/// Fails for an op without a derivative.
 pub fn turned(parts: &LaplaceParts<'_>, blocks: &[Block]) -> Result<Function, Refusal> {
     let mut builder = Builder::new("turned");
     let gradients = gradients(parts, &mut builder)?;

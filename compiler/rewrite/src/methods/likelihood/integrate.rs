@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// logistic likelihoods.
 ///
 /// # Errors
-/// A log-likelihood that is not a polynomial in the outputs of the integrated sites.
+/// Fails if the log-likelihood is not a polynomial in the outputs of the integrated sites.
 pub fn rewrite(row: &Function, integrated: &[Arc<str>], series: usize) -> Result<Rewritten, Vec<Diagnostic>> {
     let mut walk = Walk::new(row, series);
     for value in row.nodes.ids() {

@@ -44,7 +44,7 @@ pub fn spread(site: &str) -> String {
 /// Rewrites `row` so that each example has separate draws of the sites in `treated`.
 ///
 /// # Errors
-/// Sites that the likelihood uses in a way that does not allow separate draws.
+/// Fails for sites that the likelihood uses in a way that does not allow separate draws.
 pub fn rewrite(row: &Function, treated: &[(Arc<str>, Expectation)]) -> Result<Rewritten, Vec<Diagnostic>> {
     let users = dataflow::users(row);
     let mut sites: HashMap<Value, VaryingSite> = HashMap::new();

@@ -48,7 +48,7 @@ impl VaryingSite {
 /// Returns how the likelihood uses a site, which is the parameter `param` of the row function.
 ///
 /// # Errors
-/// A sentence about a use of the site that the estimator `way` does not support.
+/// The error is a sentence about a use of the site that the estimator `way` does not support.
 pub fn usage(
     row: &Function,
     users: &[Vec<Value>],

@@ -14,7 +14,7 @@ pub type Selects<'a> = &'a dyn Fn(&str) -> bool;
 /// inputs that satisfy `selects` may pick a level.
 ///
 /// # Errors
-/// An op that treats levels differently.
+/// Fails for an op that treats levels differently.
 pub fn uniform(one: &Function, other: &Function, selects: Selects<'_>) -> Result<(), String> {
     let (one, other) = (expand_maps(one), expand_maps(other));
     let different = || "the model computes with the number or the positions of the levels".to_owned();
