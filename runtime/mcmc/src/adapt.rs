@@ -21,8 +21,8 @@ pub enum Change {
     Metric,
     /// The step size. The metric is final from here on, so the step size to keep is averaged over the iterations that follow.
     Last,
-    /// The metric, by so much that the caller must search a step size of the right order, unless it is fixed, and pass it to
-    /// [`Warmup::restart`].
+    /// The metric, and so much that the old step size is useless. Unless the step size is fixed, the caller must search one of the right
+    /// order, and pass it to [`Warmup::restart`].
     Order,
 }
 
@@ -76,7 +76,7 @@ impl Warmup {
         }
     }
 
-    /// Begins a warm-up that learns from gradients too. `position` and `gradient` are those at the start.
+    /// Begins a warm-up that learns from gradients too. `position` is the start of the chain, and `gradient` the gradient there.
     pub fn with_gradients(
         adaptation: &Adaptation,
         length: usize,
@@ -128,7 +128,7 @@ impl Warmup {
         self.fixed.unwrap_or_else(|| self.dual.mean())
     }
 
-    /// Restarts the adaptation of the step size from one that a search found.
+    /// Restarts the adaptation from a step size that a search found.
     pub fn restart(&mut self, step_size: f64) {
         self.dual = DualAveraging::new(self.target, step_size);
     }

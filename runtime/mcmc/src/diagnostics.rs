@@ -1,11 +1,11 @@
 //! The diagnostics of the draws of a quantity: the agreement of the chains, and the accuracy of its estimates.
 //!
-//! Note \[Conventions\]. A quantity is one slice of draws per chain, without warm-up; chains are truncated to the shortest. The numbers are those of
-//! Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), "Rank-normalization, folding, and localization: an improved R-hat for assessing
-//! convergence of MCMC", Bayesian Analysis 16(2), as the R package posterior and ArviZ compute them: halves of chains, Geyer's initial monotone
-//! sequence, effective sample sizes of at most `S log10 S`, normal scores `(r - 3/8) / (S + 1/4)`. Undefined numbers are NaN: R-hat, effective sample
-//! sizes and standard errors of a constant quantity, all numbers of a quantity with a draw that is not finite, and R-hat, effective sample sizes and
-//! standard errors with fewer than four draws per chain.
+//! Note \[Conventions\]. A quantity is one slice of draws per chain, without warm-up; chains are truncated to the shortest. The numbers are defined
+//! as in Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), "Rank-normalization, folding, and localization: an improved R-hat for assessing
+//! convergence of MCMC", Bayesian Analysis 16(2), and computed as in the R package posterior and in ArviZ: with halves of chains, Geyer's initial
+//! monotone sequence, effective sample sizes of at most `S log10 S`, normal scores `(r - 3/8) / (S + 1/4)`. Undefined numbers are NaN: R-hat,
+//! effective sample sizes and standard errors of a constant quantity, all numbers of a quantity with a draw that is not finite, and R-hat, effective
+//! sample sizes and standard errors with fewer than four draws per chain.
 
 pub mod advice;
 pub mod autocovariance;
@@ -29,7 +29,7 @@ use ranks::Ranks;
 pub struct Summary {
     /// The mean of all draws.
     pub mean: f64,
-    /// The standard deviation of all draws, with their number less one as divisor.
+    /// The standard deviation of all draws. The divisor is the number of draws minus one.
     pub sd: f64,
     /// The median of all draws.
     pub median: f64,

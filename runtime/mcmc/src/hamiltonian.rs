@@ -50,7 +50,7 @@ pub struct Outcome {
 /// The energy error above which an iteration diverges, as in Stan.
 pub const DIVERGENCE: f64 = 1000.0;
 
-/// Returns whether an energy error is a divergence; errors of either sign that are not finite are too.
+/// Returns whether an energy error is a divergence. An error that is not finite is a divergence too, whatever its sign.
 pub fn diverges(error: f64) -> bool {
     !error.is_finite() || error > DIVERGENCE
 }
@@ -80,7 +80,7 @@ pub struct Scene<'a> {
     pub points: &'a mut Points,
     /// The random numbers of the chain.
     pub noise: Noise,
-    /// The number of the iteration.
+    /// The index of the iteration.
     pub iteration: u64,
 }
 
@@ -91,7 +91,7 @@ pub trait Trajectory: Send {
     /// The names of the numbers that accompany draws: a prefix of [`STATS`].
     const STATS: &'static [&'static str];
 
-    /// Begins at a point with a fresh momentum, which is held once; takes over this hold.
+    /// Begins at a point with a fresh momentum. The caller holds the point once, and the trajectory takes over this hold.
     fn begin(&mut self, scene: &mut Scene<'_>, start: Slot, step_size: f64) -> Next;
 
     /// Continues from the end point of the last step, which is held once.
@@ -139,7 +139,7 @@ pub struct Hamiltonian<T> {
     points: Points,
     state: Slot,
     phase: Phase,
-    /// The end point of the current step, and the step size.
+    /// The end point of the current step, and the size of the step.
     step: (Slot, f64),
     /// The gradient at the state, not whitened.
     gradient: Vec<f64>,
@@ -208,9 +208,9 @@ impl<T: Trajectory> Hamiltonian<T> {
         self.follow(next)
     }
 
-    /// Takes one step of the search from the state, with a fresh momentum.
+    /// Starts a trial step of the search from the state, with a fresh momentum.
     fn try_step(&mut self, search: Search) -> Request<'_> {
-        // Iteration numbers of this size are not used by iterations, of which there are fewer than 2^40, so the momenta are independent of theirs.
+        // A chain has fewer than 2^40 iterations. Trial steps have larger numbers, so that their momenta are independent of those of iterations.
         let trial = (u64::from(search.trials()) + 1) << 40;
         self.points
             .refresh(self.state, self.noise, self.iteration + trial);

@@ -60,8 +60,8 @@ pub struct LeaveOneOut {
 }
 
 impl LeaveOneOut {
-    /// Returns the effective sample size of the mean likelihood of a row over the number of draws, from its log likelihood under the draws of
-    /// each chain (Vehtari et al. 2024); 1 if it is undefined.
+    /// Returns the effective sample size of the mean likelihood of a row, divided by the number of draws, or 1 if it is undefined (Vehtari et
+    /// al. 2024). `chains` has the log likelihood of the row under the draws of each chain.
     pub fn relative_efficiency(&mut self, chains: &[&[f64]]) -> f64 {
         let [log_likelihood, likelihood] = &mut self.halves;
         log_likelihood.fill(chains);
@@ -114,8 +114,8 @@ impl LeaveOneOut {
         highest + terms().map(|term| (term - highest).exp()).sum::<f64>().ln()
     }
 
-    /// Returns the error of the self-normalised estimate, `sum(w^2 (p - mean)^2) / efficiency`, converted to the logarithm as that of a
-    /// log-normal variable with the same moments (Vehtari et al. 2024).
+    /// Returns the standard error of the self-normalised estimate, whose variance is `sum(w^2 (p - mean)^2) / efficiency`, on the log
+    /// scale: the error of a log-normal variable with the same moments (Vehtari et al. 2024).
     fn error(&self, log_likelihood: &[f64], elpd: f64, efficiency: f64) -> f64 {
         let terms = self.weights.iter().zip(log_likelihood);
         let spread: f64 = terms

@@ -35,8 +35,8 @@ impl Drift {
         }
     }
 
-    /// Returns the optimal step size on a round target in many dimensions, at which the adaptation begins: `l^2 d^-1 / 2` with `l = 2.38` without and
-    /// `l^2 d^(-1/3) / 2` with `l = 1.65` with a gradient (Roberts and Rosenthal 2001).
+    /// Returns the step size at which the adaptation begins, which is optimal on a round target in many dimensions (Roberts and Rosenthal 2001): `l^2
+    /// d^-1 / 2` with `l = 2.38` for a random walk, and `l^2 d^(-1/3) / 2` with `l = 1.65` for proposals along the gradient.
     fn step_size(self, dimension: usize) -> f64 {
         let dimension = dimension.max(1) as f64;
         match self {
@@ -54,7 +54,7 @@ pub struct Metropolis {
     scale: f64,
     noise: Noise,
     state: State,
-    /// True if the next answer belongs to the start, which does not end an iteration.
+    /// True if the next answer is the density at the start, which does not end an iteration.
     first: bool,
     candidate: Vec<f64>,
     /// The vector `m` of the proposal.
@@ -78,12 +78,12 @@ struct State {
     step: StepSize,
 }
 
-/// A chain that proposes along the gradient.
+/// Creates a chain that proposes along the gradient.
 pub fn mala(setup: &Setup<'_>, options: &MalaOptions) -> Metropolis {
     Metropolis::new(setup, Drift::Gradient, &options.0)
 }
 
-/// A chain that proposes at random.
+/// Creates a chain that proposes at random.
 pub fn random_walk(setup: &Setup<'_>, options: &RandomWalkOptions) -> Metropolis {
     Metropolis::new(setup, Drift::None, &options.0)
 }
@@ -211,7 +211,8 @@ impl Metropolis {
         })
     }
 
-    /// Adapts after an iteration of the warm-up. The step size is restarted after a new metric, for which the old one is useless.
+    /// Adapts after an iteration of the warm-up. After a new metric, the adaptation of the step size is restarted, because the old step
+    /// size is useless.
     fn learn(&mut self, acceptance: f64) {
         self.state.step.learn(acceptance);
         if self.state.warmup.learn(acceptance, &self.state.position, None) == Change::Order {

@@ -1,4 +1,4 @@
-//! The random numbers of a chain: functions of seed, inference block, chain, purpose and iteration, and never of the order of calls.
+//! The random numbers of a chain. They are functions of seed, inference block, chain, purpose and iteration, and do not depend on the order of calls.
 
 use bnnc_math::philox;
 

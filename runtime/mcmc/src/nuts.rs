@@ -1,6 +1,6 @@
-//! The no-U-turn sampler: trajectories that double until they turn back (Hoffman and Gelman 2014), states chosen with
-//! multinomial weights (Betancourt 2017, "A conceptual introduction to Hamiltonian Monte Carlo", appendix A), and the checks
-//! across subtrees that Stan has since version 2.21.
+//! The no-U-turn sampler: trajectories that double until they turn back (Hoffman and Gelman 2014), states chosen with multinomial weights
+//! (Betancourt 2017, "A conceptual introduction to Hamiltonian Monte Carlo", appendix A), and the checks across subtrees that Stan
+//! introduced in version 2.21.
 //!
 //! Note \[Doubling\]. A doubling of depth `d` is a tree of `2^d` new points, built without recursion like a binary counter: each
 //! point is pushed on a stack as a tree of depth 0, and while the two trees on top have the same depth, they are merged. When a single tree of
@@ -75,7 +75,7 @@ impl Doubling {
         }
     }
 
-    /// Begins a doubling to a random side.
+    /// Begins a doubling in a random direction of time.
     fn double(&mut self, scene: &mut Scene<'_>) -> Next {
         if self.depth >= self.max_depth {
             return self.end(scene);
@@ -101,7 +101,7 @@ impl Doubling {
         let Some(tree) = self.trees.pop() else {
             unreachable!("a doubling has a tree");
         };
-        // Biased towards the new tree: the chain moves further than with weights alone, and stays exact.
+        // The choice is biased towards the new tree: the chain moves further than if it chose by weights alone, and stays exact.
         let uniform = scene
             .noise
             .uniform(Purpose::Accept, scene.iteration, self.depth as usize);

@@ -1,9 +1,9 @@
 //! Metropolis sampling on mini-batches with the penalty method (Ceperley and Dewing 1999; for networks Kawasaki, Holzmann and
 //! Adu-Gyamfi 2022).
 //!
-//! The acceptance of a proposal depends on the change of the loss on a few batches instead of all rows. This change is noisy. A penalty
-//! computed from its estimated variance reduces acceptance by exactly the amount by which the noise increases it. With `d` the estimated difference of
-//! the losses and `u` the penalty, the acceptance is `min(1, q(back) / q(forth) exp(-d - u))`.
+//! The acceptance of a proposal depends on the change of the loss on a few batches instead of all rows. This change is noisy. A penalty, computed
+//! from the estimated variance of the change, reduces acceptance by exactly the amount by which the noise increases it. With `d` the estimated
+//! difference of the losses and `u` the penalty, the acceptance is `min(1, q(back) / q(forth) exp(-d - u))`.
 
 pub mod correction;
 pub mod estimate;
@@ -30,8 +30,8 @@ pub const STATS: [&str; 6] = [
 
 /// A chain of the penalty method.
 ///
-/// Note \[Batches of gradients\]. The forward and the reverse proposal use the gradient on the same rows, which are chosen independently of
-/// the rows of the loss difference. Given these rows, the proposal is an ordinary one, and the noise of the loss difference is independent of it.
+/// Note \[Batches of gradients\]. The forward and the reverse proposal use the gradient on the same rows, which are chosen independently of the rows
+/// of the loss difference. Given these rows, the proposal is an ordinary proposal, and the noise of the loss difference is independent of it.
 #[derive(Clone, Debug)]
 pub struct PenaltyMethod {
     noise: Noise,

@@ -1,4 +1,4 @@
-//! The choice of the rows of batches: a function of the iteration and the purpose, and never of earlier choices.
+//! The choice of the rows of batches. It is a function of the iteration and the purpose, and does not depend on earlier choices.
 //!
 //! Rows are numbered over all shards of the data in order, so that each shard is a contiguous range. Batches are chosen
 //! independently of each other. Within a batch every shard contributes a fixed number of rows, and each subset of that size is equally likely
@@ -9,7 +9,7 @@ use crate::noise::{Noise, Purpose};
 /// The rows of batches, group after group. A group holds the rows that one shard contributes to one batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batches {
-    /// The numbers of the rows.
+    /// The indices of the rows.
     pub rows: Vec<u32>,
     /// The end of each group in `rows`. Groups are ordered by batch, then by shard. A shard that contributes no rows has no group.
     pub ends: Vec<usize>,
@@ -32,15 +32,15 @@ struct Shard {
 pub struct Chooser {
     shards: Vec<Shard>,
     replacement: bool,
-    /// The numbers from 0 in order, except during a choice.
+    /// The integers from 0 in order, except during a choice.
     order: Vec<u32>,
     /// The positions that were swapped with the first, second, .. position of `order`.
     swapped: Vec<u32>,
 }
 
 impl Chooser {
-    /// Creates a chooser of batches with `counts[k]` rows of a shard with `shards[k]` rows. Without replacement a shard contributes at
-    /// most all of its rows; a shard that contributes all contributes them in order. An empty shard contributes none.
+    /// Creates a chooser of batches with `counts[k]` rows of a shard with `shards[k]` rows. Without replacement a shard contributes at most
+    /// all of its rows; a shard that contributes all of its rows contributes them in order. An empty shard contributes no rows.
     pub fn new(shards: &[usize], counts: &[usize], replacement: bool) -> Chooser {
         let mut first = 0;
         let mut given = Vec::with_capacity(shards.len());
@@ -128,8 +128,8 @@ impl Chooser {
     }
 }
 
-/// The rows over which a gradient sums. They are chosen from all shards as from one: the contributions of separate shards would be rounded, and the
-/// gradient times [`GradientRows::factor`] would no longer be an unbiased estimate of that of all rows.
+/// The rows over which a gradient sums. They are chosen from all shards as if these were one. The numbers of rows from separate shards would be
+/// rounded, and the gradient times [`GradientRows::factor`] would no longer be an unbiased estimate of the gradient over all rows.
 #[derive(Clone, Debug)]
 pub struct GradientRows {
     /// `None` if all rows are used.
@@ -139,7 +139,7 @@ pub struct GradientRows {
 }
 
 impl GradientRows {
-    /// Creates batches of `batch` of `all` rows, without replacement. A `batch` of 0, or of at least `all`, uses all rows.
+    /// Creates the choice of `batch` rows out of `all`, without replacement. If `batch` is 0 or at least `all`, all rows are used.
     pub fn new(batch: usize, all: usize) -> GradientRows {
         let chooser = (batch > 0 && batch < all).then(|| Chooser::new(&[all], &[batch], false));
         GradientRows {
@@ -181,9 +181,9 @@ fn below(count: usize, uniform: f64) -> usize {
     ((uniform * count as f64) as usize).min(count - 1)
 }
 
-/// Returns the number of rows of each shard in a batch of `batch` rows: in proportion to the rows of the shards by largest remainders (the
-/// earlier shard first if remainders are equal), and at least one for every shard with rows. The batch is therefore larger
-/// than `batch` if there are more shards than that. A `batch` of 0, or of at least all rows, takes all rows.
+/// Returns the number of rows of each shard in a batch of `batch` rows. The numbers are in proportion to the rows of the shards, rounded by
+/// largest remainders (the earlier shard first if remainders are equal), and at least one for every shard with rows. The batch is therefore
+/// larger than `batch` if more shards than `batch` have rows. If `batch` is 0 or at least the number of all rows, the batch has all rows.
 pub fn split(batch: usize, shards: &[usize]) -> Vec<usize> {
     let all: usize = shards.iter().sum();
     if batch == 0 || batch >= all {
@@ -204,13 +204,13 @@ pub fn split(batch: usize, shards: &[usize]) -> Vec<usize> {
     counts
 }
 
-/// Gives one row to every shard that has rows but none in the batch. Each row is taken from the shard with the largest number, as long as that is more
-/// than one.
+/// Gives one row to every shard that has rows but contributes none. The row is taken from the shard that contributes the most, as long as it
+/// contributes more than one.
 fn lift(counts: &mut [usize], shards: &[usize]) {
     for shard in 0..counts.len() {
         if counts[shard] == 0 && shards[shard] > 0 {
             counts[shard] = 1;
-            // Among equal shards the last one gives up a row, because it was the last to receive one for its remainder.
+            // Among equal shards the last one gives up a row, because it was the last to receive a row for its remainder.
             if let Some(largest) = counts.iter_mut().max().filter(|count| **count > 1) {
                 *largest -= 1;
             }
@@ -233,9 +233,9 @@ mod tests {
     #[test]
     fn splits_by_largest_remainders() {
         assert_eq!(split(10, &[50, 30, 20]), [5, 3, 2]);
-        // Shares 3.5, 2.1, 1.4: the remaining row goes to the first.
+        // The exact shares are 3.5, 2.1 and 1.4: the remaining row goes to the first shard.
         assert_eq!(split(7, &[50, 30, 20]), [4, 2, 1]);
-        // Shares 4.95, 0.05, 0: the second receives a row of the first; the third has no rows.
+        // The exact shares are 4.95, 0.05 and 0: the second shard receives a row of the first; the third has no rows.
         assert_eq!(split(5, &[99, 1, 0]), [4, 1, 0]);
         assert_eq!(split(2, &[9, 9, 9, 9]), [1, 1, 1, 1]);
         assert_eq!(split(0, &[3, 4]), [3, 4]);

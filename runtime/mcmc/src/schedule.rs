@@ -15,7 +15,7 @@ pub struct Schedule {
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Its size.
+    /// The step size.
     pub size: f64,
     /// True if the step only explores: it has no noise, and its position is not a draw of the posterior.
     pub explores: bool,
@@ -32,7 +32,7 @@ impl Schedule {
     }
 
     /// Returns the step of an iteration, counted from 0. Cycles are those of Zhang et al. 2020, equation 1, whose `k` is `iteration + 1`;
-    /// the last cycle is shorter if the number of cycles does not divide that of iterations.
+    /// the last cycle is shorter if the number of iterations is not divisible by the number of cycles.
     pub fn at(&self, iteration: u64) -> Step {
         let sampling = |size| Step {
             size,
@@ -94,7 +94,7 @@ mod tests {
         let schedule = Schedule::new(steps, 0.5, 6);
         let explores: Vec<bool> = (0..6).map(|iteration| schedule.at(iteration).explores).collect();
         assert_eq!(explores, [true, true, false, true, true, false]);
-        // Cycles of four in a run of seven: the second is one iteration shorter.
+        // In a run of seven iterations with cycles of four, the second cycle is one iteration shorter.
         assert_eq!(Schedule::new(steps, 0.5, 7).at(4).size, 0.5);
     }
 

@@ -11,7 +11,7 @@ pub enum Request<'a> {
     Gradient {
         /// The position.
         at: &'a [f64],
-        /// The numbers of the rows in the sum; `None` for all rows.
+        /// The indices of the rows in the sum; `None` for all rows.
         rows: Option<&'a [u32]>,
         /// The factor on the sum over these rows.
         scale: f64,
@@ -31,12 +31,12 @@ pub enum Request<'a> {
         from: &'a [f64],
         /// The position after.
         to: &'a [f64],
-        /// The numbers of rows, group after group. All rows of a group belong to one shard of the data.
+        /// The indices of the rows, group after group. All rows of a group belong to one shard of the data.
         rows: &'a [u32],
         /// The end of each group in `rows`.
         ends: &'a [usize],
     },
-    /// No computation: an iteration is complete.
+    /// An iteration is complete; the caller computes nothing.
     Draw(Draw<'a>),
 }
 
@@ -85,16 +85,16 @@ pub trait Sampler: Send {
     /// `acceptance_rate`, `step_size`, `tree_depth`, `n_steps`, `diverging`, `energy`.
     fn stats(&self) -> &'static [&'static str];
 
-    /// Returns the inverse metric that the sampler uses: one number per coordinate if it is diagonal, one row per coordinate if it
-    /// is dense, and nothing if it is the identity or there is none.
+    /// Returns the inverse metric that the sampler uses: one number per coordinate if the metric is diagonal, one row per coordinate if it
+    /// is dense, and an empty vector if it is the identity or the sampler does not have one.
     fn inverse_metric(&self) -> Vec<f64> {
         Vec::new()
     }
 
-    /// Returns everything that determines later iterations. Must be called after a draw only.
+    /// Returns the state that determines later iterations. May only be called after a draw.
     fn save(&self) -> Vec<u8>;
 
-    /// Restores the state that [`Sampler::save`] returned: the same draws follow, bit for bit.
+    /// Restores the state that [`Sampler::save`] returned. The draws that follow are the same, bit for bit.
     ///
     /// # Errors
     /// The bytes were not written by a sampler of this kind and dimension.
@@ -105,7 +105,7 @@ pub trait Sampler: Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Corrupt;
 
-/// The computation of the requests of one chain.
+/// Computes the answers to the requests of one chain.
 pub trait Target {
     /// Returns the log density at `at` (see Note \[Densities\]), and writes its gradient.
     fn gradient(&mut self, at: &[f64], rows: Option<&[u32]>, scale: f64, gradient: &mut [f64]) -> f64;
@@ -113,7 +113,7 @@ pub trait Target {
     /// Returns the log density.
     fn value(&mut self, at: &[f64], rows: Option<&[u32]>, scale: f64) -> f64;
 
-    /// Computes the answer to [`Request::Differences`]: returns the difference of the prior and writes one sum per group.
+    /// Computes the answer to [`Request::Differences`]: returns the difference of `log prior + log Jacobian`, and writes one sum per group.
     fn differences(
         &mut self,
         from: &[f64],

@@ -6,8 +6,8 @@
 //! - Hamiltonian (Chen, Fox and Guestrin 2014, equation 15, with `beta = 0`): `theta' = theta + v`,
 //!   `v' = (1 - alpha) v + eta g(theta') + sqrt(2 alpha eta) e`.
 //!
-//! Both are written so that the gradient at a new position is computed before the position becomes a draw. If it is not finite, the draw is
-//! the position before, so that every draw is a point at which the density can be computed.
+//! Both are written so that the gradient at a new position is computed before the position becomes a draw. If this gradient is not finite,
+//! the chain stays at its previous position, so that every draw is a point at which the density can be computed.
 
 use crate::noise::{Noise, Purpose};
 use crate::registry::Setup;
@@ -49,7 +49,7 @@ pub struct StochasticGradient {
     warmup: u64,
     noise: Noise,
     state: State,
-    /// True if the next gradient is that at the start, which the first step needs and which does not end an iteration.
+    /// True if the next gradient is the gradient at the start. The first step needs it, and it does not end an iteration.
     first: bool,
     /// The position at which the gradient is requested.
     candidate: Vec<f64>,
@@ -63,7 +63,7 @@ struct State {
     /// The number of complete iterations.
     iteration: u64,
     position: Vec<f64>,
-    /// The gradient at the position, or the velocity.
+    /// The gradient at the position (first order), or the velocity (second order).
     motion: Vec<f64>,
     /// The log density at the position, estimated from the batch of its gradient.
     log_density: f64,
@@ -71,12 +71,12 @@ struct State {
     gradient_norm: f64,
 }
 
-/// A chain of Langevin dynamics.
+/// Creates a chain of Langevin dynamics.
 pub fn sgld(setup: &Setup<'_>, options: &SgldOptions) -> StochasticGradient {
     StochasticGradient::new(setup, Dynamics::Langevin, options)
 }
 
-/// A chain of Hamiltonian dynamics.
+/// Creates a chain of Hamiltonian dynamics.
 pub fn sghmc(setup: &Setup<'_>, options: &SghmcOptions) -> StochasticGradient {
     let friction = options.friction;
     let gradients = SgldOptions {
@@ -115,7 +115,7 @@ impl StochasticGradient {
         }
     }
 
-    /// Requests the gradient at the candidate, on the rows that belong to the number of the position in the chain.
+    /// Requests the gradient at the candidate. The index of the position in the chain determines the rows.
     fn ask(&mut self) -> Request<'_> {
         let number = if self.first { 0 } else { self.state.iteration + 1 };
         self.rows.choose(self.noise, number);
@@ -214,7 +214,7 @@ impl StochasticGradient {
         })
     }
 
-    /// Takes a step; a candidate that is not finite is rejected.
+    /// Proposes a candidate, and rejects it without a request if it is not finite.
     fn go(&mut self) -> Request<'_> {
         self.propose();
         if self.candidate.iter().all(|value| value.is_finite()) {

@@ -11,7 +11,7 @@ use bnnc_mcmc::seam::Sampler;
 use chains::{Density, Length, draws, resumes};
 use targets::{METRICS, adapted, fixed, nuts, place, run, unadapted};
 
-/// Two correlated quantities of unequal scale: covariance `[[1, 8], [8, 100]]`.
+/// Two correlated quantities of unequal scale, with the covariance `[[1, 8], [8, 100]]`.
 fn pair(at: &[f64], gradient: &mut [f64]) -> f64 {
     gradient[0] = (8.0 * at[1] - 100.0 * at[0]) / 36.0;
     gradient[1] = (8.0 * at[0] - at[1]) / 36.0;
@@ -90,7 +90,7 @@ fn states_of_other_samplers_are_rejected() {
     }
 }
 
-/// Twenty independent pairs of this kind.
+/// Twenty independent pairs, each distributed as in [`pair`].
 fn pairs(at: &[f64], gradient: &mut [f64]) -> f64 {
     at.chunks(2)
         .zip(gradient.chunks_mut(2))
@@ -128,8 +128,8 @@ fn adapted_step_sizes_reach_the_target_acceptance() {
     }
 }
 
-/// Estimates from 500 draws are within about a tenth of the truth. The variances of the gradients are the diagonal of the precision,
-/// `100 / 36` and `1 / 36`, so that the squares of the scales on which positions and gradients agree are `sqrt(36 / 100) = 0.6` and 60.
+/// Estimates from 500 draws are within about a tenth of the exact values. The variances of the gradients are the diagonal of the precision,
+/// `100 / 36` and `1 / 36`. With the variances 1 and 100 of the positions, the diagonal metric is therefore `sqrt(36 / 100) = 0.6` and 60.
 #[test]
 fn adapted_metrics_agree_with_the_covariance() {
     for (metric, want) in [
@@ -206,7 +206,8 @@ fn temperature_divides_the_likelihood() {
     assert_eq!((at, rows, scale), (&[0.0; 2][..], None, 0.25));
 }
 
-/// For scales over eight orders of magnitude, and a start that is not a draw, warm-up and draws together take fewer than ten gradients per iteration.
+/// Although the variances span eight orders of magnitude and the start is not a draw, warm-up and draws together take fewer than ten gradients per
+/// iteration.
 #[test]
 fn warm_ups_with_gradients_take_few_steps() {
     let mut steps = 0.0;
@@ -227,11 +228,11 @@ fn warm_ups_with_gradients_take_few_steps() {
     assert!(steps < 800.0 * 10.0, "{steps} steps");
 }
 
-/// With a dense metric, four quantities with correlations near 1 have trajectories no longer than
-/// independent ones. With steps of about 1, half a turn takes `pi` steps, which doublings round up to 3 or 7.
+/// With a dense metric, four quantities with correlations near 1 have trajectories as short as those of independent quantities: with steps
+/// of about 1, half a turn takes `pi` steps, which doublings round up to 3 or 7.
 #[test]
 fn dense_metrics_remove_correlations_near_one() {
-    // Each differs from the first by a ten-thousandth.
+    // Each of the other quantities differs from the first by a ten-thousandth.
     let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
         gradient[0] = -at[0];
         let mut log_density = -0.5 * at[0] * at[0];
@@ -252,8 +253,9 @@ fn dense_metrics_remove_correlations_near_one() {
     assert!(chains::mean(&steps) < 7.0, "{} steps", chains::mean(&steps));
 }
 
-/// With few draws per dimension, independent quantities move as with a diagonal metric. Quantities that share nearly all of their variance have
-/// trajectories that are longer by the noise of the covariance, at most 5.8 times 7 steps; a diagonal metric takes hundreds of steps.
+/// With few draws per dimension, trajectories of independent quantities are as short as with a diagonal metric. For quantities that share
+/// nearly all of their variance, the noise of the covariance makes trajectories longer: up to 5.8 times 7 steps. With a diagonal metric they
+/// would have hundreds of steps.
 #[test]
 fn dense_metrics_from_few_draws_keep_trajectories_short() {
     let steps = |shared: f64, dimension: usize| {

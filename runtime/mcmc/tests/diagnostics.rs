@@ -209,8 +209,8 @@ fn autoregressive(seed: u64, phi: f64, chains: u32, draws: usize) -> Vec<Vec<f64
     (0..chains).map(chain).collect()
 }
 
-/// The variance of the estimate of the autocorrelation time is `2 (2 W + 1) / N` times its square for `N` draws and a window of `W` lags
-/// (Madras and Sokal 1988). The window ends where correlations are below the noise.
+/// For `N` draws and a window of `W` lags, the relative variance of the estimated autocorrelation time is `2 (2 W + 1) / N` (Madras and
+/// Sokal 1988). The window ends where correlations are below the noise.
 #[test]
 fn ess_of_autoregressive_chains_has_the_known_value() {
     let (chains, draws) = (4, 20_000);
@@ -262,7 +262,7 @@ fn standard_errors_agree_with_the_actual_errors() {
 
 #[test]
 fn rhat_agrees_with_its_formula() {
-    // Within 1/2, between 4/3, halves of length 2.
+    // The halves have 2 draws, the variance within is 1/2, and the variance between is 4/3.
     let found = rhat::split(&[&[0.0, 1.0, 0.0, 1.0], &[2.0, 3.0, 2.0, 3.0]]);
     assert_near(found, (19.0_f64 / 6.0).sqrt(), 1e-15, "split");
 }
@@ -361,7 +361,7 @@ fn reused_memory_does_not_change_summaries() {
 fn bfmi_of_independent_energies_is_two() {
     let energies = autoregressive(12, 0.0, 1, 20_000).remove(0);
     let found = energy::fraction_of_missing_information(&energies);
-    // 2 (1 - r), where the lag-one correlation r has the standard error 1 / sqrt(N).
+    // The exact value is 2 (1 - r), where the lag-one correlation r has the standard error 1 / sqrt(N).
     assert!((found - 2.0).abs() < 4.0 * 2.0 / 20_000_f64.sqrt(), "{found}");
     let slow = autoregressive(13, 0.9, 1, 20_000).remove(0);
     // The standard error of r is sqrt((1 - r^2) / N).
@@ -412,7 +412,7 @@ fn beta_quantiles_agree_with_closed_forms() {
             errors::beta_quantile(1.0 - p, 7e5, 3e5),
         );
         assert_near(low + high, 1.0, 1e-9, "symmetry");
-        // Close to the normal distribution, with the skewness term.
+        // The quantile is close to that of the normal distribution with the term for skewness.
         let (mean, sd) = (0.3, (0.3_f64 * 0.7 / 1e6).sqrt());
         let z = ranks::normal_quantile(p);
         let skewness = 2.0 * 4e5 / 1e6 / (2.1e11_f64).sqrt() * 1e3;

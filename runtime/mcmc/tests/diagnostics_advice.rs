@@ -111,7 +111,7 @@ fn codes_are_sorted_and_have_explanations() {
     );
 }
 
-/// The printed R-hat is above the limit, even if only slightly.
+/// An R-hat that is only slightly above the limit is printed with enough digits to show it.
 #[test]
 fn rhat_above_the_limit_is_printed_above_it() {
     for (rhat, shown) in [
@@ -202,7 +202,7 @@ fn divergences_are_reported_with_advice_for_their_cause() {
     );
     assert!(help[1].contains("give scales a prior"), "{help:?}");
     assert!(help.iter().all(|line| !line.contains("raise")), "{help:?}");
-    // If steps are small already, smaller ones are not recommended.
+    // If steps are small already, the advice does not recommend smaller steps.
     let target = Transition::Nuts(NutsOptions {
         max_depth: 10,
         adaptation: Adaptation {
@@ -223,7 +223,7 @@ fn divergences_are_reported_with_advice_for_their_cause() {
         text.contains("narrow the priors") && !text.contains("step_size"),
         "{text}"
     );
-    // If no parameter has an unknown prior scale, a non-centred parameterisation is not recommended.
+    // If no parameter has an unknown prior scale, the advice does not recommend a non-centred parameterisation.
     let text = only(
         &Facts {
             centred: &[],
@@ -318,7 +318,7 @@ fn discontinuous_likelihoods_are_named_as_the_cause() {
     assert_says(&only(&facts, "E0521"), &["compares or rounds `tau`"]);
 }
 
-/// The text about cut trajectories calls the draws right only if the chains agree.
+/// The warning about cut trajectories describes the draws as right only if the chains agree.
 #[test]
 fn draws_of_cut_trajectories_are_right_only_if_chains_agree() {
     let (same, apart) = (quantities(|_| {}), quantities(|tau| tau.rhat = 1.2));

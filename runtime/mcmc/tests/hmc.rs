@@ -1,4 +1,4 @@
-//! Static Hamiltonian Monte Carlo on known distributions, and incorrect variants that the same checks detect.
+//! Static Hamiltonian Monte Carlo samples known distributions, and the same checks detect incorrect variants.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -19,7 +19,7 @@ const LENGTH: Length = Length {
     draws: 8000,
 };
 
-/// Two correlated normal quantities: precision `[[2, -1], [-1, 1]]`, whose inverse is `[[1, 1], [1, 2]]`.
+/// Two correlated normal quantities with the precision `[[2, -1], [-1, 1]]`, whose inverse is `[[1, 1], [1, 2]]`.
 fn pair(at: &[f64], gradient: &mut [f64]) -> f64 {
     gradient[0] = at[1] - 2.0 * at[0];
     gradient[1] = at[0] - at[1];
@@ -144,7 +144,7 @@ impl Trajectory for Three {
     }
 }
 
-/// Returns the distance of the moments of a chain from the truth, in standard errors.
+/// Returns the distance of the moments of a chain from the exact ones, in standard errors.
 fn distance(mistake: Mistake) -> f64 {
     let adaptation = fixed(0.8);
     let transition = Transition::Hmc(HmcOptions { steps: 3, adaptation });

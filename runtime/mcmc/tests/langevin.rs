@@ -131,8 +131,8 @@ fn moments_of_the_quartic_density_are_exact() {
     }
 }
 
-/// On the standard normal distribution with `eta = 1`, proposals do not depend on the position and have variance 2. If their density
-/// were left out, the chain would sample the product of both distributions, with variance 2/3. The same checks detect that.
+/// On the standard normal distribution with `eta = 1`, proposals do not depend on the position and have variance 2. If the acceptance
+/// ignored their density, the chain would sample the product of both distributions, with variance 2/3. The same checks detect this.
 #[test]
 fn chain_without_the_proposal_ratio_is_detected() {
     assert!(moments(&naive(&mut normal(), 1.0, true), 1.0, 3.0) < 4.5);
@@ -189,7 +189,7 @@ fn overflowing_proposals_are_rejected() {
     );
 }
 
-/// Standard deviations 0.2 and 5 with correlation 0.9 (0 for a diagonal metric).
+/// The target has standard deviations of 0.2 and 5, and a correlation of 0.9 (0 for a diagonal metric).
 #[test]
 fn step_size_and_metric_are_adapted() {
     for (metric, correlation) in [(Metric::Diagonal, 0.0), (Metric::Dense, 0.9)] {
@@ -216,7 +216,7 @@ fn step_size_and_metric_are_adapted() {
         assert!(steps[1000..].iter().all(|step| *step == steps[1000]));
         let rates = &stat(&*sampler, &drawn, "acceptance_rate")[1000..];
         assert!((mean(rates) - 0.6).abs() < 0.06, "{}", mean(rates));
-        // The step has the scale of the target; without a metric it would have that of its shortest axis.
+        // With a metric the step is of order 1; without one it would be of the order of the target's shortest axis.
         assert!((0.3..3.0).contains(&steps[1000]), "{}", steps[1000]);
         assert!(deviation(&kept(&drawn, 0, |value| value * value / 0.04), 1.0) < 4.5);
         assert!(deviation(&kept(&drawn, 1, |value| value * value / 25.0), 1.0) < 4.5);

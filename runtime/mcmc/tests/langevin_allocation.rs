@@ -13,7 +13,7 @@ use std::cell::Cell;
 struct Counting;
 
 thread_local! {
-    /// The count of this thread alone, because the thread that waits for the test may allocate at any time.
+    /// The number of allocations of this thread alone, because the thread that waits for the test may allocate at any time.
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 

@@ -161,7 +161,7 @@ fn conjugate_model_is_estimated_within_the_errors() {
         seen += given_all;
         error += row.mcse;
     }
-    // The errors of rows share their draws, so that in the worst case they add up.
+    // All rows are estimated from the same draws, so that their errors add up in the worst case.
     assert!((total.elpd().sum - exact).abs() < 4.0 * error);
     assert!((total.p().sum - (seen - exact)).abs() < 4.0 * error);
     assert!(
@@ -217,7 +217,7 @@ fn pareto_shapes_grow_with_the_influence_of_a_row() {
     assert!(many < 0.2, "{many}");
 }
 
-/// A likelihood that is itself an autoregressive chain has a known efficiency.
+/// If the likelihood is itself an autoregressive chain, its relative efficiency is known.
 #[test]
 fn relative_efficiency_is_that_of_the_likelihood() {
     let key = philox::key(7, "chain");
@@ -232,7 +232,7 @@ fn relative_efficiency_is_that_of_the_likelihood() {
     };
     let chains: Vec<Vec<f64>> = (0..4).map(chain).collect();
     let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
-    // A window of about 20 lags: 2 (2 W + 1) / N is the relative variance.
+    // The relative variance is 2 (2 W + 1) / N, with a window of about W = 20 lags.
     let bound = 4.0 * (82.0_f64 / 40_000.0).sqrt();
     let mut estimator = LeaveOneOut::default();
     let found = estimator.relative_efficiency(&chains);
@@ -259,7 +259,7 @@ fn tails_that_cannot_be_smoothed_have_infinite_shapes() {
         assert!(row.k == f64::INFINITY && row.elpd.is_nan() && row.elpd_waic.is_nan());
     }
     assert!(estimator.row(&[], 1.0).elpd.is_nan());
-    // Too few draws for a tail, and a tail in which all ratios but one are equal to the cutoff.
+    // First there are too few draws for a tail; then all ratios of the tail except one are equal to the cutoff.
     assert_eq!(estimator.row(&[-1.0, -2.0, -3.0], 1.0).k, f64::INFINITY);
     let mut one = [-1.0; 100];
     one[3] = -9.0;
@@ -297,7 +297,7 @@ fn smoothing_keeps_the_order_and_the_values_below_the_tail() {
     assert!(ratios.iter().all(|ratio| *ratio <= 0.0));
 }
 
-/// The differences are 0.5, 0 and -1: their variance is 7 / 12, and that of the sum of three is 7 / 4.
+/// The differences are 0.5, 0 and -1. Their variance is 7 / 12, and the variance of a sum of three is 7 / 4.
 #[test]
 fn differences_have_the_standard_error_of_paired_rows() {
     let row = |elpd: f64| Row {

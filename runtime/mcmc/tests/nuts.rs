@@ -13,7 +13,7 @@ const LENGTH: Length = Length {
     draws: 8000,
 };
 
-/// A normal distribution with unequal scales and correlations: precision `[[2, -1, 0], [-1, 2, -1], [0, -1, 2]]`, whose inverse is
+/// A normal distribution with unequal scales and correlations: its precision is `[[2, -1, 0], [-1, 2, -1], [0, -1, 2]]`, whose inverse is
 /// `[[3, 2, 1], [2, 4, 2], [1, 2, 3]] / 4`.
 #[test]
 fn moments_of_a_correlated_normal_are_exact() {
@@ -100,8 +100,8 @@ fn moments_of_a_student_distribution_are_exact() {
     check(&draws, &means);
 }
 
-/// Neal's funnel, non-centred: the neck of nine normal quantities is formed by `exp(v / 2)` with `v ~ Normal(0, 3)`. As functions of
-/// the sampled quantities, `v` has variance 9 and `|x| < 1` has a probability that is computed by quadrature over `v`.
+/// Neal's funnel in its non-centred form: nine normal quantities are multiplied by `exp(v / 2)`, with `v ~ Normal(0, 3)`. `v` has the
+/// variance 9, and quadrature over `v` gives the probability of `|x| < 1`.
 #[test]
 fn non_centred_funnel_has_its_known_moments() {
     let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
@@ -178,8 +178,8 @@ fn eight_schools(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// Means with their standard errors, and standard deviations, of `theta_1 .. theta_8`, `mu` and `tau`, from the summary of the reference
-/// draws of posteriordb, `eight_schools-eight_schools_noncentered`.
+/// For each of `theta_1 .. theta_8`, `mu` and `tau`: the mean, its standard error, and the standard deviation, from the summary of the
+/// reference draws of `eight_schools-eight_schools_noncentered` in posteriordb.
 const EIGHT_SCHOOLS: [[f64; 3]; 10] = [
     [6.150502293, 0.05615863419, 5.615863419],
     [4.939581141, 0.04645578114, 4.645578114],
@@ -205,7 +205,7 @@ fn eight_schools_means() -> Vec<Mean<'static>> {
             error,
             ..Mean::new(format!("mean {i}"), mean, move |at| value(at, i))
         });
-        // The reference has about 10000 independent draws, whose fourth moments are below ten squared variances.
+        // The reference has about 10000 independent draws, and the fourth moments are below ten times the squared variances.
         means.push(Mean {
             error: deviation * deviation * 0.03,
             ..Mean::new(format!("variance {i}"), deviation * deviation, move |at| {

@@ -13,7 +13,7 @@ use chains::{Density, draws};
 use recursive::{Mistake, Recursive};
 use targets::{Exact, REFUSED, adapted, fixed, nuts, place, unadapted};
 
-/// A banana: `x ~ Normal(0, 1)`, every other element `~ Normal(x^2 / 4, 1)`.
+/// A banana-shaped distribution: `x ~ Normal(0, 1)`, and every other element is `~ Normal(x^2 / 4, 1)`.
 fn banana(at: &[f64], gradient: &mut [f64]) -> f64 {
     let bend = at[0] * at[0] / 4.0;
     gradient[0] = -at[0];
@@ -27,7 +27,8 @@ fn banana(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// Returns the number of trees that differ between the sampler and its recursive form, over iterations that each begin at the position of the sampler.
+/// Returns the number of iterations whose trees differ between the sampler and its recursive form. Each iteration begins at the position of the
+/// sampler.
 fn differences(dimension: usize, adaptation: Adaptation, warmup: usize, mistake: Mistake) -> usize {
     let transition = nuts(adaptation);
     let start = vec![0.3; dimension];
@@ -95,7 +96,7 @@ fn checks_across_subtrees_change_trees() {
     assert!(differences(30, fixed(0.4), 0, Mistake::NoChecksAcross) > 0);
 }
 
-/// Without energy errors every trajectory has the largest depth.
+/// If steps have no energy error, every trajectory has the largest depth.
 #[test]
 fn trajectories_end_at_the_largest_depth() {
     let mut flat = Density(|_: &[f64], gradient: &mut [f64]| {

@@ -20,7 +20,7 @@ fn times(left: Matrix, right: Matrix) -> Matrix {
 struct Linear {
     /// The stationary variance of the first element.
     variance: f64,
-    /// The sums over all lags of its autocovariances, and of their squares.
+    /// The sums over all lags of the autocovariances of the first element, and of their squares.
     sums: [f64; 2],
 }
 
@@ -63,7 +63,7 @@ fn hamiltonian(eta: f64, friction: f64, precision: f64, gradient_variance: f64) 
     )
 }
 
-/// Returns the distances of the mean and the variance of a sequence from those of a distribution around `centre`, in standard errors.
+/// Returns the distances of the mean and the variance of a sequence from `centre` and from the variance of a distribution, in standard errors.
 fn deviations(values: &[f64], law: &Linear, centre: f64) -> [f64; 2] {
     let count = values.len() as f64;
     let squares: Vec<f64> = values.iter().map(|value| (value - centre).powi(2)).collect();
@@ -245,7 +245,7 @@ fn temperature_divides_the_likelihood_only() {
     assert!(agrees(&chain, &law, tempered.centre()));
 }
 
-/// The first two steps agree with a calculation by hand, and so do the requested rows and scales.
+/// The first two steps, and the rows and scales that they request, agree with a calculation by hand.
 #[test]
 fn langevin_steps_follow_their_formula() {
     let transition = sgld(3, 0.05);
@@ -294,7 +294,8 @@ fn langevin_steps_follow_their_formula() {
     assert!(asked.iter().all(|rows| rows.len() == 3) && asked[0] != asked[1] && asked[1] != asked[2]);
 }
 
-/// Three iterations of second order agree with a calculation by hand. In the second one the gradient is not finite, and the velocity is reversed.
+/// Three iterations of second-order dynamics agree with a calculation by hand. In the second iteration the gradient is not finite, and the
+/// velocity is reversed.
 #[test]
 fn hamiltonian_steps_follow_their_formula() {
     let (eta, friction) = (0.05, 0.2);
@@ -383,7 +384,7 @@ fn mixture() -> Density<impl FnMut(&[f64], &mut [f64]) -> f64> {
     })
 }
 
-/// Large steps leave a mode, and small ones sample it: a chain with cycles visits both modes, and one with small steps does not.
+/// Large steps leave a mode, and small steps sample it. A chain with cycles therefore visits both modes, and a chain with small steps alone does not.
 #[test]
 fn cyclical_steps_visit_both_modes() {
     let length = Length {
@@ -414,7 +415,7 @@ fn cyclical_steps_visit_both_modes() {
         .map(|draw| draw.position[0])
         .collect();
     let right = last.iter().filter(|value| **value > 0.0).count();
-    // A hundred nearly independent choices, within five standard deviations.
+    // The choice of the mode is made a hundred times, nearly independently; the bounds are five standard deviations.
     assert!((25..=75).contains(&right), "{right}");
     // If steps stayed large, about ten of the last draws of cycles would be far from both modes.
     assert!(
@@ -426,7 +427,7 @@ fn cyclical_steps_visit_both_modes() {
     assert!(run(&sgld(0, 0.01)).iter().all(|draw| draw.position[0] > 0.0));
 }
 
-/// Four iterations of either dynamics agree with a calculation by hand without noise; later iterations have noise.
+/// The first four iterations of either dynamics agree with a calculation by hand without noise; later iterations have noise.
 #[test]
 fn exploration_steps_have_no_noise() {
     let (batch, step_size) = (0, 0.1);

@@ -1,25 +1,25 @@
 //! Metrics from positions and gradients together.
 //!
-//! Note \[Spreads\]. For independent normal quantities the variance of an element of the position is `v` and that of the gradient
-//! `1 / v`: the square root of their ratio is `v`, even from very few draws and before the chain has converged. In general this is
-//! the diagonal that minimises a Fisher divergence between the whitened target and a standard normal distribution (the warm-up of nutpie).
-//! The metric is renewed after every iteration from the draws of a window. Windows are short at first, so that draws from before the
-//! bulk of the posterior are soon forgotten, and then grow.
+//! Note \[Spreads\]. For independent normal quantities, if an element of the position has the variance `v`, that of the gradient has the
+//! variance `1 / v`. The square root of the ratio of both variances is `v`, even from very few draws and before the chain has converged. In
+//! general this is the diagonal that minimises a Fisher divergence between the whitened target and a standard normal distribution (the
+//! warm-up of nutpie). After every iteration, the metric is computed again from the draws of a window. Windows are short at first, so that
+//! draws from before the bulk of the posterior are soon forgotten, and then grow.
 //!
-//! A dense metric begins as that diagonal. From the first long window on it is the covariance of the positions, as soon as there are
-//! twice as many draws as dimensions. Its noise is the same in all directions of any posterior: with `n` draws in `d` dimensions, a round posterior
-//! appears `(1 + sqrt(d / n)) / (1 - sqrt(d / n))` times as long as wide: 5.8 for two draws per dimension and 2.6 for five. Below five
-//! draws per dimension the correlations are shrunk in proportion to their noise ([`Moments::noise`]). From five on they are not shrunk, because
-//! shrinking reduces correlations near 1 the most, which are the reason to use a dense metric.
+//! A dense metric begins as that diagonal. From the first long window on, once there are twice as many draws as dimensions, it is the covariance of
+//! the positions. The noise of a covariance is the same in all directions of any posterior: with `n` draws in `d` dimensions, a round posterior
+//! appears `(1 + sqrt(d / n)) / (1 - sqrt(d / n))` times as long as wide: 5.8 for two draws per dimension and 2.6 for five. Below five draws per
+//! dimension the correlations are shrunk in proportion to their noise ([`Moments::noise`]). From five on they are not shrunk, because shrinking
+//! reduces correlations near 1 the most, which are the reason to use a dense metric.
 //!
-//! Note \[Lengths\]. Under the right metric, the squared length of a whitened gradient of a normal distribution in `d` dimensions has the mean `d` and
-//! the variance `2 d`. If the curvature varies between regions, as it does for a Gaussian process with an unknown length scale, a dense
-//! metric can be worse than a diagonal one: its steps are long on average, and a chain that reaches a stiff region stays there.
-//! Of eight seeds on the Poisson process `gp_pois_regr` of posteriordb (target acceptance 0.9) two had an R-hat above 1.1. The squared
-//! lengths show it: under the dense metric their mean was 60 to 90 in 13 dimensions, and their variance 10 to 14 times that of a
-//! normal distribution with this mean, against 7.5 to 8 times under the diagonal one. The dense metric is therefore dropped at the end of the
-//! last window if its mean is above `2 d`, and either the mean or the variance over the squared mean is larger than under the diagonal
-//! metric. A correlated normal distribution has a mean of 1.0 to 1.2 `d` under the dense metric, which is kept.
+//! Note \[Lengths\]. Under the right metric, the squared length of a whitened gradient of a normal distribution in `d` dimensions has the mean `d`
+//! and the variance `2 d`. If the curvature varies between regions, as it does for a Gaussian process with an unknown length scale, a dense metric
+//! can be worse than a diagonal one: its steps are long on average, and a chain that reaches a stiff region stays there. Of eight seeds on the
+//! Poisson process `gp_pois_regr` of posteriordb (target acceptance 0.9) two had an R-hat above 1.1. The squared lengths show this: under the dense
+//! metric, their mean was 60 to 90 in 13 dimensions, and their variance was 10 to 14 times that of a normal distribution with this mean. Under the
+//! diagonal metric the factor was 7.5 to 8. At the end of the last window, the dense metric is therefore replaced by the diagonal one if the mean
+//! squared length is above `2 d`, and either this mean or the variance over the squared mean is larger than under the diagonal metric. For a
+//! correlated normal distribution, the mean under the dense metric is 1.0 to 1.2 `d`, so that the dense metric is kept.
 
 use super::Change;
 use super::metric::{Moments, Whitening};
@@ -115,7 +115,7 @@ impl Spreads {
     const SHORT: u64 = 10;
     /// The number of draws in the first long window.
     const LONG: u64 = 80;
-    /// The draws per dimension that are needed for a covariance, and for one without shrinkage.
+    /// The draws per dimension that are needed for a covariance, and for a covariance without shrinkage.
     const ENOUGH: [u64; 2] = [2, 5];
     /// The smallest number of draws from which a metric is computed.
     const LEAST: u64 = 3;
@@ -140,7 +140,7 @@ impl Spreads {
         }
     }
 
-    /// Adds the start. Writes the first metric: from one draw, `v` is one over the magnitude of the gradient.
+    /// Adds the start of the chain. Writes the first metric: from one draw, `v` is estimated as one over the magnitude of the gradient.
     pub fn begin(&mut self, position: &[f64], gradient: &[f64], whitening: &mut Whitening) {
         self.used.add(position, gradient);
         self.kept.add(position, gradient);
@@ -200,7 +200,7 @@ impl Spreads {
             && iteration >= self.early
             && (self.correlated || each >= enough)
         {
-            // If too many draws were forgotten for a new matrix, the old one is better than none.
+            // If too few draws are left for a new matrix, the old matrix is kept.
             if each < enough {
                 return;
             }
@@ -233,7 +233,7 @@ impl Spreads {
         }
     }
 
-    /// Makes a dense metric diagonal if its gradients vary more, and returns whether it did: see Note \[Lengths\].
+    /// Makes a dense metric diagonal if whitened gradients are too long or vary too much under it, and returns whether it did: see Note \[Lengths\].
     fn drop(&mut self, whitening: &mut Whitening) -> bool {
         let (dense, diagonal) = (&self.used.dense, &self.used.diagonal);
         let limit = Spreads::STIFF * self.used.gradients.dimension() as f64;
@@ -352,7 +352,7 @@ mod tests {
         );
     }
 
-    /// Uninformative statistics leave the scale unchanged: a constant gradient, a constant position, a NaN.
+    /// Constant gradients, constant positions and NaN leave the scale unchanged, because they do not determine one.
     #[test]
     fn uninformative_draws_leave_the_scale_unchanged() {
         let mut spreads = Spreads::new(3, 100, false);

@@ -1,9 +1,9 @@
 //! Metrics: linear maps to coordinates in which a posterior is approximately round, and their estimation.
 //!
 //! Note \[Whitening\]. A metric is stored as a matrix `L`, where `L L'` is the inverse mass matrix, an estimate of the posterior
-//! covariance. Momenta are stored as `p = L' (momentum)`, so that a fresh one is standard normal, the kinetic energy is `|p|^2 / 2`
-//! and the products of the U-turn criterion are plain dot products for every metric. Gradients are stored as `L' gradient`.
-//! Only drifts (`position += step L p`) and fresh gradients use `L`.
+//! covariance. Momenta are stored as `p = L' (momentum)`, so that a fresh momentum is standard normal, the kinetic energy is `|p|^2 / 2`
+//! and the products of the U-turn criterion are plain dot products for every metric. Gradients are stored as `L' gradient`. Only drifts
+//! (`position += step L p`) and fresh gradients use `L`.
 
 use crate::vector::{add_scaled, dot, product};
 use serde::{Deserialize, Serialize};
@@ -237,9 +237,9 @@ impl Moments {
         }
     }
 
-    /// Returns the fraction by which all correlations are shrunk for the smallest expected error: the sum of their variances, `(1 - r^2)^2 / (n - 1)`
-    /// for `n` normal draws, over the sum of their squares (Schaefer and Strimmer 2005, Statistical Applications in Genetics and Molecular Biology
-    /// 4(1), 32), at most 1. Only for dense moments of at least two positions.
+    /// Returns the fraction by which all correlations must shrink for the smallest expected error. It is the sum of the variances of the
+    /// correlations, `(1 - r^2)^2 / (n - 1)` for `n` normal draws, over the sum of their squares, and at most 1 (Schaefer and Strimmer
+    /// 2005, Statistical Applications in Genetics and Molecular Biology 4(1), 32). Only for dense moments of at least two positions.
     pub fn noise(&self) -> f64 {
         let (dimension, degrees) = (self.mean.len(), (self.count - 1) as f64);
         let (mut variances, mut squares) = (0.0, 0.0);
@@ -348,7 +348,8 @@ mod tests {
         assert_eq!(moments.noise(), 1.0);
     }
 
-    /// For (1, 2), (3, 1), (5, 6) the variances are 4 and 7 and the covariance is 4; three of the eight observations in the estimate are real.
+    /// For (1, 2), (3, 1), (5, 6) the variances are 4 and 7 and the covariance is 4. The estimate counts eight observations: these three, and
+    /// five for the value towards which it shrinks.
     #[test]
     fn estimates_are_regularised_moments() {
         let rows = [[1.0, 2.0], [3.0, 1.0], [5.0, 6.0]];

@@ -58,8 +58,8 @@ impl DualAveraging {
         self.log_mean += newest * (self.log_step - self.log_mean);
     }
 
-    /// Restarts the mean with the next iterate. The iterates continue: those of a fresh start would swing widely, and
-    /// their mean would be too short a step, with acceptance rates of 0.83 to 0.86 at a target of 0.8 after 150 iterations.
+    /// Restarts the mean with the next iterate. The iterates continue from their current value. If they started afresh, they would swing
+    /// widely, and their mean would be too short a step: after 150 iterations, the acceptance rates were 0.83 to 0.86 at a target of 0.8.
     pub fn forget(&mut self) {
         self.averaged = 0;
     }
@@ -115,7 +115,8 @@ impl Search {
         self.trials
     }
 
-    /// Learns from a step with a fresh momentum; `gain` is the energy before minus the energy after it. Returns true when the search is over.
+    /// Learns from a step with a fresh momentum. `gain` is the energy before the step minus the energy after it. Returns true when the search
+    /// is over.
     pub fn learn(&mut self, gain: f64) -> bool {
         self.trials += 1;
         let accepted = gain > Search::ACCEPTANCE.ln();

@@ -13,7 +13,7 @@ pub enum Part {
     Renew,
 }
 
-/// A fast stage, windows that are each twice as long as the previous one, and a fast stage at the end.
+/// The stages of a warm-up: a fast stage, windows that are each twice as long as the previous one, and a fast stage at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Windows {
     first: usize,
@@ -30,7 +30,8 @@ impl Windows {
     /// The shortest warm-up that learns a metric.
     pub const SHORTEST: usize = 20;
 
-    /// Returns the windows of a warm-up. If it is too short for all stages, the first stage has 15 % of it and the last 10 %.
+    /// Returns the windows of a warm-up. If the warm-up is too short for stages of their full lengths, the first stage has 15 % of the
+    /// iterations and the last stage 10 %.
     pub fn new(warmup: usize) -> Windows {
         let [mut first, mut width, mut last] = Windows::STAGES;
         if warmup < Windows::SHORTEST {

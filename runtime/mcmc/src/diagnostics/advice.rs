@@ -16,10 +16,10 @@ use divergences::{as_noise, divergences, smooth};
 /// The smallest number of draws of a chain whose halves can be compared.
 const LEAST_DRAWS: usize = 4;
 
-/// The mean variance of the loss difference above which it is too noisy to be corrected for.
+/// The mean variance above which a loss difference is too noisy for its correction.
 const NOISY: f64 = 2.0;
 
-/// The facts about the chains of an inference run. Iterations are those after the warm-up.
+/// The facts about the chains of an inference run. Only iterations after the warm-up count.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// The name of the inference block.
@@ -28,7 +28,7 @@ pub struct Facts<'a> {
     pub transition: &'a Transition,
     /// The number of chains that have draws.
     pub chains: usize,
-    /// The numbers of the other chains, which were stopped before their first draw.
+    /// The indices of the other chains, which were stopped before their first draw.
     pub without_draws: &'a [usize],
     /// The iterations of all chains together.
     pub iterations: usize,
@@ -38,7 +38,7 @@ pub struct Facts<'a> {
     pub cut: usize,
     /// The mean acceptance rate of each chain; empty for samplers without rejections.
     pub acceptance: &'a [f64],
-    /// The [`super::energy::fraction_of_missing_information`] of each chain; empty for samplers without an energy.
+    /// The E-BFMI of each chain, from [`super::energy::fraction_of_missing_information`]; empty for samplers without an energy.
     pub missing_information: &'a [f64],
     /// The summaries of quantities, by name.
     pub quantities: &'a [(String, Summary)],
@@ -58,7 +58,7 @@ pub struct Facts<'a> {
     pub parameters: usize,
 }
 
-/// Parameters of one kind about whose sorted values the chains agree, but not about their order.
+/// A vector, or several scalars, whose values agree between chains once each draw is sorted, but not in their order (label switching).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Swapped {
     /// The name of the vector, or the names of the scalars.
@@ -146,7 +146,7 @@ fn not_finite(facts: &Facts<'_>) -> Option<Diagnostic> {
 /// The largest number of quantities that are listed by name.
 const NAMED: usize = 5;
 
-/// Returns the target to which the step size is adapted; `None` if it is given.
+/// Returns the target acceptance rate of the adaptation; `None` if the step size is given.
 fn target(transition: &Transition) -> Option<f64> {
     let adaptation = transition.part().adaptation()?;
     adaptation
@@ -220,7 +220,7 @@ fn chains_disagree(facts: &Facts<'_>) -> Option<Diagnostic> {
     })
 }
 
-/// Returns an R-hat above 1.01 with at least three decimals, and with enough decimals to show that it is above.
+/// Returns an R-hat above 1.01 as text, with at least three decimals, and with as many as it takes to show that it is above 1.01.
 fn above_limit(rhat: f64) -> String {
     let decimals = (3..=17).find(|decimals| rhat - LIMIT > 0.5 * 10f64.powi(-decimals));
     format!("{rhat:.*}", decimals.unwrap_or(17) as usize)
@@ -288,7 +288,7 @@ fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
     ))
 }
 
-/// Returns whether no quantity ever changed in any chain. A single quantity may be constant by definition.
+/// Returns whether all quantities are constant in all chains. One constant quantity is normal: it may be constant by definition.
 fn nothing_moved(facts: &Facts<'_>) -> bool {
     let still = |summary: &Summary| summary.rhat.is_nan() && summary.mean.is_finite();
     !facts.quantities.is_empty() && facts.quantities.iter().all(|(_, summary)| still(summary))
@@ -345,7 +345,7 @@ fn trajectories_cut(facts: &Facts<'_>) -> Option<Diagnostic> {
     Some(diagnostic.help("standardise inputs and target, and give every parameter a proper prior"))
 }
 
-/// The largest ratio between the odds of acceptance and those of the target, in either direction.
+/// The largest accepted ratio between the odds of the acceptance rate and the odds of its target, in either direction.
 const ODDS: f64 = 6.0;
 
 fn acceptance_off(facts: &Facts<'_>) -> Option<Diagnostic> {
@@ -409,7 +409,7 @@ pub fn rows_not_left_out(infer: &str, shapes: Shapes, parameters: usize) -> Opti
     })
 }
 
-/// Returns the value with the largest positive excess: its chain, counted from 1, the value, and the number of values with an excess.
+/// Finds the value with the largest positive excess. Returns its chain (counted from 1), the value, and the number of values with a positive excess.
 fn extreme(values: &[f64], excess: impl Fn(f64) -> f64) -> Option<(usize, f64, usize)> {
     let beyond = || values.iter().zip(1..).filter(|(value, _)| excess(**value) > 0.0);
     let (value, chain) = beyond().max_by(|one, other| excess(*one.0).total_cmp(&excess(*other.0)))?;

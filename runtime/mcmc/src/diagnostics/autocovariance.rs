@@ -4,7 +4,7 @@ use super::effective::average;
 use super::halves::Halves;
 use std::f64::consts::TAU;
 
-/// Lags below this are summed directly. Chains that mix well need few lags, and this number of sums costs no more than a transform of all lags.
+/// Lags below this number are summed directly. Chains that mix well need few lags, and so few sums cost no more than a transform of all lags.
 const SUMMED: usize = 32;
 
 /// Computes the autocovariances of halves, and reuses its memory.
@@ -37,7 +37,7 @@ impl Autocovariance {
     }
 
     /// Returns the autocovariance of each half about its own mean, divided by its length (Geyer 1992, section 3), averaged over all halves.
-    /// The first lag from 32 on takes time `O(n log n)`; all later ones are then available in constant time.
+    /// The first call with a lag of 32 or more takes time `O(n log n)`; later calls take constant time.
     pub fn at(&mut self, lag: usize) -> f64 {
         if lag >= SUMMED {
             if !self.transformed {

@@ -17,8 +17,8 @@ pub fn bulk(chains: &[&[f64]]) -> f64 {
     size(&halves, &mut Autocovariance::default())
 }
 
-/// Returns the ESS of the tails: the smaller of those of the 5 % and the 95 % quantile (Vehtari et al. 2021, section 4.3). If no draw is above a
-/// quantile, as for a quantity with few values, its ESS is NaN and the other one is returned.
+/// Returns the ESS of the tails: the smaller of the ESS of the 5 % quantile and the ESS of the 95 % quantile (Vehtari et al. 2021, section 4.3).
+/// If no draw is above a quantile, as for a quantity with few values, its ESS is NaN and the other one is returned.
 pub fn tail(chains: &[&[f64]]) -> f64 {
     quantile(chains, 0.05).min(quantile(chains, 0.95))
 }
@@ -78,9 +78,9 @@ pub(super) fn average(values: &[f64]) -> f64 {
 
 /// Returns the ESS of the mean of the values (Vehtari et al. 2021, section 3.2).
 ///
-/// The sum of the autocorrelations ends at the first pair of neighbours that is not positive, and pairs are made to decrease (Geyer 1992,
-/// section 3.3). The even lag of the last pair counts once, which makes the estimate less noisy for antithetic chains.
-/// The result is at most `S log10 S` for `S` values.
+/// The sum of the autocorrelations ends at the first pair of neighbouring lags whose sum is not positive, and the sums of pairs are made to
+/// decrease (Geyer 1992, section 3.3). The even lag of the last pair counts once, which makes the estimate less noisy for antithetic
+/// chains. The result is at most `S log10 S` for `S` values.
 pub fn size(halves: &Halves, covariance: &mut Autocovariance) -> f64 {
     if !halves.vary(2) {
         return f64::NAN;

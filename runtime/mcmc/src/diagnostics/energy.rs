@@ -21,7 +21,7 @@ pub struct Energies {
 }
 
 impl Energies {
-    /// Begins with no energies; `mean` is the mean of those to come.
+    /// Begins with no energies. `mean` is the mean of the energies that will be added.
     pub fn about(mean: f64) -> Energies {
         Energies {
             mean,

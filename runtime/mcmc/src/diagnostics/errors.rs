@@ -1,4 +1,4 @@
-//! Monte Carlo standard errors (MCSE): the error of an estimate from these draws relative to one from infinitely many.
+//! Monte Carlo standard errors (MCSE): the error of an estimate from these draws, compared with the estimate from infinitely many draws.
 //!
 //! Each function takes one slice of draws per chain. The result is NaN if the effective sample size that it uses is NaN.
 
@@ -12,7 +12,7 @@ pub fn mean(chains: &[&[f64]]) -> f64 {
     (variance(&pool(chains)) / effective::mean(chains)).sqrt()
 }
 
-/// Returns the MCSE of the standard deviation, by the delta method from that of the mean square (Kenney and Keeping 1951, page 141).
+/// Returns the MCSE of the standard deviation, by the delta method from the MCSE of the mean square (Kenney and Keeping 1951, page 141).
 pub fn sd(chains: &[&[f64]]) -> f64 {
     let values = pool(chains);
     sd_of(&values, average(&values), effective::sd(chains))
@@ -82,7 +82,8 @@ fn log_beta_kernel(x: f64, a: f64, b: f64) -> f64 {
     a * x.ln() + b * (-x).ln_1p() + lgamma(a + b) - lgamma(a) - lgamma(b)
 }
 
-/// Returns the regularised incomplete Beta function (Abramowitz and Stegun 26.5.8, on the side where it converges fast).
+/// Returns the regularised incomplete Beta function, by the continued fraction 26.5.8 of Abramowitz and Stegun, on the side where the
+/// fraction converges fast.
 fn beta_cdf(x: f64, a: f64, b: f64) -> f64 {
     let kernel = log_beta_kernel(x, a, b).exp();
     if x < (a + 1.0) / (a + b + 2.0) {

@@ -1,9 +1,9 @@
 //! The draws of one quantity, with each chain divided into two halves of equal length.
 
-/// Halves of chains, concatenated: those of the first chain, those of the second, and so on.
+/// Halves of chains, concatenated: both halves of the first chain, both halves of the second, and so on.
 ///
-/// Chains are truncated to the length of the shortest. If that is odd, the draw in the middle is left out. Comparing the halves detects
-/// drift within a chain (Vehtari et al. 2021, section 3.1).
+/// Chains are truncated to the length of the shortest. If this length is odd, the draw in the middle is left out. Comparing the halves
+/// detects drift within a chain (Vehtari et al. 2021, section 3.1).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Halves {
     values: Vec<f64>,

@@ -12,7 +12,7 @@ pub struct Ranks {
 
 impl Ranks {
     /// Replaces values by `quantile((r - 3/8) / (S + 1/4))`, where `r` is the rank among all `S` values, or the average rank of equal
-    /// values, and `quantile` is that of the standard normal distribution (Vehtari et al. 2021, equation 14; Blom 1958).
+    /// values, and `quantile` is the quantile function of the standard normal distribution (Vehtari et al. 2021, equation 14; Blom 1958).
     /// The values must be finite.
     pub fn normal_scores(&mut self, halves: &mut Halves) {
         let values = halves.values_mut();

@@ -29,7 +29,7 @@ pub fn folded(chains: &[&[f64]], centre: f64) -> f64 {
     of_scores(halves, &mut Ranks::default())
 }
 
-/// Returns the median of all draws, about which they are folded.
+/// Returns the median of all draws, about which the draws are folded.
 pub fn centre(chains: &[&[f64]]) -> f64 {
     let mut sorted = pool(chains);
     sorted.sort_unstable_by(f64::total_cmp);
@@ -44,7 +44,7 @@ fn of_scores(mut halves: Halves, ranks: &mut Ranks) -> f64 {
     of(&halves)
 }
 
-/// Returns the larger number; NaN if the first is NaN. The second is NaN if all draws have the same distance from the median, and is then ignored.
+/// Returns the larger number; NaN if `bulk` is NaN. If all draws have the same distance from the median, `folded` is NaN and is ignored.
 pub(super) fn greatest(bulk: f64, folded: f64) -> f64 {
     if bulk.is_nan() { f64::NAN } else { bulk.max(folded) }
 }
@@ -68,7 +68,7 @@ pub fn of(halves: &Halves) -> f64 {
     (variance_of_means(halves) / within + (length - 1.0) / length).sqrt()
 }
 
-/// Returns the variance of values about their mean, with their number less one as divisor.
+/// Returns the variance of values about their mean. The divisor is the number of values minus one.
 pub(super) fn variance(values: &[f64]) -> f64 {
     let mean = average(values);
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();

@@ -20,9 +20,9 @@ impl Pareto {
         }
     }
 
-    /// Fits sorted positive values: the posterior mean of `theta = -k / scale` over a grid under the prior of Zhang and Stephens (2009),
-    /// and the shape shrunk towards 1/2 as if by ten further values (Vehtari et al. 2024).
-    /// Returns `None` if the first quartile is not positive, the largest value is not finite, or the fit is not finite.
+    /// Fits sorted positive values. `theta = -k / scale` is its posterior mean over a grid, under the prior of Zhang and Stephens (2009).
+    /// The shape is shrunk towards 1/2 as if by ten further values (Vehtari et al. 2024). Returns `None` if the first quartile is not
+    /// positive, the largest value is not finite, or the fit is not finite.
     pub fn fit(sorted: &[f64]) -> Option<Pareto> {
         let count = sorted.len();
         let largest = *sorted.last()?;
@@ -35,7 +35,7 @@ impl Pareto {
             let prior = 1.0 - (grid as f64 / (at as f64 + 0.5)).sqrt();
             1.0 / largest + prior / (3.0 * quarter)
         };
-        // Running sums of exp(log likelihood - largest so far), and of the same times theta.
+        // Running sums of exp(log likelihood - largest so far), and of this exponential times theta.
         let (mut total, mut weighted, mut highest) = (0.0, 0.0, f64::NEG_INFINITY);
         for at in 0..grid {
             let theta = theta(at);
@@ -78,9 +78,9 @@ pub struct Smoother {
 }
 
 impl Smoother {
-    /// Replaces the `length` largest log ratios, whose maximum must be 0, by the logarithms of quantiles of a generalised Pareto
-    /// distribution that is fitted to them, at most the maximum (Vehtari et al. 2024, algorithm 1); returns its shape.
-    /// If a tail cannot be fitted, replaces nothing and returns infinity. If all ratios are equal, returns minus infinity.
+    /// Fits a generalised Pareto distribution to the tail, the `length` largest log ratios, and replaces the tail by the logarithms of quantiles of
+    /// the distribution, which are limited to 0 (Vehtari et al. 2024, algorithm 1). The largest log ratio must be 0. Returns the shape of the
+    /// distribution. If a tail cannot be fitted, replaces nothing and returns infinity. If all ratios are equal, returns minus infinity.
     pub fn smooth(&mut self, log_ratios: &mut [f64], length: usize) -> f64 {
         if log_ratios.iter().all(|ratio| *ratio == 0.0) {
             return f64::NEG_INFINITY;

@@ -1,7 +1,7 @@
 //! Step sizes of methods with a single step per iteration: stochastic approximation of the acceptance rate.
 //!
-//! The acceptance of one step is too noisy for dual averaging, whose gains suit the mean over a trajectory: step sizes would vary by
-//! factors, and the acceptance at their mean would not be the mean of their acceptances. The gains here are smaller. They shrink only
+//! The acceptance of one step is too noisy for dual averaging, whose gains are made for the mean acceptance over a trajectory: step sizes would vary
+//! by large factors, and the acceptance at the mean step size would differ from the mean acceptance. The gains here are smaller. They shrink only
 //! when the error changes its sign (Kesten 1958), so that a start that is wrong by orders of magnitude costs few iterations.
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct StepSize {
     target: f64,
     log_step: f64,
-    /// The mean of the logarithm, in which recent iterations have the largest weights.
+    /// The mean of the logarithm of the step size. Recent iterations have the largest weights.
     log_mean: f64,
     count: u64,
     /// The number of sign changes of the error.
@@ -82,8 +82,8 @@ mod tests {
         assert!((step.current().ln() - last).abs() < 1e-12);
     }
 
-    /// From a step that is wrong by ten orders of magnitude, the adaptation converges to the target. The acceptance falls with the step and is
-    /// observed as coin tosses.
+    /// From a step that is wrong by ten orders of magnitude, the adaptation converges to the target. The probability of acceptance falls with
+    /// the step, and the adaptation only observes acceptances and rejections.
     #[test]
     fn step_size_converges_to_the_target() {
         for start in [1e-10, 1.0, 1e10] {

@@ -26,7 +26,8 @@ pub struct Tree {
 #[derive(Debug)]
 pub struct Trees {
     stack: Vec<Tree>,
-    /// The sum of the momenta of the tree at the same position of the stack. It is not written for a single point, where it is the momentum.
+    /// The sum of the momenta of the tree at the same position of the stack. For a tree of a single point nothing is written, because the
+    /// sum is the momentum of this point.
     momenta: Vec<Vec<f64>>,
     dimension: usize,
     /// The number of choices in this iteration.
@@ -133,7 +134,7 @@ impl Trees {
     }
 }
 
-/// Returns whether two neighbouring points turn back: whether the sum of their momenta points against either. Writes the sum.
+/// Returns whether two neighbouring points turn back: whether the sum of their momenta points against one of the momenta. Writes the sum.
 pub fn turns_single(points: &Points, first: Slot, last: Slot, sum: &mut [f64]) -> bool {
     let (first, last) = (points.momentum(first), points.momentum(last));
     sum_scaled(sum, first, 1.0, last);
@@ -141,9 +142,9 @@ pub fn turns_single(points: &Points, first: Slot, last: Slot, sum: &mut [f64]) -
 }
 
 /// Returns whether the union of two neighbouring trees turns back. Three sums of momenta are checked: of both trees, of the first with the nearest
-/// point of the second, and of the second with the nearest point of the first. The union turns back if a sum points against the momentum at either end
-/// of its points (Betancourt 2017, appendix A.4.2; the last two sums detect orbits with periods that the outer ends miss). Adds the
-/// second sum to the first.
+/// point of the second, and of the second with the nearest point of the first. The union turns back if a sum points against the momentum at either
+/// end of its points (Betancourt 2017, appendix A.4.2; the last two sums detect periodic orbits that the outer ends miss). Adds the second sum to the
+/// first.
 pub fn turns(points: &Points, first: Ends, first_sum: &mut [f64], second: Ends, second_sum: &[f64]) -> bool {
     let momenta = [first.first, first.last, second.first, second.last].map(|slot| points.momentum(slot));
     let whole = first_sum.len() / LANES * LANES;
@@ -175,8 +176,8 @@ pub fn turns(points: &Points, first: Ends, first_sum: &mut [f64], second: Ends, 
 /// The number of elements that are processed at once.
 const LANES: usize = 4;
 
-/// Computes the contribution of the first elements of vectors to [`turns`]: adds to the six products of the criterion, and adds the
-/// second sum to the first.
+/// Computes the contribution of the first elements of vectors to [`turns`]: adds their terms to the six products of the criterion, and adds
+/// the second sum to the first.
 fn add_products(
     products: &mut [[f64; LANES]; 6],
     [start, middle, next, end]: &[&[f64]; 4],

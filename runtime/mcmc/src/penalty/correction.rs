@@ -4,10 +4,10 @@ use bnnc_abi::sampling::Correction;
 
 /// Returns the penalty of a loss difference whose variance was estimated as `variance`, with `batches - 1` degrees of freedom.
 ///
-/// For a normal difference of known variance `s^2` the penalty `s^2 / 2` makes the mean acceptance `A` satisfy detailed balance,
-/// `A(D) = exp(-D) A(-D)` (Ceperley and Dewing 1999, equation 15). If the variance is itself estimated, `E exp(-u) =
-/// exp(-s^2 / 2)` requires `u = -log 0F1(; (M - 1) / 2; -(M - 1) variance / 4)`. Their series to the third order replaces it,
-/// because it is positive where the exact expression has no logarithm.
+/// For a normal difference of known variance `s^2` the penalty `s^2 / 2` makes the mean acceptance `A` satisfy detailed balance, `A(D) =
+/// exp(-D) A(-D)` (Ceperley and Dewing 1999, equation 15). If the variance is itself estimated, `E exp(-u) = exp(-s^2 / 2)` requires `u =
+/// -log 0F1(; (M - 1) / 2; -(M - 1) variance / 4)`. The series of Ceperley and Dewing to the third order replaces this `u`. The series is
+/// always positive, but `0F1` can be negative, and then does not have a logarithm.
 pub fn penalty(correction: Correction, variance: f64, batches: usize) -> f64 {
     match correction {
         Correction::Naive => 0.0,
@@ -35,7 +35,7 @@ mod tests {
         terms.sum()
     }
 
-    /// The difference from the exact solution is of fourth order.
+    /// The difference between the series and the exact penalty is of fourth order.
     #[test]
     fn series_agrees_with_the_exact_penalty_to_third_order() {
         for batches in [4, 5, 10, 30] {

@@ -16,9 +16,9 @@ pub struct Estimate {
     pub penalty: f64,
 }
 
-/// Estimator (a): returns the first of the differences, and the variance of one difference from the others, around their own mean (Kawasaki,
-/// Holzmann and Adu-Gyamfi 2022, equations 12 and 23; around the first, as printed there, the variance would be too large by
-/// more than half). With fewer than two others the variance is 0.
+/// Estimator (a): returns the first difference, and the variance of one difference, estimated from the other differences around their own
+/// mean (Kawasaki, Holzmann and Adu-Gyamfi 2022, equations 12 and 23). The paper prints the variance around the first difference, which
+/// would be too large by more than half. With fewer than two other differences the variance is 0.
 pub fn single(differences: &[f64]) -> (f64, f64) {
     match differences {
         [] => (0.0, 0.0),
@@ -63,7 +63,7 @@ pub struct Losses {
     estimator: Estimator,
     correction: Correction,
     batches: usize,
-    /// The number of batches that are computed: one more than `batches` if the first is used separately.
+    /// The number of batches that are computed: one more than `batches` if the first batch is used separately.
     computed: usize,
     /// The weight of a row, for each group of a batch.
     weights: Vec<f64>,
@@ -71,7 +71,7 @@ pub struct Losses {
     differences: Vec<f64>,
 }
 
-/// Returns the power of the likelihood in the target, which is the reciprocal of its temperature. `rows` is the number of all rows.
+/// Returns the power of the likelihood in the target, which is the reciprocal of the target's temperature. `rows` is the number of all rows.
 pub fn power(options: &Penalty, rows: usize, temperature: f64) -> f64 {
     options.share(rows) / temperature
 }

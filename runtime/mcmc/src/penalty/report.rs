@@ -32,8 +32,8 @@ impl Summary {
         (self.draws > 0).then(|| self.accepted / self.draws as f64)
     }
 
-    /// Returns the mean of the estimated variances of the loss difference; `None` before the first draw that has one. About 1 is best for
-    /// a random walk; from about 2 the chain hardly moves.
+    /// Returns the mean of the estimated variances of the loss difference; `None` before the first draw with such a variance. A mean of
+    /// about 1 is best for a random walk; from about 2 on the chain hardly moves.
     pub fn mean_delta_variance(&self) -> Option<f64> {
         (self.computed > 0).then(|| self.variance / self.computed as f64)
     }

@@ -6,7 +6,7 @@ use bnnc_mcmc::noise::Noise;
 use bnnc_mcmc::registry::{self, Setup};
 use bnnc_mcmc::seam::{self, Answers, Sampler, Target};
 
-/// A density without rows: the function writes the gradient and returns the log density.
+/// A density that does not depend on rows. The function writes the gradient and returns the log density.
 pub struct Density<Function>(pub Function);
 
 impl<Function: FnMut(&[f64], &mut [f64]) -> f64> Target for Density<Function> {

@@ -1,4 +1,4 @@
-//! Chains sample the posteriors that they state.
+//! Chains of the penalty method sample the distributions that their reports describe.
 
 use crate::linear::{Law, Line, eight};
 use bnnc_abi::sampling::{Correction, Estimator, Loss, Penalty, Proposal, Transition};
@@ -86,8 +86,8 @@ fn effective(values: &[f64]) -> f64 {
     variance / (length as f64 * moment(&of_means)) * values.len() as f64
 }
 
-/// Returns the ratio of the standard deviation of draws to that of a distribution, around the mean of the distribution, and the effective sample size
-/// of the squares.
+/// Returns the standard deviation of draws around the given mean, divided by the square root of the given variance, and the effective sample size of
+/// the squared deviations.
 fn ratio(values: &[f64], mean: f64, variance: f64) -> (f64, f64) {
     let squares: Vec<f64> = values.iter().map(|value| (value - mean).powi(2)).collect();
     ((moment(&squares) / variance).sqrt(), effective(&squares))
@@ -113,9 +113,9 @@ fn assert_samples(draws: &[Vec<f64>; 2], law: &Law, z: f64, bias: f64) {
     }
 }
 
-/// There are 5 batches of 5 of 2000 rows. The step is such that the mean variance of the difference is between 0.8 and 1. The plain
-/// penalty is within 3.5 % of the tempered posterior, the corrected one within 3 %, and without a penalty the chain is off by
-/// more than 7 %. The bounds hold beyond three standard errors of the ratio.
+/// An iteration has 5 batches of 5 rows each, out of 2000. The step is chosen such that the mean variance of the difference is between 0.8
+/// and 1. The standard deviation of the draws is within 3.5 % of that of the tempered posterior with the plain penalty, within 3 % with the
+/// corrected one, and more than 7 % too large without a penalty. The bounds leave room for more than three standard errors of the ratio.
 #[test]
 fn corrected_batches_sample_the_tempered_posterior() {
     let mut line = many();
@@ -146,8 +146,8 @@ fn corrected_batches_sample_the_tempered_posterior() {
     }
 }
 
-/// Files of unequal length with different rows contribute 3, 1 and 1 rows of 1500, 300 and 200 to every batch. If all rows
-/// of a batch had the same weight, the two later files would have 2/5 of the weight instead of a quarter.
+/// Three files with 1500, 300 and 200 different rows contribute 3, 1 and 1 rows to every batch. If all rows of a batch had the same weight,
+/// the two later files would have 2/5 of the weight instead of a quarter.
 #[test]
 fn several_files_sample_the_target_of_one_file() {
     let mut line = many();
@@ -162,8 +162,8 @@ fn several_files_sample_the_target_of_one_file() {
     assert_samples(&draws, &law, 4.0, 0.03);
 }
 
-/// With all rows both proposals give the exact algorithm. The Langevin step is so long that without its acceptance the variance would be
-/// larger by `1 / (1 - eta / (2 variance)) - 1`, here more than a third.
+/// If batches have all rows, the chain is exact with both proposals. The Langevin step is so long that without the acceptance step the
+/// variance would be larger by `1 / (1 - eta / (2 variance)) - 1`, which is more than a third here.
 #[test]
 fn all_rows_sample_the_posterior() {
     let mut line = eight();
@@ -241,7 +241,7 @@ fn restored_chains_continue_bit_for_bit() {
     }
 }
 
-/// A standard normal distribution truncated at zero, below which the numbers are not finite.
+/// A standard normal distribution truncated at zero. Below zero, density and gradient are not finite.
 struct Half(f64);
 
 impl Target for Half {
@@ -289,7 +289,7 @@ fn proposals_that_are_not_finite_are_rejected() {
     }
 }
 
-/// The numbers of a draw have their names, and the draw has the flag of the warm-up.
+/// A draw has one number per name, and a flag that marks the warm-up.
 #[test]
 fn draws_have_their_statistics() {
     let (mut line, mut answers) = (many(), Answers::default());

@@ -1,4 +1,4 @@
-//! Estimates over all possible batches, whose means are exact.
+//! Tests that enumerate all possible batches, so that the mean of the estimates is exact.
 
 use crate::linear::{Law, Line, eight};
 use bnnc_abi::sampling::{Correction, Estimator, Loss, Penalty, Proposal};
@@ -62,7 +62,7 @@ fn estimate(
     losses.estimate(line.prior(to) - line.prior(from), &sums)
 }
 
-/// Returns the distribution whose log density changes by the mean estimate over all batches: a normal one, determined from five points.
+/// Returns the normal distribution whose log density changes by the mean estimate over all batches. It is determined from five points.
 fn enumerated(losses: &mut Losses, line: &Line, all: &[Vec<Vec<u32>>]) -> Law {
     let mut change = |to: [f64; 2]| {
         let sum: f64 = all
@@ -146,7 +146,7 @@ fn mean_over_all_batches_is_the_stated_target() {
     );
 }
 
-/// With all rows there is one batch, the exact difference and no variance, for every number of batches and both losses.
+/// If batches have all rows, there is only one batch, whatever number was requested: for both losses, the difference is exact and its variance is 0.
 #[test]
 fn batches_of_all_rows_are_exact() {
     let line = eight();
@@ -196,7 +196,7 @@ fn estimates_of_one_step_agree_with_published_ones() {
     assert_eq!(three.penalty, three.variance / 2.0);
 }
 
-/// The files of the data, and the rows that each contributes to a batch of the given size.
+/// The number of rows of each file, the size of a batch, and the number of rows that each file contributes to it.
 const SHARDS: [(&[usize], usize, &[usize]); 4] = [
     (&[3, 5], 2, &[1, 1]),
     (&[2, 6], 3, &[1, 2]),
@@ -204,7 +204,7 @@ const SHARDS: [(&[usize], usize, &[usize]); 4] = [
     (&[1, 4, 3], 3, &[1, 1, 1]),
 ];
 
-/// For every distribution of rows over files, the target is that of one file with all rows.
+/// However the rows are distributed over files, the target is the same as for one file with all rows.
 #[test]
 fn target_does_not_depend_on_files() {
     let line = eight();
@@ -283,7 +283,7 @@ fn estimated_variances_are_unbiased() {
     }
 }
 
-/// The variance of equal differences is 0, which is valid, and so is that of a single difference.
+/// The variance of equal differences is 0, which is valid. The variance of a single difference is 0 too.
 #[test]
 fn variances_of_equal_or_single_differences_are_zero() {
     assert_eq!(mean(&[0.7, 0.7]), (0.7, 0.0));

@@ -141,7 +141,8 @@ fn stationary_variance(correction: Correction, batches: usize) -> f64 {
     (0..CELLS).map(|cell| law[cell] * place(cell).powi(2)).sum()
 }
 
-/// Returns the stationary distribution of the rates between states by the elimination of Grassmann, Taksar and Heyman (without subtraction).
+/// Returns the stationary distribution of a chain with these rates between states, by the elimination of Grassmann, Taksar and Heyman (which
+/// has no subtractions).
 fn stationary(mut flow: Vec<[f64; CELLS]>) -> Vec<f64> {
     for last in (1..CELLS).rev() {
         let out: f64 = flow[last][..last].iter().sum();

@@ -1,5 +1,5 @@
-//! The no-U-turn sampler as in the papers: recursive, in the coordinates of the target, with one momentum per point.
-//! It makes the same random choices as the sampler with which it is compared, and makes a mistake on request.
+//! The no-U-turn sampler as in the papers: recursive, in the coordinates of the target, with one momentum per point. It makes the same
+//! random choices as the sampler with which it is compared, and can be given a deliberate mistake.
 
 use bnnc_mcmc::noise::{Noise, Purpose};
 use bnnc_mcmc::seam::Target;
@@ -8,7 +8,7 @@ use bnnc_mcmc::seam::Target;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
     None,
-    /// The checks across subtrees are omitted. The result is exact, but a different sampler.
+    /// The checks across subtrees are omitted. The result is a different sampler, which is also exact.
     NoChecksAcross,
     /// States are chosen with equal weights.
     EqualWeights,

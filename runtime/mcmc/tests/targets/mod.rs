@@ -7,7 +7,7 @@ use bnnc_mcmc::noise::Noise;
 use bnnc_mcmc::registry::Setup;
 use bnnc_mcmc::seam::Target;
 
-/// All metrics; the first is not adapted.
+/// All metrics. The first is not adapted.
 pub const METRICS: [Metric; 5] = [
     Metric::Unit,
     Metric::Diagonal,
@@ -41,7 +41,7 @@ pub fn nuts(adaptation: Adaptation) -> Transition {
     })
 }
 
-/// Returns the setup of the chain with this number, without warm-up.
+/// Returns the setup of the chain with this index, without warm-up.
 pub fn unadapted<'a>(transition: &'a Transition, start: &'a [f64], chain: usize) -> Setup<'a> {
     Setup {
         transition,
@@ -82,7 +82,7 @@ pub fn no_divergences(draws: &[Drawn]) {
     assert_eq!(divergences, 0);
 }
 
-/// A number of a position.
+/// A function that maps a position to a number.
 pub type Function<'a> = dyn Fn(&[f64]) -> f64 + 'a;
 
 /// A function of a position, and its mean under the target.
@@ -105,7 +105,7 @@ impl<'a> Mean<'a> {
     }
 }
 
-/// Returns the largest distance of a mean over draws from the truth, in standard errors, and the name of that mean.
+/// Returns the largest distance of a mean over draws from its exact value, in standard errors, and the name of this mean.
 pub fn furthest(draws: &[Drawn], means: &[Mean<'_>]) -> (f64, String) {
     let mut furthest = (0.0, String::new());
     for mean in means {
@@ -123,7 +123,7 @@ pub fn furthest(draws: &[Drawn], means: &[Mean<'_>]) -> (f64, String) {
     furthest
 }
 
-/// Panics if a mean over draws is five standard errors or more from the truth.
+/// Panics if a mean over draws is five standard errors or more from its exact value.
 pub fn check(draws: &[Drawn], means: &[Mean<'_>]) {
     let (distance, name) = furthest(draws, means);
     assert!(distance < 5.0, "{name}: {distance} standard errors");
@@ -155,9 +155,9 @@ pub struct Exact<'a> {
 }
 
 impl Exact<'_> {
-    /// Moves exact draws by a few transitions each (`moved` takes a start and the number of the chain), counts the results in
-    /// 20 cells of equal probability, and returns the chi-square statistic. Chains are independent of each other: for transitions
-    /// that leave the distribution invariant, the statistic has 19 degrees of freedom.
+    /// Moves exact draws by a few transitions each (`moved` takes a start and the index of the chain), counts the results in 20 cells of
+    /// equal probability, and returns the chi-square statistic. Chains are independent of each other, so that the statistic has 19 degrees
+    /// of freedom if the transitions leave the distribution invariant.
     pub fn departure(&self, chains: usize, mut moved: impl FnMut(&[f64], usize) -> Vec<f64>) -> f64 {
         const CELLS: usize = 20;
         let mut counts = [0.0; CELLS];

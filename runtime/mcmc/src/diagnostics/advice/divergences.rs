@@ -4,10 +4,10 @@ use super::{Facts, SLOW, agree, named, target, warning};
 use crate::diagnostics::codes::DIVERGENCES;
 use bnnc_base::diagnostic::Diagnostic;
 
-/// If chains agree, at most one divergence in this many iterations is not reported.
+/// If chains agree, divergences are not reported as long as there is at most one per this number of iterations.
 const RARE: usize = 10_000;
 
-/// Adds advice about discontinuities, if the likelihood may have any.
+/// Adds advice about discontinuities, if the likelihood may have some.
 pub(super) fn smooth(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
     let Some(first) = facts.jumps.first() else {
         return diagnostic;
@@ -22,7 +22,7 @@ pub(super) fn smooth(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
 
 /// Returns the warning about divergent iterations, with advice for their cause.
 pub(super) fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
-    // A sampler that proposes a single point rejects one without a density like any other, so no part of the posterior is missing.
+    // A sampler that proposes a single point rejects a point without a density like any other proposal, so no part of the posterior is missing.
     let part = facts.transition.part();
     let follows = part.has_trajectories() || !part.has_acceptance_step();
     let are_few = facts.divergences.saturating_mul(RARE) <= facts.iterations && agree(facts);
