@@ -3,13 +3,13 @@
 use crate::philox;
 use crate::special::{digamma, log_minus_digamma};
 
-/// The largest number of attempts. Each is accepted with a probability above 0.95, so that the last is almost never needed.
+/// The largest number of attempts. Each attempt is accepted with a probability above 0.95, so that the last one is almost never needed.
 pub const ATTEMPTS: u64 = 64;
 
 /// Returns a gamma variate of this shape and scale 1: element `element` of the stream `key` at coordinates (draw, example, step).
 ///
-/// The method of Marsaglia and Tsang (2000), "A simple method for generating gamma variables"; for shapes below 1 a variate of
-/// `shape + 1` times `u^(1 / shape)`. The result is never below the smallest normal number, and is NaN if the shape is not positive.
+/// The method is that of Marsaglia and Tsang (2000), "A simple method for generating gamma variables". For a shape below 1, the result is a variate
+/// of `shape + 1` times `u^(1 / shape)`. The result is never below the smallest normal number, and is NaN if the shape is not positive.
 ///
 /// Note \[Attempts\]. Attempt `t` at an element uses the block with the counter (element, draw, example, step) under the key
 /// [`philox::attempt`]`(key, t)`: words 0 and 1 give the normal number, word 2 the uniform number of the acceptance test, and word 3 is `u`.
@@ -48,15 +48,15 @@ pub fn variate(key: u64, [draw, example, step]: [u32; 3], element: u64, shape: f
     d
 }
 
-/// The shape below which the lower side is computed by the series, which then has few terms.
+/// The shape below which the series computes the derivative on the lower side of `shape`: it then has few terms.
 pub(crate) const SERIES: f64 = 40.0;
 
 /// Returns `dg / dshape` of a gamma variate `g` at a fixed probability, `-(dP(shape, g) / dshape) / p(g; shape)`: the implicit
 /// reparameterisation gradient of Figurnov, Mohamed and Mnih (2018).
 ///
-/// With `t = g exp(w)` it is `g` times the integral of `(w + log g - digamma(shape)) exp(shape w - g (exp w - 1))` over `w` from 0
-/// to either infinity; the two integrals agree because `digamma(shape)` is the mean of `log t`. On the side of `g` away from `shape` the
-/// integrand has one sign, so that there is no cancellation.
+/// With `t = g exp(w)`, the derivative is `g` times the integral of `(w + log g - digamma(shape)) exp(shape w - g (exp w - 1))` over `w`,
+/// from 0 to plus or minus infinity. The two integrals agree because `digamma(shape)` is the mean of `log t`. On the side of `g` away from
+/// `shape` the integrand has one sign, so that there is no cancellation.
 pub fn gradient(shape: f64, g: f64) -> f64 {
     if !(shape > 0.0 && g >= 0.0 && shape < f64::INFINITY) {
         return f64::NAN;
@@ -73,8 +73,8 @@ pub fn gradient(shape: f64, g: f64) -> f64 {
     }
 }
 
-/// Computes the lower side from the series `P(a, x) = x^a exp(-x) / Gamma(a + 1) sum x^n / ((a + 1) .. (a + n))` (Abramowitz and
-/// Stegun 6.5.29), differentiated term by term.
+/// Computes the derivative for `g` on the lower side from the series `P(a, x) = x^a exp(-x) / Gamma(a + 1) sum x^n / ((a + 1) .. (a + n))`
+/// (Abramowitz and Stegun 6.5.29), differentiated term by term.
 fn series(shape: f64, g: f64) -> f64 {
     let offset = digamma(shape + 1.0) - g.ln();
     let (mut power, mut harmonic, mut sum, mut n) = (1.0, 0.0, offset, shape);
@@ -91,7 +91,7 @@ fn series(shape: f64, g: f64) -> f64 {
     }
 }
 
-/// The decrease of the logarithm of an integrand from its start at which the integral is cut off.
+/// An integral is cut off where the logarithm of its integrand is this much lower than at the start.
 pub(crate) const DEPTH: f64 = 38.0;
 
 /// Integrates from 0 to `side` times infinity by the Gauss-Legendre rule, up to the point at which the integrand vanishes.
@@ -116,7 +116,7 @@ fn tail(shape: f64, g: f64, side: f64) -> f64 {
     g * half * sum.sum::<f64>()
 }
 
-/// Returns `log g - digamma(shape)` without cancellation if both terms are large.
+/// Returns `log g - digamma(shape)`, without cancellation if both terms are large.
 fn log_minus_mean(shape: f64, g: f64) -> f64 {
     if shape < 10.0 {
         return g.ln() - digamma(shape);
@@ -225,9 +225,9 @@ mod tests {
 
     #[test]
     fn exponential_gradients_have_the_asymptotic_values() {
-        // `dg / dshape` does not have an elementary closed form, but for large `g` it is `log g - digamma(shape) + O(1 / g)` ...
+        // `dg / dshape` does not have an elementary closed form. For large `g` it is `log g - digamma(shape) + O(1 / g)`.
         close(gradient(1.0, 1e12), 1e12f64.ln() - digamma(1.0), 1e-12, "large");
-        // ... and for small `g`, `g (digamma(shape + 1) - log g) / shape`.
+        // For small `g` it is `g (digamma(shape + 1) - log g) / shape`.
         close(
             gradient(1.0, 1e-14),
             1e-14 * (digamma(2.0) + 14.0 * 10f64.ln()),
@@ -298,7 +298,7 @@ mod tests {
         (shape * g.ln() - g - lgamma(shape + 1.0)).exp() * sum
     }
 
-    /// The Kolmogorov-Smirnov distance of a sample of the true distribution exceeds `2.2 / sqrt n` once in 8000 times.
+    /// The Kolmogorov-Smirnov distance of a sample from its own distribution exceeds `2.2 / sqrt n` with a probability of 1 / 8000.
     #[test]
     fn variates_follow_the_gamma_distribution() {
         for shape in SHAPES {
@@ -312,7 +312,7 @@ mod tests {
         }
     }
 
-    /// The mean of the derivatives is the derivative of the mean, 1. The variance of the derivatives is estimated from the sample.
+    /// The mean of the derivatives is the derivative of the mean, which is 1. The variance of the derivatives is estimated from the sample.
     #[test]
     fn mean_gradient_is_the_gradient_of_the_mean() {
         for shape in SHAPES {
@@ -325,7 +325,7 @@ mod tests {
         }
     }
 
-    /// The smallest variates of tiny shapes are the smallest normal number and never zero.
+    /// The smallest variates of tiny shapes are the smallest normal number instead of zero.
     #[test]
     fn tiny_shapes_stay_positive() {
         let smallest = (0..1000).map(|i| variate(5, [0; 3], i, 1e-4)).fold(1.0, f64::min);

@@ -1,13 +1,12 @@
 //! Philox 4x32-10: the counter-based random numbers of every backend (Salmon et al. 2011, "Parallel random numbers: as easy
 //! as 1, 2, 3").
 //!
-//! Note \[Streams\]. A number is identified by its site, its coordinates (draw, example, step) and its element, never by the order
-//! in which numbers are generated. The key of a site is [`key`]; element `i` at coordinates `(d, e, s)` is word `i % 4` of the
-//! block with counter `(i / 4, d, e, s)`. Uniforms are `(word + 0.5) * 2^-32`. Normals come in pairs from words (0, 1) and
-//! (2, 3) of a block by Box-Muller: with `r = sqrt(-2 log u1)` the even element is `r cos(2 pi u2)`, the odd one
-//! `r sin(2 pi u2)`. In `f32` a uniform is the `f64` value rounded and clamped to at most `1 - 2^-24`, so that it stays inside
-//! (0, 1); normals are computed from the words in either precision. Each attempt at a gamma variate uses a whole block:
-//! [`crate::gamma`].
+//! Note \[Streams\]. A number is identified by its site, its coordinates (draw, example, step) and its element, never by the order in which
+//! numbers are generated. The key of a site is [`key`]; element `i` at coordinates `(d, e, s)` is word `i % 4` of the block with counter
+//! `(i / 4, d, e, s)`. Uniforms are `(word + 0.5) * 2^-32`. Normals come in pairs from words (0, 1) and (2, 3) of a block by Box-Muller:
+//! with `r = sqrt(-2 log u1)` the even element is `r cos(2 pi u2)`, the odd one `r sin(2 pi u2)`. In `f32` a uniform is the `f64` value,
+//! rounded and clamped to at most `1 - 2^-24`, so that it stays inside (0, 1). Normals are computed from the words in the precision of the
+//! result. Each attempt at a gamma variate uses a whole block: [`crate::gamma`].
 
 use std::f64::consts::TAU;
 
@@ -35,8 +34,8 @@ pub fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     words
 }
 
-/// Returns the key of a site: the FNV-1a hash of its bytes plus `seed` times the golden ratio of 64 bits, through the finaliser
-/// of splitmix64. The low half is the first key word.
+/// Returns the key of a site: the FNV-1a hash of the site's bytes plus `seed` times [`GOLDEN`], passed through the finaliser of splitmix64.
+/// The low half is the first key word.
 pub fn key(seed: u64, site: &str) -> u64 {
     let mut hash: u64 = 0xCBF2_9CE4_8422_2325;
     for byte in site.bytes() {
@@ -51,7 +50,7 @@ pub fn with_seed(key: u64, from: u64, to: u64) -> u64 {
     mix(site.wrapping_add(to.wrapping_mul(GOLDEN)))
 }
 
-/// Returns the key of an attempt at an element of a stream. Attempt 0 has the key of the stream, later ones have different keys.
+/// Returns the key of an attempt at an element of a stream. Attempt 0 has the key of the stream; later attempts have different keys.
 pub fn attempt(key: u64, number: u64) -> u64 {
     if number == 0 {
         key
@@ -85,7 +84,7 @@ pub fn words(key: u64, [draw, example, step]: [u32; 3], element: u64) -> [u32; 4
     )
 }
 
-/// Returns the number of a word in the open interval (0, 1).
+/// Returns the number in the open interval (0, 1) that a word stands for.
 pub fn unit(word: u32) -> f64 {
     (f64::from(word) + 0.5) / 4_294_967_296.0
 }

@@ -5,7 +5,7 @@ use crate::special;
 
 macro_rules! scalars {
     ($($(#[$meta:meta])* $variant:ident $name:literal $arity:literal;)*) => {
-        /// A scalar operation. Only [`Scalar::eval`] and the two backends match it, without a wildcard.
+        /// A scalar operation. Only [`Scalar::eval`] and the two backends match on it, each without a wildcard.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Scalar { $($(#[$meta])* $variant,)* }
 
@@ -31,7 +31,7 @@ scalars! {
     Abs "abs" 1;
     /// `x + y`.
     Add "add" 2;
-    /// True if both operands are.
+    /// True if both operands are true.
     And "and" 2;
     /// `cos x`.
     Cos "cos" 1;
@@ -75,7 +75,7 @@ scalars! {
     Neg "neg" 1;
     /// The negation of a Boolean.
     Not "not" 1;
-    /// True if either operand is.
+    /// True if at least one operand is true.
     Or "or" 2;
     /// `x ^ y`; for negative `x` it is defined for integer `y` only.
     Pow "pow" 2;

@@ -145,7 +145,7 @@ pub fn trigamma(x: f64) -> f64 {
     1.0 / z + 0.5 * w + series + shift
 }
 
-/// Returns the error function: the series below 3/4 (Abramowitz and Stegun 7.1.6), the complement above.
+/// Returns the error function: by the series below 3/4 (Abramowitz and Stegun 7.1.6), from the complement above.
 pub fn erf(x: f64) -> f64 {
     let a = x.abs();
     if a >= 0.75 {
@@ -160,7 +160,7 @@ pub fn erf(x: f64) -> f64 {
     FRAC_2_SQRT_PI * (-a * a).exp() * sum
 }
 
-/// Returns `1 - erf x` with a small relative error: the continued fraction from 3/4 (Abramowitz and Stegun 7.1.14).
+/// Returns `1 - erf x` with a small relative error: from 3/4 on by the continued fraction of Abramowitz and Stegun 7.1.14.
 pub fn erfc(x: f64) -> f64 {
     if x < 0.75 {
         return if x > -0.75 { 1.0 - erf(x) } else { 2.0 - erfc(-x) };
@@ -189,7 +189,7 @@ mod tests {
         );
     }
 
-    /// Digits from tables (Abramowitz and Stegun; gamma at 1/2 is the square root of pi).
+    /// The values have the digits of tables (Abramowitz and Stegun; gamma at 1/2 is the square root of pi).
     #[test]
     fn special_functions_have_their_tabulated_values() {
         close(lgamma(0.5), 0.5 * PI.ln());
@@ -208,7 +208,7 @@ mod tests {
         close(sigmoid(0.0), 0.5);
     }
 
-    /// Values to fifty digits, rounded. The relative error stays small as long as the results are normal numbers.
+    /// The references were computed to fifty digits and rounded. The relative error stays small as long as the results are normal numbers.
     #[test]
     fn erfc_has_a_small_relative_error() {
         let known = [

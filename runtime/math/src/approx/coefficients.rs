@@ -1,5 +1,5 @@
-//! Coefficients of polynomials, constant first. They are Chebyshev interpolations whose errors are at most a quarter of a unit in the
-//! last place of the function that uses them.
+//! Coefficients of polynomials, constant first. The polynomials are Chebyshev interpolations. Their errors are at most a quarter of a unit
+//! in the last place of the function that uses them.
 
 /// `((cos x - 1) / x^2 + 1/2) / x^2` in `x^2`, for `|x| <= pi / 4`.
 #[rustfmt::skip]

@@ -84,8 +84,7 @@ pub fn log<A: Arch, T: Lane>(x: T) -> T {
     edges(x, x, T::Format::log_reduced::<A, T>(m - T::one(), k))
 }
 
-/// Replaces the logarithm `value` of `u` by its limits if `u` is 0 or infinite, and by NaN if it is negative. `x` is an argument that is infinite if
-/// `u` is.
+/// Replaces `value`, the logarithm of `u`, by its limit if `u` is 0 or infinite, and by NaN if `u` is negative. `x` must be infinite where `u` is.
 #[inline(always)]
 fn edges<T: Lane>(x: T, u: T, value: T) -> T {
     let value = x.when(u.equals(T::number(f64::INFINITY)), value);
@@ -131,7 +130,8 @@ fn sin_shifted<A: Arch, T: Lane>(x: T, shift: T) -> T {
     (-value).when(quadrant.has(1), value)
 }
 
-/// Returns whether the sine or cosine of `x` is not valid: reducing an angle needs the exact products of fused multiply-add.
+/// Returns whether the sine or cosine of `x` is not valid: because the angle is too large, or because the processor lacks the fused
+/// multiply-add that an exact reduction needs.
 #[inline(always)]
 fn is_beyond_reduction<A: Arch, T: Lane>(x: T) -> T::Mask {
     let inside = x.magnitude().at_most(T::number(T::Format::ANGLE_LARGEST));
@@ -224,7 +224,7 @@ functions! {
         let near = a * T::Format::erf_slope::<A, T>(a * a);
         near.when(a.less(T::number(0.5)), T::one() - complement::<A, T>(a)).with_sign(x)
     };
-    /// `1 - erf x`. From 1/2 on the difference would lose digits, so it uses the complement.
+    /// `1 - erf x`. For `x` from 1/2 on, this difference would lose digits, so the complement is computed directly.
     Erfc |x| {
         let a = x.magnitude();
         let far = complement::<A, T>(a);

@@ -1,7 +1,7 @@
 //! Gamma variates and their derivative by the shape, in `f64`: the steps of the loops in [`crate::gamma`], without branches.
 //!
-//! A variate takes attempts until one is accepted. The derivative below the mode adds terms of a series until they vanish.
-//! The caller implements the loops and calls one step after another.
+//! A variate takes attempts until one is accepted. The derivative of a variate below the mode is a series, whose terms are added until they
+//! vanish. The caller implements the loops and calls one step after another.
 
 use super::format::Double;
 use super::functions::{exp, expm1, log, log1p};
@@ -17,7 +17,7 @@ fn sizes<T: Lane<Format = Double>>(shape: T) -> (T, T) {
     (d, T::one() / (T::number(9.0) * d).root())
 }
 
-/// Returns the variate if no attempt is accepted.
+/// Returns the variate that is used if no attempt is accepted.
 pub fn fallback<T: Lane<Format = Double>>(shape: T) -> T {
     finish(shape, sizes(shape).0)
 }
@@ -29,7 +29,7 @@ fn finish<T: Lane<Format = Double>>(shape: T, variate: T) -> T {
     variate.when(T::zero().less(shape), T::number(f64::NAN))
 }
 
-/// Makes an attempt with the four words of its block. Returns whether it is accepted, and the variate.
+/// Makes an attempt with the four words of its block. Returns whether the attempt is accepted, and the variate.
 pub fn attempt<T: Lane<Format = Double>>(words: [T::Half; 4], shape: T) -> (T::Mask, T) {
     let [first, second, third, fourth] = words;
     let (d, c) = sizes(shape);
@@ -56,7 +56,7 @@ pub fn series_start<T: Lane<Format = Double>>(shape: T, g: T) -> (T::Mask, T) {
     (series, digamma(shape + T::one()) - log::<Fused, T>(g))
 }
 
-/// Returns the derivative, from the `sum` of the series if the series computes it.
+/// Returns the derivative. Where the series computes it, `sum` is the sum of the series.
 pub fn gradient<T: Lane<Format = Double>>(shape: T, g: T, sum: T) -> T {
     let (is_series, _) = series_start(shape, g);
     let above = !(g.at_most(shape) | g.at_most(T::one()));
@@ -91,7 +91,7 @@ fn tail<T: Lane<Format = Double>>(shape: T, g: T, side: T) -> T {
     g * half * sum
 }
 
-/// Returns `log g - digamma(shape)` without cancellation if both terms are large.
+/// Returns `log g - digamma(shape)`, without cancellation if both terms are large.
 fn log_minus_mean<T: Lane<Format = Double>>(shape: T, g: T) -> T {
     let small = log::<Fused, T>(g) - digamma(shape);
     let ratio = (g - shape) / shape;
@@ -140,7 +140,7 @@ mod tests {
                 gamma::variate(77, [1, 2, 3], element as u64, shape),
             );
             let same = got == want || got.is_nan() && want.is_nan();
-            // For small shapes the boost is a power with a large exponent, which amplifies errors.
+            // For small shapes a variate is multiplied by a power with a large exponent, which amplifies errors.
             let bound = 1e-14 * (1.0 + 40.0 / shape.min(1.0));
             assert!(
                 same || (got - want).abs() <= bound * want,

@@ -81,8 +81,8 @@ fn unit<A: Arch, T: Lane>(word: T::Half) -> T {
     largest.when(number.equals(T::one()), number)
 }
 
-/// Returns the logarithm of the uniform number of a word. Above `sqrt(1/2)`, the distance of that number from 1 is computed from the complement
-/// of the word, which keeps the relative accuracy that rounding to `f32` would lose.
+/// Returns the logarithm of the uniform number of a word. If this number is above `sqrt(1/2)`, its distance from 1 is computed from the
+/// complement of the word: rounding the number to `f32` would lose the relative accuracy of the distance.
 #[inline(always)]
 fn log_unit<A: Arch, T: Lane>(word: T::Half) -> T {
     let (m, k) = fraction::<A, T>(word).split();

@@ -61,8 +61,8 @@ macro_rules! words {
 
 words!(u32 u64);
 
-/// In 64 bits the product of two words needs no vector shuffles. Upper halves are not cleared: products and results
-/// read only the lower halves.
+/// In a 64-bit element, the product of two words needs no vector shuffles. The upper half of an element is not cleared, because products
+/// and results read only the lower half.
 impl Carrier for u64 {
     #[inline(always)]
     fn plus(self, number: u32) -> u64 {

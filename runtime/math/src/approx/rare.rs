@@ -1,8 +1,8 @@
 //! Functions that programs seldom call, in `f64`: powers, the logarithm of the gamma function and its derivatives, sines of large
 //! angles. The formulas are those of [`crate::special`], with a fixed number of steps, and selections instead of branches.
 //!
-//! Errors against the references, as far as these are exact: `1e-15` of the value for powers. For the others, `4e-15` of the size of the
-//! terms that they add, which for negative arguments are those of the reflection.
+//! The errors, as far as the references are exact: for powers, `1e-15` of the value; for the other functions, `4e-15` of the size of the
+//! terms that they add (for negative arguments, the terms of the reflection).
 
 use super::format::{Double, Format};
 use super::functions::{log, log1p};
@@ -11,7 +11,7 @@ use super::noise::cos_sin;
 use crate::special::zeta;
 use std::f64::consts::PI;
 
-/// The steps of the recurrence, after which the asymptotic series are accurate.
+/// The number of steps of the recurrence after which the asymptotic series are accurate.
 const STEPS: usize = 10;
 
 /// `2^52`, beyond which every number is an integer.
@@ -34,7 +34,7 @@ fn nearest<T: Lane>(x: T) -> T {
 struct Argument<T: Lane> {
     /// True if the argument was reflected to `1 - x`.
     reflected: T::Mask,
-    /// True if it is a pole.
+    /// True if the argument is a pole.
     pole: T::Mask,
     /// `(cos, sin)` of `pi x` for reflected arguments, except for a sign that both share.
     turn: (T, T),
@@ -47,7 +47,7 @@ fn argument<T: Lane<Format = Double>>(x: T) -> Argument<T> {
     let magnitude = x.magnitude();
     let whole = magnitude.when(T::number(INTEGERS).at_most(magnitude), nearest(magnitude));
     let rest = magnitude - whole;
-    // Half turns are folded to at most a quarter, which exchanges cosine and sine.
+    // An angle above an eighth of a turn is replaced by its difference from a quarter of a turn, which exchanges cosine and sine.
     let far = T::number(0.25).less(rest.magnitude());
     let folded = (T::number(0.5) - rest.magnitude()).when(far, rest.magnitude());
     let (cos, sin) = cos_sin::<Fused, T>(folded * T::number(PI));
@@ -60,7 +60,8 @@ fn argument<T: Lane<Format = Double>>(x: T) -> Argument<T> {
     }
 }
 
-/// Raises the argument in steps of 1 to at least [`STEPS`]. Returns it with the accumulation of `each` over the arguments before each step.
+/// Raises the argument in steps of 1 to at least [`STEPS`]. Returns the raised argument, and the accumulation of `each` over the arguments
+/// before the steps.
 fn raised<T: Lane>(x: T, start: T, each: impl Fn(T, T) -> T) -> (T, T) {
     (0..STEPS).fold((x, start), |(z, gathered), _| {
         let small = z.less(T::number(STEPS as f64));
@@ -221,8 +222,8 @@ fn reduced<T: Lane<Format = Double>>(x: T) -> (T, T) {
     (n, angle)
 }
 
-/// Returns the same as [`reduced`] with `n` modulo 4, for angles from [`ANGLE_LARGEST`] (Payne and Hanek 1983, "Radian reduction for
-/// trigonometric functions"). Only those bits of `2 / pi` are used that neither give a multiple of 4 nor are below the required accuracy.
+/// Returns the same as [`reduced`] with `n` modulo 4, for angles from [`ANGLE_LARGEST`] on (Payne and Hanek 1983, "Radian reduction for trigonometric
+/// functions"). Bits of `2 / pi` are left out if their product with the angle is a multiple of 4, or below the required accuracy.
 fn reduced_far<T: Lane<Format = Double>>(x: T) -> (T, T) {
     let (_, k) = x.split();
     let passed = (k - T::number(55.0)) * T::number(1.0 / 24.0);
@@ -241,10 +242,10 @@ fn reduced_far<T: Lane<Format = Double>>(x: T) -> (T, T) {
             let term = part * digit * T::number(0.5f64.powi(24 * at));
             let quarter = term * T::number(0.25);
             let turns = (quarter + T::rounder()) - T::rounder();
-            // From here on, a product of 48 bits is a multiple of 4.
+            // A product of 48 bits that is this large is a multiple of 4.
             let large = T::number(2f64.powi(51)).at_most(term);
             let term = T::zero().when(large, term - T::number(4.0) * turns);
-            // The sum of two numbers, and its rounding error.
+            // Adds two numbers, and accumulates the rounding error of the sum.
             let next = sum + term;
             let other = next - sum;
             low = low + ((sum - (next - other)) + (term - other));
@@ -332,7 +333,7 @@ mod tests {
         }
     }
 
-    /// Reflection: the reference rounds `pi x` before it computes sines, so that its own error grows with `x` and near poles.
+    /// In the reflection, the reference rounds `pi x` before it computes the sine, so that its own error grows with `x` and near poles.
     #[test]
     fn reflected_arguments_agree_with_the_reference() {
         for x in points().filter(|x| *x < 30.0).map(|x| -x) {

@@ -71,7 +71,7 @@ pub enum Op {
     AtMost,
     /// `a == b` for reals.
     Equals,
-    /// The second operand if the first, a Boolean, is true, else the third.
+    /// The second operand if the first operand (a Boolean) is true, else the third.
     Select,
     /// The bits of a real.
     Bits,
@@ -110,7 +110,7 @@ pub enum Op {
 /// An operand or a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
-    /// A constant, the same for every element, by its bits.
+    /// A constant, given by its bits. It is the same for every element.
     Known(Kind, u64),
     /// An input, by position.
     Input(usize),
@@ -170,8 +170,8 @@ impl Recorder {
     }
 }
 
-/// Records a function of one operand, valid on its whole domain, for processors with or without fused multiply-add. Returns `None` for scalar
-/// operations that are not approximated. The functions of [`rare`] always use fused multiply-adds for exact products.
+/// Records a function of one operand for processors with or without fused multiply-add. The recording is valid on the whole domain. Returns
+/// `None` for scalar operations that are not approximated. The functions of [`rare`] always use fused multiply-adds for exact products.
 pub fn unary(scalar: Scalar, precision: Precision, fused: bool) -> Option<Recording> {
     let recorder = Recorder::default();
     let result = match (precision, fused) {
@@ -250,9 +250,8 @@ fn element<N: NoiseLaw, A: Arch, F: Real>(recorder: &Recorder) -> Operand {
     odd.when(word(6).has(0), even).operand()
 }
 
-/// Records one attempt in the loop of a gamma variate, in 64 bits: whether it is accepted, and the variate; see
-/// [`crate::approx::gamma`]. Inputs: the lower and the upper word of the attempt's key, the element, draw, example, step, and
-/// the shape.
+/// Records one attempt in the loop of a gamma variate, in 64 bits: whether the attempt is accepted, and the variate; see
+/// [`crate::approx::gamma`]. Inputs: the lower and the upper word of the attempt's key, the element, draw, example, step, and the shape.
 pub fn gamma_attempt() -> [Recording; 2] {
     let accepted = attempt(|accepted, _| accepted.operand());
     [accepted, attempt(|_, variate| variate.operand())]
@@ -270,7 +269,7 @@ fn attempt(choose: impl for<'r> Fn(Value<'r, Truth>, Wide<'r>) -> Operand) -> Re
     recorder.finish(inputs, result)
 }
 
-/// Records the variate of a shape if no attempt is accepted.
+/// Records the variate of a shape that is used if no attempt is accepted.
 pub fn gamma_fallback() -> Recording {
     let recorder = Recorder::default();
     let result = gamma::fallback(recorder.input::<Double>(0)).operand();

@@ -100,7 +100,7 @@ fn load(precision: Precision, bits: u64) -> f64 {
     }
 }
 
-/// Functions that are computed in 64 bits agree with the references, rounded.
+/// Functions that are computed in 64 bits agree with the rounded references.
 #[test]
 fn recorded_rare_functions_agree_with_the_reference() {
     for (precision, bound) in [(Precision::F32, 1e-7), (Precision::F64, 1e-13)] {

@@ -1,4 +1,4 @@
-//! Recorded values: handles that append to their recorder, or constants.
+//! Recorded values. A value is either a constant, or a handle that appends operations to its recorder.
 
 use super::{Kind, Op, Operand, Recorder, Step, evaluate};
 use crate::approx::format::{Double, Format, Single};
@@ -110,7 +110,8 @@ impl<'r, K: Kinded> Value<'r, K> {
         Value::new(None, Operand::Known(K::KIND, bits))
     }
 
-    /// Applies an operation to this value and others, whose recorders are given; evaluates it if all operands are constants.
+    /// Applies an operation to this value and to `others`, whose recorders are given. If all operands are constants, the operation is
+    /// evaluated immediately.
     fn record<R: Kinded>(
         self,
         op: Op,
