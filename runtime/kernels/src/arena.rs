@@ -2,8 +2,8 @@
 //!
 //! Note [When buffers live]. Positions number the steps in order of execution, with loops flattened. A scratch buffer lives from its first
 //! to its last use. A use inside a `Repeat` extends its life over the whole loop, because the next iteration may read what this one wrote.
-//! The exception is a buffer whose uses are all inside the loop and whose first use is a reduction, which fills the buffer before it is
-//! read. All other buffers live for ever. Two buffers share memory only if they are never alive at the same position.
+//! There is one exception: a buffer whose uses are all inside the loop, and whose first use is a reduction, which fills the buffer before
+//! anything reads it. Buffers other than scratch always live. Two buffers share memory only if they are never alive at the same position.
 
 use crate::chunks;
 use bnnc_abi::plan::{Buffer, BufferId, Launch, Plan, Role, Step, Storage};
@@ -19,7 +19,7 @@ pub const ALIGN: usize = 64;
 pub struct Layout {
     /// The offset of each buffer in bytes.
     pub offsets: Vec<usize>,
-    /// The range of the copies of partial reductions.
+    /// The range of bytes for the copies of partial reductions.
     pub workspace: Range<usize>,
     /// The size of the arena in bytes.
     pub bytes: usize,
@@ -135,7 +135,7 @@ fn first_gap<'a>(taken: impl Iterator<Item = &'a Range<usize>>, from: usize, siz
     start
 }
 
-/// Returns the bytes for the copies of the launch that needs most.
+/// Returns the largest number of bytes that the copies of one launch need.
 fn workspace_bytes(plan: &Plan, steps: &[Step], sizes: &Sizes) -> usize {
     let of = |step: &Step| match step {
         Step::Launch(launch) => {
@@ -219,7 +219,7 @@ impl Trace {
                     for (slot, id) in launch.buffers.iter().enumerate() {
                         let reduces =
                             |at: usize| launch.reduces.iter().any(|reduce| reduce.slot as usize == at);
-                        // A buffer that is also bound to another slot may be read through that slot.
+                        // A buffer that is also bound to another slot may be read through the other slot.
                         let all = launch
                             .buffers
                             .iter()

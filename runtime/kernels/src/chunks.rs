@@ -5,11 +5,11 @@ use bnnc_abi::plan::{Launch, Plan};
 use bnnc_base::shape::Sizes;
 use std::ops::Range;
 
-/// The number of scalar operations that justify a chunk.
+/// The number of scalar operations that justifies a chunk.
 const WORK: i64 = 32_768;
-/// The most chunks of a launch.
+/// The maximum number of chunks of a launch.
 const MOST: i64 = 64;
-/// The most elements in the copies of partial reductions together, if there are more than [`FEW`] chunks.
+/// The maximum total number of elements in all chunks' copies of partial reductions. A launch may always have [`FEW`] chunks, even above this limit.
 const COPIED: usize = 65_536;
 /// The number of chunks that a launch may have regardless of the size of its copies.
 const FEW: usize = 4;

@@ -1,4 +1,4 @@
-//! The executor of plans: memory is allocated and steps are resolved once, and run many times.
+//! The executor of plans. It allocates memory and resolves steps once, and then runs the steps many times.
 
 use crate::arena::{self, Layout, element_count};
 use crate::chunks;
@@ -29,7 +29,7 @@ pub struct Machine {
     pub(crate) addresses: Vec<*mut u8>,
     steps: Vec<Resolved>,
     workers: Workers,
-    /// The mirror of a device's arena, if a device runs the steps. `memory` then holds the host's side.
+    /// The mirror of a device's arena, if a device runs the steps. `memory` is then the host's copy of this arena.
     pub(crate) mirror: Option<Mutex<Mirror>>,
     /// Ports by name, sorted.
     pub(crate) ports: Vec<(Arc<str>, BufferId)>,
@@ -42,7 +42,7 @@ unsafe impl Send for Machine {}
 // SAFETY: a shared reference to a machine only allows reads.
 unsafe impl Sync for Machine {}
 
-/// The private memory of each worker: scratch of kernels, and buffer slots whose addresses differ by chunk.
+/// The private memory of each worker: scratch of kernels, and buffer slots whose addresses differ between chunks.
 struct Workers {
     memory: Memory,
     scratch: usize,
@@ -105,7 +105,7 @@ fn most_slots(steps: &[bnnc_abi::plan::Step]) -> usize {
 }
 
 impl Machine {
-    /// Plans and allocates the memory for runs up to `capacity`, which is also the initial value of the sizes.
+    /// Plans and allocates the memory for runs with sizes up to `capacity`. These are also the initial sizes.
     ///
     /// # Errors
     /// There is not enough memory, or the plan is not well formed.
@@ -166,7 +166,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Sets the sizes of later runs, none of them above the capacity; buffers are laid out compactly for them. Allocates nothing.
+    /// Sets the sizes of later runs, none of which may be above the capacity. The elements of each buffer are laid out compactly for them.
+    /// Allocates nothing.
     ///
     /// # Errors
     /// A size is above the capacity.
@@ -232,7 +233,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Returns a readable name of each outermost step: kernels by number, primitives by name with their integers.
+    /// Returns a readable name of each outermost step: the index of a kernel, or the name of a primitive with its integers.
     pub fn step_names(&self) -> Vec<String> {
         use bnnc_abi::plan::Step;
         let name = |step: &Step| match step {
@@ -258,10 +259,10 @@ impl Machine {
         self.plan.steps.iter().map(name).collect()
     }
 
-    /// Executes all steps. Allocates nothing, apart from the memory in which matrix products copy operands.
+    /// Executes all steps. Allocates nothing except the memory in which matrix products copy operands.
     ///
     /// # Errors
-    /// An error of the device that runs them, if there is one.
+    /// An error of the device, if a device runs the steps.
     pub fn run(&mut self) -> Result<(), Fault> {
         self.run_for(&[])
     }
@@ -279,7 +280,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Returns all memory of the arena, for code that mirrors it. The offsets of buffers are those of [`arena::layout`] for the capacity.
+    /// Returns all memory of the arena, for code that mirrors it. [`arena::layout`] for the capacity gives the offsets of buffers.
     pub fn arena_mut(&mut self) -> &mut [u8] {
         // SAFETY: the memory has this number of bytes, and `self` is mutably borrowed.
         unsafe { std::slice::from_raw_parts_mut(self.memory.at(0), self.layout.bytes) }
@@ -352,13 +353,13 @@ impl Machine {
         unsafe { self.code.launch(launch.kernel, &args) };
     }
 
-    /// Returns the address of the copies of a chunk after the first.
+    /// Returns the address of the copies of a chunk other than the first.
     fn copies(&self, launch: &ReadyLaunch, chunk: usize) -> *mut u8 {
         self.memory
             .at(self.layout.workspace.start + (chunk - 1) * launch.copy_bytes)
     }
 
-    /// Adds the copies to the outputs, for each element in the order of the chunks.
+    /// Combines the copies with the outputs. Each element is combined in the order of the chunks.
     fn combine_copies(&self, launch: &ReadyLaunch) {
         const PIECE: usize = 16_384;
         for reduce in &launch.reduces {

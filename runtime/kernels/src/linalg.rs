@@ -1,6 +1,6 @@
 //! Cholesky factors, triangular systems and running sums.
 //!
-//! The cubic parts are matrix products on blocks of `BLOCK` rows; the rest are plain loops along rows.
+//! The parts that take cubic time are matrix products on blocks of `BLOCK` rows. The rest are plain loops along rows.
 
 use crate::matmul::{Extents, Real, subtract_product};
 use crate::pool::Pool;
@@ -10,7 +10,7 @@ use bnnc_math::approx::{Number, Plain};
 /// Rows per block.
 const BLOCK: usize = 48;
 
-/// An address that several pieces share, each for its own elements.
+/// An address that several pieces share. Each piece uses its own elements.
 #[derive(Clone, Copy)]
 struct Shared<T>(*mut T);
 
@@ -113,7 +113,7 @@ fn factor<T: Real>(l: &mut [T], n: usize) {
     }
 }
 
-/// Computes columns `block` of the factor; the contributions of earlier columns must be subtracted already.
+/// Computes the columns `block` of the factor. The contributions of earlier columns must have been subtracted before.
 fn factor_columns<T: Number>(l: &mut [T], n: usize, block: std::ops::Range<usize>) {
     for i in block.start..n {
         for j in block.start..block.end.min(i + 1) {
@@ -152,7 +152,7 @@ unsafe fn solutions<T: Real>(pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
     });
 }
 
-/// Solves in place, block row by block row: from the top, or for the transposed matrix from the bottom.
+/// Solves in place, one block row at a time: from the top, or from the bottom if the matrix is transposed.
 fn solve<T: Real>(l: &[T], x: &mut [T], n: usize, transposed: bool) {
     let columns = x.len().checked_div(n).unwrap_or(0);
     let blocks = n.div_ceil(BLOCK);
@@ -203,7 +203,7 @@ struct TriangularSystem {
     transposed: bool,
 }
 
-/// Solves against one block on the diagonal.
+/// Solves for the rows of one diagonal block.
 fn solve_block<T: Number>(l: &[T], x: &mut [T], system: &TriangularSystem, block: std::ops::Range<usize>) {
     let TriangularSystem {
         n,

@@ -13,7 +13,7 @@ pub struct Memory {
 
 // SAFETY: the memory is owned; the users of its addresses decide which thread accesses it.
 unsafe impl Send for Memory {}
-// SAFETY: as above; this type itself only returns addresses.
+// SAFETY: the memory is owned, and this type itself only returns addresses.
 unsafe impl Sync for Memory {}
 
 impl Memory {

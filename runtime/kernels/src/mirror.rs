@@ -1,9 +1,9 @@
 //! The arena of a device and its mirror on the host: which side is newer, and the copies that make them agree.
 //!
-//! Note [Which side is newer]. The device has the current bytes, except those of `unsent`, which the host wrote since. Outside of `unsent`,
-//! the host's bytes are equally current unless the buffer is stale. Two events make a buffer stale: a run may write every buffer except
-//! inputs, and a change of sizes exposes bytes that were never read back. Only the host writes inputs and constants, so the host's copies
-//! of them are never stale, unless those of another machine were copied into them on the device.
+//! Note [Which side is newer]. The device has the current bytes, except those of `unsent`, which the host wrote after the last transfer. Outside of
+//! `unsent`, the host's bytes are equally current unless the buffer is stale. Two events make a buffer stale: a run may write every buffer except
+//! inputs, and a change of sizes exposes bytes that were never read back. Only the host writes inputs and constants, so the host's copies of them are
+//! never stale. The exception is an input or constant into which the device copied the bytes of another machine.
 
 use crate::arena::ALIGN;
 use bnnc_abi::accelerator::{Rows, Session, Traffic};
@@ -18,13 +18,13 @@ pub struct Mirror {
     session: Box<dyn Session>,
     /// The state of each buffer.
     states: Vec<State>,
-    /// Buffers that the host writes or reads, in the order of their places in the arena.
+    /// The buffers that the host writes or reads, in the order of their places in the arena.
     visible: Vec<BufferId>,
     /// A counter of the events that may make buffers stale.
     now: u64,
     /// The bytes of the arena.
     bytes: usize,
-    /// The ranges that the last run sent and fetched, kept to reuse their memory.
+    /// The ranges that the last run sent and fetched. They are kept so that their memory is reused.
     sent: Vec<Range<usize>>,
     wanted: Vec<Range<usize>>,
 }
@@ -35,11 +35,11 @@ struct State {
     unsent: Range<usize>,
     /// The value of `now` when host and device last agreed; 0 for never.
     seen: u64,
-    /// True if the device's bytes change without the host.
+    /// True if the device changes the bytes by itself.
     computed: bool,
 }
 
-/// The mirror on the host: its first byte, and a range of it.
+/// A range of bytes of the mirror on the host.
 #[derive(Clone, Debug)]
 pub struct HostSpan {
     /// The address of the arena.
@@ -49,7 +49,7 @@ pub struct HostSpan {
 }
 
 impl Mirror {
-    /// A mirror of this number of bytes, all of them zero on both sides.
+    /// Creates a mirror of `bytes` bytes, all of which are zero on both sides.
     pub fn new(session: Box<dyn Session>, plan: &Plan, (offsets, bytes): (&[usize], usize)) -> Mirror {
         let state = |id: BufferId| State {
             unsent: 0..0,
@@ -79,7 +79,7 @@ impl Mirror {
         !state.computed || state.seen == self.now
     }
 
-    /// Prepares for a write of the host to bytes of a buffer.
+    /// Prepares a buffer for the host to write the bytes of `span`.
     ///
     /// # Errors
     /// An error of the device.
@@ -145,7 +145,7 @@ impl Mirror {
     /// An error of the device.
     ///
     /// # Safety
-    /// `start` must be that of the machine's memory, to which no references exist now; the ranges must be those of the buffers.
+    /// `start` must be the start of the machine's memory, to which no references exist now. The ranges must be those of the buffers.
     pub unsafe fn run(
         &mut self,
         start: *mut u8,
@@ -176,8 +176,8 @@ impl Mirror {
         Ok(())
     }
 
-    /// Collects the bytes that only the host has in `sent` and joins neighbours. The bytes after the unsent ones of an input belong to the
-    /// host as well.
+    /// Collects in `sent` the bytes that only the host has, and joins neighbours. The gap after the unsent bytes of an input may be sent
+    /// too, because only the host writes inputs.
     fn gather_unsent(&mut self) {
         self.sent.clear();
         let mut joins = false;
@@ -199,7 +199,7 @@ impl Mirror {
         self.now += 1;
     }
 
-    /// Copies the chosen rows into a buffer on the device. Returns false, with nothing done, if the host has to do it.
+    /// Copies the chosen rows into a buffer on the device. If the host has to do this instead, does nothing and returns false.
     ///
     /// # Errors
     /// An error of the device.
@@ -222,7 +222,7 @@ impl Mirror {
         Ok(gathered)
     }
 
-    /// Copies a buffer of another machine on the device. Returns false, with nothing done, if that is not possible.
+    /// Copies a buffer of another machine on the device. If this is not possible, does nothing and returns false.
     ///
     /// # Errors
     /// An error of the device.
@@ -253,12 +253,12 @@ impl Mirror {
     }
 }
 
-/// Returns whether only padding, or bytes beyond the current sizes, separate a range from one that begins later.
+/// Returns whether a range is separated from a later range only by padding or by bytes beyond the current sizes.
 fn is_near(range: &Range<usize>, later: &Range<usize>) -> bool {
     later.start < range.end + ALIGN
 }
 
-/// Sorts ranges to be read and joins neighbours: if nothing is unsent, the bytes between them may be read too.
+/// Sorts the ranges to be read, and joins neighbours. Nothing may be unsent, so that the bytes between two ranges can be read too.
 fn join(ranges: &mut Vec<Range<usize>>) {
     ranges.sort_unstable_by_key(|range| range.start);
     ranges.dedup_by(|later, range| {

@@ -1,9 +1,9 @@
 //! A pool of threads for short parallel sections.
 //!
-//! Note [The gate]. To open a section, the caller publishes its job and then its generation in `gate`, whose low half counts the workers
-//! inside. A worker enters by adding one to an open gate of a generation that it has not served. The caller works too, closes the gate when
-//! no piece is left, and waits for the workers inside. A worker that wakes too late finds the gate closed, and the caller does not wait for
-//! it. Nothing is allocated and, while workers still spin, no system call is made.
+//! Note [The gate]. To open a section, the caller publishes the job of the section, and then writes its generation to `gate`, whose low
+//! half counts the workers inside. A worker enters by adding one to an open gate of a generation that it has not served. The caller works
+//! too, closes the gate when no piece is left, and waits for the workers inside. A worker that wakes too late finds the gate closed, and
+//! the caller does not wait for it. Nothing is allocated and, while workers still spin, no system call is made.
 
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// The function that runs a piece: `(worker, piece)`.
 pub type PieceTask<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
-/// The time that an idle worker spins before it sleeps.
+/// The time for which an idle worker spins before it sleeps.
 const SPIN: Duration = Duration::from_micros(40);
 /// The bit of the gate that allows workers to enter.
 const OPEN: u64 = 1 << 31;
@@ -51,7 +51,7 @@ struct Shared {
 unsafe impl Sync for Shared {}
 
 thread_local! {
-    /// The address of the pool whose section this thread is in, and the thread's worker number there.
+    /// The address of the pool in whose section this thread is, and the thread's worker index in this pool.
     static SECTION: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
@@ -61,7 +61,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Pool {
-    /// A pool of `threads` threads (at least one), including the caller.
+    /// Creates a pool of `threads` threads (at least one), including the caller.
     pub fn new(threads: usize) -> Pool {
         let shared = Arc::new(Shared {
             gate: AtomicU64::new(0),
@@ -82,7 +82,7 @@ impl Pool {
                 .spawn(move || shared.serve(worker))
                 .ok()
         };
-        // If the system does not provide more threads, the pool is smaller; results do not depend on it.
+        // If the system does not provide this number of threads, the pool is smaller. Results do not depend on its size.
         let threads = (1..threads.max(1)).map_while(start).collect();
         Pool {
             shared,
@@ -91,13 +91,13 @@ impl Pool {
         }
     }
 
-    /// Returns the number of threads; worker numbers are below it.
+    /// Returns the number of threads. Worker indices are below it.
     pub fn threads(&self) -> usize {
         self.threads.len() + 1
     }
 
     /// Runs `task(worker, piece)` for every piece below `count`. Pieces run in any order on any thread, and no two pieces that run at the
-    /// same time have the same worker number. Inside a section of the same pool they run on the calling thread.
+    /// same time have the same worker index. If the caller is inside a section of the same pool already, all pieces run on its thread.
     ///
     /// # Panics
     /// A piece panics; remaining pieces may then be skipped.
@@ -123,7 +123,7 @@ impl Pool {
         }
     }
 
-    /// Returns the identity of this pool in [`SECTION`]: the same for the caller and the workers.
+    /// Returns the address that identifies this pool in [`SECTION`]. It is the same for the caller and the workers.
     fn address(&self) -> usize {
         Arc::as_ptr(&self.shared) as usize
     }
@@ -177,7 +177,7 @@ impl Drop for Section {
 }
 
 impl Shared {
-    /// Takes pieces until none is left.
+    /// Runs pieces until none is left.
     fn work(&self, worker: usize, job: TileJob) {
         let pieces = || {
             loop {
@@ -221,7 +221,7 @@ impl Shared {
         }
     }
 
-    /// Waits for a section after `served` and enters it; `None` when the pool is dropped.
+    /// Waits for a section of a later generation than `served`, and enters it. Returns `None` when the pool is dropped.
     fn enter(&self, served: u64) -> Option<u64> {
         let mut idle = Instant::now();
         let mut rounds = 0u32;

@@ -1,4 +1,4 @@
-//! Reads and writes of the host in a machine, by the names of the plan's ports.
+//! Methods by which the host reads and writes a machine, with the names of the plan's ports.
 
 use crate::executor::Machine;
 pub use crate::remote::StampedRows;
@@ -8,7 +8,7 @@ use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Symbol};
 
-/// A Rust type that is the stored form of an element.
+/// A Rust type in which elements are stored.
 pub trait Stored: Copy {
     /// The stored form.
     const ELEMENT: StoredElement;

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// Fills a reducing output with the identity.
 ///
 /// # Safety
-/// `address` must be that of `reduce.count` elements that have no other user now.
+/// `address` must be the address of `reduce.count` elements that have no other user now.
 pub unsafe fn fill(address: *mut u8, reduce: &ReadyReduce) {
     let identity = reduce.combine.identity();
     // SAFETY: the caller's promise.
@@ -24,7 +24,7 @@ pub unsafe fn fill(address: *mut u8, reduce: &ReadyReduce) {
 /// Combines the elements of a range of `from` into those of `into`.
 ///
 /// # Safety
-/// Both must be addresses of `reduce.count` elements, whose elements in the range have no other user now; they do not overlap.
+/// Both must be addresses of `reduce.count` elements that do not overlap. The elements in the range have no other user now.
 pub unsafe fn combine(into: *mut u8, from: *mut u8, range: Range<usize>, reduce: &ReadyReduce) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -53,7 +53,7 @@ unsafe fn zip<T: Copy>(into: *mut u8, from: *mut u8, range: Range<usize>, f: imp
 }
 
 /// # Safety
-/// `address` must be that of at least `range.end` elements, whose elements in the range have no other user during `'a`.
+/// `address` must be the address of at least `range.end` elements. The elements in the range have no other user during `'a`.
 unsafe fn elements<'a, T>(address: *mut u8, range: Range<usize>) -> &'a mut [T] {
     // SAFETY: the caller's promise.
     unsafe { std::slice::from_raw_parts_mut(address.cast::<T>().add(range.start), range.len()) }

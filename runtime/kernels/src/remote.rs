@@ -11,7 +11,7 @@ use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Writes of up to this number of elements are compared with the current ones first, because unchanged elements need not be sent.
+/// If at most this number of elements is written, they are first compared with the current elements, because unchanged elements need not be sent.
 const COMPARED: usize = 8;
 
 /// Rows of a port that the host keeps.
@@ -26,7 +26,7 @@ pub struct StampedRows<'a, T> {
 }
 
 impl Machine {
-    /// Returns the span of some elements of a buffer in the mirror.
+    /// Returns the span of `count` elements of a buffer in the mirror.
     fn span(&self, id: BufferId, first: usize, count: usize) -> HostSpan {
         let start = self.start();
         let bytes = element_bytes(&self.plan, self.plan.buffers[id].storage);
@@ -37,7 +37,7 @@ impl Machine {
         }
     }
 
-    /// Copies what the device computed to the host before the host reads a port.
+    /// Copies a port from the device to the host before the host reads it.
     pub(crate) fn fetch(&self, id: BufferId) -> Result<(), Fault> {
         let Some(mirror) = &self.mirror else {
             return Ok(());
@@ -48,7 +48,7 @@ impl Machine {
         unsafe { lock(mirror).read(id, &span) }
     }
 
-    /// Prepares for a write of the host to elements of a port.
+    /// Prepares elements of a port for the host to write.
     pub(crate) fn announce(&mut self, id: BufferId, first: usize, count: usize) -> Result<(), Fault> {
         if self.mirror.is_none() {
             return Ok(());
@@ -87,7 +87,7 @@ impl Machine {
         })
     }
 
-    /// Copies a port of another machine on the device. Returns false if the machines do not share a device or store the port differently.
+    /// Copies a port of another machine, on the device. Returns false if the machines do not share a device or store the port differently.
     pub(crate) fn copy_there(
         &mut self,
         to: BufferId,
@@ -108,8 +108,8 @@ impl Machine {
         })
     }
 
-    /// Copies the chosen rows into a port on the device that runs the steps. Returns false, with nothing done, if the host has to do it.
-    /// The rows are sent once for each port and stamp.
+    /// Copies the chosen rows into a port on the device that runs the steps. If the host has to do this instead, does nothing and returns
+    /// false. The rows are sent to the device once for each port and stamp.
     ///
     /// # Errors
     /// There is no such port, or it has another stored form or number of elements; or an error of the device.
@@ -164,7 +164,8 @@ impl Machine {
     }
 }
 
-/// Locks a mirror. A thread that panicked left it in the state after an error: no byte is marked as sent that was not.
+/// Locks a mirror, ignoring poison: a thread that panicked leaves it in the same state as an error, in which bytes that were not sent are
+/// not marked as sent.
 fn lock(mirror: &Mutex<Mirror>) -> MutexGuard<'_, Mirror> {
     mirror.lock().unwrap_or_else(PoisonError::into_inner)
 }

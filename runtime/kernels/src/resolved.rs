@@ -1,4 +1,4 @@
-//! Resolved steps, with addresses and numbers in place of buffers and symbols.
+//! Resolved steps, which hold addresses and numbers instead of buffers and symbols.
 
 use crate::arena::{buffer_bytes, copy_bytes, element_count};
 use crate::chunks;
@@ -9,7 +9,7 @@ use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;
 
-/// The data that resolving needs.
+/// The data that is needed to resolve steps.
 pub struct ResolvingContext<'a> {
     /// The plan.
     pub plan: &'a Plan,
@@ -31,7 +31,7 @@ pub enum Resolved {
     Repeat {
         /// The number of iterations.
         count: i64,
-        /// The address of the iteration number.
+        /// The address of the counter of iterations.
         counter: *mut i32,
         /// The steps of an iteration.
         body: Vec<Resolved>,
@@ -48,7 +48,7 @@ pub struct ReadyLaunch {
     pub ints: Vec<i64>,
     /// The number of iterations of the outermost axis.
     pub outer: i64,
-    /// The number of chunks that they are cut into.
+    /// The number of chunks into which these iterations are cut.
     pub chunks: usize,
     /// The reducing outputs.
     pub reduces: Vec<ReadyReduce>,
@@ -97,11 +97,11 @@ impl StoredElement {
 pub struct ReadyCall {
     /// The primitive.
     pub primitive: Primitive,
-    /// Its native version; `None` if the reference is used.
+    /// The native version of the primitive; `None` if the reference is used.
     pub native: Option<Native>,
     /// The addresses of the operands and of the result.
     pub buffers: Vec<*mut u8>,
-    /// The number of elements of each, for the reference.
+    /// The number of elements of each buffer, for the reference.
     pub counts: Vec<usize>,
     /// The integers of the call.
     pub ints: Vec<i64>,

@@ -1,4 +1,4 @@
-//! A machine in the steady state runs without allocating.
+//! After its first runs, a machine runs without allocating memory.
 #![allow(clippy::unwrap_used)]
 
 mod mock;

@@ -1,4 +1,4 @@
-//! Random plans: a step reads the values that were written last, whatever memory buffers share.
+//! In random plans, a step reads the values that were written last, although buffers share memory.
 
 mod mock;
 
@@ -21,7 +21,7 @@ impl Random {
     }
 }
 
-/// Returns a plan whose launches read all slots but the last and write the last, sometimes as a reduction.
+/// Returns a plan whose launches read all slots except the last, and write the last slot, sometimes as a reduction.
 fn random_plan(random: &mut Random) -> Plan {
     let mut buffers = Arena::default();
     for at in 0..3 + random.below(12) {
@@ -174,7 +174,7 @@ fn live_buffers_are_never_overwritten() {
     assert!(shared > 300, "only {shared} plans share memory");
 }
 
-/// A chain of equal buffers needs two at a time.
+/// In a chain of equal buffers, only two are alive at the same time.
 #[test]
 fn a_chain_needs_two_buffers() {
     let mut buffers = Arena::default();

@@ -1,4 +1,4 @@
-//! Every array primitive, in every version that this processor supports, against the scalar references.
+//! Every array primitive agrees with the scalar reference, in every version that this processor supports.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -9,7 +9,7 @@ use bnnc_math::gamma;
 use bnnc_math::philox;
 use bnnc_math::scalar::Scalar;
 
-/// Runs a unary primitive on `f64` values in the precision: `f64` into another array, `f32` in place.
+/// Runs a unary primitive on values that are converted to `precision`: `f64` into another array, `f32` in place.
 fn run_unary(level: Level, scalar: Scalar, precision: Precision, x: &[f64]) -> Vec<f64> {
     let function = arrays::unary_at(level, scalar, precision).unwrap();
     let n = x.len() as i64;
@@ -60,7 +60,7 @@ fn grid(scalar: Scalar, precision: Precision) -> Vec<f64> {
     points.into_iter().map(rounded).filter(inside).collect()
 }
 
-/// Computes `log(1 + exp x)` with relative accuracy, which the formula with a maximum has too.
+/// Returns the reference value of a function.
 fn reference(scalar: Scalar, x: f64) -> f64 {
     scalar.eval(&[x])
 }
@@ -139,7 +139,7 @@ fn edges_agree_with_the_reference() {
     }
 }
 
-/// The value of an element depends only on the element.
+/// The result for an element depends only on the element.
 #[test]
 fn values_do_not_depend_on_position() {
     let x: Vec<f64> = (0..300)
@@ -283,8 +283,8 @@ fn streams_agree_with_the_reference() {
     }
 }
 
-/// Words at the ends give finite normals and uniforms inside the open interval. A stream with the key and counter of the published vector
-/// (Random123 1.09 `kat_vectors`) gives its words.
+/// The smallest and largest words give finite normals, and uniforms inside the open interval. A stream with the key and counter of the
+/// published vector (Random123 1.09 `kat_vectors`) gives the published words.
 #[test]
 fn known_words_give_known_values() {
     let (key, [draw, example, step]) = (0x299f_31d0_a409_3822, [0x85a3_08d3, 0x1319_8a2e, 0x0370_7344]);
@@ -309,7 +309,8 @@ fn known_words_give_known_values() {
     }
 }
 
-/// Gamma variates are those of the reference, rounded; those that are too small for the precision become its smallest number.
+/// Gamma variates are the rounded variates of the reference. A variate that is too small for the precision becomes the smallest number of
+/// this precision.
 #[test]
 fn gamma_variates_agree_with_the_reference() {
     let key = 0x1234_5678_9abc_def0;

@@ -24,7 +24,7 @@ fn machine(artifact: &Artifact, batch: usize, threads: usize) -> Machine {
     Machine::new(artifact, sizes(batch), Arc::new(Pool::new(threads))).unwrap()
 }
 
-/// `y = 6 x` for `x[batch, 3]`, through scratch.
+/// A plan that computes `y = 6 x` for `x[batch, 3]`, with a scratch buffer in between.
 fn doubling() -> Artifact {
     let mut buffers = Arena::default();
     let dims = [BATCH, Dim::Fixed(3)];
@@ -84,7 +84,7 @@ fn ports_are_checked() {
     assert_eq!(machine.read_real("x").unwrap(), [0.5; 6]);
 }
 
-/// Column sums and maxima of `x[rows, columns]` in `f32`.
+/// A plan that computes the column sums and maxima of `x[rows, columns]` in `f32`.
 fn column_reductions(rows: usize, columns: usize) -> Artifact {
     let mut buffers = Arena::default();
     let x = buffers.push(buffer(
@@ -164,7 +164,7 @@ fn loops_run_count_iterations() {
     assert_eq!(other.read_real("total").unwrap(), [93.5]);
 }
 
-/// `c = a b` with `a` constant.
+/// Creates a machine that computes `c = a b` with a constant `a`.
 fn product(reference: bool, precision: Precision) -> Result<Machine, bnnc_base::fault::Fault> {
     let mut buffers = Arena::default();
     let values = Role::Constant(Arc::from([1.0, 2.0, 3.0, 4.0]));

@@ -1,4 +1,4 @@
-//! Library primitives against their naive references.
+//! Library primitives agree with their naive references.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

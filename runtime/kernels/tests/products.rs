@@ -1,4 +1,4 @@
-//! Matrix products against the naive reference, at every instruction set.
+//! Matrix products agree with the naive reference, with every instruction set.
 //!
 //! Elements are multiples of 1/64 of magnitude at most one, so that all sums over fewer than 4096 terms are exact in both
 //! precisions: results must be equal, whatever the order of summation.
@@ -65,7 +65,7 @@ impl Number for f64 {
     }
 }
 
-/// Returns the result of a level: the last of `buffers`, which holds the initial values.
+/// Returns the result with the kernels of a level. The last of `buffers` is the result, and holds its initial values.
 fn run<T: Number>(level: Level, pool: &Pool, buffers: &[Vec<f64>], ints: &[i64]) -> Vec<T> {
     let mut copies: Vec<Vec<T>> = buffers
         .iter()
@@ -97,7 +97,7 @@ fn check(pool: &Pool, buffers: &[Vec<f64>], ints: &[i64]) {
 enum Layout {
     Rows,
     Columns,
-    /// No adjacent axis, and gaps after rows.
+    /// No axis has adjacent elements, and there are gaps after rows.
     Gaps,
     /// Rows at distances that make them compete for places of a cache.
     Pages,
@@ -211,7 +211,7 @@ fn batches_with_shared_operands_are_exact() {
     }
 }
 
-/// Returns elements whose sums are rounded.
+/// Returns elements whose sums are not exact.
 fn rounded(random: &mut Random, count: usize) -> Vec<f64> {
     (0..count)
         .map(|_| (random.next() >> 11) as f64 / (1u64 << 53) as f64 - 0.5)
@@ -256,7 +256,7 @@ fn results_do_not_depend_on_threads() {
     }
 }
 
-/// The order of summation depends on `k` alone: rows of a product equal the product of those rows.
+/// The order of summation depends on `k` alone, so that some rows of a product are equal to the product of these rows alone.
 #[test]
 fn an_element_does_not_depend_on_its_neighbours() {
     let (mut random, pool) = (Random(5), Pool::new(1));

@@ -3,7 +3,7 @@
 use bnnc_math::approx::functions::Elementwise;
 use bnnc_math::approx::{Arch, Fused, Number, Plain};
 
-/// Elements per block: a few of the widest vectors, so that the loop over it becomes straight-line vector code.
+/// The number of elements per block: a few of the widest vectors, so that the loop over a block becomes straight-line vector code.
 const BLOCK: usize = 16;
 
 #[inline(always)]

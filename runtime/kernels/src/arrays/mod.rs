@@ -52,12 +52,12 @@ impl Level {
     }
 }
 
-/// Returns the array form of a scalar operation of one operand, if generated code calls one.
+/// Returns the array primitive for a scalar operation of one operand, if generated code calls one.
 pub fn unary(scalar: Scalar, precision: Precision) -> Option<Unary> {
     unary_at(Level::detect(), scalar, precision)
 }
 
-/// Returns the array form of a scalar operation of two operands, if generated code calls one.
+/// Returns the array primitive for a scalar operation of two operands, if generated code calls one.
 pub fn binary(scalar: Scalar, precision: Precision) -> Option<Binary> {
     rare::binary(scalar, precision)
 }
@@ -82,7 +82,7 @@ pub fn symbols() -> Vec<Address> {
     symbols::callables().filter_map(address).collect()
 }
 
-/// [`unary`] for a chosen level, which must be among [`Level::supported`].
+/// Returns [`unary`] for a chosen level, which must be among [`Level::supported`].
 pub fn unary_at(level: Level, scalar: Scalar, precision: Precision) -> Option<Unary> {
     match precision {
         Precision::F32 => vectorised::<f32>(level, scalar),
@@ -127,7 +127,7 @@ fn version<F: Elementwise, T: Number>(level: Level) -> Unary {
     }
 }
 
-/// [`noise()`] for a chosen level, which must be among [`Level::supported`].
+/// Returns [`noise()`] for a chosen level, which must be among [`Level::supported`].
 pub fn noise_at(level: Level, kind: NoiseKind, precision: Precision) -> Noise {
     match (kind, precision) {
         (NoiseKind::Uniform, Precision::F32) => stream::<law::Uniform, f32>(level),

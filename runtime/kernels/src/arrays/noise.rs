@@ -1,17 +1,17 @@
 //! Noise streams: Philox 4x32-10 for many counters at once, then uniforms or Box-Muller normals; gamma variates one by one.
 //!
-//! The streams are defined in [`bnnc_math::philox`] and [`bnnc_math::gamma`]. This is the same computation, sixteen or more words at a
-//! time.
+//! The streams are defined in [`bnnc_math::philox`] and [`bnnc_math::gamma`]. This module does the same computation for sixteen or more
+//! words at a time.
 
 use bnnc_math::approx::noise::{self as approx, NoiseLaw};
 use bnnc_math::approx::{Arch, Fused, Number, Plain};
 use bnnc_math::gamma;
 
-/// Counters per large block; a block holds four elements per counter.
+/// The number of counters in a large block. A block holds four elements per counter.
 const LARGE: usize = 64;
-/// Counters per medium block.
+/// The number of counters in a medium block.
 const MEDIUM: usize = 16;
-/// Counters per small block, for the ends of arrays.
+/// The number of counters in a small block, for the ends of arrays.
 const SMALL: usize = 4;
 
 /// The random words of `L` blocks: four arrays of one word per block.
@@ -127,7 +127,7 @@ versions! {
     avx512 Fused;
 }
 
-/// Generates gamma variates, one by one and in `f64` for either precision, because rejection takes a different path for each.
+/// Generates gamma variates one by one, because each needs its own number of attempts, and in `f64` for either precision.
 ///
 /// # Safety
 /// As for [`bnnc_abi::symbols::Noise`].

@@ -1,4 +1,4 @@
-//! Functions that programs seldom call: computed element by element by the `f64` references.
+//! Functions that programs seldom call. They are computed element by element, by the `f64` references.
 
 use bnnc_abi::symbols::{Binary, Unary};
 use bnnc_base::dtype::Precision;
@@ -51,7 +51,7 @@ impl RarePair for Pow {
     }
 }
 
-/// Returns the array form of a rare function of one operand.
+/// Returns the array primitive for a rare function of one operand.
 pub fn unary(scalar: Scalar, precision: Precision) -> Option<Unary> {
     match precision {
         Precision::F32 => one::<f32>(scalar),
@@ -59,7 +59,7 @@ pub fn unary(scalar: Scalar, precision: Precision) -> Option<Unary> {
     }
 }
 
-/// Returns the array form of a function of two operands.
+/// Returns the array primitive for a function of two operands.
 pub fn binary(scalar: Scalar, precision: Precision) -> Option<Binary> {
     match precision {
         Precision::F32 => two::<f32>(scalar),

@@ -1,15 +1,15 @@
-//! One product on one thread: its form, its blocks, and the operands that are copied first.
+//! One product on one thread: the form of its computation, its blocks, and the operands that are copied first.
 //!
 //! Note [Copied operands]. The kernels take the left operand with any strides, and the right operand with adjacent columns and any row
-//! stride. So a copy is made only of columns that are not adjacent, one strip at a time, and of rows or columns of the left operand whose
-//! stride is a multiple of a page, because they would evict each other from the L1 cache. Copying more does not pay on processors that
-//! reorder loads over hundreds of instructions.
+//! stride. Copies are therefore needed only in two cases. Columns of the right operand that are not adjacent are copied, one strip at a
+//! time. Rows or columns of the left operand whose stride is a multiple of a page are copied, because they would evict each other from the
+//! L1 cache. More copies do not pay on processors that reorder loads over hundreds of instructions.
 
 use super::Extents;
 use super::tile::{Kernels, Real, TileJob, TileKernel, Update};
 use super::workspace::{self, DEPTH, HEIGHT_BYTES, Workspace};
 
-/// The columns of a sweep along one row, so that the row stays in the L1 cache.
+/// The number of columns of a sweep along one row. It is small enough for the row to stay in the L1 cache.
 const SWEEP: usize = 4096;
 /// The number of columns that justifies a copy of the left operand.
 const WORTH: usize = 64;
@@ -35,7 +35,7 @@ pub struct Addresses<T> {
     pub c: *mut T,
 }
 
-/// Returns the form of a product, and whether it is that of the transposed product.
+/// Returns the form of a product, and whether the transposed product is computed in this form instead.
 pub fn form<T>(kernels: &Kernels<T>, extents: &Extents) -> (ProductForm, bool) {
     let turned = extents.transposed();
     let turn = cost(kernels, &turned) < cost(kernels, extents);
@@ -59,7 +59,7 @@ pub fn form<T>(kernels: &Kernels<T>, extents: &Extents) -> (ProductForm, bool) {
     (form, turn)
 }
 
-/// Estimates the cost in units of half a vector operation per lane.
+/// Estimates the cost of a product, in units of half a vector operation per lane.
 fn cost<T>(kernels: &Kernels<T>, extents: &Extents) -> usize {
     let Extents { m, n, k, .. } = *extents;
     let lanes = kernels.lanes;
@@ -118,7 +118,7 @@ pub unsafe fn compute<T: Real>(
     });
 }
 
-/// Cuts `size` into at least one part of about equal size, each at most `most`: `(start, length)`.
+/// Cuts `size` into parts of about equal size, each at most `most`, and at least one part. Returns `(start, length)` of each.
 fn blocks(size: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
     let count = size.div_ceil(most).max(1);
     let cut = move |at: usize| size * at / count;
@@ -144,7 +144,7 @@ struct Strip<T: 'static> {
 }
 
 impl<T: Real> Piece<'_, T> {
-    /// Returns the update of the result in the block of the contracted axis that starts here.
+    /// Returns the update of the result in the block of the contracted axis that starts at `first`.
     fn update(&self, first: usize) -> Update {
         if first > 0 && self.update == Update::Store {
             Update::Add
@@ -256,8 +256,8 @@ impl<T: Real> Piece<'_, T> {
         }
     }
 
-    /// Copies a block of adjacent rows or columns of the left operand so that they do not evict each other from the cache:
-    /// `(copy, strides)`.
+    /// Copies a block of the left operand, whose rows or columns hold adjacent elements, so that they do not evict each other from the
+    /// cache. Returns `(copy, strides)`.
     ///
     /// # Safety
     /// `from` must hold the block.
@@ -392,7 +392,7 @@ impl<T: Real> Strip<T> {
         }
     }
 
-    /// Runs [`Strip::compute`] for a result whose columns have the stride `c_n`, by way of `(tile, stride)`.
+    /// Runs [`Strip::compute`] for a result whose columns have the stride `c_n`, by way of a copy in `(tile, stride)`.
     ///
     /// # Safety
     /// The operands must hold the rows, and the tile must have room for any rows.

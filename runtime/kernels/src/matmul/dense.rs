@@ -1,4 +1,4 @@
-//! Products of dense matrices in slices, cut into tiles of the result that threads share.
+//! Products of dense matrices in slices. The result is cut into tiles, which are divided between threads.
 
 use super::blocked::{Addresses, compute, form};
 use super::tile::{Real, Update};
@@ -6,7 +6,7 @@ use super::{Extents, Operands, PIECE};
 use crate::arrays::Level;
 use crate::pool::Pool;
 
-/// The sides of tiles of the result. The largest that gives [`ENOUGH`] tiles is taken, or else the smallest.
+/// The possible sides of a tile of the result. The largest side that gives [`ENOUGH`] tiles is used, or else the smallest side.
 const SIDES: [usize; 3] = [256, 128, 64];
 /// The number of tiles with which threads finish at about the same time.
 const ENOUGH: usize = 16;
@@ -14,9 +14,9 @@ const ENOUGH: usize = 16;
 /// The elements of a result that are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// All of them.
+    /// All elements.
     All,
-    /// The elements on and above the diagonal, and some below it that are in the same tiles.
+    /// The elements on and above the diagonal, and those below it that are in the same tiles.
     Upper,
 }
 
@@ -145,13 +145,13 @@ impl Extents {
 mod tests {
     use super::*;
 
-    /// Multiples of 1/64 of magnitude at most a half, so that sums of products are exact in any order.
+    /// Returns multiples of 1/64 of magnitude at most 1/2, so that sums of products are exact in any order.
     fn exact(seed: usize, count: usize) -> Vec<f64> {
         let mixed = |at: usize| ((seed + at) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58;
         (0..count).map(|at| (mixed(at) as f64 - 32.0) / 64.0).collect()
     }
 
-    /// Strides of a row-major or column-major matrix, with gaps.
+    /// Returns the strides of a row-major or column-major matrix with gaps.
     fn strides([rows, columns]: [usize; 2], by_columns: bool, gap: usize) -> [isize; 2] {
         match by_columns {
             false => [(columns + gap) as isize, 1],
@@ -163,7 +163,8 @@ mod tests {
         i * along_i as usize + j * along_j as usize
     }
 
-    /// The result by its definition, with the positions of the elements that must be computed and of those that may be.
+    /// Returns the result by its definition, the positions of the elements that must be computed, and the positions of the elements that
+    /// may be computed.
     fn naive(product: &Product<'_, f64>, old: &[f64]) -> (Vec<f64>, Vec<usize>, Vec<usize>) {
         let Extents { m, n, k, a, b, c } = product.extents;
         let mut result = old.to_vec();

@@ -20,17 +20,17 @@ use bnnc_base::dtype::Precision;
 pub use tile::{Real, Update};
 pub use workspace::BYTES as WORKSPACE_BYTES;
 
-/// Products with fewer floating-point operations than this are not worth a second thread.
+/// A second thread does not pay for products with fewer floating-point operations than this.
 const PIECE: u64 = 800_000;
-/// The number of pieces of a product that is not large, with which threads finish at about the same time.
+/// The number of pieces of a product that is not large. With this number, threads finish at about the same time.
 const FEW: u64 = 4;
-/// Products with more floating-point operations per piece than this are cut into more than [`FEW`].
+/// Products with more floating-point operations per piece than this are cut into more than [`FEW`] pieces.
 const LARGE: u64 = 40_000_000;
-/// The most pieces.
+/// The maximum number of pieces.
 const MOST: u64 = 16;
-/// Cuts are at multiples of this many rows or columns, so that the inner kernel gets whole tiles.
+/// Cuts are at multiples of this number of rows or columns, so that the inner kernel gets whole tiles.
 const TILE: usize = 32;
-/// Cache lines whose distance is a multiple of this many bytes compete for the same places of a cache.
+/// Cache lines whose distance is a multiple of this number of bytes compete for the same places of a cache.
 const PAGE: usize = 4096;
 
 /// The sizes and strides of one product, in elements.
@@ -118,7 +118,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Makes axes part of the product if the operands allow it, innermost first.
+    /// Makes batch axes part of the product if the operands allow this, the innermost axis first.
     fn fold(&mut self, extents: &mut Extents) {
         for (at, axis) in self.axes.iter().enumerate().rev().take(64) {
             if extents.absorb(axis) {
@@ -159,8 +159,8 @@ impl Extents {
         2 * self.m as u64 * self.n as u64 * self.k as u64
     }
 
-    /// Makes a batch axis part of the product, if possible: more rows if only `b` is shared, more columns if only `a` is. Returns whether
-    /// it was.
+    /// Makes a batch axis part of the product, if possible, and returns whether it did. The product gets more rows if only `b` is shared
+    /// along the axis, and more columns if only `a` is shared.
     fn absorb(&mut self, axis: &[i64; 4]) -> bool {
         let [size, a, b, c] = axis.map(|value| value as isize);
         let (m, n) = (self.m as isize, self.n as isize);
@@ -192,7 +192,8 @@ impl Extents {
         }
     }
 
-    /// Returns whether to cut along `n`: copied operands are copied only once if possible, otherwise the cut is along the longer side.
+    /// Returns whether to cut along `n`. If an operand is copied, the cut is such that each part is copied only once, if possible.
+    /// Otherwise the cut is along the longer side.
     fn is_cut_along_n(&self, parts: usize, element: usize) -> bool {
         let enough = |size: usize| size >= parts * TILE;
         if self.b[1] != 1 && enough(self.n) {

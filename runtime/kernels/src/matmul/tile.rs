@@ -1,8 +1,8 @@
 //! The innermost kernels: a tile of the result in registers.
 //!
-//! Note [One order of summation]. An element of the result is a sequence of fused multiply-adds over `k`, first to last, in blocks of a
-//! length that depends on `k` alone; blocks are added in order. So an element does not depend on the tile, the piece or the thread that
-//! computes it.
+//! Note [One order of summation]. An element of the result is computed by fused multiply-adds over `k`, from first to last, in blocks. The
+//! length of a block depends on `k` alone, and blocks are added in order. An element therefore does not depend on the tile, the piece or
+//! the thread that computes it.
 
 #![expect(
     clippy::needless_range_loop,
@@ -16,14 +16,14 @@ use super::vector::{LaneArray, Vector};
 use crate::arrays::Level;
 use bnnc_math::approx::Number;
 
-/// How an update uses the old contents of the result.
+/// The use that an update makes of the old contents of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
-    /// They are replaced.
+    /// The product replaces them.
     Store,
-    /// The product is added.
+    /// The product is added to them.
     Add,
-    /// The product is subtracted.
+    /// The product is subtracted from them.
     Subtract,
 }
 
@@ -70,7 +70,7 @@ pub struct TileJob<T> {
 /// A kernel for one shape of tile.
 pub type TileKernel<T> = unsafe fn(&TileJob<T>);
 
-/// The kernels of an instruction set, indexed by the number of rows less one.
+/// The kernels of an instruction set, indexed by the number of rows minus one.
 pub struct Kernels<T: 'static> {
     /// The number of rows of the tallest tile.
     pub rows: usize,
@@ -86,9 +86,9 @@ pub struct Kernels<T: 'static> {
     pub single_masked: &'static [TileKernel<T>],
     /// Part of a vector of half the length.
     pub half_masked: &'static [TileKernel<T>],
-    /// Any number of columns of one row (`tail`), indexed by `k` less one.
+    /// `tail` columns of one row, indexed by `k` minus one.
     pub sweeps: &'static [TileKernel<T>],
-    /// Sums along `k` if both operands are adjacent along it, indexed by the number of rows less one.
+    /// Sums along `k` for operands whose elements are adjacent along `k`, indexed by the number of rows minus one.
     pub dots: &'static [TileKernel<T>],
     /// Copies a square of [`Kernels::square`] columns: `(from, column stride, to, row stride)`.
     pub transpose: unsafe fn(*const T, isize, *mut T, usize),
@@ -263,7 +263,7 @@ compiled!(tile_avx2 sweep_avx2 dots_avx2 #[target_feature(enable = "avx2,fma")])
 #[cfg(target_arch = "x86_64")]
 compiled!(tile_avx512 sweep_avx512 dots_avx512 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]);
 
-/// The record of the kernels of an instruction set.
+/// The [`Kernels`] of an instruction set.
 macro_rules! kernels {
     ($tile:ident $sweep:ident $dots:ident $transpose:expr, $square:literal, $element:ty, $vector:ty, $half:ty,
      [$($rows:literal)*], [$($dot_rows:literal)*]) => {

@@ -1,19 +1,19 @@
-//! Memory of each thread for copied operands: allocated at its first product, kept until the thread ends.
+//! Memory of each thread for copied operands. It is allocated at the first product of the thread, and kept until the thread ends.
 
 use std::cell::RefCell;
 
 /// The longest block of the contracted axis.
 pub const DEPTH: usize = 1024;
-/// The bytes of the tallest block of rows in one column, so that a block of the left operand fits into the L2 cache.
+/// The bytes of one column of the tallest block of rows. With this height a block of the left operand fits into the L2 cache.
 pub const HEIGHT_BYTES: usize = 1024;
 
 /// The bytes of a cache line.
 const LINE: usize = 64;
-/// The cache lines for a strip of the right operand: two of the longest vectors by [`DEPTH`].
+/// The cache lines for a strip of the right operand: two of the longest vectors for each of [`DEPTH`] rows.
 const STRIP: usize = 2 * DEPTH;
-/// The cache lines for a block of the left operand, copied by rows or by columns, each one line longer than necessary.
+/// The cache lines for a block of the left operand, copied by rows or by columns. Each copied row or column has room for one line more than it needs.
 const ROWS: usize = (HEIGHT_BYTES / LINE + 1) * DEPTH;
-/// The cache lines for a tile of the result: two vectors by the most rows, rounded up.
+/// The cache lines for a tile of the result: two vectors for each row of the tallest tile, rounded up.
 const TILE: usize = 32;
 
 /// The bytes that a thread keeps after its first product.
@@ -38,8 +38,8 @@ thread_local! {
     static LINES: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Returns the distance of copied rows of `depth` elements: an odd number of lines, so that rows do not compete for the same places of a
-/// cache.
+/// Returns the distance between copied rows of `depth` elements: an odd number of cache lines, so that rows do not compete for the same
+/// places of a cache.
 pub fn apart<T>(depth: usize) -> usize {
     ((depth * size_of::<T>()).div_ceil(LINE) | 1) * LINE / size_of::<T>()
 }
