@@ -10,7 +10,7 @@ use std::time::Instant;
 pub struct Integral {
     /// The computed number.
     pub value: f64,
-    /// A bound on its distance from the true number, including the rounding of `value` itself.
+    /// A bound on the distance of `value` from the true number, including the rounding of `value` itself.
     pub error_bound: f64,
     /// The true number, if it was computed exactly.
     pub exact: Option<Rational>,
@@ -27,7 +27,7 @@ pub enum Outcome {
     Degenerate,
     /// The region is unbounded in this direction, and the weight is not zero there.
     Unbounded(Vec<Rational>),
-    /// The work on the region would exceed what [`Effort`] allows; nothing is known of the integral.
+    /// The work on the region would exceed what [`Effort`] allows, so nothing is known about the integral.
     GaveUp(Limit),
 }
 
@@ -49,21 +49,21 @@ pub struct Effort {
     pub tolerance: f64,
     /// True to compute in rationals from the start.
     pub exact: bool,
-    /// The most regions to integrate.
+    /// The maximum number of regions to integrate.
     pub regions: usize,
-    /// The most steps in one region. A step compares two rays of the cone over the region, or adds one term of the integral over one of its
-    /// faces. A stored number counts as eight terms, and in rationals a term counts as 32.
+    /// The maximum number of steps in one region. A step compares two rays of the cone over the region, or adds one term of the integral
+    /// over a face of the region. A stored number counts as eight terms, and in rationals a term counts as 32.
     pub steps: u64,
-    /// The most bytes for the search and the current region together, as far as they are counted: rays, moments of faces, solved cases and
-    /// terms. The allocator takes somewhat more.
+    /// The maximum number of bytes for the search and the current region together. Rays, moments of faces, solved cases and terms are
+    /// counted. The allocator takes somewhat more.
     pub memory: u64,
-    /// The time at which the work ends, finished or not; checked before each case and within regions.
+    /// The time at which the work ends, whether it is finished or not. It is checked before each case and within regions.
     pub deadline: Option<Instant>,
 }
 
 impl Default for Effort {
-    /// A relative tolerance of 1e-12, rationals if necessary, a million regions, and a billion steps in each, which take less than a minute
-    /// in floating point.
+    /// Returns an effort with a relative tolerance of 1e-12, rationals only where necessary, a million regions, and a billion steps in each
+    /// region. In floating point these steps take less than a minute.
     fn default() -> Effort {
         Effort {
             tolerance: 1e-12,
@@ -92,16 +92,16 @@ impl Integral {
         Integral::exactly(Rational::ZERO)
     }
 
-    /// Adds the parts; the sum is exact if all parts are. Its bound holds for any order of addition: it covers the bounds of the parts and
-    /// every rounding error of the sum (Higham, Accuracy and Stability of Numerical Algorithms, section 3.3, running error bounds).
+    /// Adds the parts. The sum is exact if all parts are exact. Its bound covers the bounds of the parts and every rounding error of the
+    /// sum, in any order of addition (Higham, Accuracy and Stability of Numerical Algorithms, section 3.3, running error bounds).
     pub fn sum<I: Borrow<Integral>>(parts: impl IntoIterator<Item = I>) -> Integral {
         parts.into_iter().fold(Integral::zero(), |sum, part| {
             sum.combine(part.borrow(), Ball::plus, |a, b| a + b)
         })
     }
 
-    /// Multiplies the parts; the product is exact if all parts are, and 1 without parts. Its bound covers the same errors as that of
-    /// [`Integral::sum`].
+    /// Multiplies the parts. The product is exact if all parts are exact, and 1 without parts. Its bound covers the bounds of the parts and
+    /// every rounding error of the product.
     pub fn product<I: Borrow<Integral>>(parts: impl IntoIterator<Item = I>) -> Integral {
         let one = Integral::exactly(Rational::ONE);
         parts.into_iter().fold(one, |product, part| {
@@ -144,7 +144,7 @@ impl From<Ball> for Integral {
     }
 }
 
-/// Converts to the floating-point number nearest to the exact value if that is known, and to `value` otherwise.
+/// Converts to `value`, or to the floating-point number nearest to the exact value if the exact value is known.
 impl From<&Integral> for f64 {
     fn from(integral: &Integral) -> f64 {
         integral.exact.as_ref().map_or(integral.value, to_f64)

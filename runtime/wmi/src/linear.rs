@@ -3,8 +3,8 @@
 use crate::rational::{Rational, primitive_integers};
 use dashu_base::Abs;
 
-/// The half-space `coefficients . x <= bound`. Half-spaces are only integrated over, so it does not matter whether the boundary belongs to
-/// them.
+/// The half-space `coefficients . x <= bound`. Half-spaces only serve as regions of integrals, so it does not matter whether the boundary
+/// belongs to them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HalfSpace {
     /// The coefficients, one per variable.
@@ -44,7 +44,7 @@ impl HalfSpace {
         }
     }
 
-    /// Returns the half-space on the other side; their intersection has measure zero.
+    /// Returns the half-space on the other side of the boundary.
     pub fn complement(&self) -> HalfSpace {
         HalfSpace {
             coefficients: self.coefficients.iter().map(|c| -c).collect(),
@@ -52,7 +52,7 @@ impl HalfSpace {
         }
     }
 
-    /// Returns whether no variable occurs: the half-space is then all of space or empty.
+    /// Returns whether no variable occurs. Such a half-space is all of space or empty.
     pub fn is_constant(&self) -> bool {
         self.coefficients.iter().all(Rational::is_zero)
     }
@@ -70,7 +70,7 @@ impl HalfSpace {
         }
     }
 
-    /// Returns the positive multiple whose first non-zero coefficient is 1 or -1: rows that bound the same form have the same coefficients.
+    /// Returns the positive multiple whose first non-zero coefficient is 1 or -1, so that rows that bound the same form have the same coefficients.
     pub(crate) fn monic(&self) -> HalfSpace {
         match self.coefficients.iter().find(|c| !c.is_zero()) {
             Some(leading) if !leading.numerator().is_one() || !leading.is_int() => {
@@ -146,7 +146,7 @@ impl Polytope {
     }
 
     /// Groups the variables such that no row and none of the sets `together` mentions variables of two groups. The groups are in the order
-    /// of their first members; a variable that nothing mentions is a group of its own.
+    /// of their first members. A variable that occurs nowhere is a group of its own.
     pub fn blocks(&self, together: &[Vec<usize>]) -> Vec<Vec<usize>> {
         let mut group: Vec<usize> = (0..self.dimension).collect();
         let rows = self.rows.iter().map(|row| row.support().collect());

@@ -1,8 +1,8 @@
 //! Problems of weighted model integration, and the three notations that they are read from.
 //!
-//! A problem is a formula over Booleans and reals, whose atoms compare piecewise linear terms, and a weight, a piecewise polynomial. Its
-//! value is the integral of the weight over the reals that satisfy the formula, summed over both values of every declared Boolean, whether
-//! it is used or not. Strict and weak comparisons are equivalent, and an equation between terms has measure zero.
+//! A problem consists of a formula over Booleans and reals, whose atoms compare piecewise linear terms, and of a weight, which is a piecewise
+//! polynomial. The value of a problem is the integral of the weight over the reals that satisfy the formula, summed over both values of every
+//! declared Boolean, whether the Boolean is used or not. Strict and weak comparisons are equivalent, and an equation between terms has measure zero.
 //!
 //! * An **instance** (`wmi-instances/1`): a JSON object with `reals` (name, lower bound or null, upper
 //!   bound or null), `bools`, `defs` (names of terms, which are substituted), `given` (values of reals
@@ -11,11 +11,10 @@
 //! * A **density** of pywmi or wmpy: a JSON object with `domain`, `formula`, `weights` and `queries`, the
 //!   last three as S-expressions. Each query is a separate problem, in which both the formula and the query
 //!   hold.
-//! * **SMT-LIB 2**: `declare-fun` and `declare-const` of `Real` and `Bool`, `define-fun` without
-//!   parameters, `assert`. The weight is the definition called `weight` of sort `Real`, or an asserted
-//!   term, as pywmi writes it; without one it is 1.
+//! * **SMT-LIB 2**: `declare-fun` and `declare-const` of `Real` and `Bool`, `define-fun` without parameters, `assert`. The weight is the
+//!   definition called `weight` of sort `Real`, or an asserted term, as pywmi writes it. If there is neither, the weight is 1.
 //!
-//! Numbers are exact as written: `0.1` is a tenth.
+//! Numbers have exactly the value that is written: `0.1` is a tenth.
 
 pub mod form;
 pub mod report;
@@ -39,9 +38,9 @@ use store::{FormulaId, Store, TermId};
 /// A problem of weighted model integration.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// Its name in its file; empty if it has no name.
+    /// The name of the problem in its file; empty if it has no name.
     pub name: String,
-    /// The line and column where it begins, counted from 1; 0 if it is the whole file.
+    /// The line and column where the problem begins, counted from 1; 0 if the problem is the whole file.
     pub at: (usize, usize),
     /// The variables that are integrated over.
     pub reals: Vec<String>,
@@ -55,7 +54,7 @@ pub struct Problem {
     pub weight: TermId,
 }
 
-/// Reads the problems of a text, whose notation is detected. `file` is its name in messages.
+/// Reads the problems of a text, whose notation is detected. `file` is the name of the text in messages.
 ///
 /// # Errors
 ///

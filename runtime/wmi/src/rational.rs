@@ -15,7 +15,7 @@ pub fn to_f64(number: &Rational) -> f64 {
 /// Computes the natural logarithm of the magnitude, even if the magnitude overflows or underflows; minus infinity for zero.
 pub fn ln_abs(number: &Rational) -> f64 {
     let (above, below) = (number.numerator().unsigned_abs(), number.denominator());
-    // The quotient is near this power of two; its first 64 bits are used.
+    // The quotient is near this power of two. Only its first 64 bits are used.
     let power = above.bit_len() as i64 - below.bit_len() as i64;
     let shift = 64 - power;
     let digits = match usize::try_from(shift) {
@@ -25,7 +25,7 @@ pub fn ln_abs(number: &Rational) -> f64 {
     (digits.to_f64().value() / 2f64.powi(64)).ln() + power as f64 * std::f64::consts::LN_2
 }
 
-/// Converts a finite floating-point number to a rational; `None` for others.
+/// Converts a finite floating-point number to a rational; `None` if the number is not finite.
 pub fn from_f64(number: f64) -> Option<Rational> {
     Rational::try_from(number).ok()
 }
@@ -46,7 +46,7 @@ pub fn parse(text: &str) -> Option<Rational> {
     }
 }
 
-/// Returns the bits of numerator and denominator together.
+/// Returns the total number of bits of numerator and denominator.
 pub(crate) fn bits(number: &Rational) -> u64 {
     (number.numerator().bit_len() + number.denominator().bit_len()) as u64
 }
@@ -63,7 +63,7 @@ pub(crate) fn common_denominator<'a>(numbers: impl Iterator<Item = &'a Rational>
     })
 }
 
-/// Returns the positive multiple of `numbers` that consists of integers without a common factor; all zero if they are.
+/// Returns the positive multiple of `numbers` that consists of integers without a common factor; zeros if all numbers are zero.
 pub(crate) fn primitive_integers<'a>(numbers: impl Iterator<Item = &'a Rational> + Clone) -> Vec<IBig> {
     let denominator = common_denominator(numbers.clone());
     let mut integers: Vec<IBig> = numbers

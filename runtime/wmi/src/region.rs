@@ -1,8 +1,8 @@
 //! The integral of a polynomial over one polytope, without expanding powers of linear forms.
 //!
-//! The geometry is exact and the arithmetic is not. Corners and their incidence with facets come from the double description method in
-//! integers, so that no sliver is misclassified. Integrals over faces, which are sums of products of positive numbers, are rounded with a
-//! running bound on the error.
+//! The geometry is exact, but the arithmetic is not. The double description method in integers computes the corners and the facets that
+//! contain them, so that no thin region is misclassified. Integrals over faces, which are sums of products of positive numbers, are rounded
+//! with a running bound on the error.
 
 pub(crate) mod ball;
 mod bits;

@@ -1,9 +1,9 @@
 //! Weighted model integration.
 //!
-//! The search decides comparisons and Booleans only as far as the formula and the weight need them (partial assignments as in
-//! structure-aware encodings, Spallitta et al., UAI 2022). It multiplies over parts that share no variable, adds over the terms of weights
-//! that are sums, and integrates out variables that one form bounds from either side (message passing as in Zeng et al., ICML 2020, where
-//! the primal graph is a tree). The remaining regions are polytopes, which [`crate::region`] integrates.
+//! The search decides a comparison or a Boolean only if the formula and the weight need it (partial assignments as in structure-aware
+//! encodings, Spallitta et al., UAI 2022). The results of parts that share no variable are multiplied, and weights that are sums are
+//! integrated term by term. A variable that one form bounds from below and one from above is integrated out. If the primal graph is a tree,
+//! this is message passing as in Zeng et al., ICML 2020. The remaining regions are polytopes, which [`crate::region`] integrates.
 
 mod amount;
 mod bounds;
@@ -35,11 +35,11 @@ pub enum Status {
     Empty,
     /// The set that satisfies the formula has no volume; the integral is 0.
     Degenerate,
-    /// The region is unbounded in a direction in which the weight is not zero: variables with their steps.
+    /// The region is unbounded in a direction in which the weight is not zero. The direction is given as variables with their steps.
     Unbounded(Vec<(String, Rational)>),
     /// The integral exceeds the largest number of double precision, and an exact result was not requested or is not known.
     Overflow,
-    /// The work reached a limit, for this reason. The value is that of the finished part, and its bound holds for the whole.
+    /// The work reached a limit, for this reason. The value is the integral over the finished part, and the error bound holds for the whole integral.
     GaveUp(String),
 }
 
@@ -61,15 +61,15 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// Returns the natural logarithm of the magnitude if `value` cannot represent it: for an exactly known number below the smallest normal
-    /// number or above the largest.
+    /// Returns the natural logarithm of the magnitude of an exactly known integral if `value` cannot represent it, because it is below the
+    /// smallest normal number or above the largest.
     pub fn log_value(&self) -> Option<f64> {
         let exact = self.exact.as_ref().filter(|exact| !exact.is_zero())?;
         (!self.value.is_normal()).then(|| ln_abs(exact))
     }
 }
 
-/// Solves a problem. A stack of 32 MiB is enough for the deepest nesting of cases. If parts cancel so much that the bound of the sum
+/// Solves a problem. A stack of 32 MiB is enough for the deepest nesting of cases. If parts cancel so much that the bound of their sum
 /// exceeds the tolerance, everything is computed again in rationals.
 pub fn solve(problem: &Problem, effort: &Effort) -> Solution {
     let solution = within_tolerance(problem, effort);
@@ -100,7 +100,7 @@ fn within_tolerance(problem: &Problem, effort: &Effort) -> Solution {
     };
     let exact = attempt(problem, &effort);
     match exact.status {
-        // Rationals take more work; a better result without them is kept.
+        // Rationals take more work, so they may reach a limit. A better result of floating point is then kept.
         Status::GaveUp(_) if exact.error_bound > solution.error_bound => Solution {
             status: exact.status,
             ..solution
@@ -144,8 +144,8 @@ fn attempt(problem: &Problem, effort: &Effort) -> Solution {
     }
 }
 
-/// Returns why nothing was integrated: no point, no volume, or no weight. If that takes too much work to find out, the status is `Ok`,
-/// because the integral is known to be 0.
+/// Returns the reason why nothing was integrated: no point, no volume, or no weight. If it takes too much work to find the reason, the
+/// status is `Ok`, because the integral is known to be 0.
 fn nothing(problem: &Problem, search: &mut Search, mut state: State, inside: &[Rational]) -> Status {
     state.weight = search.store.number(Rational::ONE);
     if search.has_region(state, inside) || search.gave_up.is_some() {

@@ -8,7 +8,7 @@ use bnnc_wmi::rational::parse;
 use bnnc_wmi::solve::{Status, solve};
 
 /// Files with the integrals that an independent exact solver in rationals computed, rounded. wmpy agrees, except for `nr2-3`, which
-/// declares a Boolean and never uses it: wmpy does not count it twice.
+/// declares a Boolean without using it: wmpy does not sum over the two values of this Boolean.
 const BIG_RANDOM: &[(&str, &str, f64)] = &[
     (
         "nr2-1",

@@ -8,7 +8,7 @@ use bnnc_wmi::problem::read;
 use bnnc_wmi::rational::Rational;
 use bnnc_wmi::solve::{Status, solve};
 
-/// An instance with reals `x0`, `x1`, .. between these bounds.
+/// Returns an instance with reals `x0`, `x1`, .. between these bounds.
 fn instance(reals: usize, bounds: (&str, &str), bools: &str, formula: &str, weight: &str) -> String {
     let (lower, upper) = bounds;
     let reals: Vec<String> = (0..reals)
@@ -33,7 +33,7 @@ fn factorial(size: usize) -> usize {
     (1..=size).product()
 }
 
-/// `["operator", part, ..]`.
+/// Returns `["operator", part, ..]`.
 fn apply(operator: &str, parts: impl IntoIterator<Item = String>) -> String {
     let parts: Vec<String> = parts.into_iter().collect();
     format!(r#"["{operator}", {}]"#, parts.join(", "))
@@ -61,7 +61,7 @@ fn and_overlap() {
     }
 }
 
-/// An odd number of the other variables is above the first.
+/// The number of other variables that are above the first variable is odd.
 #[test]
 fn xor() {
     for size in [2, 3, 4, 5, 10, 25] {
@@ -90,7 +90,7 @@ fn mutex() {
     }
 }
 
-/// A triangular weight on each variable separately, cut at a half.
+/// Each variable has a triangular weight of its own, which is cut at a half.
 #[test]
 fn uni() {
     for size in [1, 2, 4, 12] {
@@ -175,7 +175,7 @@ fn tree_star() {
     }
 }
 
-/// The variables go up and down in turn, in either order.
+/// The values of consecutive variables alternately rise and fall, and may begin with either.
 #[test]
 fn tree_path() {
     // Euler's zigzag numbers, OEIS A000111.
@@ -197,7 +197,7 @@ fn tree_path() {
     }
 }
 
-/// Every declared variable counts, used or not: a Boolean with a factor 2, a real with its length.
+/// Every declared variable counts, whether it is used or not: a Boolean multiplies the value by 2, and a real by the length of its interval.
 #[test]
 fn unused_variables() {
     let text = r#"{"reals": [["x", "0", "3"], ["y", "1", "5"]], "bools": ["a", "b"], "formula": ["b", "a"], "weight": "x"}"#;

@@ -1,4 +1,4 @@
-//! Texts that are not problems, and problems that are too large: both always give a clear result.
+//! Texts that are not problems, and problems that are too large, always give a clear error or status.
 
 #![allow(clippy::unwrap_used)]
 
@@ -36,7 +36,7 @@ fn assert_refused(text: &str, code: &str, place: (usize, usize), words: &str) {
     );
 }
 
-/// An instance over `x` and `y` in the unit square and the Boolean `a`.
+/// Returns an instance over `x` and `y` in the unit square and the Boolean `a`.
 fn instance(formula: &str, weight: &str) -> String {
     format!(
         r#"{{"reals": [["x", "0", "1"], ["y", "0", "1"]], "bools": ["a"], "formula":
@@ -284,7 +284,7 @@ fn deep_nesting_is_rejected() {
         assert!(["E0701", "E0704"].contains(&refused(&"(".repeat(depth)).code.id));
         assert!(["E0701", "E0704"].contains(&refused(&"[".repeat(depth)).code.id));
     }
-    // Definitions that use definitions are as deep as their expansion.
+    // The depth of a definition that uses other definitions is the depth of its expansion.
     let mut script = String::from("(declare-fun x0 () Real)\n(assert (and (<= 0.0 x0) (<= x0 1.0)))\n");
     for at in 1..2000 {
         let before = at - 1;
@@ -295,7 +295,7 @@ fn deep_nesting_is_rejected() {
     assert_eq!(refused(&script).code.id, "E0704");
 }
 
-/// Names of assertions are for solvers that report which assertions contradict each other.
+/// Names of assertions do not change the value: they are for solvers that report which assertions contradict each other.
 #[test]
 fn annotations_change_nothing() {
     let script = |bound: &str| {
@@ -336,7 +336,7 @@ fn problems_of_the_greatest_depth_are_solved() {
     assert_eq!(solution.value, 0.5, "{solution:?}");
 }
 
-/// Shared parts stay shared: `n` definitions each use the one before twice.
+/// Shared parts stay shared. Here each of `n` definitions uses the previous definition twice.
 #[test]
 fn shared_definitions_stay_shared() {
     let mut script = String::from("(declare-fun x0 () Real)\n(assert (and (<= 0.0 x0) (<= x0 1.0)))\n");
@@ -350,7 +350,7 @@ fn shared_definitions_stay_shared() {
     assert_eq!(solved(&script).value, 0.5);
 }
 
-/// When the work reaches its limit, the value is that of the finished part, and the bound holds for the whole.
+/// When the work reaches its limit, the value is the integral over the finished part, and the error bound holds for the whole integral.
 #[test]
 fn bounds_hold_for_unfinished_work() {
     let text = include_str!("data/densities/nr4-1.json");
@@ -396,7 +396,7 @@ fn unfinished_unbounded_parts_have_an_infinite_bound() {
     assert_eq!((solution.value, solution.error_bound), (0.0, f64::INFINITY));
 }
 
-/// A single region that would take too long is given up in the same way as many regions, with a bound from its box.
+/// A single region that would take too long is given up in the same way as many regions are. Its box gives the error bound.
 #[test]
 fn regions_that_are_too_large_are_given_up() {
     let names = ["x", "y", "z", "w"];
@@ -425,13 +425,13 @@ fn regions_that_are_too_large_are_given_up() {
         given_up(&solution);
         assert!(solution.error_bound > whole && solution.error_bound < 2f64.powi(404) * 1.0001);
     }
-    // Below the limit on monomials, the integral is known, and less than that over the whole box.
+    // Below the limit on monomials, the integral is computed. It is less than the integral over the whole box.
     let solution = solve_on("0", r#"["*", ["^", "x", "3"], ["^", "y", "2"], "z", "w"]"#);
     assert_eq!(solution.status, Status::Ok);
     assert!(solution.value < 4.0 * (8.0 / 3.0) * 2.0 * 2.0, "{solution:?}");
 }
 
-/// A case for each of many Booleans would be too deep for the stack: the rest below some depth is given up.
+/// Nested cases for many Booleans would be too deep for the stack, so the cases below some depth are given up.
 #[test]
 fn searches_that_are_too_deep_are_given_up() {
     let booleans = |part: fn(usize) -> String| (0..1_550).map(part).collect::<Vec<_>>().join(", ");
@@ -448,10 +448,10 @@ fn searches_that_are_too_deep_are_given_up() {
     assert!(reason.contains("deep"), "{reason}");
 }
 
-/// It may be too hard to decide whether a formula without volume holds somewhere; the integral is 0 nevertheless.
+/// It may be too hard to decide whether a formula without volume holds somewhere. The integral is known to be 0 nevertheless.
 #[test]
 fn zeros_need_no_reason() {
-    // Nine pigeons and eight holes: each pigeon is in a hole, and no two are in the same hole.
+    // The pigeonhole problem: each of nine pigeons is in one of eight holes, and no two are in the same hole.
     let sits = |pigeon: usize, hole: usize| format!(r#"["b", "p{pigeon}h{hole}"]"#);
     let (mut names, mut parts) = (Vec::new(), Vec::new());
     for pigeon in 0..9 {
@@ -477,7 +477,7 @@ fn zeros_need_no_reason() {
         (&Status::Ok, 0.0),
         "{solution:?}"
     );
-    // No work is allowed, and none is needed: only the reason why the integral is 0 stays open.
+    // The effort allows no regions. The integral is known to be 0 without any; only the reason for it is not found.
     let text = instance(r#"["or", ["<=", "x", "1/4"], ["<=", "y", "1/4"]]"#, "\"0\"");
     let effort = Effort {
         regions: 0,
@@ -487,7 +487,7 @@ fn zeros_need_no_reason() {
     assert_eq!((solution.status, solution.error_bound), (Status::Ok, 0.0));
 }
 
-/// Empty takes precedence over degenerate and degenerate over unbounded, and parts without weight do not count.
+/// The status `Empty` takes precedence over `Degenerate`, and `Degenerate` over `Unbounded`. Parts without weight do not count.
 #[test]
 fn statuses_have_an_order_of_precedence() {
     let reals = r#""reals": [["x", null, null], ["y", "0", "1"]]"#;
@@ -515,7 +515,7 @@ fn statuses_have_an_order_of_precedence() {
     assert!(direction.iter().all(|(name, _)| name == "x"), "{direction:?}");
 }
 
-/// Positive and negative parts cancel only if both are finite. Over a half strip neither is, whatever the order of integration.
+/// Positive and negative parts cancel only if both are finite. Over a half strip both are infinite, whatever the order of integration.
 #[test]
 fn infinities_do_not_cancel() {
     let status = |reals: &str, formula: &str, weight: &str| {
@@ -543,7 +543,7 @@ fn infinities_do_not_cancel() {
     );
 }
 
-/// The direction of an unbounded region stays within it, even in variables that were integrated out before it was found.
+/// The direction of an unbounded region stays within the region, even in variables that were integrated out before the direction was found.
 #[test]
 fn directions_stay_within_their_region() {
     let steps = |formula: &str| {
@@ -634,7 +634,7 @@ fn random_bytes_never_panic() {
     }
 }
 
-/// Unknown keys are not ignored silently.
+/// Unknown keys are rejected instead of ignored.
 #[test]
 fn unknown_keys_are_rejected() {
     let misspelt = r#"{"reals": [["x", "0", "1"]], "formula": true, "wieght": "x"}"#;

@@ -45,7 +45,7 @@ fn fault(solution: &Solution, expected: &Value, is_exact: bool) -> Option<String
     if error > 1e-9 * truth.abs() {
         return Some(format!("expected {truth}, found {}", solution.value));
     }
-    // The true value may differ from `truth` by the rounding error of `truth`.
+    // `truth` itself is rounded, so the exact value may differ from it by this rounding error.
     if error > solution.error_bound + f64::EPSILON * truth.abs() {
         return Some(format!("off by {error}, more than {}", solution.error_bound));
     }
@@ -65,13 +65,13 @@ fn check(problems: &[(Problem, Value)], effort: &Effort, is_exact: bool) {
     assert!(faults.is_empty(), "\n{faults}");
 }
 
-/// Results meet the default tolerance, and their error never exceeds the bound.
+/// Results meet the default tolerance, and their errors never exceed their bounds.
 #[test]
 fn floating_point_results_are_within_their_bounds() {
     check(&all(), &Effort::default(), false);
 }
 
-/// Results are the same fractions.
+/// Results in rationals are equal to the expected fractions.
 #[test]
 fn rational_results_are_exact() {
     let effort = Effort {
@@ -81,7 +81,7 @@ fn rational_results_are_exact() {
     check(&all(), &effort, true);
 }
 
-/// Returns the same problem as an SMT-LIB script, whose formulas and weights are stored with those in prefix form.
+/// Returns the same problem as an SMT-LIB script. The instance file has the formula and the weight of the script beside the prefix form.
 fn script(instance: &Value) -> String {
     let mut text = String::from("(set-logic QF_LRA) ; made of an instance\n");
     let given = instance["given"].as_object().unwrap();

@@ -1,4 +1,4 @@
-//! Powers of linear forms and sums of rectified forms, compared with formulas that neither expand nor cut anything.
+//! Integrals of powers of linear forms and of sums of rectified forms agree with formulas that neither expand the powers nor cut the region.
 
 #![allow(clippy::unwrap_used)]
 
@@ -30,7 +30,7 @@ fn form(coefficients: &[Rational], constant: &Rational) -> Polynomial {
     })
 }
 
-/// Returns the weight in `dimension` variables and two forms that is the product of powers of the forms alone.
+/// Returns a weight in `dimension` variables and two forms: the product of powers of the two forms.
 fn powers(dimension: usize, exponents: [u32; 2]) -> Polynomial {
     Polynomial::monomial([vec![0; dimension], exponents.to_vec()].concat(), Rational::ONE)
 }
@@ -43,7 +43,7 @@ fn exactly(polytope: &Polytope, weight: &Polynomial, forms: &[Polynomial]) -> Ra
     let Outcome::Integral(integral) = integrate(polytope, weight, forms, &effort) else {
         panic!("no integral");
     };
-    // The rounded value is within its bound, which is so small that no fallback is needed if the form is positive.
+    // The error of the rounded value is within the bound. If the form is positive, the bound is so small that rationals are not needed.
     let Outcome::Integral(rounded) = integrate(polytope, weight, forms, &Effort::default()) else {
         panic!("no integral");
     };
@@ -125,7 +125,7 @@ fn powers_over_a_simplex_follow_brion() {
             );
         }
     }
-    // Corners with the same value: by the sum s of the coordinates, whose density is s^2 / 2.
+    // Brion's formula fails for corners with the same value. The sum s of the coordinates has the density s^2 / 2 instead.
     let sum = form(&[whole(1), whole(1), whole(1)], &Rational::ZERO);
     let forms = [sum.clone(), sum];
     assert_eq!(
@@ -134,7 +134,7 @@ fn powers_over_a_simplex_follow_brion() {
     );
 }
 
-/// Products of powers of two forms over cut boxes equal those of the expanded polynomials.
+/// Integrals of products of powers of two forms over cut boxes equal the integrals of the expanded polynomials.
 #[test]
 fn products_of_powers_equal_their_expansion() {
     let mut numbers = Numbers(7);
@@ -199,7 +199,8 @@ fn assert_near(solution: &Solution, expected: &Rational) {
     );
 }
 
-/// High powers of a sum over a box, whole and cut in two by planes that are unrelated to the sum.
+/// Integrals of high powers of a sum agree with the formula by corners, over a whole box and over boxes that are cut in two by planes
+/// unrelated to the sum.
 #[test]
 fn high_powers_over_boxes_match_their_corners() {
     for (count, power) in [(1, 4096), (2, 2000), (4, 60), (4, 512), (8, 60), (12, 60)] {
@@ -240,13 +241,13 @@ fn high_powers_match_beta_functions_and_maxima() {
     // The larger of two uniforms has the density 2 m.
     let maximum = r#"["^", ["+", "x0", ["relu", ["-", "x1", "x0"]]], "4096"]"#;
     assert_near(&solved(&unit, "true", maximum), &number("1/2049"));
-    // B(a + 2, b + 1) / (a + 1), which is below the smallest number of double precision.
+    // The integral is B(a + 2, b + 1) / (a + 1), which is below the smallest number of double precision.
     let (a, b) = (2000, 1500);
     let weight = format!(r#"["*", ["^", "x0", "{a}"], ["^", ["-", "1", "x1"], "{b}"]]"#);
     let solution = solved(&unit, r#"["<=", "x0", "x1"]"#, &weight);
     let expected = factorial(a + 1) * factorial(b) / factorial(a + b + 2) / Rational::from(a + 1);
     assert_eq!((solution.value, solution.exact.as_ref()), (0.0, Some(&expected)));
-    // ln n! = (n + 1/2) ln n - n + ln(2 pi) / 2 + 1 / (12 n) to 1e-10 (Stirling).
+    // Stirling's formula ln n! = (n + 1/2) ln n - n + ln(2 pi) / 2 + 1 / (12 n) has an error below 1e-10.
     let stirling = |n: u32| {
         let n = f64::from(n);
         (n + 0.5) * n.ln() - n + std::f64::consts::TAU.ln() / 2.0 + 1.0 / (12.0 * n)
@@ -256,7 +257,7 @@ fn high_powers_match_beta_functions_and_maxima() {
     assert!((found - logarithm).abs() < 1e-8, "{found} {logarithm}");
 }
 
-/// A weight with too many monomials that is not a power of a linear form is given up, with a valid bound.
+/// A weight that has too many monomials and is not a power of a linear form is given up. The error bound is valid.
 #[test]
 fn powers_of_other_sums_are_given_up() {
     let unit = vec![(Rational::ZERO, Rational::ONE); 2];
@@ -272,7 +273,7 @@ fn powers_of_other_sums_are_given_up() {
     );
 }
 
-/// A sum of rectified forms takes two cells for each form, not two to the power of their number.
+/// A sum of `n` rectified forms takes `2 n` cells and not `2^n`.
 #[test]
 fn sums_of_rectified_forms_take_two_cells_each() {
     let mut numbers = Numbers(11);
@@ -302,7 +303,7 @@ fn sums_of_rectified_forms_take_two_cells_each() {
     }
 }
 
-/// The square of a sum is integrated pair by pair if that takes fewer cells, and satisfies `(relu(a) + relu(-a))^2 = a^2`.
+/// The square of a sum is integrated pair by pair if this takes fewer cells. The result satisfies `(relu(a) + relu(-a))^2 = a^2`.
 #[test]
 fn squares_of_sums_are_integrated_pair_by_pair() {
     let mut numbers = Numbers(3);
@@ -406,8 +407,8 @@ fn high_powers_of_forms_without_a_constant() {
     }
 }
 
-/// Exact moments of such a form have some hundred thousand bits each. That is too much for all faces, so the work is given up without
-/// trying.
+/// An exact moment of such a form has some hundred thousand bits. The moments of all faces would take too much work, so it is given up
+/// before it begins.
 #[test]
 fn numbers_that_would_be_too_long_are_given_up() {
     let mut numbers = Numbers(7);
@@ -426,8 +427,8 @@ fn numbers_that_would_be_too_long_are_given_up() {
     assert!(solution.error_bound.is_infinite() && solution.exact.is_none());
 }
 
-/// `x^n y^m` over the square from 1 to 2 without the corners beyond `x + y = s`, for two values of `s`: products of powers are not expanded
-/// around another origin. Each corner is `int x^n ((s - x)^(m+1) - end^(m+1)) / (m + 1)`, by the binomial theorem.
+/// Products of powers are not expanded around another origin. The test integrates `x^n y^m` over the square from 1 to 2 without the corners beyond `x +
+/// y = s`, for two values of `s`. The integral over a corner is `int x^n ((s - x)^(m+1) - end^(m+1)) / (m + 1)`, by the binomial theorem.
 #[test]
 fn products_of_powers_far_from_the_origin() {
     let (low, high) = (number("5/2"), number("7/2"));

@@ -1,4 +1,4 @@
-//! Integrals over single polytopes, compared with closed forms and with each other.
+//! Integrals over single polytopes agree with closed forms and with each other.
 
 #![allow(clippy::unwrap_used)]
 
@@ -100,7 +100,7 @@ fn simplex(dimension: usize) -> Polytope {
     cube(dimension, "0", "1").cut(row(&vec!["1"; dimension], "1"))
 }
 
-/// The cross polytope: `x0 + .. <= 1` with all sign patterns.
+/// Returns the cross polytope: `+-x0 +- .. <= 1` for all signs.
 fn cross(dimension: usize) -> Polytope {
     let mut polytope = cube(dimension, "-1", "1");
     for signs in 0..1usize << dimension {
@@ -239,7 +239,7 @@ fn slivers_and_mixed_scales_are_exact() {
     ])
     .cut(row(&["1e6", "1e-6"], "1"));
     check("scales_mixed", &mixed, &monomial(&[1, 1]), &number("1/24"));
-    // A slab of a cube around its diagonal, thinner than the distance of neighbouring floating-point numbers.
+    // A slab of a cube around its diagonal that is thinner than the distance between neighbouring floating-point numbers.
     let slab = cube(3, "0", "1")
         .cut(row(&["1", "1", "1"], "1.50000000000000000001"))
         .cut(row(&["-1", "-1", "-1"], "-1.5"));
@@ -267,10 +267,10 @@ fn no_variables_are_one_point() {
 fn signed_weights_cancel_exactly() {
     let weight = &monomial(&[1, 1]) - &one(2);
     check("weight_negative", &cube(2, "0", "1"), &weight, &number("-3/4"));
-    // int of (x - 1000)^6 over [1000, 1001] = 1/7: all digits of a rounded sum would cancel.
+    // The integral of (x - 1000)^6 over [1000, 1001] is 1/7. In a sum over the expanded power, all digits would cancel.
     let far = (&monomial(&[1]) - &Polynomial::constant(1, number("1000"))).power(6);
     check("far", &cube(1, "1000", "1001"), &far, &number("1/7"));
-    // The weight is odd, so the integral is zero, which no rounded sum can prove.
+    // The weight is odd, so the integral is zero. A rounded sum cannot prove this.
     assert_eq!(
         value(integrate(&cross(3), &monomial(&[1, 0, 0]), &USUAL)).exact,
         Some(Rational::ZERO)
@@ -295,7 +295,7 @@ fn empty_flat_and_unbounded_regions_are_distinguished() {
         .cut(row(&["1", "1"], "1"))
         .cut(row(&["-1", "-1"], "-1"));
     assert_eq!(integrate(&diagonal, &one(2), &USUAL), Outcome::Degenerate);
-    // Flat and unbounded: reported as without volume.
+    // A polytope that is flat and unbounded is reported as degenerate.
     let line = Polytope {
         dimension: 2,
         rows: vec![row(&["1", "0"], "1"), row(&["-1", "0"], "-1")],
@@ -401,8 +401,8 @@ fn samples(seed: u64) -> Vec<(Polytope, Polynomial)> {
         .into()
 }
 
-/// The dual of a cyclic polytope has the most corners for its number of rows (McMullen 1970), here n (n - 3) / 2 in four dimensions
-/// (Ziegler, Lectures on Polytopes, theorem 8.23). It is computed if the steps that it takes are allowed, and given up otherwise.
+/// The dual of a cyclic polytope has the most corners for its number of rows (McMullen 1970), here n (n - 3) / 2 in four dimensions (Ziegler,
+/// Lectures on Polytopes, theorem 8.23). The integral is computed if the effort allows the steps that it takes, and given up otherwise.
 #[test]
 fn work_beyond_the_allowed_steps_is_given_up() {
     let rows = (-6..=6).map(|t: i64| {
@@ -434,7 +434,7 @@ fn work_beyond_the_allowed_steps_is_given_up() {
     );
 }
 
-/// Returns the rows with `value`, an affine form in the same variables, in place of `variable`.
+/// Returns the polytope with `variable` replaced by `value`, an affine form in the same variables.
 fn mapped(polytope: &Polytope, variable: usize, value: &Polynomial) -> Polytope {
     let map = |row: &HalfSpace| {
         let mut form = Polynomial::constant(polytope.dimension, -&row.bound);
@@ -493,7 +493,7 @@ fn the_order_of_variables_and_rows_does_not_matter() {
         };
         let mut rows: Vec<HalfSpace> = polytope.rows.iter().map(turn).collect();
         rows.reverse();
-        // Repeated and relaxed rows, and one that holds for every point.
+        // Adds a repeated row, a relaxed row, and a row that holds for every point.
         rows.push(rows[0].clone());
         rows.push(HalfSpace::new(
             rows[1].coefficients.clone(),
@@ -603,7 +603,7 @@ fn independent_blocks_multiply() {
         row(&["0", "0", "0", "1", "-1"], "1"),
         row(&["0", "0", "0", "-1", "1"], "1"),
     ];
-    // 1/24 * (9 - 1)/2 * 2 for x0 x2 * x1, plus 1/2 * 2 * 1/3 for x3^2.
+    // The term x0 x2 * x1 contributes 1/24 * (9 - 1)/2 * 2, and x3^2 contributes 1/2 * 2 * 1/3.
     let weight = &monomial(&[1, 1, 1, 0, 0]) + &monomial(&[0, 0, 0, 2, 0]);
     check("blocks", &polytope, &weight, &number("2/3"));
 }

@@ -5,8 +5,8 @@ use bnnc_wmi::integral::Effort;
 use bnnc_wmi::problem::read;
 use bnnc_wmi::solve::solve;
 
-/// Returns the measure of the set that satisfies a formula, for `x` in `[0, 1]` and the Booleans `a`, `b` and `c`, divided by the eight
-/// values of these.
+/// Returns the measure of the set that satisfies a formula, for `x` in `[0, 1]` and the Booleans `a`, `b` and `c`, divided by 8, the number
+/// of values of the Booleans.
 fn part(formula: &str) -> f64 {
     let text = format!(
         "(declare-const x Real)(declare-const a Bool)(declare-const b Bool)(declare-const c Bool)

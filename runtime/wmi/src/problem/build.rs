@@ -1,4 +1,4 @@
-//! Converts trees to terms and formulas. The notations differ only in the names of operators, so one table serves all of them.
+//! Converts trees to terms and formulas. The notations differ only in the names of operators, so one table is used for all of them.
 
 mod formulas;
 mod operators;
@@ -32,7 +32,7 @@ pub(super) struct Builder {
     pub store: Store,
     /// The defined names, in alphabetical order so that the nearest name is always the same one.
     names: BTreeMap<String, Meaning>,
-    /// The names of `let`, the innermost last.
+    /// The names that `let` defines, the innermost last.
     local: Vec<(String, Meaning)>,
     depth: u32,
 }
@@ -77,7 +77,7 @@ impl Builder {
         }
     }
 
-    /// Builds the inner formula of `(! formula :named name ..)`; the annotations are for solvers.
+    /// Builds the inner formula of `(! formula :named name ..)`. The annotations are ignored: they are for solvers.
     fn annotated(&mut self, tree: &Tree, arguments: &[Tree]) -> Result<Meaning, Flaw> {
         let is_key = |tree: &Tree| tree.word().is_some_and(|word| word.starts_with(':'));
         match arguments.split_first() {

@@ -1,4 +1,4 @@
-//! Densities of pywmi (`Density.to_file`) and of wmpy, which write the `domain` differently.
+//! Reads the densities of pywmi (`Density.to_file`) and of wmpy. The two differ in the form of the `domain`.
 
 use super::build::{Builder, Meaning};
 use super::instance::{bound, expected, list, name, required};
@@ -100,7 +100,7 @@ fn variable<'a>(at: &'a Tree, sort: &Tree, bounds: Option<&'a Tree>) -> Result<V
     })
 }
 
-/// Reads `[lower, upper]`, each a number or null; or null.
+/// Reads `null`, or `[lower, upper]`, each of which is a number or `null`.
 fn bounds(tree: &Tree) -> Result<(Option<Rational>, Option<Rational>), Flaw> {
     match &tree.node {
         Node::Null => Ok((None, None)),

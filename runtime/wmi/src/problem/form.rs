@@ -112,13 +112,13 @@ impl LinearForm {
     }
 }
 
-/// A linear form without a constant whose coefficients are integers without a common factor, the first one positive: the representative of
-/// all its multiples.
+/// A linear form without a constant, which represents all its multiples. The coefficients are integers without a common factor, and the
+/// first coefficient is positive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Row(Vec<(usize, Rational)>);
 
 impl Row {
-    /// Returns the row, and the factor that turns it into the variable part of `form`; `None` for a number.
+    /// Returns the row of a form, and the factor that turns this row into the variable part of `form`; `None` for a number.
     pub fn of(form: &LinearForm) -> Option<(Row, Rational)> {
         let (_, first) = form.coefficients.first()?;
         let integers = primitive_integers(form.coefficients.iter().map(|entry| &entry.1));

@@ -8,7 +8,7 @@ use super::{Problem, between, number};
 use crate::rational::Rational;
 use bnnc_base::nearest::nearest;
 
-/// The keys of an instance. Those that are not read are descriptive.
+/// The keys of an instance. Some keys are only descriptive and are not read.
 const KEYS: [&str; 12] = [
     "id", "category", "note", "reals", "bools", "defs", "given", "formula", "weight", "policy", "smt2",
     "expected",
@@ -116,7 +116,7 @@ fn declared(tree: &Tree) -> Result<Vec<Declared<'_>>, Flaw> {
     Ok(declared)
 }
 
-/// Reads the values of reals, with the positions where they are given.
+/// Reads the values of the reals that are given, with the trees of the values for messages.
 fn given(tree: &Tree) -> Result<Vec<(&str, Rational, &Tree)>, Flaw> {
     let Some(given) = tree.key("given") else {
         return Ok(Vec::new());

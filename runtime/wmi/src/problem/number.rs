@@ -4,7 +4,7 @@ use super::report::Flaw;
 use super::tree::{Position, short};
 use crate::rational::{self, Rational};
 
-/// The most digits of a number.
+/// The maximum number of digits of a number.
 const DIGITS: usize = 1000;
 
 /// Returns whether a word is meant as a number, even if it is malformed.
@@ -13,7 +13,7 @@ pub(super) fn looks_like_number(word: &str) -> bool {
     digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
 }
 
-/// Reads a number: a decimal with or without an exponent, or a quotient of two.
+/// Reads a number: a decimal with or without an exponent, or a quotient of two such decimals.
 pub(super) fn read(word: &str, at: Position) -> Result<Rational, Flaw> {
     if word.len() > DIGITS {
         return Err(Flaw::large(at, format!("a number of more than {DIGITS} digits")));

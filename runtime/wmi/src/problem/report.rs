@@ -35,7 +35,7 @@ pub static BAD_PROBLEM: Code = Code {
               string such as `\"1/3\"`, `\"0.1\"` or `\"1e-9\"`. Numbers are represented exactly.",
 };
 
-/// A constraint or a weight outside what can be integrated exactly.
+/// A constraint or a weight that cannot be integrated exactly.
 pub static NOT_LINEAR: Code = Code {
     id: "E0703",
     title: "a constraint that is not linear, or a weight that is not a polynomial",
@@ -92,7 +92,7 @@ pub static OVERFLOW: Code = Code {
 pub(super) struct Flaw {
     /// The code.
     pub code: &'static Code,
-    /// Its position.
+    /// The position of the error.
     pub at: Position,
     /// The message: the mistake and the expectation.
     pub message: String,
@@ -163,7 +163,7 @@ pub fn gave_up(file: &str, problem: &Problem, reason: &str) -> Diagnostic {
         .help("`--max-regions` allows more regions and cases, `--max-steps` more work on each region, `--max-seconds` more time, `--max-memory` more memory; the error bound printed with the value covers the whole integral, including what was left out")
 }
 
-/// The diagnostic of a result that double precision cannot represent, with its logarithm if that is known.
+/// The diagnostic of a result that double precision cannot represent, with the logarithm of the result if it is known.
 pub fn overflow(file: &str, problem: &Problem, log_value: Option<f64>) -> Diagnostic {
     let text = match problem.name.as_str() {
         "" => "the integral is too large for double precision".to_owned(),

@@ -1,4 +1,5 @@
-//! Terms and formulas, each stored once: building one a second time returns the same node, so that shared parts of networks stay shared.
+//! Terms and formulas, each of which is stored once. If one is built a second time, the store returns the same node, so that shared parts
+//! of networks stay shared.
 
 use super::form::{LinearForm, Row};
 use crate::rational::Rational;
@@ -16,11 +17,11 @@ pub struct FormulaId(u32);
 /// A real-valued piecewise polynomial.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Term {
-    /// A linear form. Every term of degree one without a condition is one.
+    /// A linear form. Every term of degree one without a condition is stored as a linear form.
     Linear(LinearForm),
     /// A linear form and multiples of other terms, ordered by term.
     Sum(LinearForm, Vec<(Rational, TermId)>),
-    /// Powers of terms, ordered by term, none of which is a number.
+    /// The product of powers of terms, ordered by term. None of the terms is a number.
     Product(Vec<(TermId, u32)>),
     /// The first term where the formula holds, and the second elsewhere.
     Choice(FormulaId, TermId, TermId),
@@ -56,9 +57,9 @@ struct Facts {
     depth: u32,
     /// The highest degree that a term can have.
     degree: u64,
-    /// The most numbers and variables that are multiplied in it, a number counting as one.
+    /// The largest number of factors (numbers and variables) that are multiplied anywhere in the node.
     factors: u64,
-    /// True if it contains a condition.
+    /// True if the node contains a condition.
     has_choice: bool,
 }
 
@@ -69,7 +70,7 @@ impl Facts {
         self.has_choice |= part.has_choice;
     }
 
-    /// Combines with the facts of a child that is an alternative to others or added to them, not multiplied by them.
+    /// Combines with the facts of a child that is an alternative to the other children or is added to them, but is not multiplied by them.
     fn alternative(&mut self, part: Facts) {
         self.above(part);
         self.degree = self.degree.max(part.degree);
@@ -112,7 +113,7 @@ impl Store {
         self.terms[id.0 as usize].1.degree
     }
 
-    /// Returns the most numbers and variables that a term multiplies, a number counting as one. Powers of powers grow with this number.
+    /// Returns the largest number of factors (numbers and variables) that a term multiplies. Powers of powers grow with this number.
     pub fn factors(&self, id: TermId) -> u64 {
         self.terms[id.0 as usize].1.factors
     }
@@ -353,7 +354,7 @@ impl Store {
         };
         match Row::of(form) {
             None => {
-                // Zero counts as positive here, because `is_positive` only reads the sign.
+                // Zero is tested separately, because `is_positive` only reads the sign, which is positive for zero.
                 let value = form.constant.is_zero() || form.constant.is_negative();
                 self.constant(value)
             }
@@ -413,7 +414,7 @@ impl Store {
         }
         let mut seen = std::collections::HashSet::with_capacity(flat.len());
         flat.retain(|id| seen.insert(*id));
-        // A comparison and its negation share their boundary, which has no volume but is not empty.
+        // A comparison and its negation have a common boundary, which has no volume but is not empty. Their conjunction is therefore kept.
         let is_sharp = |id: &FormulaId| !neutral || matches!(self.formula(*id), Formula::Boolean(_));
         let opposed = |id: &FormulaId| match self.formula(*id) {
             Formula::Not(inner) => is_sharp(inner) && seen.contains(inner),

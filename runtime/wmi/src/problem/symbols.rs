@@ -1,9 +1,9 @@
-//! Reads S-expressions, those of SMT-LIB 2 and those of the densities of pywmi.
+//! Reads S-expressions, both of SMT-LIB 2 and of the densities of pywmi.
 
 use super::report::{BAD_TEXT, Flaw};
 use super::tree::{Characters, Node, Position, Tree};
 
-/// The deepest nesting of lists. Chains of `let` nest deeply without need, so the limit is higher than that of formulas.
+/// The deepest nesting of lists. Chains of `let` nest deeply although their formulas do not, so the limit is higher than the limit for formulas.
 const DEEPEST: usize = 2000;
 
 /// The syntax of words.
@@ -11,7 +11,7 @@ const DEEPEST: usize = 2000;
 pub(super) enum Words {
     /// SMT-LIB: `|a b|` and `"a b"` are quoted, `;` begins a comment.
     Quoted,
-    /// pywmi: anything but blanks and brackets, so that `|` is a word.
+    /// pywmi: a word is any sequence of characters except blanks and brackets, so that `|` is a word.
     Plain,
 }
 

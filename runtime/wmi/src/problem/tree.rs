@@ -15,10 +15,10 @@ impl From<Position> for (usize, usize) {
     }
 }
 
-/// A part of a text, parsed as far as its brackets.
+/// A part of a text. Only its brackets are parsed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tree {
-    /// The position where it begins.
+    /// The position at which the part begins.
     pub at: Position,
     /// The node.
     pub node: Node,
@@ -90,7 +90,7 @@ pub(super) fn short(word: &str) -> String {
     line
 }
 
-/// The characters of a text, with the position of the next one.
+/// The characters of a text, with the position of the next character.
 pub(super) struct Characters<'a> {
     rest: std::iter::Peekable<std::str::Chars<'a>>,
     /// The position of the next character.
@@ -98,7 +98,7 @@ pub(super) struct Characters<'a> {
 }
 
 impl<'a> Characters<'a> {
-    /// A text that begins at `at`.
+    /// Begins at the first character of a text, which has the position `at`.
     pub(super) fn new(text: &'a str, at: Position) -> Characters<'a> {
         Characters {
             rest: text.chars().peekable(),

@@ -6,14 +6,14 @@ use dashu_base::Approximation;
 /// Half the distance from 1 to the next number: the relative error of one rounded operation.
 const UNIT: f64 = f64::EPSILON / 2.0;
 
-/// A factor that covers the rounding errors in the computation of a bound, of which there are at most six.
+/// A factor that covers the rounding errors in the computation of a bound. There are at most six.
 const MARGIN: f64 = 1.0 + 4.0 * f64::EPSILON;
 
 /// The largest error of a product through underflow.
 const TINY: f64 = f64::MIN_POSITIVE;
 
-/// All numbers within `error` of `value`: midpoint-radius arithmetic (Rump, Fast and parallel interval arithmetic, BIT 39, 1999), with the
-/// rounding errors of the radius covered by a margin instead of a directed rounding mode. A value that overflows has an infinite radius.
+/// All numbers within `error` of `value`: midpoint-radius arithmetic (Rump, Fast and parallel interval arithmetic, BIT 39, 1999). A margin,
+/// instead of a directed rounding mode, covers the rounding errors of the radius. A value that overflows has an infinite radius.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ball {
     /// The midpoint.
@@ -42,7 +42,7 @@ impl Ball {
         }
     }
 
-    /// Replaces a radius of NaN, which bounds nothing, by infinity.
+    /// Creates a ball, with an infinite radius if `error` is NaN.
     fn with(value: f64, error: f64) -> Ball {
         let error = if error.is_nan() { f64::INFINITY } else { error };
         Ball { value, error }
@@ -94,7 +94,7 @@ impl Ball {
     }
 }
 
-/// Multiplies two numbers, where zero times infinity is zero: an infinite factor represents an unknown number.
+/// Multiplies two numbers. Zero times infinity is zero, because an infinite factor represents an unknown number.
 pub(crate) fn product(one: f64, other: f64) -> f64 {
     match one == 0.0 || other == 0.0 {
         true => 0.0,

@@ -6,7 +6,7 @@ use std::time::Instant;
 /// The error of exceeding a limit.
 pub(crate) type Spent = Limit;
 
-/// The number of steps between two checks of the clock: in floating point a step takes a few nanoseconds.
+/// The number of steps between two checks of the clock. In floating point a step takes a few nanoseconds.
 const STEPS_PER_LOOK: u64 = 1 << 20;
 
 /// The steps that the work on a region may still take (comparisons of pairs of rays, additions of terms), the bytes that it may still keep,
@@ -31,12 +31,12 @@ impl Budget {
         }
     }
 
-    /// Returns a budget with the same bytes and time and other steps.
+    /// Returns a budget with the same bytes and the same time, and with `steps` steps.
     pub fn again(&self, steps: u64) -> Budget {
         Budget { left: steps, ..*self }
     }
 
-    /// Subtracts steps, before they are taken.
+    /// Subtracts steps from the budget. Must be called before they are taken.
     pub fn spend(&mut self, steps: u64) -> Result<(), Spent> {
         self.left = self.left.checked_sub(steps).ok_or(Limit::Steps)?;
         match self.look.checked_sub(steps) {
@@ -59,7 +59,7 @@ impl Budget {
         }
     }
 
-    /// Subtracts bytes, before they are kept.
+    /// Subtracts bytes from the budget. Must be called before they are kept.
     pub fn keep(&mut self, bytes: usize) -> Result<(), Spent> {
         self.bytes = self.bytes.checked_sub(bytes as u64).ok_or(Limit::Memory)?;
         Ok(())

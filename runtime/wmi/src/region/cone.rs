@@ -9,19 +9,19 @@ use dashu_int::IBig;
 /// An extreme ray of a cone.
 #[derive(Clone, Debug)]
 pub(crate) struct Ray {
-    /// Its direction, as integers without a common factor.
+    /// The direction of the ray, as integers without a common factor.
     pub direction: Vec<IBig>,
-    /// The rows that are zero on it.
+    /// The rows that are zero on the ray.
     pub tight: Bits,
 }
 
-/// Computes the extreme rays of `{z : row . z >= 0 for all rows}`; `None` if the cone contains a line. Their number may grow exponentially
-/// with that of the rows (McMullen, The maximum numbers of faces of a convex polytope, 1970). Each comparison of a pair of rays, and each
-/// comparison of such a pair with a further ray, is a step of `budget`.
+/// Computes the extreme rays of `{z : row . z >= 0 for all rows}`; `None` if the cone contains a line. The number of rays may grow
+/// exponentially with the number of rows (McMullen, The maximum numbers of faces of a convex polytope, 1970). Each comparison of a pair of
+/// rays, and each comparison of such a pair with a further ray, is a step of `budget`.
 ///
-/// Motzkin, Raiffa, Thompson and Thrall, The double description method, 1953, with the combinatorial test of adjacency of Fukuda and
-/// Prodon, Double description method revisited, 1996, proposition 7: two rays span a face of dimension two if no third ray is zero on all
-/// rows on which both are.
+/// The method is that of Motzkin, Raiffa, Thompson and Thrall, The double description method, 1953, with the combinatorial test of
+/// adjacency of Fukuda and Prodon, Double description method revisited, 1996, proposition 7: two rays span a face of dimension two if no
+/// third ray is zero on all rows on which both are.
 pub(crate) fn extreme_rays(rows: &[Vec<IBig>], budget: &mut Budget) -> Result<Option<Vec<Ray>>, Spent> {
     let Some((mut rays, first)) = simplicial_start(rows) else {
         return Ok(None);
@@ -33,8 +33,8 @@ pub(crate) fn extreme_rays(rows: &[Vec<IBig>], budget: &mut Budget) -> Result<Op
 }
 
 impl Ray {
-    /// Returns the bytes of a ray and of the corner that it becomes, whose coordinates are fractions with twice as many integers. Few
-    /// integers are longer than the two words that need no separate memory.
+    /// Returns the bytes of a ray and of the corner that it becomes, whose coordinates are fractions with twice as many integers. Integers
+    /// of at most two words need no separate memory, and few are longer.
     fn bytes(&self) -> usize {
         3 * self.direction.len() * size_of::<IBig>() + 2 * self.tight.bytes() + size_of::<Ray>()
     }
@@ -43,7 +43,7 @@ impl Ray {
 /// Returns the rays of the cone of the first linearly independent rows, and these rows.
 fn simplicial_start(rows: &[Vec<IBig>]) -> Option<(Vec<Ray>, Vec<usize>)> {
     let dimension = rows.first().map_or(0, Vec::len);
-    // Gauss-Jordan elimination on columns: `basis` spans all of space, and each chosen row becomes zero on all but one of its vectors.
+    // Gauss-Jordan elimination on columns: `basis` spans all of space, and each chosen row becomes zero on all vectors of the basis except one.
     let mut basis: Vec<Vec<IBig>> = (0..dimension).map(|one| unit(dimension, one)).collect();
     let mut chosen = Vec::new();
     for (row, normal) in rows.iter().enumerate() {
@@ -74,7 +74,7 @@ fn simplicial_start(rows: &[Vec<IBig>]) -> Option<(Vec<Ray>, Vec<usize>)> {
     Some((rays.collect(), chosen))
 }
 
-/// Makes the row with these `values` on the basis positive on the vector at `pivot` and zero on all others.
+/// Changes the basis such that the row, which has these `values` on its vectors, becomes positive on the vector at `pivot` and zero on all others.
 fn eliminate(basis: &mut [Vec<IBig>], values: &[IBig], pivot: usize) {
     let mut leading = basis[pivot].clone();
     let mut size = values[pivot].clone();
@@ -141,8 +141,8 @@ fn adjacent(rays: &[Ray], one: usize, other: usize, budget: &mut Budget) -> Resu
     if shared + 2 < dimension {
         return Ok(false);
     }
-    // A ray that is zero on the fewest possible rows is zero on linearly independent ones; all but one of these define a face of dimension
-    // two.
+    // A ray that is zero on the fewest possible rows is zero on linearly independent rows. All of these rows except one define a face of
+    // dimension two.
     if shared + 2 == dimension && (a.tight.len() + 1 == dimension || b.tight.len() + 1 == dimension) {
         return Ok(true);
     }
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_square_pyramid_has_four_rays() {
-        // z >= |x|, z >= |y|: the extreme rays are those over the corners of the square.
+        // The cone is z >= |x|, z >= |y|. Its extreme rays go through the corners of a square.
         let cone = rows(&[&[1, 0, 1], &[-1, 0, 1], &[0, 1, 1], &[0, -1, 1], &[0, 0, 1]]);
         let mut found: Vec<Vec<IBig>> = all_rays(&cone)
             .into_iter()
@@ -213,8 +213,8 @@ mod tests {
 
     #[test]
     fn cyclic_polytopes_have_the_numbers_of_gale() {
-        // The cone over the dual of the cyclic polytope with 8 corners in dimension 4: 20 facets become 20
-        // rays (Ziegler, Lectures on Polytopes, theorem 0.7 and corollary 0.8: n (n - 3) / 2 facets).
+        // This is the cone over the dual of the cyclic polytope with 8 corners in dimension 4, whose 20 facets become 20 rays (Ziegler,
+        // Lectures on Polytopes, theorem 0.7 and corollary 0.8: n (n - 3) / 2 facets).
         let moment: Vec<Vec<IBig>> = (0..8)
             .map(|t: i64| (0..5).map(|power| IBig::from((2 * t - 7).pow(power))).collect())
             .collect();

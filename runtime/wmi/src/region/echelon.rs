@@ -17,9 +17,9 @@ struct Row {
     entries: Vec<IBig>,
 }
 
-/// A row minus multiples of the rows of an [`Echelon`], such that it is zero in the columns of their first non-zero entries.
+/// A row minus multiples of the rows of an [`Echelon`], such that it is zero in the pivot columns of the echelon.
 pub(crate) struct Reduced {
-    /// The column of its first non-zero entry.
+    /// The column of the first non-zero entry.
     pivot: usize,
     /// The row times `scale`.
     entries: Vec<IBig>,
@@ -27,7 +27,7 @@ pub(crate) struct Reduced {
 }
 
 impl Reduced {
-    /// Returns the magnitude of its first non-zero entry.
+    /// Returns the magnitude of the first non-zero entry.
     pub fn leading(&self) -> Rational {
         Rational::from_parts_signed(self.entries[self.pivot].clone(), self.scale.clone()).abs()
     }
@@ -82,7 +82,7 @@ impl Echelon {
         Echelon(rows)
     }
 
-    /// Returns a vector on which all rows are zero; there must be fewer rows than its `dimension`.
+    /// Returns a vector on which all rows are zero. There must be fewer rows than `dimension`.
     pub fn kernel_vector(&self, dimension: usize) -> Vec<Rational> {
         let is_open = |column: &usize| self.0.iter().all(|row| row.pivot != *column);
         let Some(open) = (0..dimension).find(is_open) else {

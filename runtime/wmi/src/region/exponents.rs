@@ -1,16 +1,16 @@
-//! The monomials whose integrals are needed, with the divisors that their recursion needs.
+//! The monomials whose integrals are needed, with the divisors that the recursion over monomials needs.
 
 use super::budget::Spent;
 use std::collections::{BTreeSet, HashMap};
 
-/// The most exponents of all monomials together, each monomial counting as at least [`FEWEST`]: some 16 bytes each, and one number for each
-/// monomial on every face.
+/// The maximum total number of exponents of all monomials, where each monomial counts as at least [`FEWEST`]. An exponent takes some 16
+/// bytes, and a monomial one number on every face.
 const MOST_EXPONENTS: usize = 1 << 24;
 
-/// See [`MOST_EXPONENTS`].
+/// The number of exponents that a monomial counts as at least: see [`MOST_EXPONENTS`].
 const FEWEST: usize = 64;
 
-/// Monomials that include all divisors of each other.
+/// A set of monomials that contains all divisors of its members.
 #[derive(Clone, Debug)]
 pub(crate) struct Exponents {
     /// The index of each monomial.

@@ -39,7 +39,7 @@ impl Number for Ball {
         Ball::around(number)
     }
 
-    /// Returns a unit that makes none of the numbers much larger than 1, so that powers do not overflow.
+    /// Returns a unit in which none of the numbers is much larger than 1, so that powers do not overflow.
     fn unit<'a>(numbers: impl Iterator<Item = &'a Rational>) -> Rational {
         power_of_two(
             &numbers
@@ -59,7 +59,7 @@ impl Number for Ball {
 }
 
 impl Number for Rational {
-    /// Reducing long fractions takes a time that grows with the square of their length.
+    /// The time to reduce long fractions grows with the square of their length.
     fn steps(bits: u64) -> u64 {
         let lengths = bits / 1024;
         lengths
@@ -77,7 +77,7 @@ impl Number for Rational {
         number.clone()
     }
 
-    /// Returns a unit that makes all numbers integers, so that products need not be reduced.
+    /// Returns a unit in which all numbers are integers, so that products need not be reduced.
     fn unit<'a>(numbers: impl Iterator<Item = &'a Rational>) -> Rational {
         Rational::from_parts(IBig::ONE, common_denominator(numbers))
     }
@@ -116,8 +116,8 @@ const ALLOCATIONS: usize = 48;
 /// each face as its origin, as in the triangulation of Cohen and Hickey (Two algorithms for determining volumes of convex polyhedra, JACM
 /// 26, 1979). Moments of faces are stored, as in Bueler, Enge and Fukuda, Exact volume computation for polytopes, 2000. Areas of faces are
 /// measured in the coordinates that are not pivots of the echelon form of their equations; which coordinates these are depends only on the
-/// face. h is the slack of v in the row of G divided by the pivot of that row, after reduction by the equations of the face. It is an error
-/// if faces and terms exceed `budget`.
+/// face. h is the slack of v in the row of G divided by the pivot of that row, after reduction by the equations of the face. Returns an
+/// error if the work exceeds `budget`.
 pub(crate) fn moments<T: Number>(
     skeleton: &Skeleton,
     values: &[Vec<Rational>],
@@ -163,7 +163,7 @@ struct Faces<'a, T> {
     values: Vec<Vec<T>>,
     /// The moments of faces, keyed by the facets that contain them.
     known: HashMap<Bits, Rc<[T]>>,
-    /// The cost of a product and a sum, in steps.
+    /// The cost of one product and one sum, in steps.
     steps: u64,
     budget: &'a mut Budget,
 }
@@ -193,7 +193,7 @@ impl<T: Number> Faces<'_, T> {
                 Some(known) => known.clone(),
                 None => {
                     let base = self.moments(&facet, &equations.with(reduced))?;
-                    // The table grows by doubling, so its entries take up to twice their own size.
+                    // The table grows by doubling, so an entry takes up to twice its own size.
                     let entry = size_of::<(Bits, Rc<[T]>)>() * 2 + facet.facets.bytes();
                     self.budget.keep(entry + count * size_of::<T>() + ALLOCATIONS)?;
                     self.known.insert(facet.facets, base.clone());
@@ -238,7 +238,7 @@ impl<T: Number> Faces<'_, T> {
             let within = |(other, (_, set)): (usize, &(usize, Bits))| {
                 other != place && corners.within(set) && (other < place || corners != set)
             };
-            // One more row reduces the dimension by one; several more rows may give the same face twice, or one of too low a dimension.
+            // One more row reduces the dimension by one. Several more rows may give a face that was found before, or a face of lower dimension.
             let single = facets.len() == face.facets.len() + 1;
             if single || !cuts.iter().enumerate().any(within) {
                 let corners = corners.clone();

@@ -1,4 +1,4 @@
-//! Decides exactly whether a polytope has an interior, by floating point if that is certain.
+//! Decides exactly whether a polytope has an interior, by floating point where its result is certain.
 
 use super::ball::Ball;
 use super::lp::{Deepest, deepest};
@@ -16,7 +16,7 @@ pub enum Feasibility {
     Empty,
 }
 
-/// Returns whether a non-empty polytope is bounded: no direction stays within all of its rows.
+/// Returns whether a non-empty polytope is bounded, so that no direction stays within all of its rows.
 pub fn is_bounded(polytope: &Polytope) -> bool {
     let mut cone = polytope.clone();
     cone.rows.iter_mut().for_each(|row| row.bound = Rational::ZERO);
@@ -30,8 +30,8 @@ pub fn is_bounded(polytope: &Polytope) -> bool {
 
 /// Decides exactly whether `polytope` has a volume.
 ///
-/// Bounds are tightened first. Then a linear program in floating point proposes an inner point or a contradictory combination of rows.
-/// Either is checked with rigorous bounds on every rounding error (Neumaier and Shcherbina, Safe bounds in linear and mixed-integer linear
+/// Bounds are tightened first. Then a linear program in floating point proposes an inner point or a contradictory combination of rows. Both
+/// are checked with rigorous bounds on every rounding error (Neumaier and Shcherbina, Safe bounds in linear and mixed-integer linear
 /// programming, 2004). Only undecided cases, such as a polytope without volume, are solved in rationals.
 pub fn feasible(polytope: &Polytope) -> Feasibility {
     let mut rows = Vec::new();
@@ -129,7 +129,7 @@ fn in_floating_point(rows: &[ShadowRow], dimension: usize) -> Option<Feasibility
 /// Returns bounds of each variable that follow from single rows; `None` if they contradict each other.
 fn tightened(rows: &[ShadowRow], dimension: usize) -> Option<Vec<(f64, f64)>> {
     let mut ranges = vec![(f64::NEG_INFINITY, f64::INFINITY); dimension];
-    // The first sweep applies the rows of one variable, the second what follows from these.
+    // The first sweep applies rows of a single variable. The second sweep applies rows of several variables to the bounds of the first.
     for _ in 0..2 {
         for row in rows {
             tighten(row, &mut ranges);
@@ -192,7 +192,7 @@ fn tighten(row: &ShadowRow, ranges: &mut [(f64, f64)]) {
     }
 }
 
-/// Returns the middle and half the width of a range, or the nearest equivalents if a side is open.
+/// Returns the middle and half the width of a range, or substitutes if a side is open.
 fn centre_and_scale(lower: f64, upper: f64) -> (f64, f64) {
     let scale = |size: f64| if size.is_normal() { size } else { 1.0 };
     match (lower.is_finite(), upper.is_finite()) {
@@ -203,7 +203,7 @@ fn centre_and_scale(lower: f64, upper: f64) -> (f64, f64) {
     }
 }
 
-/// Returns `point` as an inner point if it is one regardless of rounding errors.
+/// Returns `point` as an inner point if it is certainly inside, whatever the rounding errors are.
 fn certainly_inside(rows: &[ShadowRow], point: &[f64]) -> Option<Feasibility> {
     let inside = rows.iter().all(|row| {
         let products = row

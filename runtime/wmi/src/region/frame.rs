@@ -6,10 +6,10 @@ use crate::polynomial::Polynomial;
 use crate::rational::{Rational, make_primitive, to_f64};
 use dashu_int::IBig;
 
-/// The most monomials of a weight in new coordinates, of some 200 bytes each.
+/// The maximum number of monomials of a weight in new coordinates. A monomial takes some 200 bytes.
 const MOST_MONOMIALS: u64 = 1 << 20;
 
-/// New coordinates `(x - origin) / scale`, one pair per variable. The scales are powers of two.
+/// New coordinates `(x - origin) / scale`, with one origin and one scale per variable. The scales are powers of two.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     origin: Vec<Rational>,
@@ -73,7 +73,8 @@ impl Frame {
         self.scale.iter().fold(Rational::ONE, |unit, scale| unit * scale)
     }
 
-    /// Transforms a polynomial to the new coordinates of `variables`, keeping the other variables; an error if it has too many terms.
+    /// Transforms a polynomial to the new coordinates of `variables`, and keeps the other variables. Returns an error if the result has too
+    /// many terms.
     pub fn moved(&self, polynomial: &Polynomial, variables: &[usize]) -> Result<Polynomial, Spent> {
         let mut moved = polynomial.clone();
         for ((&variable, origin), scale) in variables.iter().zip(&self.origin).zip(&self.scale) {
@@ -98,8 +99,8 @@ enum Moves {
     First,
 }
 
-/// Multiplies the entry at `place` by `scale` and adds `shift` times the first entry to it, or adds `shift` times the old entry to the
-/// first. The result is up to a positive factor of all entries.
+/// Multiplies the entry at `place` by `scale`. Then adds `shift` times the first entry to this entry, or `shift` times its old value to the
+/// first entry. All entries of the result may have a positive common factor.
 fn change(entries: &mut [IBig], place: usize, scale: &Rational, shift: &Rational, moves: Moves) {
     let common = IBig::from(scale.denominator() * shift.denominator());
     let (first, old) = (entries[0].clone(), entries[place].clone());

@@ -14,14 +14,14 @@ use crate::rational::Rational;
 use dashu_int::UBig;
 use std::collections::{BTreeSet, HashMap};
 
-/// The most monomials that new coordinates may make of one monomial; beyond it, powers of variables are kept.
+/// The maximum number of monomials into which new coordinates may expand one monomial. Above this number, powers of variables are not expanded.
 const MOST_EXPANDED: usize = 256;
 
-/// Computes the integral of `weight` over `polytope`. The variables of the weight are those of the polytope, followed by the `forms`,
-/// polynomials of degree one in these: `(x + y)^60` is a power of a form and is not expanded. Without variables the polytope is one point,
-/// which counts once.
+/// Computes the integral of `weight` over `polytope`. The variables of the weight are the variables of the polytope, followed by the
+/// `forms`, which are polynomials of degree one in the variables of the polytope. `(x + y)^60`, for example, is a power of a form and is
+/// not expanded. A polytope without variables is one point, which counts once.
 ///
-/// Corners, facets and heights are exact; only sums and products of them are rounded, with bounded errors. If the bound exceeds the
+/// Corners, facets and heights are exact. Only sums and products of them are rounded, with bounded errors. If the bound exceeds the
 /// tolerance of `effort`, or if `effort.exact` is set, the sums are exact too. If exact sums would take more steps than `effort` allows and
 /// `effort.exact` is not set, the result is the rounded one, whose bound exceeds the tolerance.
 pub fn integrate(polytope: &Polytope, weight: &Polynomial, forms: &[Polynomial], effort: &Effort) -> Outcome {
@@ -76,14 +76,14 @@ fn support(form: &Polynomial) -> Vec<usize> {
 /// Variables that share no row and no form with others, and the polytope in these variables.
 struct Block {
     variables: Vec<usize>,
-    /// The variables of the weight that are among these, or that are forms of these.
+    /// The variables of the weight that are variables of the block, or forms of variables of the block.
     places: Vec<usize>,
-    /// The values of the places at the corners.
+    /// The values of `places` at the corners.
     values: Vec<Vec<Rational>>,
     skeleton: Skeleton,
 }
 
-/// Keeps only the tightest of the rows that bound the same form, and drops rows without variables.
+/// Among rows that bound the same form, keeps only the tightest. Drops rows without variables.
 fn without_repetition(polytope: &Polytope) -> Polytope {
     let mut tightest: HashMap<Vec<Rational>, usize> = HashMap::new();
     let mut rows: Vec<HalfSpace> = Vec::new();
@@ -104,7 +104,7 @@ fn without_repetition(polytope: &Polytope) -> Polytope {
     }
 }
 
-/// Returns the rows on `variables`, in these variables alone.
+/// Returns the rows that mention `variables`, as a polytope in these variables alone.
 fn restricted(polytope: &Polytope, variables: &[usize]) -> Polytope {
     let concerns = |row: &&HalfSpace| row.support().any(|variable| variables.contains(&variable));
     let rows = polytope.rows.iter().filter(concerns).map(|row| HalfSpace {
@@ -141,7 +141,7 @@ fn integral_over(
         if expands(&weight, &block.variables)? {
             make_forms(block, &mut weight, &mut forms);
         }
-        // New coordinates only produce divisors of the monomials that are there.
+        // New coordinates only add monomials that divide the existing ones.
         wanted.push(monomials(&weight, &block.places)?);
         let frame = Frame::around(&block.skeleton);
         frame.apply(&mut block.skeleton);
@@ -159,7 +159,7 @@ fn integral_over(
         }
     }
     let weight = weight.scaled(&unit);
-    // The corners are kept while the sums are computed, which have a step budget of their own.
+    // The corners stay in memory while the sums are computed. The sums have a step budget of their own.
     let total_budget = || budget.again(effort.steps);
     if effort.exact {
         return total(&blocks, &wanted, &weight, total_budget()).map(Integral::exactly);

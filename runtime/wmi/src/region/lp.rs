@@ -7,7 +7,7 @@ use dashu_base::{Abs, Signed};
 pub(crate) trait Field: Clone + PartialOrd {
     const ZERO: Self;
     const ONE: Self;
-    /// True if results are exact: then the first interior point is good enough, and the choice of pivots must exclude cycles.
+    /// True if results are exact. Then the first interior point is good enough, and the choice of pivots must exclude cycles.
     const EXACT: bool;
     /// Returns -1, 0 or 1; 0 if the number may be 0 up to rounding.
     fn sign(&self) -> i32;
@@ -80,19 +80,20 @@ impl Field for Rational {
 /// A point of greatest margin.
 #[derive(Clone, Debug)]
 pub(crate) struct Deepest<T> {
-    /// The largest `t <= 1` with `coefficients . x + t <= bound` for each row; for exact numbers, possibly a smaller positive one.
+    /// The largest `t <= 1` with `coefficients . x + t <= bound` for each row. For exact numbers, it may be any positive `t` with this property.
     pub margin: T,
     /// A point with this margin.
     pub point: Vec<T>,
-    /// The multipliers, one per row and not negative. If the margin is negative, the rows times these add up to `0 . x <= margin` (Farkas).
+    /// The multipliers, one per row and not negative. If the margin is negative, the rows times their multipliers add up to `0 . x <=
+    /// margin` (Farkas).
     pub multipliers: Vec<T>,
 }
 
 /// Finds the deepest point of `coefficients . x <= bound` for all `(coefficients, bound)` in `rows`, in `dimension` free variables. `None`
 /// if floating point did not converge.
 ///
-/// The primal simplex method on the dictionary of Chvatal, Linear Programming, 1983, chapters 2 and 3, where the margin itself is the
-/// artificial variable of the first phase. For exact numbers it uses Bland's rule, which guarantees termination.
+/// Uses the primal simplex method on the dictionary of Chvatal, Linear Programming, 1983, chapters 2 and 3. The margin itself is the
+/// artificial variable of the first phase. For exact numbers, Bland's rule guarantees termination.
 pub(crate) fn deepest<T: Field>(rows: &[(Vec<T>, T)], dimension: usize) -> Option<Deepest<T>> {
     let mut dictionary = Dictionary::new(rows, dimension);
     let margin_column = dimension;
@@ -117,16 +118,16 @@ pub(crate) fn deepest<T: Field>(rows: &[(Vec<T>, T)], dimension: usize) -> Optio
     Some(dictionary.read(margin_row, rows.len()))
 }
 
-/// A dictionary of the simplex method. Variables are numbered: the coordinates first, then the slacks of the rows, then that of `t <= 1`,
-/// then `t`.
+/// A dictionary of the simplex method. Variables are numbered: first the coordinates, then the slacks of the rows, then the slack of `t <=
+/// 1`, then `t`.
 struct Dictionary<T> {
     /// The number of coordinates.
     dimension: usize,
     /// The index of `t`.
     margin: usize,
-    /// The basic variables, one per row, which are expressed by the others.
+    /// The basic variables, one per row, which are expressed by the nonbasic variables.
     basic: Vec<usize>,
-    /// The nonbasic variables, one per column, which express the others: zero in the current solution.
+    /// The nonbasic variables, one per column, which express the basic variables. They are zero in the current solution.
     free: Vec<usize>,
     /// The entries by row: a coefficient per column, then the constant.
     entries: Vec<Vec<T>>,
@@ -217,7 +218,7 @@ impl<T: Field> Dictionary<T> {
         best.map(|(row, _)| row)
     }
 
-    /// Returns whether `row` is to leave rather than `other`, if both reach zero together.
+    /// Returns whether `row` leaves rather than `other` if both reach zero together.
     fn preferred(&self, row: usize, other: usize, column: usize) -> bool {
         if T::EXACT {
             return self.basic[row] < self.basic[other];
@@ -228,7 +229,7 @@ impl<T: Field> Dictionary<T> {
     /// Exchanges the variable of `row` with that of `column`.
     fn pivot(&mut self, row: usize, column: usize) {
         let pivot = self.entries[row][column].clone();
-        // In the order y = c x + rest, x = (1/c) y - rest/c.
+        // Solves y = c x + rest for x: x = (1/c) y - rest/c.
         let solved: Vec<T> = (0..=self.free.len())
             .map(|place| match place == column {
                 true => T::ONE.over(&pivot),

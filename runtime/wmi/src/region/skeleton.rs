@@ -9,12 +9,12 @@ use crate::rational::{Rational, primitive_integers};
 use dashu_int::IBig;
 
 /// A bounded polytope with a volume, represented by its corners and facets in homogeneous coordinates, the first of which scales the
-/// others: a corner is a ray, a facet is `(bound, -coefficients)`, and their scalar product divided by the first coordinate of the corner
-/// is the slack of the corner.
+/// others. A corner is a ray, and a facet is `(bound, -coefficients)`. The slack of a corner is the scalar product of corner and facet,
+/// divided by the first coordinate of the corner.
 #[derive(Clone, Debug)]
 pub(crate) struct Skeleton {
     pub dimension: usize,
-    /// The corners; those on the most facets come first.
+    /// The corners. Corners on many facets come first.
     pub vertices: Vec<Vec<IBig>>,
     /// The rows of the facets, without duplicates and without other rows.
     pub facets: Vec<Vec<IBig>>,
@@ -72,7 +72,7 @@ pub(crate) fn skeleton(polytope: &Polytope, budget: &mut Budget) -> Result<Skele
         let direction = direction.map(|entry| Rational::from(entry.clone())).collect();
         return Err(Obstacle::Unbounded(direction));
     }
-    // Corners on many facets are good origins, because few other facets remain.
+    // A corner on many facets is a good origin, because few facets do not contain it.
     rays.sort_by(|a, b| {
         b.tight
             .len()
@@ -89,7 +89,7 @@ fn homogeneous(row: &HalfSpace) -> Vec<IBig> {
     integers
 }
 
-/// Keeps the rows whose corners are not all on another row as well, which are the facets.
+/// Builds the skeleton. The facets are the rows whose corners are not all on another row too; other rows are dropped.
 fn assemble(dimension: usize, rows: &[Vec<IBig>], corners: Vec<Ray>) -> Skeleton {
     let on_row = |row: usize| {
         let mut on = Bits::none(corners.len());

@@ -6,11 +6,11 @@ use crate::rational::Rational;
 /// The result of a part of a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part {
-    /// It has no volume or no weight.
+    /// The part has no volume or no weight.
     Nothing,
-    /// It has this integral.
+    /// The part has this integral.
     Number(Integral),
-    /// It is unbounded in a direction in which the weight is not zero, given variable by variable.
+    /// The part is unbounded in a direction in which the weight is not zero. The direction is given variable by variable.
     Unbounded(Vec<(usize, Rational)>),
 }
 
@@ -30,7 +30,7 @@ pub(super) fn sum(parts: Vec<Part>) -> Part {
     }
 }
 
-/// Multiplies parts. The product is nothing if one of them is nothing, whatever the others are.
+/// Multiplies parts. The product is [`Part::Nothing`] if one part is `Nothing`, whatever the other parts are.
 pub(super) fn product(parts: Vec<Part>) -> Part {
     let mut numbers = Vec::with_capacity(parts.len());
     let mut unbounded = None;

@@ -1,4 +1,4 @@
-//! Bounds the contribution of a state that is not solved.
+//! Bounds the integral of a state that is not solved.
 
 use super::amount::Part;
 use super::ranges::{Range, Rows};
@@ -64,8 +64,8 @@ impl Interval {
     }
 }
 
-/// Returns zero with a bound: the largest magnitude that the integral of a state can have. It is the volume of its box times the largest
-/// weight there, for each value of its Booleans.
+/// Returns zero with an error bound, which is the largest magnitude that the integral of a state can have: the volume of the state's box
+/// times the largest weight in this box, summed over the values of the state's Booleans.
 pub(super) fn anything(store: &Store, rows: &Rows, state: &State) -> Part {
     let side = |variable: usize| {
         let range = state.ranges.of_variable(rows, variable);

@@ -12,7 +12,7 @@ use crate::rational::Rational;
 use crate::region::is_bounded;
 use std::collections::HashMap;
 
-/// The most monomials of a polynomial that elimination produces.
+/// The maximum number of monomials of a polynomial that elimination produces.
 const LARGEST_ELIMINATED: usize = 2_000;
 
 /// A state without one of its variables.
@@ -29,7 +29,7 @@ pub(super) struct Eliminated {
 }
 
 impl Eliminated {
-    /// Extends an unbounded direction by the eliminated variable, which keeps between its bounds.
+    /// Extends an unbounded direction by the eliminated variable, such that this variable stays between its bounds.
     pub(super) fn lifted(&self, part: Part) -> Part {
         let Part::Unbounded(mut direction) = part else {
             return part;
@@ -53,8 +53,8 @@ impl Eliminated {
 
 /// Elimination.
 impl Search {
-    /// Integrates out a variable that nothing undecided mentions and that one linear form bounds from either side. The integral is a
-    /// polynomial in the other variables, and the requirement that the bounds do not cross stays a constraint on them.
+    /// Integrates out a variable that no undecided condition mentions, and that has one linear form as its lower bound and one as its upper bound.
+    /// The integral is a polynomial in the other variables. The requirement that the bounds do not cross becomes a constraint on the other variables.
     pub(super) fn without_one_variable(&mut self, state: &State) -> Option<Smaller> {
         let (mentioned, all) = conditioned(state, &self.store, &mut self.variables);
         let mut candidates: Vec<(usize, usize)> = Vec::new();
@@ -86,7 +86,7 @@ impl Search {
         let integral = self
             .expanded(own, real, (&lower, &upper))
             .or_else(|| self.of_powers(own, real, (&lower, &upper)))?;
-        // A weight that cancels has an integral only if that of its absolute value is finite.
+        // A weight whose parts cancel has an integral only if the integral of its absolute value is finite.
         let is_zero = self.store.as_number(integral).is_some_and(Rational::is_zero);
         if is_zero && !(self.is_decided(state) && is_bounded(&state.polytope(&self.rows))) {
             return None;
@@ -114,8 +114,8 @@ impl Search {
         is_small.then(|| integral.term(&mut self.store))
     }
 
-    /// Integrates a sum of powers of linear forms over a variable. The result is such a sum again, of terms `l^(m+1) / (c (m+1))`, where
-    /// `c` is the coefficient of the variable in `l`.
+    /// Integrates a sum of powers of linear forms over a variable. The result is a sum of powers too, with terms `l^(m+1) / (c (m+1))`,
+    /// where `c` is the coefficient of the variable in `l`.
     fn of_powers(&mut self, term: TermId, real: usize, bounds: (&LinearForm, &LinearForm)) -> Option<TermId> {
         let mut powers = Vec::new();
         self.powers(&Rational::ONE, term, &mut powers)?;
@@ -170,7 +170,7 @@ impl Search {
         Some(())
     }
 
-    /// Returns the bound that is the tightest everywhere, if the bounds of the other variables show that one is.
+    /// Returns the bound that is the tightest everywhere, if the bounds of the other variables show that there is one.
     fn tightest(&mut self, ranges: &Ranges, bounds: Vec<LinearForm>, is_lower: bool) -> Option<LinearForm> {
         let mut kept: Vec<LinearForm> = Vec::new();
         for bound in bounds {

@@ -1,4 +1,4 @@
-//! The known rows of a state: the constraints that hold.
+//! The rows with known bounds in a state, which are the constraints that hold.
 
 use crate::problem::form::{LinearForm, Row};
 use crate::rational::Rational;
@@ -15,7 +15,7 @@ pub(super) struct Range {
     pub upper: Option<Rational>,
 }
 
-/// The index of a row among all.
+/// The index of a row in [`Rows`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct RowId(u32);
 
@@ -83,8 +83,8 @@ impl Ranges {
         Ranges(entries.map(|(id, range)| (*id, range.clone())).collect())
     }
 
-    /// Returns true if `row <= bound` holds everywhere, and false if it holds at most on a boundary. `None` if neither follows easily, from
-    /// the bounds of the row itself or from those of its variables.
+    /// Returns true if `row <= bound` holds everywhere, and false if it holds at most on a boundary. `None` if neither follows from the
+    /// bounds of the row itself or from the bounds of its variables.
     pub(super) fn truth(&self, rows: &Rows, row: &Row, bound: &Rational) -> Option<bool> {
         let decided = |lower: Option<&Rational>, upper: Option<&Rational>| {
             if upper.is_some_and(|upper| upper <= bound) {

@@ -1,4 +1,4 @@
-//! The search: case distinctions until the rest can be integrated.
+//! The search, which distinguishes cases until the rest can be integrated.
 //!
 //! A state is simplified by known facts and split into states that share no variable. Then one of three steps follows: a variable is
 //! integrated out; or, if nothing is left to decide, the polytope is integrated; or a comparison or a Boolean is decided both ways.
@@ -20,7 +20,7 @@ use crate::region::{Feasibility, feasible_near, integrate, is_bounded};
 use std::collections::HashMap;
 use std::time::Instant;
 
-/// The most solved states that are kept.
+/// The maximum number of solved states that are kept.
 const REMEMBERED: usize = 200_000;
 
 /// The number of case distinctions per allowed region.
@@ -32,11 +32,11 @@ const FREE_DECISIONS: usize = 10_000;
 /// The reason given if the work took too long.
 const OUT_OF_TIME: &str = "the time limit was reached";
 
-/// The most nodes of formulas and terms.
+/// The maximum number of nodes of formulas and terms.
 const MOST_NODES: usize = 5_000_000;
 
-/// The deepest nesting of case distinctions and eliminations. Each takes some three thousand bytes of the stack, and several times that
-/// without optimisation.
+/// The deepest nesting of case distinctions and eliminations. Each level takes some three thousand bytes of the stack, and several times as
+/// many without optimisation.
 pub(super) const DEEPEST: usize = 1_500;
 
 /// The statistics of a search.
@@ -98,7 +98,7 @@ impl Search {
         }
     }
 
-    /// Computes the integral of a state. `inside` is a point inside a state that contains this one, with one coordinate per real of the
+    /// Computes the integral of a state. `inside` is a point inside a state that contains this state, with one coordinate per real of the
     /// problem.
     pub(super) fn integral(&mut self, state: State, inside: &[Rational]) -> Part {
         let mut inside = inside.to_vec();
@@ -171,7 +171,7 @@ impl Search {
             self.tally.eliminated += 1;
             self.tally.regions += usize::from(state.reals.len() == 1 && state.conjuncts.is_empty());
             return match self.has_no_weight(&smaller) {
-                // Not `Nothing`: the integral is zero because its parts cancel.
+                // The result is not `Nothing`, because the integral is zero only by cancellation.
                 true => Part::Number(Integral::exactly(Rational::ZERO)),
                 false => of.lifted(self.integral(smaller, inside)),
             };
@@ -211,8 +211,8 @@ impl Search {
         self.store.as_number(state.weight).is_some_and(Rational::is_zero)
     }
 
-    /// Returns the approximate bytes of the search: a node has few children, and a solved state a list of conditions and the range of each
-    /// variable.
+    /// Returns the approximate number of bytes of the search. A node has few children, and a solved state has a list of conditions and the
+    /// range of each variable.
     fn bytes(&self) -> u64 {
         let nodes = self.store.len() as u64;
         nodes * 128 + self.solved_bytes
@@ -291,8 +291,8 @@ impl Search {
 
 /// Simplification.
 impl Search {
-    /// Applies simple consequences: comparisons and Booleans that must hold become known, and formulas that they decide are simplified.
-    /// `inside` becomes a point inside the constraints.
+    /// Applies simple consequences: comparisons and Booleans that must hold become known, and formulas that are decided by them are
+    /// simplified. `inside` becomes a point inside the constraints.
     fn settled(&mut self, mut state: State, inside: &mut [Rational]) -> Settled {
         let mut has_new_rows = false;
         loop {
@@ -336,7 +336,7 @@ impl Search {
         }
     }
 
-    /// Records a formula that must hold as known, if it is simple enough.
+    /// Records a formula that must hold as a known constraint, if it is simple enough.
     fn assume(&mut self, id: FormulaId, ranges: &mut Ranges, bools: &mut HashMap<usize, bool>) -> Assumed {
         let (inner, value) = match self.store.formula(id) {
             Formula::Not(inner) => (self.store.formula(*inner), false),
@@ -430,10 +430,10 @@ impl Search {
 
 /// The outcome of assuming a formula.
 enum Assumed {
-    /// The formula contradicts a known one.
+    /// The formula contradicts a known constraint.
     Contradiction,
     /// The formula is now one of the known constraints.
     Known,
-    /// The formula is not simple.
+    /// The formula is not simple enough.
     Kept,
 }

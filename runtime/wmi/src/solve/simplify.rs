@@ -6,7 +6,7 @@ use crate::problem::store::{Formula, FormulaId, Store, Term, TermId};
 use crate::rational::Rational;
 use std::collections::HashMap;
 
-/// Simplifies formulas and terms under fixed constraints, each node once.
+/// Simplifies formulas and terms under fixed constraints. Each node is simplified once.
 pub(super) struct Simplifier<'a> {
     store: &'a mut Store,
     rows: &'a Rows,

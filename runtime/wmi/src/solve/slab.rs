@@ -1,9 +1,9 @@
-//! Integrates over a box between two parallel planes, or a whole box, a weight that only depends on the distance from a plane. Sums of
-//! independent uniforms lead to such integrals.
+//! Integrates a weight that only depends on the distance from a plane, over a box or over the part of a box between two parallel planes.
+//! Sums of independent uniforms lead to such integrals.
 //!
 //! For `s = a . x` the box has the density `1 / prod |a_i| * sum over corners of (-1)^k (s - c)_+^(n-1) / (n-1)!`, where `c` is the value
 //! of `s` in the corner and `k` counts the coordinates in which the corner differs from the lowest one (Curry and Schoenberg, On Polya
-//! frequency functions IV, 1966). In integers, its cancellation is harmless.
+//! frequency functions IV, 1966). The terms of this sum cancel, which does no harm because they are integers.
 
 use super::ranges::{Range, Rows};
 use super::sparse::Sparse;
@@ -18,10 +18,10 @@ use std::collections::BTreeMap;
 /// The highest degree of a weight.
 const MOST_DEGREE: u64 = 512;
 
-/// The most corners with different values.
+/// The maximum number of corners with different values.
 const MOST_CORNERS: usize = 1 << 17;
 
-/// The most products of coefficients of the weight, over all corners.
+/// The maximum number of products of coefficients of the weight, over all corners.
 const MOST_PRODUCTS: usize = 100_000_000;
 
 /// Computes the integral if the state has this form.
@@ -84,7 +84,7 @@ impl Slab {
         })
     }
 
-    /// Integrates a polynomial in the value of the row, given by its coefficients from the constant up.
+    /// Integrates a polynomial in the value of the row. `weight` has the coefficients of the polynomial, from the constant up.
     fn integral(&self, weight: &[Rational]) -> Option<Rational> {
         let numbers = self.widths.iter().chain([&self.start, &self.lower, &self.upper]);
         let scale = common_denominator(numbers);
@@ -96,7 +96,7 @@ impl Slab {
             return None;
         }
         let count = self.widths.len();
-        // In units of 1 / scale, the weight's coefficients shrink with the power.
+        // The value of the row is measured in units of 1 / scale, so each coefficient is divided by a power of `scale`.
         let falling =
             |(power, coefficient): (usize, &Rational)| coefficient / Rational::from(scale.pow(power));
         let weight: Vec<Rational> = weight.iter().enumerate().map(falling).collect();
@@ -124,7 +124,7 @@ impl Slab {
     }
 }
 
-/// Returns the values in the corners below `upper`, with the sums of their signs.
+/// Returns the values in the corners below `upper`. Each has the sum of the signs of its corners.
 fn corners(start: IBig, widths: impl Iterator<Item = IBig>, upper: &IBig) -> Option<BTreeMap<IBig, IBig>> {
     let mut corners = BTreeMap::from([(start, IBig::ONE)]);
     for width in widths {

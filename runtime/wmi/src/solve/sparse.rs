@@ -1,4 +1,4 @@
-//! Polynomials in a few of many variables, for elimination.
+//! Polynomials for elimination, which mention few of the many variables.
 
 use crate::polynomial::{Polynomial, add_term};
 use crate::problem::form::LinearForm;
@@ -8,19 +8,20 @@ use crate::region::echelon::Echelon;
 use dashu_int::IBig;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most monomials of a polynomial.
+/// The maximum number of monomials of a polynomial.
 const MOST_TERMS: usize = 20_000;
 
-/// The most products of words of the coefficients of a power, over its terms: they take a second or two.
+/// The maximum number of products of words that the coefficients of a power may take. They take a second or two.
 const MOST_WORDS: u64 = 1 << 31;
 
-/// The most powers of a variable for which a form of several terms is substituted.
+/// The maximum number of powers of a variable for which a form of several terms is substituted.
 const MOST_POWERS: usize = 1024;
 
-/// The most monomials, including divisors, up to which powers of forms are kept whatever they expand to.
+/// If there are at most this number of monomials, including divisors, powers of forms are kept, whatever the number of monomials in their
+/// expansion is.
 const FEW_KEPT: u64 = 2000;
 
-/// The first number of kept forms, beyond all variables.
+/// The index of the first kept form. It is larger than the indices of all variables.
 const FIRST_FORM: usize = usize::MAX / 2;
 
 /// Powers of variables, ordered by variable and non-zero.
@@ -82,7 +83,7 @@ impl Sparse {
         }
     }
 
-    /// Returns a form as a variable of its own, numbered after those in `kept`.
+    /// Returns a form as a variable of its own, whose index follows those of the forms in `kept`.
     fn form(form: &LinearForm, kept: &mut Vec<LinearForm>) -> Sparse {
         let known = kept.iter().position(|other| other == form);
         let at = known.unwrap_or(kept.len());
@@ -92,11 +93,11 @@ impl Sparse {
         Sparse::linear(&LinearForm::variable(FIRST_FORM + at))
     }
 
-    /// Converts a term without conditions to a polynomial in `reals` and in powers of forms of them, for the integral over a polytope each
-    /// of whose rows mentions only one of the `blocks` (indices into `reals`); `None` if it has too many monomials.
+    /// Converts a term without conditions to a polynomial in `reals` and in powers of forms of `reals`; `None` if the polynomial has too
+    /// many monomials. It will be integrated over a polytope, each of whose rows mentions only one of the `blocks` (indices into `reals`).
     ///
-    /// A form over two blocks would join them into one, with the product of their faces. Such forms are expanded if possible. Other forms
-    /// are expanded if the monomials in all variables are fewer than those in the forms.
+    /// A form over two blocks would join them into one block, whose number of faces is the product of theirs. Such forms are expanded if
+    /// possible. Other forms are kept if there are few monomials, or fewer than in the expansion.
     pub(super) fn composed(
         store: &Store,
         id: TermId,
@@ -134,7 +135,7 @@ impl Sparse {
         Some((sparse.polynomial(&places), forms.collect()))
     }
 
-    /// Returns an upper bound on the number of monomials that divide one of its own.
+    /// Returns an upper bound on the number of monomials that divide a monomial of the polynomial.
     fn divisors(&self) -> u64 {
         let of = |monomial: &Monomial| {
             let factors = monomial.iter().map(|(_, power)| u64::from(*power) + 1);
@@ -172,7 +173,7 @@ impl Sparse {
     /// Returns a power; `None` if it has too many monomials.
     pub(super) fn power(&self, power: u32) -> Option<Sparse> {
         let terms: Vec<_> = self.0.iter().collect();
-        // Reducing coefficients takes a time that grows with the square of their length.
+        // The time to reduce a coefficient grows with the square of its length.
         let words = (self.0.values().map(bits).max().unwrap_or(0)).saturating_mul(u64::from(power)) / 64;
         if terms.len() > 1 && words.saturating_mul(words).saturating_mul(u64::from(power)) > MOST_WORDS {
             return None;
@@ -212,8 +213,8 @@ impl Sparse {
         self.0.keys().map(of).max().unwrap_or(0)
     }
 
-    /// Returns whether it may be a polynomial of degree `degree` in a form of this number of variables: it has the degree, and at least as
-    /// many monomials as the highest power has.
+    /// Returns whether this may be a polynomial of degree `degree` in a form of this number of variables: whether it has this degree, and
+    /// at least as many monomials as the power of the form with this degree.
     pub(super) fn may_be_along(&self, degree: usize, variables: usize) -> bool {
         self.degree() == degree as u64 && combinations(degree as u32, variables).round() <= self.len() as f64
     }
@@ -287,7 +288,7 @@ impl Sparse {
         store.sum(LinearForm::default(), &parts)
     }
 
-    /// Converts to a polynomial in these variables, which must include all of its own.
+    /// Converts to a polynomial in `variables`, which must include all variables that occur.
     pub(super) fn polynomial(&self, variables: &[usize]) -> Polynomial {
         let mut terms = BTreeMap::new();
         for (monomial, coefficient) in &self.0 {

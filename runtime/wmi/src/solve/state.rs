@@ -24,7 +24,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Returns the approximate bytes of the state: maps and lists with room for twice their entries.
+    /// Returns the approximate number of bytes of the state, whose maps and lists have room for twice their entries.
     pub(super) fn bytes(&self) -> usize {
         let lists = size_of_val(&*self.conjuncts) + size_of_val(&*self.reals) + size_of_val(&*self.bools);
         size_of::<State>() + lists + 2 * self.ranges.iter().count() * size_of::<(RowId, Range)>()
@@ -132,8 +132,8 @@ impl Variables {
     }
 }
 
-/// A state split into states that share no variable. Its value is `factor`, times 2 for each of the `free` Booleans that nothing mentions,
-/// times the values of the parts.
+/// A state that is split into states without common variables. Its value is `factor`, times 2 for each of the `free` Booleans, which occur
+/// nowhere, times the values of the parts.
 pub(super) struct Split {
     pub factor: Rational,
     pub free: usize,
@@ -205,7 +205,7 @@ fn boolean(variable: &Variable) -> Option<usize> {
     }
 }
 
-/// Sets of variables, joined when something mentions several of them.
+/// Disjoint sets of variables. Sets are joined if a constraint, a formula or a factor mentions variables of both.
 struct Groups {
     all: Vec<Variable>,
     parent: Vec<usize>,

@@ -1,7 +1,7 @@
-//! Splits weights that are sums into terms that are integrated one by one, if that takes fewer cells.
+//! Splits weights that are sums into terms that are integrated one by one, if this takes fewer cells.
 //!
-//! The choices of a sum cut the region into cells together, but each term alone is cut by its own choices only. For
-//! `relu(a) + relu(b) + ..` with n terms there may be `2^n` cells together, but `2 n` one by one.
+//! If a sum is integrated as a whole, the choices of all its terms cut the region into cells together. If a term is integrated alone, only its own
+//! choices cut the region. For `relu(a) + relu(b) + ..` with n terms, there may be `2^n` cells together, but there are only `2 n` one by one.
 
 use super::simplify::factors;
 use super::state::State;
@@ -10,14 +10,14 @@ use crate::problem::store::{Formula, FormulaId, Store, Term, TermId};
 use crate::rational::Rational;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// The most terms of a product of sums that is expanded.
+/// The maximum number of terms of a product of sums that is expanded.
 const MOST_TERMS: usize = 1_000;
 
 /// The formulas that must be decided before a term is a polynomial.
 type Choices = BTreeSet<FormulaId>;
 
-/// Returns weights with fewer choices that add up to the weight of a state, if their cells together are fewer than those of the whole. Only
-/// valid for a bounded state, because parts that cancel may not be finite otherwise.
+/// Splits the weight of a state into a sum of weights with fewer choices, if these have fewer cells in total than the whole weight. Only
+/// valid for a bounded state: otherwise parts that cancel may be infinite.
 pub(super) fn apart(state: &State, store: &mut Store) -> Option<Vec<TermId>> {
     if !state.conjuncts.is_empty() {
         return None;
@@ -32,7 +32,7 @@ pub(super) fn apart(state: &State, store: &mut Store) -> Option<Vec<TermId>> {
             false => groups.entry(choices).or_default().push((factor, term)),
         }
     }
-    // Terms whose choices are a subset of those of others add no cells to theirs.
+    // If the choices of a term are a subset of the choices of another, the two are integrated together without further cells.
     let mut kept: Vec<(Choices, Vec<(Rational, TermId)>)> = Vec::new();
     let mut ordered: Vec<_> = groups.into_iter().collect();
     ordered.sort_by_key(|(choices, _)| std::cmp::Reverse(choices.len()));
@@ -60,7 +60,7 @@ pub(super) fn apart(state: &State, store: &mut Store) -> Option<Vec<TermId>> {
     )
 }
 
-/// Returns the most cells that this number of planes cuts a space into (Zaslavsky, Facing up to arrangements, 1975).
+/// Returns the maximum number of cells into which this number of planes cuts a space (Zaslavsky, Facing up to arrangements, 1975).
 fn cells(planes: usize, variables: usize) -> f64 {
     let (mut sum, mut combinations) = (1.0, 1.0);
     for chosen in 1..=planes.min(variables) {
@@ -103,7 +103,7 @@ fn multiplied_out(store: &mut Store, weight: TermId) -> Option<Vec<(Rational, Te
     (terms.len() > 1).then_some(terms)
 }
 
-/// Returns the terms of a sum with choices; the terms without choices are one of them. Any other term is returned alone.
+/// Returns the terms of a sum with choices, in which the terms without choices are combined into one. Any other term is returned alone.
 fn summands(store: &mut Store, id: TermId) -> Vec<(Rational, TermId)> {
     let Term::Sum(form, rest) = store.term(id).clone() else {
         return vec![(Rational::ONE, id)];
@@ -147,7 +147,7 @@ fn choices(store: &Store, id: TermId) -> Choices {
                 Formula::Boolean(_) | Formula::AtMost(..) => {
                     found.insert(formula);
                 }
-                // It becomes one more choice after its own choices are decided.
+                // The comparison becomes one more choice after the choices of its term are decided.
                 Formula::Sign(term) | Formula::Zero(term) => {
                     found.insert(formula);
                     terms.push(*term);

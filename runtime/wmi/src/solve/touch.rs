@@ -9,10 +9,10 @@ use crate::rational::Rational;
 use crate::region::{Feasibility, feasible};
 use std::collections::HashMap;
 
-/// The most steps before the question is left open.
+/// The maximum number of steps. After them, the question is left open.
 const STEPS: usize = 20_000;
 
-/// Returns whether the formula of a problem holds somewhere, with all comparisons weak; `None` if that takes too many steps.
+/// Returns whether the formula of a problem holds somewhere if all comparisons are weak; `None` if it takes too many steps to decide this.
 pub(super) fn holds_somewhere(problem: &Problem) -> Option<bool> {
     let mut search = Touch {
         store: problem.store.clone(),
@@ -35,7 +35,7 @@ struct Touch {
     depth: usize,
 }
 
-/// A case: the formulas that must still hold, and the decisions made.
+/// A case: the formulas that must still hold, and the decisions so far.
 #[derive(Clone)]
 struct Case {
     duties: Vec<(FormulaId, bool)>,
@@ -103,7 +103,7 @@ impl Touch {
         });
     }
 
-    /// Tries each of `parts`: one of them must have `value`.
+    /// Tries to give one of `parts` the value `value`, one part after the other.
     fn one_of(&mut self, case: &Case, parts: &[FormulaId], value: bool) -> Option<bool> {
         for part in parts {
             let mut next = case.clone();
@@ -115,7 +115,7 @@ impl Touch {
         Some(false)
     }
 
-    /// Tries the first duty with `condition` true, then the second with it false.
+    /// Tries the first duty with a true `condition`, then the second duty with a false one.
     fn either(&mut self, case: &Case, condition: FormulaId, duties: [(FormulaId, bool); 2]) -> Option<bool> {
         for (value, duty) in [true, false].into_iter().zip(duties) {
             let mut next = case.clone();

@@ -7,7 +7,7 @@ use super::operators::{Call, Operator};
 use super::{Builder, Meaning, described};
 
 impl Builder {
-    /// Builds the formula of an operator on formulas, or on terms that it compares.
+    /// Builds the formula of an operator, whose arguments are formulas, or terms that it compares.
     pub(super) fn logic(&mut self, operator: Operator, call: Call<'_>) -> Result<FormulaId, Flaw> {
         let comparisons = [
             Operator::AtMost,
@@ -74,7 +74,7 @@ impl Builder {
         self.store.not(reversed)
     }
 
-    /// Builds the statement that no two arguments are equal; for terms, up to a set of measure zero.
+    /// Builds the formula that no two arguments are equal. For terms, the formula is correct up to a set of measure zero.
     pub(super) fn distinct(&mut self, call: Call<'_>) -> Result<FormulaId, Flaw> {
         if call.arguments.len() < 2 {
             return Err(call.wants("at least two terms or formulas"));
@@ -107,7 +107,8 @@ impl Builder {
         Ok(terms)
     }
 
-    /// Builds an equation: between terms it holds on a set of measure zero, and between formulas if both or neither hold.
+    /// Builds an equation. An equation of formulas holds if both or neither hold; an equation of terms holds where they are equal, which
+    /// may have a volume.
     pub(super) fn equal(&mut self, call: Call<'_>) -> Result<FormulaId, Flaw> {
         let [first, rest @ ..] = call.arguments else {
             return Err(call.wants("two terms or two formulas"));

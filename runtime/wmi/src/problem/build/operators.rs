@@ -3,7 +3,7 @@
 use super::super::report::Flaw;
 use super::super::tree::{Position, Tree};
 
-/// The operators, by their meaning.
+/// An operator, whatever its name is in a notation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operator {
     Add,
@@ -36,7 +36,7 @@ pub(super) enum Operator {
     Let,
 }
 
-/// All names that operators have in any of the notations.
+/// All names of operators in all notations.
 pub(super) const OPERATORS: &[(&str, Operator)] = &[
     ("+", Operator::Add),
     ("-", Operator::Subtract),
@@ -79,7 +79,7 @@ pub(super) const OPERATORS: &[(&str, Operator)] = &[
 pub(super) struct Call<'a> {
     /// The name of the operator as written.
     pub name: &'a str,
-    /// Its position.
+    /// The position of the operator.
     pub at: Position,
     /// The arguments.
     pub arguments: &'a [Tree],

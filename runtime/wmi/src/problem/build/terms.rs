@@ -9,10 +9,10 @@ use super::{Builder, described};
 use crate::rational::Rational;
 use dashu_base::BitTest;
 
-/// The most factors of a product, and the highest power: exact values have this many times the digits.
+/// The maximum number of factors of a product, and the highest power. An exact value can have this number times as many digits as its factors.
 const MOST_FACTORS: u64 = 4096;
 
-/// The most bits of a power of a number.
+/// The maximum number of bits of a power of a number.
 const MOST_BITS: usize = 1 << 16;
 
 impl Builder {
