@@ -1,5 +1,5 @@
-//! Polynomials on an interval in Bernstein form. With non-negative coefficients, every step here is a sum of non-negative terms and hence
-//! stable.
+//! Polynomials on an interval in Bernstein form. If the coefficients are not negative, every step here is a sum of non-negative terms, and
+//! hence stable.
 
 use super::twofold::Twofold;
 use std::sync::OnceLock;
@@ -21,7 +21,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// The polynomial with these coefficients on `[start, end]`.
+    /// Creates the polynomial with these coefficients on `[start, end]`.
     pub fn new(start: Twofold, end: Twofold, coefficients: Vec<f64>) -> Piece {
         Piece {
             start,
@@ -79,8 +79,8 @@ impl Piece {
         sums
     }
 
-    /// Restricts the polynomial with `coefficients` over this interval to `[from, to]` inside it (de Casteljau's algorithm, twice). Returns
-    /// the coefficients over `[from, to]`.
+    /// Restricts a polynomial, given by its `coefficients` over this interval, to `[from, to]`, which must be inside the interval. Uses de
+    /// Casteljau's algorithm twice. Returns the coefficients over `[from, to]`.
     pub fn restrict(&self, coefficients: &[f64], from: Twofold, to: Twofold) -> Vec<f64> {
         let mut kept = coefficients.to_vec();
         let right = (to - self.start).value();
@@ -95,7 +95,7 @@ impl Piece {
         kept
     }
 
-    /// Returns the mirror image about 0: the polynomial at `-x`, on the mirrored interval.
+    /// Returns the mirror image about 0, which is the polynomial at `-x` on the mirrored interval.
     pub fn mirrored(&self) -> Piece {
         let coefficients = self.coefficients.iter().rev().copied().collect();
         Piece {
@@ -173,8 +173,7 @@ pub fn elevated(coefficients: &[f64], degree: usize) -> Vec<f64> {
     raised
 }
 
-/// Returns the Bernstein coefficients of the polynomial with these values at the Chebyshev nodes [`node`], of which there are
-/// `values.len()`.
+/// Returns the Bernstein coefficients of the polynomial with these values at the `values.len()` Chebyshev nodes ([`node`]).
 pub fn interpolate(values: &[f64]) -> Vec<f64> {
     let count = values.len();
     let nodes: Vec<f64> = (0..count).map(|index| node(index, count)).collect();

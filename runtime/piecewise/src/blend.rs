@@ -1,7 +1,8 @@
-//! Sums whose summands have very different scales: a few wide uniforms become exact pieces, and all others with the noise a Fourier series.
+//! Sums whose summands have very different scales. A few wide uniforms become exact pieces, and all other summands, with the noise, become
+//! a Fourier series.
 //!
-//! `p(y) = integral m(u) k(y - u) du`, with the pieces `m` and the kernel `k`. In the tails both are exponentially tilted by the saddle
-//! point of the whole sum, which keeps every term of moderate size.
+//! `p(y) = integral m(u) k(y - u) du`, with the pieces `m` and the kernel `k`. In the tails, pieces and kernel are exponentially tilted by
+//! the saddle point of the whole sum, which keeps the size of every term moderate.
 
 use super::bernstein::Piece;
 use super::cumulant::Summands;
@@ -10,7 +11,7 @@ use super::quadrature::rule;
 use super::series::Series;
 use super::twofold::Twofold;
 
-/// The pieces, and the kernel that they are smoothed with.
+/// The pieces, and the kernel that smooths them.
 #[derive(Clone, Debug)]
 pub struct Blend {
     /// The distribution of the wide part.
@@ -32,7 +33,7 @@ impl Blend {
         value * exponent.exp()
     }
 
-    /// Estimates the error of [`Blend::density`]: the error of the kernel, times the mass within its reach.
+    /// Estimates the error of [`Blend::density`] by the error of the kernel times the mass within the kernel's reach.
     pub fn error(&self, y: f64) -> f64 {
         let reach = Twofold::from(self.kernel.below + self.kernel.above);
         let position = Twofold::from(y);
@@ -121,8 +122,8 @@ impl Blend {
 }
 
 /// Integrates the piece times a function of the distance from `origin`, over distances `from..to`, in panels no longer than `length`.
-/// Distances count from `from`, so that the width of the piece does not cost them digits. For slivers narrower than the digits of a
-/// distance, they are no longer than the piece.
+/// Positions are computed relative to `from`, so that a narrow piece does not lose digits. The panels together are at most as long as the
+/// piece, even if the piece is narrower than the rounding error of a distance.
 fn panels(piece: &Piece, origin: Twofold, from: f64, to: f64, length: f64, of: impl Fn(f64) -> f64) -> f64 {
     let whole = (to - from).min(piece.width);
     if whole <= 0.0 {

@@ -1,10 +1,10 @@
-//! Convex polytopes inside the unit cube, represented by their vertices and the constraints that are tight at each: cutting in two and
-//! triangulation.
+//! Convex polytopes inside the unit cube, which can be cut in two and triangulated. A polytope is represented by its vertices, with the
+//! constraints that are tight at each vertex.
 
-/// The most constraints of one polytope.
+/// The maximum number of constraints of one polytope.
 const MOST_CONSTRAINTS: u32 = 128;
 
-/// The most dimensions of a cube.
+/// The maximum number of dimensions of a cube.
 pub const MOST_DIMENSIONS: usize = 8;
 
 /// A vertex.
@@ -24,8 +24,8 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The unit cube. `None` above [`MOST_DIMENSIONS`], or if its triangulation alone has more than `most` simplices: it has as many as the
-    /// factorial of the dimension.
+    /// Returns the unit cube. `None` above [`MOST_DIMENSIONS`], or if the triangulation of the cube has more than `most` simplices. Their
+    /// number is the factorial of the dimension.
     pub fn cube(dimension: usize, most: usize) -> Option<Cell> {
         let simplices: usize = (1..=dimension.min(MOST_DIMENSIONS)).product();
         if dimension > MOST_DIMENSIONS || simplices > most {
@@ -50,9 +50,9 @@ impl Cell {
         (0..self.vertices[0].point.len()).map(mean).collect()
     }
 
-    /// Cuts the polytope along the zero set of an affine function with these values at the vertices, which have both signs. Returns the
-    /// parts where it is not negative and where it is not positive. Two vertices are joined by an edge if no third vertex is tight at all
-    /// constraints that they share. `None` if there are more constraints than bits to represent them.
+    /// Cuts the polytope along the zero set of an affine function with these values at the vertices, which must have both signs. Returns
+    /// the part where the function is not negative, and the part where it is not positive. Two vertices are joined by an edge if no third
+    /// vertex is tight at all constraints that they share. `None` if there are more constraints than bits to represent them.
     pub fn cut(&self, values: &[f64]) -> Option<[Cell; 2]> {
         let used = self
             .vertices
@@ -117,8 +117,8 @@ impl Cell {
         }
     }
 
-    /// Triangulates the polytope and returns the simplices as indices of vertices: a vertex is joined with the simplices of the facets that
-    /// do not contain it (Cohen and Hickey 1979). If there are more than about `most`, the rest is left out.
+    /// Triangulates the polytope, and returns the simplices as indices of vertices. A vertex is joined with the simplices of the facets
+    /// that do not contain it (Cohen and Hickey 1979). If there are more than about `most`, the rest is left out.
     pub fn simplices(&self, most: usize) -> Vec<Vec<usize>> {
         let mut simplices = Vec::new();
         let all: Vec<usize> = (0..self.vertices.len()).collect();
@@ -144,7 +144,8 @@ impl Cell {
         simplices
     }
 
-    /// Returns the facets of a face: the largest sets of its vertices that share a constraint which not all of them share.
+    /// Returns the facets of a face. A facet is a largest set of vertices of the face that share a constraint, if not all vertices of the
+    /// face share it.
     fn facets(&self, face: &[usize]) -> Vec<Vec<usize>> {
         let tight = |index: &usize| self.vertices[*index].tight;
         let some = face.iter().fold(0u128, |bits, index| bits | tight(index));
@@ -171,7 +172,7 @@ impl Cell {
         facets
     }
 
-    /// Returns the volume of a simplex of vertices, times the factorial of the dimension.
+    /// Returns the volume of the simplex of these vertices, times the factorial of the dimension.
     pub fn determinant(&self, simplex: &[usize]) -> f64 {
         let origin = &self.vertices[simplex[0]].point;
         let row = |index: &usize| -> Vec<f64> {

@@ -1,8 +1,8 @@
 //! Distributions of piecewise affine functions of a few uniforms: the box is cut into cells on which the function is affine.
 //!
-//! A cell is cut in two at the first kink that changes sign on it, until no kink does. The kinks of a layer are affine if no kink of an
-//! earlier layer changes sign, so no cell is cut at a place where the function has no kink. Kinks that do not change sign on the box never
-//! cut. The cells are then triangulated, once for all evaluations of the distribution.
+//! A cell is cut in two at the first kink that changes sign on it, until no kink does. The kinks of a layer are affine where no kink of an
+//! earlier layer changes sign, so a cell is only cut where the function has a kink. Kinks that do not change sign on the box never cut it.
+//! The cells are then triangulated, once for all evaluations of the distribution.
 
 use super::cell::{Cell, Vertex};
 use super::law::Law;
@@ -11,7 +11,7 @@ use super::unit::Linear;
 use super::{Noise, Term, simplex};
 use std::fmt;
 
-/// In a function computed in `f64`, kinks with a value below this, relative to the sizes of their terms, are treated as 0.
+/// For functions computed in `f64`, a kink is treated as 0 if its value is below this fraction of the sizes of its terms.
 const ROUNDING: f64 = 1e-13;
 /// The smallest tolerance for the difference between the sum of all masses and 1.
 const LOST: f64 = 1e-9;
@@ -23,8 +23,8 @@ pub struct Local {
     pub value: f64,
     /// The gradient at the point.
     pub slope: Vec<f64>,
-    /// The arguments of all its ReLUs, layer by layer: their values at the point and gradients. These affine functions are valid as long as
-    /// no argument of an earlier layer changes sign.
+    /// The arguments of all ReLUs of the function, layer by layer: the value of each at the point, and its gradient. These affine functions
+    /// are valid as long as no argument of an earlier layer changes sign.
     pub kinks: Vec<(f64, Vec<f64>)>,
 }
 
@@ -50,7 +50,7 @@ pub enum NoCells {
         /// The number of weights.
         dimension: usize,
     },
-    /// Cuts were so near to corners of cells that rounding decided them, and the cells do not fill the box.
+    /// Cuts were so near to corners of cells that rounding errors decided them, and the cells do not fill the box.
     Lost {
         /// The fraction of the box that they fill.
         mass: f64,
@@ -92,13 +92,13 @@ impl Cells {
         Cells::with_tolerance(function, (lower, upper), most, ROUNDING)
     }
 
-    /// Computes the distribution over the box between the lower and the upper corner; sides of length 0 are constants. `tolerance` bounds
-    /// the rounding error of a kink, relative to the sizes of its terms. A value below it is treated as 0, so that no cut follows rounding
-    /// errors.
+    /// Computes the distribution over the box between the lower and the upper corner. Sides of length 0 are constants. `tolerance` bounds
+    /// the rounding error of a kink, relative to the sizes of its terms. A kink with a smaller value is treated as 0, so that rounding
+    /// errors do not cause cuts.
     ///
     /// # Errors
-    /// The function needs more than `most` simplices, has more than [`super::cell::MOST_DIMENSIONS`] weights that kinks depend on, or its
-    /// cells do not fill the box.
+    /// The function needs more than `most` simplices, or kinks depend on more than [`super::cell::MOST_DIMENSIONS`] weights, or the cells
+    /// do not fill the box.
     pub fn with_tolerance(
         function: &mut dyn PiecewiseAffine,
         (lower, upper): (&[f64], &[f64]),
@@ -137,7 +137,7 @@ impl Cells {
         };
         cutter.cut_all(cube, most, &mut cells).ok_or(error)?;
         let mass = cells.measure.mass();
-        // A point that counts as on a cut may be off it by the tolerance.
+        // A point that is treated as being on a cut may differ from it by the tolerance.
         let lost = (mass - 1.0).abs();
         if lost.is_nan() || lost > LOST.max(100.0 * tolerance) {
             return Err(NoCells::Lost { mass });
@@ -193,14 +193,14 @@ fn affine(local: &Local, lower: &[f64], upper: &[f64], middle: &[f64]) -> Option
     Some(Linear::new(local.value, &terms, 1.0).measure(f64::NEG_INFINITY, f64::INFINITY))
 }
 
-/// The data that cutting needs.
+/// The data that are needed to cut cells.
 struct Cutter<'a> {
     lower: &'a [f64],
     upper: &'a [f64],
     sides: &'a [usize],
     function: &'a mut dyn PiecewiseAffine,
     local: Local,
-    /// See [`Cells::with_tolerance`].
+    /// The tolerance of [`Cells::with_tolerance`].
     tolerance: f64,
 }
 
@@ -233,8 +233,8 @@ impl Cutter<'_> {
         weights
     }
 
-    /// Evaluates an affine function at the vertices of a cell, from its value and gradient at the centre. Also returns the size that
-    /// rounding errors are relative to.
+    /// Evaluates an affine function at the vertices of a cell, from its value and gradient at the centre. Also returns the size to which
+    /// rounding errors are relative.
     fn at_vertices(&self, value: f64, slope: &[f64], cell: &Cell, centre: &[f64]) -> (Vec<f64>, f64) {
         let steps: Vec<f64> = self
             .sides
@@ -252,7 +252,7 @@ impl Cutter<'_> {
         (cell.vertices.iter().map(at).collect(), size)
     }
 
-    /// Returns the values at the vertices of the first kink that changes sign, if one does. Values within the tolerance are 0.
+    /// Returns the values of the first kink that changes sign at the vertices, if there is one. Values within the tolerance are 0.
     fn first_kink(&self, cell: &Cell, centre: &[f64]) -> Option<Vec<f64>> {
         self.local.kinks.iter().find_map(|(value, slope)| {
             let (mut values, size) = self.at_vertices(*value, slope, cell, centre);

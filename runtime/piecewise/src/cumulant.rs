@@ -22,14 +22,14 @@ pub struct Summands {
     pub halves: Vec<f64>,
     /// The standard deviation of a Normal around 0.
     pub sd: f64,
-    /// Distributions given by point masses: the nodes of a quadrature, or a few atoms.
+    /// Distributions that are given by point masses, which are the nodes of a quadrature or a few atoms.
     pub masses: Vec<Vec<Mass>>,
 }
 
 /// The cumulant function and its first two derivatives at one point.
 #[derive(Clone, Copy, Debug)]
 pub struct Cumulant {
-    /// `K(theta)` minus `theta` times the end of the uniforms' support in its direction.
+    /// `K(theta)` minus `theta` times that end of the uniforms' support which has the sign of `theta`.
     pub bounded: f64,
     /// `K(theta)`.
     pub value: f64,
@@ -63,7 +63,7 @@ impl Summands {
     /// Computes `K(theta)` minus `|theta|` times half the width of the uniforms' support.
     pub fn bounded(&self, theta: f64) -> f64 {
         let mut sum = 0.5 * (self.sd * theta) * (self.sd * theta);
-        // One logarithm serves many factors, each of which is in (0, 1].
+        // Each factor is in (0, 1], so one logarithm is enough for the product of many factors.
         let mut product = 1.0;
         for &half in &self.halves {
             product *= uniform_factor((half * theta).abs());
@@ -131,8 +131,8 @@ impl Summands {
         Some(theta)
     }
 
-    /// Returns, for every uniform, its half width and the bound on its factor of the tilted characteristic function at `t` times
-    /// `|theta + i t|` half widths. [`Summands::envelope`] uses them at many `t`.
+    /// Returns, for every uniform, its half width `h`, and a number that bounds `|theta + i t| h` times the uniform's factor of the tilted
+    /// characteristic function at `t`. [`Summands::envelope`] uses these numbers at many `t`.
     pub fn tops(&self, theta: f64) -> Vec<(f64, f64)> {
         let top = |a: f64| if a < 1e-9 { 1.0 } else { a / a.tanh() };
         self.halves
@@ -141,8 +141,8 @@ impl Summands {
             .collect()
     }
 
-    /// Bounds the modulus of the characteristic function tilted by `theta` at `t` and beyond; the bound falls with `t`. Also returns the
-    /// number of its factors that fall as `1 / t`.
+    /// Bounds the modulus of the characteristic function tilted by `theta` at `t` and beyond. The bound falls with `t`. Also returns the
+    /// number of factors of the bound that fall as `1 / t`.
     pub fn envelope(&self, theta: f64, tops: &[(f64, f64)], t: f64) -> (f64, usize) {
         let mut product = (-0.5 * (self.sd * t) * (self.sd * t)).exp();
         let mut falling = 0;
@@ -157,8 +157,8 @@ impl Summands {
         (product, falling)
     }
 
-    /// Returns how far beyond `mean` in the direction of `sign` the distribution tilted by `theta` has a density above about `exp(-cut)` of
-    /// its largest (Chernoff's bound over a few exponents).
+    /// Returns the distance from the mean, in the direction of `sign`, beyond which the density tilted by `theta` is below about
+    /// `exp(-cut)` of its maximum (by Chernoff's bound over a few exponents).
     pub fn reach(&self, theta: f64, here: &Cumulant, sign: f64, cut: f64) -> f64 {
         let sd = here.variance.sqrt();
         [3.0, 6.0, 10.0]

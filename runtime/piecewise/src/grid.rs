@@ -1,8 +1,8 @@
-//! Sums of independent distributions on a grid, for those that have too many pieces to be convolved exactly and no short Fourier series.
-//! The work depends only on the grid and the number of distributions.
+//! Sums of independent distributions on a grid, for distributions with too many pieces for an exact convolution and without a short Fourier
+//! series. The work depends only on the grid and the number of distributions.
 //!
-//! Every distribution becomes masses at equidistant positions by integrals against cubic Lagrange weights, which keep its mass and first
-//! three moments (Monaghan, "Extrapolating B splines for interpolation", 1985, on the order of such assignments), and the masses are
+//! Every distribution becomes masses at equidistant positions, by integrals against cubic Lagrange weights. These keep the total mass and the first
+//! three moments of the distribution (Monaghan, "Extrapolating B splines for interpolation", 1985, on the order of such assignments). The masses are
 //! convolved by the fast Fourier transform. The origin of a distribution is its first atom, so that atoms of units keep their positions.
 
 use super::bernstein::Piece;
@@ -14,15 +14,16 @@ use std::f64::consts::PI;
 
 /// The number of positions of the grid.
 const POSITIONS: usize = 1 << 13;
-/// `-log` of the fraction of the largest density at which the grid ends.
+/// The grid ends where the density is below `exp(-CUT)` of its maximum.
 const CUT: f64 = 40.0;
-/// Masses below this fraction of the largest are rounding errors of the transform.
+/// Masses below this fraction of the largest mass are rounding errors of the transform.
 const FAINT: f64 = 1e-15;
 
-/// Computes the distribution of the sum of independent distributions and uniforms on `[0, width]`: at most one atom, that of all first
-/// atoms together, and a density that is linear between the positions of a grid. Nearly everywhere its error, as a shift in
-/// position, is below the distance of two positions, about a four-hundredth of the standard deviation. Smooth densities are more accurate,
-/// to the fourth order in the assignment and to the second in the lines between positions. Far tails, below about `1e-15` of the peak, are cut off.
+/// Computes the distribution of a sum of independent variables with these distributions and uniforms on `[0, width]`. The result has a density that
+/// is linear between the positions of a grid, and at most one atom, where all variables are at their first atoms. Nearly everywhere its error, as a
+/// shift in position, is below the distance of two positions, which is about a four-hundredth of the standard deviation. Smooth densities are more
+/// accurate, to the fourth order in the assignment and to the second in the lines between positions. Far tails, below about `1e-15` of the peak,
+/// are cut off.
 pub fn sum(laws: &[Measure], widths: &[f64]) -> Measure {
     let uniforms = widths
         .iter()
@@ -76,15 +77,15 @@ fn origin(law: &Measure) -> Twofold {
         .unwrap_or_default()
 }
 
-/// Returns the mass of the sum at the sum of all origins, positive if every distribution has an atom.
+/// Returns the mass of the sum at the sum of all origins. It is positive if every distribution has an atom.
 fn atom(laws: &[Measure]) -> f64 {
     laws.iter()
         .map(|law| law.atoms.first().map_or(0.0, |atom| atom.mass))
         .product()
 }
 
-/// Returns the ends of the sum relative to its origin: those of its support, or those of the range where its density is above about
-/// `exp(-CUT)` of the largest. The range is at least as long as that of any of the distributions.
+/// Returns the ends of the grid relative to the origin of the sum. They are the ends of the support, or of a shorter range where the
+/// density is above about `exp(-CUT)` of its maximum. The range is at least as long as the support of each distribution.
 fn reach(laws: &[Measure], origins: &[Twofold]) -> (f64, f64) {
     let supports: Vec<(f64, f64)> = laws
         .iter()
@@ -112,7 +113,7 @@ fn reach(laws: &[Measure], origins: &[Twofold]) -> (f64, f64) {
     (low - more, high + more)
 }
 
-/// Adds the masses of a distribution around its origin; positions wrap around.
+/// Adds the masses of a distribution around its origin. Positions wrap around.
 fn assign(law: &Measure, origin: Twofold, step: f64, masses: &mut [(f64, f64)]) {
     for atom in &law.atoms {
         add((atom.at - origin).value() / step, atom.mass, masses);
@@ -123,7 +124,7 @@ fn assign(law: &Measure, origin: Twofold, step: f64, masses: &mut [(f64, f64)]) 
         while from < piece.width {
             let next = ((start + from) / step).floor() + 1.0;
             let to = (next * step - start).min(piece.width);
-            // A sliver at a position belongs to the next part.
+            // A very short part that ends at a position is joined with the next part.
             let to = if to - from > 1e-9 * step {
                 to
             } else {
@@ -135,7 +136,7 @@ fn assign(law: &Measure, origin: Twofold, step: f64, masses: &mut [(f64, f64)]) 
     }
 }
 
-/// Adds the part of a piece between two positions, counted from its start.
+/// Adds the part of a piece between two positions, which are relative to the start of the piece.
 fn assign_part(piece: &Piece, start: f64, (from, to): (f64, f64), step: f64, masses: &mut [(f64, f64)]) {
     for node in rule(nodes_for_degree(piece.degree() + 3)) {
         let at = from + (to - from) * node.at;

@@ -16,7 +16,7 @@ pub struct Law {
     shape: Shape,
     mean: f64,
     variance: f64,
-    /// The weight of the Normal with the same mean and variance that is mixed in.
+    /// The weight of the Normal that is mixed in. It has the mean and the variance of the distribution.
     floor: f64,
 }
 
@@ -29,7 +29,7 @@ struct Kernel {
 }
 
 impl Kernel {
-    /// A triangular distribution of radius `r` is that of the sum of two uniforms on `[-r/2, r/2]`.
+    /// A triangular distribution of radius `r` is the distribution of a sum of two uniforms on `[-r/2, r/2]`.
     fn new(noise: Noise) -> Kernel {
         match noise {
             Noise::Normal { sd } => Kernel {
@@ -62,10 +62,10 @@ impl Kernel {
 }
 
 impl Law {
-    /// Computes the distribution of a network and its noise. Units that interval bounds decide are linear. The others are independent of
-    /// each other, and their distributions (a mass at 0 and a spline) are convolved: exactly if that is little work, by their
-    /// characteristic functions if these decay fast, and otherwise on a grid ([`super::grid::sum`]), so that the work is bounded. Mean and
-    /// variance are always those of the exact distribution.
+    /// Computes the distribution of a network and its noise. A unit is linear if interval bounds determine the sign of its input. The other
+    /// units are independent of each other, and their distributions (a mass at 0 and a spline) are convolved: exactly if this is little
+    /// work, by their characteristic functions if these decay fast, and otherwise on a grid ([`super::grid::sum`]), so that the work is
+    /// bounded. Mean and variance are always those of the exact distribution.
     pub fn new(network: &Network, noise: Noise) -> Law {
         let kernel = Kernel::new(noise);
         let mut linear = Linear::new(network.offset, &network.terms, 1.0);
@@ -126,7 +126,7 @@ impl Law {
         }
     }
 
-    /// Computes the log density at `y`, with relative accuracy however far out; minus infinity outside the support.
+    /// Computes the log density at `y`. The density has relative accuracy, however far out `y` is. Minus infinity outside the support.
     pub fn log_density(&self, y: f64) -> f64 {
         let main = self.shape.log_density(y);
         if self.floor <= 0.0 || self.variance <= 0.0 {
@@ -140,7 +140,7 @@ impl Law {
 
     /// Computes the probability of at most `y`, with absolute accuracy.
     pub fn cdf(&self, y: f64) -> f64 {
-        // Sums over many pieces have rounding errors.
+        // Rounding errors of sums over many pieces may lead out of [0, 1].
         let main = self.shape.below(y).clamp(0.0, 1.0);
         if self.floor <= 0.0 || self.variance <= 0.0 {
             return main;
@@ -148,7 +148,7 @@ impl Law {
         main + self.floor * (normal_below((y - self.mean) / self.variance.sqrt()) - main)
     }
 
-    /// Computes the probability between two values and an estimate of its error, of the same kind as that of [`Law::density_with_error`].
+    /// Computes the probability between two values, and an estimate of its error of the same kind as in [`Law::density_with_error`].
     pub fn between(&self, low: f64, high: f64) -> (f64, f64) {
         let between = self.cdf(high) - self.cdf(low);
         (between.max(0.0), self.shape.accuracy() + ROUNDING)
@@ -159,14 +159,14 @@ impl Law {
         self.mean
     }
 
-    /// Returns the variance, noise included. The Normal that is mixed in as a floor has the same mean and variance.
+    /// Returns the variance, including the noise. The Normal that is mixed in as a floor has the same mean and variance.
     pub fn variance(&self) -> f64 {
         self.variance
     }
 
-    /// Computes the density at `y` and an estimate of its error. For a series these are truncation, aliasing and rounding errors. For
-    /// pieces it is the rounding error, as all their terms have one sign. For interpolated, discretised or gridded distributions it is the
-    /// size of that error, which is not proven.
+    /// Computes the density at `y` and an estimate of its error. For a series, the estimate covers truncation, aliasing and rounding
+    /// errors. For pieces, it covers rounding errors only, because all terms have one sign. If a distribution was interpolated, discretised
+    /// or put on a grid, the estimate is the order of the error, and not a proven bound.
     pub fn density_with_error(&self, y: f64) -> (f64, f64) {
         let density = self.density(y);
         (
@@ -184,14 +184,14 @@ impl Law {
 /// The rounding error of a probability.
 const ROUNDING: f64 = 256.0 * f64::EPSILON;
 
-/// The number of terms beyond which an exact convolution is not done.
+/// The maximum number of terms of an exact convolution.
 const MOST_WORK: f64 = 1e7;
 
-/// Computes the distribution of the sum of independent distributions, uniforms and a Normal: exact pieces if these are few, otherwise a
-/// Fourier series if that is short, otherwise a grid.
+/// Computes the distribution of a sum of independent variables, uniforms and a Normal: by exact pieces if these are few, otherwise by a
+/// Fourier series if this is short, and otherwise on a grid.
 fn sum(mut laws: Vec<Measure>, linear: Linear, sd: f64) -> Shape {
     let start = Measure::point(linear.start);
-    // One distribution after the other; the largest come last, where they are cheapest.
+    // Distributions are convolved one after the other. The largest come last, where they cost least.
     laws.sort_by_key(|law| law.pieces.len());
     let degree: usize = laws.iter().map(|law| degree(law) + 1).sum();
     let work = work(&laws);
@@ -217,7 +217,7 @@ fn degree(law: &Measure) -> usize {
     law.pieces.iter().map(|piece| piece.degree()).max().unwrap_or(0)
 }
 
-/// Estimates the number of terms of the exact convolution of all.
+/// Estimates the number of terms of the exact convolution of all distributions.
 fn work(laws: &[Measure]) -> f64 {
     let (mut pieces, mut high, mut total) = (1.0, 0.0, 0.0);
     for law in laws {

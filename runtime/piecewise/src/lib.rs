@@ -1,9 +1,9 @@
 //! Distributions of piecewise linear functions of independent uniforms: the outputs of a network whose weights are uniform, and noisy observations
-//! of them.
+//! of the outputs.
 //!
 //! Distributions of sums of uniforms are box splines. They are represented by exact pieces, by Fourier series, or by both
-//! ([`shape::Shape`]), whichever is cheapest for the given widths. None of these loses digits to cancellation, and tails keep their
-//! relative accuracy.
+//! ([`shape::Shape`]), whichever is cheapest for the given widths. None of these representations loses digits to cancellation, and tails
+//! keep their relative accuracy.
 
 pub mod bernstein;
 pub mod blend;
@@ -30,7 +30,7 @@ pub use law::Law;
 pub use sigmoid::{CUBIC_END_L2, mean_sigmoid, mean_sigmoid_cubic};
 pub use transform::Segment;
 
-/// `slope * w` with `w` uniform on `[lower, upper]`; a constant if the slope is 0 or the interval a point.
+/// `slope * w` with `w` uniform on `[lower, upper]`. The term is a constant if the slope is 0 or the interval is a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Term {
     /// The factor of the weight.
@@ -46,9 +46,9 @@ pub struct Term {
 pub struct Unit {
     /// The fixed weight of the unit in the sum.
     pub outgoing: f64,
-    /// The fixed part of its input.
+    /// The fixed part of the unit's input.
     pub bias: f64,
-    /// The uniform part of its input.
+    /// The uniform part of the unit's input.
     pub terms: Vec<Term>,
 }
 
@@ -57,7 +57,7 @@ pub struct Unit {
 pub struct Network {
     /// The fixed part.
     pub offset: f64,
-    /// The weights that `f` is linear in.
+    /// The terms with the weights in which `f` is linear.
     pub terms: Vec<Term>,
     /// The units, each with weights of its own.
     pub units: Vec<Unit>,
@@ -90,7 +90,7 @@ impl Network {
 pub struct Ridge {
     /// The fixed part of the linear form.
     pub offset: f64,
-    /// Its uniform part.
+    /// The uniform part of the linear form.
     pub terms: Vec<Term>,
     /// The function, on segments that cover all values of the form and overlap only at their ends.
     pub segments: Vec<Segment>,

@@ -25,7 +25,7 @@ pub struct Measure {
 }
 
 impl Measure {
-    /// All mass at one position.
+    /// Creates a distribution with all mass at one position.
     pub fn point(at: Twofold) -> Measure {
         Measure {
             atoms: vec![PointMass { at, mass: 1.0 }],
@@ -33,7 +33,7 @@ impl Measure {
         }
     }
 
-    /// Equal masses at positions, of which there is at least one.
+    /// Creates a distribution with equal masses at these positions. There must be at least one.
     pub fn of_points(positions: &[f64]) -> Measure {
         let mass = 1.0 / positions.len().max(1) as f64;
         let atom = |at: &f64| PointMass {
@@ -46,8 +46,8 @@ impl Measure {
         }
     }
 
-    /// Computes the distribution of the sum of independent uniforms on `[0, width]` and a position: the box spline of the widths, by one
-    /// window average per width.
+    /// Computes the distribution of a position plus independent uniforms on `[0, width]`, which is the box spline of the widths. It takes
+    /// one window average per width.
     pub fn uniforms(start: Twofold, widths: &[f64]) -> Measure {
         widths
             .iter()
@@ -61,7 +61,7 @@ impl Measure {
         self
     }
 
-    /// Computes the density at a position, without atoms; at a jump it is the mean of both sides.
+    /// Computes the density at a position, without atoms. At a jump, the result is the mean of both sides.
     pub fn density(&self, position: Twofold) -> f64 {
         self.pieces
             .iter()

@@ -1,7 +1,7 @@
 //! Distributions with Normal noise: integrals of pieces against a Normal kernel.
 //!
-//! All terms are non-negative and exponents are taken relative to the largest, so that densities keep their relative accuracy however far
-//! out.
+//! All terms are non-negative, and exponents are relative to the largest exponent, so that densities keep their relative accuracy, however
+//! far out they are.
 
 use super::bernstein::Piece;
 use super::measure::Measure;
@@ -61,8 +61,8 @@ impl Measure {
         sum.ln() + top - sd.ln() - LOG_ROOT_TWO_PI
     }
 
-    /// Returns the largest exponent of the kernel at the nearest point of an atom or a piece, plus the log of its mass. The mass is
-    /// included so that a nearest point of little mass does not determine the scale.
+    /// Returns the largest value, over atoms and pieces, of the kernel's exponent at the nearest point plus the log of the mass. The mass
+    /// is included so that an atom or a piece with little mass does not determine the scale only because it is the nearest.
     fn nearest(&self, position: Twofold, sd: f64) -> f64 {
         let exponent = |distance: f64, mass: f64| {
             let scaled = distance / sd;
@@ -99,14 +99,14 @@ impl Measure {
     }
 }
 
-/// Masses below this are treated as this, because the exponential of anything above it is finite.
+/// Smaller masses are replaced by this one in exponents, so that exponentials stay finite.
 const LEAST: f64 = 1e-280;
 /// The number of standard deviations beyond which a Normal has no mass in `f64`.
 const REACH: f64 = 9.0;
 
 impl Piece {
-    /// Computes the contribution of the piece to `Measure::smoothed_below`: the part where the kernel's cumulative probability is neither 0
-    /// nor 1, in panels of a standard deviation and a half, plus the mass below that.
+    /// Computes the contribution of the piece to `Measure::smoothed_below`. The part where the kernel's cumulative probability is neither 0
+    /// nor 1 is integrated in panels of one and a half standard deviations. The mass below this part is added.
     fn smoothed_below(&self, left: f64, right: f64, sd: f64) -> f64 {
         let from = (left - REACH * sd).max(0.0);
         let to = (left + REACH * sd).min(self.width);
@@ -135,7 +135,7 @@ impl Piece {
     }
 }
 
-/// The part of a piece on one side of the kernel's position: the exponent falls from the nearest point on.
+/// The part of a piece on one side of the kernel's position. The kernel's exponent falls from the nearest point on.
 struct Ray {
     near: f64,
     room: f64,

@@ -3,15 +3,15 @@
 use std::f64::consts::PI;
 use std::sync::OnceLock;
 
-/// The most nodes of a rule.
+/// The maximum number of nodes of a rule.
 pub const MOST_NODES: usize = 48;
 
 /// A node of a rule and its weight.
 #[derive(Clone, Copy, Debug)]
 pub struct RuleNode {
-    /// In `(0, 1)`.
+    /// The position, in `(0, 1)`.
     pub at: f64,
-    /// Positive; the weights of a rule sum to 1.
+    /// The weight, which is positive. The weights of a rule sum to 1.
     pub weight: f64,
 }
 
@@ -22,7 +22,7 @@ pub fn rule(count: usize) -> &'static [RuleNode] {
     &rules[count.clamp(1, MOST_NODES) - 1]
 }
 
-/// Returns the least number of nodes whose rule is exact for polynomials of this degree.
+/// Returns the smallest number of nodes for which the rule is exact for polynomials of this degree.
 pub fn nodes_for_degree(degree: usize) -> usize {
     degree / 2 + 1
 }

@@ -1,16 +1,16 @@
 //! Distributions by Fourier series of their tilted densities.
 //!
-//! A density that is negligible outside an interval of length `P` equals, inside it, the Fourier series with the period `P`, whose
-//! coefficients are the characteristic function at multiples of `2 pi / P`. For compact support this is exact; otherwise Chernoff's bound
-//! keeps the aliasing error below the rounding error. The error of truncating the series is bounded by the envelope of the characteristic
-//! function.
+//! If a density is negligible outside an interval of length `P`, it is equal inside the interval to a Fourier series with the period `P`.
+//! The coefficients are the values of the characteristic function at multiples of `2 pi / P`. For a density with compact support this is
+//! exact. Otherwise Chernoff's bound keeps the aliasing error below the rounding error. The error of truncating the series is bounded by
+//! the envelope of the characteristic function.
 
 use super::cumulant::Summands;
 use std::f64::consts::PI;
 
-/// The number of terms beyond which no series is made.
+/// The maximum number of terms of a series.
 pub const MOST_TERMS: usize = 1 << 18;
-/// `-log` of the neglected fraction.
+/// Densities below `exp(-CUT)` of the maximum are neglected.
 const CUT: f64 = 40.0;
 /// The number of terms after which rotations are computed afresh.
 const FRESH: usize = 64;
@@ -20,7 +20,7 @@ const FRESH: usize = 64;
 pub struct Series {
     /// The mean of the tilted distribution, which is the origin of the series.
     pub centre: f64,
-    /// The density is negligible beyond `centre - below` and `centre + above`.
+    /// The density is negligible below `centre - below` and above `centre + above`.
     pub below: f64,
     /// See `below`.
     pub above: f64,

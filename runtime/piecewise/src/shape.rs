@@ -14,7 +14,7 @@ use std::f64::consts::PI;
 pub enum Shape {
     /// Exact pieces, and the standard deviation of Normal noise that is added at evaluation (0: none).
     Pieces(Measure, f64),
-    /// A Fourier series around `centre`; tails by tilting.
+    /// A Fourier series around `centre`. In the tails, densities are computed by tilting.
     Series {
         /// An estimate of the relative error of the summed distributions.
         accuracy: f64,
@@ -27,7 +27,7 @@ pub enum Shape {
     },
     /// Exact pieces for the wide uniforms and a series for the rest.
     Blend(Box<Blend>),
-    /// Very many pieces and Normal noise: a series where most of the mass is, the pieces in the tails.
+    /// Very many pieces, and Normal noise. The series is used where most of the mass is, and the pieces are used in the tails.
     Tabulated {
         /// An estimate of the relative error of the masses of the series.
         accuracy: f64,
@@ -44,20 +44,20 @@ pub enum Shape {
     Triangular(Measure, f64),
 }
 
-/// The most wide uniforms that become pieces if a series is possible too.
+/// The maximum number of wide uniforms that become pieces if a series is possible too.
 const MOST_WIDE: usize = 13;
-/// The most pieces of a sum.
+/// The maximum number of pieces of a sum.
 const MOST_PIECES: f64 = 8192.0;
-/// The number of products of a mass and a term beyond which no series is made.
+/// The maximum number of products of a mass and a term for a series.
 const MOST_INNER: f64 = 1e7;
-/// The angle in radians that a rule with 16 nodes more than polynomials need resolves to rounding.
+/// If a wave turns by at most this angle, in radians, a rule with 16 more nodes than the polynomial needs is accurate up to rounding.
 const RESOLVED: f64 = 8.6;
 /// The estimated accuracy of such rules, relative to the density.
 const QUADRATURE: f64 = 1e-14;
-/// The number of pieces beyond which a series pays.
+/// The number of pieces above which a series costs less.
 const MANY: usize = 400;
-/// The density at the centre of a tilted series is at least this fraction of its peak. The untilted series is not used for densities below
-/// this fraction.
+/// The density at the centre of a tilted series is at least this fraction of its maximum. The untilted series is not used for densities
+/// below this fraction of the maximum.
 const TAIL: f64 = 1e-3;
 
 impl Shape {
@@ -102,7 +102,7 @@ impl Shape {
                 let mut all = self::summands(&widths, sd);
                 all.masses = vec![base.masses(origin, length.max(f64::MIN_POSITIVE), 2)];
                 let centre = origin + half_of(&widths);
-                // The narrow uniforms are around 0 in the kernel, so their half widths are added to the position of the pieces.
+                // In the kernel, the narrow uniforms are centred at 0, so their half widths are added to the position of the pieces.
                 let measure = add(base.shifted(half_of(&widths[wide..])), &widths[..wide]);
                 Shape::Blend(Box::new(Blend {
                     measure,
@@ -136,8 +136,8 @@ impl Shape {
     }
 
     /// Computes the distribution of a sum of independent variables with these distributions, uniforms on `[0, width]` and a Normal, by the
-    /// series of the product of their characteristic functions. `None` if that takes more products of a mass and a term than `most`, or if
-    /// neither the uniforms nor the Normal make the series end.
+    /// series of the product of their characteristic functions. `None` if this takes more than `most` products of a mass and a term, or if
+    /// neither uniforms nor Normal make the series finite.
     pub fn of_many(laws: &[Measure], widths: &[f64], sd: f64, most: f64) -> Option<Shape> {
         let origins: Vec<Twofold> = laws.iter().map(|law| Twofold::from(law.moments().0)).collect();
         let (summands, series) = series(laws, &origins, (widths, sd), most)?;
@@ -154,7 +154,7 @@ impl Shape {
         })
     }
 
-    /// Computes the density; infinite at an atom.
+    /// Computes the density, which is infinite at an atom.
     pub fn density(&self, y: f64) -> f64 {
         let position = Twofold::from(y);
         match self {
@@ -319,8 +319,8 @@ impl Shape {
     }
 }
 
-/// Computes the series of the sum of distributions around their origins, uniforms of these widths around 0 and a Normal. The masses resolve
-/// its highest frequency. `None` if that takes more than `most` products.
+/// Computes the series of the sum of variables with these distributions around their origins, uniforms of these widths around 0 and a Normal. The
+/// distributions are discretised finely enough for the highest frequency of the series. `None` if this takes more than `most` products.
 fn series(
     laws: &[Measure],
     origins: &[Twofold],
@@ -336,7 +336,7 @@ fn series(
     let mut all = summands(widths, sd);
     all.masses = masses(f64::INFINITY, 4);
     let (terms, period) = Series::size_needed(&all)?;
-    // Panels over which the fastest wave turns by about the angle that a rule with 16 more nodes resolves.
+    // Over a panel, the fastest wave turns by about the angle that a rule with 16 more nodes resolves.
     let length = RESOLVED * period / (2.0 * PI * terms as f64);
     let nodes = |law: &Measure| law.count_masses(length, 16);
     if terms as f64 * laws.iter().map(nodes).sum::<f64>() > most {
@@ -356,8 +356,8 @@ fn summands(widths: &[f64], sd: f64) -> Summands {
     }
 }
 
-/// Estimates the nanoseconds per density if the first `wide` of the descending widths become pieces; `None` if that is not possible.
-/// `knots` is the number of knots of the distribution that they are added to; `None` for a point.
+/// Estimates the nanoseconds per density if the first `wide` of the descending widths become pieces; `None` if this is not possible.
+/// `knots` is the number of knots of the distribution to which the uniforms are added; `None` for a point.
 fn cost(widths: &[f64], wide: usize, sd: f64, knots: Option<usize>) -> Option<f64> {
     let pieces = pieces(&widths[..wide]).max(1.0) * knots.unwrap_or(1) as f64;
     if wide > 0 && pieces > MOST_PIECES {

@@ -11,25 +11,25 @@ use super::twofold::Twofold;
 use super::unit::Linear;
 use bnnc_math::special::{sigmoid, softplus};
 
-/// The end `d` of the cubic that is nearest to the logistic function in `L2` among those with `p(d) = 1` and `p'(d) = 0`.
+/// The end `d` of the cubic `p` with `p(d) = 1` and `p'(d) = 0` that is nearest to the logistic function in `L2`.
 pub const CUBIC_END_L2: f64 = 3.522_769;
-/// The most uniforms whose exact spline is used if the series is short.
+/// If the series is short, the exact spline is used for at most this number of uniforms.
 const MOST_EXACT: usize = 4;
-/// The most terms of a short series.
+/// The maximum number of terms of a short series.
 const SHORT: usize = 2000;
-/// The most uniforms whose exact spline is used if the series is long.
+/// If the series is long, the exact spline is used for at most this number of uniforms.
 const MOST_EXACT_LONG: usize = 9;
-/// The most panels over a whole distribution. A wider distribution is integrated only where the logistic function bends.
+/// The maximum number of panels over a whole distribution. A distribution that needs more is integrated only where the logistic function bends.
 const MOST_PANELS: f64 = 2000.0;
-/// Beyond this the logistic function is 1 in `f64`.
+/// Above this logit the logistic function is 1 in `f64`.
 const SATURATED: f64 = 38.0;
 /// A logit that is this far below the largest one, or below saturation, adds nothing to a mean in `f64` unless the whole mean is below the
 /// least positive number.
 const FADED: f64 = 800.0;
 
-/// Computes `E sigma(offset + sum terms)`, where `sigma` is the logistic function. For one term: `log1p(expm1(D) sigma(v)) / D` for the
-/// form on `[v, v + D]`, the mean of `sigma` in closed form, accurate to rounding. For more: a Gauss-Legendre rule on panels over the
-/// density of the form, with a relative error of about 1e-14 up to eight terms and 1e-12 for more.
+/// Computes `E sigma(offset + sum terms)`, where `sigma` is the logistic function. For one term, if the form lies in `[v, v + D]`, the mean
+/// has the closed form `log1p(expm1(D) sigma(v)) / D`, which is accurate up to rounding. For more terms, a Gauss-Legendre rule is applied
+/// on panels over the density of the form. Its relative error is about 1e-14 up to eight terms, and 1e-12 for more.
 pub fn mean_sigmoid(terms: &[Term], offset: f64) -> f64 {
     let form = Linear::new(offset, terms, 1.0);
     match form.widths[..] {
@@ -39,11 +39,11 @@ pub fn mean_sigmoid(terms: &[Term], offset: f64) -> f64 {
     }
 }
 
-/// Computes `E p(offset + sum terms)` with the surrogate `p(t) = 1/2 + 3 t / (4 d) - t^3 / (4 d^3)` on `[-d, d]`, 0 below and 1 above,
-/// where `d` is `end`. The integral is exact except for rounding up to eight terms.
+/// Computes `E p(offset + sum terms)`, where the surrogate `p(t)` is `1/2 + 3 t / (4 d) - t^3 / (4 d^3)` on `[-d, d]`, 0 below and 1 above,
+/// and `d` is `end`. The integral is exact except for rounding up to eight terms.
 pub fn mean_sigmoid_cubic(terms: &[Term], offset: f64, end: f64) -> f64 {
     let cubic = |t: f64| {
-        // (1 + s)^2 (2 - s) / 4 with s = t / d: no digits cancel at the left end.
+        // The form (1 + s)^2 (2 - s) / 4 with s = t / d does not lose digits at the left end.
         let s = (t / end).clamp(-1.0, 1.0);
         0.25 * (1.0 + s) * (1.0 + s) * (2.0 - s)
     };
@@ -66,9 +66,9 @@ fn mean_over_interval(low: f64, width: f64) -> f64 {
     (width.exp_m1() * sigmoid(low)).ln_1p() / width
 }
 
-/// Computes the mean by the series of the distribution, tilted so that its mean is as near to 0 as a tilt in `[0, 1]` allows. For such
-/// tilts the logistic function times `exp(-theta x)` is bounded, and the result has relative accuracy however small it is. `None` if exact
-/// pieces are better.
+/// Computes the mean by the series of the distribution, which is tilted such that its own mean is as near to 0 as a tilt `theta` in `[0,
+/// 1]` allows. For such tilts the logistic function times `exp(-theta x)` is bounded, and the result has relative accuracy, however small
+/// it is. `None` if exact pieces are better.
 fn tilted_mean(form: &Linear) -> Option<f64> {
     let halves: Vec<f64> = form.widths.iter().map(|width| 0.5 * width).collect();
     let summands = Summands {
@@ -141,7 +141,7 @@ impl Form {
         }
     }
 
-    /// Computes the mean of the logistic function. The part above saturation is the mass there.
+    /// Computes the mean of the logistic function. Above saturation, the mass itself is added.
     fn mean_sigmoid(&self) -> f64 {
         let saturated = if self.high > SATURATED {
             self.above(SATURATED)

@@ -5,7 +5,7 @@ use super::bernstein::Piece;
 use super::measure::{Measure, PointMass};
 use super::twofold::Twofold;
 
-/// Adds the distribution of a function with these values at the vertices, scaled to this mass, to a measure. Values that differ only by
+/// Adds to a measure the distribution of a function with these values at the vertices, scaled to this mass. Values that differ only by
 /// rounding become one atom.
 pub fn add(values: &mut [f64], mass: f64, measure: &mut Measure) {
     values.sort_by(f64::total_cmp);
@@ -35,8 +35,9 @@ pub fn add(values: &mut [f64], mass: f64, measure: &mut Measure) {
     }
 }
 
-/// Computes the Bernstein coefficient `count` of the B-spline that starts at knot `degree`, on an interval between knots: its blossom with
-/// `count` arguments at the right end and the others at the left (de Boor's recurrence; all weights are in `[0, 1]`).
+/// Computes a Bernstein coefficient, with the index `count`, of the B-spline that starts at knot `degree`, on an interval between knots. It
+/// is the blossom of the B-spline with `count` arguments at the right end and the others at the left end (de Boor's recurrence; all weights
+/// are in `[0, 1]`).
 fn blossom(knots: &[f64], degree: usize, interval: usize, count: usize) -> f64 {
     let first = interval - degree;
     let mut controls: Vec<f64> = (first..=interval)

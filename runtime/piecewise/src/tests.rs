@@ -1,4 +1,4 @@
-//! Distributions of networks with uniform weights, compared with exact rationals, high precision and closed forms.
+//! Distributions of networks with uniform weights agree with exact rationals, results in high precision and closed forms.
 #![allow(clippy::unwrap_used)]
 
 mod cells;
@@ -16,7 +16,7 @@ fn term(slope: f64, lower: f64, upper: f64) -> Term {
     Term { slope, lower, upper }
 }
 
-/// An affine network.
+/// Returns an affine network.
 fn affine(offset: f64, terms: &[Term]) -> Network {
     Network {
         offset,
@@ -25,7 +25,7 @@ fn affine(offset: f64, terms: &[Term]) -> Network {
     }
 }
 
-/// A network of units only.
+/// Returns a network of units only.
 fn units(offset: f64, units: &[Unit]) -> Network {
     Network {
         offset,
@@ -34,12 +34,12 @@ fn units(offset: f64, units: &[Unit]) -> Network {
     }
 }
 
-/// Triangular noise without a floor.
+/// Returns triangular noise without a floor.
 fn triangle(radius: f64) -> Noise {
     Noise::Triangular { radius, floor: 0.0 }
 }
 
-/// Checks that two numbers are relatively close.
+/// Checks that the relative difference of two numbers is within a tolerance.
 fn close(got: f64, want: f64, tolerance: f64) {
     assert!(
         (got - want).abs() <= tolerance * want.abs(),

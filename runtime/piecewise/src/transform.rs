@@ -16,7 +16,7 @@ pub struct Segment {
     pub to: f64,
     /// The value at 0 of the function's line.
     pub offset: f64,
-    /// Its slope.
+    /// The slope of the line.
     pub slope: f64,
 }
 
@@ -62,8 +62,8 @@ impl Segment {
 }
 
 impl Measure {
-    /// Computes the distribution of a piecewise linear function of a variable with this distribution. The segments cover the support and
-    /// overlap only at their ends.
+    /// Computes the distribution of a piecewise linear function of a variable with this distribution. The segments must cover the support,
+    /// and overlap only at their ends.
     pub fn mapped(&self, segments: &[Segment]) -> Measure {
         let mut image = Measure {
             accuracy: self.accuracy,
@@ -129,7 +129,7 @@ impl Measure {
         sum.gathered()
     }
 
-    /// Rewrites the density with pieces that do not overlap. Their degree is the highest of the old ones.
+    /// Rewrites the density with pieces that do not overlap. Their degree is the highest degree of the old pieces.
     pub fn flattened(&self) -> Measure {
         let knots = merged(
             self.pieces
@@ -167,8 +167,8 @@ impl Measure {
         }
     }
 
-    /// Discretises the distribution into point masses relative to `origin`: a Gauss-Legendre rule on panels no longer than `length`, with
-    /// `extra` nodes more than polynomials need; short pieces have fewer. There may be very many masses, so callers check
+    /// Discretises the distribution into point masses relative to `origin`, by a Gauss-Legendre rule on panels no longer than `length`. The
+    /// rule has `extra` more nodes than polynomials need; short pieces have fewer nodes. There may be very many masses, so callers check
     /// [`Measure::count_masses`] first.
     pub fn masses(&self, origin: Twofold, length: f64, extra: usize) -> Vec<Mass> {
         let atoms = self.atoms.iter().map(|atom| Mass {
@@ -202,7 +202,7 @@ impl Measure {
         self.atoms.len() as f64 + pieces.sum::<f64>()
     }
 
-    /// Interpolates a density by pieces between two positions: panels are halved until the interpolation has the given relative accuracy.
+    /// Interpolates a density by pieces between two positions. Panels are halved until the interpolation has the given relative accuracy.
     /// `near` returns the density near a position.
     pub fn interpolated<D: Fn(f64) -> f64>(
         near: impl Fn(f64) -> D,
@@ -257,11 +257,10 @@ fn resolution(piece: &Piece, length: f64, extra: usize) -> (f64, usize) {
 /// The number of nodes of an interpolated panel.
 const INTERPOLATION: usize = 14;
 
-/// Convolves two pieces: the result has three pieces, and every coefficient is a sum of non-negative terms.
+/// Convolves two pieces. The result has three pieces, and every coefficient is a sum of non-negative terms.
 ///
-/// On a piece of the result, the overlap runs from the larger to the smaller of two ends, each of which is fixed or moves with the
-/// position. At a fixed fraction of the overlap both factors are polynomials of the position, and an exact rule averages over the
-/// fractions.
+/// On a piece of the result, the overlap of the two factors has two ends, each of which is fixed or moves with the position. At a fixed
+/// fraction of the overlap, both factors are polynomials of the position. An exact quadrature rule averages over the fractions.
 fn convolution(left: &Piece, right: &Piece) -> Vec<Piece> {
     let corners = [
         left.start + right.start,

@@ -1,4 +1,4 @@
-//! Distributions with triangular noise: integrals of pieces against a triangle, exact by Gauss-Legendre rules between the knots of both.
+//! Distributions with triangular noise: integrals of pieces against a triangle. Gauss-Legendre rules between the knots of both are exact.
 
 use super::bernstein::Piece;
 use super::measure::Measure;
@@ -51,8 +51,8 @@ impl Measure {
 }
 
 impl Piece {
-    /// Integrates the piece times a function of the distance to `position`, over distances up to `radius`; the function is a polynomial of
-    /// this degree on both sides of 0.
+    /// Integrates the piece times a function of the distance to `position`, over distances up to `radius`. The function must be a
+    /// polynomial of this degree on either side of 0.
     fn against(&self, position: Twofold, radius: f64, degree: usize, of: impl Fn(f64) -> f64) -> f64 {
         let distance = (position - self.start).value();
         if distance <= -radius || distance - self.width >= radius {

@@ -1,4 +1,5 @@
-//! Positions with twice the digits of `f64`: knots of splines are sums of widths, and slivers between two sums must keep their width.
+//! Positions with twice the digits of `f64`. Knots of splines are sums of widths, and a very short interval between two such sums must keep
+//! its width.
 
 use std::cmp::Ordering;
 use std::ops::{Add, Neg, Sub};

@@ -6,17 +6,18 @@ use super::transform::Segment;
 use super::twofold::Twofold;
 use super::{Ridge, Term, Unit};
 
-/// The most uniforms of a unit's input whose exact spline is used; with more, the spline is interpolated from their series.
+/// The maximum number of uniforms of a unit's input for which the exact spline is used. For more uniforms, the spline is interpolated from
+/// their series.
 const MOST_EXACT: usize = 9;
 /// The accuracy of interpolation, relative to the density.
 const ACCURACY: f64 = 1e-11;
-/// `-log` of the fraction of its largest value below which an interpolated density is treated as 0.
+/// An interpolated density is treated as 0 below `exp(-FAINT)` of its maximum.
 const FAINT: f64 = 100.0;
 
-/// The most steps to the point where a density is faint.
+/// The maximum number of steps to the point where a density counts as 0.
 const MOST_STEPS: i32 = 40;
 
-/// A sum of uniforms: its least value, and the widths above that.
+/// A sum of uniforms, given by its least value and the widths of the uniforms.
 #[derive(Clone, Debug)]
 pub struct Linear {
     /// The least value.
@@ -26,7 +27,7 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// The form `offset + sum terms`, all times `factor`.
+    /// Creates the form `factor * (offset + sum terms)`.
     pub fn new(offset: f64, terms: &[Term], factor: f64) -> Linear {
         let mut start = Twofold::product(offset, factor);
         let mut widths = Vec::new();
@@ -76,13 +77,13 @@ impl Linear {
         )
     }
 
-    /// Returns the distribution as pieces, exact for few widths. For more widths it is interpolated between `from` and `to`, and the
-    /// probability outside becomes mass at the nearer of them.
+    /// Returns the distribution as pieces. They are exact for few widths. For more widths, the density is interpolated between `from` and
+    /// `to`, and the probability outside becomes mass at the nearer of these two ends.
     pub fn measure(&self, from: f64, to: f64) -> Measure {
         if self.widths.len() <= MOST_EXACT {
             return Measure::uniforms(self.start, &self.widths);
         }
-        // Computed around 0, because far from 0 the digits of a position could not distinguish its pieces.
+        // The density is computed around 0, because far from 0 a position has too few digits to distinguish the pieces.
         let half = self
             .widths
             .iter()
@@ -115,8 +116,8 @@ impl Linear {
     }
 }
 
-/// Returns the first point, from 0 on in steps of `step` and inside the support, where the density is faint. A sum of uniforms falls faster
-/// than the Normal with its variance, which is faint after 15 steps.
+/// Returns the first point where the density is faint, from 0 on in steps of `step`, and inside the support. The density of a sum of
+/// uniforms falls faster than that of a Normal with the same variance, which is faint after 15 steps.
 fn edge(shape: &Shape, faint: f64, step: f64, end: f64) -> f64 {
     let steps = (1..=MOST_STEPS).map(|count| f64::from(count) * step);
     let found = steps
@@ -131,7 +132,7 @@ pub enum Decided {
     Off,
     /// The input is never negative, so that the unit is linear.
     On(Linear),
-    /// The input may have both signs: the distribution of the contribution.
+    /// The input may have both signs. This is the distribution of the contribution.
     Both(Measure),
 }
 

@@ -1,7 +1,7 @@
 //! Adds an independent uniform to a distribution, which averages it over a sliding window.
 //!
-//! Every coefficient is a sum of non-negative terms, so that no digits cancel: integrals from an end by running sums, restrictions by de
-//! Casteljau's algorithm, and, if the window is inside one piece, an average over its positions by a Gauss-Legendre rule.
+//! Every coefficient is a sum of non-negative terms, so that no digits cancel. Integrals from an end are running sums, and restrictions use
+//! de Casteljau's algorithm. If the window is inside one piece, a Gauss-Legendre rule averages over the positions in the window.
 
 use super::bernstein::{Piece, elevated};
 use super::measure::Measure;
@@ -85,7 +85,7 @@ impl Measure {
     }
 }
 
-/// The positions `from..to` of the leading end of a window, between which neither end passes a knot.
+/// A range `from..to` of positions of the leading end of a window, in which neither end of the window passes a knot.
 struct Window {
     from: Twofold,
     to: Twofold,
@@ -148,7 +148,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Adds `factor * coefficients` to `sums`, raised to the degree of `sums`.
+/// Raises `coefficients` to the degree of `sums`, and adds `factor` times the result to `sums`.
 fn add(sums: &mut [f64], coefficients: &[f64], factor: f64) {
     let raised = elevated(coefficients, sums.len() - 1);
     sums.iter_mut()
@@ -156,7 +156,7 @@ fn add(sums: &mut [f64], coefficients: &[f64], factor: f64) {
         .for_each(|(sum, coefficient)| *sum += factor * coefficient);
 }
 
-/// Sorts knots and removes duplicates; knots that differ only in the last digits of the positions are duplicates.
+/// Sorts knots and removes duplicates. Knots that differ only in the last digits of their positions are duplicates.
 pub fn merged(mut knots: Vec<Twofold>) -> Vec<Twofold> {
     const DIGITS: f64 = 1e-29;
     knots.sort_by(|a, b| a.order(*b));

@@ -5,7 +5,7 @@ use crate::{Cells, Law, Local, NoCells, Noise};
 
 type Layer = (Vec<Vec<f64>>, Vec<f64>);
 
-/// A dense ReLU network as a function of its inputs.
+/// Returns a dense ReLU network as a function of its inputs.
 fn network(layers: &[Layer], outgoing: &[f64], offset: f64) -> impl FnMut(&[f64], &mut Local) {
     move |point, local| {
         let count = point.len();
@@ -79,7 +79,7 @@ fn two_layers() {
     check_law(&cells.law(Noise::Normal { sd: 0.2 }), 9.0, 1e-10);
 }
 
-/// Without kinks in the box the distribution is that of the affine network, even if a side has length 0.
+/// If there are no kinks in the box, the distribution is that of the affine network, even if a side has length 0.
 #[test]
 fn functions_without_kinks_are_affine() {
     let layers = [(vec![vec![1.0, 0.5, -0.3]], vec![5.0])];
@@ -104,7 +104,7 @@ fn functions_without_kinks_are_affine() {
     }
 }
 
-/// Many cells: the series of the distribution agrees with its pieces, and the mean with draws.
+/// For many cells, the series of the distribution agrees with its pieces, and the mean agrees with draws.
 #[test]
 fn series_of_many_cells_agree_with_their_pieces() {
     let mut state = 1u64;
@@ -148,7 +148,7 @@ fn series_of_many_cells_agree_with_their_pieces() {
     );
 }
 
-/// A function with nine weights that a kink depends on is rejected before any work is done.
+/// A function with a kink that depends on nine weights is rejected before any work is done.
 #[test]
 fn too_many_weights_are_rejected() {
     let layers = [(vec![vec![1.0; 9]], vec![0.1])];
@@ -164,7 +164,8 @@ fn too_many_weights_are_rejected() {
     );
 }
 
-/// Kinks at one place with noise of the size of `f32` rounding: with a tolerance above the noise they are one kink, and no mass is lost.
+/// Several kinks are at one place, except for noise of the size of `f32` rounding. With a tolerance above this noise they are one kink, and
+/// no mass is lost.
 #[test]
 fn kinks_within_the_tolerance_are_one() {
     let mut count = 0u32;
@@ -179,7 +180,7 @@ fn kinks_within_the_tolerance_are_one() {
     let cells = Cells::with_tolerance(&mut function, (&[-1.0; 2], &[1.0; 2]), 100, 1e-5).unwrap();
     assert_eq!(cells.count(), 2);
     close(cells.measure().mass(), 1.0, 1e-14);
-    // E relu(u - v) of uniforms on [-1, 1] is a sixth of the side length 2.
+    // For uniforms u and v on [-1, 1], E relu(u - v) is a sixth of the side length 2.
     close(cells.measure().moments().0, 1.0 / 3.0, 1e-5);
     let lost = NoCells::Lost { mass: 0.9 }.to_string();
     assert_eq!(

@@ -1,10 +1,10 @@
-//! Splines of dyadic widths against sums over the corners of the box in rationals, and degenerate distributions.
+//! Splines of dyadic widths agree with sums over the corners of the box in rationals, and degenerate distributions are valid.
 
 use super::{affine, check_law, close, term, triangle};
 use crate::{Law, Network, Noise, Term};
 use dashu_ratio::RBig;
 
-/// `1 / ((n - 1)! prod w) sum_S (-1)^|S| (y - start - w(S))_+^(n-1)`, exactly.
+/// Computes `1 / ((n - 1)! prod w) sum_S (-1)^|S| (y - start - w(S))_+^(n-1)` exactly.
 fn corners(start: f64, widths: &[f64], y: f64) -> f64 {
     let exact = |x: f64| RBig::try_from(x).unwrap();
     let power = |base: &RBig, exponent: usize| (0..exponent).fold(RBig::ONE, |product, _| product * base);
@@ -30,7 +30,7 @@ fn corners(start: f64, widths: &[f64], y: f64) -> f64 {
     (sum / scale / factorial).to_f64().value()
 }
 
-/// One to eight random widths over eight orders of magnitude.
+/// The splines have one to eight random widths over eight orders of magnitude.
 #[test]
 fn splines_match_exact_rationals() {
     let mut state = 7u64;

@@ -18,7 +18,7 @@ impl Random {
     }
 }
 
-/// A network of `units` units with `each` terms each, whose inputs have both signs in their boxes, and `linear` linear terms.
+/// Returns a network with `linear` linear terms and `units` units of `each` terms. The input of each unit can have both signs.
 fn network(units: usize, each: usize, linear: usize) -> Network {
     let mut random = Random(units as u64 * 100 + each as u64);
     let unit = |_| Unit {
@@ -55,7 +55,7 @@ fn draw(network: &Network, random: &mut Random) -> f64 {
     network.offset + form(&network.terms) + units
 }
 
-/// Returns mean and variance of a single unit, whose distribution is exact.
+/// Returns mean and variance of a single unit. They are exact, because the distribution of a single unit is.
 fn alone(unit: &Unit) -> (f64, f64) {
     let one = Network {
         units: vec![unit.clone()],
@@ -84,7 +84,7 @@ fn check_draws(network: &Network, law: &Law, noise: Noise, seed: u64) {
         })
         .collect();
     values.sort_by(f64::total_cmp);
-    // Kolmogorov's bound at 1e-6: sqrt(log(2e6) / 2n); an atom is counted on both of its sides.
+    // Kolmogorov's bound with a probability of 1e-6 is sqrt(log(2e6) / 2n). An atom is checked on both of its sides.
     let bound = ((2e6f64).ln() / (2.0 * f64::from(draws))).sqrt();
     let near = 4e-3 * law.variance().sqrt();
     for (index, &value) in values.iter().enumerate().step_by(1999) {
@@ -159,7 +159,7 @@ fn sums_of_many_units_are_distributions() {
     }
 }
 
-/// Compares the grid with the exact convolution, where both are possible: a distribution with an atom, jumps and widths.
+/// Compares the grid with the exact convolution for a distribution with an atom, jumps and widths, for which both are possible.
 #[test]
 fn the_grid_is_near_the_exact_distribution() {
     let network = network(2, 3, 0);
@@ -207,7 +207,7 @@ fn the_grid_is_near_the_exact_distribution() {
     }
 }
 
-/// One unit or none, and widths for which no series is short.
+/// The networks have at most one unit, and widths for which no series is short.
 #[test]
 fn widths_of_all_sizes_match_draws() {
     let crossed = Unit {

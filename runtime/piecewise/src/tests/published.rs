@@ -25,7 +25,7 @@ fn one_unit_of_one_weight_matches_exact_rationals() {
         let law = Law::new(&warm_up(), triangle(radius));
         close(law.density(1.0), want, 1e-14);
         close(law.mean(), 0.75, 1e-15);
-        // E relu(w)^2 = 3/2, minus 9/16, plus the triangle's radius^2 / 6.
+        // The variance is E relu(w)^2 = 3/2, minus 9/16, plus the triangle's radius^2 / 6.
         close(law.variance(), 1.5 - 0.5625 + radius * radius / 6.0, 1e-14);
     }
     close(
@@ -128,7 +128,7 @@ fn affine_networks_match_exact_rationals() {
     );
 }
 
-/// The mean is that of the distribution truncated to `[-2.5, 3]`: `[y F] - integral F`.
+/// The mean is compared with the mean of the distribution truncated to `[-2.5, 3]`, which is `[y F] - integral F`.
 #[test]
 fn one_unit_of_three_weights_matches_exact_rationals() {
     let terms = vec![term(1.2, -0.8, 0.5), term(-0.7, -0.3, 0.9), term(1.0, -0.4, 0.6)];

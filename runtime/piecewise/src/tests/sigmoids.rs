@@ -13,7 +13,7 @@ fn one_weight() {
     ] {
         close(mean_sigmoid(&[term(slope, low, high)], -shift), want, 2e-8);
     }
-    // The limits: a point, the far left where the function is exp, the far right, and an interval that covers both.
+    // The limits are a point, the far left, where the function is exp, the far right, and an interval that covers both sides.
     close(mean_sigmoid(&[term(1.0, 0.3, 0.3)], 0.0), sigmoid(0.3), 1e-16);
     close(mean_sigmoid(&[term(1e-12, 0.0, 1.0)], 0.3), sigmoid(0.3), 1e-12);
     close(
@@ -89,7 +89,7 @@ fn the_cubic() {
     assert_eq!(mean_sigmoid_cubic(&[term(1.0, -7.0, -6.0)], 0.0, 5.0), 0.0);
 }
 
-/// Logits far below 0: the work does not grow with their range, and the mean is that of the part near 0.
+/// If logits are far below 0, the work does not grow with their range, and only the part near 0 contributes to the mean.
 #[test]
 fn logits_far_from_zero_take_bounded_work() {
     let start = std::time::Instant::now();
@@ -97,7 +97,7 @@ fn logits_far_from_zero_take_bounded_work() {
         let terms = vec![term(1.0, -bits, bits); count];
         close(mean_sigmoid(&terms, 0.0), 0.5, 1e-6);
     }
-    // E softplus(u) / 1e10, u on [0, 1/2]: softplus(u) = log 2 + u / 2 + u^2 / 8 - u^4 / 192 + u^6 / 2880 - ...
+    // The mean is E softplus(u) / 1e10 for u on [0, 1/2], with softplus(u) = log 2 + u / 2 + u^2 / 8 - u^4 / 192 + u^6 / 2880 - ...
     let mean = 2f64.ln() + 0.125 + 1.0 / 96.0 - 1.0 / 15_360.0 + 1.0 / 1_290_240.0;
     let terms = [term(1.0, -1e10, 0.0), term(1.0, 0.0, 0.5)];
     close(mean_sigmoid(&terms, 0.0), mean / 1e10, 1e-7);

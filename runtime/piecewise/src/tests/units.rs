@@ -3,7 +3,7 @@
 use super::{check_law, close, term, units};
 use crate::{Law, Network, Noise, Ridge, Segment, Term, Unit};
 
-/// Units that their bounds decide are linear or zero.
+/// If bounds determine the sign of a unit's input, the unit is linear or zero.
 #[test]
 fn decided_units_are_linear_or_zero() {
     let on = Unit {
@@ -46,7 +46,7 @@ fn many(count: usize) -> Network {
     }
 }
 
-/// One to five units, convolved exactly or by characteristic functions. Their means are those of the units' own splines.
+/// One to five units are convolved exactly or by characteristic functions. The mean of the sum agrees with the means of the units' own splines.
 #[test]
 fn sums_of_several_units_are_distributions() {
     for count in [1, 2, 3, 5] {
@@ -54,7 +54,7 @@ fn sums_of_several_units_are_distributions() {
     }
 }
 
-/// The density of two units is the integral of the second over the atom and the density of the first, by quadrature.
+/// By quadrature, the density of two units is the integral of the second unit's density over the atom and the density of the first.
 #[test]
 fn two_units_match_quadrature() {
     let network = many(2);
@@ -84,7 +84,8 @@ fn two_units_match_quadrature() {
     }
 }
 
-/// Two more weights give a unit whose spline is interpolated. As constants they change nothing, and as very narrow uniforms almost nothing.
+/// With two more weights, the spline of a unit is interpolated. If the two weights are constants, the distribution does not change. If they
+/// are very narrow uniforms, it hardly changes.
 #[test]
 fn units_of_many_weights() {
     let terms: Vec<Term> = (0..9)
@@ -112,8 +113,8 @@ fn units_of_many_weights() {
     check_law(&interpolated, 8.0, 1e-9);
 }
 
-/// `relu(relu(u) - 1/2) - relu(u) / 4 + 1`, where `u` is a uniform on `[-1, 1]` minus a uniform on `[0, 1]`: moments by integrals over the
-/// triangular density.
+/// The function is `relu(relu(u) - 1/2) - relu(u) / 4 + 1`, where `u` is a uniform on `[-1, 1]` minus a uniform on `[0, 1]`. Its moments
+/// are integrals over the density of `u`.
 #[test]
 fn a_unit_below_other_layers() {
     let segment = |from, to, offset, slope| Segment {
@@ -132,12 +133,12 @@ fn a_unit_below_other_layers() {
         ],
     };
     let law = Law::of_ridge(&ridge, Noise::Normal { sd: 0.1 });
-    // The density on [0, 1] is (1 - u) / 2: E relu(u) = 1/12 and E relu(u - 1/2) = 1/96.
+    // The density on [0, 1] is (1 - u) / 2, which gives E relu(u) = 1/12 and E relu(u - 1/2) = 1/96.
     close(law.mean(), 1.0 + 1.0 / 96.0 - 1.0 / 48.0, 1e-14);
     check_law(&law, 9.0, 1e-11);
 }
 
-/// A unit with many weights, so far from 0 that its spread is less than the digits of its position.
+/// The unit has many weights, and is so far from 0 that its spread is below the rounding error of its position.
 #[test]
 fn a_narrow_unit_far_out() {
     let unit = Unit {
@@ -156,7 +157,7 @@ fn a_narrow_unit_far_out() {
     assert!((mean - 1e6).abs() < 1e-9 && variance < 1e-18, "{mean} {variance}");
 }
 
-/// An atom of very little mass is nearest: the kernel's scale depends on its mass too.
+/// If an atom of very little mass is nearest, it does not determine the kernel's scale, which depends on masses too.
 #[test]
 fn a_light_atom_is_nearest() {
     use crate::measure::{Measure, PointMass};

@@ -1,10 +1,10 @@
-//! Sums of uniforms and a Normal against sums over the corners of the box with hundreds of digits
-//! (iterated normal integrals), and, for very many widths, contour integrals with forty digits.
+//! Sums of uniforms and a Normal agree with sums over the corners of the box with hundreds of digits (iterated normal integrals), and, for
+//! very many widths, with contour integrals with forty digits.
 
 use super::{affine, close, term};
 use crate::{Law, Noise, Term};
 
-/// Cases: name, widths by counts, start, standard deviation, y, log density, probability of at most y.
+/// The columns of a case are: name, widths with their counts, start, standard deviation, y, log density, probability of at most y.
 const CASES: &str = include_str!("vectors.txt");
 
 struct Case<'a> {
@@ -38,7 +38,7 @@ fn cases() -> Vec<Case<'static>> {
     CASES.lines().map(case).collect()
 }
 
-/// Log densities down to -690 with the absolute accuracy 1e-9 (the relative accuracy of the density), and widths from 1e-8 to 1.
+/// The widths are between 1e-8 and 1. Log densities down to -690 have an absolute error below 1e-9, which is the relative error of the density.
 #[test]
 fn densities_and_their_tails() {
     for case in cases() {
@@ -78,7 +78,7 @@ fn probabilities() {
     }
 }
 
-/// The distribution does not depend on which end of a weight is the lower one nor on the sign of the slope, and is symmetric.
+/// The distribution depends neither on the order of the ends of a weight nor on the sign of the slope, and it is symmetric.
 #[test]
 fn distributions_are_symmetric() {
     for case in cases() {
