@@ -94,7 +94,7 @@ impl Blas {
     /// Loads the first of these libraries that exists.
     ///
     /// # Errors
-    /// None of the libraries exists, or the one found lacks an entry point.
+    /// None of the libraries exists, or the first that exists lacks an entry point.
     pub fn load(paths: &[PathBuf]) -> Result<Blas, String> {
         let library = library(paths)?;
         /// # Safety
@@ -104,7 +104,7 @@ impl Blas {
             let found = unsafe { library.get::<T>(name.as_bytes()) };
             found.map(|symbol| *symbol).map_err(|error| error.to_string())
         }
-        // SAFETY: the types are those of cuBLAS's headers (version 2 of its interface); the library is kept.
+        // SAFETY: the types are those of cuBLAS's headers (version 2 of its interface), and the library is kept.
         unsafe {
             let property: unsafe extern "C" fn(c_int, *mut c_int) -> DriverStatus =
                 find(&library, "cublasGetProperty")?;
@@ -176,7 +176,7 @@ impl Products {
         }
     }
 
-    /// Creates a handle on a stream of the current context, with a workspace that lives as long.
+    /// Creates a handle on a stream of the current context. The workspace must live as long as the handle.
     ///
     /// # Errors
     /// Errors of cuBLAS.
@@ -243,7 +243,7 @@ impl Products {
         self.blas.check(name, status)
     }
 
-    /// Enqueues the solution of systems. The addresses are those of the matrices and of the right sides, which the solutions overwrite.
+    /// Enqueues the solution of systems. The addresses are those of the matrices and of the right sides. The solutions overwrite the right sides.
     ///
     /// # Errors
     /// Errors of cuBLAS.
@@ -266,7 +266,7 @@ impl Products {
         self.blas.check("cublasTrsm", status)
     }
 
-    /// See Note [Systems by columns] in `systems`.
+    /// Solves the systems one by one: see Note [Systems by columns] in `systems`.
     unsafe fn solve_each<T>(
         &self,
         solve: Solve<T>,

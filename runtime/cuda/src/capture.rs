@@ -30,7 +30,7 @@ impl Captured {
     /// Captures the work that `issue` enqueues on the stream, without running it.
     ///
     /// # Errors
-    /// The error of `issue`, or an error of the driver. The stream is then as before.
+    /// The error of `issue`, or an error of the driver. After an error, the stream is in its earlier state.
     pub fn new(
         device: &Arc<Device>,
         stream: Stream,
@@ -49,7 +49,7 @@ impl Captured {
         };
         // SAFETY: the call writes to `own.graph`; a capture has begun above.
         let ended = unsafe { (symbols.capture_end)(stream, &mut own.graph) };
-        // The first error is the more informative one.
+        // If both fail, the error of `issue` is the more informative one.
         issued?;
         device.check("cuStreamEndCapture", ended)?;
         let mut graph = GraphExec::NONE;

@@ -12,7 +12,7 @@ use bnnc_base::fault::Fault;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// An [`bnnc_abi::code::Attach`] to the first device of this system's driver, which is opened once per process.
+/// Attaches code to the first device of this system's driver, which is opened once per process. This is a [`bnnc_abi::code::Attach`].
 ///
 /// # Errors
 /// There is no driver or no device, or the code has no images.
@@ -37,7 +37,7 @@ pub fn device() -> Result<Arc<Device>, Fault> {
 /// Returns the same code, attached to a device.
 ///
 /// # Errors
-/// The code has no images, or none that the device can run.
+/// The code has no images, or none of its images can run on the device.
 pub fn on(device: &Arc<Device>, code: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault> {
     let Some(program) = code.device() else {
         return Err(Fault::Bug("code without images for a device".to_owned()));
@@ -55,7 +55,7 @@ struct Attached {
     program: Arc<Program>,
     device: Arc<Device>,
     code: Arc<dyn Code>,
-    /// The module, loaded by the first session and shared by all.
+    /// The module. The first session loads it, and all sessions share it.
     loaded: Mutex<Option<Arc<LoadedModule>>>,
 }
 

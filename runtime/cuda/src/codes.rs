@@ -40,14 +40,14 @@ pub(crate) fn no_driver(why: &str) -> Diagnostic {
         .help("install NVIDIA's driver, or leave `--backend cuda` out")
 }
 
-/// The driver reports that there is no device; `said` is its message.
+/// The driver reports that there is no device. `said` is its message.
 pub(crate) fn no_device(said: &str) -> Diagnostic {
     lacks(&NO_DEVICE, "the CUDA driver shows no device".to_owned())
         .note(said)
         .help("`nvidia-smi -L` lists the devices; `CUDA_VISIBLE_DEVICES` may hide them")
 }
 
-/// The code was made for later devices than this one, given with its name and compute capability.
+/// The code was made for later devices than the device with this name and compute capability.
 pub(crate) fn older_device(made: &str, (name, capability): (&str, u32)) -> Diagnostic {
     let text = format!("the code is for {made}; {name} is sm_{capability}");
     lacks(&OLDER_DEVICE, text).help("`--gpu` names the oldest GPU that has to run the code")

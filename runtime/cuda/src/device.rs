@@ -24,13 +24,13 @@ pub struct Device {
     driver: Driver,
     number: crate::driver::Device,
     context: Context,
-    /// Its name, as the driver reports it.
+    /// The name of the device, as the driver reports it.
     pub name: String,
     /// Ten times the compute capability: 90 for 9.0.
     pub capability: u32,
-    /// The most bytes of shared memory per block.
+    /// The maximum number of bytes of shared memory per block.
     pub shared_bytes: u32,
-    /// The number of its multiprocessors.
+    /// The number of multiprocessors.
     pub multiprocessors: u32,
     /// The driver's version: 1000 * major + 10 * minor.
     pub version: i32,
@@ -46,7 +46,7 @@ impl Device {
     pub fn open(driver: Driver, blas: &[PathBuf]) -> Result<Arc<Device>, Fault> {
         let mut count = 0;
         let symbols = driver.symbols.clone();
-        // SAFETY: as in `ask`, for every call below: each writes to the one place that is passed to it.
+        // SAFETY: every call below only writes to the one place that is passed to it.
         driver.check("cuDeviceGetCount", unsafe { (symbols.device_count)(&mut count) })?;
         if count < 1 {
             return Err(codes::no_device("cuDeviceGetCount: 0 devices").into());
@@ -83,7 +83,7 @@ impl Device {
         Ok(Arc::new(device))
     }
 
-    /// Makes its context the current one of this thread, as every other call requires.
+    /// Makes the device's context the current context of this thread. Every other call requires this.
     ///
     /// # Errors
     /// Errors of the driver.
@@ -107,7 +107,7 @@ impl Device {
         Ok((free, total))
     }
 
-    /// Describes the device and the libraries used on it, for messages.
+    /// Returns a description of the device and of the libraries that are used on it, for messages.
     pub fn describe(&self) -> String {
         let products = match &self.blas {
             Some(blas) => format!(
@@ -195,8 +195,8 @@ impl OwnStream {
     /// Enqueues a copy to the device.
     ///
     /// # Safety
-    /// `to` must have this number of bytes on the device and `from` on the host. If `from` is page-locked, its bytes must not change until
-    /// the stream has finished the copy. Of other memory the driver makes a copy before the call returns.
+    /// `to` must have this number of bytes on the device, and `from` must have them on the host. If `from` is page-locked, its bytes must
+    /// not change until the stream has finished the copy. If it is not, the driver copies its bytes before the call returns.
     pub unsafe fn copy_in(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), Fault> {
         let copy = self.device.driver.symbols.copy_in;
         // SAFETY: the caller's promise.
@@ -208,7 +208,7 @@ impl OwnStream {
     /// Enqueues a copy from the device.
     ///
     /// # Safety
-    /// `from` must have this number of bytes on the device and `to` on the host, until the stream has finished the copy.
+    /// Until the stream has finished the copy, `from` must have this number of bytes on the device, and `to` must have them on the host.
     pub unsafe fn copy_out(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), Fault> {
         let copy = self.device.driver.symbols.copy_out;
         // SAFETY: the caller's promise.

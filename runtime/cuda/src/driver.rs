@@ -1,8 +1,8 @@
 //! The CUDA driver, loaded by name when the first program needs it.
 //!
-//! Note [Driver errors]. Every entry point returns a status. [`Driver`] converts any status but success to a [`Fault`] with the call,
-//! CUDA's name of the status and its description. Launches and copies are asynchronous, so that a status may belong to work of an earlier
-//! call.
+//! Note [Driver errors]. Every entry point returns a status. [`Driver`] converts any status except success to a [`Fault`] with the name of
+//! the call, and CUDA's name and description of the status. Launches and copies are asynchronous, so a status may report an error in the
+//! work of an earlier call.
 
 mod symbols;
 
@@ -17,10 +17,10 @@ pub use symbols::{Context, Function, Graph, GraphExec, Module, NAMES as ENTRY_PO
 /// The status that an entry point returns: 0 for success.
 pub type DriverStatus = i32;
 
-/// The number of a compute device of the driver.
+/// The driver's number of a device.
 pub type Device = i32;
 
-/// The status if there is a driver but no device; `cuInit` is the first to return it.
+/// The status if there is a driver but no device. `cuInit`, the first call, returns it.
 const NO_DEVICE: DriverStatus = 100;
 
 /// The names of the driver's library.
@@ -55,7 +55,7 @@ impl Driver {
         let driver = Driver {
             symbols: Arc::new(Symbols::load(library)?),
         };
-        // SAFETY: the driver's own initialisation; its one argument has to be 0.
+        // SAFETY: this is the driver's own initialisation, whose one argument has to be 0.
         driver.check("cuInit", unsafe { (driver.symbols.init)(0) })?;
         Ok(driver)
     }
@@ -63,7 +63,7 @@ impl Driver {
     /// Converts a status to a result. See Note [Driver errors].
     ///
     /// # Errors
-    /// Any status but success.
+    /// Any status except success.
     pub fn check(&self, call: &str, status: DriverStatus) -> Result<(), Fault> {
         match status {
             0 => Ok(()),
@@ -92,7 +92,7 @@ impl Driver {
         status: DriverStatus,
     ) -> Option<String> {
         let mut text = std::ptr::null();
-        // SAFETY: the entry point writes an address, of a text that lives as long as the driver, or null.
+        // SAFETY: the entry point writes null, or the address of a text that lives as long as the driver.
         let asked = unsafe { ask(status, &mut text) };
         if asked != 0 || text.is_null() {
             return None;
@@ -103,7 +103,7 @@ impl Driver {
     }
 }
 
-/// Loads the first of these libraries that exists; otherwise returns the error of each.
+/// Loads the first of these libraries that exists. If there is none, returns the error of each library.
 pub(crate) fn library(paths: &[PathBuf]) -> Result<Library, String> {
     let mut reasons = Vec::new();
     for path in paths {
@@ -120,8 +120,8 @@ fn open(path: &Path) -> Result<Library, libloading::Error> {
     unsafe { Library::new(path) }
 }
 
-/// Returns whether a status means wrong code or arguments: invalid value, context, handle or image; illegal addresses and instructions;
-/// failed launches.
+/// Returns whether a status means that our code or arguments are wrong: an invalid value, context, handle or image, an illegal address or
+/// instruction, or a failed launch.
 fn is_ours(status: DriverStatus) -> bool {
     matches!(status, 1 | 200 | 201 | 218 | 400 | 500 | 700 | 714..=719 | 900..=908)
 }

@@ -1,10 +1,10 @@
-//! Runs captured together with the copies before and after them as one graph.
+//! Exchanges: a run and the copies before and after it, which are captured together as one graph.
 //!
-//! Note [Exchanges]. A step of a sampler sends a position, runs the plan and waits for the density with its gradient; a step of training
-//! sends counters and waits for a loss. Every such step copies the same ranges of the arena. From the second step on, one graph holds the
-//! copies to the device, the plan and the copies back, between the device and page-locked memory that belongs to the graph. A step then
-//! copies within the host's memory, launches once, waits once, and copies within the host's memory again. Bytes that are copied between two
-//! steps by other means, such as the row numbers of a batch, are enqueued separately and come before the launch.
+//! Note [Exchanges]. A step of a sampler sends a position, runs the plan, and waits for the density and its gradient. A step of training
+//! sends counters, runs the plan, and waits for a loss. Every such step copies the same ranges of the arena. From the second step on, one
+//! graph holds the copies to the device, the plan and the copies back, between the device and page-locked memory that belongs to the graph.
+//! A step then copies its inputs to the page-locked memory, launches once, waits once, and copies its results back from the page-locked
+//! memory. Other copies between two steps, such as the row indices of a batch, are enqueued separately and come before the launch.
 
 use crate::capture::Captured;
 use crate::device::OwnStream;
@@ -17,7 +17,7 @@ use std::ops::Range;
 /// The alignment of the parts of page-locked memory, in bytes.
 const ALIGN: usize = 64;
 
-/// A run for given sizes with given copies, seen once or captured.
+/// A run for given sizes with given copies. It is captured when it occurs for the second time.
 pub struct Exchange {
     sizes: Sizes,
     sent: Vec<Range<usize>>,
@@ -31,7 +31,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// An exchange seen for the first time, without a graph.
+    /// Creates an exchange without a graph, when it occurs for the first time.
     pub fn new(sizes: &Sizes, traffic: Traffic<'_>) -> Exchange {
         Exchange {
             sizes: *sizes,
@@ -43,12 +43,12 @@ impl Exchange {
         }
     }
 
-    /// Returns whether it has these sizes and copies.
+    /// Returns whether the exchange has these sizes and copies.
     pub fn is(&self, sizes: &Sizes, traffic: Traffic<'_>) -> bool {
         self.sizes == *sizes && self.sent == traffic.sent && self.wanted == traffic.wanted
     }
 
-    /// Returns the bytes of page-locked memory that it needs.
+    /// Returns the bytes of page-locked memory that the exchange needs.
     pub fn bytes(&self) -> usize {
         let ranges = self.sent.iter().chain(&self.wanted);
         ranges.fold(0, |sum: usize, range| sum.saturating_add(room(range)))
@@ -84,7 +84,7 @@ impl Exchange {
         })
     }
 
-    /// Waits for a launch whose wait failed, because the graph and its memory are in use until then.
+    /// If an earlier wait for a launch failed, waits again: until the launch has finished, the graph and its memory are in use.
     ///
     /// # Errors
     /// Errors of the driver.
@@ -107,7 +107,7 @@ impl Exchange {
         };
         for (range, at) in laid(&self.sent, 0) {
             let bytes = &mirror[range.clone()];
-            // SAFETY: the part has this number of bytes, and every launch that reads it has been waited for.
+            // SAFETY: the part has this number of bytes, and every launch that reads it has finished.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), staging.at(at), bytes.len()) }
         }
         self.under_way = true;
@@ -128,7 +128,7 @@ fn room(range: &Range<usize>) -> usize {
     range.len().next_multiple_of(ALIGN)
 }
 
-/// Returns the ranges with their consecutive places in page-locked memory.
+/// Returns each range with its place in page-locked memory. The places follow one another.
 fn laid(ranges: &[Range<usize>], first: usize) -> impl Iterator<Item = (&Range<usize>, usize)> {
     ranges.iter().scan(first, |next, range| {
         let at = *next;

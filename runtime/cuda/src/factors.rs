@@ -1,24 +1,24 @@
 //! Computes large Cholesky factors with the matrix products of cuBLAS.
 //!
 //! Note [Cholesky factors]. A factor is computed one column of blocks at a time. One matrix product subtracts the contribution of the
-//! earlier columns from a column of blocks, on and below the diagonal; these products are nearly all of the work. Our own kernels then
-//! factor the block on the diagonal, with a block of threads for each matrix, and solve for the rows below, with a thread for each.
+//! earlier columns from a column of blocks, on and below the diagonal; these products are nearly all of the work. Then our own kernels
+//! factor the block on the diagonal, with one block of threads per matrix, and solve for the rows below, with one thread per row.
 //!
-//! For a matrix that is not positive definite the result is what the primitive specifies, NaN included. An element of a product depends on
-//! one row of each operand alone, also with NaN, and the rest is our own code. `trsm` could solve for the rows below, but that property is
-//! not documented for it: an implementation that multiplies by the inverse of a block spreads a NaN at the end of the block to columns
-//! before it.
+//! If a matrix is not positive definite, the result is what the primitive specifies, including NaN. This holds because an element of a
+//! product depends on one row of each operand only, even if there are NaN, and because the rest is our own code. `trsm` could solve for the
+//! rows below, but its documentation does not guarantee this property: an implementation that multiplies by the inverse of a block spreads
+//! a NaN at the end of the block to earlier columns.
 //!
-//! cuSOLVER is not used. cuBLAS's manual states which of its calls a capture may contain; cuSOLVER's (12.9) has no such section, and some
-//! of its functions are known to fail in a capture. Work that a library enqueues on another stream during a capture need neither fail nor
-//! become part of the graph, whose later runs would then read the factor of the first. Nor is it documented what cuSOLVER leaves of a
-//! matrix that is not positive definite, and cuSOLVER 11.4.2 did not always report such a matrix.
+//! cuSOLVER is not used, for two reasons. First, the manual of cuBLAS states which of its calls a capture may contain, but the manual of cuSOLVER
+//! (12.9) does not, and some functions of cuSOLVER are known to fail in a capture. If a library enqueues work on another stream during a capture,
+//! this work may succeed without becoming part of the graph, and later runs of the graph would then read the factor of the first run. Second, the
+//! result of cuSOLVER for a matrix that is not positive definite is not documented, and cuSOLVER 11.4.2 did not always report such a matrix.
 
 use crate::products::{BatchedProduct, MatrixOperand};
 
 /// The number of rows from which on a matrix is factored by blocks. Our kernel of one block of threads makes `n^3 / 3` multiply-adds, 256
-/// at a time, of some 20 ns each: 0.4 ms for 256 rows, while four columns of blocks are eleven launches of some 40 us. This is an estimate
-/// and not measured.
+/// at a time, each of which takes some 20 ns. For 256 rows this is 0.4 ms. The same matrix has four columns of blocks, which take eleven
+/// launches of some 40 us. These times are estimates and not measured.
 const FROM: i64 = 256;
 
 /// The matrices of a call of `cholesky`.
@@ -26,18 +26,18 @@ const FROM: i64 = 256;
 pub struct Factor {
     /// The number of matrices.
     pub batch: i32,
-    /// The number of rows and columns of each.
+    /// The number of rows and columns of each matrix.
     pub n: i32,
 }
 
 /// A column of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its first row and column.
+    /// The first row and column of the column of blocks.
     pub first: i32,
-    /// The number of rows and columns of its block on the diagonal.
+    /// The number of rows and columns of the block on the diagonal.
     pub rows: i32,
-    /// The number of rows below that block.
+    /// The number of rows below the block on the diagonal.
     pub below: i32,
 }
 
@@ -74,9 +74,8 @@ impl Factor {
         (0..n).step_by(most as usize).map(column)
     }
 
-    /// Returns the product that subtracts the contribution of earlier columns from this one:
-    /// `l[first.., column] -= l[first.., ..first] l[column, ..first]^T`, all within the one operand. In cuBLAS's column-major order, both
-    /// sides are transposed.
+    /// Returns the product that subtracts the contribution of earlier columns from this column: `l[first.., column] -= l[first.., ..first]
+    /// l[column, ..first]^T`. Operands and result are parts of the same matrix. In cuBLAS's column-major order, both sides are transposed.
     pub fn update(&self, column: &Column) -> Option<BatchedProduct> {
         let n = i64::from(self.n);
         let operand = |column_offset: i32, transposed| MatrixOperand {

@@ -1,7 +1,7 @@
-//! Keeps the rows of a data set on the device, and gathers batches of them by row number.
+//! Keeps the rows of a data set on the device, and gathers batches by row indices.
 //!
-//! Note [Rows on the device]. Rows are kept from their second use on. Rows that change before every step would otherwise be sent whole each
-//! time, for the sake of one batch. One table is kept for each place of the arena, if the device has room.
+//! Note [Rows on the device]. Rows are kept from their second use on. If they were kept from the first use on, rows that change before every step
+//! would be sent as a whole each time, although only one batch is used. One table is kept for each place of the arena, if the device has room.
 
 use crate::device::Device;
 use crate::driver::{Function, Stream};
@@ -18,14 +18,14 @@ pub const PTX: &str = include_str!("gather.ptx");
 pub const ENTRY: &str = "bnnc_gather";
 /// The number of threads per block.
 const THREADS: usize = 256;
-/// Tables leave one part in this many of the free memory to others.
+/// Tables leave one in `LEFT` parts of the free memory for other uses.
 const LEFT: usize = 4;
 
 /// The tables for each place of an arena.
 #[derive(Default)]
 pub struct Tables {
     tables: HashMap<usize, Table>,
-    /// The memory for row numbers on the device, and the row numbers that it holds.
+    /// The memory on the device for row indices. `chosen` has the row indices that it holds.
     indices: Option<Allocation>,
     chosen: Vec<u32>,
 }
@@ -39,7 +39,7 @@ struct Table {
 /// The next action for a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// None: the host gathers.
+    /// Nothing: the host gathers.
     Host,
     /// Send the rows to this address first.
     Rows(u64),
@@ -48,7 +48,8 @@ pub enum Need {
 }
 
 impl Tables {
-    /// Returns where the rows are or have to be sent. Frees the rows of another stamp, so the stream must have finished with them.
+    /// Returns the address of the rows, or the address to which they have to be sent. Frees the rows of another stamp, so the stream must
+    /// have finished using those.
     ///
     /// # Errors
     /// Errors of the driver.
@@ -83,19 +84,19 @@ impl Tables {
         self.tables.remove(&at);
     }
 
-    /// Returns whether there are rows of another stamp for this place.
+    /// Returns whether the device keeps rows of another stamp for this place.
     pub fn is_other(&self, at: usize, stamp: u64) -> bool {
         self.tables.get(&at).is_some_and(|table| table.stamp != stamp)
     }
 
-    /// Returns the address for row numbers, and whether it holds these row numbers already. `None` if they do not fit.
+    /// Returns the address for row indices, and whether the memory there holds these row indices already. `None` if they do not fit.
     pub fn indices(&self, chosen: &[u32]) -> Option<(u64, bool)> {
         let indices = self.indices.as_ref()?;
         let holds = size_of_val(chosen) <= indices.bytes;
         holds.then(|| (indices.address, self.chosen == chosen))
     }
 
-    /// Allocates memory for row numbers. The stream must have finished with the earlier ones.
+    /// Allocates memory for row indices. The stream must have finished using the earlier memory.
     ///
     /// # Errors
     /// The device has no memory left.
@@ -106,21 +107,21 @@ impl Tables {
         Ok(())
     }
 
-    /// Records which row numbers are on the device.
+    /// Records the row indices that are on the device.
     pub fn remember(&mut self, chosen: &[u32]) {
         self.chosen.clear();
         self.chosen.extend_from_slice(chosen);
     }
 }
 
-/// Enqueues a gather. The parameters are the addresses of the result, the table and the row numbers, then the words per row and the words
+/// Enqueues a gather. The parameters are the addresses of the result, the table and the row indices, then the words per row and the words
 /// in total.
 ///
 /// # Errors
 /// Errors of the driver.
 ///
 /// # Safety
-/// The addresses must be those of memory of the device that is large enough.
+/// The addresses must be in memory of the device, and the memory there must be large enough.
 pub unsafe fn launch(
     device: &Device,
     function: Function,

@@ -1,7 +1,7 @@
-//! Runs plans on an NVIDIA device: [`attach`] puts code with PTX images on it.
+//! Runs plans on an NVIDIA device: [`attach`] connects code that has PTX images with the device.
 //!
-//! The driver is loaded at its first use, and building needs no part of CUDA. Without a driver, every call returns an error with that
-//! diagnostic.
+//! The driver is loaded at its first use, and no part of CUDA is needed to build this crate. If there is no driver, calls return an error
+//! with a diagnostic that states this.
 
 mod blas;
 mod capture;

@@ -12,17 +12,17 @@ const OUT_OF_MEMORY: DriverStatus = 2;
 /// One allocation on a device.
 pub struct Allocation {
     device: Arc<Device>,
-    /// The address of its first byte on the device.
+    /// The address of the first byte on the device.
     pub address: u64,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub bytes: usize,
 }
 
 impl Allocation {
-    /// Allocates memory; `what` is a description for messages.
+    /// Allocates memory. `what` describes it in messages.
     ///
     /// # Errors
-    /// The device does not have this much free memory; the message gives the sizes.
+    /// The device does not have this much free memory. The message gives the sizes.
     pub fn new(device: &Arc<Device>, bytes: usize, what: &str) -> Result<Allocation, Fault> {
         let (free, total) = device.memory()?;
         let refused = |why: &str| {
@@ -74,7 +74,7 @@ pub struct PageLocked {
     device: Arc<Device>,
     start: *mut u8,
     bytes: usize,
-    /// The bytes that copies under way may still use.
+    /// The number of bytes that unfinished copies may still use.
     used: usize,
 }
 
@@ -100,12 +100,12 @@ impl PageLocked {
         })
     }
 
-    /// Returns the address of a byte of it.
+    /// Returns the address of a byte.
     pub fn at(&self, offset: usize) -> *mut u8 {
         self.start.wrapping_add(offset)
     }
 
-    /// Returns a part that no copy uses, if one is left.
+    /// Returns a part that no unfinished copy uses, if one is left.
     pub fn take(&mut self, bytes: usize) -> Option<*mut u8> {
         let end = self.used.checked_add(bytes).filter(|end| *end <= self.bytes)?;
         let part = self.start.wrapping_add(self.used);
@@ -118,7 +118,7 @@ impl PageLocked {
         bytes <= self.bytes
     }
 
-    /// Marks all parts as free: no copy is under way.
+    /// Marks all parts as free. There must be no unfinished copy.
     pub fn clear(&mut self) {
         self.used = 0;
     }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
 use std::sync::Arc;
 
-/// The bytes for the messages of the driver's compiler.
+/// The number of bytes for the messages of the driver's compiler.
 const LOG_BYTES: usize = 16 << 10;
 
 /// Loaded code with its functions by name.
@@ -24,7 +24,7 @@ impl LoadedModule {
     /// Loads the image that matches the device.
     ///
     /// # Errors
-    /// No image matches, the driver rejects it (with its compiler's message), or it lacks an entry.
+    /// No image matches the device, the driver rejects the image (with the message of its compiler), or the image lacks an entry.
     pub fn new(device: &Arc<Device>, program: &Program) -> Result<LoadedModule, Fault> {
         let image = image(device, program)?;
         let mut loaded = LoadedModule {
@@ -101,7 +101,7 @@ fn compile(device: &Arc<Device>, ptx: &str) -> Result<Module, Fault> {
         .map_err(|_| Fault::Bug("PTX with a zero inside".to_owned()))?;
     let mut log = vec![0u8; LOG_BYTES];
     let mut options = [ERROR_LOG, ERROR_LOG_BYTES];
-    // The driver expects this number in place of an address.
+    // The driver expects this number instead of an address.
     let mut values: [*mut c_void; 2] = [
         log.as_mut_ptr().cast(),
         std::ptr::without_provenance_mut(LOG_BYTES),

@@ -1,11 +1,11 @@
 //! Matrix products in the form that cuBLAS requires: column-major, one stride per operand, at most one batch axis.
 //!
 //! Note [Products by columns]. cuBLAS computes `C = op(A) op(B)`, where the columns of each matrix follow one another in memory at a
-//! leading stride, and `op` may transpose. If our `c` is row-major (`c_n = 1`, the usual case), its memory is that of a column-major `c^T`,
-//! and cuBLAS computes `c^T = b^T a^T`. If `c` is column-major, it computes `c = a b`. The stride of an axis of one element does not
-//! matter.
+//! leading stride, and `op` may transpose. If our `c` is row-major (`c_n = 1`, the usual case), its memory is the memory of a column-major
+//! `c^T`, and cuBLAS computes `c^T = b^T a^T`. If `c` is column-major, cuBLAS computes `c = a b`. The stride of an axis with a single
+//! element does not matter.
 
-/// The most cuBLAS calls per call of the primitive; beyond it our own kernels are faster than a loop of calls.
+/// The maximum number of cuBLAS calls per call of the primitive. Our own kernels are faster than a loop of more calls.
 const MOST: i64 = 64;
 
 /// One call of a strided batched product, in column-major order: `c[i] = op(a[i]) op(b[i])`, or `c[i] -= op(a[i]) op(b[i])`.
@@ -17,7 +17,7 @@ pub struct BatchedProduct {
     pub a: MatrixOperand,
     /// The right operand.
     pub b: MatrixOperand,
-    /// The result, never transposed.
+    /// The result, which is never transposed.
     pub c: MatrixOperand,
     /// The number of products.
     pub batch: i32,
@@ -30,9 +30,9 @@ pub struct BatchedProduct {
 pub struct MatrixOperand {
     /// The operand of the primitive: 0, 1 or 2.
     pub slot: usize,
-    /// The offset of its first element.
+    /// The offset of the first element.
     pub offset: i64,
-    /// True if it is read transposed.
+    /// True if the matrix is read transposed.
     pub transposed: bool,
     /// The stride from column to column.
     pub leading: i32,
@@ -85,8 +85,8 @@ impl Matrix {
     }
 }
 
-/// Returns the products of a call of `matmul` with these integers; `None` if cuBLAS cannot compute them, or not efficiently. See Note
-/// [Products by columns].
+/// Returns the products of a call of `matmul` with these integers; `None` if cuBLAS cannot compute them efficiently. See Note [Products by
+/// columns].
 pub fn products(ints: &[i64]) -> Option<Vec<BatchedProduct>> {
     let [m, n, k, a_m, a_k, b_k, b_n, c_m, c_n] = *ints.get(..9)?.as_array()?;
     let axes = axes(&ints[9..]);
@@ -127,7 +127,7 @@ fn one([a, b, c]: [Matrix; 3]) -> Option<BatchedProduct> {
     })
 }
 
-/// Returns the batch axes `(size, a, b, c)` with more than one element. Neighbouring axes are joined if one stride serves both.
+/// Returns the batch axes `(size, a, b, c)` with more than one element. Neighbouring axes are joined if they can be traversed with a single stride.
 fn axes(ints: &[i64]) -> Vec<[i64; 4]> {
     let mut axes: Vec<[i64; 4]> = Vec::new();
     let given = ints.as_chunks::<4>().0;

@@ -1,4 +1,4 @@
-//! The steps of a plan for given sizes, with device addresses and grids in place of buffers and counts.
+//! The steps of a plan for given sizes, with device addresses and grids instead of buffers and counts.
 
 use crate::blas::Products;
 use crate::device::Device;
@@ -17,9 +17,9 @@ use bnnc_base::shape::Sizes;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// The bytes of shared memory that every kernel may use without a request.
+/// The number of bytes of shared memory that every kernel may use without asking the driver for more.
 const SHARED_BYTES: u32 = 48 << 10;
-/// The most blocks along the first axis of a grid, and along the others.
+/// The maximum number of blocks along each axis of a grid.
 const MOST_BLOCKS: [i64; 3] = [i32::MAX as i64, 65_535, 65_535];
 
 /// One operation that is enqueued on a stream.
@@ -34,7 +34,7 @@ enum Op {
         product: BatchedProduct,
         addresses: [u64; 3],
     },
-    /// Solves systems: the addresses are those of the matrices, and of the right sides that become the solutions.
+    /// Solves systems. The addresses are those of the matrices and of the right sides, which become the solutions.
     Solve {
         system: System,
         addresses: [u64; 2],
@@ -56,7 +56,7 @@ struct Ready {
     parameters: Vec<u64>,
 }
 
-/// The context for resolving the steps of a plan.
+/// The data that are needed to resolve the steps of a plan.
 pub struct Resolver<'a> {
     /// The plan.
     pub plan: &'a Plan,
@@ -72,7 +72,7 @@ pub struct Resolver<'a> {
     pub arena: u64,
     /// The address and the size of the scratch memory.
     pub scratch: (u64, usize),
-    /// True if cuBLAS takes the calls that it can.
+    /// True if cuBLAS computes the calls that it can.
     pub blas: bool,
 }
 
@@ -82,7 +82,7 @@ pub struct Schedule {
     precision: Precision,
 }
 
-/// Returns the bytes of scratch memory that the most demanding step needs.
+/// Returns the largest number of bytes of scratch memory that a step needs.
 pub fn scratch_bytes(program: &Program, (plan, steps): (&Plan, &[Step]), sizes: &Sizes) -> usize {
     let of = |work: &Work, numbers: Numbers| work.scratch.value(numbers.bound()).max(0) as usize;
     let one = |step: &Step| match step {
@@ -123,7 +123,7 @@ pub fn uses_blas(steps: &[Step], sizes: &Sizes) -> bool {
     })
 }
 
-/// The values of the slots of a step for given sizes.
+/// The values of a step's slots for given sizes.
 struct Numbers {
     ints: Vec<i64>,
     elements: Vec<i64>,
@@ -260,7 +260,7 @@ impl Resolver<'_> {
         Op::Copy { addresses, bytes }
     }
 
-    /// See Note [Cholesky factors] in `factors`.
+    /// Adds the operations of a Cholesky factor: see Note [Cholesky factors] in `factors`.
     fn factor(
         &self,
         (call, blocked): (&Call, &Blocked),
@@ -396,7 +396,7 @@ impl Schedule {
 fn length(ops: &[Op]) -> u64 {
     let of = |op: &Op| match op {
         Op::Launch(_) | Op::Copy { .. } | Op::Multiply { .. } => 1,
-        // One call per matrix.
+        // cuBLAS is called once per matrix.
         Op::Solve { system, .. } => system.batch as u64,
         Op::Repeat { count, body, .. } => (1 + length(body)).saturating_mul((*count).max(0) as u64),
     };

@@ -1,8 +1,8 @@
 //! A session: one plan with its arena on a device.
 //!
-//! Note [Graphs]. The first run for given sizes enqueues every launch. This also makes the driver and cuBLAS load their lazily loaded
-//! parts, which is not allowed in a capture. The second run for the same sizes captures the same launches as a graph, which later runs
-//! launch as a whole. The session keeps the graphs of the most recent sizes: a training run has two sizes, that of whole batches and that
+//! Note [Graphs]. The first run for given sizes enqueues every launch. In this run, the driver and cuBLAS load those parts that they load
+//! lazily, which is not allowed in a capture. The second run for the same sizes captures the same launches as a graph, which later runs
+//! launch as a whole. The session keeps the graphs of the most recent sizes: a training run has two, the size of whole batches and the size
 //! of the remainder.
 
 use crate::blas::Products;
@@ -20,14 +20,15 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use std::sync::Arc;
 
-/// The most sizes whose schedules are kept, and the most exchanges.
+/// The maximum number of sizes whose schedules are kept, and of exchanges that are kept.
 const REMEMBERED: usize = 8;
-/// The most launches of a run that is captured as a graph: a longer graph would take more memory than it saves time.
+/// The maximum number of launches of a run that is captured as a graph. For more launches, the memory of the graph is not worth the time
+/// that it saves.
 const LONGEST: u64 = 20_000;
 /// The bytes of page-locked memory for copies.
 const STAGING_BYTES: usize = 1 << 20;
-/// The most bytes of an exchange that is captured as a graph. The copies of a larger one take far longer than enqueueing them, and
-/// page-locked memory is scarce.
+/// The maximum number of bytes of an exchange that is captured as a graph. For a larger exchange, the copies themselves take far longer
+/// than enqueueing them, and page-locked memory is scarce.
 const EXCHANGED_BYTES: usize = 16 << 20;
 /// The alignment of the parts of the allocation, in bytes.
 const ALIGN: usize = 256;
@@ -42,7 +43,7 @@ pub struct OnDevice {
     pub loaded: Arc<LoadedModule>,
 }
 
-/// An open session. The fields are in the order in which they have to be dropped.
+/// An open session. The order of the fields is the order in which they must be dropped.
 pub struct CudaSession {
     exchanges: Vec<Exchange>,
     runs: Vec<Run>,
@@ -69,7 +70,7 @@ impl CudaSession {
     /// Allocates and clears the memory for runs of a plan.
     ///
     /// # Errors
-    /// The memory does not fit, or an error of the driver.
+    /// The device does not have enough memory, or an error of the driver.
     pub fn open(on: OnDevice, arena: Arena) -> Result<CudaSession, Fault> {
         let device = on.device.clone();
         device.enter()?;
@@ -109,7 +110,7 @@ impl CudaSession {
             stream,
             memory,
         };
-        // A plan that cannot run is reported before any run.
+        // The plan is resolved here, so that a plan that cannot run is reported before any run.
         session.resolve(arena.capacity)?;
         Ok(session)
     }
@@ -146,7 +147,7 @@ impl CudaSession {
         }
     }
 
-    /// Returns page-locked memory that no copy uses; `None` if it has fewer bytes in total.
+    /// Returns page-locked memory that no unfinished copy uses; `None` if the session's page-locked memory has fewer bytes in total.
     fn stage(&mut self, bytes: usize) -> Result<Option<*mut u8>, Fault> {
         if !self.staging.may_hold(bytes) {
             return Ok(None);
@@ -161,7 +162,7 @@ impl CudaSession {
     fn send(&mut self, to: u64, bytes: &[u8]) -> Result<(), Fault> {
         match self.stage(bytes.len())? {
             Some(part) => {
-                // SAFETY: the part has this number of bytes, which no copy under way uses; the target was checked.
+                // SAFETY: the part has this number of bytes, which no unfinished copy uses, and the target was checked.
                 unsafe {
                     std::ptr::copy_nonoverlapping(bytes.as_ptr(), part, bytes.len());
                     self.stream.copy_in(to, part, bytes.len())
@@ -172,7 +173,7 @@ impl CudaSession {
         }
     }
 
-    /// Returns the device address of these row numbers, and sends them if necessary.
+    /// Returns the device address of these row indices, and sends them if necessary.
     fn choose(&mut self, chosen: &[u32]) -> Result<u64, Fault> {
         if self.tables.indices(chosen).is_none() {
             self.synchronise()?;
@@ -191,7 +192,7 @@ impl CudaSession {
         Ok(address)
     }
 
-    /// Moves the schedule for these sizes to the front of the kept ones, or creates it there. Returns whether it was kept before.
+    /// Moves the schedule for these sizes to the front of the kept schedules, or creates it there. Returns whether it was kept before.
     fn schedule(&mut self, sizes: &Sizes) -> Result<bool, Fault> {
         if let Some(at) = self.runs.iter().position(|run| run.sizes == *sizes) {
             self.runs[..=at].rotate_right(1);
@@ -219,8 +220,8 @@ impl CudaSession {
         unsafe { self.runs[0].schedule.issue(device, stream, products) }
     }
 
-    /// Moves an exchange to the front of the kept ones, or creates it there. An exchange that was kept before is captured as a graph if
-    /// possible. See Note [Exchanges] in `exchange`.
+    /// Moves an exchange to the front of the kept exchanges, or creates it there. An exchange that was kept before is captured as a graph
+    /// if possible. See Note [Exchanges] in `exchange`.
     fn recall(&mut self, sizes: &Sizes, traffic: Traffic<'_>) -> Result<(), Fault> {
         let Some(at) = self.exchanges.iter().position(|one| one.is(sizes, traffic)) else {
             if let Some(oldest) = self.exchanges.get_mut(REMEMBERED - 1) {
@@ -242,7 +243,7 @@ impl CudaSession {
         }
         let (exchange, device, arena) = (&self.exchanges[0], &self.on.device, self.memory.address);
         let Ok(staging) = PageLocked::new(device, bytes) else {
-            // The run without a graph needs no more page-locked memory than there is.
+            // The run works without a graph, because it then needs no further page-locked memory.
             self.exchanges[0].refused = true;
             return Ok(());
         };
@@ -278,7 +279,7 @@ impl Session for CudaSession {
         self.on.device.enter()?;
         match self.stage(bytes.len())? {
             Some(part) => {
-                // SAFETY: the source was checked, the part has this number of bytes, and after the wait no copy is under way.
+                // SAFETY: the source was checked, the part has this number of bytes, and all copies have finished after the wait.
                 unsafe {
                     self.stream.copy_out(part, from, bytes.len())?;
                     self.synchronise()?;
@@ -313,7 +314,8 @@ impl Session for CudaSession {
             self.address(range.start, range.len())?;
         }
         self.on.device.enter()?;
-        // Without a wait, the next step could begin before the device has read the bytes that this one sent.
+        // An exchange without results does not wait, so the next step could overwrite page-locked memory before the device has read it.
+        // Such an exchange is not replayed.
         if !traffic.wanted.is_empty() {
             self.recall(sizes, traffic)?;
             if self.exchanges[0].replay(&self.stream, mirror)? {
@@ -324,7 +326,7 @@ impl Session for CudaSession {
         one_by_one(self, sizes, mirror, traffic)
     }
 
-    /// See Note [Rows on the device] in `gather`.
+    /// Gathers the chosen rows into the arena: see Note [Rows on the device] in `gather`.
     fn gather(&mut self, at: usize, rows: &Rows, chosen: &[u32]) -> Result<bool, Fault> {
         let to = self.address(at, chosen.len() * rows.width)?;
         let count = rows.bytes.len() / rows.width.max(1);
@@ -373,7 +375,7 @@ impl Session for CudaSession {
         }
         self.on.device.enter()?;
         let copy = self.on.device.driver().symbols.copy_within;
-        // SAFETY: the target was checked; the source is valid during this call, which waits for the end of the copy.
+        // SAFETY: the target was checked, and the source is valid during this call, which waits for the end of the copy.
         self.on.device.check("cuMemcpyDtoDAsync", unsafe {
             copy(to, from.address, bytes, self.stream.stream)
         })?;

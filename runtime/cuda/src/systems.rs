@@ -1,13 +1,13 @@
 //! Triangular systems in the form that cuBLAS requires: column-major, in place, one matrix per call.
 //!
-//! Note [Systems by columns]. Our matrices are row-major, which cuBLAS reads as their transposes: a lower `l` is an upper `u`, and right
-//! sides are rows. So `l x = b` is `x^T u = b^T`, with the matrix on the right and not transposed, and `l^T x = b` is `x^T u^T = b^T`. The
-//! other triangle is not read.
+//! Note [Systems by columns]. Our matrices are row-major, so cuBLAS reads them as their transposes: a lower triangle `l` is an upper
+//! triangle `u`, and right sides are rows. So `l x = b` becomes `x^T u = b^T`, with the matrix on the right and not transposed, and `l^T x
+//! = b` becomes `x^T u^T = b^T`. The other triangle of the matrix is not read.
 
-/// The most calls of cuBLAS per call of the primitive.
+/// The maximum number of calls of cuBLAS per call of the primitive.
 const MOST: i64 = 64;
-/// The number of sequential multiply-adds that a thread of our own kernel makes in the time of one cuBLAS call: some 20 ns each, and 10 us
-/// per call. This is an estimate and not measured.
+/// The number of sequential multiply-adds that a thread of our own kernel makes in the time of one cuBLAS call. A multiply-add takes some
+/// 20 ns, and a call 10 us. These times are estimates and not measured.
 const CALL: i64 = 500;
 
 /// The systems of a call of `triangular_solve`. See Note [Systems by columns].
@@ -19,7 +19,7 @@ pub struct System {
     pub columns: i32,
     /// True if the matrices are transposed.
     pub transposed: bool,
-    /// The number of systems, which follow one another.
+    /// The number of systems, which follow one another in memory.
     pub batch: i64,
 }
 
@@ -52,9 +52,9 @@ mod tests {
     use bnnc_abi::primitive::TRIANGULAR_SOLVE;
     use bnnc_math::philox;
 
-    /// Computes what `cublasDtrsm` documents for side right, the upper triangle and a non-unit diagonal, with alpha 1: the `X` with
-    /// `X op(A) = B` for the `m` by `n` matrix `B`, which it overwrites. Column `j` of the product is the sum of the columns `k` of `X`
-    /// times `op(A)[k, j]`.
+    /// Computes what `cublasDtrsm` documents for side right, the upper triangle and a non-unit diagonal, with alpha 1: it overwrites the
+    /// `m` by `n` matrix `B` by the `X` with `X op(A) = B`. Column `j` of the product is the sum of the columns `k` of `X` times `op(A)[k,
+    /// j]`.
     fn carry_out(transposed: bool, (m, n): (usize, usize), a: &[f64], b: &mut [f64]) {
         let element = |k: usize, j: usize| {
             let (row, column) = if transposed { (j, k) } else { (k, j) };

@@ -1,4 +1,4 @@
-//! Cholesky factors on a stub of the driver: by cuBLAS products if they are large, otherwise by one kernel. Covers captures and errors.
+//! Cholesky factors on a stub of the driver. Large factors use products of cuBLAS, and others a single kernel. The tests cover captures and errors.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -15,7 +15,7 @@ use bnnc_kernels::executor::Machine;
 use bnnc_math::philox;
 use stub::{Stub, blocks, fixed, image, planned, sizes, work};
 
-/// The number of rows of the matrices: large enough for blocks, and not a multiple of a block's.
+/// The number of rows of the matrices. It is large enough for blocks, and not a multiple of the rows of a block.
 const N: usize = 300;
 /// The number of rows of a block.
 const ROWS: usize = 64;
@@ -26,11 +26,11 @@ const COLUMNS: i32 = 5;
 #[derive(Clone, Copy, Debug)]
 enum Flaw {
     Nothing,
-    /// This number at this place of the lower triangle.
+    /// The element at this row and column of the lower triangle has this value.
     Entry(usize, usize, f64),
 }
 
-/// Defects in the first, the last and other rows of blocks: negative pivots, a pivot of zero, which gives infinities, and NaN.
+/// Defects in the first, the last and other rows of blocks: negative pivots, NaN, and a pivot of zero, which gives infinities.
 const FLAWS: [Flaw; 10] = [
     Flaw::Nothing,
     Flaw::Entry(0, 0, -1.0),
@@ -44,7 +44,7 @@ const FLAWS: [Flaw; 10] = [
     Flaw::Entry(200, 70, f64::NAN),
 ];
 
-/// A plan and its program that factor `batch` matrices.
+/// Returns a plan and its program, which factor `batch` matrices.
 fn factoring(precision: Precision) -> (Plan, Program) {
     let mut buffers = Arena::default();
     let (batch, n) = (Dim::Symbol(Symbol::Batch), Dim::Fixed(N));
@@ -119,9 +119,9 @@ fn matrix(precision: Precision, seed: u64, flaw: Flaw) -> Vec<f64> {
 
 /// Factors fresh matrices and compares them with the reference.
 ///
-/// The diagonal dominates each row and column by one and a half: the condition number is below two, and so is an entry of the factor, whose
-/// error is at most `n + 1` roundings of products of such entries times the condition number (Higham 2002, "Accuracy and stability of
-/// numerical algorithms", theorems 10.3 and 10.8).
+/// A diagonal element exceeds the sum of the others in its row and column by one and a half, so that the condition number and the entries
+/// of the factor are below two. The error of an entry is at most `n + 1` roundings of products of entries, times the condition number
+/// (Higham 2002, "Accuracy and stability of numerical algorithms", theorems 10.3 and 10.8).
 fn run((machine, precision): (&mut Machine, Precision), batch: usize, seed: usize) -> Result<(), Fault> {
     let flaws: Vec<Flaw> = (0..batch)
         .map(|item| FLAWS[(seed + item) % FLAWS.len()])
@@ -153,7 +153,7 @@ fn run((machine, precision): (&mut Machine, Precision), batch: usize, seed: usiz
     Ok(())
 }
 
-/// Runs every size several times: enqueued, captured, and replayed with other numbers and defects.
+/// Runs every size several times, so that runs are enqueued, captured, and replayed with other numbers and defects.
 fn scenario(stub: &Stub, precision: Precision, times: usize) -> Result<(), Fault> {
     let device = stub.device()?;
     let mut machine = planned(&device, factoring(precision), 3)?;
@@ -187,7 +187,7 @@ fn other_factors_are_computed_by_one_kernel() {
     let Some(stub) = Stub::new(&[]) else { return };
     scenario(&stub, Precision::F64, 6).unwrap();
     assert_eq!((stub.calls("cuLaunchKernel"), stub.live()), (2 * 2, 0));
-    // Code without the kernels for blocks.
+    // This code lacks the kernels for blocks.
     let Some(stub) = Stub::with_blas() else { return };
     let (plan, mut program) = factoring(Precision::F32);
     program.routines[0].blocked = None;

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use stub::{Stub, WEIGHTS, expected, image, inputs, program, sizes};
 
-/// The rows of `x`, three numbers each.
+/// Returns the rows of `x`, each of three numbers.
 fn stamped(stamp: u64, values: &[f64]) -> StampedRows<'_, f64> {
     StampedRows {
         stamp,
@@ -38,7 +38,7 @@ fn run(machine: &mut Machine, batch: usize, at: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Runs several sizes and copies to another machine; all results are checked.
+/// Runs several sizes, copies to another machine, and checks all results.
 fn scenario(stub: &Stub) -> Result<(), Fault> {
     let device = stub.device()?;
     let mut machine = stub.machine(&device)?;
@@ -76,7 +76,7 @@ fn scenario(stub: &Stub) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Runs once in the way of samplers and training.
+/// Runs once in the way that samplers and training do.
 fn evaluate(machine: &mut Machine, batch: usize, at: usize) -> Result<(), Fault> {
     let ports = ["total", "y"].map(|name| machine.find(name).unwrap());
     machine.set_sizes(&sizes(batch))?;
@@ -99,7 +99,7 @@ fn results_equal_those_of_the_host() {
     }
 }
 
-/// The first run for given sizes enqueues every launch, the second captures, and the others replay.
+/// The first run for given sizes enqueues every launch, the second run captures the launches, and the others replay them.
 #[test]
 fn a_step_is_captured_once_and_replayed() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -112,7 +112,7 @@ fn a_step_is_captured_once_and_replayed() {
         for at in 0..20 {
             run(&mut machine, batch, at).unwrap();
         }
-        // Twice, one of them captured: one kernel outside the loop and three inside.
+        // The launches are enqueued twice, once for the capture: one kernel outside the loop, and three inside.
         assert_eq!(counts(), [captures, 8 * captures, 19 * captures]);
     }
     for at in 0..20 {
@@ -152,7 +152,7 @@ fn an_evaluation_is_one_launch() {
     one[5] += 17;
     one[6] += 17;
     assert_eq!(counts(), one);
-    // Other sizes and other ranges need their own graphs; the graphs of alternating evaluations are kept.
+    // Other sizes and other ranges need graphs of their own. The graphs of evaluations that alternate are kept.
     for at in 0..20 {
         evaluate(&mut machine, 8 - at % 2, at).unwrap();
         if at % 4 == 2 {
@@ -176,13 +176,13 @@ fn an_evaluation_is_one_launch() {
     assert_eq!(stub.live(), 0);
 }
 
-/// Evaluations of many sizes, and some that are too large for graphs of their copies.
+/// There are evaluations of many sizes, some of which are too large to capture their copies in a graph.
 #[test]
 fn only_recent_evaluations_are_kept() {
     let Some(stub) = Stub::with_blas() else { return };
     let device = stub.device().unwrap();
     let names = ["cuStreamBeginCapture_v2", "cuGraphExecDestroy", "cuMemFreeHost"];
-    // Only eight evaluations are kept; others are dropped with their memory.
+    // Only eight evaluations are kept. Others are dropped with their memory.
     for (batches, counts) in [(1..=40, [40, 32, 32]), (800_000..=800_001, [2, 0, 0])] {
         let capacity = batches.end() + 1;
         let mut machine = stub::machine(&device, program(), capacity).unwrap();
@@ -201,7 +201,7 @@ fn only_recent_evaluations_are_kept() {
     assert_eq!(stub.live(), 0);
 }
 
-/// If no memory can be locked for the graph of its copies, an evaluation works without a graph and does not try again.
+/// If no memory can be locked for the graph of an evaluation's copies, the evaluation works without a graph, and does not try to lock memory again.
 #[test]
 fn an_evaluation_works_without_page_locked_memory_of_its_own() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -224,7 +224,7 @@ fn an_evaluation_works_without_page_locked_memory_of_its_own() {
     assert_eq!(stub.live(), 0);
 }
 
-/// A launch whose wait failed may still use its memory, so the memory is neither written nor freed before a wait succeeds.
+/// If the wait for a launch failed, the launch may still use its memory, so the memory is neither written nor freed before a wait succeeds.
 #[test]
 fn an_evaluation_that_was_not_waited_for_keeps_its_memory() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -253,11 +253,11 @@ fn an_evaluation_that_was_not_waited_for_keeps_its_memory() {
     for batch in 1..=7 {
         step(batch, 7, LAUNCH_FAILED);
     }
-    // The ninth size replaces the first after the first has finished: the graph of its evaluation and that of its run.
+    // The ninth size replaces the first size after the first has finished: the graph of its evaluation and the graph of its run are destroyed.
     assert_eq!(step(9, 8, LAUNCH_FAILED).1, lost);
     assert_eq!(step(9, 9, 0).1, lost + 2);
     assert_eq!(machine.read_real("y").unwrap(), expected(&inputs(9, 9)));
-    // Four evaluations, two of them of the same size, one without a wait, seven of other sizes, and the last.
+    // There were four evaluations, then two of the same size, one without a wait, seven of other sizes, and the last.
     assert_eq!(
         machine.read_real("total").unwrap(),
         [3.0 * (4.0 + 2.0 + 1.0 + 7.0 + 1.0)]
@@ -285,7 +285,7 @@ fn only_recent_graphs_are_kept() {
     assert_eq!(stub.live(), 0);
 }
 
-/// The stub copies when the stream is waited for, so that a premature reuse of page-locked memory would be detected.
+/// The stub makes its copies only at a wait for the stream, so that a premature reuse of page-locked memory would be detected.
 #[test]
 fn many_runs_without_a_wait_give_correct_results() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -318,13 +318,13 @@ fn only_what_changed_is_sent() {
     }
     // `x` goes to the device and `y` comes back.
     assert_eq!(copies(), before.map(|count| count + 5));
-    // The rest was read already, or never changed.
+    // The other ports were read already, or never changed.
     machine.read_real("y").unwrap();
     machine.read_real("x").unwrap();
     assert_eq!(copies(), before.map(|count| count + 5));
 }
 
-/// Rows are sent at their second use; later batches send only row numbers.
+/// Rows are sent at their second use. Later batches send only row indices.
 #[test]
 fn rows_stay_on_the_device() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -351,20 +351,20 @@ fn rows_stay_on_the_device() {
     let copies = || stub.calls("cuMemcpyHtoDAsync_v2");
     assert!(!step(1, &all, &[5, 7]));
     let before = copies();
-    // The rows and their row numbers.
+    // This step sends the rows and the row indices.
     assert!(step(1, &all, &[99, 0, 50, 50]));
     assert_eq!(copies(), before + 2);
     assert!(step(1, &all, &[1, 2, 3, 4]));
     assert_eq!(copies(), before + 3);
     assert!(step(1, &all, &[1, 2, 3, 4]));
     assert_eq!(copies(), before + 3);
-    // More row numbers than there is room for, then other rows.
+    // This step has more row indices than there is room for. The steps after it use other rows.
     assert!(step(1, &all, &[9, 8, 7, 6, 5, 4, 3, 2]));
     let other: Vec<f64> = inputs(60, 8);
     let found = [7, 3, 1].map(|row| step(2, &other, &[row, 59]));
     assert_eq!(found, [false, true, true]);
     assert!(!step(1, &all, &[5, 7]));
-    // A batch of all rows.
+    // This batch has all rows.
     let few = inputs(2, 3);
     assert!(!step(3, &few, &[0, 1]));
     assert!(step(3, &few, &[0, 1]));
@@ -384,7 +384,7 @@ fn rows_stay_on_the_device() {
     assert_eq!(stub.live(), 0);
 }
 
-/// CUDA contexts are per thread.
+/// A machine works on any thread, although the current CUDA context is a property of a thread.
 #[test]
 fn machines_move_between_threads() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -413,7 +413,7 @@ fn machines_move_between_threads() {
     assert_eq!(stub.live(), 0);
 }
 
-/// The entry points that end the life of an object. Their failure is not reported, but the object is lost.
+/// The entry points that release an object. If one fails, the failure is not reported, but the object is never released.
 const RELEASES: [&str; 8] = [
     "cuDevicePrimaryCtxRelease_v2",
     "cuMemFree_v2",
@@ -456,7 +456,7 @@ fn every_failure_is_reported_and_leaks_nothing() {
     for (name, count) in names.iter().zip(counts) {
         let is_release = RELEASES.contains(name);
         let is_text = name.starts_with("cuGetError");
-        // A session needs the first page-locked memory; an evaluation works without its own.
+        // A session needs the first page-locked memory. An evaluation works without page-locked memory of its own.
         let can_spare = |call| *name == "cuMemHostAlloc" && call == 2;
         assert_eq!(count == 0, is_text || *name == "cuFuncSetAttribute", "{name}");
         for call in 1..=count {
@@ -607,7 +607,7 @@ fn plans_beyond_the_device_are_rejected_before_the_run() {
     run(&mut machine, 8, 1).unwrap();
 }
 
-/// An error of earlier work is reported when the stream is waited for.
+/// An error in earlier work is reported at the next wait for the stream.
 #[test]
 fn a_late_error_is_reported() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -622,7 +622,7 @@ fn a_late_error_is_reported() {
         matches!(&fault, Fault::Bug(text) if text.contains("CUDA_ERROR_LAUNCH_FAILED")),
         "{fault}"
     );
-    // A real driver would go on failing; the stub does not. No buffer was marked as read that was not read.
+    // A real driver would go on failing, but the stub does not. The buffer was not marked as read by the failed call, so it is read now.
     assert_eq!(machine.read_real("y").unwrap(), expected(&inputs(8, 0)));
 }
 

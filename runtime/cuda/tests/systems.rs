@@ -1,4 +1,4 @@
-//! Triangular systems on a stub of the driver: by cuBLAS if they are large, otherwise by a kernel. Covers captures and errors.
+//! Triangular systems on a stub of the driver. cuBLAS solves large systems, and a kernel solves others. The tests cover captures and errors.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -15,14 +15,14 @@ use bnnc_kernels::executor::Machine;
 use bnnc_math::philox;
 use stub::{Stub, blocks, fixed, image, planned, sizes, work};
 
-/// The number of rows of the matrices: large enough for cuBLAS with one or two of them at a time.
+/// The number of rows of the matrices. It is large enough for cuBLAS to solve one or two systems at a time.
 const N: usize = 50;
-/// The number of right sides of each.
+/// The number of right sides of each matrix.
 const COLUMNS: usize = 3;
 /// 1 for transposed matrices, 0 otherwise.
 type Transposed = i64;
 
-/// A plan and its program that compute `x` with `l x = b`, or `transpose(l) x = b`, for `batch` systems.
+/// Returns a plan and its program, which compute `x` with `l x = b`, or `transpose(l) x = b`, for `batch` systems.
 fn solving(transposed: Transposed) -> (Plan, Program) {
     let mut buffers = Arena::default();
     let (batch, n, columns) = (Dim::Symbol(Symbol::Batch), Dim::Fixed(N), Dim::Fixed(COLUMNS));
@@ -69,7 +69,7 @@ fn solving(transposed: Transposed) -> (Plan, Program) {
     (plan, program)
 }
 
-/// Solves fresh systems and compares them with the reference: both add the same terms, each of them less than one.
+/// Solves fresh systems and compares them with the reference. Both add the same terms, each of which is below one.
 fn run(machine: &mut Machine, (batch, transposed): (usize, Transposed), seed: u64) -> Result<(), Fault> {
     let value = |slot: u64, at: usize| philox::uniform(seed + slot, [0, 0, 0], at as u64) - 0.5;
     let element = |at: usize| match (at / N % N, at % N) {
@@ -92,7 +92,7 @@ fn run(machine: &mut Machine, (batch, transposed): (usize, Transposed), seed: u6
     Ok(())
 }
 
-/// Runs every size four times: enqueued, captured, and replayed with other numbers.
+/// Runs every size four times, so that runs are enqueued, captured, and replayed with other numbers.
 fn scenario(stub: &Stub, capacity: usize) -> Result<(), Fault> {
     let device = stub.device()?;
     for transposed in [0, 1] {
@@ -110,7 +110,7 @@ fn scenario(stub: &Stub, capacity: usize) -> Result<(), Fault> {
 fn large_systems_are_solved_by_cublas() {
     let Some(stub) = Stub::with_blas() else { return };
     scenario(&stub, 2).unwrap();
-    // For both plans: one and two systems, enqueued and captured.
+    // Each of the two plans solves one system and two systems, which are enqueued once and captured once.
     assert_eq!(stub.calls("cublasDtrsm_v2"), 2 * 2 * (1 + 2));
     assert_eq!(stub.calls("cuStreamBeginCapture_v2"), 2 * 2);
     assert_eq!((stub.calls("cuLaunchKernel"), stub.live()), (0, 0));

@@ -41,7 +41,7 @@ handles! {
 
 macro_rules! entry_points {
     ($($field:ident $symbol:literal ($($argument:ty),*);)*) => {
-        /// The entry points, found by name once.
+        /// The entry points. Each is looked up by name once.
         pub struct Symbols {
             $(pub(crate) $field: unsafe extern "C" fn($($argument),*) -> DriverStatus,)*
             /// The library, which keeps the addresses valid.
@@ -59,7 +59,7 @@ macro_rules! entry_points {
             pub fn load(library: Library) -> Result<Symbols, Fault> {
                 Ok(Symbols {
                     $($field: {
-                        // SAFETY: the type is that of the entry point in CUDA's headers; the library is kept.
+                        // SAFETY: the type is that of the entry point in CUDA's headers, and the library is kept.
                         let found = unsafe { library.get($symbol.as_bytes()) };
                         *found.map_err(|_| Fault::Limit(format!(
                             "the CUDA driver has no {}: a driver for CUDA 12 or later is needed", $symbol

@@ -1,4 +1,4 @@
-//! Products by columns, computed as cuBLAS documents them, against the naive reference of the primitive.
+//! Products by columns, computed as cuBLAS documents them, agree with the naive reference of the primitive.
 
 use super::*;
 use bnnc_abi::primitive::MATMUL;
@@ -33,7 +33,7 @@ fn carry_out(product: &BatchedProduct, buffers: &mut [Vec<f64>]) {
     }
 }
 
-/// Checks that the products of the call give the result of the reference; returns whether there are any.
+/// Checks that the products of the call give the result of the reference. Returns whether cuBLAS has any products to compute.
 fn check(ints: &[i64], elements: [usize; 3]) -> bool {
     let fill = |slot: usize| {
         let value = |at: usize| philox::uniform(slot as u64, [0, 0, 0], at as u64);
@@ -84,7 +84,7 @@ fn every_orientation_of_a_matrix_product_is_correct() {
 
 #[test]
 fn batches_are_joined_strided_or_looped() {
-    // Two adjacent axes whose strides agree are joined to one.
+    // Two adjacent axes whose strides agree are joined into one.
     let joined = [2, 3, 4, 4, 1, 3, 1, 3, 1, 5, 48, 0, 36, 6, 8, 0, 6];
     let found = products(&joined).unwrap_or_default();
     assert_eq!((found.len(), found[0].batch), (1, 30));
@@ -94,7 +94,7 @@ fn batches_are_joined_strided_or_looped() {
     let found = products(&looped).unwrap_or_default();
     assert_eq!((found.len(), found[0].batch), (5, 6));
     assert!(check(&looped, [240, 72, 180]));
-    // Rows of a wider matrix.
+    // The rows belong to a wider matrix.
     assert!(check(&[2, 3, 4, 9, 1, 3, 1, 7, 1], [18, 12, 14]));
 }
 
@@ -107,7 +107,7 @@ fn products_that_cublas_cannot_compute_are_left_to_our_kernels() {
         products(&[2, 3, 4, 1, 1, 3, 1, 3, 1]).map(|found| found[0].a.leading),
         None
     );
-    // Too many calls.
+    // There would be too many calls.
     assert_eq!(
         products(&[2, 3, 4, 4, 1, 3, 1, 3, 1, 100, 8, 0, 6, 99, 800, 12, 600]),
         None

@@ -34,7 +34,7 @@ impl Drop for Stub {
 }
 
 impl Stub {
-    /// Compiles the stub; `None`, with the reason printed, without a C compiler.
+    /// Compiles the stub. Without a C compiler, prints the reason and returns `None`.
     pub fn new(macros: &[&str]) -> Option<Stub> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -89,7 +89,7 @@ impl Stub {
         self.set("stub_memory", bytes);
     }
 
-    /// Makes one call of an entry point fail, counted from the next one.
+    /// Makes one call of an entry point fail. `call` counts from the next call, which is 1.
     pub fn fail(&self, name: &str, call: c_int, status: c_int) {
         type Fail = unsafe extern "C" fn(*const c_char, c_int, c_int);
         let (at, name) = (self.calls(name) + call, CString::new(name).unwrap());
@@ -119,7 +119,7 @@ impl Stub {
         }
     }
 
-    /// Opens the device; cuBLAS is in the same library.
+    /// Opens the device. The stub of cuBLAS is in the same library.
     pub fn device(&self) -> Result<Arc<Device>, Fault> {
         let paths = [self.path.clone()];
         Device::open(Driver::load_from(&paths)?, &paths)
@@ -181,7 +181,7 @@ pub fn fixed(number: i64) -> Amount {
     Amount::one(Extent::fixed(number))
 }
 
-/// `y = 2 x w` for `x[batch, 3]` and `w[3, 2]`, and `total += 0 + 1 + 2`.
+/// Returns a plan that computes `y = 2 x w` for `x[batch, 3]` and `w[3, 2]`, and `total += 0 + 1 + 2`.
 pub fn plan() -> Plan {
     let mut buffers = Arena::default();
     let batch = Dim::Symbol(Symbol::Batch);
@@ -254,7 +254,7 @@ pub fn work(name: &str, grid: [Count; 3], parameters: Vec<Parameter>, scratch: C
     }
 }
 
-/// The program of the plan.
+/// Returns the program of the plan.
 pub fn program() -> Program {
     use Parameter::{Buffer, Elements, Int, Scratch};
     let none = || Count::Fixed(0);
