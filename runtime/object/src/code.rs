@@ -16,7 +16,7 @@ pub struct LoadedCode {
 }
 
 impl LoadedCode {
-    /// Loads the code of a program; `symbols` are the runtime's functions.
+    /// Loads the code of a program. `symbols` has the runtime's functions.
     ///
     /// # Errors
     /// Errors of [`load`], and kernels that the object does not define.
@@ -26,8 +26,7 @@ impl LoadedCode {
             let address = memory
                 .function(symbol)
                 .ok_or_else(|| Fault::Limit(format!("this object does not define `{symbol}`")))?;
-            // SAFETY: kernels are compiled with this signature; whoever makes an object with other functions of these names breaks that
-            // guarantee.
+            // SAFETY: kernels are compiled with this signature. An object with other functions of these names would break this guarantee.
             Ok(unsafe { std::mem::transmute::<*const u8, KernelFunction>(address) })
         };
         let functions = object
@@ -66,7 +65,7 @@ impl LoadedCode {
 
 impl Code for LoadedCode {
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
-        // SAFETY: the caller's promise is that of the generated code, which lives as long as `self`.
+        // SAFETY: the caller promises what the generated code requires, and the code lives as long as `self`.
         unsafe { (self.functions[kernel])(args) }
     }
 

@@ -1,4 +1,4 @@
-//! The places of an object's sections in memory: code, constants and data, each from a page boundary.
+//! The places of an object's sections in memory: code, constants and data, each of which begins at a page boundary.
 
 use bnnc_base::fault::Fault;
 use object::read::elf::{ElfFile64, ElfSection64};
@@ -12,7 +12,7 @@ pub(crate) type File<'a> = ElfFile64<'a, Endianness>;
 /// A section of an object file.
 pub(crate) type Section<'a, 'f> = ElfSection64<'a, 'f, Endianness>;
 
-/// The largest image in bytes. Our programs need less, so larger sizes are those of a damaged file.
+/// The largest image in bytes. Our programs need less, so a larger size means that the file is damaged.
 const LARGEST_IMAGE: u64 = 1 << 30;
 
 /// The permitted use of a part of memory.
@@ -29,16 +29,16 @@ enum Use {
 /// A section in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed {
-    /// Its offset from the start of the image.
+    /// The offset from the start of the image.
     pub offset: usize,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub bytes: usize,
 }
 
 /// The places of all parts, in bytes from the start of the image.
 #[derive(Debug, Default)]
 pub(crate) struct Layout {
-    /// Sections by number.
+    /// The place of each section.
     pub sections: HashMap<SectionIndex, Placed>,
     /// The start of the stubs, after the code.
     pub stubs: usize,
@@ -105,7 +105,7 @@ fn usage(section: &Section<'_, '_>) -> Result<Option<Use>, Fault> {
     };
     let name = section.name_bytes().map_err(unreadable)?;
     let has = |flag: u32| sh_flags & u64::from(flag) != 0;
-    // Nothing unwinds through kernels.
+    // `.eh_frame` is not needed, because panics do not unwind through kernels.
     if !has(elf::SHF_ALLOC) || name.starts_with(b".note") || name == b".eh_frame" {
         return Ok(None);
     }

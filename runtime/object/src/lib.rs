@@ -1,8 +1,8 @@
 //! Loads relocatable objects as code of this process: sections into memory, relocations, and kernels behind the `Code` trait.
 //!
 //! [`load`] reads an ELF object for the processor it runs on. Nothing in the file is trusted: every offset, size and number is checked, and
-//! an invalid one is a [`bnnc_base::fault::Fault`]. The behaviour of its instructions is the responsibility of whoever made it. No page is
-//! ever writable and executable at once.
+//! an invalid one is a [`bnnc_base::fault::Fault`]. The instructions themselves are not checked, so the file must come from a trusted code
+//! generator. No page is ever writable and executable at once.
 
 mod code;
 mod features;

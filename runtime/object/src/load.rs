@@ -13,10 +13,10 @@ use object::{
 };
 use std::collections::HashMap;
 
-/// The bytes of a cell that holds an address.
+/// The number of bytes of a cell that holds an address.
 const CELL_BYTES: usize = 8;
 
-/// An object in executable memory, which is freed when this is dropped.
+/// An object in executable memory. The memory is freed when the object is dropped.
 pub struct Loaded {
     functions: HashMap<String, usize>,
     memory: Closed,
@@ -35,8 +35,8 @@ impl Loaded {
 /// the rounding and memory functions that code generators call by their C names.
 ///
 /// # Errors
-/// Bytes that are not such an object, kinds of relocations or sections that our code generators do not emit, undefined symbols, and a lack
-/// of memory.
+/// The bytes are not such an object, or have relocations or sections of kinds that our code generators do not emit. Symbols are undefined,
+/// or there is not enough memory.
 pub fn load(bytes: &[u8], symbols: &[Address]) -> Result<Loaded, Fault> {
     let file = File::parse(bytes).map_err(unreadable)?;
     if file.kind() != ObjectKind::Relocatable {
@@ -64,7 +64,7 @@ pub fn load(bytes: &[u8], symbols: &[Address]) -> Result<Loaded, Fault> {
         layout: &layout,
         bridges: &bridges,
     };
-    // Of two symbols with one name, the later one is used.
+    // If two symbols have the same name, the later one is used.
     linker.known.extend_from_slice(symbols);
     linker.copy(memory.bytes())?;
     linker.bridge(memory.bytes())?;
@@ -118,7 +118,7 @@ fn patches(file: &File<'_>) -> Result<Vec<Relocation>, Fault> {
     Ok(patches)
 }
 
-/// The numbers of the stubs and cells through which instructions of short reach address distant symbols.
+/// The indices of the stubs and cells. Instructions with a short range use them to reach distant symbols.
 #[derive(Default)]
 struct Bridges {
     stubs: HashMap<SymbolIndex, usize>,

@@ -1,4 +1,4 @@
-//! Memory of an image: first written, then protected, with some pages executable and some read-only.
+//! Memory of an image. It is written first, and then protected, with some pages executable and some read-only.
 
 use bnnc_base::fault::Fault;
 use region::{Allocation, Protection};
@@ -9,13 +9,13 @@ pub(crate) struct Open {
     pages: Allocation,
 }
 
-/// The same pages, protected; freed when dropped.
+/// The same pages after they were protected. They are freed when this is dropped.
 pub(crate) struct Closed {
     pages: Allocation,
 }
 
 impl Open {
-    /// Allocates `bytes` zeros, page-aligned.
+    /// Allocates `bytes` bytes of zeros at a page boundary.
     pub fn new(bytes: usize) -> Result<Open, Fault> {
         let pages = region::alloc(bytes.max(1), Protection::READ_WRITE).map_err(refused)?;
         Ok(Open { pages })
@@ -32,7 +32,7 @@ impl Open {
         unsafe { std::slice::from_raw_parts_mut(self.pages.as_mut_ptr(), self.pages.len()) }
     }
 
-    /// Makes `code` executable and `constants` read-only; neither stays writable, the rest does. Both ranges are whole pages.
+    /// Makes `code` executable and `constants` read-only. Both become unwritable, and the rest stays writable. Both ranges must be whole pages.
     pub fn close(self, code: Range<usize>, constants: Range<usize>) -> Result<Closed, Fault> {
         self.protect(code, Protection::READ_EXECUTE)?;
         self.protect(constants, Protection::READ)?;
@@ -58,7 +58,7 @@ impl Open {
 
 // SAFETY: the pages belong to this value alone and are freed with it, and no method writes to them.
 unsafe impl Send for Closed {}
-// SAFETY: as above; a shared reference only gives addresses.
+// SAFETY: the pages belong to this value alone, and a shared reference only returns addresses.
 unsafe impl Sync for Closed {}
 
 impl Closed {

@@ -1,4 +1,4 @@
-//! The meaning of relocations on the processor that this is built for.
+//! The meaning of relocations on the processor for which this crate is built.
 
 use object::elf;
 
@@ -17,7 +17,7 @@ pub(crate) enum Patch {
     Relative32,
     /// `S + A - P` in 64 bits.
     Relative64,
-    /// As [`Patch::Relative32`], to the address of a cell that holds `S`.
+    /// As [`Patch::Relative32`], but with the address of a cell that holds `S`.
     Cell32,
 }
 
@@ -50,7 +50,7 @@ pub struct PatchedAddress {
     pub target: u64,
     /// The number that is added to it.
     pub addend: i64,
-    /// The address of the patched bytes, which relative addresses count from.
+    /// The address of the patched bytes. Relative addresses count from it.
     pub place: u64,
 }
 
@@ -69,7 +69,7 @@ impl Patch {
         })
     }
 
-    /// Returns the number of bytes that it changes.
+    /// Returns the number of bytes that the patch changes.
     pub fn width(self) -> usize {
         match self {
             Patch::Nothing => 0,
@@ -83,7 +83,7 @@ impl Patch {
         self == Patch::Relative32
     }
 
-    /// Writes an address into `bytes`, whose number is [`Patch::width`].
+    /// Writes an address into `bytes`, which must have [`Patch::width`] bytes.
     pub fn write(self, bytes: &mut [u8], address: PatchedAddress) -> Result<(), OutOfReach> {
         let PatchedAddress {
             target,

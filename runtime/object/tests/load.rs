@@ -1,4 +1,4 @@
-//! Objects made by Cranelift and by a C compiler are loaded and called; damaged ones are rejected.
+//! Objects from Cranelift and from a C compiler are loaded and called. Damaged objects are rejected.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::code::{Code, KernelArgs, Object, ObjectKernel};
@@ -120,8 +120,8 @@ fn constants_data_and_calls_reach_their_symbols() {
 
 #[test]
 fn a_symbol_beyond_the_reach_of_a_call_is_reached_through_a_stub() {
-    // A function as far from the image as the address space allows: the image is mapped near the libraries, so a page near the other end is
-    // more than two gigabytes away.
+    // The function is as far from the image as the address space allows. The image is mapped near the libraries, so a page near the other
+    // end of the address space is more than two gigabytes away.
     let page = region::page::size();
     let far = region::alloc_at(
         0x1000_0000_0000_usize as *const u8,
@@ -178,7 +178,7 @@ fn damaged_objects_never_crash_the_loader() {
             let _ = load(&damaged, &symbols());
         }
     }
-    // Random words in the place of offsets, sizes, numbers and alignments.
+    // Random words replace offsets, sizes, numbers and alignments.
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     for _ in 0..20_000 {
         let mut next = || {
@@ -259,7 +259,7 @@ fn objects_of_a_c_compiler_load_in_every_model() {
 
 #[test]
 fn kernels_run_through_the_code_trait() {
-    // `affine` ignores its address argument; called as a kernel it must return.
+    // `affine` does not read its argument, so it can be called as a kernel. It must return.
     let object = Object {
         bytes: sample(true),
         features: Vec::new(),
