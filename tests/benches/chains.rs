@@ -1,6 +1,6 @@
-//! The benchmark behind the choice of chains in lockstep: nanoseconds per gradient of a chain, alone and in lockstep, as a table in
-//! Markdown. `cargo bench -p bnnc-tests --bench chains [-- PROGRAM.bnn ...]`; without programs, those of `examples/posteriors`, the network
-//! of `tests/peers/mcmc`, and regressions of several sizes, which are made in a temporary folder.
+//! The benchmark behind the number of chains in lockstep. It prints, as a table in Markdown, the nanoseconds per gradient of a chain, alone
+//! and in lockstep. `cargo bench -p bnnc-tests --bench chains [-- PROGRAM.bnn ...]`; without arguments it measures the programs of
+//! `examples/posteriors`, the network of `tests/peers/mcmc`, and regressions of several sizes, which it creates in a temporary folder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bnnc_abi::code::Artifact;
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 /// The numbers of chains in lockstep.
 const CHAINS: [usize; 3] = [2, 4, 8];
-/// The time of one measurement, and the number of measurements. The best one counts, since other work on the machine only slows it down.
+/// The time of one measurement, and the number of measurements. The fastest counts, since other work on the machine can only slow a measurement down.
 const SPAN: Duration = Duration::from_millis(15);
 const ROUNDS: usize = 20;
 /// The numbers of rows and inputs of the generated regressions.
@@ -60,7 +60,8 @@ impl Subject {
         }
     }
 
-    /// Returns a machine with all rows and the positions of `chains` chains from `first` on; without `chains`, that of one chain alone.
+    /// Returns a machine with all rows and the positions of `chains` chains in lockstep, from chain `first` on. Without `chains`, the
+    /// machine computes chain `first` alone.
     fn machine(&self, first: usize, chains: Option<usize>, threads: usize) -> Machine {
         let program = if chains.is_some() {
             &self.abreast
@@ -94,7 +95,7 @@ impl Subject {
         self.infer.sampling().map_or(&[], |sampling| &sampling.moved)
     }
 
-    /// Returns the largest difference of an output between chains in lockstep and alone, relative to the largest element of the output.
+    /// Returns the largest difference of an output between chains in lockstep and chains alone, relative to the largest element of the output.
     fn difference(&self, chains: usize) -> f64 {
         let mut abreast = self.machine(0, Some(chains), 1);
         abreast.run().unwrap();

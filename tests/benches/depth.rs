@@ -1,6 +1,6 @@
-//! Compile time by depth: the seconds from the text to machine code for chains of bottleneck blocks (three convolutions each) and of dense
-//! layers, and the exponent of the growth between neighbouring depths (1 is linear), as a table in Markdown.
-//! `cargo bench -p bnnc-tests --bench depth`.
+//! Prints the compile time by depth, as a table in Markdown: the seconds from the text to machine code, for chains of bottleneck blocks
+//! (three convolutions each) and of dense layers, and the exponent of the growth between neighbouring depths (1 is linear). `cargo bench -p
+//! bnnc-tests --bench depth`.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_tests::compile;
@@ -11,7 +11,7 @@ use std::time::Instant;
 
 const BLOCKS: [usize; 5] = [8, 16, 54, 108, 216];
 const LAYERS: [usize; 5] = [50, 100, 500, 1000, 2000];
-/// The number of compilations. The best one counts, since other work on the machine only slows it down.
+/// The number of compilations. The fastest counts, since other work on the machine can only slow a compilation down.
 const ROUNDS: usize = 3;
 
 /// Returns a CSV file of inputs that look normal, and a class or a number.

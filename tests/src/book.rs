@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 /// A fenced block of a page.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// The line of its fence, counted from 1.
+    /// The line of the opening fence, counted from 1.
     pub line: usize,
-    /// The language of the block, empty without one.
+    /// The language of the block; empty if the fence does not state one.
     pub language: String,
     /// The words after the language: `run`, `file=NAME`, `error=CODE`.
     pub words: Vec<String>,
-    /// Its lines, each with its end.
+    /// The lines of the block, each with its line break.
     pub text: String,
 }
 

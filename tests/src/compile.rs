@@ -1,4 +1,4 @@
-//! Compiles and runs programs inside a test: the path of `bnnc run` without its command line.
+//! Compiles and runs programs inside a test, in the same way as `bnnc run` but without the command line.
 
 use crate::root;
 use bnnc_abi::data::Schema;
@@ -59,7 +59,7 @@ pub fn text(path: &Path, text: &str, options: &Options) -> Compiled {
     }
 }
 
-/// Returns the first diagnostic of a program that Cranelift is to compile.
+/// Returns the first diagnostic of a program that is compiled for Cranelift.
 ///
 /// # Panics
 /// The program has no errors.
@@ -74,10 +74,10 @@ pub fn refused(path: &Path, text: &str) -> Diagnostic {
     }
 }
 
-/// Compiles the text of a program that may have errors beyond those of names and data: see [`text`].
+/// Compiles the text of a program as [`text`] does. The program may have errors, except errors of names and of data.
 ///
 /// # Errors
-/// Those of the compiler.
+/// Errors of the compiler.
 ///
 /// # Panics
 /// Errors of names or data.
@@ -117,7 +117,7 @@ pub fn file(path: &Path, options: &Options) -> Compiled {
     text(path, &crate::files::read(&path.to_path_buf()), options)
 }
 
-/// Programs whose data must be downloaded or are made while they run, and those with too many inferences for a test of all examples.
+/// Programs that tests of all examples leave out: their data must be downloaded or are created at run time, or they have too many inferences.
 const ELSEWHERE: [&str; 6] = [
     "digits/mnist.bnn",
     "digits/mixture.bnn",
@@ -137,8 +137,8 @@ pub fn examples() -> Vec<PathBuf> {
     here.map(|file| root().join(&file.path)).collect()
 }
 
-/// Returns the failures that a check finds in the examples. Two examples are checked at a time, as a check runs on one thread for most of
-/// its time.
+/// Returns the failures that a check finds in the examples. Two examples are checked at the same time, because a check runs on one thread
+/// for most of its time.
 pub fn faults_of_examples(check: impl Fn(&Path) -> Vec<String> + Sync) -> Vec<String> {
     let left = Mutex::new(examples().into_iter());
     let found = Mutex::new(Vec::new());
@@ -159,7 +159,7 @@ pub fn faults_of_examples(check: impl Fn(&Path) -> Vec<String> + Sync) -> Vec<St
     found.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns what a run folder records of a run with seed 1 and without settings.
+/// Returns the record that a run folder keeps of a run with seed 1 and without settings.
 pub fn saved(program: PathBuf) -> SavedRun {
     SavedRun {
         program,
@@ -177,7 +177,7 @@ pub fn saved(program: PathBuf) -> SavedRun {
     }
 }
 
-/// Returns the way to open a checkpoint: to resume an earlier run of the same program, or as new.
+/// Returns the way to open a checkpoint: to resume an earlier run of the same program, or to begin a new run.
 pub fn opening(resume: bool) -> Opening {
     match resume {
         true => Opening::Resume,
@@ -190,7 +190,7 @@ pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String>
     let infers = file(path, &options("cranelift", None)).manifest.infers;
     let of = |infer: &Infer| {
         let work: &[(&str, usize)] = match &infer.work {
-            // Iterates of an earlier inference need no training.
+            // An inference that takes the iterates of an earlier one does not train.
             Work::Swag(swag) if swag.options.iterates.is_some() => &[],
             Work::Collapsed(collapsed) if collapsed.iterates.options.iterates.is_some() => &[],
             Work::Train(_) | Work::Laplace(_) | Work::Ensemble(_) => &[("epochs", epochs)],
@@ -211,8 +211,8 @@ pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String>
 /// The number of weights above which a dense covariance takes seconds.
 const DENSE: usize = 1000;
 
-/// Returns a small subnetwork for a Laplace approximation: a network that was barely trained has few weights that affect an output, so that
-/// large ones do not exist.
+/// Returns a small subnetwork for a Laplace approximation. In a network that was barely trained, few weights affect an output, so there are
+/// no large subnetworks.
 fn small(infer: &Infer) -> Option<String> {
     let Work::Laplace(laplace) = &infer.work else {
         return None;

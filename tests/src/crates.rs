@@ -1,6 +1,6 @@
 //! The crates of the workspace according to their `Cargo.toml` files: name, folder, dependencies.
 //!
-//! The files are read line by line: they contain only tables with one `key = value` or `key.workspace = true` per line.
+//! The files are read line by line, because they only contain tables with one `key = value` or `key.workspace = true` per line.
 
 use crate::{files, root};
 use std::path::Path;
@@ -8,11 +8,11 @@ use std::path::Path;
 /// One crate.
 #[derive(Clone, Debug, Default)]
 pub struct Crate {
-    /// Its package name.
+    /// The name of the package.
     pub name: String,
-    /// Its folder, relative to the root, with `/`.
+    /// The folder of the crate, relative to the root, with `/`.
     pub folder: String,
-    /// The dependencies of the crate and of its build script, without those of its tests.
+    /// The dependencies of the crate and of its build script, without the dependencies of its tests.
     pub dependencies: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ fn read(folder: &str) -> Crate {
     for line in text.lines().map(str::trim) {
         if let Some(header) = line.strip_prefix('[') {
             section = header.trim_end_matches(']');
-            // `[dependencies.serde]` is the long form of one line.
+            // `[dependencies.serde]` is the long form of a line in `[dependencies]`.
             if let Some((kind, name)) = section.rsplit_once('.')
                 && is_dependencies(kind)
             {
@@ -66,7 +66,7 @@ fn is_dependencies(section: &str) -> bool {
 pub struct Row {
     /// The crate.
     pub name: String,
-    /// Its folder.
+    /// The folder of the crate.
     pub folder: String,
     /// The package names of the crates that it may import.
     pub imports: Vec<String>,
@@ -113,7 +113,7 @@ fn cells(line: &str) -> Vec<&str> {
 fn expand(import: &str, importer: &str, all: &[(&str, &str)]) -> Vec<String> {
     match import {
         "nothing" => Vec::new(),
-        // The compiler crates above the importer in the table: the driver and the command line are not below it.
+        // These are the compiler crates above the importer in the table, so that the driver and the command line are excluded.
         "all compiler crates" => all
             .iter()
             .take_while(|(name, _)| *name != importer)

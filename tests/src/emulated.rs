@@ -1,6 +1,6 @@
 //! An emulated device: its memory is a second allocation on the host, and its kernels are the compiled ones.
 //!
-//! A machine must compute the same bits through it as without it. Its copies are recorded.
+//! A machine must compute the same bits on the emulated device as without it. The copies to and from the device are recorded.
 
 use bnnc_abi::accelerator::{Accelerator, Arena, Place, Rows, Session};
 use bnnc_abi::code::{Artifact, Code, KernelArgs};
@@ -25,7 +25,7 @@ pub enum Asked {
     Run,
     /// Bytes copied from another arena.
     Copy(Range<usize>),
-    /// Rows kept on the device, with their number of bytes.
+    /// Rows that are kept on the device, with their number of bytes.
     Keep(usize),
     /// Bytes gathered from rows that are kept.
     Gather(Range<usize>),
@@ -42,7 +42,7 @@ fn note(asked: Asked) {
     ASKED.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
 }
 
-/// An [`bnnc_abi::code::Attach`]: wraps the code so that it runs through the interface of devices.
+/// Wraps code so that it runs through the interface of devices. This is a [`bnnc_abi::code::Attach`].
 ///
 /// # Errors
 /// None.
@@ -79,7 +79,7 @@ impl Accelerator for Emulated {
         let Arena { plan, capacity, .. } = arena;
         assert_eq!(arena.offsets, layout(plan, capacity).offsets);
         let mut machine = machine(plan, self.0.clone(), *capacity)?;
-        // The host sends the constants, as it does for a real device.
+        // The arena is cleared, because the host sends the constants, as it does for a real device.
         machine.arena_mut().fill(0);
         Ok(Box::new(Memory {
             machine,

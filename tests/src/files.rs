@@ -14,7 +14,7 @@ pub struct File {
 }
 
 impl File {
-    /// Returns whether it is compiled for tests only.
+    /// Returns whether the file is compiled for tests only.
     pub fn is_test(&self) -> bool {
         let path = Path::new(&self.path);
         let folders = path.parent().into_iter().flat_map(Path::components);
@@ -28,7 +28,7 @@ impl File {
         while let Some((at, line)) = lines.next() {
             let next = lines.peek().map_or("", |(_, next)| next.trim_start());
             if line.trim() == "#[cfg(test)]" && next.starts_with("mod ") && next.ends_with('{') {
-                // rustfmt aligns the closing brace of the module with its attribute.
+                // rustfmt gives the closing brace of the module the same indent as its attribute.
                 let close = line.replace("#[cfg(test)]", "}");
                 lines.by_ref().find(|(_, line)| *line == close);
             } else {
@@ -100,7 +100,7 @@ pub fn relative(path: &Path) -> String {
 /// Returns the content of a file that must exist.
 ///
 /// # Panics
-/// The file does not exist: these tests are written for another state of the workspace.
+/// The file does not exist, because these tests belong to another state of the workspace.
 pub fn read(path: &PathBuf) -> String {
     match fs::read_to_string(path) {
         Ok(text) => text,

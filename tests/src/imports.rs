@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 pub struct Import {
     /// The file, relative to the root of the workspace.
     pub file: String,
-    /// Its module.
+    /// The module of the file.
     pub from: Vec<String>,
-    /// The imported path: a module or an item of one.
+    /// The imported path, which is a module or an item in a module.
     pub to: Vec<String>,
 }
 

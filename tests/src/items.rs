@@ -74,7 +74,7 @@ fn closing(text: &str) -> Option<usize> {
     for (at, letter) in text.char_indices() {
         match letter {
             '(' | '[' | '{' | '<' => depth += 1,
-            // The end of an arrow does not close a bracket.
+            // The `>` of an arrow does not close a bracket.
             '>' if matches!(before, '-' | '=') => {}
             ')' | ']' | '}' | '>' if depth == 0 => return Some(at),
             ')' | ']' | '}' | '>' => depth -= 1,
@@ -85,7 +85,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// Returns the parts between commas, up to the bracket that closes the one open before a text.
+/// Returns the parts between commas, up to the bracket that closes the bracket which is open before the text.
 fn parts(text: &str) -> Vec<&str> {
     let Some(end) = closing(text) else {
         return Vec::new();
@@ -118,7 +118,7 @@ pub fn public_types(file: &File) -> Vec<String> {
         let item = line.trim_start().strip_prefix("pub ")?;
         let rest = kinds.iter().find_map(|kind| item.strip_prefix(kind))?;
         let end = rest.find(|letter| !is_of_word(letter)).unwrap_or(rest.len());
-        // A macro has a variable instead of a name.
+        // In a macro, a variable may stand in place of the name.
         (end > 0).then(|| rest[..end].to_owned())
     };
     let lines = file.lines();
@@ -136,7 +136,7 @@ mod tests {
                     pub function f<'a, T: Fn(u8) -> u8>(x: &'a T, (a, b, // one\n c): (u8, u8, u8)) -> u8 {}\n\
                     function nested(&self, (a, (b, c)): (u8, (u8, u8)), map: Map<u8, u8>) {}\n\
                     function closure(f: &dyn Fn((u8, u8, u8)) -> u8) {}\n";
-        // The keyword is inserted here, so that this file itself has no such function.
+        // The keyword is inserted here, so that the text of this file itself does not contain such a function.
         let text = text.replace("function ", "fn ");
         let found: Vec<String> = wide_patterns(&text)
             .into_iter()

@@ -1,4 +1,4 @@
-//! The parts that tests of the whole workspace share: its root, its crates and its files.
+//! The parts that tests of the whole workspace share: the root, the crates and the files of the workspace.
 //!
 //! Tests of the command line are beside the binary, in `compiler/cli/tests`.
 

@@ -77,7 +77,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Runs one step with the given rows and step coordinate; returns the loss.
+    /// Runs one step with the given rows and step coordinate. Returns the loss.
     pub fn step(&mut self, rows: &[u32], step: i32) -> f64 {
         self.prepare(rows, step);
         self.run()
@@ -102,7 +102,7 @@ impl<'a> Steps<'a> {
         valid(ports::real(machine, "kl_weight", &[1.0]));
     }
 
-    /// Copies the rows of a prepared step from the other precision, so that both have the same rounding.
+    /// Copies the rows of a prepared step from `other`, which may have another precision, so that both have the same rounded rows.
     pub fn copy_rows(&mut self, other: &Steps<'_>) {
         for binding in &self.infer.bindings {
             if self.machine.has_port(&binding.port) {
@@ -111,7 +111,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Runs the prepared step; returns the loss.
+    /// Runs the prepared step. Returns the loss.
     pub fn run(&mut self) -> f64 {
         valid(self.machine.run());
         valid(ports::scalar(&self.machine, "loss"))
@@ -137,7 +137,7 @@ pub fn give(infer: &Infer, dataset: &Dataset, machine: &mut Machine, program: &A
     valid(feed.write(machine, &all));
 }
 
-/// Returns the feed of a program of an inference by chains, with the values that are computed once for these states.
+/// Returns the feed of a program of an inference by chains, with those values that are computed once for these states.
 fn sampling_feed(
     infer: &Infer,
     dataset: &Dataset,
@@ -196,8 +196,8 @@ pub fn sampled(infer: &Infer, dataset: &Dataset, states: &Values, rows: usize) -
     found
 }
 
-/// Returns the outputs of one call of the program of predictions for the first training rows, in the order of the names below; missing ones
-/// are left out.
+/// Returns the outputs of one call of the prediction program for the first training rows, in the order of the names below. Outputs that the
+/// program lacks are left out.
 pub fn predictions(
     infer: &Infer,
     dataset: &Dataset,
@@ -211,7 +211,7 @@ pub fn predictions(
     let mut machine = valid(Machine::new(&infer.predict, sizes, Arc::new(Pool::new(1))));
     let feed = feed(infer, &dataset.train, dataset, &mut machine, &infer.predict);
     for (name, values) in states {
-        // In an inference by chains, every draw has states of its own.
+        // In an inference by chains, the states differ between draws.
         let copies = if machine.is_per_draw(name) { draws } else { 1 };
         valid(ports::real(&mut machine, name, &values.repeat(copies)));
     }

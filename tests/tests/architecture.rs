@@ -1,4 +1,4 @@
-//! The layering: which crate may import which, which crate may use which outside library, and which crates touch no files.
+//! The layering of the crates: their imports, the outside libraries that each may use, and the crates that may not access files.
 
 use bnnc_tests::crates::{self, Crate, Row, architecture, members};
 use bnnc_tests::files::{self, File};
@@ -76,7 +76,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("strsim", &["bnnc-base"]),
 ];
 
-/// Crates that take values and return values: no files, no terminal, no network.
+/// Crates that take values and return values. They do not access files, the terminal or the network.
 const PURE: &[&str] = &[
     "bnnc-base",
     "bnnc-grammar",
@@ -100,7 +100,7 @@ const IMPURE: &[&str] = &[
     "eprintln!(",
 ];
 
-/// This crate may import everything, and no crate imports it.
+/// The crate of these tests. It may import everything, and no crate imports it.
 const TESTS: &str = "bnnc-tests";
 
 #[test]
@@ -254,7 +254,7 @@ fn pure_crates_do_not_name_files_or_terminals() {
     );
 }
 
-/// The crate of the methods: it has a module at its root for each method, or for several that share their engine.
+/// The crate of the methods. At its root it has one module for each method, or for several methods with a common engine.
 const METHODS: &str = "runtime/methods/src";
 
 #[test]

@@ -1,4 +1,4 @@
-//! The backends agree on every example: one step from the same states, ten steps, and predictions.
+//! The backends agree on every example, in one step from the same states, in ten steps, and in predictions.
 
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::dtype::Precision;
@@ -49,7 +49,7 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Runs one step of both from the same states and rows; returns the differences.
+    /// Runs one step of both backends from the same states and rows. Returns the differences.
     fn step(&mut self, states: &Values, step: i32) -> Vec<String> {
         let tolerance = tolerance(self.precision);
         let states = rounded(states, self.precision);
@@ -131,7 +131,7 @@ fn tolerance(precision: Precision) -> f64 {
 }
 
 /// Returns the differences of the log density, its gradient and the log likelihoods of rows, at positions around the start. In single
-/// precision the data are rounded too, which matters for large numbers, so the bound is wider there.
+/// precision the data are rounded too, which matters for large numbers, so the bound is wider in this precision.
 fn compare_sampled(reference: &Infer, native: &Infer, compiled: &compile::Compiled) -> Vec<String> {
     let dataset = compiled.dataset(&native.data);
     let states = start(&native.states, compiled.manifest.seed, &HashMap::new());
@@ -228,7 +228,7 @@ mod mlir {
         faults
     }
 
-    /// Returns the inferences of a program that train and that start from no others than such.
+    /// Returns the inferences of a program that train, and that only start from inferences that train too.
     fn trained(path: &Path) -> Vec<String> {
         let infers_of = |only: &[String]| {
             let mut options = options("cranelift", None);
@@ -251,8 +251,8 @@ mod mlir {
         run(&compile::file(path, &options).manifest, 2)
     }
 
-    /// Runs every inference that trains, in double precision: the reported results may only differ by rounding errors. Chains of samplers
-    /// necessarily diverge after some steps; their densities and gradients are compared above.
+    /// Runs every inference that trains, in double precision. The reported results may only differ by rounding errors. Chains of samplers are not
+    /// compared, because after some steps rounding errors lead them to different states; their densities and gradients are compared above.
     #[test]
     fn every_run() {
         let mut faults = Vec::new();

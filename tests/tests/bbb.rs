@@ -1,4 +1,4 @@
-//! Bayes by Backprop through the whole compiler: single steps against the paper's formulas, and a model whose posterior is known exactly.
+//! Bayes by Backprop through the whole compiler: single steps agree with the paper's formulas, and a posterior that is known exactly is found.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::manifest::Infer;
@@ -35,7 +35,7 @@ fn close(got: f64, want: f64, tolerance: f64) {
     );
 }
 
-/// `y = w x + N(0, 0.5^2)` with a spike-and-slab prior, `mu = 0.4` and `rho = -1`.
+/// The model is `y = w x + N(0, 0.5^2)` with a spike-and-slab prior. The posterior starts at `mu = 0.4` and `rho = -1`.
 const SPIKE_AND_SLAB: &str = "
 data line = csv(\"line.csv\") { target = y }
 model Line(x: real) -> y: real {
@@ -87,8 +87,8 @@ fn step_by_program(infer: &Infer, steps: &mut Steps<'_>, states: &Values, step: 
     [loss, after["w/loc"][0], after["w/scale"][0]]
 }
 
-/// Returns the difference between the paper's `f` at one draw and the compiler's loss. The compiler takes the entropy of `q` in closed
-/// form, and `-log q(w)` exceeds the entropy by `eps^2 / 2 - 1 / 2`. Gradients are the same at every draw.
+/// Returns the difference between the paper's `f` at one draw and the compiler's loss. The compiler computes the entropy of `q` in closed form, and
+/// `-log q(w)` exceeds the entropy by `eps^2 / 2 - 1 / 2`. This does not depend on the parameters, so both have the same gradients at every draw.
 fn excess(eps: f64) -> f64 {
     0.5 - 0.5 * eps * eps
 }
@@ -113,7 +113,7 @@ fn steps_follow_the_formulas() {
     }
 }
 
-/// The known numbers of `w = 0.4 + softplus(-1) 0.7`, at the step whose noise is nearest to 0.7.
+/// The known numbers are those for `w = 0.4 + softplus(-1) 0.7`. The test uses the step whose noise is nearest to 0.7.
 #[test]
 fn a_step_at_known_noise_gives_the_known_numbers() {
     let compiled = compiled("known", &ROWS, SPIKE_AND_SLAB, Precision::F64);
@@ -125,7 +125,7 @@ fn a_step_at_known_noise_gives_the_known_numbers() {
     let states = start(&infer.states, 1, &HashMap::new());
     let mut steps = Steps::new(infer, &dataset, &states, 1);
     let [loss, mu, rho] = step_by_program(infer, &mut steps, &states, step);
-    // The derivative of the loss with respect to the noise is below 3, that of the updated parameters below 0.1.
+    // With respect to the noise, the derivative of the loss is below 3, and the derivatives of the updated parameters are below 0.1.
     close(
         loss + excess(noise(1, step)),
         3.801_655_05,
@@ -190,7 +190,7 @@ fn vi_finds_the_optimum_of_a_conjugate_model() {
     assert!(mean > -3.415_327_78 - 4.0 * error - 1e-3, "{mean} +- {error}");
 }
 
-/// Every partition into batches estimates the loss of all rows without bias: the mean over the batches of an epoch, each weighted with its
+/// Every partition into batches estimates the loss of all rows without bias: the mean of the losses over the batches of an epoch, weighted by their
 /// rows, is the loss of one step with all rows and the same noise. This does not hold for layers that draw noise or masks for every row.
 #[test]
 fn batches_sum_to_the_loss_of_all_rows() {
@@ -237,8 +237,8 @@ fn batches_sum_to_the_loss_of_all_rows() {
     }
 }
 
-/// Data without information: a step of rate `r` moves the mean by `r` times the gradient of the KL, which is the mean itself, times the
-/// weight of the KL.
+/// The data have no information, so a step of rate `r` subtracts from the mean `r` times the weight of the KL times the gradient of the KL,
+/// which is the mean itself.
 const UNINFORMED: &str = "
 data line = csv(\"line.csv\") { target = y }
 model Line(x: real) -> y: real {
@@ -249,15 +249,15 @@ posterior Q of Line { w ~ Normal(loc = 2, scale = fixed(0.5)) }
 infer fit = vi(Q, line) { epochs = 1, batch = 4, optimiser = SGD(0.125), schedule = constant, kl_weight = HOW }
 ";
 
-/// Returns the mean after steps with these weights of the KL.
+/// Returns the mean after steps in which the KL has these weights.
 fn shrunk(weights: &[f64]) -> f64 {
     weights
         .iter()
         .fold(2.0, |mean, weight| mean * (1.0 - 0.125 * weight))
 }
 
-/// Ten and sixteen rows in batches of four. The weights of the paper (8/15, 4/15, 2/15, 1/15 of the KL in four batches) are relative to a
-/// likelihood that counts `rows / 4` times.
+/// The test has ten or sixteen rows in batches of four. The weights of the paper (8/15, 4/15, 2/15, 1/15 of the KL in four batches) belong to a loss
+/// with the plain likelihood of a batch, but our loss multiplies this likelihood by the number of all rows over the rows of the batch.
 #[test]
 fn steps_apply_the_weight_of_the_kl() {
     let fifteenths = |share: f64| 4.0 * share / 15.0;
@@ -288,7 +288,7 @@ fn steps_apply_the_weight_of_the_kl() {
     }
 }
 
-/// With any weights, the losses of an epoch whose steps move no parameter sum to the loss of all rows.
+/// If the steps of an epoch do not move the parameters, the losses of the epoch sum to the loss of all rows, whatever the weights are.
 #[test]
 fn an_epoch_sums_to_the_bound() {
     let losses = ["exact", "graves", "blundell"].map(|how| {

@@ -1,5 +1,5 @@
-//! Chains of one inference: in lockstep or alone they sample the same distribution; other chains and the number of threads do not change
-//! their numbers; stopped chains keep their draws; a useless start is reported.
+//! The chains of one inference. In lockstep or alone they sample the same distribution. Their numbers do not depend on other chains or on
+//! the number of threads. Stopped chains keep their draws, and a useless start is reported.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::sampling::Sampling;
@@ -50,7 +50,7 @@ fn compiled(folder: &Path, program: &str) -> Compiled {
     )
 }
 
-/// A model with a product with the data, which several positions can share.
+/// A model with a product of data and parameters. All chains in lockstep use the same data in it.
 const PLANE: &str = "
 model Plane(x: real[d]) -> y: real {
   a ~ Normal(0, 1)
@@ -60,7 +60,7 @@ model Plane(x: real[d]) -> y: real {
 }
 ";
 
-/// A network, whose products are of matrices for a single chain already.
+/// A network. Its products are matrix products even for a single chain.
 const NETWORK: &str = "
 use layers::Dense
 model Network(x: real[d]) -> y: real {
@@ -92,7 +92,7 @@ infer network = nuts(Network, rows) { chains = 12 }
     assert_eq!(abreast, [1, 2, 4, 1, 1]);
 }
 
-/// The outputs for a chain equal those for a single chain up to rounding, and do not depend on the other chains in lockstep at all.
+/// The outputs for a chain in lockstep equal the outputs for a single chain up to rounding, and do not depend on the other chains at all.
 #[test]
 fn chains_in_lockstep_do_not_affect_each_other() {
     let folder = folder("places");
@@ -185,7 +185,7 @@ infer walking = random_walk(Plane, rows) { chains = 4, warmup = 60, draws = 20, 
     }
 }
 
-/// Runs until a file of the checkpoint exists, and then for a moment longer.
+/// Runs the program until a file of the checkpoint exists, and then for another moment, before it interrupts the run.
 fn stopped(folder: &Path, compiled: &Compiled, file: Option<&str>) -> Result<RunResult, Stop> {
     let out = folder.join("out");
     std::fs::create_dir_all(&out).unwrap();
@@ -226,7 +226,7 @@ fn chains_without_draws_are_left_out() {
     assert!(warning.message.contains("2 of 3 chains"), "{}", warning.message);
 }
 
-/// An iteration that would take hours is interrupted.
+/// An iteration that would take hours can be interrupted.
 #[test]
 fn a_long_trajectory_is_interrupted() {
     let folder = folder("long");

@@ -1,4 +1,5 @@
-//! Collapsed inference: integrals over a box that spans the iterates, against closed forms and brute force; iterates of other inferences.
+//! Collapsed inference: integrals over a box that spans the iterates agree with closed forms and brute force, and iterates of other
+//! inferences can be used.
 #![allow(clippy::unwrap_used)]
 #![cfg(feature = "collapsed")]
 
@@ -44,7 +45,7 @@ const UNIT: &str = "model M(x: real[1]) -> y: real {
 }
 ";
 
-/// A model with two units behind one: kinks that depend on another kink and share its weights.
+/// A model with two units behind a first unit. Their kinks depend on the kink of the first unit and on its weights.
 const DEEP: &str = "model M(x: real[1]) -> y: real {
   hidden = Dense(1, prior = Normal(1, 1))
   second = Dense(2, prior = Normal(0.5, 1))
@@ -60,7 +61,7 @@ const DIGIT: &str = "model M(x: real[1]) -> c: index(3) {
 }
 ";
 
-/// Options of a training whose iterates are far apart.
+/// The options of a training whose iterates are far apart.
 const FAR: &str = "epochs = 9, warmup = 4, batch = 3, optimiser = SGD(0.05), predictive_draws = 40";
 
 fn folder(name: &str) -> PathBuf {
@@ -304,7 +305,7 @@ fn one_weight_has_a_closed_form() {
             let want = (draw as f64 + 0.5) / draws as f64;
             close(mean(ends.iter().map(|ends| below(ends, y))), want, 2e-3);
         }
-        // The table of predictions has these numbers too, with errors that are close to rounding and not 0.
+        // The table of predictions has these numbers too. Their error estimates are of the order of rounding errors, but not 0.
         close(column(&done, "log_density")[row], want, 1e-10);
         close(
             column(&done, "cdf")[row],
@@ -327,8 +328,8 @@ fn column(done: &Done, name: &str) -> Vec<f64> {
     }
 }
 
-/// Both weights are integrated over: the sum of two uniforms, by brute force. No other weight moves, so the integral is the same for every
-/// iterate.
+/// Both weights are integrated over, and brute force over the sum of two uniforms gives the same results. There are no other weights, so
+/// the integral is the same for every iterate.
 #[test]
 fn all_weights_of_a_line_match_brute_force() {
     for (noise, options) in [
@@ -434,7 +435,8 @@ fn single_precision_training_keeps_integrals_finite() {
     );
 }
 
-/// A second rectifier changes no value, but its kink depends on the first one, so pieces replace units. Both give the same result.
+/// A second rectifier does not change any value. Because its kink depends on the first rectifier, pieces are used instead of units. Both
+/// give the same result.
 #[test]
 fn pieces_and_units_agree() {
     let twice = UNIT.replace("relu(hidden(x))", "relu(relu(hidden(x)) - 0.1)");
@@ -463,7 +465,8 @@ fn pieces_and_units_agree() {
     }
 }
 
-/// One weight per class, the one that moves its logit most; each probability by quadrature, then normalised.
+/// One weight per class is integrated over: the weight that moves the logit of the class most. Quadrature gives each probability, and the
+/// probabilities are then normalised.
 #[test]
 fn classes_match_quadrature() {
     let text = DIGIT.to_owned() + &format!("infer c = collapsed(M, classes) {{ {FAR} }}\n");
@@ -544,7 +547,7 @@ fn is_units_first(done: &Done) -> bool {
     site.shape.resolve(&Default::default())[0] == 2
 }
 
-/// The sigmoid of one logit that depends on two weights, by brute force.
+/// Brute force gives the mean of the sigmoid of one logit that depends on two weights.
 #[test]
 fn a_boolean_output_matches_brute_force() {
     let model = "model M(x: real[1]) -> y: bool {
@@ -569,7 +572,7 @@ fn a_boolean_output_matches_brute_force() {
     }
 }
 
-/// A box of width zero gives the predictions of the iterate, with a warning.
+/// If the box has the width zero, the predictions are those of the iterate, and there is a warning.
 #[test]
 fn a_box_of_width_zero_predicts_like_the_iterate() {
     let text = format!(
@@ -608,7 +611,7 @@ infer c = collapsed(M, d) {{ iterates = s, keep = 1 }}\n"
     assert_eq!(values("c")["hidden.w/loc"], snapshots[snapshots.len() - 1..]);
 }
 
-/// Iterates of another inference are used as they are, without a training of their own.
+/// Iterates of another inference are used unchanged, without further training.
 #[test]
 fn iterates_of_another_inference_are_used_unchanged() {
     let text = format!(
@@ -641,7 +644,7 @@ infer g = swag(M, d) {{ iterates = s, covariance = diagonal, predictive_draws = 
     assert!(table.contains("iterates of"), "{table}");
 }
 
-/// Iterates that do not exist are rejected before anything is trained, at the option that requests them.
+/// If an option requests iterates that do not exist, the option is reported before anything is trained.
 #[test]
 fn missing_iterates_are_rejected_at_their_option() {
     let refused = |name: &str, text: &str, why: &str| {
@@ -689,7 +692,7 @@ infer s = nuts(M, d) { chains = 1, non_centered = [w] }
 infer c = collapsed(M, d) { over = [w], iterates = s }
 ";
     refused("noise", text, "draws `w` as the noise of its prior");
-    // A noise level is a site, but not a weight of the mean.
+    // A noise level is a site, but it is not a weight on which the mean depends.
     let noisy = LINE
         .replace("  out =", "  s: positive ~ HalfNormal(1)\n  out =")
         .replace("0.5)", "s)");
@@ -705,7 +708,7 @@ infer c = collapsed(M, d) { over = [w], iterates = s }
     }
 }
 
-/// Two Normal outputs that depend on the same weights are rejected; outputs with weights of their own are not.
+/// Two Normal outputs that depend on the same weights are rejected. Outputs with separate weights are accepted.
 #[test]
 fn outputs_that_share_weights_are_rejected() {
     let model = "data two = npy(\"x.npy\", \"y.npy\")
@@ -728,7 +731,7 @@ model M(x: real[1]) -> y: real[2] {
     assert_eq!(done.predictive.mean.len(), 2 * X.len() * done.predictive.draws);
 }
 
-/// A model with six units behind six.
+/// A model with two hidden layers of six units each.
 const WIDE: &str = "model M(x: real[1]) -> y: real {
   hidden = Dense(6)
   second = Dense(6)
@@ -737,8 +740,8 @@ const WIDE: &str = "model M(x: real[1]) -> y: real {
 }
 ";
 
-/// Twelve weights behind two layers make too many pieces, so they are drawn. The reported error covers the difference from a larger number
-/// of draws.
+/// Twelve weights with two layers behind them would make too many pieces, so the weights are drawn. The reported error covers the
+/// difference from the result of more draws.
 #[test]
 fn too_many_pieces_are_drawn() {
     let with =
@@ -819,7 +822,7 @@ fn too_many_pieces_are_drawn() {
     }
 }
 
-/// Returns whether the weights between two layers of six are `[inputs, units]`; all layers have the same order.
+/// Returns whether the weights between the two hidden layers are `[inputs, units]`. All layers have the same order.
 fn second_is_inputs_first(done: &Done) -> bool {
     let site = done
         .infer
@@ -830,7 +833,8 @@ fn second_is_inputs_first(done: &Done) -> bool {
     site.shape.resolve(&Default::default()) == [6, 1]
 }
 
-/// Fewer weights at a time, or the weights of fewer units, are integrated exactly. `units` counts the first layer behind the weights.
+/// With fewer weights, or with the weights of fewer units, the integral is exact. The option `units` counts units of the first layer behind
+/// the weights.
 #[test]
 fn fewer_weights_or_units_are_exact() {
     let with =
@@ -849,7 +853,7 @@ fn fewer_weights_or_units_are_exact() {
     }
 }
 
-/// The report before the run claims no more than holds, and names every option that affects it.
+/// The report before the run describes the integrals correctly, and names every option that affects them.
 #[test]
 fn the_report_describes_the_integrals() {
     let said = |name: &str, model: &str, options: &str| -> String {
@@ -871,7 +875,7 @@ fn the_report_describes_the_integrals() {
         "{wide}"
     );
     let few = said("few", WIDE, ", over = [hidden], weights = 2");
-    // Six lines divide a plane into 22 regions, and six kinks behind them divide each into at most 64.
+    // Six lines divide a plane into 22 regions, and the six kinks of the second layer divide each region into at most 64 pieces.
     assert!(
         few.contains("at most 20000 simplices") && few.contains("at most 1408 pieces"),
         "{few}"
@@ -899,7 +903,7 @@ fn the_report_describes_the_integrals() {
     }
 }
 
-/// The maximum of several units is affine between kinks: an integral over pieces, against brute force.
+/// The maximum of several units is affine between kinks. The integral over its pieces agrees with brute force.
 #[test]
 fn the_maximum_of_units_matches_brute_force() {
     let model = "model M(x: real[1]) -> y: real {
@@ -969,7 +973,7 @@ fn smooth_weights_are_drawn_from_the_box() {
     }
 }
 
-/// The choice of weights, including one for all rows and those of single units, is restored from the folder of the run.
+/// The choice of weights is restored from the folder of the run, also if it is one choice for all rows, or the weights of single units.
 #[test]
 fn a_saved_run_predicts_the_same_values() {
     let model = UNIT.replace("Dense(1, prior", "Dense(4, prior");
@@ -1003,7 +1007,7 @@ infer drawn = collapsed(Smooth, d) {{ over = [hidden], draws = 20, {FAR} }}\n",
         same.for_each(|(again, first)| {
             assert_eq!(format!("{again:?}"), format!("{first:?}"), "{}", infer.name)
         });
-        // Rows without targets have all columns except those about targets.
+        // For rows without targets, the table has all columns except those that need targets.
         let more = &outcome.predictions[again.len()..];
         let of_targets = |name: &str| ["log_density", "log_density_error", "cdf"].contains(&name);
         assert!(
@@ -1051,8 +1055,8 @@ fn smooth_units(done: &Done, x: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Draws from the box have the standard errors of independent draws around each iterate. A variance from n draws has the relative standard
-/// error sqrt((k - 1) / n) for the kurtosis k; kurtosis and variance are computed on a grid over the box.
+/// The reported errors of draws from the box are the standard errors of independent draws around each iterate. If the kurtosis is k, a
+/// variance from n draws has the relative standard error sqrt((k - 1) / n). The test computes kurtosis and variance on a grid over the box.
 #[test]
 fn errors_of_draws_are_their_standard_errors() {
     let model = UNIT.replace("relu", "tanh");
@@ -1115,7 +1119,7 @@ fn errors_of_draws_are_their_standard_errors() {
         table.contains("draws per iterate") && table.contains("of a log density"),
         "{table}"
     );
-    // A single draw per iterate gives no estimate of its error, even if predictions repeat it.
+    // With a single draw per iterate there is no estimate of the error, even if predictions repeat this draw.
     let alone = with(1);
     assert!(alone.predictive.draws > alone.found.draws);
     for name in ["error", "log_density_error"] {
@@ -1126,7 +1130,7 @@ fn errors_of_draws_are_their_standard_errors() {
     }
 }
 
-/// The error of drawn probabilities is that of the class with the largest error.
+/// The reported error of drawn probabilities is the error of the class for which it is largest.
 #[test]
 fn errors_of_drawn_classes_are_the_largest_of_the_classes() {
     let model = DIGIT.replace("Dense(2, prior", "Dense(1, prior");
@@ -1159,15 +1163,15 @@ fn errors_of_drawn_classes_are_the_largest_of_the_classes() {
     }
 }
 
-/// Returns the density of a triangle, and the probability below.
+/// Returns the density of a triangular distribution at a distance from its centre, and the probability below.
 fn triangle(distance: f64, radius: f64) -> (f64, f64) {
     let part = (1.0 - distance.abs() / radius).max(0.0);
     let below = 0.5 * part * part;
     (part / radius, if distance < 0.0 { below } else { 1.0 - below })
 }
 
-/// Returns the density and the cumulative probability of a target in the published code, from the location at points that fill
-/// the box.
+/// Returns the density and the cumulative probability of a target as the published code computes them. `places` are the locations at points
+/// that fill the box.
 fn published(places: &[f64], y: f64, (low, high): (f64, f64), smoothing: f64) -> (f64, f64) {
     let radius = 2.45 * SD;
     let below = |y: f64| mean(places.iter().map(|f| triangle(y - f, radius).1));
@@ -1209,7 +1213,7 @@ fn check_published(done: &Done, smoothing: f64, places: &dyn Fn(usize, f64) -> V
         close(column(done, "cdf")[row], mean(below.into_iter()), tolerance);
         let error = column(done, "log_density_error")[row];
         assert!(error > 0.0 && error < 1e-9, "{error}");
-        // The mean of the predictions is that of the location.
+        // The mean of the predictions is the mean of the location.
         let middle = mean(all.iter().flatten().copied());
         let draws = done.predictive.draws;
         let of_row = (0..draws).map(|draw| done.predictive.mean[draw * X.len() + row]);
@@ -1228,7 +1232,7 @@ fn check_published(done: &Done, smoothing: f64, places: &dyn Fn(usize, f64) -> V
     );
 }
 
-/// The two weights of the last layer that move a row most, and the bias: the published density by its definition.
+/// For the two weights of the last layer that move a row most, and the bias, the results are those of the published density by its definition.
 #[test]
 fn the_published_density_holds_for_a_last_layer() {
     let text = format!(
@@ -1263,7 +1267,7 @@ fn the_published_density_holds_for_a_last_layer() {
     check_published(&done, 0.02, &places, 1e-4);
 }
 
-/// The weight and the bias of the first unit alone, even if another unit moves the outputs more.
+/// Only the weight and the bias of the first unit are integrated over, even if another unit moves the outputs more.
 #[test]
 fn the_published_density_holds_for_one_unit() {
     let text = format!(
@@ -1283,11 +1287,11 @@ fn the_published_density_holds_for_one_unit() {
         let all = weights.iter().flat_map(|w| biases.iter().map(move |b| (*w, *b)));
         all.map(|(w, b)| first(w, b)).collect()
     };
-    // The default of `smoothing`.
+    // This is the default of `smoothing`.
     check_published(&done, 1e-3, &places, 1e-4);
 }
 
-/// A bias whose iterates agree has a small box; other weights whose iterates agree have none.
+/// If all iterates agree on a bias, it has a small box. Other weights on which all iterates agree have no box.
 #[test]
 fn a_bias_with_equal_iterates_has_the_published_box() {
     let text = format!(

@@ -1,5 +1,5 @@
 //! Models with convolutions, from the program to the posterior: a model that is linear in its kernel, whose posterior follows from the
-//! normal equations, and a network with every method.
+//! normal equations, and a network that every method fits.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::dtype::Precision;
@@ -21,7 +21,7 @@ fn target(row: usize) -> f64 {
     f64::from((row * 7) as u16 % 5) / 4.0 - 0.5
 }
 
-/// Creates a folder for one test with the table of pixels and targets; the classes are 0 and 1.
+/// Creates a folder for one test with the table of pixels and targets. The classes are 0 and 1.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-convolution-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -99,7 +99,7 @@ fn precision(vectors: &[[f64; 4]], factor: f64) -> [[f64; 4]; 4] {
     [0, 1, 2, 3].map(|i| [0, 1, 2, 3].map(|j| sum(i, j) + f64::from(u8::from(i == j))))
 }
 
-/// Returns the inverse, by elimination; the matrices are far from singular.
+/// Returns the inverse, by elimination. The matrices are far from singular.
 fn inverse(matrix: [[f64; 4]; 4]) -> [[f64; 4]; 4] {
     let (mut left, mut right) = (
         matrix,
@@ -133,7 +133,7 @@ model Linear(x: real[12]) -> y: real {
 }
 ";
 
-/// The posterior of a kernel in a model that is linear in it: the precision is `1 + D'D / noise^2`, where the rows of `D` are the means of
+/// In a model that is linear in its kernel, the precision of the posterior is `1 + D'D / noise^2`, where the rows of `D` are the means of
 /// the windows.
 #[test]
 fn a_linear_convolution_has_the_posterior_of_the_normal_equations() {
@@ -178,7 +178,7 @@ infer flipped = vi(Field, rows) {{ epochs = 4000, batch = 0, flipout = [kernel],
     for infer in ["fit", "low_rank", "functional", "factored"] {
         close(&variances(&result, infer), &wanted, 1e-7, infer);
     }
-    // Two chains of 1000 draws: the bound is four standard errors for half as many independent draws.
+    // There are two chains of 1000 draws. The bound is four standard errors for half this number of independent draws.
     let found = split("sampled");
     for at in 0..4 {
         let error = 4.0 * sds[at] / 1000f64.sqrt();
@@ -195,7 +195,7 @@ infer flipped = vi(Field, rows) {{ epochs = 4000, batch = 0, flipout = [kernel],
     }
 }
 
-/// A kernel as large as the image has one position, and with one output the Kronecker product is the whole matrix.
+/// A kernel as large as the image has one position. With one output, the Kronecker product is therefore the whole matrix.
 #[test]
 fn kronecker_factors_of_a_single_position_are_exact() {
     let text = "data rows = csv(\"rows.csv\") { target = y }
@@ -268,7 +268,7 @@ infer dropped = dropout(Net, rows) {{ epochs = 30 }}
     }
 }
 
-/// The windows of an image share the draw of a kernel, so outputs cannot have draws of their own: `local` is rejected.
+/// All windows of an image use the same draw of a kernel, so an output cannot have a draw of its own, and `local` is rejected.
 #[test]
 fn a_kernel_has_one_draw_for_all_windows() {
     let text = format!("{NETWORK}\ninfer field = vi(Field, rows) {{ epochs = 1, local = [second] }}\n");

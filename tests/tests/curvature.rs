@@ -1,5 +1,5 @@
-//! The programs of Laplace approximations: outputs, derivatives of likelihoods and priors, and Jacobians against closed forms and finite
-//! differences, evaluated by the reference.
+//! The programs of Laplace approximations, evaluated by the reference: outputs, derivatives of likelihoods and priors, and Jacobians agree
+//! with closed forms and finite differences.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::laplace::Likelihood;
@@ -13,7 +13,7 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_rewrite::methods::laplace::Approximation;
 use std::collections::HashMap;
 
-/// The values of ports by name, each with its sizes.
+/// The values of ports by name. Each value has its sizes.
 type Ports = HashMap<String, Tensor>;
 
 fn port(sizes: &[usize], values: &[f64]) -> Tensor {
@@ -104,7 +104,7 @@ fn tanh_ports() -> Ports {
         .collect()
 }
 
-/// The outputs have the published digits, and the derivatives of a normal likelihood and prior their closed forms.
+/// The outputs have the published digits, and the derivatives of a normal likelihood and prior have their closed forms.
 #[test]
 fn a_network_with_normal_noise_has_the_published_digits() {
     let found = approximation("tanh", TANH, "x,y\n-1,-0.7\n0.5,1.1\n2,2\n");
@@ -178,8 +178,8 @@ fn the_jacobian_of_a_network_has_its_closed_form() {
     }
 }
 
-/// With the identity as the covariance of the weights, the variance of the output is the sum of squares of the Jacobian. Its derivative
-/// with respect to the input, and that of the output, match differences.
+/// With the identity as the covariance of the weights, the variance of the output is the sum of squares of the Jacobian. The derivatives of
+/// this variance and of the output with respect to the input match differences.
 #[test]
 fn derivatives_in_the_inputs_match_differences() {
     let found = approximation("inputs", TANH, "x,y\n-1,-0.7\n0.5,1.1\n2,2\n");
@@ -253,7 +253,7 @@ infer l = laplace(Net, rows)
     close(&rows["curvature"].data, &curvature, 1e-7);
 }
 
-/// The name, the statements, the type of the output, the number of elements of `f`, a value of the output.
+/// A case: the name, the statements, the type of the output, the number of elements of `f`, and a value of the output.
 const CASES: [(&str, &str, &str, usize, &str); 5] = [
     (
         "poisson",
@@ -378,7 +378,7 @@ fn likelihoods_are_recognised_by_their_densities() {
     );
 }
 
-/// Neither a noise level nor a parameter of the prior alone is a weight. `over` selects weights by name, or the last layer.
+/// A noise level is not a weight, and neither is a parameter that only the prior depends on. `over` selects weights by name, or the last layer.
 #[test]
 fn noise_levels_are_not_weights_and_names_select_weights() {
     let text = |options: &str| {

@@ -62,7 +62,7 @@ impl Arena {
             .iter()
             .map(of)
             .filter(|port| range.start <= port.start && port.end <= range.end);
-        // Each port begins on a cache line of its own, so gaps between neighbours are shorter than a line.
+        // Each port begins at a new cache line, so gaps between neighbours are shorter than a line.
         let bytes: usize = covered.map(|port| port.len().next_multiple_of(64)).sum();
         bytes >= range.len()
     }
@@ -137,7 +137,7 @@ fn a_steady_step_copies_only_what_changed() {
     }
 }
 
-/// Parameters are copied from the training program to that of predictions without passing through the host.
+/// Parameters are copied from the training program to the prediction program without passing through the host.
 #[test]
 fn states_are_copied_on_the_device() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -171,7 +171,7 @@ fn states_are_copied_on_the_device() {
             );
             found.push(predictor.log_likelihood().unwrap());
         }
-        // A value that was computed on the device and changed by the host is used with that change.
+        // If the host changes a value that the device computed, the changed value is used.
         let name = &infer.states[0].name;
         let mut values = stepper.machine.read_real(name).unwrap();
         values[0] += 0.25;
@@ -186,7 +186,7 @@ fn states_are_copied_on_the_device() {
     assert!(predicted(true) == predicted(false));
 }
 
-/// A position is uploaded in one copy; the density and its gradient are downloaded in one copy.
+/// A position is uploaded in one copy, and the density is downloaded together with its gradient in one copy.
 #[test]
 fn a_leapfrog_step_copies_once_each_way() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -207,14 +207,15 @@ fn a_leapfrog_step_copies_once_each_way() {
         let start = places[id.index()];
         start..start + 8 * plan.buffers[id].shape.count(&sizes)
     };
-    // Eight effects, their mean and the logarithm of their scale, for every chain in lockstep; then the density and its slopes.
+    // A step uploads eight effects, their mean and the logarithm of their scale, for every chain in lockstep. It downloads the density and
+    // its slopes.
     let step = [
         Asked::Upload(bytes("eta/loc").start..bytes("tau/loc").end),
         Asked::Run,
         Asked::Download(bytes("log_density").start..bytes("tau/loc/gradient").end),
     ];
     let run = |from: &[Asked]| from.chunks(3).take_while(|three| *three == step).count();
-    // No other calls lie between two steps, except where a chain has the same number as before.
+    // There are no other calls between two steps, except where the number of a chain is the same as before.
     let longest = (0..asked.len()).map(|from| run(&asked[from..])).max().unwrap();
     assert!(
         longest > 100,

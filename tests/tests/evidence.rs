@@ -1,5 +1,5 @@
-//! Factors on the prior and noise levels that are tuned during the search for a maximum. For linear models with Normal noise they maximise
-//! the marginal likelihood of the rows: a Normal density with the covariance of all rows, which these tests compute without any weights.
+//! Factors on the prior and noise levels that are tuned during the search for a maximum. For linear models with Normal noise, they maximise the
+//! marginal likelihood of the rows. This is a Normal density with the covariance of all rows, and these tests compute it without any weights.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::diagnostic::Diagnostic;
@@ -110,8 +110,8 @@ fn log_normal(y: &[f64], noise: f64, parts: &[(f64, &[f64])]) -> f64 {
     -0.5 * (n as f64 * TAU.ln() + log_determinant + scatter)
 }
 
-/// Returns the maximum of a function, by golden section along each axis in turn until none improves: accurate to about the root of the
-/// rounding error.
+/// Returns the maximum of a function, by golden section along one axis after the other until no axis improves it. The error is about the
+/// square root of the rounding error.
 fn maximum(start: &[f64], of: impl Fn(&[f64]) -> f64) -> Vec<f64> {
     let golden = (5f64.sqrt() - 1.0) / 2.0;
     let mut at = start.to_vec();
@@ -149,7 +149,7 @@ fn log_half_normal(log: f64) -> f64 {
     0.5 * (2.0 / PI).ln() - 0.5 * (2.0 * log).exp() + log
 }
 
-/// Two groups of weights and a noise level: every exact form ends at the maximum of the marginal likelihood times the prior of the noise.
+/// With two groups of weights and a noise level, every exact form ends at the maximum of the marginal likelihood times the prior of the noise.
 #[test]
 fn factors_of_layers_and_noise_maximise_the_marginal_likelihood() {
     let x: Vec<Vec<f64>> = (0..5).map(normals).collect();
@@ -227,7 +227,7 @@ model Line(u: real, v: real, w: real, p: real, q: real) -> y: real {
 fn a_factor_for_each_weight_removes_uninformative_inputs() {
     let x: Vec<Vec<f64>> = (0..4).map(normals).collect();
     let clean = combined(&[(1.2, &x[0]), (-0.5, &x[1])]);
-    // The noise is orthogonal to the last input.
+    // The noise is made orthogonal to the last input.
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let noise = normals(6);
     let share = product(&noise, &x[3]) / product(&x[3], &x[3]);
@@ -255,7 +255,7 @@ infer full = laplace(Line, rows) {{ {SEARCH}, prior_structure = diagonal }}
         let parts: Vec<(f64, &[f64])> = parts.iter().map(|(v, x)| (*v, x.as_slice())).collect();
         log_normal(&y, 0.09, &parts)
     };
-    // With the variances of the other weights fixed, the density depends on the variance v of one weight like that of a single direction.
+    // If the variances of the other weights are fixed, the density depends on the variance v of one weight like a density with a single direction.
     let mut variances = vec![1.0; 4];
     for _ in 0..2000 {
         for at in 0..4 {
@@ -325,7 +325,7 @@ fn forms(x: &[f64], y: &[f64], noise: f64, parts: &[(f64, &[f64])]) -> (f64, f64
     (dot(x, &solved), dot(y, &solved))
 }
 
-/// Two outputs with a noise level each, the first output with two weights, and one factor.
+/// The model has two outputs, each with its own noise level, and one factor. The first output has two weights.
 #[test]
 fn several_noise_levels_are_tuned_together() {
     let x: Vec<Vec<f64>> = (0..2).map(normals).collect();
@@ -363,7 +363,7 @@ infer l = laplace(Two, rows) {{ {SEARCH} }}
     assert!(result.warnings.is_empty(), "{:?}", result.warnings);
 }
 
-/// Weights outside of `over` are at the maximum under the prior of the model, those in `over` at the maximum under the prior with the
+/// Weights outside of `over` are at the maximum under the prior of the model. Weights in `over` are at the maximum under the prior with the
 /// factor.
 #[test]
 fn factors_apply_only_to_the_approximated_weights() {
@@ -464,8 +464,8 @@ infer l = laplace(Line, rows) {{ epochs = 2, online = true{options} }}
     }
 }
 
-/// A temperature with a given noise. At the factor `t`, the effective number of parameters under the square root of the likelihood equals
-/// `t a^2`: `1 - t / (h / 2 + t) = t a^2`, with `a` at the maximum of the untempered density, `x'y / (h + t)`.
+/// The noise is given. At the tuned factor `t`, the effective number of parameters under the square root of the likelihood equals `t a^2`:
+/// `1 - t / (h / 2 + t) = t a^2`, with `a` at the maximum of the untempered density, `x'y / (h + t)`.
 #[test]
 fn a_temperature_changes_the_tuned_factor() {
     let x = normals(0);
@@ -503,7 +503,7 @@ infer l = laplace(Line, rows) {{ {SEARCH}, temperature = 2 }}
     close(&covariance, &[1.0 / (0.5 * h + low)], 1e-4);
 }
 
-/// The report of the search describes the point that is kept: a search that ends there gives the same result.
+/// The report of the search describes the epoch that is kept. A search that ends at this epoch gives the same result.
 #[test]
 fn the_kept_epoch_is_reported() {
     let x = normals(0);

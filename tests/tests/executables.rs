@@ -1,4 +1,5 @@
-//! Executables of code from MLIR: for processors, the numbers of a run; for GPUs, the images of a run and the search for the driver.
+//! Executables with code from MLIR. For processors, they give the numbers of a run. For GPUs, they have the images of a run, and search for
+//! the driver.
 //!
 //! `BNNC_MLIR_WORKER` names a worker, so neither these tests nor the `bnnc` that they build need LLVM.
 #![cfg(all(feature = "mlir", target_os = "linux"))]
@@ -89,7 +90,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         executable
     }
 
-    /// Returns whether there is a C compiler. Prints a note if a test has to do without one.
+    /// Returns whether there is a C compiler. If not, prints a note that a test is skipped.
     fn compiles() -> bool {
         let compiles = Command::new("cc").arg("--version").output().is_ok();
         if !compiles {
@@ -140,7 +141,8 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         (runner, head.features, built)
     }
 
-    /// The numbers of a device depend on plans and images alone, besides states and data, which are the same for every backend.
+    /// The numbers of a run on a device depend on plans, images, states and data. States and data are the same for every backend, so the
+    /// test compares plans and images.
     #[test]
     fn an_executable_has_the_images_of_a_run() {
         let folder = workshop("executable-images");
@@ -205,7 +207,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         assert!(text.contains(why), "{why}: {text}");
     }
 
-    /// Checks that the output is a JSON error with this code about something that the machine lacks.
+    /// Checks that the output is a JSON error with this code, which reports that the machine lacks something.
     fn lacks(output: &Output, code: &str, why: &str) {
         refused(output, 1, why);
         let line: Value = serde_json::from_str(said(output).trim()).unwrap();
@@ -285,8 +287,8 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// The density of this driver is flat, so every tree of the sampler grows to its full depth: thousands of steps, each of them one
-    /// launch and one wait. All other calls are made at the start of a chain and at its end.
+    /// On this driver the density is flat, so every tree of the sampler grows to its full depth, which takes thousands of steps. Each step
+    /// is one launch and one wait. All other calls are made at the start and at the end of a chain.
     #[test]
     fn a_leapfrog_step_launches_one_graph() {
         if !compiles() {
@@ -342,8 +344,8 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         let run = |bytes: &[u8]| {
             let other = folder.join("other");
             let _ = fs::remove_file(&other);
-            // Another process copies the file. Children of other tests inherit the files that are open in this process, and a file that is
-            // open for writing cannot be executed.
+            // Another process copies the file: if this process had the file open for writing, child processes of other tests could inherit
+            // the open file, and a file that is open for writing cannot be executed.
             let staged = folder.join("staged");
             fs::copy(&executable, &staged).unwrap();
             fs::write(&staged, bytes).unwrap();

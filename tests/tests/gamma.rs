@@ -1,4 +1,4 @@
-//! Posterior families based on gamma variates: the exact posteriors of conjugate models are found, on any backend.
+//! Posterior families based on gamma variates find the exact posteriors of conjugate models, on every backend.
 
 use bnnc_base::dtype::Precision;
 use bnnc_core::states::{Values, start};
@@ -96,7 +96,7 @@ posterior Q of M { variance ~ InverseGamma(shape = 2.5, scale = 1) }";
     close(sd(shape, scale), sd(exact, size), "sd");
 }
 
-/// Every family based on gamma variates, over tensors longer than a block and shorter than a row of one.
+/// Every family based on gamma variates, over tensors that are longer than a block of random numbers, or shorter than one row of a block.
 const FAMILIES: &str = "
 model M(x: real) -> y: real {
   many: positive[300]  ~ Gamma(2, 1)
@@ -132,7 +132,7 @@ fn backends_and_precisions_agree() {
     assert!(losses.iter().all(|loss| loss.is_finite()));
     for (backend, precision, tolerance) in [
         ("cranelift", Precision::F64, 1e-11),
-        // Derivatives of single variates with a small shape are large.
+        // The tolerance is wide because the derivatives of some variates with a small shape are large.
         ("cranelift", Precision::F32, 1e-3),
     ] {
         let (others, after) = two_steps(backend, precision);

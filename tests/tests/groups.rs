@@ -1,5 +1,5 @@
-//! Joint families over several sites: the density of a group is the product of its members' densities, a full covariance finds a Gaussian
-//! posterior exactly, and results have the names of the sites.
+//! Joint families over several sites. The density of a group is the product of the densities of its members, a full covariance finds a
+//! Gaussian posterior exactly, and results have the names of the sites.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::Sizes;
@@ -33,8 +33,8 @@ fn log_normal(x: f64, mean: f64, sd: f64) -> f64 {
     -0.5 * ((x - mean) / sd).powi(2) - sd.ln() - 0.5 * (2.0 * PI).ln()
 }
 
-/// Every kind of member, in the order of the line. `tau` scales `w` inside the group; `m` depends on the group from outside, and `v` on
-/// `m`.
+/// A group with every kind of member, in the order of the line. Inside the group, `tau` scales `w`. Outside of it, `m` depends on the
+/// group, and `v` depends on `m`.
 const MIXED: &str = "
 model M(x: real) -> y: real {
   tau: positive ~ HalfNormal(2)
@@ -51,8 +51,8 @@ posterior Q of M {
 }
 ";
 
-/// The prior of a group at its coordinates, against the product of its members with the Jacobians of `exp`, of the increments of an ordered
-/// vector, and of the sigmoid.
+/// The prior of a group at its coordinates is the product of the priors of its members with the Jacobians of `exp`, of the increments of an
+/// ordered vector, and of the sigmoid.
 #[test]
 fn the_prior_of_a_group_is_the_product_with_the_jacobians() {
     let program = program::load("m.bnn", MIXED, &Options::default());
@@ -87,7 +87,7 @@ fn the_prior_of_a_group_is_the_product_with_the_jacobians() {
     let got = evaluate(&prior.distribution.log_density, &inputs, &Sizes::default());
     close("the prior", got[0].data[0], want, 1e-9);
 
-    // Outside of the group, a prior that depended on a member now depends on the group.
+    // A prior outside of the group that depended on a member now depends on the group.
     let prior = densities.priors.iter().find(|prior| &*prior.site == "m").unwrap();
     assert_eq!(prior.depends_on.as_deref(), Some("v+w+c+tau+u"));
     let got = evaluate(&prior.arguments, &[inputs[1].clone()], &Sizes::default());
@@ -105,8 +105,8 @@ fn the_prior_of_a_group_is_the_product_with_the_jacobians() {
     close("the likelihood", got, log_normal(-0.4, mean, 1.0), 1e-9);
 }
 
-/// Returns rows `x1, x2, y` with correlated inputs, so that the posterior has strong correlations. The numbers are fixed, without a
-/// generator.
+/// Returns rows `x1, x2, y` with correlated inputs, so that the posterior has strong correlations. The numbers are fixed and do not come
+/// from a generator.
 fn rows() -> Vec<[f64; 3]> {
     (0..40)
         .map(|i| {
@@ -287,8 +287,8 @@ fn low_covariance(values: &Values, rank: usize) -> [[f64; 3]; 3] {
 }
 
 /// The optimum of the full covariance is the posterior: mean and covariance have the known values, and the bound is the log evidence. The
-/// low-rank family comes closer than independent normals. The best bound of those is known too: their precisions are the diagonal of the
-/// posterior's precision.
+/// low-rank family comes closer than independent normals. The best bound of independent normals is known too: their precisions are the
+/// diagonal of the posterior's precision.
 #[test]
 fn a_full_covariance_over_two_sites_is_the_posterior() {
     let options =
@@ -333,7 +333,8 @@ infer apart = vi(Apart, d) {{ {options} }}
     assert!(of_low < exact.log_evidence + 1e-9);
 }
 
-/// States, summaries and reports have the names of the sites, so starts and fixed sites work between groups and single sites.
+/// States, summaries and reports have the names of the sites, so an inference with a group can start from an inference without one, and fix
+/// its sites, and the other way round.
 #[test]
 fn groups_keep_the_names_of_their_sites() {
     let options = "batch = 0, optimiser = Adam(1e-2), precision = f64";
@@ -397,7 +398,7 @@ infer fit = vi(Q, d) {{ epochs = 1 }}
         .collect()
 }
 
-/// A family `on real[n]` is shared by the sites of a line unless it declares otherwise; elementwise families never are.
+/// The sites of a line share a family `on real[n]` unless the family declares otherwise. They never share an elementwise family.
 #[test]
 fn families_declare_whether_they_are_shared() {
     let shared = "one family and one divergence for `w`, `b`";
@@ -414,7 +415,7 @@ fn families_declare_whether_they_are_shared() {
     }
 }
 
-/// All sites in one group, with a hierarchy inside it: the values of constrained members stay in their supports.
+/// All sites are in one group, with a hierarchy inside it. The values of constrained members stay in their supports.
 #[test]
 fn constrained_members_have_bijectors_of_their_own() {
     let folder = folder("mixed");
@@ -444,7 +445,7 @@ fn constrained_members_have_bijectors_of_their_own() {
     );
 }
 
-/// 305300 weights have a full covariance of 373 GB: an error with the remedy, before memory is allocated.
+/// The full covariance of 305300 weights would take 373 GB. This is an error with a remedy, before memory is allocated.
 #[test]
 fn a_full_covariance_beyond_the_memory_is_rejected() {
     let text = "

@@ -1,4 +1,4 @@
-//! The pass `hoist`: which values it moves out of the programs of samplers, which it leaves, and that results stay the same.
+//! The pass `hoist` moves certain values out of the programs of samplers, leaves others, and does not change results.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::{Dim, Sizes, Symbol};
@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 
 const ROWS: usize = 12;
 
-/// Returns a folder with `rows.csv`: the inputs `a` to `d`, and targets that are real, a count, and a class of three.
+/// Returns a folder with `rows.csv`, which has the inputs `a` to `d` and three targets: a real, a count, and one of three classes.
 fn folder() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(written)
@@ -81,7 +81,7 @@ fn results(function: &Function, known: &HashMap<String, Tensor>) -> HashMap<Stri
     names.zip(values).collect()
 }
 
-/// Returns the shapes of the hoisted values, after a check that hoisting changes no result.
+/// Checks that hoisting does not change results, and returns the shapes of the hoisted values.
 fn hoisted(source: &str) -> Vec<String> {
     let (with, without) = (sampled(source, &[]), sampled(source, &["hoist"]));
     assert!(without.prepare.is_none());
@@ -141,7 +141,8 @@ fn fixed_layers_are_computed_once() {
     }
 }
 
-/// The outputs of a very wide layer would take more memory than the inputs that they replace; only its log prior, one number, is hoisted.
+/// The outputs of a very wide layer would take more memory than the inputs that they replace, so only the log prior of the layer, which is
+/// one number, is hoisted.
 #[test]
 fn wide_layers_are_not_hoisted() {
     assert_eq!(hoisted(&network(400)), ["[]"]);
@@ -157,7 +158,7 @@ fn a_narrow_layer_before_a_wide_one_is_hoisted() {
     assert_eq!(hoisted(&source), ["[]", "[batch, 20]"]);
 }
 
-/// `log(count!)` is a function of data alone; so is the logarithm of a standard deviation in the data.
+/// `log(count!)` only depends on data, and so does the logarithm of a standard deviation in the data.
 #[test]
 fn functions_of_data_are_computed_once() {
     let poisson = "data rows = csv(\"rows.csv\") { inputs = [a, b], target = count }
@@ -178,7 +179,7 @@ infer chain = nuts(Counts, rows)
     assert!(!hoisted(&schools).is_empty());
 }
 
-/// In a plain regression every operation depends on a moving parameter, except those that cost less than reading their result.
+/// In a plain regression, every operation depends on a moving parameter, or costs less than reading its result from memory.
 #[test]
 fn nothing_is_hoisted_where_everything_moves() {
     let line = "data rows = csv(\"rows.csv\") { inputs = [a, b, c, d], target = y }

@@ -1,4 +1,4 @@
-//! Posteriors from training runs: Gaussians over iterates, ensembles, dropout masks on the inputs of layers, and starts from files.
+//! Posteriors from training: Gaussians over iterates, ensembles, dropout masks on the inputs of layers, and starts from files.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::diagnostic::Diagnostic;
@@ -109,7 +109,7 @@ fn close(got: &[f64], want: &[f64], tolerance: f64) {
 
 // Gaussians over iterates.
 
-/// The mean of the iterates after epochs 4 and 6 is that of two runs of `map` with 4 and 6 epochs.
+/// The mean of the iterates after epochs 4 and 6 equals the mean of the results of `map` with 4 and with 6 epochs.
 #[test]
 fn the_mean_of_iterates_is_that_of_single_runs() {
     let folder = folder("average");
@@ -134,10 +134,10 @@ fn the_mean_of_iterates_is_that_of_single_runs() {
     assert_eq!(swag.outcomes[0].sites.len(), 5);
 }
 
-/// Gradient descent with one row per step on a quadratic. With `a = rate (N + 1 / prior variance)`, the weight at the end of an epoch is
-/// `(1 - a)^N w + rate N sum_j (1 - a)^(N - 1 - j) y_(j)` in the order of the epoch, which is a random permutation. This is a first-order
-/// autoregression with known stationary mean and variance (the variance of a sum `c_j y_(j)` over permutations is
-/// `S^2 (sum c^2 - (sum c)^2 / N)`).
+/// The test runs gradient descent on a quadratic, with one row per step. With `a = rate (N + 1 / prior variance)`, the weight at the end of
+/// an epoch is `(1 - a)^N w + rate N sum_j (1 - a)^(N - 1 - j) y_(j)` in the order of the epoch, which is a random permutation. This is a
+/// first-order autoregression with known stationary mean and variance (the variance of a sum `c_j y_(j)` over permutations is `S^2 (sum c^2 -
+/// (sum c)^2 / N)`).
 #[test]
 fn iterates_have_the_stationary_variance() {
     const EPOCHS: usize = 4000;
@@ -166,7 +166,7 @@ predictive_draws = 20000 }}
     let correlation = (1.0 - a).powi(n);
     let variance = spread * (squares - sum * sum / rows) / (1.0 - correlation * correlation);
     let centre = mean * sum / (1.0 - correlation);
-    // The standard errors of the mean and of the variance of an autoregression.
+    // These are the standard errors of the mean and of the variance of an autoregression.
     let steps = (EPOCHS - 20) as f64;
     let of_mean = (variance / steps * (1.0 + correlation) / (1.0 - correlation)).sqrt();
     let z = (found.mean["w/loc"][0] - centre) / of_mean;
@@ -185,7 +185,7 @@ predictive_draws = 20000 }}
     assert!(z.abs() < 4.5, "{own} is not twice {variance}: {z}");
 }
 
-/// Sites that a posterior fixes to another inference keep those values; draws of the other sites differ.
+/// Sites that a posterior fixes to the result of another inference keep these values. Draws of the other sites differ.
 #[test]
 fn fixed_sites_keep_their_values() {
     let text = format!(
@@ -238,7 +238,7 @@ fn patience_that_ends_before_the_first_iterate_is_an_error() {
 
 // Ensembles.
 
-/// Members are the results of `map` with their seeds, and predictions are the average over the members.
+/// Each member is the result of `map` with the seed of the member, and predictions are averages over the members.
 #[test]
 fn an_ensemble_is_made_of_single_runs() {
     let folder = folder("ensemble");
@@ -270,7 +270,7 @@ fn an_ensemble_is_made_of_single_runs() {
     assert_eq!(ensemble.draws, 3);
 }
 
-/// An ensemble that starts from an ensemble continues it member by member; an inference without members starts from the first one.
+/// An ensemble that starts from an ensemble continues it member by member. An inference without members starts from the first member.
 #[test]
 fn ensembles_are_continued() {
     let text = format!(
@@ -287,7 +287,7 @@ infer one = map(Net, d) {{ epochs = 1, start = first, optimiser = SGD(1e-300) }}
     assert_eq!(first.members[0], values(&result, "one"));
 }
 
-/// A run that ends between members resumes with the next one, to the same numbers.
+/// A run that ends between two members resumes with the next member, and gives the same numbers.
 #[test]
 fn resuming_keeps_finished_members() {
     let folder = folder("kept");
@@ -323,7 +323,7 @@ fn resuming_keeps_finished_members() {
     );
 }
 
-/// The results of a run can be read back and predict the same; they name iterates and members.
+/// The results of a run can be read back, give the same predictions, and name iterates and members.
 #[test]
 fn results_can_be_read_back() {
     let folder = folder("written");
@@ -414,7 +414,7 @@ fn a_linear_layer_keeps_its_mean_under_masks() {
             .collect();
         let z = own.iter().sum::<f64>() / n / (variance / n).sqrt();
         assert!(z.abs() < 4.5, "row {row}: mean off by {z} standard errors");
-        // The fourth moment of a sum of independent variates with two values each.
+        // This is the fourth moment of a sum of independent variates, each of which has two possible values.
         let two = |t: &f64| t.powi(4) * (RATE + (1.0 - RATE) * (RATE / (1.0 - RATE)).powi(4));
         let squares: f64 = variances.iter().map(|v| v * v).sum();
         let fourth = terms.iter().map(two).sum::<f64>() + 3.0 * (variance * variance - squares);
@@ -437,8 +437,8 @@ fn a_linear_layer_keeps_its_mean_under_masks() {
     }
 }
 
-/// A window that slides over the inputs has one mask per input: `k0 x0 + k1 x1 + k0 x1 + k1 x2` has the variance of three independent
-/// masks.
+/// All positions of a window that slides over the inputs use the same mask of an input: the two windows over three inputs have three masks,
+/// not four.
 #[test]
 fn windows_of_an_input_share_its_mask() {
     const DRAWS: usize = 20_000;
@@ -462,7 +462,7 @@ infer fit = dropout(Slide, d) { layers = [k], rate = 0.25 }
     let found = named(&outputs, "mean");
     let n = DRAWS as f64;
     for (row, x) in X.iter().enumerate() {
-        // All masks, with their probabilities.
+        // Sums over all masks, weighted with their probabilities.
         let moments = |power: i32, centre: f64| -> f64 {
             let of_mask = |mask: usize| {
                 let kept = |at: usize| mask >> at & 1 == 1;
@@ -511,7 +511,7 @@ fn masks_do_not_depend_on_other_rows() {
     assert_eq!(sentence("out.b"), "shared draw");
 }
 
-/// The step follows the slope of its own loss: the masks of a step do not depend on the values of the weights.
+/// A step follows the slope of its own loss, because the masks of a step do not depend on the values of the weights.
 #[test]
 fn the_gradient_matches_the_masked_loss() {
     let text = format!(
@@ -586,7 +586,7 @@ fn dropout_trains_to_the_end() {
 
 // Starts from files.
 
-/// Writes a safetensors file: the length of its header, the header, the data.
+/// Writes a safetensors file, which consists of the length of the header, the header, and the data.
 fn safetensors(path: &Path, tensors: &[(&str, &str, &[usize], Vec<u8>)]) {
     let mut at = 0;
     let mut header = Vec::new();
@@ -615,7 +615,7 @@ fn single(values: &[f32]) -> Vec<u8> {
 /// Writes the weights of [`NET`] in three precisions.
 fn write_net(path: &Path) {
     let w: Vec<f32> = (0..15).map(|at| at as f32 / 8.0 - 1.0625).collect();
-    // 1, 2, 0.5, -1, 0.25 in half precision.
+    // The numbers 1, 2, 0.5, -1 and 0.25 in half precision.
     let halves: Vec<u8> = [0x3C00u16, 0x4000, 0x3800, 0xBC00, 0x3400]
         .iter()
         .flat_map(|bits| bits.to_le_bytes())
@@ -632,7 +632,7 @@ fn write_net(path: &Path) {
     );
 }
 
-/// Every method whose states are values can start from a file; the path is relative to the program.
+/// Every method whose states are values can start from a file. The path of the file is relative to the program.
 #[test]
 fn inferences_start_from_files() {
     let folder = folder("file");
@@ -660,7 +660,7 @@ infer chains = hmc(Net, d) {{ {file}, chains = 1, warmup = 0, draws = 1, steps =
     assert_eq!(members.members[0], members.members[1]);
 }
 
-/// The results of `map` are a file to start from, whatever the name of the inference.
+/// An inference can start from the file with the results of `map`, whatever the name of the inference in this file is.
 #[test]
 fn an_inference_starts_from_the_file_of_a_run() {
     let folder = folder("continue");
@@ -715,7 +715,7 @@ fn files_that_do_not_fit_the_model_are_rejected() {
     }
 }
 
-/// A family has parameters, which a file of values does not give; nor does it give the state of a site in the non-centred parameterisation.
+/// A file of values has neither the parameters of a family nor the state of a site in the non-centred parameterisation.
 #[test]
 fn files_cannot_start_states_that_are_not_values() {
     let start = "start = safetensors(\"net.safetensors\")";
@@ -742,7 +742,7 @@ infer near = swag(Line, d) {{ epochs = 4, warmup = 0, batch = 0, optimiser = SGD
     );
     let result = compiling::run(&compiled("astray", &text).manifest, 1);
     let codes: Vec<&str> = result.warnings.iter().map(|warning| warning.code.id).collect();
-    // Both train on all rows at once, so neither has iterates with scatter.
+    // Both inferences train on all rows at once, so their iterates do not scatter.
     assert_eq!(codes, ["E0532", "E0569", "E0569"]);
     assert!(
         result.warnings[0].message.contains("`far`"),

@@ -1,5 +1,5 @@
 //! Laplace approximations from the program to predictions: published digits of a small network in every form, conjugate models whose
-//! approximation is the posterior, links against quadrature, subnetworks, rejected programs.
+//! approximation is the posterior, links that agree with quadrature, subnetworks, and rejected programs.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::laplace::{Link, Over, Score, Structure};
@@ -42,7 +42,7 @@ fn folder(name: &str, files: &[(&str, String)]) -> PathBuf {
     folder
 }
 
-/// Writes a safetensors file of doubles: the length of its header, the header, the data.
+/// Writes a safetensors file of doubles, which consists of the length of the header, the header, and the data.
 fn safetensors(path: &Path, tensors: &[(&str, &[usize], &[f64])]) {
     let (mut at, mut header) = (0, Vec::new());
     for (name, shape, values) in tensors {
@@ -69,7 +69,7 @@ fn compiled(folder: &Path, text: &str) -> Compiled {
     )
 }
 
-/// Compiles a program with Jacobians, as for a joint covariance or slopes of a saved run.
+/// Compiles a program with Jacobians, which the joint covariance and the slopes of a saved run need.
 fn asked(folder: &Path, text: &str) -> Compiled {
     let options = bnnc_driver::options::Options {
         jacobians: true,
@@ -142,7 +142,7 @@ fn refused(folder: &Path, text: &str) -> Diagnostic {
     compile::refused(&folder.join("p.bnn"), text)
 }
 
-/// The tanh network with 1, 2 and 1 units whose approximation is published. Several inferences may follow it.
+/// The tanh network with 1, 2 and 1 units whose approximation is published. Inferences are appended to this text.
 const TANH: &str = "
 data rows = csv(\"rows.csv\") { target = y, test = csv(\"new.csv\") }
 model Net(x: real) -> y: real {
@@ -154,7 +154,7 @@ model Net(x: real) -> y: real {
 }
 ";
 
-/// Creates the folder of that network: three rows, three new rows, the weights.
+/// Creates the folder of [`TANH`], with three rows, three new rows, and the weights.
 fn network(name: &str) -> PathBuf {
     let folder = folder(
         name,
@@ -230,19 +230,19 @@ fn every_form_has_the_published_digits() {
         close(&[facts.log_likelihood], &[-1.475_517_67], 1e-8);
         assert_eq!((facts.weights, facts.parameters, facts.clipped), (7, 7, 0));
     }
-    // The noise is reported separately; together they are the standard deviation of the prediction.
+    // The noise is reported separately. Both together give the standard deviation of the prediction.
     let full = outcome(&result, "full");
     close(column(full, "sd_aleatoric"), &[0.5; 3], 1e-12);
     let total: Vec<f64> = FULL.iter().map(|variance| (variance + 0.25).sqrt()).collect();
     close(column(full, "sd"), &total, 1e-8);
-    // The quantiles are those of the Normal distribution, not those of finitely many draws.
+    // The quantiles are computed from the Normal distribution, and not from a finite number of draws.
     let normal = column(full, "mean").iter().zip(&total);
     let far: Vec<f64> = normal.map(|(mean, sd)| mean + 1.644_853_627 * sd).collect();
     close(column(full, "q95"), &far, 1e-8);
     close(column(full, "q50"), column(full, "mean"), 1e-9);
     let f = |x: f64| 1.5 * (0.8 * x + 0.1).tanh() - (-0.5 * x + 0.2).tanh() + 0.3;
     close(column(full, "mean"), &[f(0.0), f(1.0), f(3.0)], 1e-9);
-    // The closed form of the log density of the targets, which are 0.
+    // The targets are 0, so their log density has a simple closed form.
     let density = |(x, variance): (f64, f64)| {
         -0.5 * (std::f64::consts::TAU * (variance + 0.25)).ln() - 0.5 * f(x).powi(2) / (variance + 0.25)
     };
@@ -301,11 +301,11 @@ fn subnetworks_have_the_published_digits() {
         .wasserstein
         .unwrap();
     assert!(distance > 0.0 && distance < 10.0, "{distance}");
-    // The tuned factor is that of the subnetwork alone.
+    // The factor is tuned for the subnetwork alone.
     assert_eq!(approximated(&result, "tuned").members[0].facts.wasserstein, None);
 }
 
-/// The points of a line with a noise of 0.3 and `N(0, 1)` priors of intercept and slope, whose posterior is published.
+/// The points of a line with a noise of 0.3. The posterior under `N(0, 1)` priors of intercept and slope is published.
 const POINTS: &str = "x,y\n-1.5,-0.9\n-1,-0.8\n-0.4,0.1\n0,0.25\n0.3,0.35\n0.8,1\n1.2,1.05\n1.9,1.7\n";
 
 const LINE: &str = "
@@ -344,7 +344,7 @@ infer far = map(Line, rows) {{ epochs = 1, optimiser = SGD(1e-9) }}
         close(&[facts.log_marginal_likelihood.unwrap()], &[-3.403_943_78], 1e-6);
         assert!(facts.rise.unwrap() < 1e-6);
     }
-    // The likelihood to the power of one quarter.
+    // The likelihood has the power 1/4.
     let weight = 1.0 / (4.0 * 0.09);
     let (n, sx, sxx) = (8.0, 1.3, 2.25 + 1.0 + 0.16 + 0.09 + 0.64 + 1.44 + 3.61);
     let (aa, ab, bb) = (1.0 + weight * n, weight * sx, 1.0 + weight * sxx);
@@ -361,7 +361,7 @@ infer far = map(Line, rows) {{ epochs = 1, optimiser = SGD(1e-9) }}
     }
 }
 
-/// Two weights that depend on each other under the prior have the posterior of the normal equations.
+/// If two weights depend on each other under the prior, the approximation is the posterior of the normal equations.
 #[test]
 fn a_dependent_prior_needs_a_full_matrix() {
     let folder = folder("dependent", &[("rows.csv", POINTS.to_owned())]);
@@ -379,7 +379,7 @@ model Chain(x: real) -> y: real {
     let result = compile::run(&compiled(&folder, &text).manifest, 1);
     let weight = 1.0 / 0.09;
     let (n, sx, sxx) = (8.0, 1.3, 9.19);
-    // The prior adds 1 + 1 / 0.25 to the precision of a, 1 / 0.25 to that of b, and -1 / 0.25 to their off-diagonal element.
+    // The prior adds 1 + 1 / 0.25 to the precision of a, 1 / 0.25 to the precision of b, and -1 / 0.25 to the element off the diagonal.
     let (aa, ab, bb) = (5.0 + weight * n, weight * sx - 4.0, 4.0 + weight * sxx);
     let determinant = aa * bb - ab * ab;
     let sites = &outcome(&result, "l").sites;
@@ -393,7 +393,7 @@ model Chain(x: real) -> y: real {
         &[bb / determinant, aa / determinant],
         1e-9,
     );
-    // The evidence of a Normal model, from the density at the maximum and the density of the joint Normal prior.
+    // The evidence of a Normal model follows from the density at the maximum and the density of the joint Normal prior.
     let found = approximated(&result, "l");
     let (a, b) = (found.values["a/loc"][0], found.values["b/loc"][0]);
     let normal = |z: f64, sd: f64| -0.5 * (z / sd).powi(2) - (sd * std::f64::consts::TAU.sqrt()).ln();
@@ -406,7 +406,7 @@ model Chain(x: real) -> y: real {
         "{model}infer l = laplace(Chain, rows) {{ epochs = 1, prior_precision = marginal_likelihood }}\n"
     );
     compile::run(&compiled(&folder, &tuned).manifest, 1);
-    // The compiler rejects other structures, but a manifest may have them.
+    // The compiler rejects other structures, but they could be in a manifest.
     let mut other = compiled(&folder, &tuned);
     if let Work::Laplace(laplace) = &mut other.manifest.infers[0].work {
         laplace.options.structure = Structure::Diagonal;
@@ -414,7 +414,7 @@ model Chain(x: real) -> y: real {
     shown_so("E0547", &stopped(&other, None));
 }
 
-/// A logistic regression, whose Laplace approximation and links are computed by quadrature.
+/// The Laplace approximation of a logistic regression, with its links, agrees with quadrature.
 #[test]
 fn a_logistic_regression_matches_quadrature() {
     let rows = "x,y\n-2,0\n-1,0\n-0.5,1\n0.3,0\n0.9,1\n1.8,1\n";
@@ -445,7 +445,7 @@ infer weights = laplace(Logistic, rows) { start = fit, link = weights, predictiv
         (1.8, 1.0),
     ];
     let sigmoid = |f: f64| 1.0 / (1.0 + (-f).exp());
-    // Newton's method for the maximum.
+    // Newton's method finds the maximum.
     let mut w: f64 = 0.0;
     let mut precision = 0.0;
     for _ in 0..100 {
@@ -462,7 +462,7 @@ infer weights = laplace(Logistic, rows) { start = fit, link = weights, predictiv
     for (at, x) in [0.5, -3.0].into_iter().enumerate() {
         let probit = sigmoid(w * x / (1.0 + std::f64::consts::PI / 8.0 * (x * sd).powi(2)).sqrt());
         close(&[column(outcome(&result, "fit"), "p1")[at]], &[probit], 1e-5);
-        // The trapezoidal rule over eight standard deviations.
+        // The quadrature is the trapezoidal rule over eight standard deviations.
         let steps = 4000;
         let point = |step: usize| -8.0 + 16.0 * step as f64 / steps as f64;
         let density = |z: f64| (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt() * 16.0 / steps as f64;
@@ -494,7 +494,7 @@ model Net(x: real[1]) -> y: real {
 }
 ";
     let stop = |text: &str| stopped(&compiled(&one, &format!("{data}{text}")), None);
-    // The compiler rejects a missing start, but a manifest may lack one.
+    // The compiler rejects a program without a start, but a manifest could lack the start.
     let text = format!(
         "{data}{dense}infer m = map(Net, rows) {{ epochs = 1 }}\ninfer l = laplace(Net, rows) {{ start = m }}\n"
     );
@@ -558,7 +558,7 @@ infer l = laplace(Tail, far) { epochs = 1 }
     );
 }
 
-/// Two models with different layers, one whose weights depend on each other under the prior, and inferences of each.
+/// Two models with different layers, and a model whose weights depend on each other under the prior, with inferences of each.
 const EARLIER: &str = "use layers::Dense
 data rows = csv(\"rows.csv\") { target = y }
 model Net(x: real[1]) -> y: real {
@@ -582,7 +582,7 @@ infer a = laplace(Net, rows) { start = m }
 infer p = swag(Net, rows) { epochs = 2, warmup = 0, covariance = point }
 ";
 
-/// Errors that are known before anything is trained are reported before, at their place.
+/// Errors that are known before training are reported before it, at their place in the program.
 #[test]
 fn known_errors_are_reported_before_training() {
     let one = folder("beforehand", &[("rows.csv", "x,y\n1,1\n2,3\n".to_owned())]);
@@ -652,14 +652,14 @@ fn known_errors_are_reported_before_training() {
             "{infer}"
         );
     }
-    // The advice against conflicting options does not lead back to them.
+    // A program that follows the advice on conflicting options does not get the same error again.
     let layers = "laplace(Net, rows) { prior_precision = marginal_likelihood, prior_structure = layer }";
     let text = format!("{EARLIER}infer l = {layers}\n");
     let infers = compiled(&one, &text).manifest.infers.len();
     assert_eq!(infers, text.matches("\ninfer ").count());
 }
 
-/// A rise whose square overflows is reported like any other.
+/// If the square of a possible rise of the log density overflows, the rise is reported like any other.
 #[test]
 fn an_overflowing_rise_is_reported() {
     let folder = folder("steep", &[("rows.csv", POINTS.to_owned())]);
@@ -682,7 +682,7 @@ fn an_overflowing_rise_is_reported() {
     );
 }
 
-/// If the second derivative in the outputs is zero wherever it exists, the data would not inform the precision.
+/// If the second derivative in the outputs is zero wherever it exists, the data would not inform the precision, so `fisher` is needed.
 #[test]
 fn likelihoods_without_a_second_derivative_need_fisher() {
     let folder = folder("straight", &[("rows.csv", POINTS.to_owned())]);
@@ -716,8 +716,8 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
             );
             assert!(found.help[0].contains("curvature = fisher"));
         }
-        // The slope of each row is one over the scale, up to its sign: the precision is a sum of outer products of `(1, x)`, plus the
-        // prior.
+        // The slope of each row has the magnitude one over the scale, so the precision is a sum of outer products of `(1, x)` with a
+        // factor, plus the precision of the prior.
         let scale = if likelihood.starts_with("Laplace") {
             0.5
         } else {
@@ -739,7 +739,7 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
             assert!((found - expected).abs() < 1e-9, "{found} for {expected}");
         }
     }
-    // A density that does not depend on an argument of the network has no first derivative either.
+    // If a density is constant in an output of the network, the first derivative is zero too.
     for options in ["curvature = ggn", "curvature = fisher"] {
         let text = of("Peak(0 * a)", options)
             .replace("{ x - loc }", "{ -1 }")
@@ -748,7 +748,7 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
         assert_eq!(found.code.id, "E0624", "{options}");
         assert!(found.message.contains("first"), "{}", found.message);
     }
-    // The second derivatives in the ends of an interval are not zero, but nowhere positive.
+    // The second derivatives of the loss in the ends of an interval are not zero, but they are never positive.
     let ends = of("Uniform(a * x - 100, a * x + 100 + b)", "");
     let found = stopped(&compiled(&folder, &ends), None);
     assert_eq!(found.code.id, "E0541");
@@ -758,7 +758,7 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
     );
 }
 
-/// Beside a curved output, a flat one does not inform the weights that affect it alone.
+/// If one output has curvature and another has none, the weights that only affect the flat output keep their prior.
 #[test]
 fn weights_of_a_flat_output_keep_their_prior() {
     let rows = "x,y,z\n0.5,0.4,-0.3\n1,1.1,-1.2\n-0.8,-0.7,1.0\n";
@@ -787,8 +787,8 @@ infer l = laplace(Heads, rows) {{ epochs = 1, {over} }}
         assert_eq!(found.code.id, code, "{over}: {found:?}");
         assert!(found.message.contains(said), "{over}: {}", found.message);
     }
-    // The precision of `a` is that of its rows and the prior. The rows inform `b`, whose slopes are one for any target, only under
-    // `fisher`.
+    // The precision of `a` is the sum of the precisions of its rows and of the prior. The rows inform `b` only under `fisher`, with slopes
+    // that are one for any target.
     let squares = 0.5 * 0.5 + 1.0 + 0.8 * 0.8;
     let known = 1.0 / (1.0 + squares);
     for (over, wanted) in [
@@ -806,7 +806,7 @@ infer l = laplace(Heads, rows) {{ epochs = 1, {over} }}
     }
 }
 
-/// Two outputs are predicted by draws of both functions: the mean log likelihood of a row is that of independent Normals.
+/// Two outputs are predicted by joint draws of both functions. The mean log likelihood of a row is the log likelihood of independent Normals.
 #[test]
 fn several_outputs_are_predicted_by_draws_of_functions() {
     let rows = "x,y,z\n0.5,0.4,-0.3\n1,1.1,-1.2\n-0.8,-0.7,1.0\n";
@@ -839,7 +839,7 @@ infer l = laplace(Two, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2),
         }
     }
     assert!((scored - expected).abs() < 0.01, "{scored} for {expected}");
-    // If the likelihood of one output is flat, the other still has curvature; if both are flat, there is none.
+    // If the likelihood of one output is flat, the other output still has curvature. If both are flat, there is no curvature.
     let one = text.replace("z ~ Normal(b * x, 0.8)", "z ~ Laplace(b * x, 0.8)");
     self::compiled(&folder, &one);
     let both = one.replace("y ~ Normal(a * x, 0.5)", "y ~ Laplace(a * x, 0.5)");
@@ -912,17 +912,17 @@ fn peak(folder: &Path, options: &str) -> u64 {
 fn a_matrix_beyond_the_memory_is_rejected() {
     let folder = folder("large", &[("rows.csv", POINTS.to_owned())]);
     let whole = compiled(&folder, &wide(""));
-    // 1761 weights: 47 MiB for two copies of the matrix.
+    // With 1761 weights, two copies of the matrix take 47 MiB.
     let found = stopped(&whole, Some(20 << 20));
     assert_eq!(found.code.id, "E0502");
     assert!(
         found.notes[0].contains("full precision of 1761 weights"),
         "{found:?}"
     );
-    // The Gaussian, and its bytes while it is written.
+    // This is the memory of the Gaussian, and of its bytes while it is written.
     let whole = whole.manifest.infers[0].cost.peak_bytes;
     assert!(whole >= 2 * 8 * 1761 * 1761, "{whole}");
-    // A smaller subnetwork does not make the matrix smaller that selects it.
+    // The subnetwork is selected by the marginal variances of the whole matrix, so a smaller subnetwork does not take less memory.
     let chosen = compiled(&folder, &wide("over = subnetwork(10, by = marginal)"));
     assert!(chosen.manifest.infers[0].cost.peak_bytes >= 2 * 8 * 1761 * 1761);
     let found = stopped(&chosen, Some(20 << 20));
@@ -931,8 +931,8 @@ fn a_matrix_beyond_the_memory_is_rejected() {
     assert!(found.help[0].contains("by = diagonal"), "{found:?}");
 }
 
-/// Advice against too much memory is accurate: the size that it names fits, the next size does not, and structures that it does not name do
-/// not fit either.
+/// Advice against too much memory is accurate. The size that it names fits, and the next size does not. Structures that it does not name do
+/// not fit.
 #[test]
 fn advice_on_memory_fits_the_memory() {
     let folder = folder("offers", &[("rows.csv", POINTS.to_owned())]);
@@ -951,7 +951,7 @@ fn advice_on_memory_fits_the_memory() {
     ] {
         let first = compiled(&folder, &wide(options));
         let whole = first.manifest.infers[0].cost.peak_bytes;
-        // The other options, which remain.
+        // All other options remain.
         let others = match options.find("over") {
             None if options.is_empty() => "temperature = 1".to_owned(),
             None => options.replace("structure = functional, ", ""),
@@ -960,7 +960,7 @@ fn advice_on_memory_fits_the_memory() {
         };
         let least = peak(&folder, &format!("{others}, over = subnetwork(1)"));
         let all = others.replace("structure = diagonal", "temperature = 1");
-        // The advised diagonal covers the layers that `over` names.
+        // The diagonal that is advised covers the layers that `over` names.
         let of_same = match options {
             "over = [more]" => options,
             _ => &all,
@@ -1009,7 +1009,7 @@ fn advice_on_memory_fits_the_memory() {
     assert!(offered >= 15, "{offered}");
 }
 
-/// For a kernel of too many rows, the largest number of rows that fits is advised, and the error names the matrix that takes the memory.
+/// If a kernel has too many rows, the error names the matrix that takes the memory, and the advice is the largest number of rows that fits.
 #[test]
 fn the_largest_kernel_that_fits_is_advised() {
     let rows: String = (0..600)
@@ -1017,7 +1017,7 @@ fn the_largest_kernel_that_fits_is_advised() {
         .collect();
     let folder = folder("kernels", &[("rows.csv", format!("x,y\n{rows}"))]);
     let whole = compiled(&folder, &wide("structure = functional"));
-    // The Jacobian, the factor of the kernel, and a number for each weight.
+    // The memory holds the Jacobian, the factor of the kernel, and one number for each weight.
     let kept = 8 * (600 * 1761 + 600 * 600 + 1761);
     let precision = bnnc_run::cost::precision(&whole.manifest, &whole.manifest.infers[0]).unwrap();
     assert!(precision >= kept && precision < 3 * kept, "{precision}");
@@ -1046,7 +1046,7 @@ fn the_largest_kernel_that_fits_is_advised() {
     assert!(offered >= 2, "{offered}");
 }
 
-/// Returns the rows of the line: `1` and `x`.
+/// Returns the rows `(1, x)` of the design matrix of the line.
 fn design() -> Vec<(f64, f64)> {
     let rows = POINTS.lines().skip(1);
     let row = |line: &str| {
@@ -1114,7 +1114,7 @@ fn online_tuning_maximises_the_marginal_likelihood() {
     let sum = |of: &dyn Fn(f64, f64) -> f64| design().iter().map(|(x, y)| of(*x, *y)).sum::<f64>() / 0.09;
     let (n, sx, sxx) = (sum(&|_, _| 1.0), sum(&|x, _| x), sum(&|x, _| x * x));
     let (sy, sxy, syy) = (sum(&|_, y| y), sum(&|x, y| x * y), sum(&|_, y| y * y));
-    // The log evidence of a linear model, up to terms that do not depend on the factor.
+    // Computes the log evidence of a linear model, up to terms that do not depend on the factor.
     let evidence = |t: f64| {
         let [aa, ab, bb] = inverse([n + t, sx, sxx + t]);
         let quadratic = aa * sy * sy + 2.0 * ab * sy * sxy + bb * sxy * sxy;
@@ -1172,7 +1172,7 @@ infer l = laplace(Line, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2)
     assert!(score(factor) >= best - 1e-4, "{factor}: {} {best}", score(factor));
 }
 
-/// The published digits of a softmax with three classes and four rows.
+/// A softmax with three classes and four rows has the published digits.
 #[test]
 fn classes_have_the_published_digits() {
     let folder = folder(
@@ -1241,7 +1241,7 @@ infer factored = laplace(Linear, rows) { start = all, structure = kronecker }
     close(&variances(&result, "all"), &variances(&result, "factored"), 1e-9);
 }
 
-/// Subnetworks by the variances of other posteriors, and a mixture of Gaussians over an ensemble.
+/// Subnetworks can be chosen by the variances of other posteriors, and a mixture can have one Gaussian per member of an ensemble.
 #[test]
 fn subnetworks_and_mixtures_use_earlier_inferences() {
     let folder = network("others");
@@ -1299,7 +1299,7 @@ infer few = laplace(Net, rows) {{ start = several, link = weights, predictive_dr
         let spread = each.iter().map(|mean| (mean - average).powi(2)).sum::<f64>() / 3.0;
         assert!(column(outcome(&result, "mixture"), "sd_epistemic")[at] >= spread.sqrt());
     }
-    // Where a mixture needs a single point, it is the first member, whose search is reported.
+    // Where a single point is needed, a mixture uses its first member. The search of this member is reported.
     let one = approximated(&result, "one");
     assert_eq!(one.members.len(), 3);
     assert_eq!(one.fitted.values, one.members[0].values);
@@ -1307,7 +1307,7 @@ infer few = laplace(Net, rows) {{ start = several, link = weights, predictive_dr
         outcome(&result, "one").splits[0].found.point(),
         &one.members[0].values
     );
-    // Each member gives a draw, even if fewer are requested.
+    // Each member gives at least one draw, even if fewer draws than members are requested.
     let infer = compiled
         .manifest
         .infers
@@ -1320,11 +1320,11 @@ infer few = laplace(Net, rows) {{ start = several, link = weights, predictive_dr
     assert_eq!(column(outcome(&result, "few"), "mean").len(), 3);
 }
 
-/// A run that was written to a folder and read back.
+/// A run that was written to a folder, and read back.
 struct Kept {
     folder: PathBuf,
     compiled: Compiled,
-    /// The program with Jacobians, as for a joint covariance or slopes.
+    /// The program with Jacobians, which a joint covariance and slopes need.
     asked: Compiled,
     result: RunResult,
     read: HashMap<String, States>,
@@ -1410,7 +1410,7 @@ fn refusal<T: std::fmt::Debug>(made: Result<T, Stop>) -> (&'static str, String) 
     }
 }
 
-/// A saved run predicts the same and has the same facts.
+/// A saved run gives the same predictions and has the same facts.
 #[test]
 fn a_saved_run_predicts_again() {
     let kept = Kept::new("saved");
@@ -1444,7 +1444,7 @@ fn shifted(kept: &Kept, name: &str, by: f64) -> [Vec<f64>; 2] {
     [of("mean"), of("sd_epistemic").iter().map(|sd| sd * sd).collect()]
 }
 
-/// The joint covariance has the published variances; derivatives in the inputs match central differences, for every form and for a mixture.
+/// The joint covariance has the published variances. Derivatives in the inputs match central differences for every form and for a mixture.
 #[test]
 fn joint_covariances_and_slopes_match_their_definitions() {
     let kept = Kept::new("together");
@@ -1465,7 +1465,7 @@ fn joint_covariances_and_slopes_match_their_definitions() {
     ] {
         let together = kept.joint(name, None).unwrap();
         assert!((together[(0, 1)] - together[(1, 0)]).abs() < 1e-12, "{name}");
-        // Predictions by drawn weights have Monte Carlo noise; the joint covariance is that of the whole matrix.
+        // Predictions by drawn weights have Monte Carlo noise. Their joint covariance is that of the whole matrix.
         let same = if name == "drawn" { "whole" } else { name };
         let ([_, variances], low, high) = (
             shifted(&kept, same, 0.0),
@@ -1486,8 +1486,8 @@ fn joint_covariances_and_slopes_match_their_definitions() {
     }
 }
 
-/// The joint covariance of a line is that of `a + b x`; with a diagonal structure it uses the inverse of the diagonal of the precision. The
-/// members of a mixture have one covariance and different means, whose covariance is added.
+/// The joint covariance of a line is the covariance of `a + b x`. A diagonal structure uses the inverse of the diagonal of the precision.
+/// The members of a mixture have the same covariance and different means, and the covariance of the means is added.
 #[test]
 fn the_joint_covariance_of_a_line_is_exact() {
     let folder = folder("joint", &[("rows.csv", POINTS.to_owned())]);
@@ -1557,7 +1557,7 @@ infer one = laplace(Line, rows) { epochs = 50, structure = diagonal }
     }
 }
 
-/// Inferences without a Gaussian, and too little memory, are reported.
+/// An inference without a Gaussian is an error, and so is too little memory.
 #[test]
 fn joint_covariances_need_a_gaussian_and_memory() {
     let kept = Kept::new("unsaid");
@@ -1570,8 +1570,8 @@ fn joint_covariances_need_a_gaussian_and_memory() {
             "{code} {message}"
         );
     }
-    // Three outputs by seven weights twice, and three by three, are 408 bytes; a mixture has nine more numbers. Programs take further
-    // memory.
+    // Two arrays of three outputs by seven weights, and one of three by three, take 408 bytes. A mixture has nine more numbers. Programs
+    // take further memory.
     for (name, members, least) in [("whole", 1, 408), ("squares", 1, 408), ("mixture", 2, 408 + 72)] {
         let laplace = part(kept.infer(name)).unwrap();
         let need = memory::together(kept.infer(name), laplace, members, 3);
@@ -1581,7 +1581,7 @@ fn joint_covariances_need_a_gaussian_and_memory() {
     }
 }
 
-/// Outputs that are not means of a Normal likelihood keep the units of the model, even if the target is standardised.
+/// Even if the target is standardised, outputs that are not means of a Normal likelihood keep the units of the model.
 #[test]
 fn outputs_of_other_likelihoods_keep_the_units_of_the_model() {
     let rows = "x,y\n0,10\n1,30\n2,35\n3,70\n4,75\n";
@@ -1604,7 +1604,7 @@ infer l = laplace(Line, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2)
     let (infer, outcome) = (&compiled.manifest.infers[0], outcome(&result, "l"));
     let (preparation, test) = (&outcome.dataset.preparation, &outcome.dataset.test);
     let at = (&read["l"], folder.as_path());
-    // The output of the row x = 0 is the intercept.
+    // The output at the row x = 0 is the intercept.
     let covariance = joint(infer, preparation, at, test.clone(), (None, &context)).unwrap();
     let a = outcome.sites.iter().find(|site| site.name == "a").unwrap();
     close(&[covariance[(0, 0)]], &[a.elements[0].sd.powi(2)], 1e-10);
@@ -1617,7 +1617,7 @@ infer l = laplace(Line, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2)
     close(slope, &[b.elements[0].mean; 5], 1e-9);
 }
 
-/// An interruption ends a curvature between two blocks of rows.
+/// The computation of a curvature can be interrupted between two blocks of rows.
 #[test]
 fn a_curvature_is_interrupted() {
     let folder = network("interrupted");
@@ -1647,7 +1647,7 @@ fn a_curvature_is_interrupted() {
     }
 }
 
-/// A start must give every weight on every split; a warning of an early split is kept.
+/// A start must give every weight on every split. A warning of an early split is kept.
 #[test]
 fn a_start_must_give_every_weight_on_every_split() {
     let splits = "{\"n_rows\": 8, \"index_base\": 0, \"test\": [[0, 1], [6, 7]]}";
@@ -1684,7 +1684,7 @@ model Constant(x: real) -> y: real {{
     assert_eq!(warned.count(), 2);
 }
 
-/// The scale of a family is its standard deviation only for the Normal.
+/// Subnetworks rank weights by variances, because the scale of a family is its standard deviation only for the Normal.
 #[test]
 fn subnetworks_rank_by_variances_not_by_scales() {
     let folder = network("families");
@@ -1718,7 +1718,8 @@ infer l = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over = s
         position.map(|position| position.exp().ln_1p()).collect()
     };
     for (variance, scale) in variances[..2].iter().zip(scale("w1")) {
-        // The variance is twice the squared scale. With 1000 draws and a kurtosis of 6, its relative standard deviation is (5 / 1000)^1/2.
+        // The variance is twice the squared scale. With 1000 draws and a kurtosis of 6, the estimated variance has the relative standard
+        // deviation (5 / 1000)^1/2.
         let ratio = variance / (2.0 * scale * scale);
         assert!((ratio - 1.0).abs() < 4.5 * 0.0708, "{ratio}");
     }
@@ -1749,7 +1750,7 @@ fn a_checkpoint_keeps_an_approximation() {
     assert_eq!(first.warnings.len(), second.warnings.len());
 }
 
-/// A prior that is not Normal has a normaliser of its own in the marginal likelihood, but none for factors on its precision.
+/// A prior that is not Normal has its own normaliser in the marginal likelihood, but not with factors on its precision.
 #[test]
 fn a_prior_that_is_not_normal_has_its_own_normaliser() {
     let folder = folder("student", &[("rows.csv", POINTS.to_owned())]);
@@ -1777,7 +1778,7 @@ infer l = laplace(Line, rows) {{ {options} }}
     let (found, log_likelihood, compiled) = evidence("");
     let rows = compiled.dataset("rows");
     let curvature: f64 = rows.train.inputs.iter().map(|x| x * x / 0.09).sum();
-    // The density 2 / (pi sqrt 3) (1 + w^2 / 3)^-2 and its second derivative.
+    // The density is 2 / (pi sqrt 3) (1 + w^2 / 3)^-2.
     let log_prior = (2.0 / (std::f64::consts::PI * 3f64.sqrt())).ln() - 2.0 * (1.0 + 0.25 / 3.0f64).ln();
     let precision = curvature + 4.0 * (3.0 - 0.25) / 3.25f64.powi(2);
     let wanted = log_likelihood + log_prior + 0.5 * (std::f64::consts::TAU / precision).ln();
@@ -1810,7 +1811,7 @@ infer l = laplace(Line, rows) {{ {options} }}
     compile::run(&normal.manifest, 1);
 }
 
-/// A factor without a maximum inside the searched range is a warning.
+/// If there is no maximum inside the searched range of a factor, a warning is reported.
 #[test]
 fn a_factor_at_the_end_of_its_range_is_a_warning() {
     let folder = folder("end", &[("rows.csv", POINTS.to_owned())]);
@@ -1837,21 +1838,21 @@ infer l = laplace(Line, rows) {{ start = safetensors(\"w.safetensors\"), {option
         let ids: Vec<&str> = result.warnings.iter().map(|warning| warning.code.id).collect();
         (facts.prior_precision, facts.at_end, ids.contains(&"E0551"))
     };
-    // With weights at the mean of their prior, the evidence rises with the factor.
+    // If the weights are at the mean of their prior, the evidence rises with the factor.
     for structure in ["scalar", "layer"] {
         let options = format!("prior_precision = marginal_likelihood, prior_structure = {structure}");
         let (factors, at_end, is_warned) = warned([0.0, 0.0], text(0.3, &options));
         assert!((factors[0].1 / 1e8 - 1.0).abs() < 1e-6, "{factors:?}");
         assert!(at_end.is_some() && is_warned);
     }
-    // With a noise far above the residuals, any spread lowers the density.
+    // If the noise is far above the residuals, any spread lowers the density.
     let (factors, at_end, is_warned) = warned([0.2, 0.8], text(5.0, "prior_precision = validation"));
     assert!(factors[0].1 > 5e3 && at_end.is_some() && is_warned, "{factors:?}");
     let (_, at_end, is_warned) = warned([0.2, 0.8], text(0.3, "prior_precision = marginal_likelihood"));
     assert!(at_end.is_none() && !is_warned);
 }
 
-/// A Kronecker structure cannot represent a prior that varies within a matrix, which is a warning; exact structures can.
+/// A Kronecker structure cannot represent a prior that varies within a matrix, so a warning is reported. Exact structures can represent it.
 #[test]
 fn a_prior_that_kronecker_factors_cannot_represent_is_a_warning() {
     let folder = folder("averaged", &[("rows.csv", POINTS.to_owned())]);
@@ -1905,8 +1906,8 @@ infer l = laplace(Net, rows) { epochs = 3, structure = diagonal, precision = f32
     assert!(facts.log_marginal_likelihood.is_some() && facts.weights > 20_000);
 }
 
-/// The mode of the noise level of a line under a flat prior of its weights. For the variance `u` of the noise, the derivative of the log
-/// posterior in the logarithm of the level is `-N + S / u - u + 1`, including its Jacobian.
+/// The test computes the mode of the noise level of a line under a flat prior of its weights. With the variance `u` of the noise, the
+/// derivative of the log posterior in the logarithm of the level is `-N + S / u - u + 1`, including the Jacobian.
 #[test]
 fn a_noise_level_away_from_its_mode_is_a_warning() {
     const N: usize = 20;
@@ -1963,7 +1964,7 @@ model Line(x: real) -> y: real {{
             .iter()
             .filter(|warning| warning.message.contains(&quoted));
         let codes: Vec<&str> = warned.map(|warning| warning.code.id).collect();
-        // Noise of less than a third of the residuals leaves most rows outside their 90 % intervals too.
+        // If the noise is less than a third of the residuals, most rows are outside their 90 % intervals, which is reported too.
         let expected: &[&str] = match name {
             "near" => &[],
             "low" => &["E0546", "E0586"],
@@ -2012,7 +2013,7 @@ infer l = laplace(Deep, rows) {{ epochs = 1, over = [{over}] }}
     assert!(found.help.concat().contains("did you mean `"), "{found:?}");
 }
 
-/// A fraction must be below one, and a size of one is one weight.
+/// A fraction must be below one, and a size of one means one weight.
 #[test]
 fn a_fraction_of_one_is_rejected() {
     let folder = network("fraction");
@@ -2029,7 +2030,7 @@ fn a_fraction_of_one_is_rejected() {
     assert!(text.contains("one weight"), "{text}");
 }
 
-/// Outliers of rows without classes have no effect, which is a warning.
+/// Outliers have no effect if the output is not a class, so a warning is reported.
 #[test]
 fn outliers_without_classes_are_a_warning() {
     let folder = network("outliers");

@@ -1,4 +1,5 @@
-//! The layout of executable bundles: its version is raised when the types of a bundle, or what compiled code and the runtime share, change.
+//! The version of the layout of executable bundles must be raised when the types of a bundle change, or the types that compiled code and
+//! the runtime share.
 //!
 //! `tests/layout.txt` holds the version and the checksum of the code that decides the layout. After `LAYOUT` in `runtime/abi/src/artefact.rs` was
 //! raised, `BNNC_BLESS=1 cargo test --workspace --test layout` writes the new pair.

@@ -1,4 +1,4 @@
-//! The predicted peak memory of a run against that of the allocator, and the rejection of runs that would not fit.
+//! The predicted peak memory of a run agrees with the peak that the allocator measures, and runs that would not fit are rejected.
 
 use bnnc_base::diagnostic::Fault;
 use bnnc_base::dtype::Precision;
@@ -57,11 +57,11 @@ unsafe impl GlobalAlloc for Tracking {
 #[global_allocator]
 static ALLOCATOR: Tracking = Tracking;
 
-/// Returns the peak memory of a run above the memory in use before it.
+/// Returns the peak memory of a run, without the memory that was in use before the run.
 fn measured(compiled: &Compiled) -> usize {
     let before = HELD.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
-    // A new thread, so that memory which a thread keeps until it ends is counted every time.
+    // Each run has a new thread, so that memory which a thread keeps until it ends is counted every time.
     let run = || compile::run(&compiled.manifest, 1).outcomes.len();
     let outcomes = std::thread::scope(|scope| scope.spawn(run).join());
     assert!(outcomes.is_ok_and(|outcomes| outcomes > 0));
@@ -114,7 +114,7 @@ fn folder() -> PathBuf {
     folder
 }
 
-/// The number of bytes below which names, tables of ports and the like are more than a tenth.
+/// Below this number of bytes, names, tables of ports and the like are more than a tenth of the memory.
 const SMALL: u64 = 2 << 20;
 
 /// Returns a description of a wrong prediction.
@@ -194,10 +194,10 @@ infer fit = vi(Q, rows) {{ epochs = 1, batch = 16, kl = monte_carlo, draws = {dr
     )
 }
 
-/// The bytes of small results that several chunks of draws may hold copies of.
+/// The bytes of small results of which several chunks of draws may hold copies.
 const COPIES: u64 = 512 << 10;
 
-/// The memory for the KL divergence does not depend on the number of draws: a thousand draws of the weights would take 80 megabytes.
+/// The memory for the KL divergence does not depend on the number of draws. A thousand draws of the weights would take 80 megabytes.
 #[test]
 fn memory_does_not_depend_on_draws_of_the_kl() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -224,7 +224,7 @@ fn memory_does_not_depend_on_draws_of_the_kl() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// Values that are computed once before the chains take memory beside the rows that are still needed; the other rows are freed.
+/// Values that are computed once before the chains take memory in addition to the rows that are still needed. The other rows are freed.
 #[test]
 fn values_that_are_computed_once_are_predicted() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -310,7 +310,8 @@ fn a_limit_rejects_a_run_before_it_allocates() {
     assert!(run(need).is_ok());
 }
 
-/// Restarts on several threads hold one machine each. Which of them overlap depends on timing, so the measured peak may be lower.
+/// Each of several threads holds one machine for its restarts. It depends on timing which restarts overlap, so the measured peak may be
+/// lower than predicted.
 #[test]
 fn restarts_at_a_time() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -346,7 +347,7 @@ fn restarts_at_a_time() {
     }
 }
 
-/// Most of the memory of these inferences is in collected positions and their deviations from the mean.
+/// Most of the memory of these inferences is for collected positions and their deviations from the mean.
 #[test]
 fn iterates_and_members_are_predicted() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -373,8 +374,8 @@ fn iterates_and_members_are_predicted() {
 /// The bytes of names, tables of ports and small vectors, which no prediction includes.
 const SLACK: u64 = 512 << 10;
 
-/// Gaussians around maxima take no more memory than predicted, and not much less, in every form, also if their factors and the noise are
-/// tuned during the search.
+/// In every form, Gaussians around maxima take at most the predicted memory, and not much less. This also holds if their factors and the
+/// noise are tuned during the search.
 #[test]
 fn approximations_are_predicted_in_every_form() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -427,8 +428,8 @@ fn approximations_are_predicted_in_every_form() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// A program with a small and a large inference, and another small one that needs neither. The error for the sum of both names the memory
-/// of the earlier results, and the option that leaves them out.
+/// The program has a small inference, a large one, and another small one that does not need the results of the others. If the sum does not
+/// fit, the error names the memory of the earlier results, and the option that leaves them out.
 #[test]
 fn earlier_inferences_are_named_in_the_error() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -451,7 +452,7 @@ fn earlier_inferences_are_named_in_the_error() {
     let earlier = |infer| bnnc_run::cost::peaks::earlier(&both.manifest, infer);
     let alone = compile(&program.replace("infer large = laplace(Net, rows) { epochs = 1 }\n", ""));
     assert_eq!(earlier(large), 0);
-    // The factor of the precision of 601 weights, and its predictions for sixty rows.
+    // The memory of the earlier results is the factor of the precision of 601 weights, and predictions for sixty rows.
     assert!(earlier(last) >= 601 * 601 * 8 && earlier(last) < 601 * 601 * 8 + (64 << 10));
     let limit = predicted(&alone);
     assert!(last.cost.peak_bytes >= limit + 601 * 601 * 8);
@@ -467,7 +468,7 @@ fn earlier_inferences_are_named_in_the_error() {
     assert!(!refusal.help.iter().any(|help| help.contains("--only")));
 }
 
-/// The Gaussians of a mixture are in memory together: each member has a matrix of 721 weights.
+/// All Gaussians of a mixture are in memory at the same time. Each member has a matrix of 721 by 721 weights.
 #[test]
 fn approximations_of_ensembles_are_predicted() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -494,7 +495,7 @@ fn approximations_of_ensembles_are_predicted() {
     );
 }
 
-/// Joint covariances and slopes of a saved run take barely more memory than predicted, and not much less.
+/// Joint covariances and slopes of a saved run take hardly more memory than predicted, and not much less.
 #[test]
 fn joint_covariances_and_slopes_are_predicted() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

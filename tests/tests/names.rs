@@ -5,8 +5,8 @@ use bnnc_tests::files::{File, under};
 use bnnc_tests::items::{public_types, wide_patterns};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names that several public types share, with their number. The list may only shrink: an entry that is too high must be lowered, and one
-/// that is not needed any more must be removed.
+/// Names that several public types share, with their number. The list may only shrink: a number that is too high must be lowered, and an
+/// entry that is not needed any more must be removed.
 const SHARED: &[(&str, usize)] = &[
     ("Arena", 2),
     ("Arguments", 4),

@@ -1,5 +1,5 @@
-//! `non_centered` with the distributions of the library: which of them have a standardised noise, and that the density of the noise is that
-//! of the standard distribution for any location and scale.
+//! `non_centered` with the distributions of the library. The tests check which distributions have a standardised noise, and that the
+//! density of this noise is the density of the standard distribution for any location and scale.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::{Shape, Sizes, Symbol};
@@ -22,7 +22,7 @@ use bnnc_rewrite::simplify::simplify;
 use std::collections::HashMap;
 use std::f64::consts::{LN_2, PI};
 
-/// Returns a model with the declaration `theta` of a site that depends on `mu` and `tau`, and its densities; `items` precede it.
+/// Returns a model, and its densities. `theta` declares a site that depends on `mu` and `tau`, and `items` stand before the model.
 fn model(items: &str, theta: &str) -> (Model, Densities) {
     let body = format!("mu ~ Normal(0, 5)\n  tau: positive ~ HalfNormal(1)\n  {theta}");
     let likelihood = "y ~ Normal(mu + tau + sum(theta) + 0 * x, 1)";
@@ -113,11 +113,11 @@ fn the_noise_of_families_has_the_standard_distribution() {
     check("", "Logistic(mu, tau)", around, &|z| {
         -z - 2.0 * (-z).exp().ln_1p()
     });
-    // exp(-|z|^(2 / shape) / 2) over its integral, for a shape of two: the Laplace distribution with scale two.
+    // For a shape of two, exp(-|z|^(2 / shape) / 2) over its integral is the Laplace distribution with scale two.
     check("", "Error(mu, tau, 2)", around, &|z| -0.5 * z.abs() - 4f64.ln());
 }
 
-/// Parameters may be functions of other sites, one of them may be a number, and the program may define the family.
+/// Location and scale may be functions of other sites, one of them may be a number, and the program may define the family itself.
 #[test]
 fn locations_and_scales_are_any_functions_of_other_sites() {
     let standard = |z: f64| -0.5 * z * z - 0.5 * (2.0 * PI).ln();
@@ -136,7 +136,7 @@ fn locations_and_scales_are_any_functions_of_other_sites() {
     check(gumbel, "Gumbel(mu, tau)", around, &|z| -z - (-z).exp());
 }
 
-/// Degrees of freedom that are a site themselves are a parameter of the noise.
+/// If the degrees of freedom are a site, they are a parameter of the noise.
 #[test]
 fn a_shape_that_moves_stays_in_the_noise() {
     let at = |tau: f64| move |z: f64| student_t(tau)(z);
@@ -206,7 +206,7 @@ fn gold(name: &str, settings: &[&str], without: &[&str]) -> Result<Sampled, Fail
     compilation.sampled(&elaborated, &densities)
 }
 
-/// Returns the log density and its gradient at `mu = 1.3`, `tau = exp(-0.7)` and eight values of the noise, whose port is `noise`.
+/// Returns the log density and its gradient at `mu = 1.3`, `tau = exp(-0.7)` and eight values of the noise. The port of the noise is called `noise`.
 fn at_a_position(sampled: &Sampled, noise: &str) -> Vec<f64> {
     let noises = vec![0.3, -1.1, 0.8, 2.0, -0.4, 0.0, 1.6, -2.3];
     let schools = Tensor::new(vec![8], (0..8).map(f64::from).collect());
@@ -238,7 +238,7 @@ fn at_a_position(sampled: &Sampled, noise: &str) -> Vec<f64> {
     names.iter().flat_map(of).collect()
 }
 
-/// The compiler transforms the centred program to the program that is non-centred by hand.
+/// The compiler transforms the centred program to the same program as the one that was non-centred by hand.
 #[test]
 fn the_rewrite_gives_the_program_by_hand() {
     let (by_rewrite, by_hand) = (
@@ -253,7 +253,7 @@ fn the_rewrite_gives_the_program_by_hand() {
     }
 }
 
-/// Returns how a site is sampled according to the report.
+/// Returns the sentence of the report on how a site is sampled.
 fn sentence(sampled: &Sampled, site: &str) -> String {
     let report = sampled.reports.iter().find(|report| report.name == site);
     report.unwrap().kl.clone()

@@ -1,4 +1,4 @@
-//! Models with several outputs: predictions, metrics and files of each, against closed forms and against models with one output each.
+//! Models with several outputs. The predictions, metrics and files of each output agree with closed forms, and with models of a single output.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::dtype::Precision;
@@ -80,7 +80,7 @@ fn near(found: f64, wanted: f64, bound: f64) {
     );
 }
 
-/// A model of two outputs with no parameter in common, and a model of each output.
+/// A model of two outputs without a common parameter, and a model of each output alone.
 const APART: &str = "
 data both = csv(\"d.csv\") { inputs = [x] }
 data first = csv(\"d.csv\") { inputs = [x], target = y1 }
@@ -136,7 +136,7 @@ fn independent_outputs_equal_those_of_two_models() {
         for exact in ["rmse", "log_likelihood"] {
             near(of(exact), metric(alone, exact), 1e-9);
         }
-        // The 2000 draws have standard deviations of 0.5 and 0.8; the sample standard deviation has a relative error of 1.6 % per row.
+        // The 2000 draws have standard deviations of 0.5 and 0.8. The sample standard deviation of a row has a relative error of 1.6 %.
         near(of("sd"), metric(alone, "sd"), 0.05);
         let means = column(&together.predictions, &format!("{name}.mean"));
         let others = column(&alone.predictions, "mean").iter();
@@ -189,7 +189,7 @@ fn draws_of_two_outputs_have_noise_of_their_own() {
     near(correlation, 0.0, 5.0 / ((draws * X.len()) as f64).sqrt());
 }
 
-/// Four kinds of outputs with known weights: the noise of the weights is too small to matter, and so is the learning rate.
+/// Four kinds of outputs with known weights. Both the noise of the weights and the learning rate are too small to matter.
 const KINDS: &str = "
 data d = csv(\"d.csv\") { inputs = [x], target = y1, standardise = [inputs, target] }
 model Kinds(x: real) -> y1: real, c: bool, n: count, g: index(3) {
@@ -312,7 +312,8 @@ fn every_method_reports_each_output() {
             );
         }
     }
-    // Both are exact except for their draws: 4000 independent ones, and 2000 with an effective sample size of at least 200.
+    // Both are exact except for their draws. The first has 4000 independent draws, and the second 2000 draws with an effective sample size
+    // of at least 200.
     for (name, effective) in [("m2", 4000.0_f64), ("m5", 200.0)] {
         let predictions = &of(&result, name).predictions;
         let [(a, sd_a), (b, sd_b)] = conjugate();
@@ -348,11 +349,11 @@ fn every_method_reports_each_output() {
     predicts_again(&compiled, &result, &run);
 }
 
-/// The saved run predicts the same rows, although their outputs are unknown.
+/// Checks that the saved run gives the same predictions for the same rows, although their outputs are unknown.
 fn predicts_again(compiled: &Compiled, result: &RunResult, run: &Path) {
     let (_, read) = out::read(run).unwrap();
     let context = Context::new(Arc::new(Pool::new(1)), 1);
-    // For known targets, `collapsed` has further columns.
+    // `collapsed` is left out, because it has further columns if the targets are known.
     for outcome in result.outcomes.iter().filter(|outcome| outcome.name != "m6") {
         let mut infers = compiled.manifest.infers.iter();
         let infer = infers.find(|infer| infer.name == outcome.name).unwrap();
@@ -448,7 +449,7 @@ infer fit = map(Whole, w) { epochs = 300, batch = 0, optimiser = SGD(0.05) }
 ";
     let compiled = compiled(&folder, text);
     let result = compiling::run(&compiled.manifest, 1);
-    // The posterior mode: the sum over the variance, divided by one plus the number over the variance.
+    // The posterior mode is the sum over the variance, divided by one plus the number over the variance.
     let (a, b) = (7.0 / 0.25 / 13.0, 15.0 / 6.0);
     let squares = |values: &[f64], at: f64| mean(values.iter().map(|y| (y - at).powi(2)));
     near(
@@ -463,8 +464,8 @@ infer fit = map(Whole, w) { epochs = 300, batch = 0, optimiser = SGD(0.05) }
     );
 }
 
-/// An array of Booleans has the metrics of its elements, and one number for all examples is an output like others. Results are written for
-/// both.
+/// An array of Booleans for all examples has the metrics of its elements. A single number for all examples is an output like others.
+/// Results are written for both.
 #[test]
 fn whole_arrays_of_booleans_and_single_numbers_have_metrics() {
     let folder = folder("truths");
@@ -485,7 +486,7 @@ infer fit = map(Whole, w) { epochs = 2000, batch = 0, optimiser = SGD(0.1), prec
 ";
     let compiled = compiled(&folder, text);
     let result = compiling::run(&compiled.manifest, 1);
-    // The slope of the log density at the maximum, 3 - 4 p - a, is zero; it is found by bisection.
+    // At the maximum, the slope of the log density, 3 - 4 p - a, is zero. Bisection finds this point.
     let p = |a: f64| 1.0 / (1.0 + (-a).exp());
     let (mut low, mut high) = (0.0, 3.0);
     for _ in 0..60 {

@@ -1,8 +1,8 @@
-//! The number of places that know a registered thing by name: its own files, the lists that register it, and as few others as there are.
+//! The places that know a registered thing by name are its own files, the lists that register it, and a few listed exceptions.
 //!
-//! A file knows a thing if its code, without comments and tests, has the thing's word as a string or a variant or struct that belongs to it. For each kind
-//! the table [`kinds`] states the files that belong to a thing and the lists where all things of the kind are registered; everything else is in [`OTHERS`], with
-//! its reason, and the list may not have an entry without use.
+//! A file knows a thing if its code, without comments and tests, has the thing's word as a string, or a variant or struct that belongs to the thing.
+//! For each kind, the table [`kinds`] states the files that belong to a thing, and the lists where all things of the kind are registered. Every other
+//! file that knows a thing is in [`OTHERS`], with the reason. An entry of [`OTHERS`] that is not used is an error.
 
 use bnnc_tests::files::{File, under};
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ struct Thing {
     name: &'static str,
     /// Strings and identifiers that only this thing has.
     words: Vec<String>,
-    /// Files and folders that belong to it: beginnings of paths.
+    /// The beginnings of the paths of files and folders that belong to the thing.
     own: Vec<String>,
 }
 
@@ -22,7 +22,7 @@ struct Kind {
     things: Vec<Thing>,
     /// The lists, in which each thing has a few lines.
     registries: &'static [&'static str],
-    /// The lines that a thing may have in all lists together.
+    /// The total number of lines that a thing may have in all lists.
     lines: usize,
 }
 
@@ -141,7 +141,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Words that other tools use for things of ours stand in one table.
+/// The table of the words that other tools use for things of ours.
 const SYNONYMS: &str = "runtime/base/src/synonyms.rs";
 
 fn paths(paths: &[&str]) -> Vec<String> {
@@ -158,7 +158,7 @@ fn quoted(name: &str) -> String {
     format!("\"{name}\"")
 }
 
-/// Where methods that are not samplers live.
+/// The methods that are not samplers, with the files and folders that belong to each.
 const METHODS: &[(&str, &[&str])] = &[
     (
         "collapsed",
@@ -241,7 +241,7 @@ fn methods() -> Kind {
             "runtime/methods/src/lib.rs",
             "compiler/driver/src/methods.rs",
         ],
-        // Five, and one more for a method that a build can leave out.
+        // A method has five lines, and one more if a build can leave it out.
         lines: 6,
     }
 }
@@ -269,7 +269,7 @@ fn samplers() -> Kind {
         own: vec![
             format!("runtime/abi/src/sampling/samplers/{name}.rs"),
             format!("runtime/mcmc/src/{file}"),
-            // Lines that samplers share with CmdStan.
+            // This file has the lines that samplers need for files in the form of CmdStan.
             "runtime/abi/src/sampling/samplers/stan.rs".to_owned(),
         ],
     };
@@ -332,7 +332,7 @@ fn code(file: &File) -> Vec<&str> {
         .collect()
 }
 
-/// Returns whether a line has a word that is not part of a longer one.
+/// Returns whether a line has this word, and not only as a part of a longer word.
 fn has(line: &str, word: &str) -> bool {
     let is_part =
         |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');

@@ -10,7 +10,7 @@ use bnnc_tests::compile::{self, Compiled, options};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Rows of three inputs and a target. Each split of [`SPLITS`] holds out two of them.
+/// Rows of three inputs and a target. Each split of [`SPLITS`] holds out two of these rows.
 const ROWS: [([f64; 3], f64); 8] = [
     ([1.0, 0.5, -1.0], 2.0),
     ([0.0, 1.0, 2.0], -1.0),
@@ -45,7 +45,7 @@ fn compiled(name: &str, program: &str) -> Compiled {
     )
 }
 
-/// Weights with negligible noise and a negligible learning rate, so that predictions are known by hand.
+/// The noise of the weights and the learning rate are negligible, so that predictions can be computed by hand.
 const LINEAR: &str = "
 data rows = csv(\"rows.csv\") { target = y, test = splits(\"splits.json\") }
 model Linear(a: real, b: real, c: real) -> y: real {
@@ -68,7 +68,7 @@ infer fit = vi(Q, rows) {
 }
 ";
 
-/// The weights in the order of their removal: ratios of 7.5e7, 1.25e8, 2.5e8 and 1.5e9.
+/// The weights in the order of their removal. Their ratios are 7.5e7, 1.25e8, 2.5e8 and 1.5e9.
 const GOING: [(usize, f64, f64); 4] = [
     (2, -0.75, 7.5e7),
     (3, 0.125, 1.25e8),
@@ -146,7 +146,7 @@ fn several_splits_are_a_mean_and_a_standard_error() {
     }
 }
 
-/// The terminal table and the report page show every line, and the site that cannot be pruned.
+/// The table in the terminal and the report page show every line of the pruning, and the site that cannot be pruned.
 #[test]
 fn tables_and_pages_show_the_pruning() {
     let compiled = compiled("shown", LINEAR);
@@ -193,7 +193,7 @@ fn ratios(compiled: &Compiled, values: &[(&str, Vec<f64>)]) -> Ratios {
     }
 }
 
-/// The ratios of five weights, computed with a hundred digits.
+/// The expected ratios of five weights were computed with a hundred digits.
 #[test]
 fn ratios_have_their_known_values() {
     let program = "
@@ -216,7 +216,7 @@ infer fit = vi(Q, rows) { epochs = 1, prune = [0.5] }
     }
 }
 
-/// A family that is not elementwise: an element of a radial distribution has the variance `scale ^ 2 / n`.
+/// The family is not elementwise. An element of a radial distribution has the variance `scale ^ 2 / n`.
 #[test]
 fn joint_families_have_ratios_too() {
     let program = "

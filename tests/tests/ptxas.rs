@@ -17,8 +17,8 @@ use std::thread;
 
 /// The GPUs for which the default text is assembled.
 const CHIPS: [&str; 2] = ["sm_80", "sm_90"];
-/// The GPU with a text of its own. This is the default text in a later version of PTX, with a different header and another notation for the
-/// unused half of a register, so the largest program of each example stands for all.
+/// The GPU with a text of its own. Its text differs from the default text only in the version of PTX, the header, and the notation for the
+/// unused half of a register. It is therefore enough to assemble the largest program of each example.
 const OWN: &str = "sm_90";
 
 thread_local! {
@@ -26,7 +26,7 @@ thread_local! {
     static COMPILED: RefCell<Vec<Arc<str>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Records the images of a program, in place of a device that would load them.
+/// Records the images of a program, instead of loading them on a device.
 fn note(code: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault> {
     let images = code.device().into_iter().flat_map(|program| &program.images);
     COMPILED.with_borrow_mut(|compiled| compiled.extend(images.map(|image| image.ptx.clone())));
@@ -59,7 +59,7 @@ fn assembled(ptxas: &Path, ptx: &str, chip: &str) -> Option<String> {
     (!output.status.success() || !said.is_empty()).then_some(said)
 }
 
-/// Returns the errors of an image: calls of unresolved functions, since the driver does not link, and the output of `ptxas`.
+/// Returns the errors of an image: the output of `ptxas`, and calls of unresolved functions, because the driver does not link.
 fn faults(ptxas: &Path, ptx: &str, chips: &[&str]) -> Vec<String> {
     let unresolved = ptx
         .contains(".extern .func")
@@ -70,7 +70,7 @@ fn faults(ptxas: &Path, ptx: &str, chips: &[&str]) -> Vec<String> {
     unresolved.into_iter().chain(said).collect()
 }
 
-/// Returns the number of programs of the examples in a precision, and their errors.
+/// Compiles the examples in a precision. Returns the number of their programs, and the errors.
 fn check(ptxas: &Path, precision: Precision) -> (usize, Vec<String>) {
     let own = chip::lookup(OWN).expect("a processor with this name");
     let (mut count, mut all) = (0, Vec::new());

@@ -1,4 +1,4 @@
-//! The registries are sorted if they are searched and complete if they list a folder, and have no duplicate names.
+//! Registries that are searched are sorted, registries that list a folder are complete, and no registry has duplicate names.
 
 use bnnc_tests::crates::members;
 use bnnc_tests::files::{File, under};
@@ -94,7 +94,7 @@ fn functions_of_the_language_are_sorted() {
 
 /// A diagnostic code with its declaration.
 struct Declared {
-    /// `E0201`.
+    /// The code, such as `E0201`.
     id: String,
     /// The name of the static.
     name: String,
@@ -212,7 +212,7 @@ fn has_word(text: &str, word: &str) -> bool {
         .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part))
 }
 
-/// Returns whether a file is or contains tests. This file does not count: it triggers no code.
+/// Returns whether a file is or contains tests. This file does not count, because it does not trigger any code.
 fn is_or_has_tests(file: &File) -> bool {
     let tests = file.is_test() || file.path.ends_with(".snap") || file.text.contains("#[cfg(test)]");
     tests && !file.path.ends_with("registries.rs")

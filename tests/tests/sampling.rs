@@ -1,4 +1,4 @@
-//! Samplers on compiled models: they find the exact posteriors of conjugate models on every support, fixed sites keep their values, chains
+//! Samplers on compiled models. They find the exact posteriors of conjugate models on every support. Fixed sites keep their values, chains
 //! start where the program states, and results do not depend on the number of threads.
 #![allow(clippy::unwrap_used)]
 
@@ -38,7 +38,7 @@ fn sampled(result: &RunResult, infer: &str) -> std::sync::Arc<bnnc_core::states:
     outcome.splits[0].found.values().clone()
 }
 
-/// Checks that the mean and the standard deviation of a quantity are within five Monte Carlo standard errors of the exact ones, and that
+/// Checks that the mean and the standard deviation of a quantity are within five Monte Carlo standard errors of the exact values, and that
 /// these errors are small.
 fn assert_exact(result: &RunResult, infer: &str, name: &str, (mean, sd): (f64, f64)) {
     let outcome = result
@@ -63,7 +63,7 @@ fn assert_exact(result: &RunResult, infer: &str, name: &str, (mean, sd): (f64, f
     assert!(z.abs() < 5.0, "{infer} {name}: sd {} is not {sd} ({z})", found.sd);
 }
 
-/// The eight points with a noise of 0.3 and `N(0, 1)` priors of intercept and slope.
+/// Eight points of a line. The noise is 0.3, and intercept and slope have `N(0, 1)` priors.
 const POINTS: [(f64, f64); 8] = [
     (-1.5, -0.9),
     (-1.0, -0.8),
@@ -138,8 +138,8 @@ fn every_exact_sampler_finds_the_line() {
     }
 }
 
-/// Each row is left out, with all draws although predictions take few: the density of a row is a Normal by the normal equations of the
-/// others.
+/// The density of a left-out row is a Normal, by the normal equations of the other rows. The estimates use all draws, although predictions
+/// use few.
 #[test]
 fn left_out_rows_have_their_exact_densities() {
     let point = |at: usize| {
@@ -167,7 +167,7 @@ fn left_out_rows_have_their_exact_densities() {
     );
 }
 
-/// Samplers without an acceptance step come close with small steps: their bias is of the order of the step.
+/// Samplers without an acceptance step come close to the exact posterior if steps are small, because their bias is of the order of the step.
 #[test]
 fn samplers_without_acceptance_come_close() {
     let program = format!(
@@ -204,7 +204,7 @@ infer momentum = sghmc(Line, rows) {{ batch = 0, step_size = 1e-3, friction = 0.
     }
 }
 
-/// A rate, a probability, an interval and the shares of three classes: every support has its bijector and Jacobian.
+/// The sites are a rate, a probability, an interval and the shares of three classes, because every support has its own bijector and Jacobian.
 #[test]
 fn constrained_sites_have_their_exact_posteriors() {
     let program = "
@@ -228,7 +228,7 @@ infer prior = nuts(M, rows) { draws = 4000 }
     }
 }
 
-/// Sites that a posterior fixes keep their values, the others have their posterior given those values, and chains begin at their `start`.
+/// Sites that a posterior fixes keep their values. The other sites have their posterior given these values, and chains begin at their `start`.
 #[test]
 fn fixed_sites_keep_their_values() {
     let program = format!(
@@ -262,7 +262,7 @@ fn positions(sampled: &Sampled) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// Draws are functions of the seed, not of the number of threads; chains differ from each other.
+/// Draws depend on the seed and not on the number of threads, and chains differ from each other.
 #[test]
 fn threads_change_no_draw() {
     let program = format!(
@@ -308,7 +308,7 @@ infer given = nuts(Given, rows) { draws = 2000 }
         .unwrap();
     let taken = sampled(&result, "given")["theta/loc"][0];
     assert!((taken - theta.mean).abs() < 1e-9, "{taken} is not {}", theta.mean);
-    // The mean of `mu` given `theta`, with precisions 1 and 4.
+    // The mean of `mu` given `theta` weights the two with their precisions, 1 and 4.
     assert_exact(
         &result,
         "given",

@@ -1,4 +1,4 @@
-//! Training does not allocate memory in its steady state.
+//! After its first epochs, training does not allocate memory.
 
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::dtype::Precision;
@@ -52,8 +52,8 @@ fn allocations(infer: &Infer, dataset: &Dataset, epochs: usize, context: &Contex
     after - before
 }
 
-/// Writes a program in which a parameter determines the positions that rows select, so that every step checks them, with its data. Returns
-/// its path.
+/// Writes a program and its data, and returns the path of the program. A parameter determines the positions that rows select, so that every
+/// step checks positions.
 fn selecting() -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-steady-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the folder is created");
@@ -75,7 +75,7 @@ infer fit = map(M, d)
     folder.join("program.bnn")
 }
 
-/// A fit of nine epochs allocates exactly as often as one of three: all allocations belong to its start and end.
+/// A fit of nine epochs allocates exactly as often as a fit of three epochs, because all allocations belong to its start and end.
 ///
 /// The number of training rows is not a multiple of the batch, so every epoch has a step with fewer rows. There is only one test, because
 /// the counter is global.
@@ -106,7 +106,7 @@ fn more_epochs_allocate_no_more_memory() {
                 assert_eq!(infer.reached.is_empty(), !path.ends_with("program.bnn"));
                 let dataset = compiled.dataset(&infer.data);
                 let counts = |_| [3, 9].map(|epochs| allocations(infer, &dataset, epochs, &context));
-                // A thread allocates its workspace at its first piece of work, which may be late.
+                // A thread allocates its workspace at its first piece of work, which may come late, so the comparison is repeated.
                 let last = (0..5).map(counts).find(|[few, many]| few == many);
                 let name = format!("{path} {} {precision} {threads} threads", infer.name);
                 assert!(last.is_some(), "{name}: {:?}", counts(0));

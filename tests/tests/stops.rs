@@ -36,7 +36,7 @@ fn assert_diagnostic(diagnostic: &Diagnostic, id: &str, fault: Fault) {
     assert!(diagnostic.fault == fault);
 }
 
-/// Returns the path of a folder that does not exist, in one that does.
+/// Returns the path of a folder that does not exist, inside a folder that exists.
 fn folder(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("bnnc-stops-{name}-{}", std::process::id()))
 }

@@ -1,5 +1,5 @@
-//! Sites on simplexes and of ordered vectors, from source to posterior: densities integrate to one over the declared type, restrictions of
-//! unknown mass are rejected, and exactly known posteriors are found.
+//! Sites on simplexes and of ordered vectors, from source to posterior. Densities integrate to one over the declared type, restrictions
+//! whose mass is unknown are rejected, and posteriors that are known exactly are found.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::Sizes;
@@ -47,7 +47,7 @@ fn mass_of_pairs(log_density: &dyn Fn(f64, f64) -> f64) -> f64 {
     for i in 0..count {
         for j in i..count {
             let weight = if i == j { 0.5 } else { 1.0 };
-            // The diagonal cuts a cell in half; the shift keeps its point inside the support.
+            // The diagonal cuts a cell in half. The shift keeps the point of the cell inside the support.
             sum += weight * log_density(point(i), point(j) + 1e-12).exp();
         }
     }
@@ -63,7 +63,7 @@ fn increasing_vectors_have_a_normalised_density() {
     }
 }
 
-/// Three elements have six orders, and there are four vectors: the log density is `4 log 6` above that of independent elements.
+/// Three elements have six orders, and there are four vectors, so the log density is `4 log 6` above the log density of independent elements.
 #[test]
 fn each_vector_of_an_array_is_normalised() {
     let values: Vec<f64> = (0..12)
@@ -83,8 +83,8 @@ fn a_flat_prior_is_flat_on_every_support() {
     }
 }
 
-/// The density of the Dirichlet distribution (Ferguson) `Gamma(sum a) / prod Gamma(a) prod x ^ (a - 1)`, here with integers:
-/// `9! / (0! 2! 1! 3!)`.
+/// The density of the Dirichlet distribution (Ferguson) is `Gamma(sum a) / prod Gamma(a) prod x ^ (a - 1)`. The parameters here are
+/// integers, so the constant is `9! / (0! 2! 1! 3!)`.
 #[test]
 fn arrays_of_simplexes_are_independent() {
     let normaliser = (362_880f64 / 12.0).ln();
@@ -125,7 +125,8 @@ fn restrictions_of_unknown_mass_are_rejected() {
 
 const COUNTS: [usize; 4] = [23, 71, 66, 40];
 
-/// Runs a program on categories that were observed `COUNTS` times under a Dirichlet prior: the posterior is the Dirichlet of the sums.
+/// Runs a program on categories that were observed `COUNTS` times, under a Dirichlet prior. The posterior is the Dirichlet with the sums of
+/// counts and concentrations.
 fn categories(name: &str, program: &str) -> RunResult {
     let folder = std::env::temp_dir().join(format!("bnnc-supports-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -166,7 +167,7 @@ fn summary(result: &RunResult, infer: &str, site: &str) -> Vec<(f64, f64)> {
     site.elements.iter().map(|s| (s.mean, s.sd)).collect()
 }
 
-/// The mode is `(n + a - 1) / (N + sum (a - 1))`; a posterior that fixes the site keeps it.
+/// The mode is `(n + a - 1) / (N + sum (a - 1))`. A posterior that fixes the site keeps this value.
 #[test]
 fn map_finds_the_mode_on_the_simplex() {
     let result = categories(
@@ -185,8 +186,8 @@ infer kept = vi(K, d) { epochs = 1, batch = 0, precision = f64 }
     }
 }
 
-/// Families on three reals, transformed to the simplex of four. Means are within the error of 1000 draws and of the family itself, whose
-/// skewness differs. The joint family also has the right standard deviations.
+/// Families on three reals are transformed to the simplex of four shares. The means are right up to the error of 1000 draws and the error
+/// of the family itself, whose skewness differs. The joint family also has the right standard deviations.
 #[test]
 fn families_on_the_reals_are_transformed_to_the_simplex() {
     let result = categories(

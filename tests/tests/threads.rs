@@ -22,7 +22,7 @@ fn result(compiled: &Compiled, threads: usize) -> String {
     json.to_string()
 }
 
-/// Compiles a run of a few epochs, enough for every part of a run to happen.
+/// Compiles a run of a few epochs, which are enough for every part of a run to occur.
 fn short(path: &Path) -> Compiled {
     let options = Options {
         settings: compile::short(path, 2, 10),
@@ -45,7 +45,7 @@ fn every_example_has_the_same_result_on_any_number_of_threads() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// The tensors are large enough that every kernel and every product is divided among threads.
+/// The tensors are so large that every kernel and every product is divided among threads.
 #[test]
 fn a_wide_network_has_the_same_result_on_any_number_of_threads() {
     let path = bnnc_tests::root().join("examples/concrete/wide.bnn");
@@ -74,7 +74,7 @@ infer fit = vi(MeanField, concrete) { epochs = 2, batch = 400, samples = 2, pred
     }
 }
 
-/// The text depends on the seed; otherwise the comparisons above would test nothing.
+/// The text depends on the seed. Without this, the comparisons above would not test anything.
 #[test]
 fn another_seed_gives_another_result() {
     let path = bnnc_tests::root().join("examples/yacht/yacht.bnn");
@@ -125,7 +125,7 @@ fn restarts_have_the_same_result_on_any_number_of_threads() {
     ] {
         let compiled = restarted(method, options);
         let one = result(&compiled, 1);
-        // Six epochs of 277 rows in batches of 50.
+        // A training has 36 steps: six epochs of 277 rows in batches of 50.
         let steps = format!("\"steps\":{}", trainings * 36);
         assert!(one.contains(&steps), "{method}: {one}");
         for threads in [2, 3, 7] {
@@ -159,7 +159,7 @@ fn restarts_run_concurrently() {
         let mut begun = count.lock().unwrap();
         *begun += 1;
         changed.notify_all();
-        // Each waits for all others, so they must run at the same time.
+        // Each restart waits for all others, so they must run at the same time.
         let (_begun, late) = changed
             .wait_timeout_while(begun, Duration::from_secs(60), |begun| *begun < 3)
             .unwrap();

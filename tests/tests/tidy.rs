@@ -1,4 +1,4 @@
-//! House rules that no other tool checks: headers, lengths, names, dead files, snapshots, formatted programs.
+//! Rules of this project that no other tool checks: headers, lengths, names, unused files, snapshots, formatted programs.
 //!
 //! Clippy checks the lengths of functions and of lists of parameters.
 
@@ -30,7 +30,7 @@ const UNFINISHED: &[&str] = &[
     concat!("#[", "ignore]"),
 ];
 
-/// Paths and words of one person's machine.
+/// Paths and words that belong to one person's machine.
 const PRIVATE: &[&str] = &[
     concat!("/wo", "rk/"),
     concat!("/ro", "ot/"),
@@ -178,7 +178,7 @@ fn is_used(snapshot: &File) -> bool {
         .trim_end_matches(|digit: char| digit.is_ascii_digit())
         .trim_end_matches('-');
     let text = std::fs::read_to_string(bnnc_tests::root().join(source.trim_matches('"'))).unwrap_or_default();
-    // A table names the folder of its snapshots, and has a test for snapshots without an entry.
+    // A test with a table of cases names the folder of its snapshots, and checks itself that every snapshot has an entry.
     let folder = Path::new(&snapshot.path).parent().and_then(Path::file_name);
     let folder = folder
         .map(|folder| folder.to_string_lossy().into_owned())

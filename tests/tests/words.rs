@@ -1,8 +1,8 @@
-//! The words of pages, comments and messages: no opener that hides the subject, no term of our own where the field has one.
+//! The words of pages, comments and messages. No text begins with a word that hides the subject, or uses a term of our own where the field has one.
 //!
-//! Pages (Markdown) and programs (`.bnn`) have none of them but those in [`ALLOWED`]. Comments and messages in Rust that were written before
-//! these rules are counted in `tests/words.txt`; a count may only fall. `BNNC_BLESS=1 cargo test --workspace --test words` lowers the counts
-//! after texts were rewritten, and never raises one.
+//! Pages (Markdown) and programs (`.bnn`) may not have any of these words, except for [`ALLOWED`]. In comments and messages in Rust, which
+//! were written before these rules, the words are counted in `tests/words.txt`, and a count may only fall. `BNNC_BLESS=1 cargo test
+//! --workspace --test words` lowers the counts after texts were rewritten, and never raises one.
 
 use bnnc_tests::book::Page;
 use bnnc_tests::files::{File, under};
@@ -11,11 +11,11 @@ use std::fmt::Write as _;
 
 /// A banned word.
 struct Rule {
-    /// Its name in `tests/words.txt`.
+    /// The name of the rule in `tests/words.txt`.
     name: &'static str,
     /// The words, in lower case and separated by `|`. Only whole words are found.
     words: &'static str,
-    /// True if it is banned only at the beginning of a comment.
+    /// True if the words are banned only at the beginning of a comment.
     is_opener: bool,
     /// The words to use instead.
     instead: &'static str,
@@ -114,7 +114,7 @@ const RULES: &[Rule] = &[
     term("whence", "whence|thither|whereof", "from where, there, of which"),
 ];
 
-/// Banned words that are correct at one place: the path, the rule, the words around it, the reason.
+/// Banned words that are correct at one place: the path, the rule, the banned word with its neighbours, and the reason.
 const ALLOWED: &[(&str, &str, &str, &str)] = &[
     ("stdlib/dist/pareto.bnn", "law", "power law", "the field's term"),
     (
@@ -125,7 +125,7 @@ const ALLOWED: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// A line of a text that is read as prose, without code: its place, its path, whether it begins a comment or a page, and its words.
+/// A line of prose without code: its place, its path, whether it begins a comment or a page, and its words.
 struct Line {
     place: String,
     path: String,
@@ -256,7 +256,7 @@ fn messages(file: &File) -> Vec<Line> {
 }
 
 impl Rule {
-    /// Returns the number of occurrences of its words in a line.
+    /// Returns the number of occurrences of the rule's words in a line.
     fn count(&self, line: &Line) -> usize {
         if self.is_opener && !line.begins {
             return 0;
@@ -273,7 +273,7 @@ impl Rule {
         self.words.split('|').map(count).sum()
     }
 
-    /// Returns whether the words before it make the term a usual one: "there is no x", "the standard error of the mean".
+    /// Returns whether a term is usual after the words `before`: "there is no x", "the standard error of the mean".
     fn is_fine(&self, before: &str) -> bool {
         let before = before.trim_end();
         match self.name {
@@ -284,7 +284,7 @@ impl Rule {
     }
 }
 
-/// Returns whether the word at this place is not part of a longer one.
+/// Returns whether the word at this place is not part of a longer word.
 fn is_word(text: &str, at: usize, word: &str) -> bool {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
     let after = text.get(at + word.len()..).unwrap_or_default();

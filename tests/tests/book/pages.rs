@@ -4,7 +4,7 @@ use bnnc_tests::book::{Page, pages};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-/// The languages of fenced blocks. Programs and shell commands are executed; the others are output, excerpts of bnnc's own code, or
+/// The languages of fenced blocks. Programs and shell commands are executed. The other blocks are output, excerpts of bnnc's own code, or
 /// programs of other systems.
 const LANGUAGES: &[&str] = &["bnn", "sh", "text", "json", "python", "rust", "stan", "r"];
 
@@ -160,7 +160,7 @@ fn every_page_has_one_title_and_blocks_of_known_languages() {
     none(&faults);
 }
 
-/// The folders of the workspace to whose files the book refers.
+/// The folders of the workspace that have files to which the book refers.
 const FOLDERS: &[&str] = &[
     "compiler/",
     "docs/",

@@ -15,14 +15,14 @@ fn programs_compile_or_fail_with_the_stated_code() {
             }
             count += 1;
             let place = format!("docs/src/{}:{}", page.path, block.line);
-            // Programs read from `docs/data`, like those of a reader who saves them in `docs`.
+            // Programs find their data in `docs/data`, as if a reader had saved the programs in `docs`.
             let program = program::load("docs/program.bnn", &block.text, &Options::default());
             let found: Vec<&str> = program
                 .diagnostics
                 .iter()
                 .map(|diagnostic| diagnostic.code.id)
                 .collect();
-            // Codes of data are raised when the program runs.
+            // Errors in data are only reported when the program runs, so their codes are not expected here.
             let expected: Vec<&str> = block.values("error").chain(block.values("warning")).collect();
             if found != expected {
                 faults.push(format!("{place}: {:#?}", program.diagnostics));
@@ -51,7 +51,7 @@ fn the_program_of_the_readme_compiles() {
     let start = text.find("data yacht = ").expect("the README has a program");
     let end = text[start..].find("```").expect("the program ends");
     let program = &text[start..start + end];
-    // The README tells the reader to save it beside the data.
+    // The README instructs the reader to save the program beside the data.
     let loaded = program::load("examples/yacht/program.bnn", program, &Options::default());
     assert!(loaded.diagnostics.is_empty(), "{:#?}", loaded.diagnostics);
     assert_eq!(

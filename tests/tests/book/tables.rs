@@ -1,4 +1,4 @@
-//! The tables of the reference are those of the registries: functions, methods with their options, distributions, layers, optimisers.
+//! The tables of the reference agree with the registries: functions, methods with their options, distributions, layers, optimisers.
 
 use bnnc_abi::method::{self, OptionDef, Takes};
 use bnnc_abi::metrics::{self, Basis, Metric};
@@ -9,7 +9,7 @@ use bnnc_tests::book::{Page, pages};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Returns all tables by the name in front of them.
+/// Returns all tables by the names of their marks.
 fn tables() -> BTreeMap<String, String> {
     let mut tables = BTreeMap::from([
         ("builtins".to_owned(), builtins()),
@@ -271,7 +271,7 @@ fn optimisers() -> String {
     of_kind("optimiser", |kind| matches!(kind, ItemKind::Optimiser(_)))
 }
 
-/// Lists only the functions meant for programs; the file also has those that distributions need.
+/// Lists only the functions that are meant for programs. The file also has functions that only distributions need.
 fn functions() -> String {
     let rows = library(|path, item, header| {
         let is_public = path == "functions.bnn" && matches!(item.kind, ItemKind::Fn(_));

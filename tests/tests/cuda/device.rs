@@ -1,4 +1,4 @@
-//! Single kernels on the device: their buffers are copied to it and back.
+//! Runs single kernels on the device. The buffers of a kernel are copied to the device and back.
 
 use bnnc_abi::accelerator::{Arena, Session};
 use bnnc_abi::code::{Code, KernelArgs};
@@ -75,7 +75,7 @@ impl Kernels {
 }
 
 impl Code for Kernels {
-    /// A device runs the whole domain at once: the first invocation that is not empty runs it, and the others do nothing.
+    /// A device runs the whole domain at once, so the first invocation that is not empty runs all of it, and the others do nothing.
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
         let nothing = self.program.kernels[kernel].dims[0] == Size::Fixed(0);
         if args.start != 0 || args.end == 0 && !nothing {

@@ -1,4 +1,4 @@
-//! Every example on the device and with cranelift: steps, predictions, densities, whole runs.
+//! Every example gives the same results on the device and with cranelift, in steps, predictions, densities and whole runs.
 
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::dtype::Precision;
@@ -21,7 +21,8 @@ fn there(path: &Path, precision: Precision, settings: Vec<String>) -> Compiled {
     compile::file(path, &options)
 }
 
-/// Sums on a device have another order than on the host, over at most some thousand terms; products may be those of cuBLAS.
+/// Returns the allowed difference. Sums on a device have another order than on the host, over at most some thousand terms, and cuBLAS may
+/// compute products.
 fn tolerance(precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 1e-4,
@@ -53,7 +54,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Compares one step from the same states, then ten, then one again, and predictions with the final states.
+    /// Compares one step from the same states, then ten steps, then one step again, and predictions with the final states.
     fn train(&mut self) {
         let dataset = self.compiled.dataset(&self.device.data);
         let states = start(&self.device.states, self.compiled.manifest.seed, &HashMap::new());

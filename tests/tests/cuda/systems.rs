@@ -1,4 +1,4 @@
-//! Large triangular systems and Cholesky factors on the device, with cuBLAS where it is installed, against the reference.
+//! Large triangular systems and Cholesky factors on the device, with cuBLAS where it is installed, agree with the reference.
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::primitive::{CHOLESKY, TRIANGULAR_SOLVE};
@@ -78,7 +78,7 @@ fn large_triangular_systems_match_the_reference() {
             machine.write_real("b", &b).unwrap();
             let mut want = vec![l, b, vec![0.0; batch * n * columns]];
             (TRIANGULAR_SOLVE.naive)(&mut want, &sizes.map(|size| size as i64));
-            // Launched directly, captured, and replayed.
+            // The first run launches directly, the second is captured, and the third is replayed.
             for _ in 0..3 {
                 machine.run().unwrap();
                 for (want, got) in want[2].iter().zip(machine.read_real("x").unwrap()) {
@@ -93,8 +93,8 @@ fn large_triangular_systems_match_the_reference() {
     }
 }
 
-/// The matrices are as above, but one of several has a negative pivot: its columns are NaN from there on. The error of a factor is at most
-/// `n + 1` roundings times the condition number (theorems 10.3 and 10.8 there).
+/// The matrices are as above, but one of several has a negative pivot: from this pivot on, the columns of its factor are NaN. The error of
+/// a factor is at most `n + 1` roundings times the condition number (theorems 10.3 and 10.8 there).
 #[test]
 fn large_cholesky_factors_match_the_reference() {
     for (precision, unit) in [

@@ -1,4 +1,4 @@
-//! KL divergences of the pairs through the compiler: functions, and machines that run them.
+//! Compiles the KL divergences of the pairs to functions, and to machines that run them.
 
 use super::pairs::{self, Method, Pair};
 use bnnc_abi::code::Artifact;
@@ -34,19 +34,19 @@ pub struct Table {
 /// A pair that compiled up to its densities.
 pub struct Subject<'a> {
     pub pair: Pair,
-    /// The order of the Taylor series that may replace a log density; 0 for none.
+    /// The order of the Taylor series that may replace a log density; 0 if there is no series.
     pub taylor: usize,
     compilation: Compilation<'a>,
     elaborated: Elaborated,
     densities: Densities,
 }
 
-/// The ways of computing a KL divergence that are allowed, and how means of noise are computed.
+/// The allowed ways to compute a KL divergence, and the way to compute means of noise.
 pub type Way = (Estimator, Statistics);
 
-/// The best estimate, whose means of noise are sums over the draws.
+/// The best estimate. Means of noise are sums over the draws.
 pub const SUMS: Way = (Estimator::Sampled, Statistics::Sums);
-/// The best estimate, whose means of noise are drawn from their own distribution where it is known.
+/// The best estimate. If the distribution of a mean of noise is known, the mean itself is drawn from it.
 pub const LAW: Way = (Estimator::Sampled, Statistics::Law);
 /// The plain mean over draws.
 pub const DIRECT: Way = (Estimator::Direct, Statistics::Sums);
@@ -54,12 +54,12 @@ pub const DIRECT: Way = (Estimator::Direct, Statistics::Sums);
 pub const BEST: Way = (Estimator::Best, Statistics::Law);
 
 impl Table {
-    /// Checks all pairs whose distributions are in the library.
+    /// Creates the table of all pairs whose distributions are in the library, as a checked program.
     pub fn new() -> Table {
         Table::of("", pairs::all())
     }
 
-    /// Checks the given pairs, after the items in `text`.
+    /// Creates the table of the given pairs, as a checked program that begins with the items in `text`.
     pub fn of(text: &str, pairs: Vec<Pair>) -> Table {
         // The reference evaluator draws with seed 0.
         let options = Options {
@@ -68,7 +68,7 @@ impl Table {
             precision: Some(Precision::F64),
             ..Options::default()
         };
-        // Tests run concurrently, each with a file of its own.
+        // Tests run concurrently, so each table has a file of its own.
         static TABLES: AtomicUsize = AtomicUsize::new(0);
         let table = TABLES.fetch_add(1, Ordering::Relaxed);
         let name = format!("bnnc-divergence-{}-{table}", std::process::id());
@@ -106,7 +106,7 @@ impl Table {
         }
     }
 
-    /// Compiles every pair. The result is an error if the library lacks a distribution.
+    /// Compiles every pair. Gives an error for a pair if the library lacks one of its distributions.
     pub fn subjects(&self) -> impl Iterator<Item = (Pair, Result<Subject<'_>, Refused>)> {
         self.pairs.iter().map(|(pair, id)| {
             let subject = id
@@ -220,7 +220,7 @@ impl Subject<'_> {
     }
 }
 
-/// Returns a name for a result: results and states may have the same name, but not in one program.
+/// Returns a name for a result that differs from the names of states, because results and states of one program must have different names.
 fn result_name(name: &str) -> String {
     format!("result {name}")
 }
@@ -252,7 +252,7 @@ impl Estimate {
     }
 }
 
-/// Returns the states of a KL divergence: those of the program, with different values for the elements of those that move.
+/// Returns the states of a KL divergence. They are the states of the program, but the elements of moving states get different values.
 pub fn states(divergence: &Divergence) -> Values {
     let mut states = start(&divergence.states, 1, &HashMap::new());
     let moves = |name: &str| divergence.gradient.result(name).is_some();

@@ -1,4 +1,4 @@
-//! KL divergences against quadrature: closed forms match up to rounding, estimates within their standard error.
+//! KL divergences agree with quadrature: closed forms up to rounding, and estimates within their standard errors.
 
 use super::estimate::{BEST, SUMS, Subject, Way, method, states};
 use super::finite;
@@ -21,8 +21,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Returns a description of a closed form that differs by more than rounding, or of an estimate that differs by more than five standard
-    /// errors.
+    /// Returns a description of the difference, if it is larger than rounding for a closed form, or than five standard errors for an
+    /// estimate.
     pub fn fault(&self) -> Option<String> {
         let allowed = match self.method {
             Method::Exact => 1e-8 * self.integral.abs().max(1.0),

@@ -1,4 +1,4 @@
-//! KL divergences by quadrature of densities that are written out.
+//! Computes KL divergences by quadrature of densities that are written out.
 
 use super::laws::{Law, radial, radial_constant, radial_element};
 use super::quadrature::Rule;
@@ -9,9 +9,9 @@ use std::f64::consts::TAU;
 pub enum Side<'a> {
     /// Independent elements.
     Elements(&'a Law, Vec<Vec<f64>>),
-    /// A radial distribution, by its locations and scales.
+    /// A radial distribution, given by its locations and scales.
     Radial(Vec<[f64; 2]>),
-    /// A Dirichlet distribution, by its concentrations. Draws of the other side are transformed to its simplex.
+    /// A Dirichlet distribution, given by its concentrations. Draws of the other side are transformed to the simplex.
     Dirichlet(Vec<f64>),
 }
 
@@ -107,7 +107,7 @@ fn log_radial(p: &[[f64; 2]], x: [f64; 2]) -> f64 {
     radial(&z) - log_scales(p)
 }
 
-/// Returns the log density of the logarithms of the shares relative to the last one. The Jacobian is the product of the shares.
+/// Returns the log density of the logarithms of the shares relative to the last share. The Jacobian is the product of the shares.
 fn log_dirichlet(p: &[f64], u: [f64; 2]) -> f64 {
     let largest = u[0].max(u[1]).max(0.0);
     let total = largest + ((u[0] - largest).exp() + (u[1] - largest).exp() + (-largest).exp()).ln();

@@ -134,7 +134,7 @@ fn radial_kl_divergences_have_the_published_numbers() {
     });
 }
 
-/// Returns the results for the given noise instead of drawn noise, after a check that sums of noise and the plain mean agree.
+/// Returns the results for the given noise instead of drawn noise. Checks before that sums of noise and the plain mean agree.
 fn with_noise(subject: &mut Subject<'_>, noise: &[f64]) -> HashMap<String, Summed> {
     let draws = noise.len();
     let mut evaluated = [DIRECT, SUMS].map(|way| {
@@ -153,7 +153,8 @@ fn with_noise(subject: &mut Subject<'_>, noise: &[f64]) -> HashMap<String, Summe
     std::mem::take(sums)
 }
 
-/// A normal family without an entropy, so that the expectation of its log density is estimated too; and a log density that is the square.
+/// The first distribution is a normal family without an entropy, so that the expectation of its log density is estimated too. The log
+/// density of the other is the square.
 const DISTRIBUTIONS: &str = "
 dist Plain(loc: real, scale: positive) on real {
   log_density(x) = Normal(loc, scale).log_density(x)
@@ -176,7 +177,7 @@ fn log_prior(results: &HashMap<String, Summed>, scale: f64) -> (f64, f64, f64) {
     )
 }
 
-/// A location and a scale: the noise (-1.2, 0.3, 0.7, 2) with the location 0.3 and the scale 0.5.
+/// The noise is (-1.2, 0.3, 0.7, 2), with the location 0.3 and the scale 0.5.
 #[test]
 fn fixed_noise_of_a_location_and_a_scale_gives_the_known_estimate() {
     let noise = [-1.2, 0.3, 0.7, 2.0];
@@ -214,7 +215,7 @@ fn fixed_noise_of_a_location_and_a_scale_gives_the_known_estimate() {
     });
 }
 
-/// A scale: the noise (0.2, 0.9, 1.4, 3.1) with the scale 0.5, as exponential and as Rayleigh variates.
+/// The noise is (0.2, 0.9, 1.4, 3.1) with the scale 0.5, as exponential variates and as Rayleigh variates.
 #[test]
 fn fixed_noise_of_a_scale_gives_the_known_estimate() {
     let noise: [f64; 4] = [0.2, 0.9, 1.4, 3.1];
@@ -248,7 +249,7 @@ fn fixed_noise_of_a_scale_gives_the_known_estimate() {
     });
 }
 
-/// The Taylor series of the logarithm around one has alternating terms; here at the location 1.1 with the scale 0.1.
+/// The Taylor series of the logarithm around one has alternating terms. The location is 1.1, and the scale is 0.1.
 #[test]
 fn the_taylor_series_of_the_logarithm_gives_the_known_estimates() {
     let noise = [-1.2, 0.3, 0.7, 2.0];

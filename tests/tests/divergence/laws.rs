@@ -1,4 +1,4 @@
-//! Densities written out from their definitions, independently of the library's files.
+//! Densities that are written out from their definitions, independently of the library's files.
 
 use super::special::{e1_scaled, log_gamma};
 use std::f64::consts::PI;
@@ -9,7 +9,7 @@ pub struct Law {
     pub name: &'static str,
     /// The names of its parameters, in order.
     pub params: &'static [&'static str],
-    /// The interval with mass, given the parameters.
+    /// Returns the interval that has mass, given the parameters.
     pub support: fn(&[f64]) -> (f64, f64),
     /// The log density inside the support.
     pub log_density: fn(&[f64], f64) -> f64,
@@ -101,7 +101,7 @@ pub static ALL: &[Law] = &[
         name: "LogGamma",
         params: &["shape", "scale"],
         support: reals,
-        // The logarithm of a gamma variate.
+        // This is the logarithm of a gamma variate.
         log_density: |p, x| gamma(p[0], p[1], x.exp()) + x,
     },
     Law {
@@ -151,7 +151,7 @@ pub static ALL: &[Law] = &[
         name: "StandardWald",
         params: &["scale"],
         support: positive,
-        // A scale family: `scale` times an inverse Gaussian variate with mean and shape one.
+        // This is a scale family: `scale` times an inverse Gaussian variate with mean and shape one.
         log_density: |p, x| inverse_gaussian(p[0], p[0], x),
     },
     Law {
@@ -199,8 +199,8 @@ fn inverse_gaussian(mean: f64, shape: f64, x: f64) -> f64 {
     0.5 * (shape / (2.0 * PI)).ln() - 1.5 * x.ln() - 0.5 * shape * (x - mean).powi(2) / (mean * mean * x)
 }
 
-/// Returns the density of one element of a radial variate in three dimensions with unit scale: that of a horseshoe times a constant, as the
-/// direction's element is uniform on (-1, 1) and the radius half-normal.
+/// Returns the density of one element of a radial variate in three dimensions with unit scale. It is the density of a horseshoe times a
+/// constant, because an element of the direction is uniform on (-1, 1) and the radius is half-normal.
 pub fn radial_element(z: f64) -> f64 {
     let half = 0.5 * z * z;
     e1_scaled(half) * (-half).exp() / (8.0 * PI).sqrt()

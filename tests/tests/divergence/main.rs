@@ -1,5 +1,5 @@
-//! The KL divergence of every pair of family and prior: its method, the size of its graph, its value and gradient against the plain sum
-//! over the same noise, its expectation against quadrature, and its distribution.
+//! The KL divergence of every pair of family and prior. The tests check its method, the size of its graph and its distribution, compare its
+//! value and gradient with the plain sum over the same noise, and compare its expectation with quadrature.
 #![allow(clippy::unwrap_used)]
 
 mod estimate;
@@ -20,7 +20,7 @@ mod table;
 use estimate::{Subject, Table};
 use pairs::{Expected, Pair};
 
-/// Runs a check for every pair that should have a finite KL divergence; the failures name the pairs.
+/// Runs a check for every pair that should have a finite KL divergence. Failures name the pairs.
 fn finite(check: impl Fn(&Pair, Subject<'_>) -> Result<(), String>) {
     let table = Table::new();
     let mut faults = Vec::new();

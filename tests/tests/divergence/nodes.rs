@@ -20,7 +20,7 @@ fn the_number_of_nodes_does_not_depend_on_the_draws() {
         if many.iter().any(|count| *count != many[0]) {
             return Err(format!("the nodes for 2, 10, .. draws are {many:?}"));
         }
-        // One draw needs no axis, and therefore no more nodes than several draws.
+        // One draw does not need an axis of draws, so it needs at most the nodes of several draws.
         let one = nodes(1, SUMS)?;
         if one <= many[0] {
             Ok(())
@@ -46,7 +46,7 @@ fn methods_are_the_best_known() {
     });
 }
 
-/// An infinite KL divergence is an error that says so.
+/// An infinite KL divergence is an error, and the message states that it is infinite.
 #[test]
 fn infinite_divergences_are_errors() {
     let table = Table::new();

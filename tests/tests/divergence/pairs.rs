@@ -109,7 +109,7 @@ const MIXTURE: Prior = prior(
     "real[3]",
 );
 const RADIAL: Prior = prior("Radial", "Radial([0.1, -0.1], [0.8, 1.1])", &[], "real[2]");
-/// The locations and scales of [`RADIAL`].
+/// The locations and scales of the family [`RADIAL`].
 const RADIAL_VALUES: [[f64; 2]; 2] = [[0.1, 0.8], [-0.1, 1.1]];
 
 const SCALING_FAMILIES: [Family; 9] = [
@@ -141,12 +141,12 @@ const SCALING_PRIORS: [Prior; 14] = [
     WEIBULL,
 ];
 
-/// Returns the expected result for families that are scales times noise, and for related ones.
+/// Returns the expected result for families that are a scale times noise, and for related families.
 fn scaling(family: Family, prior: Prior) -> Expected {
     let is_real = matches!(family.name, "Error" | "LogGamma");
     let needs_reciprocal = matches!(prior.name, "InverseGamma" | "InverseGaussian" | "StandardWald");
     match (family.name, prior.name) {
-        // Families on the reals are transformed to the simplex; the others have mass outside.
+        // Families on the reals are transformed to the simplex. Other families have mass outside of the simplex.
         (_, "Dirichlet") if is_real => Finite(Direct),
         (_, "Dirichlet" | "Pareto") => Infinite,
         ("Exponential", _) if needs_reciprocal => Infinite,
@@ -245,7 +245,7 @@ const BORDERS: [(Family, Prior, Expected); 9] = [
     (family("Normal", "loc = 0.3, scale = 0.5"), CAUCHY, Finite(Direct)),
 ];
 
-/// Returns every pair: rows one to three of the table, then its borders.
+/// Returns every pair: rows one to three of the table, then the pairs of [`BORDERS`].
 pub fn all() -> Vec<Pair> {
     let pair = |row, family, prior, expected| Pair {
         row,
@@ -274,7 +274,7 @@ pub fn all() -> Vec<Pair> {
 }
 
 impl Family {
-    /// Returns the number that the program gives to a parameter.
+    /// Returns the number that a parameter has in the program.
     fn written(&self, param: &str) -> f64 {
         let argument = self
             .text
@@ -297,7 +297,7 @@ impl Pair {
         format!("{} || {}", self.family.name, self.prior.name)
     }
 
-    /// Returns the items of the pair with number `at`.
+    /// Returns the items of the program for the pair with index `at`.
     pub fn program(&self, at: usize) -> String {
         let (prior, family) = (self.prior, self.family);
         format!(
@@ -326,7 +326,7 @@ infer fit{at} = vi(Q{at}, rows) {{ precision = f64 }}
         on_reals.contains(&self.family.name) && self.prior.site.starts_with("positive")
     }
 
-    /// Returns the family at values of its states.
+    /// Returns the family at these values of its states.
     pub fn posterior(&self, states: &Values) -> Side<'static> {
         let value = |param: &str, at: usize| {
             let Some(state) = states.get(&format!("w/{param}")) else {
@@ -348,7 +348,7 @@ infer fit{at} = vi(Q{at}, rows) {{ precision = f64 }}
         Side::Elements(law, elements.map(params).collect())
     }
 
-    /// Returns the prior of `elements` elements.
+    /// Returns the prior over `elements` elements.
     pub fn prior(&self, elements: usize) -> Side<'static> {
         if self.prior.name == "Radial" {
             return Side::Radial(RADIAL_VALUES.to_vec());

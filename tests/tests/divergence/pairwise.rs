@@ -9,7 +9,7 @@ use bnnc_graph::ops;
 use bnnc_graph::tensor::{Tensor, advance};
 use std::collections::HashMap;
 
-/// A result, with the largest mean of absolute terms over the draws that contribute to it.
+/// A result, and the largest mean, over draws, of the absolute values of terms that contribute to it.
 pub struct Summed {
     pub values: Vec<f64>,
     pub magnitude: f64,
@@ -108,7 +108,7 @@ fn sum(x: &Tensor, axes: &[i64]) -> (Tensor, f64) {
     (sums, magnitude)
 }
 
-/// Returns the sum of terms; its rounding error grows with the logarithm of their number.
+/// Returns the sum of terms. Its rounding error grows only with the logarithm of the number of terms.
 pub fn pairwise(terms: &[f64]) -> f64 {
     match terms {
         [] => 0.0,

@@ -1,4 +1,4 @@
-//! Where means of noise are drawn from their own distribution, estimates have the same distribution as those that sum their draws.
+//! If means of noise are drawn from their own distribution, estimates have the same distribution as estimates that sum their draws.
 
 use super::estimate::{LAW, SUMS, Subject, Table, states};
 use super::none;
@@ -6,10 +6,10 @@ use super::pairs::{self, Expected, Pair};
 
 const STEPS: i32 = 2000;
 
-/// The scaled Kolmogorov-Smirnov distance that two samples of one distribution exceed with a probability below 1e-5.
+/// Two samples of the same distribution have a larger scaled Kolmogorov-Smirnov distance with a probability below 1e-5.
 const DISTANCE: f64 = 2.5;
 
-/// The number of standard errors that a moment may be off.
+/// The number of standard errors by which a moment may differ.
 const ERRORS: f64 = 5.0;
 
 /// Returns every pair with a finite KL divergence, with two elements instead of three.
@@ -26,7 +26,7 @@ fn smaller() -> Vec<Pair> {
     pairs::all().into_iter().filter(finite).map(with_two).collect()
 }
 
-/// The numbers in the results of the KL divergence and its gradient: one list per number, over the steps.
+/// The numbers in the results of the KL divergence and its gradient. For each number there is a list over the steps.
 type Samples = Vec<Vec<f64>>;
 
 /// Returns samples by sums and by distribution; `None` if both are computed in the same way.
@@ -138,7 +138,7 @@ fn drawn_statistics_have_the_distribution_of_sums() {
     none(&faults, count);
 }
 
-/// Small shifts and stretches of a distribution are detected; otherwise the comparison above would test nothing.
+/// Small shifts and stretches of a distribution are detected. Without this, the comparison above would not test anything.
 #[test]
 fn different_distributions_are_distinguished() {
     use bnnc_math::philox::{key, normal};

@@ -1,4 +1,4 @@
-//! Estimates by sums of noise against the plain mean over the same draws, with pairwise summation.
+//! Estimates by sums of noise agree with the plain mean over the same draws, with pairwise summation.
 
 use super::estimate::{DIRECT, Refused, SUMS, Subject, Table, inputs, states};
 use super::finite;
@@ -7,8 +7,8 @@ use super::pairwise::{Summed, evaluate};
 use bnnc_core::states::Values;
 use std::collections::HashMap;
 
-/// Returns the values of `found` that differ from `expected` by more than `tolerance` times the magnitude of the summed terms, and by more
-/// than a change of the parameters in their last bits would cause: `shifted` has such changed parameters.
+/// Returns the values of `found` that differ too much from `expected`. The allowed difference is `tolerance` times the magnitude of the
+/// summed terms, plus four times the change that `shifted` shows, which was computed with changes in the last bits of the parameters.
 fn far(
     found: &Values,
     expected: &HashMap<String, Summed>,
@@ -75,7 +75,7 @@ fn sums_match_the_plain_mean_for_a_thousand_draws() {
     finite(|_, mut subject| compare(&mut subject, (1000, 1e-12), "cranelift"));
 }
 
-/// Other noise is detected; otherwise the comparison above would test nothing.
+/// Other noise is detected. Without this, the comparison above would not test anything.
 #[test]
 fn other_noise_is_distinguished() {
     let known = |pair: &Pair| pair.label() == "Normal || Normal";

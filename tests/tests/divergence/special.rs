@@ -1,4 +1,4 @@
-//! Special functions of the densities, independent of the compiler's.
+//! The special functions in the densities, independent of the compiler's special functions.
 
 use super::laws::EULER;
 
@@ -18,7 +18,7 @@ pub fn log_gamma(x: f64) -> f64 {
     (shifted - 0.5) * shifted.ln() - shifted + 0.5 * std::f64::consts::TAU.ln() + series - product.ln()
 }
 
-/// Returns `exp(x) E1(x)` for positive `x`: the power series below one, the continued fraction from one on.
+/// Returns `exp(x) E1(x)` for positive `x`, by the power series below one and by the continued fraction from one on.
 pub fn e1_scaled(x: f64) -> f64 {
     // Squares of small numbers may have underflowed to zero, where the function is infinite.
     let x = x.max(f64::MIN_POSITIVE);
@@ -40,7 +40,7 @@ pub fn e1_scaled(x: f64) -> f64 {
     1.0 / (x + 1.0 - tail)
 }
 
-/// Values from Abramowitz and Stegun, tables 5.1 and 6.1.
+/// The values are from tables 5.1 and 6.1 of Abramowitz and Stegun.
 #[test]
 fn special_functions_have_their_published_values() {
     let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found}, {expected}");

@@ -1,4 +1,4 @@
-//! The programs of collapsed inference: the form of a network, and its location with derivatives in some weights, against differences.
+//! The programs of collapsed inference: the form of a network, and derivatives of its location in some weights, which agree with differences.
 
 use super::setup::{assert_close, compiled, inputs, network, number, on_model, results};
 use bnnc_abi::collapsed::Form;
@@ -30,7 +30,7 @@ fn named(name: &str) -> [Arc<str>; 1] {
     [name.into()]
 }
 
-/// A network with one head for the mean and another for the noise.
+/// A network with one output layer for the mean and another for the noise.
 const TWO_HEADS: &str = "use layers::Dense
 data rows = csv(\"rows.csv\") { target = y }
 model Net(x: real[d]) -> y: real {
@@ -72,7 +72,8 @@ fn the_last_layer_is_affine() {
     assert_eq!(found.likelihood, Likelihood::Categorical);
 }
 
-/// The head of the noise is not integrated over, and the noise is held at the iterate if it depends on the weights.
+/// The weights of the output layer for the noise are not integrated over. If the noise depends on weights that are, it is held at its value
+/// at the iterate.
 #[test]
 fn a_head_for_the_noise_is_held() {
     let found = collapsed(TWO_HEADS, OverWeights::LastLayer);
@@ -121,7 +122,8 @@ fn sizes() -> Sizes {
         .with(Symbol::Selected, SELECTED)
 }
 
-/// Returns five columns of the states `w` and `b`: the elements 1, 0 and 3 of the first, then 0 and 2 of the second, as far as it has them.
+/// Returns a choice of five columns: elements 1, 0 and 3 of the first state, then elements 0 and 2 of the second. An index beyond the end
+/// of a state becomes its last element.
 fn picked(found: &Collapse) -> HashMap<String, Tensor> {
     let mut given = HashMap::new();
     for (at, weights) in found.weights.iter().enumerate() {
@@ -211,7 +213,7 @@ fn slopes_match_differences() {
     }
 }
 
-/// `moves` shift the weights of each row separately, and neither noise nor target.
+/// The port `moves` shifts the weights of each row separately. It shifts neither noise nor target.
 #[test]
 fn rows_have_moves_of_their_own() {
     let found = collapsed(TWO_HEADS, OverWeights::Names(&named("hidden")));

@@ -1,4 +1,4 @@
-//! Convolutions and pools against nested loops: their values, and the Kronecker factors of their kernels.
+//! The values of convolutions and pools, and the Kronecker factors of kernels, agree with nested loops.
 
 use super::setup::{ALL, approximated, assert_close, compiled, number, results};
 use bnnc_base::dtype::Precision;
@@ -18,7 +18,8 @@ struct Case {
     padding: usize,
 }
 
-/// Strides that leave elements unused, padding wider than the kernel, kernels of one element and of the whole image, single rows.
+/// The cases include strides that leave elements unused, padding that is wider than the kernel, kernels of one element and of the whole
+/// image, and single rows.
 const CASES: [Case; 8] = [
     case([1, 4, 4], [2, 2, 2], 1, 0),
     case([2, 5, 4], [3, 3, 2], 1, 1),
@@ -119,7 +120,7 @@ fn images(case: &Case) -> Vec<Vec<f64>> {
     all.chunks(case.inputs()).map(<[f64]>::to_vec).collect()
 }
 
-/// Compares `f` with its expected value, by the reference and by machine code in both precisions.
+/// Compares `f`, computed by the reference and by machine code in both precisions, with its expected value.
 fn check_outputs(name: &str, text: &str, width: usize, want: &[f64]) {
     let found = approximated(name, text, width, Wanted::default());
     let got = &results(&found.rows, &sizes(1), &HashMap::new())["outputs"];
@@ -194,7 +195,7 @@ fn pools_reduce_windows_of_one_channel() {
 }
 
 /// The left factor of a kernel is the mean over positions of the outer products of windows. The right factor is the sum over positions of
-/// the outer products of slopes; for a cotangent of the logits, the slope at a position is the cotangent there.
+/// the outer products of slopes. For a cotangent of the logits, the slope at a position is the cotangent at this position.
 #[test]
 fn factors_of_kernels_are_sums_over_positions() {
     for case in CASES {

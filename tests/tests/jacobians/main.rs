@@ -1,4 +1,4 @@
-//! The Jacobians and second derivatives of Laplace approximations: against differences, and within little memory.
+//! The Jacobians and second derivatives of Laplace approximations agree with differences, and take little memory.
 #![allow(clippy::unwrap_used)]
 
 mod collapsed;

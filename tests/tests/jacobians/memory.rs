@@ -25,7 +25,7 @@ fn sizes() -> Sizes {
         .with(Symbol::Selected, SELECTED)
 }
 
-/// Returns the bytes of the arena, after a check that no buffer has an axis of rows and as many other elements as the first weight matrix.
+/// Returns the bytes of the arena. Panics if a buffer holds, for each row, at least as many elements as the first weight matrix.
 fn bytes(name: &str, function: &Function) -> u64 {
     let program = lowered(function, Precision::F32);
     for id in program.plan.buffers.ids() {
@@ -56,7 +56,7 @@ fn gradients_of_rows_are_not_kept_in_memory() {
     assert_eq!(weights, 784 * 50 + 50 + 50 * 10 + 10);
     let (batch, selection) = (4 * ROWS * 784, 4 * ROWS * COLUMNS * SELECTED);
     let hidden = 4 * ROWS * COLUMNS * 50;
-    // The data, the weights and arrays of their size once, the hidden layer a few times.
+    // The usual memory is that of the data twice, a few arrays of the size of the weights, and a few of the size of the hidden layer.
     let usual = (2 * batch + 4 * 4 * weights + 8 * hidden) as u64;
     let programs = [
         ("selected", found.selected, usual + 2 * selection as u64),
@@ -76,7 +76,7 @@ fn gradients_of_rows_are_not_kept_in_memory() {
     }
 }
 
-/// A row has a gradient in one line of a table; the zeros of the other lines are not stored.
+/// A row has a gradient in only one line of a table, and the zeros of the other lines are not stored.
 #[test]
 fn gradients_of_tables_are_not_kept_for_every_row() {
     let wanted = Wanted {
@@ -101,7 +101,7 @@ infer fit = map(Net, rows) { epochs = 1 }
     }
 }
 
-/// Positions are split among more elements than single precision has integers for.
+/// There are more elements than single precision has integers, but positions are split exactly.
 #[test]
 fn positions_are_split_exactly() {
     const SIDE: usize = 4_101;

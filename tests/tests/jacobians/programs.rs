@@ -1,5 +1,5 @@
-//! Jacobians against differences of the outputs, the other programs against the Jacobian, and second derivatives against differences of
-//! gradients.
+//! Jacobians agree with differences of the outputs, the other programs agree with the Jacobian, and second derivatives agree with
+//! differences of gradients.
 
 use super::setup::{ALL, approximated, assert_close, compiled, inputs, network, number, results, tried};
 use bnnc_base::dtype::Precision;
@@ -37,7 +37,7 @@ infer fit = map(Net, rows) {{ epochs = 1 }}
     )
 }
 
-/// Returns such a network on an image of 3 x 4.
+/// Returns a network with these sites whose mean is `f`, on an image of 3 x 4.
 fn images(sites: &str, f: &str) -> String {
     let sites = format!("{sites}\n  image = reshape(x, 1, 3, 4)");
     shared(&sites, &format!("sum(tanh({f}))")).replace("real[3])", "real[12])")
@@ -203,7 +203,7 @@ fn jacobian(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, s
     }
 }
 
-/// Checks seven columns, spread over the states, among them the first and the last element of each.
+/// Checks seven columns that are spread over the states. They include the first and the last element of each state.
 fn selected(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, slopes: &[Tensor]) {
     let states = found.weights.len();
     let pick = |column: usize| {
@@ -277,7 +277,7 @@ fn spread(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, slo
 }
 
 /// Checks that in one row and one column, the Kronecker product of the factors is the outer product of the Jacobian with itself, if the
-/// gradient is one outer product. For whole blocks, this holds for any number of rows and columns.
+/// gradient is a single outer product. For factors that are whole blocks, checks this for several rows and columns.
 fn factors(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, slopes: &[Tensor]) {
     let function = found.factors.as_ref().unwrap();
     let exact = !matches!(name, "twice" | "positions" | "convolutions" | "pools");
@@ -306,7 +306,7 @@ fn factors(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, sl
         assert_close(&all[&port].data, &gram.data, 2e-8, &format!("{port} of {name}"));
     }
     if name == "positions" {
-        // The inputs of the three uses are one, two and three times those of the row.
+        // The layer is used three times, with one, two and three times the inputs of the row.
         let x = state(function, "x");
         let left = Tensor::from_fn(vec![3, 3], |at| {
             let rows = x.data.chunks(3);
@@ -347,7 +347,7 @@ fn factors(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, sl
     }
 }
 
-/// Second derivatives match differences of first ones, which match differences of the log likelihood and the log prior.
+/// Second derivatives match differences of first derivatives, and these match differences of the log likelihood and the log prior.
 #[test]
 fn hessian_products_match_differences_of_gradients() {
     for (name, text, width) in networks() {
@@ -383,7 +383,7 @@ fn product(
         .iter()
         .map(|weights| (&*weights.state, state(&found.rows, &weights.state)))
         .collect();
-    // Evaluates the function for the mixed difference in one element and along a vector.
+    // Evaluates the function at a point of the mixed difference, which is in one element and along a vector.
     let at = |column: usize, along: f64, element: Option<(usize, usize, f64)>| {
         let mut moved = HashMap::new();
         for (number, weights) in found.weights.iter().enumerate() {
@@ -430,7 +430,7 @@ fn product(
     }
 }
 
-/// The gradient of a weight matrix behind a logarithm is not an outer product, so it has no factors.
+/// The gradient of a weight matrix that enters through a logarithm is not an outer product, so there are no factors.
 #[test]
 fn a_large_site_without_factors_is_rejected() {
     let text = "data rows = csv(\"rows.csv\") { target = y }

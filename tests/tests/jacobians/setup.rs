@@ -34,13 +34,13 @@ pub const ALL: Wanted = Wanted {
     smaller: false,
 };
 
-/// Returns the programs of the inference `fit` of a text, on a table with `width` inputs and a target `y` that is 0 or 1. A single input is
-/// a whole number below 3.
+/// Returns the programs of the inference `fit` of a text, on a table with `width` inputs and a target `y` that is 0 or 1. If there is only
+/// one input, its values are whole numbers below 3.
 pub fn approximated(name: &str, text: &str, width: usize, wanted: Wanted) -> Approximation {
     tried(name, text, width, wanted).unwrap()
 }
 
-/// Returns these programs, or the reason why there are none.
+/// Returns the programs as [`approximated`] does, or the reason why there are none.
 pub fn tried(name: &str, text: &str, width: usize, wanted: Wanted) -> Result<Approximation, Refusal> {
     on_model(name, text, width, |densities, elaborated, context| {
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
@@ -54,7 +54,7 @@ pub fn tried(name: &str, text: &str, width: usize, wanted: Wanted) -> Result<App
     })
 }
 
-/// Applies a function to the densities of the model of a text, on such a table.
+/// Applies a function to the densities of the model in a text, on a table as in [`approximated`].
 pub fn on_model<T>(
     name: &str,
     text: &str,
@@ -110,7 +110,7 @@ infer fit = map(Net, rows) {{ epochs = 1 }}
     )
 }
 
-/// Returns a number without a short pattern that depends on the name and the place.
+/// Returns a number that depends on the name and the place, such that the numbers do not have a short pattern.
 pub fn number(name: &str, at: usize) -> f64 {
     let seed = name
         .bytes()
@@ -120,7 +120,7 @@ pub fn number(name: &str, at: usize) -> f64 {
     (mixed >> 11) as f64 / (1u64 << 53) as f64 * 1.6 - 0.8
 }
 
-/// Returns the inputs of a function by name: the given ones, and numbers for the rest.
+/// Returns the inputs of a function in order. Inputs that are not in `given` get numbers.
 pub fn inputs(function: &Function, sizes: &Sizes, given: &HashMap<String, Tensor>) -> Vec<Tensor> {
     let one = |param| {
         let name = function.param_name(param).unwrap().to_string();

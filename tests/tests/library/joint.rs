@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 const DRAWS: usize = 3000;
 
-/// Runs a check for every distribution over real vectors, at every setting.
+/// Runs a check for every distribution over real vectors, with every setting.
 fn all(check: impl Fn(&Probe<'_>)) {
     let module = module("");
     let mut names = 0;
@@ -179,7 +179,7 @@ fn entropy(probe: &Probe<'_>, instance: &Instance) -> f64 {
     probe.call(part(instance, "entropy", &instance.entropy), &[]).data[0]
 }
 
-/// The entropy with unit scales is minus the constant of the closed form of the KL; in one dimension it is the entropy of the normal
+/// With unit scales, the entropy is minus the constant of the closed form of the KL. In one dimension it is the entropy of the normal
 /// distribution.
 #[test]
 fn radial_entropies_are_the_known_constants() {
@@ -224,7 +224,7 @@ fn radial_kl_divergences_are_the_known_values() {
     }
 }
 
-/// In one dimension the radial distribution is normal; in two dimensions its mass in polar coordinates is one.
+/// In one dimension the radial distribution is normal. In two dimensions its mass in polar coordinates is one.
 #[test]
 fn radial_densities_have_mass_one() {
     radial(&[0.3], &[0.5], |probe, instance| {
@@ -253,7 +253,7 @@ fn radial_densities_have_mass_one() {
     });
 }
 
-/// The Dirichlet distribution has mass one on the triangle of three shares, and for two shares it is the beta distribution.
+/// The Dirichlet distribution of three shares has mass one on the triangle. For two shares it is the beta distribution.
 #[test]
 fn dirichlet_densities_have_mass_one_and_reduce_to_the_beta() {
     let module = module("");
@@ -294,7 +294,7 @@ fn dirichlet_densities_have_mass_one_and_reduce_to_the_beta() {
     );
 }
 
-/// The probabilities of classes are the softmax, log densities are their logarithms, and the entropy follows.
+/// The probabilities of classes are the softmax, the log densities are their logarithms, and the entropy follows from both.
 #[test]
 fn classes_have_their_probabilities() {
     let module = module("");

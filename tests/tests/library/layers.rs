@@ -146,7 +146,7 @@ fn families_fit() {
     }
 }
 
-/// Priors with and without a closed form of the KL, under a family with all moments.
+/// Priors with and without a closed form of the KL can be fitted with a family that has all moments.
 #[test]
 fn priors_fit() {
     for prior in [

@@ -1,4 +1,4 @@
-//! The library: every file is parsed, formatted and documented; every distribution matches its formulas; every layer runs.
+//! The library. Every file can be parsed, and is formatted and documented. Every distribution matches its formulas, and every layer runs.
 
 mod counts;
 mod joint;

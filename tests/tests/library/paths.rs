@@ -10,7 +10,7 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_rewrite::differentiate::gradient;
 use std::sync::Arc;
 
-/// The number of draws whose derivatives are summed at once, and the number of repetitions.
+/// The number of draws whose derivatives are summed at once, and the number of such sums.
 const DRAWS: usize = 500;
 const BATCHES: usize = 40;
 
@@ -43,8 +43,8 @@ fn slopes(function: &Function, result: &str, names: &[&str], inputs: &[Tensor]) 
     Ok(results[1..].iter().map(|slope| slope.data[0]).collect())
 }
 
-/// Returns the expectation to compare: the mean of the logarithm, which has light tails, or the mean if the variance is finite. The second
-/// value is true for the logarithm.
+/// Returns the expectation that is compared: the mean of the logarithm, which has light tails, or the mean if the variance is finite. The
+/// second value is true if it is the mean of the logarithm.
 fn expected(probe: &Probe<'_>, instance: &Instance) -> Option<(Arc<Function>, bool)> {
     if let Some(log_mean) = &instance.log_mean {
         return Some((log_mean.clone(), true));
@@ -105,7 +105,7 @@ fn mean_slopes_are_slopes_of_means() {
     all(unbiased);
 }
 
-/// A wrong slope is detected: this sampler chooses between two values by its parameter, whose slope it therefore hides.
+/// A wrong slope is detected. This sampler chooses between two values by its parameter, so its draws have no slope in the parameter.
 #[test]
 fn a_hidden_slope_is_detected() {
     let module = module(

@@ -1,4 +1,4 @@
-//! A distribution of a checked module at given parameters, with its parts as functions of numbers.
+//! A distribution of a checked module at given parameters. Its parts can be called as functions of numbers.
 
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Shape, Sizes};
@@ -43,7 +43,7 @@ pub struct Probe<'a> {
     module: &'a Module,
     dist: DistId,
     setting: usize,
-    /// Values of the parameters that replace those of the setting.
+    /// Values of the parameters that replace the values of the setting.
     given: Option<Vec<Tensor>>,
     values: Vec<Tensor>,
 }
@@ -88,7 +88,7 @@ impl<'a> Probe<'a> {
         format!("{} at {values:?}", self.item().name)
     }
 
-    /// Returns the scalar parameters, at which densities may have a break.
+    /// Returns the values of the scalar parameters, because a density may have a break at such a point.
     pub fn breaks(&self) -> Vec<f64> {
         self.values
             .iter()
@@ -159,7 +159,7 @@ impl<'a> Probe<'a> {
         DistDatum { dist, args }
     }
 
-    /// Returns the value of a parameter. Later reals are larger, so that `high` is above `low`.
+    /// Returns the value of a parameter. Later parameters have larger values, so that `high` is above `low`.
     fn value(&self, name: &str, support: Support, (rank, square): (usize, bool), position: usize) -> Tensor {
         let at = |table: [f64; SETTINGS]| table[self.setting];
         let scalar = match (name, support) {

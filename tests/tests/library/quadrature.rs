@@ -4,7 +4,7 @@ use std::f64::consts::FRAC_PI_2;
 
 const STEP: f64 = 1.0 / 64.0;
 
-/// Points with weights: the integral of `f` is the sum of `weight * f(point)`.
+/// Points with weights. The integral of `f` is the sum of `weight * f(point)`.
 #[derive(Default)]
 pub struct Rule {
     pub points: Vec<f64>,
@@ -59,7 +59,7 @@ impl Rule {
         }
     }
 
-    /// Returns the integral of `value`. Points where the weighted value is not a number count as zero density.
+    /// Returns the integral of `value`. Where the weighted value is not a number, the density counts as zero.
     pub fn sum(&self, value: impl Fn(usize, f64) -> f64) -> f64 {
         let terms = self.points.iter().zip(&self.weights).enumerate();
         terms

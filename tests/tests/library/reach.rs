@@ -1,4 +1,4 @@
-//! The declared tails of distributions: against their densities, and the finiteness of KL divergences that follows.
+//! The declared tails of distributions agree with the densities, and the finiteness of KL divergences follows from them.
 
 use super::probe::{Probe, module, named};
 use super::scalars::{all, ends, near};
@@ -22,7 +22,7 @@ fn number(probe: &Probe<'_>, function: &Function) -> f64 {
     probe.call(function, &[]).data[0]
 }
 
-/// Checks that the declared tail is that of the density, towards `sign` infinity or a finite end.
+/// Checks that the density has the declared tail, towards infinity with the sign `sign`, or towards a finite end.
 fn tail(probe: &Probe<'_>, end: &DeclaredEnd, (at, sign): (f64, f64)) -> Result<(), String> {
     let tail = end.tail.as_ref().ok_or("a tail is not declared")?;
     let numbers: Vec<f64> = tail
@@ -43,7 +43,7 @@ fn tail(probe: &Probe<'_>, end: &DeclaredEnd, (at, sign): (f64, f64)) -> Result<
     match tail.kind {
         TailKind::Power => {
             let slope = (log(10f64.powf(1.3 * far)) - log(10f64.powf(far))) / (0.3 * far * LN_10);
-            // The density at a finite end is a function of the distance, which is the inverse of `t`.
+            // At a finite end the density is a function of the distance, which is `1 / t`.
             let expected = if at.is_infinite() {
                 -numbers[0] - 1.0
             } else {
@@ -93,8 +93,8 @@ fn declared_tails_match_the_densities() {
     });
 }
 
-/// Facts about a distribution: its ends, the power of the distance to which minus its log density is proportional (0 for logarithms), and
-/// the order up to which the moments of the distance exist. At a finite end, the distance is inverted.
+/// Facts about a distribution. For each end: the end, the power of the distance to which minus the log density is proportional (0 if it is
+/// a logarithm), and the order up to which moments of the distance exist. At a finite end, the distance is replaced by its inverse.
 struct Known {
     name: &'static str,
     values: &'static [f64],
@@ -126,7 +126,7 @@ const REALS: [f64; 2] = [-INFINITY, INFINITY];
 const POSITIVE: [f64; 2] = [0.0, INFINITY];
 const ALL: [f64; 2] = [INFINITY, INFINITY];
 
-/// Minus the log density of `LogGamma` grows like `exp(x)`: an infinite order.
+/// The facts about each distribution. Minus the log density of `LogGamma` grows like `exp(x)`, which counts as an infinite order.
 const KNOWN: [Known; 26] = [
     known("Normal", &[0.0, 1.0], REALS, ([2.0, 2.0], ALL), true),
     known("Laplace", &[0.0, 1.0], REALS, ([1.0, 1.0], ALL), false),

@@ -1,4 +1,4 @@
-//! Distributions over scalars: every part against quadrature, sums and samples.
+//! Distributions over scalars. Every part agrees with quadrature, sums and samples.
 
 use super::probe::{Probe, SETTINGS, module, named, vector};
 use super::quadrature::Rule;
@@ -10,13 +10,13 @@ use bnnc_hir::types::Ty;
 /// The number of draws of a sample.
 const DRAWS: usize = 40_000;
 
-/// The count beyond which there is no mass at the settings.
+/// For the parameters of these tests, there is no mass above this count.
 const COUNTS: usize = 3000;
 
-/// Densities that are measures without a finite mass, on purpose.
+/// Distributions whose mass is infinite on purpose.
 const IMPROPER: &[&str] = &["Flat"];
 
-/// Checks that `found` is near `expected`, with a tolerance that is relative above one.
+/// Checks that `found` is near `expected`. The tolerance is relative for values above one.
 pub fn near(what: &str, found: f64, expected: f64, tolerance: f64) -> Result<(), String> {
     let close = (found - expected).abs() <= tolerance * expected.abs().max(1.0);
     if close {
@@ -26,7 +26,7 @@ pub fn near(what: &str, found: f64, expected: f64, tolerance: f64) -> Result<(),
     }
 }
 
-/// Runs a check for every elementwise distribution with a density, at every setting.
+/// Runs a check for every elementwise distribution with a density, with every setting.
 pub fn all(check: impl Fn(&Probe<'_>) -> Result<(), String>) {
     let module = module("");
     let mut faults = Vec::new();
@@ -160,7 +160,7 @@ fn cumulative_functions_have_the_density_as_slope() {
     });
 }
 
-/// A site of a narrower type has the truncated distribution: its density has mass one on the interval, and the parts that no longer apply
+/// A site of a narrower type has the truncated distribution. Its density has mass one on the interval, and parts that do not hold for it
 /// are removed.
 #[test]
 fn narrowed_densities_integrate_to_one() {
@@ -222,7 +222,7 @@ fn sample_distance(probe: &Probe<'_>) -> Result<(), String> {
         return Ok(());
     };
     draws.sort_by(f64::total_cmp);
-    // Every fourth draw, because cumulative functions are slow: the distance at the others is larger by at most three draws.
+    // Only every fourth draw is used, because cumulative functions are slow. At the other draws, the distance is larger by at most three draws.
     let some: Vec<f64> = draws.iter().copied().step_by(4).collect();
     let Some(cdf) = probe.cdf(&some) else {
         return Ok(());
@@ -248,7 +248,7 @@ fn draws_follow_the_cumulative_function() {
     all(sample_distance);
 }
 
-/// Draws lie in the support; a declared sampler is only missing if it needs gamma variates.
+/// Draws lie in the support. A declared sampler may be missing only if it needs gamma variates.
 #[test]
 fn draws_lie_in_the_support() {
     all(|probe| {
@@ -267,7 +267,7 @@ fn draws_lie_in_the_support() {
     });
 }
 
-/// A wrong sampler fails the checks above; this one has a scale that is a tenth too small.
+/// A sampler whose scale is a tenth too small fails the checks above.
 #[test]
 fn a_wrong_sampler_is_detected() {
     let module = module(
@@ -316,7 +316,7 @@ fn gradients_are_finite() {
             let mut inputs = probe.parameters().to_vec();
             inputs.push(Tensor::scalar(x));
             let results = bnnc_graph::eval::evaluate(&gradient, &inputs, &Default::default());
-            // Where the density is zero, a gradient has no meaning.
+            // Where the density is zero, the gradient has no meaning.
             if results[0].data[0].is_finite() && !results.iter().all(|result| result.data[0].is_finite()) {
                 return Err(format!("at {x}: {results:?}"));
             }
@@ -325,7 +325,7 @@ fn gradients_are_finite() {
     });
 }
 
-/// The log density of the improper prior is zero everywhere, and so is its slope.
+/// The log density of the improper prior and its slope are zero everywhere.
 #[test]
 fn improper_densities_are_constant() {
     let module = module("");

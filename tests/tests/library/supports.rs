@@ -10,7 +10,7 @@ use bnnc_rewrite::differentiate::gradient;
 
 const INFINITY: f64 = f64::INFINITY;
 
-/// The parts that are functions of a value, with their values below and above the support.
+/// The parts that are functions of a value, with the values that they have below and above the support.
 const OUTSIDE: [(&str, [f64; 2]); 5] = [
     ("log_density", [-INFINITY, -INFINITY]),
     ("cdf", [0.0, 1.0]),
@@ -19,7 +19,7 @@ const OUTSIDE: [(&str, [f64; 2]); 5] = [
     ("log_survival", [0.0, -INFINITY]),
 ];
 
-/// Every distribution of the library, at numbers below and above its support.
+/// The test has every distribution of the library, at numbers below and above its support.
 #[test]
 fn parts_outside_the_support_are_those_of_a_zero_density() {
     all(|probe| {
@@ -43,7 +43,7 @@ fn parts_outside_the_support_are_those_of_a_zero_density() {
     });
 }
 
-/// The gradient in values outside the support is zero, not NaN.
+/// The gradient at values outside the support is zero and not NaN.
 #[test]
 fn slopes_outside_the_support_are_numbers() {
     all(|probe| {
@@ -78,7 +78,7 @@ fn slopes_outside_the_support_are_numbers() {
     });
 }
 
-/// Both tails match quadrature of the density, and their logarithms match them.
+/// Both tails match quadrature of the density, and the log tails are the logarithms of the tails.
 #[test]
 fn both_tails_are_integrals_of_the_density() {
     all(|probe| {
@@ -110,7 +110,7 @@ fn both_tails_are_integrals_of_the_density() {
     });
 }
 
-/// A cumulative function needs a survival function, so that truncation far out does not suffer from cancellation.
+/// A distribution with a cumulative function must also have a survival function, so that truncation far out does not suffer from cancellation.
 #[test]
 fn every_cumulative_function_has_a_survival_of_its_own() {
     use bnnc_hir::parts::states;
@@ -205,7 +205,7 @@ fn slopes_of_both_tails_match_differences() {
                 .collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             if names.len() != inputs.len() {
-                // Some parameters are not used.
+                // The function does not use this parameter.
                 continue;
             }
             let mut b = bnnc_graph::builder::Builder::new("sum");
@@ -239,7 +239,7 @@ fn slopes_of_both_tails_match_differences() {
     });
 }
 
-/// Logarithms of both tails, computed with 60 digits (mpmath 1.3: `gammainc`, `betainc`, `erfc`) and rounded.
+/// Logarithms of both tails, which were computed with 60 digits (mpmath 1.3: `gammainc`, `betainc`, `erfc`) and rounded.
 const TAILS: &[(&str, &[f64], f64, f64, f64)] = &[
     (
         "Gamma",
@@ -520,7 +520,7 @@ fn both_tails_have_the_known_logarithms() {
         let probe = Probe::at(&module, named(&module, name), values);
         for (part, expected) in [("log_cdf", log_cdf), ("log_survival", log_survival)] {
             let found = probe.part(part, &[*x]).unwrap_or_default()[0];
-            // The complement of a probability near one has only the accuracy of its rounding.
+            // The complement of a probability near one is only as accurate as the rounding of this probability.
             let bound = 5e-12 * expected.abs() + 1e-15;
             assert!(
                 (found - expected).abs() <= bound.max(3e-16 / expected.exp().max(1e-3)),
@@ -531,7 +531,7 @@ fn both_tails_have_the_known_logarithms() {
     }
 }
 
-/// Probabilities far below the median, where the arctangent used to round to a quarter turn: `atan(1 / z) / pi` with 60 digits.
+/// Far below the median, the arctangent used to round to a quarter turn. The expected probabilities are `atan(1 / z) / pi`, computed with 60 digits.
 #[test]
 fn far_cauchy_tails_keep_their_digits() {
     let module = module("");
@@ -549,7 +549,7 @@ fn far_cauchy_tails_keep_their_digits() {
     }
 }
 
-/// Differences of gamma functions of large arguments, with 60 digits.
+/// The expected values have differences of log gamma functions of large arguments, and were computed with 60 digits.
 #[test]
 fn large_parameters_keep_their_digits() {
     let module = module("");
@@ -584,8 +584,8 @@ fn large_parameters_keep_their_digits() {
     assert_eq!(near("beta", beta.unwrap_or_default()[0], expected, 1e-7), Ok(()));
 }
 
-/// Truncated to intervals far out, where the difference of two cumulative functions is zero or rounding error, the density still integrates
-/// to one.
+/// If a density is truncated to an interval far out, where the difference of two cumulative functions is zero or only rounding error, it
+/// still integrates to one.
 #[test]
 fn densities_truncated_far_out_integrate_to_one() {
     let module = module("");
@@ -624,8 +624,8 @@ fn densities_truncated_far_out_integrate_to_one() {
     }
 }
 
-/// The slope of a truncated density in a location far outside the interval: `d/dm -log Phi(m)` at -30 is minus the inverse Mills ratio,
-/// `-(30 + 1 / 30 - ..)`.
+/// The location is far outside the interval. The slope of the normalisation in the location, `d/dm -log Phi(m)` at -30, is minus the
+/// inverse Mills ratio, `-(30 + 1 / 30 - ..)`.
 #[test]
 fn truncated_densities_have_slopes_far_out() {
     let module = module("");
@@ -639,6 +639,6 @@ fn truncated_densities_have_slopes_far_out() {
     let mut inputs = probe.parameters().to_vec();
     inputs.push(Tensor::scalar(0.5));
     let found = evaluate(&slope, &inputs, &Default::default()).pop().unwrap().data[0];
-    // The value (x - loc) - phi(30) / Phi(-30), computed with mpmath.
+    // The expected value is (x - loc) - phi(30) / Phi(-30), computed with mpmath.
     assert_eq!(near("slope", found, 30.5 - 30.033_259_667_433_68, 1e-10), Ok(()));
 }

@@ -1,4 +1,4 @@
-//! Far tails and known numbers: no density is NaN anywhere, and those with special functions have values that were computed with many
+//! Far tails and known numbers. No density is NaN anywhere, and densities with special functions have values that were computed with many
 //! digits.
 
 use super::probe::{Probe, module, named};
@@ -16,7 +16,7 @@ fn at(name: &str, values: &[f64], check: impl Fn(&Probe<'_>)) {
     check(&Probe::at(&module, named(&module, name), values));
 }
 
-/// From `1e-40` to `1e40`, on both sides of zero if the support has both.
+/// The values are from `1e-40` to `1e40`, on both sides of zero if both belong to the support.
 #[test]
 fn densities_are_numbers_in_the_far_tails() {
     all(|probe| {
@@ -56,11 +56,11 @@ fn power_laws_have_their_orders() {
     }
 }
 
-/// Entropies in closed form; shapes are integers, so that gamma functions are factorials.
+/// The entropies have closed forms. Shapes are integers, so that gamma functions are factorials.
 #[test]
 fn entropies_are_the_known_ones() {
     let (log, scale) = (0.4f64.ln(), 0.4);
-    // For a shape of three: the logarithm of the gamma function, and the digamma function.
+    // These are the logarithm of the gamma function and the digamma function of three.
     let (gamma, digamma) = (LN_2, 1.5 - EULER);
     let known: [(&str, &[f64], f64); 14] = [
         ("Exponential", &[scale], 1.0 + log),
@@ -98,7 +98,7 @@ fn entropies_are_the_known_ones() {
     });
 }
 
-/// The standard log density with fifty digits, rounded: near the peak, around the boundary between its two formulas, and far out.
+/// The standard log density was computed with fifty digits and rounded: near the peak, around the boundary between its two formulas, and far out.
 #[test]
 fn horseshoe_densities_are_the_known_ones() {
     let known = [
@@ -124,7 +124,7 @@ fn horseshoe_densities_are_the_known_ones() {
     });
 }
 
-/// `Phi(a) + exp(2 shape) Phi(-b)` with fifty digits, rounded.
+/// The expected values are `Phi(a) + exp(2 shape) Phi(-b)`, computed with fifty digits and rounded.
 #[test]
 fn inverse_gaussian_probabilities_are_the_known_ones() {
     let known = [
@@ -142,7 +142,8 @@ fn inverse_gaussian_probabilities_are_the_known_ones() {
     }
 }
 
-/// Probabilities far in the tail, with fifty digits, rounded. A relative rounding error `e` of an argument `z` changes them by `z^2 e`.
+/// The probabilities far in the tail were computed with fifty digits and rounded. A relative rounding error `e` of an argument `z` changes
+/// them by the fraction `z^2 e`.
 #[test]
 fn small_probabilities_keep_their_digits() {
     let normal = [
@@ -176,7 +177,7 @@ fn small_probabilities_keep_their_digits() {
         let probe = Probe::at(&module, named(&module, "Bent"), vec![Tensor::scalar(0.0)]);
         relative(probe.cdf(&[z]), z, z * expected, bound);
     }
-    // Here both terms are small.
+    // For these arguments both terms are small.
     for (x, shape, expected) in [
         (0.01, 2.0, 1.527_989_256_759_566_6e-44),
         (0.05, 3.0, 1.771_692_817_533_797_3e-13),

@@ -14,11 +14,11 @@ use std::f64::consts::PI;
 const INFINITY: f64 = f64::INFINITY;
 const DRAWS: usize = 1000;
 
-/// A distribution, the interval, and the mean there; NaN where a density with a jump has no integral of this accuracy.
+/// A distribution, an interval, and the mean in this interval. The mean is NaN if the density has a jump, so that quadrature is not accurate enough.
 type Case = (&'static str, &'static [f64], (f64, f64), f64);
 
-/// Returns the cases. The means are in closed form, except those of `Gamma` and `StudentT` in bounded intervals, which are by quadrature
-/// (mpmath).
+/// Returns the cases. The means have closed forms, except for `Gamma` and `StudentT` in bounded intervals, whose means were computed by
+/// quadrature (mpmath).
 fn cases() -> Vec<Case> {
     let exponential =
         |scale: f64, low: f64, high: f64| low + scale - (high - low) / ((high - low) / scale).exp_m1();
@@ -186,7 +186,7 @@ fn truncated_draws_have_their_cumulative_functions() {
         let mut draws = probe.call(&draw, &coordinates(0)).data;
         draws.sort_by(f64::total_cmp);
         assert!(low <= draws[0] && draws[DRAWS - 1] <= high, "{label}");
-        // The side with less probability beyond the interval, so that differences are accurate.
+        // Uses the side with less probability beyond the interval, so that differences are accurate.
         let at = |part: &str, x: f64| probe.part(part, &[x]).map_or(f64::NAN, |found| found[0]);
         let is_upper =
             high.is_finite() && (low.is_infinite() || at("log_cdf", high) < at("log_survival", low));

@@ -1,5 +1,5 @@
-//! The log densities of the models in plain arithmetic, constants included, according to the descriptions beside the reference draws.
-//! Distributions restricted to half of the reals have twice their density there.
+//! The log densities of the models in plain arithmetic, constants included, according to the descriptions beside the reference draws. A
+//! distribution that is restricted to half of the reals has twice its density there.
 
 use serde_json::Value;
 use std::f64::consts::{LN_2, PI};
@@ -52,7 +52,7 @@ pub fn blr(data: &Value, q: &[f64]) -> f64 {
     regression(&y, sigma, |i| dot(&row(i), beta)) + prior + half_normal(sigma, 10.0)
 }
 
-/// Returns the log density at `q`: theta[1..8], mu, tau, with the density of theta given mu and tau.
+/// Returns the log density at `q`: theta[1..8], mu, tau. It includes the density of theta given mu and tau.
 pub fn schools_centred(data: &Value, q: &[f64]) -> f64 {
     let (y, s) = (numbers(data, "y"), numbers(data, "sigma"));
     let (theta, mu, tau) = (&q[..8], q[8], q[9]);
@@ -77,7 +77,7 @@ pub struct Cases {
 }
 
 impl Cases {
-    /// Returns the log density at `q`: the coefficients, then sigma, all with flat priors.
+    /// Returns the log density at `q`: the coefficients, then sigma. All have flat priors.
     fn log_density(&self, q: &[f64]) -> f64 {
         let (sigma, beta) = q.split_last().unwrap();
         regression(&self.outputs, *sigma, |i| dot(&self.inputs[i], beta))

@@ -1,4 +1,4 @@
-//! The compiler's log densities match those written by hand, at published draws.
+//! At published draws, the compiler's log densities match the log densities in `by_hand`.
 
 use super::by_hand;
 use bnnc_abi::data::DataSpec;
@@ -121,7 +121,7 @@ fn split<'s>(sites: &'s Sites, mut point: &[f64]) -> HashMap<&'s str, Tensor> {
     tensors
 }
 
-/// Checks that both densities agree to the last digits, relative to their size.
+/// Checks that both densities agree up to rounding, relative to their size.
 fn check(name: &str, sites: &Sites, by_hand: fn(&Value, &[f64]) -> f64, points: &[&[f64]]) {
     let posterior = Posterior::load(name);
     for point in points {
@@ -320,7 +320,7 @@ fn mesquite() {
     );
 }
 
-/// The published likelihood at the mode is compared as well.
+/// The likelihood at the mode is also compared with its published value.
 #[test]
 fn votes() {
     let mode = [-1.4021299127132363, 0.3259947055405652];

@@ -1,4 +1,4 @@
-//! The models of `examples/posteriors`: their densities match those of the published models, and their posteriors are found.
+//! The models of `examples/posteriors` have the densities of the published models, and samplers find their posteriors.
 #![allow(clippy::unwrap_used)]
 
 mod by_hand;

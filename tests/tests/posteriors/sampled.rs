@@ -1,7 +1,7 @@
-//! The unchanged programs of `examples/posteriors`, from source to draws, against the published posteriors.
+//! The unchanged programs of `examples/posteriors`, from source to draws, find the published posteriors.
 //!
-//! The mean of every quantity must lie within four combined standard errors, and the logarithm of the ratio of standard deviations within
-//! four of its own: `sqrt((kurtosis - 1) / 4 (1 / ess + 1 / 10000))`. The kurtosis is that of the reference.
+//! The mean of every quantity must be within four combined standard errors of the reference. The logarithm of the ratio of standard deviations must
+//! be within four times its own standard error, `sqrt((kurtosis - 1) / 4 (1 / ess + 1 / 10000))`, with the kurtosis of the reference.
 
 use super::{by_hand, exact};
 use bnnc_mcmc::diagnostics::{Summariser, Summary};
@@ -10,7 +10,7 @@ use bnnc_tests::compile;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// The number of standard errors that a difference may have.
+/// The largest allowed difference, in standard errors.
 const BOUND: f64 = 4.0;
 
 /// The number of draws of the published posteriors.
@@ -18,7 +18,7 @@ const PUBLISHED: f64 = 10_000.0;
 
 /// The reference for one quantity.
 pub struct Reference {
-    /// The name in the numbering of the language: `beta[0]` is the first element.
+    /// The name of the quantity. Elements are numbered as in the language, so `beta[0]` is the first element.
     pub name: String,
     pub mean: f64,
     pub sd: f64,
@@ -52,7 +52,7 @@ fn published(name: &str) -> Vec<Reference> {
         let cells: Vec<&str> = line.split(',').collect();
         let of = |name| column(&cells, name);
         let (mean, sd) = (of("mean").unwrap(), of("sd").unwrap());
-        // An exact reference lacks these columns. Its posterior is close to normal, whose kurtosis is three.
+        // An exact reference lacks these columns. The posterior is then close to a normal distribution, whose kurtosis is three.
         let spread = of("mcse_sd")
             .zip(of("ess_bulk"))
             .map_or(0.5, |(error, size)| (error / sd).powi(2) * size.min(PUBLISHED));
@@ -121,7 +121,7 @@ fn differences(outcome: &Outcome, references: &[Reference]) -> Vec<String> {
                 reference.name
             ));
         }
-        // Draws that alternate around the mean determine it better than they determine the spread, so the ESS of the tails counts too.
+        // If draws alternate around the mean, they determine the mean better than the spread, so the ESS of the tails counts too.
         let size = found.ess_bulk.min(found.ess_tail);
         let error = (reference.spread * (1.0 / size + reference.per_draw)).sqrt();
         let z = (found.sd / reference.sd).ln() / error;
@@ -167,7 +167,7 @@ fn eight_schools() {
     check("eight-schools", &[published("eight-schools")]);
 }
 
-/// With any prior of the noise, the posterior of the coefficients is symmetric around least squares, which is its exact mean.
+/// With any prior of the noise, the posterior of the coefficients is symmetric around the least-squares solution, which is therefore the exact mean.
 #[test]
 fn kidscore() {
     let data = data("kidscore-momiq");
@@ -175,7 +175,7 @@ fn kidscore() {
     exact.truncate(2);
     let published = published("kidscore-momiq");
     for (exact, published) in exact.iter_mut().zip(&published) {
-        // The spread depends on the prior.
+        // The spread depends on the prior of the noise, so the published spread is used.
         (exact.sd, exact.spread, exact.per_draw) = (published.sd, published.spread, published.per_draw);
     }
     check("kidscore-momiq", &[published, exact]);
@@ -197,7 +197,7 @@ fn mesquite() {
 fn votes() {
     let mut references = published("nes-logit");
     for reference in &mut references {
-        // The published draws number the coefficients; the program names them after their columns.
+        // The published draws number the coefficients, but the program names them after their columns.
         if reference.name == "beta[0]" {
             reference.name = "beta[income]".to_owned();
         }
@@ -205,8 +205,8 @@ fn votes() {
     check("nes-logit", &[references]);
 }
 
-/// In the centred parameterisation, the program misses the neck of the funnel and reports divergent transitions; in the compiler's
-/// non-centred one it does not.
+/// In the centred parameterisation, the sampler misses the neck of the funnel and reports divergent transitions. In the compiler's
+/// non-centred parameterisation it does not.
 #[test]
 fn eight_schools_centred() {
     check("eight-schools-centred", &[published("eight-schools")]);
@@ -215,7 +215,7 @@ fn eight_schools_centred() {
     assert!(divergences(centred) > 0.0);
 }
 
-/// The bounds are narrow enough to distinguish a prior of tau of half the width from the published one.
+/// The bounds are narrow enough to distinguish the published prior of tau from one of half its width.
 #[test]
 fn another_prior_is_distinguished() {
     let edit = |text: String| {

@@ -1,4 +1,4 @@
-//! The stages of small programs: their texts, the order of their passes, and texts that are read back.
+//! The stages of small programs: the texts of the stages, the order of the passes, and texts that are read back.
 #![allow(clippy::unwrap_used)]
 
 mod diagnostics;

@@ -64,11 +64,11 @@ fn passes_run_in_the_order_of_their_pipeline() {
         .map(|pass| pass.name)
         .filter(|name| !run.contains(name))
         .collect();
-    // Only `emit density` and `bnnc explore` need the KL divergence alone.
+    // The pass `kl` only runs for `emit density` and `bnnc explore`, which need the KL divergence alone.
     assert_eq!(never, ["kl"], "no small program runs them");
 }
 
-/// A release build verifies if the option is set; a debug build always does.
+/// A release build verifies passes only if the option is set. A debug build always verifies them.
 #[test]
 fn verification_is_turned_on_by_an_option() {
     let path = folder().join("map.bnn");

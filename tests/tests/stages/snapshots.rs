@@ -1,4 +1,4 @@
-//! Snapshots of source and stage, for every stage that a program names in its first line: `tests/stages/snapshots`.
+//! Snapshots of a program's source and of each stage that its first line names, in `tests/stages/snapshots`.
 //!
 //! `INSTA_UPDATE=always cargo test -p bnnc-tests --test stages` rewrites them.
 
@@ -16,7 +16,8 @@ fn stages(text: &str) -> Vec<&str> {
     names.split(", ").collect()
 }
 
-/// Returns the density functions that have nodes, or the bodies of the loops of code: the text around these is the same in all kernels.
+/// Returns the part of a stage's text that a snapshot shows: the density functions that have nodes, or the bodies of loops in code. The
+/// text around the loops is the same in all kernels.
 fn excerpt(stage: &str, text: &str) -> String {
     match stage {
         "clif" => text

@@ -1,11 +1,11 @@
-//! The output of `bnnc emit` can be read back, and later stages made from it equal those of the program; other texts are reported.
+//! The output of `bnnc emit` can be read back, and later stages that are made from it equal the stages of the program. Other texts are reported.
 
 use super::{emitted, files, folder, options};
 use bnnc_driver::emit;
 use bnnc_driver::infer::Failure;
 use std::path::Path;
 
-/// The random choices of the mutations below: a linear congruential generator.
+/// A linear congruential generator, for the random choices of the mutations below.
 struct Random(u64);
 
 impl Random {
@@ -18,7 +18,7 @@ impl Random {
     }
 }
 
-/// Returns the programs with a training step, each with the texts of that step and of its loops.
+/// Returns the programs with a training step, each with the texts of this step as a graph and as loops.
 fn trained() -> Vec<(String, String, String)> {
     let texts = files("bnn").into_iter().filter_map(|path| {
         let text = std::fs::read_to_string(&path).unwrap();
@@ -38,7 +38,7 @@ fn texts_of_training_and_of_loops_read_back_and_lead_to_the_same_loops() {
         assert_eq!(emitted(graph_file, &graph, "training").unwrap(), graph, "{name}");
         assert_eq!(emitted(graph_file, &graph, "graph").unwrap(), graph, "{name}");
         assert_eq!(emitted(loops_file, &loops, "loops").unwrap(), loops, "{name}");
-        // The graph has neither the name of the inference, which the plan contains, nor states that no step changes.
+        // The graph lacks the name of the inference, which the plan contains, and states that no step changes.
         let body = |text: &str| {
             text.split_once('\n')
                 .map(|(_, body)| body.replace(" state\n", " input\n"))
@@ -70,7 +70,7 @@ fn code(failure: &Failure) -> &'static str {
     }
 }
 
-/// E0615 names the line, and E0604 a stage that comes before that of the file.
+/// E0615 names the line of the mistake. E0604 names the requested stage, if it comes before the stage of the file.
 #[test]
 fn other_texts_are_reported_at_their_line() {
     let graph = "fn f(%0 x: real[4]) -> (y: %1) {\n  %1 = exp %0 : real[5]\n}\n";
