@@ -32,8 +32,8 @@ fn curve(policy: Policy, settings: Settings, seed: u64) -> Vec<f64> {
     }
 }
 
-/// The regret of random choices. Half of the time a choice forgoes 5 on food or loses 15 on poison, and both are equally frequent: 5 per
-/// play.
+/// The regret of random choices. A random choice is wrong half of the time: it forgoes 5 on food, or loses 15 on poison. Both are equally
+/// frequent, so the regret is 5 per play.
 #[test]
 fn random_choices_have_the_expected_regret() {
     // A greedy agent that always explores makes random choices too.
@@ -61,7 +61,7 @@ fn mushrooms_have_one_value_of_each_attribute() {
     }
 }
 
-/// The late regret per play is below 1.25: half of the regret of eating nothing (2.5), and a quarter of that of random choices (5).
+/// The late regret per play is below 1.25. This is half of the regret of eating nothing (2.5), and a quarter of the regret of random choices (5).
 #[test]
 fn the_regret_of_thompson_sampling_falls() {
     let settings = Settings {

@@ -1,4 +1,4 @@
-//! Executables that `bnnc build` makes: they give the numbers of `bnnc run`, and report why they cannot run.
+//! Executables of `bnnc build` give the same numbers as `bnnc run`, and report the reason if they cannot run.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
@@ -110,14 +110,14 @@ fn built(folder: &Path, name: &str, more: &[&str]) -> PathBuf {
 
 fn command(executable: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(executable);
-    // Another working directory than that of the build: the paths of an executable do not depend on it.
+    // The working directory differs from that of the build, because the paths in an executable must not depend on it.
     command.args(words).current_dir("/").env("NO_COLOR", "1");
     command.stdin(Stdio::null());
     command
 }
 
 fn execute(executable: &Path, words: &[&str]) -> Output {
-    // Another thread that starts a process at this moment inherits the file that this one writes, and so may keep it open for a while.
+    // If another thread starts a process while the executable is being written, this process inherits the open file and may keep it open for a while.
     let output = (0..50)
         .find_map(|_| match command(executable, words).output() {
             Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
@@ -134,7 +134,7 @@ fn execute(executable: &Path, words: &[&str]) -> Output {
     }
 }
 
-/// Returns whether there is a C compiler. Prints a note if a test has to do without one.
+/// Returns whether there is a C compiler. If not, prints a note that a test is skipped.
 fn links() -> bool {
     let links = Command::new("cc").arg("--version").output().is_ok();
     if !links {
@@ -283,7 +283,7 @@ fn other_data_are_accepted_or_rejected_with_the_reason() {
     for (text, status, reason) in refused {
         let (found, word) = with(text);
         if text.contains("x,z,w") {
-            // The target is named in this program, so it need not be the last column.
+            // This program names the target, so the target need not be the last column.
             assert_eq!(found.status, 3, "{}", found.stderr);
             continue;
         }
@@ -334,7 +334,7 @@ fn options_of_the_compiler_are_fixed_at_the_build() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// Two tables, and inferences whose options are numbers of all kinds.
+/// A program with two tables, and with inferences whose options are numbers of all kinds.
 const STEERED: &str = "
 data others = csv(\"others.csv\") { target = y }
 posterior Q of Curve {
@@ -426,7 +426,7 @@ fn runtime_options_are_set_when_an_executable_starts() {
             assert_eq!(is_same, ["mode", "apart"].contains(&&**name), "{name}");
         }
     }
-    // The run folder is the same as that of `bnnc run`, which records the settings.
+    // The run folder, which records the settings, is the same as for `bnnc run`.
     let executable = folder.join("curve");
     let words = ["--only", "mode", "--set", "mode.epochs=4"];
     let outs = ["one", "other"].map(|name| folder.join(name));
@@ -441,7 +441,7 @@ fn runtime_options_are_set_when_an_executable_starts() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// Settings, the code of the error, a part of its message, and whether `bnnc run` prints the same message.
+/// Settings that are errors: the setting, the code of the error, a part of the message, and whether `bnnc run` prints the same message.
 const UNSETTABLE: &[(&str, &str, &str, bool)] = &[
     (
         "mode.epochs=0",
@@ -532,7 +532,7 @@ fn options_that_cannot_be_set_are_rejected_with_the_reason() {
     }
     let output = execute(&executable, &["--set", "mode.epochs=0", "--set", "mode.batch=-1"]);
     assert!(output.stderr.contains("2 errors"), "{}", output.stderr);
-    // Validation rows come from the data item, which holds none out here.
+    // This option needs validation rows, but the data item does not hold out any.
     let output = execute(&executable, &["--set", "apart.patience=3"]);
     assert!(output.stderr.contains("`others` has none"), "{}", output.stderr);
     fs::remove_dir_all(folder).unwrap();
@@ -566,7 +566,7 @@ fn chosen_inferences_run_with_those_that_they_need() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// Splits the bytes of an executable: the runner, and the artefact appended to it.
+/// Splits the bytes of an executable into the runner and the bundle that is appended to it.
 fn parts(executable: &Path) -> (Vec<u8>, Vec<u8>) {
     let mut bytes = fs::read(executable).unwrap();
     let artefact = artefact::carried(&mut File::open(executable).unwrap())
@@ -583,10 +583,10 @@ fn a_damaged_executable_reports_the_damage() {
     let (runner, artefact) = parts(&executable);
     let other = folder.join("other");
     let says = |bytes: &[u8], words: &[&str]| {
-        // A new file each time: the system does not allow writing to an executable that is still running.
+        // Each time the file is created anew, because the system does not allow writing to an executable that is still running.
         let _ = fs::remove_file(&other);
-        // Another process copies the file. Children of other tests inherit the files that are open in this process, and a file that is open
-        // for writing cannot be executed.
+        // Another process copies the file: if this process had the file open for writing, child processes of other tests could inherit the
+        // open file, and a file that is open for writing cannot be executed.
         let staged = folder.join("staged");
         fs::copy(&executable, &staged).unwrap();
         fs::write(&staged, bytes).unwrap();
@@ -647,7 +647,7 @@ fn a_damaged_executable_reports_the_damage() {
         assert_eq!(line["code"], code);
     }
     assert_eq!(says(&fs::read(&executable).unwrap(), &[]).status, 0);
-    // `strip` removes the artefact and leaves the runner.
+    // `strip` removes the bundle and leaves the runner.
     match Command::new("strip").arg(&other).status() {
         Ok(status) if status.success() => {
             let output = execute(&other, &[]);
@@ -678,14 +678,14 @@ fn build_with(folder: &Path, words: &[&str], environment: &[(&str, &str)]) -> Ou
     }
 }
 
-/// A limit on the size of files is an error, not a crash. No file is left under the name, or the file that was there before.
+/// A file above the size limit is an error and not a crash. Under its name there is either no file, or the file that was there before.
 #[test]
 #[cfg(target_os = "linux")]
 fn files_above_the_size_limit_of_the_shell_are_not_written() {
     let folder = with_program("limit", QUICK);
     let limited = |words: &[&str]| {
         let mut command = Command::new("sh");
-        // In blocks of 512 bytes.
+        // The limit is in blocks of 512 bytes.
         command.args([
             "-c",
             "ulimit -f 16; exec \"$0\" \"$@\"",
@@ -717,7 +717,7 @@ fn files_above_the_size_limit_of_the_shell_are_not_written() {
     assert!(said.contains("File too large"), "{said}");
     for file in fs::read_dir(&results).unwrap() {
         let file = file.unwrap().path();
-        // A file is complete or missing.
+        // Each file is either complete or missing.
         if file.extension().is_some_and(|kind| kind == "json") {
             serde_json::from_slice::<Value>(&fs::read(&file).unwrap()).unwrap();
         }
@@ -726,7 +726,7 @@ fn files_above_the_size_limit_of_the_shell_are_not_written() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// The arguments, the environment, the code of the diagnostic, the exit status.
+/// A case: the arguments, the environment, the code of the diagnostic, and the exit status.
 type Refused<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, u8);
 
 #[test]

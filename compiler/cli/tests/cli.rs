@@ -1,4 +1,4 @@
-//! The binary as its users meet it: exit statuses, messages, and no panic for any program or file.
+//! The binary as users see it: exit statuses and messages. No program and no file causes a panic.
 
 mod support;
 
@@ -28,7 +28,7 @@ fn bnnc(name: &str, command: &str, program: &str, options: &[&str]) -> Output {
     support::run(&arguments)
 }
 
-/// Returns a program over `d.csv` with these statements in the model, lines in the posterior and options in the inference block.
+/// Returns a program on `d.csv` with these statements in the model, lines in the posterior and options in the inference block.
 fn program(body: &str, lines: &str, options: &str) -> String {
     format!(
         "use layers::Dense\n\
@@ -178,7 +178,7 @@ fn empty_or_huge_ranges_are_rejected() {
     );
 }
 
-/// Sizes that are only known with the data, or inside a layer.
+/// A window may be too large by sizes that are only known with the data, or inside a layer.
 #[test]
 fn windows_larger_than_their_input_are_rejected() {
     let image = |layer: &str, f: &str| {
@@ -211,7 +211,7 @@ fn windows_larger_than_their_input_are_rejected() {
     );
 }
 
-/// Each of thirty functions calls the previous one twice: a billion calls.
+/// Each of thirty functions calls the previous function twice, which makes a billion calls.
 #[test]
 fn exponentially_many_calls_are_rejected() {
     let functions: String = (1..31)
@@ -229,8 +229,7 @@ fn exponentially_many_calls_are_rejected() {
     );
 }
 
-/// Each step of a product halves the number of elements: a product of 1000 elements takes ten multiplications. The value here is 2 ^ 3 *
-/// 0.5 = 4.
+/// Each step of a product halves the number of elements, so a product of 1000 elements takes ten steps. The value here is 2 ^ 3 * 0.5 = 4.
 #[test]
 fn products_are_exact() {
     let fixed = program(
@@ -531,7 +530,7 @@ fn texts_that_are_not_programs_are_rejected() {
     );
 }
 
-/// A run of several inferences makes no choice for the user. An output without a mean has no standard deviation.
+/// If a run has several inferences, the user must choose one for predictions. An output without a mean has no standard deviation.
 #[test]
 fn predictions_of_several_inferences_need_a_choice() {
     let run = folder("several", &[("new.csv", "b,a\n2,1\n")]);
@@ -739,8 +738,8 @@ fn operations(inputs: usize, options: &[&str]) -> [u64; 3] {
     })
 }
 
-/// A row takes two operations per input for its location and two for the gradient. The rest does not depend on the inputs, except for the
-/// prior, which does not depend on the rows.
+/// A row takes two operations per input for its location, and two for the gradient. Other operations do not depend on the inputs, except
+/// those of the prior, which do not depend on the rows.
 #[test]
 fn the_cost_of_a_step_is_linear_in_its_batch() {
     let with = |inputs, batch: usize| {
@@ -752,7 +751,7 @@ fn the_cost_of_a_step_is_linear_in_its_batch() {
         assert_eq!(more - some, some - few);
         let [wide_few, wide_some] = [8, 16].map(|batch| with(15, batch)[which]);
         assert_eq!((wide_some - wide_few) - (some - few), 8 * 4 * 10);
-        // A batch of all rows, and one of more rows than exist.
+        // These batches have all rows, 40 rows, and more rows than exist.
         let [all, forty, fifty] = [0, 40, 50].map(|batch| with(5, batch));
         assert_eq!((all[which], forty[which]), (forty[which], fifty[which]));
         assert_eq!(few + 4 * (some - few), forty[which]);
@@ -770,7 +769,7 @@ fn the_cost_of_a_step_is_linear_in_its_batch() {
 fn the_cost_report_counts_the_parameters_of_yacht() {
     let output = support::run(["check", "examples/yacht/yacht.bnn"]);
     accepted(&output);
-    // 6 * 50 + 50 weights and biases, 50 + 1 of the output, and sigma; two variational parameters for each.
+    // There are 6 * 50 + 50 weights and biases of the hidden layer, 50 + 1 of the output, and sigma. Each has two variational parameters.
     for (name, number) in [("parameters", "402"), ("variational parameters", "804")] {
         let found = output
             .stdout

@@ -1,7 +1,7 @@
-//! The examples on their real data: `NAME.bnn` runs with the arguments of `NAME.args` beside it, if there is one, and its metrics stay
-//! within the bands of `NAME.bands`, lines of `INFER METRIC MIN MAX`.
+//! Runs the examples on their real data. `NAME.bnn` runs with the arguments in `NAME.args`, if this file exists. The metrics must be within
+//! the bands of `NAME.bands`, which has lines `INFER METRIC MIN MAX`.
 //!
-//! A metric is a name under `metrics`, or a path from the result of the inference: `parameters.mu.mean`, `prune.2.weights`.
+//! A metric is a name under `metrics`, or a path in the result of the inference, such as `parameters.mu.mean` or `prune.2.weights`.
 
 mod support;
 

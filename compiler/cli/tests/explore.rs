@@ -1,4 +1,4 @@
-//! `bnnc explore`: the server over plain sockets, and its page in a headless browser.
+//! Tests the server of `bnnc explore` over plain sockets, and its page in a headless browser.
 
 mod browser;
 
@@ -198,7 +198,7 @@ fn malformed_requests_do_not_stop_the_server() {
         let mut ended = garbage.clone();
         ended.extend(b"\r\n\r\n");
         assert!(!server.send(&ended).contains("200 OK"));
-        // A request that ends in the middle.
+        // This request ends in the middle.
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port)).expect("it listens");
         let _ = (&stream).write_all(&garbage);
     }
@@ -263,7 +263,7 @@ fn the_page_shows_the_chosen_distributions() {
     assert!(page.text("#nodes-before").contains("need gradients"));
     let before = page.text("#sizes");
 
-    // With the keyboard: another prior, for which the KL has a closed form.
+    // The keyboard selects another prior, for which the KL has a closed form.
     page.keys("document.querySelector('#prior-family')", "Norm");
     page.wait("document.querySelector('#exact').innerText.startsWith('0.363')");
     page.wait(DONE);
@@ -274,7 +274,7 @@ fn the_page_shows_the_chosen_distributions() {
     let held = page.evaluate("location.hash").to_string();
     assert!(held.contains("p=Normal"), "{held}");
 
-    // With the mouse: a parameter that is no longer learned needs fewer gradients.
+    // The mouse makes a parameter fixed, so that fewer gradients are needed.
     let learned = page.text("#nodes-before");
     page.click("document.querySelector('#q button.hold')");
     page.wait("location.hash.includes('fixed')");
@@ -315,7 +315,7 @@ fn the_page_shows_why_a_divergence_is_infinite() {
         page.evaluate("document.querySelector('#answer').hidden"),
         serde_json::json!(true)
     );
-    // A parameter outside its support is rejected too, and a valid input is computed again.
+    // A parameter outside its support is rejected too. A valid input is computed again after it.
     page.open(&address(&server, "Normal(0,-1)", "Normal(0,1)"));
     page.wait("document.querySelector('#told').innerText.includes('cannot be -1')");
     page.click(

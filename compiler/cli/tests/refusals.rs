@@ -1,4 +1,4 @@
-//! Errors of the command line: their codes, and exit statuses, which tell wrong usage from errors of the program and of the data.
+//! The errors of the command line: their codes, and their exit statuses, which distinguish wrong usage from errors in the program and in the data.
 
 mod support;
 
@@ -17,7 +17,7 @@ fn assert_refused(output: &Output, code: &str, status: i32) {
     hold(code, &output.stderr, code.starts_with("E05"));
 }
 
-/// A rendered diagnostic must be deleted with its test, and renamed with it.
+/// If a test is deleted or renamed, the file with its rendered diagnostic must be deleted or renamed too.
 #[test]
 fn every_rendered_diagnostic_has_its_test() {
     let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
@@ -33,7 +33,7 @@ fn every_rendered_diagnostic_has_its_test() {
         .collect();
     for entry in std::fs::read_dir(tests.join("rendered")).expect("the folder is read") {
         let path = entry.expect("an entry").path();
-        // Snapshots that are not accepted yet lie beside the others.
+        // Snapshots that were not accepted yet are in the same folder, with another extension.
         if path.extension().is_none_or(|extension| extension != "snap") {
             continue;
         }
@@ -46,7 +46,7 @@ fn every_rendered_diagnostic_has_its_test() {
     }
 }
 
-/// The status of wrong usage is 2, that of a missing file is 3.
+/// The exit status is 2 for wrong usage, and 3 for a missing file.
 #[test]
 fn options() {
     assert_refused(&run(["check", YACHT, "--data", "x"]), "E0601", 2);
@@ -68,7 +68,7 @@ fn options() {
     assert_refused(&apart, "E0614", 2);
 }
 
-/// The backend `mlir` needs a worker, which a build without LLVM lacks. Its text needs no worker.
+/// The backend `mlir` needs a worker, which a build without LLVM lacks. The text of its code can be printed without a worker.
 #[test]
 #[cfg(not(feature = "mlir"))]
 fn a_backend_that_is_not_inside() {
@@ -80,7 +80,7 @@ fn a_backend_that_is_not_inside() {
     assert_eq!(run(["__mlir-worker", "object", "1"]).status, 2);
 }
 
-/// Every build knows the method, so that its name is not an error of the program.
+/// Every build knows the name of the method, so that it is not an unknown name in the program.
 #[test]
 #[cfg(not(feature = "collapsed"))]
 fn a_method_that_is_not_inside() {
@@ -105,7 +105,7 @@ fn a_backend_for_devices_that_is_not_inside() {
     );
 }
 
-/// A run that does not fit into memory is an error of the program, and ends before it starts.
+/// A run that does not fit into memory is an error of the program, which is reported before the run starts.
 #[test]
 fn memory() {
     assert_refused(&run(["run", YACHT, "--max-memory", "1M"]), "E0502", 1);
@@ -126,7 +126,7 @@ fn run_program(name: &str, items: &str) -> Output {
 const DATA: &str = "data d = csv(\"d.csv\") { target = y }\n";
 const INFER: &str = "\ninfer f = map(M, d) { epochs = 1 }\n";
 
-/// Errors that need the sizes and columns of the data, and programs that this version cannot compile.
+/// The errors depend on the sizes and columns of the data, or are about programs that this version cannot compile.
 #[test]
 fn programs() {
     let model = |text: &str| format!("{DATA}model M{text}{INFER}");
@@ -146,7 +146,7 @@ fn programs() {
     assert_refused(&run_program("nothing", &nothing), "E0606", 1);
 }
 
-/// A pruning table covers sites on the reals whose family states a mean and a variance.
+/// A pruning table only covers sites on the reals whose family declares a mean and a variance.
 #[test]
 fn nothing_to_prune() {
     let program = format!(
@@ -245,7 +245,7 @@ fn samplers() {
     );
 }
 
-/// A site with an improper posterior is named, and one draw has no spread.
+/// A site with an improper posterior is named. A single draw has no spread.
 #[test]
 fn improper_sites() {
     let program = format!(

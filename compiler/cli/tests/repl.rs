@@ -1,7 +1,7 @@
 //! Transcripts of the REPL: input lines and the expected output.
 //!
-//! A transcript has input lines after `> ` (the rest of an entry after `. `), comments after `# `, and between them the expected output.
-//! `{0.5 +- 0.01}` matches any number within that bound: random results are compared with their closed forms.
+//! In a transcript, input lines begin with `> `, further lines of the same entry with `. `, and comments with `# `. All other lines are
+//! expected output. `{0.5 +- 0.01}` matches any number within this bound, so that random results can be compared with their closed forms.
 
 mod support;
 
@@ -51,7 +51,7 @@ fn answers(typed: &str, arguments: &[&str]) -> (Option<i32>, String) {
     let mut input = child.stdin.take().expect("standard input is a pipe");
     let typed = typed.to_owned();
     let writing = std::thread::spawn(move || {
-        // A session that ends early does not read the rest.
+        // If the session ends early, it does not read the rest of the input.
         let _ = input.write_all(typed.as_bytes());
     });
     let mut said = String::new();
@@ -60,7 +60,7 @@ fn answers(typed: &str, arguments: &[&str]) -> (Option<i32>, String) {
     (child.wait().expect("the binary ends").code(), said)
 }
 
-/// Returns whether a line matches the expected one, with bounds in braces.
+/// Returns whether a line matches the expected line, which may have bounds in braces.
 fn matches(expected: &str, actual: &str) -> bool {
     let Some((before, rest)) = expected.split_once('{') else {
         return expected == actual;

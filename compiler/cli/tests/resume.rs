@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::{Output, kill_after, numbers, root, run};
 
-/// A regression that is trained once and sampled in three ways: by four chains in lockstep pairs, and twice by two chains.
+/// A regression that is trained once and sampled three times: by four chains that run in lockstep in pairs, and twice by two chains.
 const PROGRAM: &str = "\
 data rows = csv(\"rows.csv\") {
   target = y
@@ -70,7 +70,7 @@ fn workshop(name: &str) -> PathBuf {
     path
 }
 
-/// Returns the arguments of `bnnc run line.bnn` with `--out` or `--resume` of a folder.
+/// Returns the arguments of `bnnc run line.bnn` with `--out` or `--resume` and a folder.
 fn arguments(workshop: &Path, how: &str, out: &Path) -> Vec<String> {
     let program = workshop.join("line.bnn");
     let words = [
@@ -142,7 +142,7 @@ fn has_half_a_chain(expected: &BTreeMap<String, Vec<u8>>, out: &Path) -> bool {
     })
 }
 
-/// Kills a run after these fractions of its duration, one after the other, and finishes it. Returns the number of kills that left an
+/// Kills and resumes a run after each of these fractions of its duration, and then finishes it. Returns the number of kills that left an
 /// incomplete chain.
 fn assert_kills_change_nothing(
     workshop: &Path,
@@ -192,7 +192,8 @@ fn a_killed_run_resumes_to_the_same_bytes() {
     let (expected, time) = undisturbed(&workshop);
     let mut kills = assert_kills_change_nothing(&workshop, (&expected, time), &[0.3, 0.3, 0.3]);
     kills += assert_kills_change_nothing(&workshop, (&expected, time), &[0.9]);
-    // On a machine with varying load, a fraction of one run's duration is not a fixed moment of another run. The size of its draws is.
+    // If the load of the machine varies, a fraction of one run's duration is not a fixed moment of another run. The size of the file of
+    // draws gives a fixed moment.
     let mut tries = 0;
     while kills == 0 && tries < 20 {
         kills += usize::from(kill_while_it_samples(&workshop, &expected));
@@ -208,7 +209,7 @@ fn fifty_kills_change_nothing() {
     let (expected, time) = undisturbed(&workshop);
     let (mut kills, mut round) = (0, 0);
     while kills < 50 {
-        // One, two or three kills before the end; only those that leave an incomplete chain count.
+        // A run is killed one, two or three times before its end. Only kills that leave an incomplete chain count.
         let count = 1 + round % 3;
         kills += assert_kills_change_nothing(&workshop, (&expected, time), &fractions(7 * round + 1, count));
         round += 1;
@@ -217,7 +218,7 @@ fn fifty_kills_change_nothing() {
     println!("{kills} kills in {round} runs");
 }
 
-/// One short inference of every method, named after it, and some with several concurrent trainings.
+/// One short inference of every method, with the name of the method, and some inferences with several concurrent trainings.
 const METHODS: &str = "\
 use layers::Dense
 
@@ -321,7 +322,7 @@ fn a_hundred_kills_of_every_method_change_nothing() {
     for method in methods().filter(is_chosen) {
         let (mut kills, mut round) = (0, 0);
         while kills < 100 {
-            // One to four kills before the end.
+            // A run is killed one to four times before its end.
             kills += assert_kills_of(&workshop, method, &fractions(7 * round + 1, 1 + round % 4));
             round += 1;
             assert!(round < 400, "{method}: the runs end before they are killed");
@@ -490,7 +491,7 @@ fn resuming_with_more_draws_equals_a_longer_run() {
     );
 }
 
-/// Results that another inference derives from the draws would be stale.
+/// If the draws were extended, the results that another inference derived from them would be stale.
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn draws_that_another_inference_uses_cannot_be_extended() {

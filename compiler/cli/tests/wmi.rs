@@ -52,7 +52,7 @@ fn json_is_one_object_per_problem() {
     }
 }
 
-/// Prints a line for each instance; an unbounded one is an error at the end.
+/// The command prints a line for each instance. If an instance is unbounded, this is an error at the end.
 #[test]
 fn several_problems_are_printed_and_the_unbounded_one_is_an_error() {
     let output = run(["wmi", INSTANCES]);
@@ -82,7 +82,7 @@ fn empty_and_degenerate_regions_have_the_value_zero() {
     assert!(degenerate.stdout.contains("degenerate"), "{degenerate:?}");
 }
 
-/// A value too large for double precision is an error, and no infinity is printed; `--exact` prints it as a fraction.
+/// A value that is too large for double precision is an error, and is not printed as infinity. With `--exact` it is printed as a fraction.
 #[test]
 fn values_above_double_precision_are_an_error_without_exact() {
     let text = instance(r#"["x", "0", "1e200"]"#, r#"["^", "x", "2"]"#);
@@ -105,7 +105,7 @@ fn values_above_double_precision_are_an_error_without_exact() {
     assert!(exact.stdout.starts_with(&third), "{exact:?}");
 }
 
-/// A value too small for double precision is 0 with an absolute bound, and its logarithm gives its magnitude.
+/// A value that is too small for double precision is printed as 0 with an absolute bound. Its logarithm shows its magnitude.
 #[test]
 fn values_below_double_precision_keep_their_logarithm() {
     let text = instance(r#"["x", "0", "1e-200"]"#, r#"["*", "-1", ["^", "x", "2"]]"#);
@@ -126,7 +126,7 @@ fn values_below_double_precision_keep_their_logarithm() {
         (&"ok".into(), Some(0.0))
     );
     assert_eq!(object["log_value"].as_f64(), Some(shown));
-    // A value in the range of double precision has no logarithm.
+    // For a value in the range of double precision, no logarithm is printed.
     let plain = solve("held-json", &instance(SQUARE, "\"x\""), &["--json"]);
     let object: serde_json::Value = serde_json::from_str(&plain.stdout).expect("an object");
     assert!(
@@ -135,7 +135,7 @@ fn values_below_double_precision_keep_their_logarithm() {
     );
 }
 
-/// An error in one of several problems is reported with the line where that problem begins; a script is reported as the whole file.
+/// An error in one of several problems is reported with the line where this problem begins. An error in a script is reported for the whole file.
 #[test]
 fn errors_name_the_line_of_their_problem() {
     let wide = instance(r#"["x", "0", "1e200"]"#, r#"["^", "x", "2"]"#);
@@ -204,7 +204,7 @@ fn limits_hold_within_a_region() {
         assert!(output.stderr.contains(reason), "{output:?}");
         assert!(clock.elapsed().as_secs() < 20, "{name}: {:?}", clock.elapsed());
     }
-    // The address space of the limit, and some for the program itself.
+    // The address space is the limit plus some space for the program itself.
     #[cfg(target_os = "linux")]
     {
         let file = std::env::temp_dir().join(format!("bnnc-wmi-cycle-{}", std::process::id()));

@@ -1,7 +1,7 @@
-//! The programs and the shell commands of the book in `docs/`, executed as a reader would.
+//! Executes the programs and the shell commands of the book in `docs/` as a reader would.
 //!
-//! Each page gets a folder of its own, with `docs/data` in it as `data`; the tour starts in an empty folder. A block marked `run` is
-//! executed with few steps. The ignored test executes it in full, and also compares the output that the page shows.
+//! Each page gets a folder of its own, which has a copy of `docs/data` as `data`. The tour starts in an empty folder. A block with the mark `run` is
+//! executed with few steps. The ignored test executes such blocks in full, and also compares their output with the output on the page.
 
 #[allow(dead_code, reason = "the tests of the book's links use the rest")]
 #[path = "../../../../tests/src/book.rs"]
@@ -23,7 +23,7 @@ use std::thread;
 /// The page that a reader can follow from any folder, without a checkout.
 const TOUR: &str = "tour.md";
 
-/// The data of the examples that the book reads.
+/// The data of examples that programs of the book read.
 const EXAMPLES: &[&str] = &[
     "digits/data/train-images.gz",
     "digits/data/train-labels.gz",
@@ -35,9 +35,9 @@ const EXAMPLES: &[&str] = &[
 /// The extent to which the programs of the book are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
-    /// Few steps and draws; the output is not compared.
+    /// There are few steps and draws, and the output is not compared.
     Quick,
-    /// The number of steps that the page states; the output must be that of the page.
+    /// The number of steps is that of the page, and the output must be that of the page too.
     Full,
 }
 
@@ -157,7 +157,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// Copies the data of the book into the folder, and puts the data of the examples where the programs of `docs` look for them.
+    /// Copies the data of the book and of the examples to the places where the programs of the page look for them.
     fn unpack(&self) {
         let data = self.folder.join("data");
         fs::create_dir_all(&data).expect("a folder");

@@ -33,7 +33,7 @@ pub fn settings(program: &str) -> Vec<String> {
     settings
 }
 
-/// Returns few steps or draws for a method that is used with these options.
+/// Returns options that give a method few steps or draws, if a program uses it with these options.
 fn few(method: &str, options: &str) -> &'static [&'static str] {
     match method {
         "nuts" | "hmc" | "mala" | "random_walk" | "sgld" | "sghmc" | "penalty" => {

@@ -1,4 +1,4 @@
-//! A validator for the part of JSON Schema that the book's schema uses. An unknown keyword is an error of the schema.
+//! A validator for the part of JSON Schema that the book's schema uses. A keyword that the validator does not know is an error in the schema.
 
 use serde_json::{Map, Value};
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! A headless Chromium, driven through the pipe of its debugging protocol: real clicks and keys, and the texts that the page then shows.
+//! A headless Chromium, controlled through the pipe of its debugging protocol, with real clicks and keys. Tests read the texts that the
+//! page then shows.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -25,7 +26,7 @@ pub struct Browser {
     pub complaints: Vec<String>,
 }
 
-/// Finds the browser of this machine. If there is none, a note is printed; with `BNNC_BROWSER=required` the test fails instead.
+/// Finds the browser of this machine. If there is none, prints a note, or fails the test if `BNNC_BROWSER=required` is set.
 pub fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path)
@@ -138,7 +139,8 @@ impl Browser {
                     details["text"], details["exception"]["description"]
                 ));
             }
-            // The browser itself logs error responses of the server; the page shows them, so they are not complaints.
+            // The browser itself logs error responses of the server. The page shows these responses, so they do not count as error messages
+            // of the page.
             Some("Log.entryAdded") if event["params"]["entry"]["source"] != json!("network") => {
                 self.complaints.push(event["params"]["entry"]["text"].to_string());
             }
@@ -165,7 +167,7 @@ impl Browser {
         value.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Waits until an expression is true. It has no value while the page is not loaded.
+    /// Waits until an expression is true. The expression has no value until the page is loaded.
     pub fn wait(&mut self, expression: &str) {
         let until = Instant::now() + 3 * PATIENCE;
         let params = json!({ "expression": expression, "returnByValue": true });
@@ -195,7 +197,7 @@ impl Browser {
         }
     }
 
-    /// Types into an element, which gets the focus first.
+    /// Gives an element the focus, and types into it.
     pub fn keys(&mut self, element: &str, text: &str) {
         self.evaluate(&format!("{element}.focus()"));
         for key in text.chars() {

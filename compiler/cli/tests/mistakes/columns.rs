@@ -25,7 +25,7 @@ fn with(name: &str, of: impl Fn(usize, f64) -> f64) -> String {
     csv(&[("x", x), (name, more), ("y", y)])
 }
 
-/// Returns an autoregression over 80 months. Its rows are in this order; the first column names the months.
+/// Returns an autoregression over 80 months. The rows are in the order `order`, and the first column names the months.
 fn series(order: &[usize], month: impl Fn(usize) -> String) -> String {
     let e = normal(3, 80);
     let mut y = vec![0.0; 80];
@@ -163,7 +163,7 @@ fn predictions_far_outside_the_training_rows() {
     let folder = Folder::of(&files, &program);
     let (status, text) = folder.bnnc(&["run", "program.bnn", "--out", "out"]);
     assert_eq!(status, Some(0), "{text}");
-    // Training inputs are between -1 and 1. Values within half of that range beyond its ends do not count as far away.
+    // Training inputs are between -1 and 1. A value does not count as far away if it is beyond an end of this range by less than half of the range.
     let (status, text) = folder.bnnc(&["predict", "out", "--data", "near.csv"]);
     assert!(status == Some(0) && !text.contains("warning"), "{text}");
     let (status, text) = folder.bnnc(&["predict", "out", "--data", "far.csv"]);

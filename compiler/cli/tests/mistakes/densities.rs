@@ -1,9 +1,9 @@
-//! Likelihoods that are not a density of the data, or not the intended density.
+//! Mistakes in likelihoods: they are not a density of the data, or not the intended density.
 
 use crate::mistakes;
 use crate::tables::{classes, counts, csv, each, line, normal, shuffled, uniform, votes};
 
-/// A column of a series.
+/// Returns a column with a series.
 fn series() -> String {
     csv(&[("y", normal(21, 60))])
 }
@@ -22,7 +22,7 @@ fn off_centre() -> String {
     csv(&[("x", each(80, |row| x[row] + 10.0)), ("y", y)])
 }
 
-/// Returns rows in groups with names, one of which is a mark for missing values.
+/// Returns rows in named groups. One of the names is `mark`, a mark for missing values.
 fn marked(mark: &str) -> String {
     let y = normal(3, 60);
     let name = |row: usize| ["Oslo", "Rome", "Bern", mark][row % 4];
@@ -48,7 +48,7 @@ fn sorted() -> String {
     ])
 }
 
-/// Returns numbers of successes in five trials; one row has eight.
+/// Returns numbers of successes in five trials. One row has eight successes.
 fn trials() -> String {
     let u = uniform(5, 40);
     let successes = each(40, |row| if row == 8 { 8.0 } else { (5.0 * u[row]).floor() });
@@ -251,7 +251,7 @@ fn a_chain_without_a_start_names_the_row_that_has_no_probability() {
     assert!(text.contains(named), "{text}");
 }
 
-/// Sound models of the same kinds raise none of these diagnostics.
+/// Correct models of the same kinds get none of these diagnostics.
 #[test]
 fn sound_densities_raise_no_warning() {
     let lags = "

@@ -1,4 +1,4 @@
-//! Elements of outputs that depend on each other, and positions bounded by conditions.
+//! Outputs whose elements depend on each other, and positions that conditions bound.
 
 use crate::tables::{csv, each, normal};
 use crate::{Folder, mistakes};
@@ -14,7 +14,7 @@ fn values() -> Vec<f64> {
     y
 }
 
-/// Returns a series of odd length, its first 40 elements, and two series with positions.
+/// Returns three files: a series of odd length, the first 40 elements of it, and two series with positions.
 fn files() -> [(&'static str, String); 3] {
     let y = values();
     let numbers = |values: &[f64]| format!("{values:?}");
@@ -114,8 +114,8 @@ mistakes! {
           for t in 0..T { y[t] ~ Normal(a * b[if t >= 0 { t - 1 } else { 0 }], 1) }");
 }
 
-/// Returns the posterior mode of `a` under the prior `Normal(0, 1)`. Each pair is an outcome, and the factor of `a` in its mean; the noise
-/// has a scale of 1.
+/// Returns the posterior mode of `a` under the prior `Normal(0, 1)`. Each pair is an outcome, and the factor of `a` in the mean of this
+/// outcome. The noise has a scale of 1.
 fn mode(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
     let (xy, xx) = pairs.fold((0.0, 0.0), |(xy, xx), (y, x)| (xy + x * y, xx + x * x));
     xy / (xx + 1.0)
@@ -180,7 +180,7 @@ fn inferences_of_one_model_warn_once() {
     assert_eq!(text.matches("warning[E0276]").count(), 1, "{text}");
 }
 
-/// Every element of an output with a joint distribution depends on all arguments of the distribution.
+/// If an output has a joint distribution, every element depends on all arguments of the distribution.
 #[test]
 fn a_cycle_through_a_joint_distribution_is_found_at_each_element() {
     for position in [0, 5] {
@@ -203,7 +203,7 @@ fn two_series_in_an_order_have_a_joint_density() {
           for t in 1..T { x[t] ~ Normal(a * y[t - 1], 1) }
           for t in 1..T { y[t] ~ Normal(a * (x[t] + x[t - 1]), 1) }";
     finds(&two(body), expected);
-    // The first half of one series depends on the other series, whose second half depends on the first series.
+    // The first half of one series depends on the other series, and the second half of the other series depends on the first.
     let of_x = (0..20).map(|t| (x[t], y[t]));
     let of_y = (20..40).map(|t| (y[t], x[t]));
     let expected = mode(of_x.chain(of_y));

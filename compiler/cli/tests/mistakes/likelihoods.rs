@@ -1,4 +1,4 @@
-//! Links, scales and types that do not fit the data.
+//! Mistakes in links, scales and types, which do not fit the data.
 
 use crate::mistakes;
 use crate::tables::{classes, counts, csv, each, line, normal, votes};

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A data file: its name and its content.
 type File = (&'static str, String);
 
-/// Defines one test per mistake: the accepted codes, one of which must be reported, the files, and the program.
+/// Defines one test per mistake. A case has the accepted codes, one of which must be reported, the files, and the program.
 macro_rules! mistakes {
     ($($(#[$doc:meta])* $name:ident: $codes:expr, $files:expr, $program:expr;)*) => {
         $(
@@ -51,7 +51,7 @@ impl Folder {
         Folder(folder)
     }
 
-    /// Runs `bnnc` in the folder; returns its exit status and its whole output.
+    /// Runs `bnnc` in the folder. Returns its exit status and its whole output.
     fn bnnc(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let output = Command::new(env!("CARGO_BIN_EXE_bnnc"))
             .args(arguments)
@@ -67,7 +67,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // A folder that cannot be removed does not fail a test.
+        // A test does not fail if the folder cannot be removed.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -88,7 +88,7 @@ fn check(codes: &[&str], status: Option<i32>, text: &str) {
         _ => false,
     };
     assert!(named, "expected one of {codes:?} (status {status:?}):\n{text}");
-    // The last digits decide which quantity of a chain is the worst, and they differ between processors.
+    // The last digits determine the worst quantity of the chains, and they differ between processors.
     let is_of_chains = |code: &&&str| code.starts_with("E052") || code.starts_with("E053");
     for code in codes.iter().filter(|code| !is_of_chains(code)) {
         rendered::hold(code, text, true);

@@ -321,7 +321,7 @@ mistakes! {
         infer fit = nuts(M, d) { chains = 2, warmup = 300, draws = 500 }";
 }
 
-/// Returns whether the posterior of a parameter is reported as outside this prior when the rows put the parameter at `value`.
+/// Returns whether a parameter is reported as outside its prior if the data determine it as `value`.
 fn is_outside(prior: &str, value: f64) -> bool {
     let y = each(20, |row| value + 1e-3 * (row % 3) as f64 - 1e-3);
     let program = format!(
@@ -340,8 +340,8 @@ fn is_outside(prior: &str, value: f64) -> bool {
 
 #[test]
 fn a_posterior_is_outside_its_prior_where_the_density_is_twelve_nats_lower() {
-    // The density is 12 nats lower where x^2 / 2 = 12 for a standard normal, at 4.899; where x - 1 = 12 for an exponential of mean 1, at
-    // 13; where 4 log(1 + x^2 / 3) / 2 = 12 for a StudentT(3), at 34.7.
+    // The end is where the log density is 12 nats lower. For a standard normal this is x^2 / 2 = 12, at 4.899; for an exponential of mean
+    // 1, x - 1 = 12, at 13; for a StudentT(3), 4 log(1 + x^2 / 3) / 2 = 12, at 34.7.
     for (prior, end) in [
         ("Normal(0, 1)", 4.899),
         ("Exponential(1)", 13.0),

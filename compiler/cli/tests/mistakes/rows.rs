@@ -1,4 +1,4 @@
-//! Rows and columns that leak, repeat, are out of order or far away from others.
+//! Mistakes in rows and columns: they leak the target, repeat each other, are out of order, or are far away from others.
 
 use crate::tables::{csv, each, line, normal};
 use crate::{Folder, mistakes};
@@ -18,7 +18,7 @@ fn regression(item: &str) -> String {
     format!("{item}\n{REGRESSION}")
 }
 
-/// Returns rows of a line with one more column, which is made from the target.
+/// Returns rows of a line with one more column, which is computed from the target.
 fn leaking(name: &str, of: impl Fn(f64) -> f64) -> String {
     let (x, e) = (normal(1, 60), normal(2, 60));
     let y = each(60, |row| 1.0 + 2.0 * x[row] + e[row]);

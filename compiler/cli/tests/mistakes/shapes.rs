@@ -228,7 +228,7 @@ mistakes! {
         "h = Dense(10)\n o = Dense(1)\n r = Dense(1)\n a = h(x)", "o(a)[0] + 0 * tanh(r(a)[0])");
 }
 
-/// Panics unless a program runs without a warning of this file.
+/// Panics if a program gets one of the warnings that this file tests.
 fn is_not_named(table: String, program: &str) {
     let (status, text) = Folder::of(&[("d.csv", table)], program).bnnc(&["run", "program.bnn"]);
     assert_eq!(status, Some(0), "{text}");
@@ -237,7 +237,7 @@ fn is_not_named(table: String, program: &str) {
     }
 }
 
-/// Sound models of the same kinds raise none of these warnings.
+/// Correct models of the same kinds get none of these warnings.
 #[test]
 fn sound_shapes_raise_no_warning() {
     let narrow = "
@@ -345,7 +345,7 @@ fn standardised_targets_under_a_bounded_mean_are_advised_against() {
 
 #[test]
 fn bottlenecks_and_levels_without_intercept_raise_no_warning() {
-    // Two columns behind a bottleneck for three outputs, and levels without an intercept.
+    // One model has two columns behind a bottleneck for three outputs. The other has levels without an intercept.
     let heads = "
         data d = csv(\"d.csv\") { inputs = [x, oslo, rome], standardise = [inputs] }
         model M(x: real[d]) -> y: real {
@@ -396,7 +396,7 @@ fn determined() -> [String; 7] {
     [
         of("", "a * metres + exp(0.1 * b * feet)"),
         of("c ~ Normal(0, 1)", "a * even * metres + b * odd * metres + c"),
-        // The scale alone determines `b`.
+        // Only the scale determines `b`.
         of("", "a * metres + b * feet + exp(b)"),
         of("", "a * metres + a * b * feet"),
         of(

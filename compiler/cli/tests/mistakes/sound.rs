@@ -1,4 +1,4 @@
-//! Programs without a mistake, which must raise no diagnostic.
+//! Programs without a mistake, which must not get any diagnostic.
 
 use crate::Folder;
 use crate::tables::{classes, counts, csv, each, line, normal, votes};
@@ -25,7 +25,7 @@ fn a_linear_regression() {
     must_be_silent(line(100, 0.5), program);
 }
 
-/// One of the columns is constant and is the intercept.
+/// One of the columns is constant, and its coefficient is the intercept.
 #[test]
 fn a_linear_regression_with_a_column_of_ones() {
     let (x, e) = (normal(1, 100), normal(2, 100));

@@ -22,7 +22,7 @@ pub fn normal(seed: u64, count: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Evaluates a function at each row number.
+/// Evaluates a function at the index of each row.
 pub fn each(count: usize, of: impl Fn(usize) -> f64) -> Vec<f64> {
     (0..count).map(of).collect()
 }
@@ -75,7 +75,7 @@ pub fn counts(count: usize) -> String {
     csv(&[("x", x), ("y", y)])
 }
 
-/// Returns rows of the classes 0, 1 and 2: the nearest of three centres in one dimension.
+/// Returns rows of the classes 0, 1 and 2. The class is the nearest of three centres in one dimension.
 pub fn classes(count: usize) -> String {
     let (x, e) = (normal(7, count), normal(8, count));
     let y = each(count, |row| {

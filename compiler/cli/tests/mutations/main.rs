@@ -1,9 +1,9 @@
-//! Seeded mutants of programs, data files, run folders and executables. None may end in a panic, an abort or a hang, or use too much
+//! Seeded mutants of programs, data files, run folders and executables. No command on a mutant may panic, abort or hang, or use too much
 //! memory.
 //!
-//! Run by hand, on a release binary if wanted:
-//! `BNNC_MUTATIONS_SECONDS=1200 BNNC_MUTATIONS_SEED=7 BNNC_MUTATIONS_BINARY=target/release/bnnc cargo test -p bnnc --test mutations -- --ignored --nocapture`.
-//! `BNNC_MUTATIONS_KEEP=DIR` keeps the mutants that failed; `BNNC_MUTATIONS_ONLY=data,programs` selects the kinds.
+//! The test is run by hand, possibly on a release binary: `BNNC_MUTATIONS_SECONDS=1200 BNNC_MUTATIONS_SEED=7
+//! BNNC_MUTATIONS_BINARY=target/release/bnnc cargo test -p bnnc --test mutations -- --ignored --nocapture`. `BNNC_MUTATIONS_KEEP=DIR` keeps the
+//! mutants that failed. `BNNC_MUTATIONS_ONLY=data,programs` selects the kinds of mutants.
 
 mod corpus;
 mod mutate;
@@ -30,7 +30,7 @@ struct Tally {
     count: u64,
     /// The number of mutants for each exit status.
     statuses: BTreeMap<i32, u64>,
-    /// The number of mutants for each failure, and the number of the first such mutant.
+    /// For each failure: the number of mutants with this failure, and the index of the first.
     failures: BTreeMap<String, (u64, u64)>,
 }
 

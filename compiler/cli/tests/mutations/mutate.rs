@@ -145,7 +145,7 @@ fn replaced(text: &str, (from, to): (usize, usize), with: &str) -> String {
     format!("{}{with}{}", &text[..from], &text[to..])
 }
 
-/// Returns a text with one to four changes; `other` is a text from which lines and words may be taken.
+/// Returns a text with one to four changes. Lines and words may be taken from `other`.
 pub fn text(random: &mut Random, text: &str, other: &str) -> String {
     let mut mutant = text.to_owned();
     for _ in 0..1 + random.below(4) {

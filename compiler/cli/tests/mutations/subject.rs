@@ -1,4 +1,4 @@
-//! The files that are mutated, the commands that read them, and the results that these may have.
+//! The files that are mutated, the commands that read them, and the results that the commands may have.
 
 use crate::corpus::{ARRAYS, SMALL, SPLITS, TABLE, programs};
 use crate::mutate::{self, Random};
@@ -34,15 +34,15 @@ impl Kind {
 
 /// The result of a command.
 pub enum End {
-    /// It ended with a status that the manual lists.
+    /// The command ended with a status that the manual lists.
     Status(i32),
-    /// It ended with a panic or a signal, after the time limit, or for lack of memory.
+    /// The command ended with a panic or a signal, reached the time limit, or ran out of memory.
     Failure(String),
 }
 
 /// The processor time that a command may take, in seconds.
 const SECONDS: u32 = 10;
-/// The time after which a run of many steps is interrupted, and the time that it then has to end before it is killed, in seconds.
+/// The time after which a run of many steps is interrupted, and the time after the interruption at which it is killed, in seconds.
 const INTERRUPTED: [&str; 2] = ["10", "60"];
 /// The address space that a command may use, in KiB.
 const KIBIBYTES: u32 = 2 << 20;
@@ -56,7 +56,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Writes the files that are mutated. The result is `None`, with a line that gives the reason, if they cannot be made.
+    /// Writes the files that are mutated. If this is not possible, prints a line with the reason and returns `None`.
     pub fn prepare(kind: Kind, binary: &Path, root: &Path) -> Option<Subject> {
         let folder = root.join(kind.name());
         fs::create_dir_all(&folder).expect("the folder is created");
@@ -238,7 +238,7 @@ impl Subject {
         self.end_with(&["timeout", "120", "sh", "-c", &limit, "sh"], binary, arguments)
     }
 
-    /// Runs a command under a limit of memory, started by the words of `before`.
+    /// Runs a command under a limit of memory. The words of `before` stand before it and start it.
     fn end_with(&self, before: &[&str], binary: &Path, arguments: &[&str]) -> End {
         let output = Command::new("sh")
             .args(["-c", &format!("ulimit -v {KIBIBYTES}; exec \"$@\""), "sh"])
@@ -292,7 +292,7 @@ fn copy(from: &Path, to: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns random options for the executable of a program: options of its inferences with numbers of any size, and other words.
+/// Returns random options for the executable of a program: options of the program's inferences with numbers of any size, and other words.
 fn options(random: &mut Random, program: &str) -> Vec<String> {
     let infers: Vec<(&str, &str)> = program
         .lines()

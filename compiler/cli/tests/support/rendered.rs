@@ -1,4 +1,4 @@
-//! Snapshots of diagnostics as a terminal shows them: `tests/rendered/CODE.TEST.snap`, for the first diagnostic of each code in a test.
+//! Snapshots of diagnostics as a terminal shows them, for the first diagnostic of each code in a test. The files are `tests/rendered/CODE.TEST.snap`.
 //!
 //! `INSTA_UPDATE=always` rewrites them.
 
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Mutex;
 
-/// Compares the first diagnostic of `text` with this code to its snapshot. If `masked`, numbers are shown as `#`, because they depend on
+/// Compares the first diagnostic with this code in `text` to its snapshot. If `masked`, numbers are shown as `#`, because they depend on
 /// the machine.
 pub fn hold(code: &str, text: &str, masked: bool) {
     static HELD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());

@@ -52,7 +52,7 @@ impl Trial {
         run(all)
     }
 
-    /// Runs the program with `--json` and parses the result; panics unless it succeeds.
+    /// Runs the program with `--json`, and parses the result. Panics unless the run succeeds.
     pub fn result(&self, arguments: &[&str]) -> Value {
         let mut all = vec!["--json"];
         all.extend(arguments);
@@ -64,7 +64,7 @@ impl Trial {
 
 impl Drop for Trial {
     fn drop(&mut self) {
-        // A folder that cannot be removed does not fail a test.
+        // A test does not fail if the folder cannot be removed.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -77,7 +77,7 @@ impl Output {
         assert_eq!(self.status, status, "{}", self.stderr);
     }
 
-    /// Panics unless standard error holds the warning with this code, and each of the texts, and the run succeeded.
+    /// Panics unless the run succeeded, and standard error holds the warning with this code and each of the texts.
     #[track_caller]
     pub fn assert_warning(&self, code: &str, texts: &[&str]) {
         self.assert_diagnostic(&format!("warning[{code}]"), texts);

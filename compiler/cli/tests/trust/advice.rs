@@ -1,4 +1,4 @@
-//! Advice, followed: the diagnostic disappears, and the result is right.
+//! If a program follows the advice, the diagnostic disappears and the result is right.
 
 use crate::support::rendered::hold;
 use crate::support::trial::Trial;
@@ -42,9 +42,9 @@ model Groups(group: index(J), s: positive) -> y: real {
 infer fit = nuts(Groups, rows) { OPTIONS }
 "#;
 
-/// The posterior of eight schools is a funnel: only the non-centred parameterisation is advised, and it removes the divergences. With forty
-/// rows in each group there is no funnel, and the divergences come from another parameter: smaller steps are advised first, and they remove
-/// the divergences.
+/// The posterior of eight schools is a funnel. Only the non-centred parameterisation is advised, and it removes the divergences. With forty
+/// rows in each group there is no funnel, and another parameter causes the divergences. Then smaller steps are advised first, and they
+/// remove the divergences.
 #[test]
 fn the_advice_on_divergences_depends_on_their_cause() {
     let schools = [28, 8, -3, 7, -1, 1, 18, 12]
@@ -112,7 +112,7 @@ fn line() -> Trial {
     Trial::new().file("rows.csv", format!("x,y\n{}", rows.collect::<String>()))
 }
 
-/// A larger rate is not advised if the rate is already large, nor a standardisation if the data are already standardised.
+/// A larger learning rate is not advised if the rate is large already, and standardisation is not advised if the data are standardised already.
 #[test]
 fn short_trainings_get_the_advice_that_they_lack() {
     let own = "optimiser Plain(rate: positive) {\n  step = -rate * gradient\n}\n";
@@ -181,7 +181,7 @@ fn short_trainings_get_the_advice_that_they_lack() {
     trial.bnnc("run", &[]).assert_silent();
 }
 
-/// Intervals with a wrong coverage: the help names the missing part of the model, and a fit with it has the right coverage.
+/// If intervals have a wrong coverage, the help names the missing part of the model. A fit with this part has the right coverage.
 #[test]
 fn wrong_coverage_is_fixed_by_the_advised_part_of_the_model() {
     let normals = (0..80).map(|i| f64::from(i % 2) + 5.0 * normal(i));
@@ -251,7 +251,7 @@ fn wrong_coverage_is_fixed_by_the_advised_part_of_the_model() {
     }
 }
 
-/// A start is not advised where the density at the given start is not finite.
+/// If the density is not finite at a start that the program gives, the help does not advise to give a start.
 #[test]
 fn a_start_is_not_advised_where_one_is_given() {
     let trial = |a: f64, options: &str| {
@@ -278,7 +278,7 @@ fn a_start_is_not_advised_where_one_is_given() {
         output.assert_error("E0506", 1, &[text]);
         assert!(!output.stderr.contains("start ="), "{}", output.stderr);
     }
-    // The start is 0.001 inside the support: with a jitter of 0.0001 every chain starts inside too.
+    // The start is 0.001 inside the support, so with a jitter of 0.0001 every chain starts inside too.
     let output = trial(
         3.001,
         &format!("{file}, jitter = 0.0001, warmup = 10, draws = 10"),
@@ -287,7 +287,7 @@ fn a_start_is_not_advised_where_one_is_given() {
     assert!(!output.stderr.contains("E0506"), "{}", output.stderr);
 }
 
-/// Options out of range are reported with the number as the program wrote it.
+/// The message about an option out of range has the number in the form in which the program wrote it.
 #[test]
 fn messages_print_numbers_as_the_program_wrote_them() {
     for (options, code, text) in [
@@ -318,8 +318,9 @@ infer best = map(Net, rows) { steps = 4000 }
 infer fit = METHOD
 "#;
 
-/// A wide network, and a narrow one from a wide start, end as constant functions under `vi`. A Laplace approximation and a narrow network
-/// from a narrow start follow the wave, whose noise has a standard deviation of 0.09.
+/// Under `vi`, a network with many units, and a network of 10 units that starts with a large `scale`, end as constant functions. A Laplace
+/// approximation of the large network, and `vi` on a network of 10 units that starts with a small `scale`, follow the wave. The standard
+/// deviation of its noise is 0.09.
 #[test]
 fn a_variational_posterior_that_fell_back_to_the_prior_is_reported() {
     let run = |units: &str, start: &str, method: &str, of: &dyn Fn(f64) -> f64| {
@@ -360,7 +361,7 @@ fn a_variational_posterior_that_fell_back_to_the_prior_is_reported() {
         assert!(!output.stderr.contains("E0657"), "{}", output.stderr);
         assert!(rmse < 0.25, "{units} {method}: {rmse}");
     }
-    // If the inputs do not inform the target, a constant function is right.
+    // If the target does not depend on the inputs, a constant function is right.
     let (output, _) = run("40", "0.05", "vi(Field, rows)", &|x| {
         3.0 * (scattered((x * 1e4).abs() as u32) - 0.5)
     });

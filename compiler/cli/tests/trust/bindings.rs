@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-/// Options of chains that are long enough to compare equal programs, and short enough for a test.
+/// Options of chains. The chains are long enough to compare equal programs, and short enough for a test.
 const SHORT: &str = "{ chains = 2, warmup = 60, draws = 40 }";
 
 /// Returns forty rows of `x, age, exposure, claims`. `write` gives age and exposure as the file holds them.
@@ -39,7 +39,7 @@ fn parameters(result: &Value) -> &Value {
     &result["infer"]["fit"]["parameters"]
 }
 
-/// Returns the mean of a parameter or of an element of one.
+/// Returns the mean of a parameter or of one of its elements.
 fn mean(result: &Value, name: &str) -> f64 {
     let found = &parameters(result)[name]["mean"];
     found
@@ -97,7 +97,7 @@ fn saved_runs_predict_with_the_same_expressions() {
                 .expect("a mean")
         })
         .collect();
-    // Twice the exposure is twice the rate in every draw.
+    // Doubling the exposure doubles the rate in every draw.
     assert!((means[1] / means[0] - 2.0).abs() < 1e-5, "{means:?}");
 }
 
@@ -117,7 +117,7 @@ fn an_expression_that_feeds_nothing_is_an_error() {
             "NAME = log(exposure) * age",
         ],
     );
-    // The name is that of the model's input, whatever name the user chose. The program with the advised name is right.
+    // The advised name is that of the model's input, whatever name the user chose. The program with the advised name is right.
     check("x, wage = log(age)").assert_error(
         "E0264",
         1,
@@ -204,7 +204,7 @@ fn sparse_ids_are_levels() {
         assert!(!means.is_empty(), "{text}");
         let quantities = &result["infer"]["fit"]["diagnostics"]["quantities"];
         let count = quantities.as_object().expect("quantities").len();
-        // One mean for each group, and the log density.
+        // The quantities are one mean for each group, and the log density.
         assert_eq!(count, 4, "{quantities}");
     }
 }
@@ -222,7 +222,7 @@ fn columns_that_share_a_size_share_their_levels() {
             .as_f64()
             .expect("a number")
     };
-    // Three skills fit these margins exactly; separate levels of each column would not.
+    // With three skills these margins can be fitted exactly. With separate levels of the two columns they could not.
     assert!(of(text.to_owned()) < 0.2);
     let words = text.replace('7', "Ann").replace("12", "Cy").replace('9', "Bob");
     assert!(of(words) < 0.2);
@@ -387,7 +387,7 @@ fn a_shared_column_does_not_replace_the_observations() {
             "data s = json(\"s.json\") { shared = csv(\"z.csv\") }\nmodel M() -> y: real[T] {\n  b ~ Normal(0, 10)\n  \
              y ~ Normal(b, 1)\n}\ninfer fit = nuts(M, s) { chains = 2, warmup = 200, draws = 400 }\n",
         );
-    // The mean of 50 values with a noise of 1; the prior has the weight 1 / 5001.
+    // The mean is over 50 values with a noise of 1, and the prior has the weight 1 / 5001.
     let expected = 5.245 * 5000.0 / 5001.0;
     assert!((mean(&trial.result(&[]), "b") - expected).abs() < 0.05);
 }
@@ -441,7 +441,7 @@ fn a_scalar_of_a_json_file_is_the_same_for_every_row() {
     let trial = Trial::new()
         .file("s.json", r#"{"T": 5, "y": [1, 0, 3]}"#)
         .program("data s = json(\"s.json\")\nmodel M(T: real) -> y: real {\n  b ~ Normal(0, 10)\n  y ~ Normal(b * T, 1)\n}\ninfer fit = nuts(M, s) { chains = 2, warmup = 200, draws = 400 }\n");
-    // 3 rows with the mean 5 b and a noise of 1, and a prior with a standard deviation of 10.
+    // There are 3 rows with the mean 5 b and a noise of 1, and the prior has a standard deviation of 10.
     let expected = 5.0 * 4.0 / (3.0 * 25.0 + 0.01);
     let found = mean(&trial.result(&[]), "b");
     assert!((found - expected).abs() < 0.03, "{found}");
@@ -598,8 +598,8 @@ fn positions_that_depend_on_parameters_are_checked_at_the_draws() {
     assert!(!output.stderr.contains("d.csv"), "{}", output.stderr);
 }
 
-/// `t` starts near 0, where row 3 selects the position 4, and ends near 3, where it selects 2: only steps in between are outside the axis,
-/// the result is not.
+/// `t` starts near 0, where row 3 selects position 4, which is outside of the axis. It ends near 3, where row 3 selects position 2. So only
+/// steps in between are outside of the axis, and the result is not.
 #[test]
 fn positions_that_depend_on_parameters_are_checked_in_every_step() {
     let crossing = "t + a[g * (if t < 1 { 2 } else { 1 })]";
@@ -692,13 +692,13 @@ const LINE: &str = "model M(x: real[k]) -> y: real {
 }
 ";
 
-/// Returns thirty rows of `x, y`: `write` gives `x` for the numbers 1 to 30, and `y` is twice the number.
+/// Returns thirty rows of `x, y`, for the numbers 1 to 30. `write` gives the text of `x` for a number, and `y` is twice the number.
 fn doubled(write: impl Fn(u32) -> String) -> String {
     let rows = (1..=30).map(|row| format!("{},{}\n", write(row), 2 * row));
     std::iter::once("x,y\n".to_owned()).chain(rows).collect()
 }
 
-/// The name of the vector of inputs used to select the expression of the column of that name: E0292 or E0268.
+/// If the vector of inputs had the name of a column, this name used to select the expression of the column, which was an error (E0292 or E0268).
 #[test]
 fn a_vector_of_inputs_may_have_the_name_of_a_column() {
     let data = |inputs: &str| format!("data d = csv(\"d.csv\") {{ inputs = [{inputs}], target = y }}\n");
@@ -712,7 +712,8 @@ fn a_vector_of_inputs_may_have_the_name_of_a_column() {
         let found = &result["infer"]["fit"]["parameters"]["w"]["mean"];
         found[at].as_f64().unwrap_or_else(|| panic!("{found}"))
     };
-    // The posterior maximum of a line through y = 2 r over z = (r - 15.5) / sd: w = S / (S2 + 1 / 25), with S2 = 30.
+    // The data are y = 2 r and z = (r - 15.5) / sd. The posterior maximum of the slope is w = S / (S2 + 1 / 25), where S is the sum of z y,
+    // and S2 = 30 the sum of z^2.
     let z = run("zscore(x)", doubled(|row| row.to_string()));
     let sd = ((900.0_f64 - 1.0) / 12.0).sqrt();
     let expected = 2.0 * sd * 30.0 / (30.0 + 1.0 / 25.0);
@@ -721,7 +722,7 @@ fn a_vector_of_inputs_may_have_the_name_of_a_column() {
         "{} {expected}",
         slope(&z, 0)
     );
-    // exp of the column is the row number.
+    // The exponential of the column is the number of the row, counted from 1.
     let logs = run("exp(x)", doubled(|row| format!("{:?}", f64::from(row).ln())));
     assert!((slope(&logs, 0) - 2.0).abs() < 1e-2, "{}", slope(&logs, 0));
     let named = run("x = exp(x)", doubled(|row| format!("{:?}", f64::from(row).ln())));
@@ -752,7 +753,7 @@ infer fit = map(M, d) { steps = 4000, optimiser = Adam(0.1), precision = f64 }
     let data = "data d = csv(\"a.csv\") { target = y, test = csv(\"b.csv\") }\n";
     let trial = Trial::new()
         .file("a.csv", rows(["A1", "12", "true"]))
-        // The same levels with the same values, in another order.
+        // This file has the same levels with the same values in another order.
         .file("b.csv", "g,y\n12,1\ntrue,2\nA1,0\n")
         .program(&(data.to_owned() + model));
     let result = trial.result(&[]);
@@ -762,7 +763,7 @@ infer fit = map(M, d) { steps = 4000, optimiser = Adam(0.1), precision = f64 }
     assert!(rmse < 0.02, "{result}");
 }
 
-/// Text in a numeric column used to be reported as an array of another shape, without its row.
+/// Text in a numeric column used to be reported as an array of another shape, without the row of the text.
 #[test]
 fn text_among_numbers_is_named_with_its_row() {
     let table = doubled(|row| {
@@ -864,7 +865,7 @@ infer fit = map(M, d)
 "
         )
     };
-    // Together the two columns select every position, as home and away teams do.
+    // Together the two columns select every position, as columns of home and away teams do.
     let both = two_groups(|row| 1 + row % 3, |row| row % 4);
     let all = two_groups(|row| row % 4, |row| row % 4);
     for (data, mean) in [
@@ -902,7 +903,7 @@ infer fit = map(M, d) {{ steps = 4000, optimiser = Adam(0.1), precision = f64 }}
     trial("floor(x / 16)")
         .bnnc("check", &[])
         .assert_error("E0211", 1, &["`g: index(k)`", help]);
-    // The means of 2 to 30 and of 32 to 60; the prior moves them slightly towards zero.
+    // The expected values are the means of 2 to 30 and of 32 to 60. The prior moves the results slightly towards zero.
     let result = trial("if x < 15.5 { 0 } else { 1 }").result(&[]);
     let means = &result["infer"]["fit"]["parameters"]["w"]["mean"];
     for (at, mean) in [(0, 16.0), (1, 46.0)] {

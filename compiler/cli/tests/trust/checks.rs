@@ -6,7 +6,7 @@ use crate::support::Output;
 use crate::support::trial::Trial;
 use serde_json::Value;
 
-/// Runs the program into `out`; returns its output, the report page and the result.
+/// Runs the program with the run folder `out`. Returns its output, the report page and the result.
 fn reported(trial: &Trial) -> (Output, String, Value) {
     let out = trial.path("out");
     let output = trial.bnnc("run", &["--out", out.to_str().unwrap()]);
@@ -28,8 +28,8 @@ fn near(value: &Value, expected: f64, bound: f64) {
     assert!((found - expected).abs() < bound, "{found} instead of {expected}");
 }
 
-/// For `y ~ Normal(mu, 1)` with `mu ~ Normal(0, 2)`, a predicted data set has the mean `mu` plus noise of standard deviation 0.1, under the
-/// prior and the posterior.
+/// The model is `y ~ Normal(mu, 1)` with `mu ~ Normal(0, 2)`. Under the prior and under the posterior, the mean of a predicted data set is
+/// `mu` plus noise with a standard deviation of 0.1.
 #[test]
 fn numbers_have_prior_and_posterior_checks() {
     let trial = Trial::new().file("d.csv", numbers()).program(
@@ -50,7 +50,7 @@ infer flat = nuts(Flat, d) { chains = 2, draws = 500 }",
     let check = &result["infer"]["fit"]["checks"]["y"];
     near(&check["observed"]["mean"], 3.0, 1e-12);
     near(&check["observed"]["sd"], 1.0, 1e-12);
-    // The mean of 40 data sets: each has the standard deviation of mu and 0.1 in quadrature.
+    // The mean is over 40 data sets. The variance of each is the variance of mu plus 0.1^2.
     near(
         &check["posterior"]["mean"]["mean"],
         3.0,
@@ -97,7 +97,7 @@ infer fit = nuts(M, d) { chains = 2, draws = 500 }";
         let check = &result["infer"]["fit"]["checks"]["y"];
         near(&check["observed"][yes], 0.75, 1e-12);
         near(&check["observed"][no], 0.25, 1e-12);
-        // The standard deviations of the share of 200 rows and of its posterior are 0.03 each.
+        // The share of 200 rows and its posterior each have a standard deviation of 0.03.
         near(
             &check["posterior"][yes]["mean"],
             0.75,
@@ -135,7 +135,7 @@ infer early = map(M, d) { epochs = 300, patience = 20, optimiser = Adam(0.05) }"
         (100, &Value::from(3.0))
     );
     assert_eq!(early[0][0], 1.0);
-    // At the maximum: half the logarithm of 2 pi, and half the mean squared deviation of the validation rows, about 1.
+    // The loss at the maximum is half the logarithm of 2 pi, plus half the mean squared deviation of the validation rows, which is about 1.
     near(&free[99][1], 0.9189 + 0.5, 0.1);
     assert!(free[0][1].as_f64().unwrap() > 4.0, "{free}");
     assert!(
@@ -144,7 +144,7 @@ infer early = map(M, d) { epochs = 300, patience = 20, optimiser = Adam(0.05) }"
     );
 }
 
-/// An inference that failed before any other had finished used to leave no report.
+/// If an inference failed before any other had finished, there used to be no report.
 #[test]
 fn a_first_inference_that_fails_is_reported() {
     let trial = Trial::new().file("d.csv", numbers()).program(
@@ -282,8 +282,8 @@ infer kinds = map(Classes, e) { steps = 100 }",
     assert!(page.contains("by its row in the file"));
 }
 
-/// Predictions of `dropout` differ by their masks, although all draws have the same parameters. Those of `collapsed` are integrals, from
-/// which no row can be left out.
+/// Predictions of `dropout` differ by their masks, although all draws have the same parameters. Predictions of `collapsed` are integrals,
+/// for which no leave-one-out estimate is possible.
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn masks_are_draws_and_integrals_are_not() {

@@ -1,4 +1,4 @@
-//! Advice for invalid command lines, followed by typing it.
+//! Advice for invalid command lines: the tests type the advised command, which works.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,7 +21,7 @@ infer chain = sgld(M, d) { chains = 2, warmup = 50, draws = 50 }
     )
 }
 
-/// Returns the setting behind `--set` in a tip, with the name of an inference filled in.
+/// Returns the setting after `--set` in a tip, with the name of an inference inserted.
 fn advised(output: &Output, infer: &str) -> String {
     let tip = output
         .stderr

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Returns a model with a mean per group, fitted by an optimiser: the loss is quadratic in `mu`, and its minimum is the mean of the group,
-/// up to the relative weight of the prior, 1 / (1 + 8 * 900).
+/// Returns a model with a mean per group, which an optimiser fits. The loss is quadratic in `mu`, and has its minimum at the mean of the
+/// group, up to the relative weight of the prior, 1 / (1 + 8 * 900).
 fn groups(column: &str) -> String {
     format!(
         "data d = csv(\"train.csv\") {{\n  target = y\n}}\n\nmodel Groups({column}) -> y: real {{\n  mu: real[J] ~ Normal(0, 30)\n  y ~ Normal(mu[g], 1)\n}}\n\n\
@@ -19,7 +19,7 @@ fn groups(column: &str) -> String {
     )
 }
 
-/// Returns eight rows for each level; the targets of the levels are 10, 20, 30, ..
+/// Returns eight rows for each level. The targets of the levels are 10, 20, 30, ..
 fn rows(levels: &[&str]) -> String {
     let mut text = "g,y\n".to_owned();
     for _ in 0..8 {
@@ -30,7 +30,7 @@ fn rows(levels: &[&str]) -> String {
     text
 }
 
-/// Runs the program into `out` and panics unless it succeeds.
+/// Runs the program with the run folder `out`, and panics unless it succeeds.
 fn out(trial: &Trial, out: &str, more: &[&str]) -> Output {
     let path = trial.path(out);
     let mut words = vec!["--out", path.to_str().unwrap()];
@@ -97,7 +97,7 @@ fn unseen_indices_are_rejected_by_row_and_value() {
     assert_eq!(predict(&trial, "out", "text.csv").status, 3);
 }
 
-/// A model with one parameter per row cannot predict further rows, which used to get the parameter of the last row.
+/// A model with one parameter per row cannot predict further rows. Such rows used to get the parameter of the last row.
 #[test]
 fn rows_without_a_parameter_of_their_own_are_rejected() {
     let trial = Trial::new()
@@ -151,7 +151,7 @@ fn levels_that_look_like_numbers_are_found_in_new_rows() {
     predict(&trial, "out", "other.csv").assert_error("E0428", 3, &["other.csv:2", "`13`"]);
 }
 
-/// The error for a model of whole columns used to be that its distribution has neither a mean nor a sampler.
+/// For a model of whole columns, the error used to be wrong: that the distribution has neither a mean nor a sampler.
 #[test]
 fn a_model_of_all_rows_has_no_predictions_of_new_ones() {
     let counts = || std::iter::once("y\n").chain(["3\n", "5\n", "4\n", "2\n"].into_iter().cycle().take(40));
@@ -181,7 +181,7 @@ infer fit = nuts(M, d) {{ chains = 2, warmup = 200, draws = 200 }}
         &["`fit`", "`y`", "as one example", "such as `-> y: real`"],
     );
     assert!(!whole.stderr.contains("neither"), "{}", whole.stderr);
-    // The mean of the posterior predictive distribution is near that of the data, 3.5.
+    // The mean of the posterior predictive distribution is near the mean of the data, 3.5.
     let of_rows = means(&predict(&trial("y: count"), "out", "new.csv"));
     assert!(
         of_rows.len() == 2 && of_rows.iter().all(|mean| (mean - 3.5).abs() < 0.2),
@@ -189,7 +189,7 @@ infer fit = nuts(M, d) {{ chains = 2, warmup = 200, draws = 200 }}
     );
 }
 
-/// A run that failed at once used to leave a folder that the corrected program could not be run into.
+/// A run that failed at once used to leave a folder that the corrected program could not use.
 #[test]
 fn the_folder_of_a_failed_run_can_be_reused() {
     let program = |rate: &str| {
@@ -210,7 +210,7 @@ infer fit = map(M, d) {{ steps = 2000, batch = 1, precision = f32, optimiser = S
     let run = || trial.bnnc("run", &["--out", &at.display().to_string()]);
     run().assert_error("E0501", 1, &["`fit`"]);
     assert!(at.join("result.json").is_file());
-    // The same program again, and a corrected one.
+    // First the same program runs again, and then a corrected one.
     run().assert_error("E0501", 1, &["`fit`"]);
     fs::write(trial.path("program.bnn"), program("1e-5")).expect("the program is written");
     assert_eq!(run().status, 0, "{}", run().stderr);
@@ -251,7 +251,7 @@ fn a_damaged_folder_is_rejected() {
         }
         fs::remove_file(&path).unwrap();
         assert_eq!(predict(&trial, "out", "new.csv").status, 3);
-        // Reading a pipe without a writer would never end.
+        // The file is a pipe without a writer, so reading it would never end.
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
         predict(&trial, "out", "new.csv").assert_error("E0516", 3, &[name, "not a regular file"]);
         fs::remove_file(&path).unwrap();
@@ -260,7 +260,7 @@ fn a_damaged_folder_is_rejected() {
     assert_eq!(predict(&trial, "out", "new.csv").stdout, good.stdout);
 }
 
-/// Returns the length and the CRC-32 (IEEE 802.3, bit by bit) of bytes in the form of a manifest.
+/// Returns the length and the CRC-32 (IEEE 802.3, computed bit by bit) of bytes, in the form in which a manifest has them.
 fn sealed(bytes: &[u8]) -> String {
     let mut crc = u32::MAX;
     for byte in bytes {
@@ -272,7 +272,7 @@ fn sealed(bytes: &[u8]) -> String {
     format!("{}-{:08x}", bytes.len(), !crc)
 }
 
-/// A folder whose checksums were changed with its files may belong to another library: predictions are made, with a warning.
+/// If checksums were changed together with files, the run may have used another version of the library. Predictions are made, with a warning.
 #[test]
 fn a_run_of_another_library_is_named() {
     let trial = trained_groups();
@@ -301,10 +301,10 @@ fn a_run_of_another_library_is_named() {
     assert_eq!(output.stdout, expected.stdout);
 }
 
-/// A file that every `bnnc run` writes, and one that only the first of two programs writes.
+/// Two files: every `bnnc run` writes the first, and only the first of two programs writes the second.
 const STALE: [&str; 2] = ["predictions.csv", "predictions.m.csv"];
 
-/// The weights of a failed run used to be next to the standardisation of the run before.
+/// After a failed run, its weights used to be in one folder with the standardisation of the run before.
 #[cfg(unix)]
 #[test]
 fn a_failed_run_keeps_the_earlier_results() {
@@ -337,7 +337,7 @@ fn a_failed_run_keeps_the_earlier_results() {
     }));
 }
 
-/// A process that ends between two renames leaves a folder that `bnnc predict` rejects and that `--resume` completes.
+/// If a process ends between two renames, `bnnc predict` rejects the folder that it leaves, and `--resume` completes this folder.
 #[test]
 fn half_replaced_results_are_rejected_and_can_be_finished() {
     let trial = trained_groups();
@@ -359,7 +359,8 @@ fn half_replaced_results_are_rejected_and_can_be_finished() {
     assert_eq!(predict(&trial, "out", "new.csv").stdout, good.stdout);
 }
 
-/// `--out` of another program used to replace the results of a run file by file, and left the files that it did not write itself.
+/// When another program ran with the same `--out`, it used to replace the results of the earlier run file by file, and to leave files that
+/// it did not write itself.
 #[test]
 fn the_folder_of_another_run_is_replaced_as_a_whole_or_not_at_all() {
     let program = groups("g: index(J)");
@@ -394,14 +395,14 @@ fn the_folder_of_another_run_is_replaced_as_a_whole_or_not_at_all() {
 }
 
 impl Output {
-    /// Panics unless the exit status is this one.
+    /// Panics unless the exit status is `status`.
     #[track_caller]
     fn assert_status(&self, status: i32) {
         assert_eq!(self.status, status, "{}", self.stderr);
     }
 }
 
-/// A run used to delete `config.json` and `weights.old` in a folder `checkpoint`, and to truncate the target of a link.
+/// A run used to delete the files `config.json` and `weights.old` of others in a folder `checkpoint`, and to truncate the target of a link.
 #[cfg(unix)]
 #[test]
 fn files_that_no_run_wrote_are_left_alone() {
@@ -442,7 +443,7 @@ fn files_that_no_run_wrote_are_left_alone() {
     }
 }
 
-/// Rows used to be counted from 0 among the scored rows, so that they could not be joined to the file.
+/// Rows used to be counted from 0 among the scored rows, so predictions could not be matched with the rows of the file.
 #[test]
 fn predictions_name_the_rows_of_the_file() {
     let trial = Trial::new()
@@ -472,7 +473,7 @@ fn predictions_name_the_rows_of_the_file() {
     assert_eq!(numbers, ["2", "3"], "{}", new.stdout);
 }
 
-/// `--overwrite` used to replace the data of the run itself.
+/// `--overwrite` used to replace even the data that the run itself reads.
 #[test]
 fn results_do_not_replace_what_the_run_reads() {
     let trial = Trial::new()
@@ -489,7 +490,7 @@ fn results_do_not_replace_what_the_run_reads() {
     assert_eq!(fs::read_to_string(&table).unwrap(), held);
 }
 
-/// `predict -o` used to replace its own rows, or a part of the run.
+/// `predict -o` used to replace the file of rows that it read, or a file of the run.
 #[test]
 fn predictions_do_not_replace_what_they_are_made_from() {
     let trial = trained_groups();
@@ -611,7 +612,7 @@ fn numbers_of_new_rows_match_ids_and_text_is_rejected() {
     text.assert_error("E0410", 3, &["text.csv:2", "found `x`", "`g`"]);
 }
 
-/// The table used to have nothing but row numbers.
+/// The table of predictions used to have nothing but row numbers.
 #[test]
 fn outputs_without_a_mean_and_a_sampler_are_reported() {
     let own = "dist Mine(loc: real) on real {\n  log_density(x) = -abs(x - loc)\n}\n\n";
@@ -645,7 +646,7 @@ fn signalled(words: &[&str], wait: Duration, signal: &str) -> (Option<i32>, Dura
     (status.code(), clock.elapsed())
 }
 
-/// Predictions of many rows with many draws used to go on for minutes after Ctrl-C.
+/// Predictions of many rows with many draws used to continue for minutes after Ctrl-C.
 #[cfg(unix)]
 #[test]
 fn predictions_can_be_interrupted() {
@@ -667,7 +668,7 @@ fn predictions_can_be_interrupted() {
     ];
     let (status, time) = signalled(&words, Duration::from_millis(800), "-TERM");
     assert_eq!(status, Some(130));
-    // One second is allowed; a busy machine takes longer for a block of rows.
+    // `bnnc` should stop within a second. The limit is ten, because a busy machine needs longer to finish a block of rows.
     assert!(time < Duration::from_secs(10), "{time:?}");
 }
 
@@ -693,7 +694,7 @@ fn a_runner_that_is_cut_off_is_rejected() {
     let trial = Trial::new()
         .program(&groups("g: index(J)"))
         .file("train.csv", rows(&["u", "v", "w"]));
-    // The beginning of an executable with the mark of a runner, like the first 3 MB of a real one.
+    // The file is the beginning of an executable with the mark of a runner, like the first 3 MB of a real runner.
     let mut half = fs::read(env!("CARGO_BIN_EXE_bnnc")).unwrap();
     half.truncate(half.len() / 2);
     let mark = format!("\0bnnc-runner {}\0", env!("CARGO_PKG_VERSION"));
@@ -738,7 +739,7 @@ fn a_pipe_is_read_once_although_the_folder_keeps_its_checksum() {
         let pipe = pipe.clone();
         move || fs::write(pipe, table)
     });
-    // A second reading would wait for a second writer.
+    // If the pipe were read a second time, this would wait for a second writer.
     let output = trial.bnnc(
         "run",
         &[

@@ -1,4 +1,4 @@
-//! Words and constructs of other languages and tools: each gives one error with the replacement, which then runs.
+//! Words and constructs of other languages and tools. Each gives one error that states the replacement, and the program with the replacement runs.
 
 use crate::support::Output;
 use crate::support::trial::Trial;
@@ -30,7 +30,7 @@ model M(x: real) -> y: real {{
     )
 }
 
-/// Returns a program whose mean has one more term.
+/// Returns a program whose mean has this further term.
 fn term(term: &str) -> String {
     let line = format!("  y ~ Normal(a * x + sum(w) + {term}, 1)");
     program("", &line, "infer fit = map(M, d)")
@@ -40,7 +40,7 @@ fn inference(infer: &str) -> String {
     program("", "  y ~ Normal(a * x + sum(w), 1)", infer)
 }
 
-/// Checks that the wrong program has this one diagnostic and that the right one has no diagnostic.
+/// Checks that the wrong program gets only this diagnostic, and that the right program gets none.
 #[track_caller]
 fn assert_corrected(wrong: &str, code: &str, advice: &str, right: &str) {
     let found = check(wrong);

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 /// Returns sixty numbers that resemble draws of a normal distribution with mean and standard deviation one, folded onto the positive reals.
 fn outcomes() -> Vec<f64> {
-    // Multiples of the golden ratio give evenly spread quantiles; the logistic quantile function is close to the normal one.
+    // Multiples of the golden ratio give evenly spread quantiles. The logistic quantile function is close to the normal quantile function.
     let quantile = |at: usize| (at as f64 * 0.618_033_988_749_895 + 0.31).fract();
     (0..60)
         .map(|at| {
@@ -121,7 +121,7 @@ infer f = nuts(M, d) { chains = 2, warmup = 300, draws = 1000 }
         number(&result, &["infer", "f", "parameters", "mu", "mean"]),
         number(&result, &["infer", "f", "parameters", "mu", "sd"]),
     );
-    // The 2,000 draws have an effective sample size of about 500; the bound is five standard errors.
+    // The 2,000 draws have an effective sample size of about 500, and the bound is five standard errors.
     assert!(
         (mean - exact.0).abs() < 5.0 * exact.1 / 500.0_f64.sqrt(),
         "{mean}, exact {exact:?}"
@@ -324,7 +324,7 @@ fn reductions_that_need_an_element_have_one_for_every_counter() {
                 "`if t > 1 {",
             ],
         );
-        // Each advice, followed.
+        // The programs that follow the advice are correct.
         check("2..n", mean).assert_sound();
         check("1..n", &format!("(if t > 1 {{ {mean} }} else {{ 0 }})")).assert_sound();
     }
@@ -347,7 +347,8 @@ fn slices_and_lists_that_end_at_a_counter_are_reduced() {
     ] {
         assert_alike(JSON, &model(slice), &model(written), "a");
     }
-    // Slices to the end of an array: of `y` itself they would contain the element that is being observed.
+    // These slices reach to the end of an array. A slice of `y` itself would contain the element that is being observed, so the slices are
+    // of another array.
     let level = |last: &str| model(last).replace("  for t", "  b: real[n] ~ Normal(0, 1)\n  for t");
     assert_alike(
         JSON,
@@ -624,7 +625,7 @@ dist Gap(log_scale: real) on positive {
         .assert_error("E0201", 1, &["`D` is declared twice"]);
 }
 
-/// Two forms of one likelihood: with a transformed parameter, and with the parameter itself.
+/// A likelihood has two equivalent forms: with a transformed parameter, and with the parameter itself.
 #[test]
 fn parameterisations_are_one_distribution() {
     let cases = [
@@ -665,7 +666,8 @@ fn parameterisations_are_one_distribution() {
 
 #[test]
 fn probabilities_and_rates_at_their_ends_have_densities_and_slopes() {
-    // At x = 0 the probability is 0 or 1 and the rate is 0, and the data agree; elsewhere the parameter determines them.
+    // At x = 0 the probability is 0 or 1, or the rate is 0, and the outcomes agree with this. Elsewhere the parameter determines
+    // probability and rate.
     let cases = [
         ("bool", "n", "Bernoulli(p = if x > 0 { a } else { 0 * a })"),
         ("bool", "m", "Bernoulli(p = if x > 0 { a } else { 1 - 0 * a })"),
@@ -682,7 +684,7 @@ fn probabilities_and_rates_at_their_ends_have_densities_and_slopes() {
         let trial = Trial::new().file("e.csv", table).program(&program);
         let result = trial.result(&[]);
         let a = number(&result, &["infer", "f", "parameters", "a", "mean"]);
-        // The maximum of each posterior lies between that of the prior and that of the likelihood.
+        // The maximum of each posterior lies between the maxima of the prior and of the likelihood.
         assert!((0.3..0.75).contains(&a), "{call}: {a}");
     }
 }

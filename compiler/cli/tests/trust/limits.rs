@@ -1,4 +1,4 @@
-//! Files without an end, and sizes and lengths beyond any machine.
+//! Files without an end, and sizes and lengths that no machine can handle.
 
 use super::support::{run, trial::Trial};
 use flate2::{Compression, write::GzEncoder};
@@ -19,7 +19,7 @@ fn line(infer: &str) -> Trial {
         .program(&format!("{LINE}{infer}\n"))
 }
 
-/// Every command that reads a program used to read a device until memory ran out.
+/// If the program was a device, every command used to read it until memory ran out.
 #[test]
 #[cfg(unix)]
 fn a_program_without_an_end_is_rejected() {
@@ -105,7 +105,7 @@ model M() -> y: real {
 infer fit = map(M, d) { steps = 10 }
 ",
         );
-    // A table of three million rows takes 24 MB, and the split as much again.
+    // A table of three million rows takes 24 MB, and the split takes another 24 MB.
     let output = trial.bnnc("run", &["--max-memory", "40M"]);
     output.assert_error("E0435", 3, &["d.csv.gz", "bytes of memory"]);
 }
@@ -158,7 +158,7 @@ fn a_pipe_without_a_reader_is_rejected() {
     output.assert_error("E0432", 3, &["no program reads from it"]);
 }
 
-/// Each assignment doubles the number of paths to the first one: 2^59 in total.
+/// Each assignment doubles the number of paths to the first assignment, up to 2^59.
 #[test]
 fn assignments_that_double_are_compiled_in_linear_time() {
     let doubles: String = (1..60)
@@ -188,7 +188,7 @@ fn a_quotient_of_integers_that_overflows_is_rejected() {
     trial.bnnc("check", &[]).assert_error("E0290", 1, &texts);
 }
 
-/// Names of columns count as memory, and duplicates are found without a search for each name.
+/// The memory of column names is limited too, and duplicates are found without a search through all names for each name.
 #[test]
 fn very_many_columns_are_bounded() {
     let commas = ",".repeat(1 << 22);
@@ -200,7 +200,7 @@ fn very_many_columns_are_bounded() {
         .assert_error("E0435", 3, &["d.csv"]);
 }
 
-/// A file found by libFuzzer on which an assertion of the Parquet library fails.
+/// libFuzzer found a file on which an assertion of the Parquet library fails.
 #[test]
 fn an_assertion_on_a_damaged_file_is_a_data_error() {
     let trial = Trial::new()

@@ -1,4 +1,4 @@
-//! Programs that users will write, and that used to give a wrong or meaningless result without a warning.
+//! Programs as users write them, which used to give a wrong or meaningless result without a warning.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,9 +1,9 @@
-//! Trainings without noise that end at a maximum, before it, or where there is none.
+//! Training without noise that ends at a maximum, before a maximum, or where there is no maximum.
 
 use super::support::rendered::hold;
 use super::support::trial::Trial;
 
-/// A line through points with a noise of 0.1; training starts where its slope is 2 under `b ~ Normal(0, 1)`.
+/// A line with the slope 2 and a noise of 0.1, under the prior `b ~ Normal(0, 1)`. The inference `fit` may start from the maximum, `best`.
 const SLOPE: &str = "
 data rows = csv(\"rows.csv\")
 model Slope(x: real) -> y: real {
@@ -27,8 +27,8 @@ fn slope(options: &str) -> (Trial, [f64; 2]) {
     (trial.program(&SLOPE.replace("OPTIONS", options)), sums)
 }
 
-/// The posterior of `b` under a prior precision `p` is Normal with the precision `p + sum x^2 / 0.01`; its mean is `sum x y / 0.01` divided
-/// by that precision.
+/// Under a prior precision `p`, the posterior of `b` is Normal with the precision `p + sum x^2 / 0.01`, and its mean is `sum x y / 0.01`
+/// divided by this precision.
 #[test]
 fn a_given_prior_precision_moves_the_centre() {
     for factor in [1e-3, 100.0, 1e4, 1e8] {
@@ -89,8 +89,8 @@ fn a_factor_on_a_prior_with_a_learned_scale_is_rejected() {
         .assert_error("E0614", 1, &["`tau`", "leave `prior_precision` out"]);
 }
 
-/// Eight schools (Rubin 1981) in the centred parameterisation: as `tau` goes to zero and every `theta` to `mu`, the joint density grows
-/// without bound.
+/// Eight schools (Rubin 1981) in the centred parameterisation. As `tau` goes to zero and every `theta` goes to `mu`, the joint density
+/// grows without bound.
 const SCHOOLS: &str = "
 data schools = json(\"schools.json\")
 
@@ -133,7 +133,7 @@ fn a_scale_that_collapses_is_named_with_what_to_do() {
 
 #[test]
 fn a_hierarchy_with_a_maximum_is_silent() {
-    // A prior that vanishes at zero faster than every power keeps the density bounded.
+    // The density stays bounded if the prior vanishes at zero faster than every power.
     let trial = schools("InverseGamma(3, 20)", "map(Schools, schools)");
     trial.bnnc("run", &[]).assert_silent();
     let found = &trial.result(&[])["infer"]["fit"]["diagnostics"]["converged"];
@@ -158,7 +158,7 @@ fn a_map_below_the_maximum_is_reported_as_not_converged() {
              infer fit = map(Mean, rows) {{ steps = {steps}, optimiser = Adam(1e-3), schedule = cosine }}"
             ))
     };
-    // The log density is a parabola. Its precision is that of the prior plus 60 for the observations; its maximum is at the weighted mean.
+    // The log density is a parabola. The precision is that of the prior plus 60 for the observations, and the maximum is at the weighted mean.
     let precision = 60.0 + 0.01;
     let top = values.iter().sum::<f64>() / precision;
     let (mut short, mut long) = (0, 0);
@@ -167,7 +167,7 @@ fn a_map_below_the_maximum_is_reported_as_not_converged() {
         let a = &trial.result(&[])["infer"]["fit"]["parameters"]["a"]["mean"];
         let excess = 0.5 * precision * (a.as_f64().expect("a mean") - top).powi(2);
         let output = trial.bnnc("run", &[]);
-        // A deficit of 0.1 nats is allowed for the only weight.
+        // The model has one weight, for which a deficit of 0.1 nats is allowed.
         if excess > 0.11 {
             let double = format!("`steps = {}`", 2 * steps);
             output.assert_warning("E0533", &["`fit` has not converged", &double]);
@@ -209,8 +209,7 @@ infer fit = INFER
         .program(&program)
 }
 
-/// The target is standardised, so the root mean square error of a constant is 1 in standard deviations of the target, that is, about 0.71
-/// for a sine.
+/// In standard deviations of the target, the root mean square error of a constant function is 1, which is about 0.71 for a sine.
 #[test]
 fn a_network_whose_maximum_is_a_constant_is_reported() {
     for infer in [
@@ -228,7 +227,8 @@ fn a_network_whose_maximum_is_a_constant_is_reported() {
                 "is 0.2",
             ],
         );
-        // Under such a prior the posterior itself is nearly constant: chains and small networks find no other function either.
+        // Under such a prior, the posterior itself has nearly constant functions, so chains and small networks would not find another
+        // function either.
         let stderr = trial.bnnc("run", &[]).stderr;
         assert!(
             !stderr.contains("use `nuts`") && !stderr.contains("fewer"),
@@ -244,7 +244,7 @@ fn a_network_whose_maximum_is_a_constant_is_reported() {
     assert!(rmse.expect("a number") < 0.3, "{rmse:?}");
 }
 
-/// Classes that are far apart.
+/// A program with classes that are far apart.
 const CLASSES: &str = r#"
 data rows = csv("train.csv") { target = k, test = csv("test.csv") DATA }
 model Classes(x: real[d]) -> k: index(3) {
@@ -302,10 +302,11 @@ fn an_approximation_that_predicts_worse_than_its_centre_is_reported() {
     );
     assert!(!glm.stderr.contains("validation"), "{}", glm.stderr);
     let (chain, best) = (nll(&result, "chain"), nll(&result, "best"));
-    // Predictions of the exact posterior are close to those of the centre.
+    // The predictions of the exact posterior are close to the predictions at the maximum.
     assert!(chain < best + 0.05, "{chain} {best}");
     assert!(nll(&result, "last") > chain + 0.05, "{result}");
-    // Validation rows prefer no spread at all, and a maximum under their factor would be a worse model, so the link is the cause there too.
+    // The validation rows prefer a Gaussian without any spread, and a maximum under the factor that they choose would be a worse model. So
+    // the link is the cause with this option too.
     let (validation, _) = run(", validation = 0.1", "prior_precision = validation");
     validation.assert_warning("E0551", &["without spread", "`link = bridge`"]);
     for absent in ["E0570", "prior_precision = 1`", "steps = 20000"] {
@@ -356,11 +357,11 @@ fn chains_are_advised_where_a_gaussian_is_too_wide_for_a_boolean() {
     assert!(nll(&result, "last") > chain + 0.05, "{result}");
 }
 
-/// A factor chosen on validation rows must not be used in the search for a maximum. If the outputs are normal, the marginal likelihood
-/// tunes a factor during the search instead.
+/// If a factor was chosen on validation rows, the advice must not be to use it in the search for a maximum. For normal outputs, the advice
+/// is to tune the factor by the marginal likelihood during the search.
 #[test]
 fn tuning_by_marginal_likelihood_is_advised_instead_of_validation() {
-    // Unlike those of `uniform`, neighbouring numbers are unrelated, so that sums are nearly normal.
+    // Neighbouring numbers are unrelated, unlike in `uniform`, so that sums are nearly normal.
     let scattered = |at: u32| ((f64::from(at) * 12.9898).sin() * 43_758.545_3).rem_euclid(1.0);
     let row = |i: u32| {
         let x = [1, 8, 15, 22].map(|j| 4.0 * scattered(100 * i + j) - 2.0);

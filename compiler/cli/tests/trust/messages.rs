@@ -1,4 +1,4 @@
-//! Advice that users follow: each message leads to a program that runs, or uses the user's own names.
+//! Messages that users follow. A program that follows the advice runs, and messages use the user's own names.
 
 #![allow(clippy::unwrap_used)]
 
@@ -358,14 +358,14 @@ infer fit = map(M, d)
     );
     let corrected = "age, engine_size = \"engine size\", make";
     check(corrected, "age: real, engine_size: real", "[age, engine_size]").assert_silent();
-    // An expression feeds the input that is named after its column.
+    // An expression provides the input that is named after its column.
     check(
         "zscore(age), engine_size = \"engine size\", make",
         "x: real[2]",
         "x",
     )
     .assert_error("E0291", 1, &["declare `age: real, engine_size: real`"]);
-    // If the only vector input cannot be a column, the message lists the columns, as before.
+    // If the only vector input cannot be a column, the message lists the columns.
     check(listed, "z: real", "[z, z]").assert_error("E0291", 1, &["its columns are `age`, `engine size`"]);
 }
 

@@ -1,11 +1,12 @@
-//! Rows whose level no training row has: predicted from the prior where that is possible, rejected with their row elsewhere.
+//! New rows with a level that no training row has. They are predicted from the prior where this is possible. Otherwise they are rejected,
+//! and the error names the row.
 
 #![allow(clippy::unwrap_used)]
 
 use crate::support::trial::Trial;
 use crate::support::{Output, run};
 
-/// Returns a model of group means around `mu`, and of rows around these. All scales are known, so every posterior is Gaussian.
+/// Returns a model with group means around `mu`, and rows around their group mean. All scales are known, so every posterior is Gaussian.
 fn program(prior: &str, location: &str, method: &str) -> String {
     format!(
         "data d = csv(\"d.csv\") {{ target = y }}
@@ -24,7 +25,7 @@ infer fit = {method}\n"
 
 const NUTS: &str = "nuts(M, d) { chains = 4, draws = 2000 }";
 
-/// Returns four rows of each level; the means of the levels are 10, 12, 15, 9, 14.
+/// Returns four rows of each level. The means of the levels are 10, 12, 15, 9, 14.
 fn rows(levels: &[&str]) -> String {
     let mut text = "g,y\n".to_owned();
     for (level, mean) in levels.iter().zip([10.0, 12.0, 15.0, 9.0, 14.0]) {
@@ -71,8 +72,8 @@ fn moments(output: &Output) -> Vec<(f64, f64)> {
     lines.map(|line| (cells(line)[1], cells(line)[2])).collect()
 }
 
-/// Returns the mean and the variance of `mu` given the means of four rows in each group, with `alpha ~ Normal(mu, 2)`: each group mean is
-/// Normal around `mu` with variance 4 + 1 / 4.
+/// Returns the mean and the variance of `mu` given the means of four rows in each group. With `alpha ~ Normal(mu, 2)`, each such mean is
+/// Normal around `mu` with the variance 4 + 1 / 4.
 fn location() -> (f64, f64) {
     let precision = 0.01 + 5.0 / 4.25;
     (
@@ -81,19 +82,19 @@ fn location() -> (f64, f64) {
     )
 }
 
-/// Checks the predictions: the mean of a new level is `mu` plus noise of its own, which the rows of the level share.
+/// Checks the predictions. The mean of a new level is `mu` plus noise, and all rows of the level share this mean.
 #[track_caller]
 fn check_new(found: &[(f64, f64)], known: usize, new: &[usize]) {
     let (mean, variance) = location();
     let sd = (variance + 4.0 + 1.0).sqrt();
-    // Of the 8000 draws at least a quarter are effective. The bounds are five standard errors of a mean whose standard deviation is 2.2,
-    // and of a standard deviation.
+    // The effective sample size is at least a quarter of the 8000 draws. The bounds are five standard errors of the mean, with a standard
+    // deviation of 2.2, and of the standard deviation.
     let (of_mean, of_sd) = (5.0 * 2.2 / 2000f64.sqrt(), 5.0 * sd / (2.0 * 2000f64).sqrt());
     for at in new {
         assert!((found[*at].0 - mean).abs() < of_mean, "{found:?}, {mean}");
         assert!((found[*at].1 - sd).abs() < of_sd, "{found:?}, {sd}");
     }
-    // The group with mean 15: its rows have a precision of 4, the prior around `mu` one of 1 / 4.
+    // In the group with the mean 15, the rows have a precision of 4, and the prior around `mu` has a precision of 1 / 4.
     let shrunk = (4.0 * 15.0 + 0.25 * mean) / 4.25;
     assert!((found[known].0 - shrunk).abs() < 0.1, "{found:?}, {shrunk}");
 }
@@ -126,7 +127,7 @@ fn new_levels_are_drawn_from_the_prior_of_their_group() {
     assert_eq!(moments(&usual)[0], found[0]);
 }
 
-/// Ids are levels, and a new one may be ordered between those of the run. Transformed parameters and truncated priors get new elements too.
+/// Ids are levels, and a new id may lie between the ids of the run. Transformed parameters and parameters with truncated priors get new elements too.
 #[test]
 fn new_ids_are_levels_of_transformed_parameters() {
     let prior = "z: real[J] ~ Normal(0, 1)\n  alpha = mu + 2 * z";
@@ -220,7 +221,7 @@ fn models_and_methods_without_a_prior_for_new_levels_are_rejected() {
     predict(&trial, NEW, &["--new-levels", "prior"]).assert_error("E0428", 3, &["new.csv:3"]);
 }
 
-/// A group that only test rows have used to be accepted as a group of its own, informed by its prior alone.
+/// A group that occurs only in test rows used to be accepted as a separate group, whose parameter only had its prior.
 #[test]
 fn ids_that_only_test_rows_have_are_an_error() {
     let text = program("alpha: real[J] ~ Normal(mu, 2)", "alpha[g]", NUTS);

@@ -1,11 +1,11 @@
-//! Trainings with noise, by `vi` and `dropout`: short ones are reported and long ones are not.
+//! Training with noise, by `vi` and `dropout`. Training that is too short is reported, and long training is not.
 
 use super::support::root;
 use super::support::trial::Trial;
 use std::fs;
 
-/// Returns numbers between -1 and 1 without a pattern, the same in every run (fractional parts of multiples of an irrational number, Weyl
-/// 1916).
+/// Returns numbers between -1 and 1 without a pattern, which are the same in every run. They come from fractional parts of multiples of an
+/// irrational number (Weyl 1916).
 fn irregular(at: usize, stream: usize) -> f64 {
     let step = [0.618_033_988_7, 0.754_877_666_2, 0.569_840_290_9, 0.819_172_513_4][stream % 4];
     2.0 * ((at + 1) as f64 * step).fract() - 1.0
@@ -28,11 +28,11 @@ struct Problem {
     file: &'static str,
     data: String,
     program: String,
-    /// The lines of the posterior, with wide starts.
+    /// The lines of the posterior, which starts with large scales.
     posterior: &'static str,
     /// The weights whose inputs are dropped.
     layers: &'static str,
-    /// The options of short trainings and of a long one.
+    /// The options of training that is too short. `long` has the options of training that is long enough.
     short: &'static [&'static str],
     long: &'static str,
 }
@@ -95,7 +95,7 @@ model M(u: real, v: real, g: index(J)) -> y: real {
     }
 }
 
-/// The network of `examples/yacht`; the long training has the settings of the example.
+/// Returns the network of `examples/yacht`. The long training has the settings of the example.
 fn network() -> Problem {
     let folder = root().join("examples/yacht/data");
     Problem {
@@ -171,7 +171,7 @@ impl Problem {
     }
 }
 
-/// Returns whether a run reports that its training is short.
+/// Returns whether a run reports that its training is too short.
 fn warns(trial: &Trial, seed: usize) -> bool {
     let output = trial.bnnc("run", &["--seed", &seed.to_string()]);
     assert_eq!(output.status, 0, "{}", output.stderr);
@@ -203,8 +203,8 @@ fn a_training_under_noise_that_has_converged_is_silent() {
     }
 }
 
-/// Under a rate that falls to zero, the losses are flat at the end of any training. That 1000 and 3000 steps are too few shows in 20,000
-/// steps, which gain at least 0.3 nats per row.
+/// If the learning rate falls to zero, the losses are flat at the end of any training. 1000 and 3000 steps are too few, because 20,000
+/// steps gain at least 0.3 nats per row.
 #[test]
 fn a_network_that_a_falling_rate_stopped_is_reported() {
     let network = network();
@@ -222,7 +222,7 @@ fn a_network_that_a_falling_rate_stopped_is_reported() {
     }
 }
 
-/// Short trainings of five models with ten seeds must be reported, and long ones must not.
+/// For five models with ten seeds each, short training must be reported, and long training must not.
 #[test]
 #[ignore = "400 trainings, some minutes"]
 fn short_trainings_under_noise_are_distinguished_from_long_ones() {

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Rows that do not inform the parameters.
 const ROWS: &str = "x,y\n0,0.3\n1,-0.2\n2,0.1\n3,0.4\n";
 
-/// Samples parameters that no row depends on; `lines` declare them in the model.
+/// Samples parameters on which no row depends. `lines` declare them in the model.
 fn sampled(lines: &str, inference: &str) -> Value {
     let trial = Trial::new().file("d.csv", ROWS).program(&format!(
         "data d = csv(\"d.csv\") {{ target = y }}
@@ -24,9 +24,9 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::NAN)
 }
 
-/// A location whose dependent site is truncated keeps its prior: integrating over the truncated site leaves `Normal(0, 10)`. The
-/// subtraction `1 - cdf(0)` used to cut the location off at -8, with a standard deviation of 6.04. The standard error of a standard
-/// deviation is about `sd / sqrt(2 ess)`.
+/// If the site that depends on a location is truncated, the location keeps its prior: integrating over the truncated site leaves `Normal(0,
+/// 10)`. Because of rounding in `1 - cdf(0)`, the location used to be cut off at -8, with a standard deviation of 6.04. The standard error
+/// of a standard deviation is about `sd / sqrt(2 ess)`.
 #[test]
 fn a_truncated_site_does_not_change_the_prior_of_its_location() {
     let lines = "  mu ~ Normal(0, 10)\n  _w: positive ~ Normal(mu, 1)";
@@ -47,8 +47,8 @@ fn a_truncated_site_does_not_change_the_prior_of_its_location() {
     assert!(mean.abs() < 4.0 * 10.0 / ess.sqrt(), "{mu}, ESS {ess}");
 }
 
-/// Means by quadrature (mpmath) of priors that are truncated far out in their tails, and of a truncated `StudentT`, which used to be
-/// unsupported.
+/// Priors that are truncated far out in their tails have their means, which were computed by quadrature (mpmath). So has a truncated
+/// `StudentT`, which used to be unsupported.
 #[test]
 fn priors_truncated_far_out_have_their_means() {
     let lines = "  _a: real(8, 9) ~ Normal(0, 1)
@@ -135,8 +135,8 @@ infer fit = vi(Q, d) {{ steps = 50 }}
     );
 }
 
-/// Predictions of a truncated output: the standard normal above zero has the mean `sqrt(2 / pi)`, the standard deviation `sqrt(1 - 2 / pi)`
-/// and the median 0.67449. The standard error of the median from 4,000 draws is `1 / (2 p sqrt(4000))` with the density `p` = 0.6355.
+/// The output is a standard normal above zero, which has the mean `sqrt(2 / pi)`, the standard deviation `sqrt(1 - 2 / pi)` and the median
+/// 0.67449. The standard error of the median from 4,000 draws is `1 / (2 p sqrt(4000))` with the density `p` = 0.6355.
 #[test]
 fn truncated_outputs_have_predictions() {
     let trial = Trial::new()
@@ -170,7 +170,7 @@ infer fit = map(M, d) { steps = 5, predictive_draws = 4000 }
     );
 }
 
-/// Counts have intervals, CRPS and coverage: in the metrics, in `predictions.csv` and in the store of draws.
+/// Counts have intervals, CRPS and coverage, in the metrics, in `predictions.csv` and in the store of draws.
 #[test]
 fn counts_have_intervals_and_scores() {
     let counts = [0, 3, 1, 2, 4, 7, 2, 1];
@@ -227,7 +227,8 @@ fn mean_below(high: f64, y: &[f64]) -> f64 {
     moment / mass
 }
 
-/// A parameter without a type is bounded by the ends of its prior, by a transformation: samplers and optimisers see no boundary.
+/// A parameter without a type is bounded by the ends of its prior. A transformation enforces the bounds, so samplers and optimisers do not
+/// meet a boundary.
 #[test]
 fn a_prior_with_ends_bounds_the_parameter() {
     let y = [9.0, -7.0, 12.0, -11.0, 3.0];
@@ -251,7 +252,7 @@ fn a_prior_with_ends_bounds_the_parameter() {
     let (found, exact) = (sigma["mean"].as_f64().expect("a mean"), mean_below(10.0, &y));
     // The posterior standard deviation is 1.2, and the effective sample size exceeds a thousand.
     assert!((found - exact).abs() < 0.15, "{found} {exact}");
-    // An optimiser cannot step outside, where the density is zero.
+    // An optimiser cannot step outside of the bounds, where the density is zero.
     let output = model("map(M, d)").bnnc("run", &[]);
     assert_eq!(output.status, 0, "{}", output.stderr);
 }
@@ -281,8 +282,8 @@ infer fit = map(Line, rows)
     );
 }
 
-/// Under a prior that is flat compared to the data, the mean of a normal distribution has the mean of its observations, and a standard
-/// deviation of one over the root of their number. The element of a series outside `for` used to stand for all of them.
+/// If the prior is flat compared to the data, the posterior of the mean of a normal distribution has the mean of the observations, and a
+/// standard deviation of one over the root of their number. An element of a series outside of `for` used to stand for all elements.
 #[test]
 fn an_element_of_a_series_is_observed_alone() {
     let fit = |lines: &str| {
@@ -298,8 +299,8 @@ infer fit = nuts(M, d)
         let b = trial.result(&["--seed", "1"])["infer"]["fit"]["parameters"]["b"].clone();
         [number(&b["mean"]), number(&b["sd"])]
     };
-    // Of 4000 draws about 1700 are effective: the standard error of a mean is 0.025 of its sd, and that of an sd 0.018. The bounds are five
-    // standard errors.
+    // The 4000 draws have an effective sample size of about 1700. The standard error of a mean is therefore 0.025 of the standard
+    // deviation, and that of the standard deviation is 0.018 of it. The bounds are five standard errors.
     for (lines, mean, sd) in [
         ("  y[3] ~ Normal(b, 1)", 4.0, 1.0),
         ("  y[0] ~ Normal(b, 1)\n  y[1] ~ Normal(b, 1)", 1.5, 0.5f64.sqrt()),

@@ -1,4 +1,4 @@
-//! Names, comparisons and the other contents of a report.
+//! The contents of a report: names, comparisons and others.
 
 use crate::support::trial::Trial;
 use serde_json::Value;
@@ -131,7 +131,7 @@ fn an_infinite_predictive_deviation_is_printed_as_infinite() {
     }
 }
 
-/// A noise level that is held at the maximum was fitted to the left-out row too. Chains, which integrate over it, give about one nat less.
+/// A noise level that is held at the maximum was also fitted to the left-out row. Chains integrate over the noise level, and give about one nat less.
 #[test]
 fn parameters_that_are_held_at_the_maximum_are_reported_beside_elpd() {
     let rows: String = (0..30)
@@ -195,9 +195,9 @@ compare still, gaussian by elpd_loo",
     assert!(!output.stderr.contains("E0571"), "{}", output.stderr);
 }
 
-/// The bound is relative to the number of parameters that the rows inform. Here 40 means of four rows each, under a prior with a variance a
-/// hundred times as large, are about 40 effective parameters. A Gaussian whose variances are 1/50 of those of the posterior gives about
-/// 0.8: many for one parameter, few for 40.
+/// The bound is relative to the number of parameters that the rows inform. Here there are 40 means of four rows each, and the variance of
+/// their prior is a hundred times the variance of the noise, so there are about 40 effective parameters. A Gaussian with 1/50 of the
+/// variances of the posterior gives about 0.8 effective parameters. This would be enough for one parameter, but is too few for 40.
 #[test]
 fn spread_is_compared_to_the_number_of_informed_parameters() {
     let scattered = |at: i32| ((f64::from(at) * 12.9898).sin() * 43_758.545_3).rem_euclid(1.0);
@@ -309,7 +309,7 @@ infer one = nuts(M, d) { chains = 1, draws = 200 }\ninfer two = nuts(N, e) { cha
 const CITIES: &str = "y,age,log income,city,kind\n1.2,0.1,0.3,Oslo,benign\n0.4,-0.2,0.1,Rome,malignant\n0.9,0.5,-0.4,Oslo,benign
 2.1,1.1,0.2,Bonn,malignant\n0.1,-0.7,0.9,Rome,benign\n1.7,0.8,0.5,Bonn,malignant\n0.3,0.2,0.2,Oslo,benign\n1.1,-0.1,-0.5,Rome,benign\n";
 
-/// Columns, levels and classes have their names in the table, `result.json`, Zarr, Stan CSV, predictions and the report.
+/// The names of columns, levels and classes are in the table, `result.json`, Zarr, Stan CSV, predictions and the report.
 #[test]
 fn elements_have_the_names_of_columns_and_levels() {
     let trial = Trial::new().file("d.csv", CITIES).program(
@@ -400,7 +400,7 @@ infer fit = map(M, d)",
     assert!(at("16 values: ") > 0 && !output.stdout.contains("hidden.b["));
 }
 
-/// Parameters of layers have one line unless `report` names them.
+/// A parameter of a layer has one line, unless `report` names the parameter.
 #[test]
 fn parameters_that_report_names_have_a_line_for_each_element() {
     let trial = Trial::new().file("d.csv", CITIES).program(
@@ -517,7 +517,7 @@ compare chain, fit by rmse",
     }
 }
 
-/// Ages of 20, 22, .., 58: the mean is 39, and the squared deviations sum to 2660, which is divided by n.
+/// The ages are 20, 22, .., 58. Their mean is 39, and their squared deviations sum to 2660, which is divided by n.
 #[test]
 fn reports_show_the_mean_and_deviation_of_zscore() {
     let rows: String = (0..20).map(|at| format!("{},{at}\n", 20 + 2 * at)).collect();
@@ -545,7 +545,7 @@ infer fit = map(M, d)",
     assert_eq!(page.matches("finished 20").count(), 1);
 }
 
-/// Every method writes its draws to the same groups as chains.
+/// Every method writes its draws to the same groups as chains do.
 #[test]
 fn approximations_write_their_draws() {
     let methods = [
@@ -586,8 +586,8 @@ fn approximations_write_their_draws() {
     }
 }
 
-/// Forty points of a wave under a Gaussian process. Given the hyperparameters, the mean of every point is zero. The error of that mean
-/// would be the scale of the data, 0.7, not the error of the curve.
+/// The data are forty points of a wave under a Gaussian process. Given the hyperparameters, the mean of every point is zero, so the error
+/// of this mean would be the scale of the data, 0.7, and not the error of the curve.
 #[test]
 fn a_process_over_whole_columns_has_the_metrics_of_its_density_alone() {
     let row = |i: i32| {
@@ -614,8 +614,8 @@ infer fit = map(Process, rows) { steps = 50 }
     assert_eq!(names, ["log_likelihood"]);
 }
 
-/// Rows with a tail like that of a Cauchy distribution: the degrees of freedom are near 1, and the variance of Student's t is infinite up
-/// to 2.
+/// The rows have a tail like a Cauchy distribution, so the fitted degrees of freedom are near 1. Up to 2 degrees of freedom, the variance
+/// of Student's t is infinite.
 #[test]
 fn a_learned_tail_without_variance_has_an_infinite_deviation() {
     let of = |i: i32| (std::f64::consts::PI * ((f64::from(i) + 0.5) / 80.0 - 0.5)).tan();

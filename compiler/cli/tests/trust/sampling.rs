@@ -1,4 +1,4 @@
-//! Samplers on posteriors that their adaptation used to miss.
+//! Samplers on posteriors for which their adaptation used to fail.
 
 use crate::support::trial::Trial;
 use crate::support::{root, run};
@@ -56,7 +56,7 @@ fn agrees(trial: &Trial, seed: u32) {
     }
 }
 
-/// Seed 3 had an R-hat of 1.28, 457 divergences and a chain with an acceptance of 0.27.
+/// Seed 3 used to have an R-hat of 1.28, 457 divergences and a chain with an acceptance rate of 0.27.
 #[test]
 fn no_chain_is_lost_on_a_curved_posterior() {
     agrees(&process(), 3);
@@ -104,7 +104,7 @@ fn chains_of_the_examples_agree_for_eight_seeds() {
     }
 }
 
-/// The mean of a series jumps at an unknown time.
+/// In the model, the mean of a series jumps at an unknown time.
 #[test]
 fn a_change_point_is_named_as_the_cause_of_chains_that_disagree() {
     let program = "
@@ -136,7 +136,7 @@ fn a_change_point_is_named_as_the_cause_of_chains_that_disagree() {
     assert!(!output.stderr.contains("`before`, `after`"), "{}", output.stderr);
 }
 
-/// 20,000 weights exceed the 16,384 elements up to which Stan CSV is written.
+/// The model has 20,000 weights, but Stan CSV is only written for up to 16,384 elements.
 #[test]
 fn a_run_without_stan_csv_is_reported() {
     let program = "
@@ -153,7 +153,7 @@ fn a_run_without_stan_csv_is_reported() {
     assert!(!out.join("stan").exists());
 }
 
-/// A line, and chains that start at the result of `map`.
+/// A program with a line, and chains that start at the result of `map`.
 const LINE: &str = r#"
 data rows = csv("rows.csv")
 model Line(x: real) -> y: real {
@@ -215,7 +215,7 @@ fn trial_of(trial: &Trial, options: &str) -> String {
     trial.bnnc("run", &[]).stderr
 }
 
-/// Two groups of the same size at -1.5 and 1.5: either component may be either group, and each chain stays with the assignment that it
+/// There are two groups of the same size at -1.5 and 1.5. Either component may be either group, and each chain keeps the assignment that it
 /// found first.
 #[test]
 fn an_ordered_type_is_advised_for_components_that_swap() {
@@ -238,7 +238,7 @@ infer fit = nuts(Groups, rows)
     let output = trial.bnnc("run", &[]);
     output.assert_warning("E0521", &["`mu` in ascending order", "`mu: ordered(2)`"]);
     assert!(!output.stderr.contains("run longer"), "{}", output.stderr);
-    // With the advised change, the means are those of the groups.
+    // With the advised change, the estimated means are the means of the groups.
     let trial = trial.program(&program.replace("MU", "ordered(2)"));
     let result = trial.result(&[]);
     let of = &result["infer"]["fit"]["diagnostics"];
@@ -249,7 +249,7 @@ infer fit = nuts(Groups, rows)
     }
 }
 
-/// Counts that depend on a height in centimetres, and values around a billion.
+/// A program with counts that depend on a height in centimetres, and with values around a billion.
 const FAR: &str = r#"
 data counts = csv("counts.csv") { inputs = [height], target = n OPTIONS }
 model Counts(height: real) -> n: count {

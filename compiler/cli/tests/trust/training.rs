@@ -1,4 +1,4 @@
-//! Trainings that have not converged, get worse, depend on their start, or are interrupted.
+//! Training that has not converged, gets worse, depends on its start, or is interrupted.
 
 use super::support::trial::Trial;
 use super::support::{numbers, root};
@@ -67,7 +67,7 @@ fn planes(infers: &str) -> (Trial, f64) {
     (trial, sigma)
 }
 
-/// 200 steps of at most 0.001 move a parameter by at most 0.2, but the intercept is 3 and the noise 0.3.
+/// 200 steps of at most 0.001 move a parameter by at most 0.2. This is too little, because the intercept is 3 and the noise is 0.3.
 const SHORT: &str = "steps = 200, optimiser = Adam(1e-3), schedule = constant";
 
 #[test]
@@ -113,8 +113,8 @@ fn the_default_length_converges() {
             result["infer"][infer]["diagnostics"]["steps"].as_u64(),
         )
     };
-    // The prior moves the maximum by less than sigma^3 / 100. The posterior mean is larger by a fraction of about 2 / 60; the standard
-    // deviation of its logarithm is 0.1.
+    // The prior moves the maximum by less than sigma^3 / 100. The posterior mean is larger by a fraction of about 2 / 60, and the standard
+    // deviation of the logarithm is 0.1.
     assert!(
         (found("mode").0 - sigma).abs() < 0.01,
         "{found:?} {sigma}",
@@ -206,7 +206,7 @@ fn swag_without_noise_is_reported() {
     }
 }
 
-/// With gradient noise alone, the standard deviation of iterates is proportional to the square root of the learning rate.
+/// If the iterates only scatter because of gradient noise, their standard deviation is proportional to the square root of the learning rate.
 #[test]
 fn swag_with_a_rate_that_falls_is_reported() {
     for (options, falls) in [
@@ -236,7 +236,7 @@ fn swag_with_a_rate_that_falls_is_reported() {
     }
 }
 
-/// The posterior of the slope of a line with noise 1 is Normal; its precision is the sum of the squared inputs plus that of the prior.
+/// The posterior of the slope of a line with noise 1 is Normal. Its precision is the sum of the squared inputs plus the precision of the prior.
 #[test]
 fn swag_whose_scatter_is_not_that_of_the_posterior_is_reported() {
     let points: Vec<[f64; 2]> = (0..1000)
@@ -247,7 +247,7 @@ fn swag_whose_scatter_is_not_that_of_the_posterior_is_reported() {
         .collect();
     let precision = points.iter().map(|[x, _]| x * x).sum::<f64>() + 0.01;
     let rows: String = points.iter().map(|[x, y]| format!("{x},{y}\n")).collect();
-    // Returns the ratio of the standard deviation of swag to that of the posterior, and the output.
+    // Returns the standard deviation of `swag` divided by the standard deviation of the posterior, and the output.
     let run = |options: &str| {
         let trial = Trial::new()
             .file("d.csv", format!("x,y\n{rows}"))
@@ -273,14 +273,15 @@ fn swag_whose_scatter_is_not_that_of_the_posterior_is_reported() {
     let (wide, output) = run("optimiser = Adam(0.5), batch = 10");
     output.assert_warning("E0573", &["times too wide"]);
     assert!(wide > 5.0, "{wide}");
-    // With a rate of twice the batch over the sum of squared inputs, stochastic gradients scatter like the posterior (Mandt et al. 2017).
+    // If the learning rate is twice the batch over the sum of squared inputs, iterates of stochastic gradient descent scatter like the
+    // posterior (Mandt et al. 2017).
     let (fitting, output) = run("optimiser = SGD(2e-4), batch = 100");
     assert!(!output.stderr.contains("E0573"), "{}", output.stderr);
     assert!((0.2..5.0).contains(&fitting), "{fitting}");
 }
 
-/// A step of 0.005 is long for the slope, whose input has a standard deviation of 20, and short for the intercept, so the mean over both
-/// looks right. The posterior of the intercept has the standard deviation `0.3 / sqrt(300)` = 0.0173 under the noise of 0.3.
+/// A step of 0.005 is long for the slope, whose input has a standard deviation of 20, and short for the intercept. The mean over both parameters
+/// therefore looks right. With the noise of 0.3, the posterior of the intercept has the standard deviation `0.3 / sqrt(300)` = 0.0173.
 #[test]
 fn swag_that_is_too_narrow_for_one_parameter_names_it() {
     let row = |i: u32| {
@@ -307,7 +308,7 @@ infer fit = swag(Line, rows) { batch = 100 }
         .assert_warning("E0573", &["too narrow", "in `fit`", "standardise"]);
     let sd = trial.result(&[])["infer"]["fit"]["parameters"]["a"]["sd"].as_f64();
     assert!(sd.expect("a number") < 0.0173 / 5.0, "{sd:?}");
-    // A standardisation is not advised if the inputs are already standardised.
+    // Standardisation is not advised if the inputs are standardised already.
     let trial = trial.program(&program.replace("OPTIONS", "{ standardise = [inputs] }"));
     let output = trial.bnnc("run", &[]);
     assert!(
@@ -333,7 +334,7 @@ fn a_training_that_gets_worse_keeps_its_best_parameters() {
     assert!(epoch <= 600, "{epoch}");
 }
 
-/// `w^2` is 1 at two points; the prior of `w` prefers the positive one by 16 nats. Starts are on both sides of zero.
+/// `w^2` is 1 at two points, and the prior of `w` prefers the positive point by 16 nats. Starts are on both sides of zero.
 const TWO_OPTIMA: &str = "
 data rows = csv(\"rows.csv\")
 
@@ -368,7 +369,7 @@ fn the_best_of_several_restarts_is_kept_and_their_spread_reported() {
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), loss| {
             (loss.min(least), loss.max(most))
         });
-    // (3^2 - 1^2) / (2 0.5^2) = 16. The prior moves both maxima by less than 0.002, which changes the difference by less than 0.1.
+    // The difference is (3^2 - 1^2) / (2 0.5^2) = 16. The prior moves both maxima by less than 0.002, which changes the difference by less than 0.1.
     assert!((most - least - 16.0).abs() < 0.2, "{losses:?}");
     let w = fit["parameters"]["w"]["mean"].as_f64().expect("a mean");
     assert!((w - 1.0).abs() < 0.01, "{w}");
@@ -411,14 +412,14 @@ fn inputs_of_very_different_scale_warn_and_standardised_ones_do_not() {
         let output = trial(&program("standardise = [inputs]", method)).bnnc("run", &[]);
         assert!(!output.stderr.contains("E0536"), "{}", output.stderr);
     }
-    // One large raw input is enough.
+    // One large input that is not standardised is enough for the advice.
     let output = trial(&program(
         "inputs = [metres], target = y",
         "vi(Q, rows) { steps = 10 }",
     ))
     .bnnc("run", &[]);
     output.assert_warning("E0536", &["`metres`"]);
-    // Inputs with names of their own are compared too, but a single large one may be an exposure.
+    // Separately named inputs are compared too, but a single large input may be an exposure.
     let named = |inputs: &str, location: &str| {
         format!(
             "data rows = csv(\"rows.csv\") {{ inputs = [{inputs}], target = y }}
@@ -441,7 +442,7 @@ fn inputs_of_very_different_scale_warn_and_standardised_ones_do_not() {
     assert!(!output.stderr.contains("E0536"), "{}", output.stderr);
 }
 
-/// One inference of every method that trains; each runs long enough to be interrupted.
+/// One inference of every method that trains. Each runs long enough to be interrupted.
 const METHODS: &str = "
 infer mode = map(Plane, rows) { steps = 16000, restarts = 2 }
 infer fit = vi(Wide, rows) { steps = 32000, batch = 16 }
@@ -474,7 +475,8 @@ fn under_way(out: &Path) -> Option<PathBuf> {
     paths.find(|path| path.extension().is_some_and(|extension| extension == "training"))
 }
 
-/// Waits until a training of a run has a state that was not killed yet. Returns its path, or `None` if the run ends before or a minute passes.
+/// Waits until a run has the state of a training that is not in `met`. Returns the path of this state, or `None` if the run ends first or a
+/// minute passes.
 fn wait_for_training(child: &mut Child, out: &Path, met: &[PathBuf]) -> Option<PathBuf> {
     let clock = Instant::now();
     while clock.elapsed() < Duration::from_secs(60) {
@@ -507,7 +509,7 @@ fn killed_trainings_of_every_method_are_resumed_to_the_same_bytes() {
     assert!(spawn(&trial, "--out", &whole).wait().expect("it ends").success());
     let expected = numbers(&whole);
     let mut met = Vec::new();
-    // On a busy machine a training may end before it is seen; such a run is repeated.
+    // On a busy machine, a training may end before its state is seen. Such a run is repeated.
     for _ in 0..20 {
         let out = trial.path("killed");
         kill_each_training(&trial, &out, &mut met);
@@ -529,7 +531,7 @@ fn killed_trainings_of_every_method_are_resumed_to_the_same_bytes() {
     assert!(met.len() >= 8, "{met:?}");
 }
 
-/// Runs the program, kills it at the first state of each training that was not killed yet, and resumes it each time until it ends.
+/// Runs the program, kills it once during each training, after the first state of the training is there, and resumes it each time until it ends.
 fn kill_each_training(trial: &Trial, out: &Path, met: &mut Vec<PathBuf>) {
     let mut how = "--out";
     loop {
@@ -538,7 +540,7 @@ fn kill_each_training(trial: &Trial, out: &Path, met: &mut Vec<PathBuf>) {
             assert!(child.wait().expect("it ends").success());
             return;
         };
-        // The kill comes at some moment during the training or after it.
+        // The process is killed at some moment during the training or after it.
         std::thread::sleep(Duration::from_millis(7 * (met.len() as u64 % 5)));
         child.kill().expect("the child can be killed");
         child.wait().expect("it ends");
@@ -558,7 +560,7 @@ fn an_absurd_number_of_epochs_runs_until_it_is_interrupted() {
     let sent = Command::new("kill").args(["-INT", &id]).status();
     assert!(sent.expect("kill runs").success());
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
-    // The run continues instead of starting again: an epoch is one step here.
+    // The run continues instead of starting again. In this program an epoch is one step.
     let before = fs::read(out.join("result.json")).expect("a result");
     let before: Value = serde_json::from_slice(&before).expect("JSON");
     let steps = |result: &Value| {
