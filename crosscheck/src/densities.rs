@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 pub struct Law {
     pub name: &'static str,
     pub dimension: usize,
-    /// Writes the gradient, returns the log density.
+    /// Writes the gradient and returns the log density.
     pub density: fn(&[f64], &mut [f64]) -> f64,
 }
 
@@ -130,7 +130,7 @@ fn regression(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// Numbers without a pattern, of mean 0 and variance 1, for up to 400 rows and 100 columns.
+/// Returns numbers without a pattern, with mean 0 and variance 1, for up to 400 rows and 100 columns.
 fn wave(row: u32, column: u32) -> f64 {
     static TABLE: LazyLock<Vec<f64>> = LazyLock::new(|| {
         (0..40_000)
@@ -204,7 +204,7 @@ fn network(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// Twenty groups of five rows in the centred parameterisation; the spread of the group means and the noise are unknown.
+/// Twenty groups of five rows in the centred parameterisation. The spread of the group means and the noise are unknown.
 fn groups(at: &[f64], gradient: &mut [f64]) -> f64 {
     let (centre, spread, noise) = (at[20], at[21], at[22]);
     let (between, within) = ((-2.0 * spread).exp(), (-2.0 * noise).exp());

@@ -1,10 +1,10 @@
-//! Compares the no-U-turn sampler with that of `nuts-rs` on the same densities: `cargo run --release -- [DENSITY..]` in this folder. It is
-//! a package of its own because building `nuts-rs` takes longer than building and testing the whole crate of the samplers.
+//! Compares our no-U-turn sampler with the sampler of `nuts-rs` on the same densities: `cargo run --release -- [DENSITY..]` in this folder.
+//! This is a package of its own, because building `nuts-rs` takes longer than building and testing the whole crate of our samplers.
 //!
-//! The exit status is 1 if they differ.
+//! The exit status is 1 if the two samplers differ.
 //!
-//! For each density, it checks that means and standard deviations agree within their errors, and prints the effective sample size (bulk,
-//! the smallest over the elements of the position) per thousand gradients, without and with those of the warm-up.
+//! For each density, the program checks that means and standard deviations agree within their errors. It prints the bulk effective sample
+//! size (the smallest over the elements of the position) per thousand gradients, without and with the gradients of the warm-up.
 
 mod densities;
 mod other;
@@ -20,7 +20,7 @@ pub const WARMUP: usize = 1000;
 pub const DRAWS: usize = 1000;
 const CHAINS: usize = 8;
 
-/// The largest accepted difference in standard errors. Of seven hundred normal numbers, one is larger in one of 2500 runs.
+/// The largest accepted difference in standard errors. Among seven hundred normal numbers, there is a larger one in one of 2500 runs.
 const ALLOWED: f64 = 5.0;
 
 /// A chain: its draws after the warm-up, and the numbers of gradients during and after the warm-up.
@@ -69,7 +69,7 @@ fn disagreement(left: &[Estimate], right: &[Estimate]) -> f64 {
     left.iter().zip(right).fold(0.0, |largest: f64, (left, right)| {
         let inverse = 1.0 / left.size + 1.0 / right.size;
         let means = (left.mean - right.mean).abs() / (left.sd * inverse.sqrt());
-        // Standard errors for a normal distribution; the bound leaves room for heavier tails.
+        // These are the standard errors for a normal distribution. The bound leaves room for heavier tails.
         let spreads = (left.sd / right.sd).ln().abs() / (0.5 * inverse).sqrt();
         largest.max(means).max(spreads)
     })
