@@ -1,4 +1,4 @@
-//! An emulated device: its memory is a second allocation on the host, and its kernels are the compiled ones.
+//! An emulated device. Its memory is a second allocation on the host, and it runs the compiled kernels.
 //!
 //! A machine must compute the same bits on the emulated device as without it. The copies to and from the device are recorded.
 

@@ -228,7 +228,7 @@ pub fn predictions(
         .collect()
 }
 
-/// Returns `||a - b|| / ||b||`, or the norm of the difference if `b` is zero.
+/// Returns `||a - b|| / ||b||`, or `||a - b||` if `b` is zero.
 pub fn distance(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
     let norm = |values: &mut dyn Iterator<Item = f64>| values.map(|x| x * x).sum::<f64>().sqrt();

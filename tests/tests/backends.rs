@@ -27,7 +27,7 @@ fn rounded(states: &Values, precision: Precision) -> Values {
 fn far(got: &Values, want: &Values, tolerance: f64) -> Vec<String> {
     assert_eq!(got.len(), want.len());
     let distances = want.iter().map(|(name, want)| (name, distance(&got[name], want)));
-    // Adam's second moments are squares of gradients, so their relative error is twice that of the gradients.
+    // Adam's second moments are squares of gradients, so their relative error is twice the relative error of the gradients.
     let allowed = |name: &str| {
         if name.ends_with("/v") {
             2.0 * tolerance

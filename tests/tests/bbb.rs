@@ -305,7 +305,7 @@ fn an_epoch_sums_to_the_bound() {
             .unwrap()
             .loss
     });
-    // KL(N(2, 0.5^2) || N(0, 1)), and the density of the targets around zero.
+    // The bound consists of KL(N(2, 0.5^2) || N(0, 1)) and of the density of the targets around zero.
     let kl = 0.5 * (0.25 + 4.0 - 1.0) - 0.5f64.ln();
     let likelihood: f64 = POINTS.iter().map(|(_, y)| log_normal(*y, 0.0, 1.0)).sum();
     for loss in losses {

@@ -572,7 +572,7 @@ fn a_boolean_output_matches_brute_force() {
     }
 }
 
-/// If the box has the width zero, the predictions are those of the iterate, and there is a warning.
+/// If the box has the width zero, the predictions are the predictions of the iterate, and there is a warning.
 #[test]
 fn a_box_of_width_zero_predicts_like_the_iterate() {
     let text = format!(

@@ -255,7 +255,7 @@ infer full = laplace(Line, rows) {{ {SEARCH}, prior_structure = diagonal }}
         let parts: Vec<(f64, &[f64])> = parts.iter().map(|(v, x)| (*v, x.as_slice())).collect();
         log_normal(&y, 0.09, &parts)
     };
-    // If the variances of the other weights are fixed, the density depends on the variance v of one weight like a density with a single direction.
+    // If the variances of the other weights are fixed, the density depends on the variance v of one weight in the same way as with a single weight.
     let mut variances = vec![1.0; 4];
     for _ in 0..2000 {
         for at in 0..4 {

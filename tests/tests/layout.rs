@@ -11,7 +11,7 @@ use bnnc_tests::root;
 use std::env;
 use std::fs;
 
-/// The checksum of the code that decides the layout, without comments, indents and tests.
+/// Returns the checksum of the code that determines the layout, without comments, indents and tests.
 fn checksum() -> u64 {
     let mut files = under("runtime/abi/src", &["rs"]);
     let own = files.len();

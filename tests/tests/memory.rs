@@ -428,8 +428,8 @@ fn approximations_are_predicted_in_every_form() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// The program has a small inference, a large one, and another small one that does not need the results of the others. If the sum does not
-/// fit, the error names the memory of the earlier results, and the option that leaves them out.
+/// The program has a small inference, a large inference, and another small inference that does not need the results of the first two. If
+/// the sum does not fit, the error names the memory of the earlier results, and the option that leaves them out.
 #[test]
 fn earlier_inferences_are_named_in_the_error() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -238,7 +238,7 @@ fn at_a_position(sampled: &Sampled, noise: &str) -> Vec<f64> {
     names.iter().flat_map(of).collect()
 }
 
-/// The compiler transforms the centred program to the same program as the one that was non-centred by hand.
+/// The compiler transforms the centred program to the program that was non-centred by hand.
 #[test]
 fn the_rewrite_gives_the_program_by_hand() {
     let (by_rewrite, by_hand) = (

@@ -324,7 +324,7 @@ fn kinds() -> Vec<Kind> {
     vec![methods(), samplers(), formats(), backends()]
 }
 
-/// The code of a file: lines without comments, attributes and tests.
+/// Returns the lines of a file's code, without comments, attributes and tests.
 fn code(file: &File) -> Vec<&str> {
     let lines = file.lines().into_iter().map(|(_, line)| line.trim());
     lines

@@ -168,7 +168,7 @@ fn nothing_to_prune() {
     );
 }
 
-/// Errors of samplers before they start, and chains without enough draws.
+/// Reports errors of samplers before they start, and chains without enough draws.
 #[test]
 fn samplers() {
     let model = "model M(a: real) -> y: real {\n w ~ Normal(0, 1)\n m = exp(w)\n y ~ Normal(w * a, m)\n}\n";
@@ -270,7 +270,7 @@ fn improper_sites() {
     );
 }
 
-/// Errors of `collapsed`, and its warning when it draws weights.
+/// Reports the errors of `collapsed`, and its warning when it draws weights.
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn collapsed() {

@@ -142,7 +142,7 @@ fn axes(ints: &[i64]) -> Vec<[i64; 4]> {
     axes
 }
 
-/// Makes the longest axis the batch axis of the calls, and unrolls the others into a loop of calls.
+/// Makes the longest axis the batch axis of the calls, and unrolls all other axes into a loop of calls.
 fn batched(product: BatchedProduct, axes: &[[i64; 4]]) -> Option<Vec<BatchedProduct>> {
     let longest = (0..axes.len()).max_by_key(|at| axes[*at][0]);
     let mut products = vec![product];

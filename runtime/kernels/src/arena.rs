@@ -81,7 +81,7 @@ pub fn predict_arena_bytes(plan: &Plan, sizes: &Sizes) -> u64 {
     layout(plan, sizes).bytes as u64
 }
 
-/// Plans the arena: lasting buffers one after the other, then scratch buffers by first fit, largest first.
+/// Plans the arena. Buffers that always live are placed one after the other. Then scratch buffers are placed by first fit, the largest first.
 pub fn layout(plan: &Plan, sizes: &Sizes) -> Layout {
     let lifetimes = lifetimes(plan);
     let size = |id: BufferId| buffer_bytes(plan, id, sizes);
@@ -206,7 +206,7 @@ struct Use {
 struct Trace {
     position: usize,
     uses: Vec<Option<Use>>,
-    /// The loops seen so far, inner loops before outer ones.
+    /// The loops seen so far. Inner loops come before outer loops.
     loops: Vec<Span>,
 }
 

@@ -108,7 +108,7 @@ pub struct ReadyCall {
 }
 
 impl ResolvingContext<'_> {
-    /// Resolves everything in the steps except numbers; [`ResolvingContext::update`] does the rest.
+    /// Resolves everything in the steps except numbers, which [`ResolvingContext::update`] fills in.
     pub fn prepare(&self, steps: &[Step]) -> Vec<Resolved> {
         let address = |id: &bnnc_abi::plan::BufferId| self.addresses[id.index()];
         let one = |step: &Step| match step {
@@ -152,7 +152,7 @@ impl ResolvingContext<'_> {
         }
     }
 
-    /// Fills in the numbers for these sizes; allocates nothing.
+    /// Fills in the numbers for these sizes. Allocates nothing.
     pub fn update(&self, resolved: &mut [Resolved], steps: &[Step], sizes: &Sizes) {
         for (ready, step) in resolved.iter_mut().zip(steps) {
             match (ready, step) {

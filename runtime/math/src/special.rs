@@ -31,8 +31,8 @@ pub fn softplus(x: f64) -> f64 {
     max(x, 0.0) + (-x.abs()).exp().ln_1p()
 }
 
-/// Returns `log |Gamma(x)|`: Stirling's series above 10, the recurrence below, reflection for negative `x`
-/// (Abramowitz and Stegun 6.1.41, 6.1.17). The absolute error is below 2e-15 times the size of the terms.
+/// Returns `log |Gamma(x)|`, by Stirling's series above 10, by the recurrence below, and by reflection for negative `x` (Abramowitz and
+/// Stegun 6.1.41, 6.1.17). The absolute error is below 2e-15 times the size of the terms.
 pub fn lgamma(x: f64) -> f64 {
     if x.is_nan() {
         return x;

@@ -210,7 +210,8 @@ impl<T: Trajectory> Hamiltonian<T> {
 
     /// Starts a trial step of the search from the state, with a fresh momentum.
     fn try_step(&mut self, search: Search) -> Request<'_> {
-        // A chain has fewer than 2^40 iterations. Trial steps have larger numbers, so that their momenta are independent of those of iterations.
+        // A chain has fewer than 2^40 iterations. Trial steps have larger numbers, so that their momenta are independent of the momenta of
+        // iterations.
         let trial = (u64::from(search.trials()) + 1) << 40;
         self.points
             .refresh(self.state, self.noise, self.iteration + trial);

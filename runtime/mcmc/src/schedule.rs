@@ -78,7 +78,7 @@ mod tests {
         }
     }
 
-    /// Six iterations in two cycles of three: cosines of 0, 60 and 120 degrees.
+    /// The run has two cycles of three iterations, with the cosines of 0, 60 and 120 degrees.
     #[test]
     fn cyclical_steps_follow_their_formula() {
         let steps = Steps::Cyclical {

@@ -372,7 +372,7 @@ fn bfmi_of_independent_energies_is_two() {
 
 #[test]
 fn normal_quantiles_agree_with_tables() {
-    // Abramowitz and Stegun, tables 26.5 and 26.6, and symmetry.
+    // The values are from tables 26.5 and 26.6 of Abramowitz and Stegun, and from symmetry.
     let known = [
         (0.5, 0.0),
         (0.975, 1.959_963_984_540_054),

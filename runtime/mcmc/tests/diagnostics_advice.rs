@@ -560,7 +560,7 @@ fn fewer_parameters_are_advised_if_rows_are_few() {
         let found = rows_not_left_out("fit", shapes, parameters).expect("a warning");
         format!("{:?} {:?}", found.notes, found.help)
     };
-    // As many parameters as rows, and a tenth as many.
+    // There are about as many parameters as rows, or about a tenth of this number.
     assert!(text(31).contains("31 parameters for 30 rows") && !text(31).contains("StudentT"));
     assert!(text(3).contains("StudentT") && !text(3).contains("parameters for"));
 }

@@ -54,7 +54,7 @@ fn kept(drawn: &[Drawn], element: usize, function: impl Fn(f64) -> f64) -> Vec<f
 }
 
 /// Returns the mean acceptance at stationarity on the standard normal distribution: an integral over the position and the noise, with the
-/// densities of both proposals written out.
+/// densities of the forward and the reverse proposal written out.
 fn acceptance(step_size: f64) -> f64 {
     let log_q = |from: f64, to: f64| -(to - from + step_size * from).powi(2) / (4.0 * step_size);
     let (width, half) = (0.03, 250);
@@ -108,7 +108,7 @@ fn naive(target: &mut dyn Target, step_size: f64, ratio: bool) -> Vec<f64> {
     positions
 }
 
-/// Returns the distance of the moments of a symmetric distribution from the given second and fourth moments, in standard errors.
+/// Returns the largest difference, in standard errors, between the first, second and fourth moments of draws and 0, `second` and `fourth`.
 fn moments(positions: &[f64], second: f64, fourth: f64) -> f64 {
     let of = |power, want| {
         deviation(

@@ -138,7 +138,7 @@ fn conjugate_model_is_estimated_within_the_errors() {
             .map(|theta| log_normal_density(*y, *theta, 1.0))
             .collect();
         let row = estimator.row(&log_likelihood, 1.0);
-        // The posterior given the other rows.
+        // This is the variance of the posterior given the other rows.
         let without = 1.0 / (1.0 / variance - 1.0);
         let left_out = log_normal_density(*y, without * (mean / variance - y), 1.0 + without);
         let given_all = log_normal_density(*y, mean, 1.0 + variance);

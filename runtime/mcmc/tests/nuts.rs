@@ -84,7 +84,7 @@ fn a_dense_metric_removes_correlation() {
     assert!(steps < 8.0, "{steps} steps per draw");
 }
 
-/// Student's t with 5 degrees of freedom: variance 5/3, `P(|t| < 2.015048) = 0.9` (tables).
+/// Student's t with 5 degrees of freedom has the variance 5/3 and `P(|t| < 2.015048) = 0.9` (tables).
 #[test]
 fn moments_of_a_student_distribution_are_exact() {
     let mut target = Density(|at: &[f64], gradient: &mut [f64]| {

@@ -123,14 +123,14 @@ fn trajectories_end_at_the_largest_depth() {
     }
 }
 
-/// A logistic distribution: symmetric, with heavier tails than a normal one.
+/// A logistic distribution, which is symmetric and has heavier tails than a normal distribution.
 fn logistic(at: &[f64], gradient: &mut [f64]) -> f64 {
     let shrunk = (-at[0].abs()).exp();
     gradient[0] = -at[0].signum() * (1.0 - shrunk) / (1.0 + shrunk);
     -at[0].abs() - 2.0 * shrunk.ln_1p()
 }
 
-/// A Gumbel distribution: skewed.
+/// A Gumbel distribution, which is skewed.
 fn gumbel(at: &[f64], gradient: &mut [f64]) -> f64 {
     gradient[0] = (-at[0]).exp() - 1.0;
     -at[0] - (-at[0]).exp()

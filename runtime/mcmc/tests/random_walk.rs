@@ -110,7 +110,7 @@ fn points_without_density_are_rejected() {
     }
 }
 
-/// Standard deviations 0.2 and 5 with correlation 0.9 (0 for a diagonal metric).
+/// The target has standard deviations of 0.2 and 5, and a correlation of 0.9 (0 for a diagonal metric).
 #[test]
 fn step_size_and_metric_are_adapted() {
     for (metric, correlation) in [(Metric::Diagonal, 0.0), (Metric::Dense, 0.9)] {

@@ -376,7 +376,7 @@ fn overflowing_positions_are_rejected() {
     }
 }
 
-/// A mixture of two normal distributions with standard deviation 1 around -4 and 4, equally likely.
+/// A mixture of two equally likely normal distributions around -4 and 4, with standard deviation 1.
 fn mixture() -> Density<impl FnMut(&[f64], &mut [f64]) -> f64> {
     Density(|at: &[f64], gradient: &mut [f64]| {
         gradient[0] = 4.0 * (4.0 * at[0]).tanh() - at[0];

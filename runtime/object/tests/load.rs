@@ -205,7 +205,7 @@ fn other_kinds_of_files_are_rejected() {
     let message = load(&itself, &[]).err().unwrap().to_string();
     assert!(message.contains("relocatable"), "{message}");
     let mut other = sample(true);
-    // The machine of the ELF header: AArch64.
+    // The ELF header states the machine AArch64.
     other[18..20].copy_from_slice(&183_u16.to_le_bytes());
     let message = load(&other, &[]).err().unwrap().to_string();
     assert!(message.contains("Aarch64"), "{message}");

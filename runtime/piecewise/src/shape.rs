@@ -25,7 +25,7 @@ pub enum Shape {
         /// The series without tilt.
         series: Series,
     },
-    /// Exact pieces for the wide uniforms and a series for the rest.
+    /// Exact pieces for the wide uniforms, and a series for all other summands.
     Blend(Box<Blend>),
     /// Very many pieces, and Normal noise. The series is used where most of the mass is, and the pieces are used in the tails.
     Tabulated {

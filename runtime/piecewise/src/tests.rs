@@ -11,7 +11,7 @@ mod vectors;
 
 use super::{Law, Network, Noise, Term, Unit};
 
-/// `slope * w` with `w` on `[lower, upper]`.
+/// Returns the term `slope * w` with `w` on `[lower, upper]`.
 fn term(slope: f64, lower: f64, upper: f64) -> Term {
     Term { slope, lower, upper }
 }

@@ -1,4 +1,4 @@
-//! The distributions of single ReLU units: a mass at 0 and the rest of a spline.
+//! The distributions of single ReLU units. Such a distribution is a mass at 0 and the positive part of a spline.
 
 use super::measure::{Measure, PointMass};
 use super::shape::Shape;

@@ -23,12 +23,12 @@ pub struct Polytope {
 }
 
 impl HalfSpace {
-    /// `coefficients . x <= bound`.
+    /// Creates `coefficients . x <= bound`.
     pub fn new(coefficients: Vec<Rational>, bound: Rational) -> HalfSpace {
         HalfSpace { coefficients, bound }
     }
 
-    /// `x[variable] <= bound` in `dimension` variables.
+    /// Creates `x[variable] <= bound` in `dimension` variables.
     pub fn upper(dimension: usize, variable: usize, bound: Rational) -> HalfSpace {
         HalfSpace {
             coefficients: unit(dimension, variable, Rational::ONE),
@@ -36,7 +36,7 @@ impl HalfSpace {
         }
     }
 
-    /// `x[variable] >= bound` in `dimension` variables.
+    /// Creates `x[variable] >= bound` in `dimension` variables.
     pub fn lower(dimension: usize, variable: usize, bound: Rational) -> HalfSpace {
         HalfSpace {
             coefficients: unit(dimension, variable, Rational::NEG_ONE),
@@ -105,7 +105,7 @@ impl HalfSpace {
 }
 
 impl Polytope {
-    /// All of space, until a row is added.
+    /// Creates a polytope that is all of space, until a row is added.
     pub fn whole(dimension: usize) -> Polytope {
         Polytope {
             dimension,
@@ -113,7 +113,7 @@ impl Polytope {
         }
     }
 
-    /// The box `lower <= x <= upper` for each variable; `None` leaves a side open.
+    /// Creates the box `lower <= x <= upper` for each variable. `None` leaves a side open.
     pub fn boxed(bounds: &[(Option<Rational>, Option<Rational>)]) -> Polytope {
         let mut polytope = Polytope::whole(bounds.len());
         for (variable, (lower, upper)) in bounds.iter().enumerate() {

@@ -15,7 +15,7 @@ pub struct Polynomial {
 }
 
 impl Polynomial {
-    /// The polynomial 0.
+    /// Creates the polynomial 0.
     pub fn zero(variables: usize) -> Polynomial {
         Polynomial {
             variables,
@@ -23,12 +23,12 @@ impl Polynomial {
         }
     }
 
-    /// A constant polynomial.
+    /// Creates a constant polynomial.
     pub fn constant(variables: usize, value: Rational) -> Polynomial {
         Polynomial::monomial(vec![0; variables], value)
     }
 
-    /// The polynomial of one variable.
+    /// Creates the polynomial that is one variable.
     pub fn variable(variables: usize, variable: usize) -> Polynomial {
         let exponents = (0..variables)
             .map(|column| u32::from(column == variable))
@@ -36,7 +36,7 @@ impl Polynomial {
         Polynomial::monomial(exponents, Rational::ONE)
     }
 
-    /// `coefficient` times the variables to the power of their `exponents`.
+    /// Creates the monomial that is `coefficient` times the variables to the power of their `exponents`.
     pub fn monomial(exponents: Vec<u32>, coefficient: Rational) -> Polynomial {
         let mut polynomial = Polynomial::zero(exponents.len());
         polynomial.add_term(exponents, coefficient);
@@ -141,7 +141,7 @@ impl Polynomial {
                 .or_insert_with(|| Polynomial::zero(self.variables));
             part.add_term(rest, coefficient.clone());
         }
-        // Horner's rule over the exponents that occur.
+        // Uses Horner's rule over the exponents that occur.
         let mut result = Polynomial::zero(self.variables);
         let mut above = 0;
         for (exponent, part) in by_exponent.into_iter().rev() {

@@ -30,8 +30,8 @@ pub fn from_f64(number: f64) -> Option<Rational> {
     Rational::try_from(number).ok()
 }
 
-/// Parses an integer or decimal, or a quotient of two of them, such as `"3"`, `"-1.25"`, `"2.5e-3"` or `"49/20"`, exactly and without
-/// floating point. `None` for anything else, for a zero denominator, and for exponents beyond 4096.
+/// Parses an integer or a decimal, or a quotient of two such numbers, exactly and without floating point: `"3"`, `"-1.25"`, `"2.5e-3"` or
+/// `"49/20"`. Returns `None` for anything else, for a zero denominator, and for exponents beyond 4096.
 pub fn parse(text: &str) -> Option<Rational> {
     match text.split_once('/') {
         None => parse_decimal(text.trim()),

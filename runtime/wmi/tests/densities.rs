@@ -1,4 +1,4 @@
-//! Densities of wmpy's benchmark `big_random`, and those of pywmi.
+//! Densities of wmpy's benchmark `big_random`, and densities of pywmi.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,4 @@
-//! Families of problems with closed forms for every size: those of Kolb et al. (IJCAI 2019) and of Zeng
-//! et al. (ICML 2020), on the unit cube.
+//! Families of problems with closed forms for every size, from Kolb et al. (IJCAI 2019) and from Zeng et al. (ICML 2020), on the unit cube.
 
 #![allow(clippy::unwrap_used)]
 

@@ -320,7 +320,7 @@ fn problems_of_the_greatest_depth_are_solved() {
     // All bounds on `y` hold together, and the last one is the tightest; the Boolean doubles the integral.
     let expected = 1.0 / (depth / 2 + 1) as f64;
     assert!((solution.value - expected).abs() < 1e-15, "{solution:?}");
-    // A chain of `let`, in the form in which solvers print formulas.
+    // The script has a chain of `let`, in the form in which solvers print formulas.
     let mut script = String::from("(declare-fun x () Real)\n(assert (and (<= 0.0 x) (<= x 1.0)))\n(assert ");
     for at in 0..900 {
         let inner = if at == 0 {

@@ -92,8 +92,8 @@ fn simplex(dimension: usize) -> Polytope {
     Polytope::boxed(&sides).cut(HalfSpace::new(vec![Rational::ONE; dimension], Rational::ONE))
 }
 
-/// Brion's formula: over a simplex of volume 1 / d!,
-/// `int l^m = m! / (m + d)! sum over corners of l(v)^(m + d) / prod over the others of (l(v) - l(w))`.
+/// Brion's formula for a simplex of volume 1 / d! is `int l^m = m! / (m + d)! sum over corners v of l(v)^(m + d) / prod over other corners
+/// w of (l(v) - l(w))`.
 #[test]
 fn powers_over_a_simplex_follow_brion() {
     for (coefficients, constant) in [
@@ -234,7 +234,7 @@ fn high_powers_over_boxes_match_their_corners() {
     }
 }
 
-/// Integrals of high powers with other closed forms.
+/// Integrals of high powers agree with other closed forms.
 #[test]
 fn high_powers_match_beta_functions_and_maxima() {
     let unit = vec![(Rational::ZERO, Rational::ONE); 2];
@@ -391,7 +391,7 @@ fn a_form_in_all_variables_keeps_blocks_separate() {
     let all: Vec<String> = (0..16).map(|at| format!(r#""x{at}""#)).collect();
     let weight = format!(r#"["^", ["+", {}], "2"]"#, all.join(", "));
     let solution = solved(&sides, &formula, &weight);
-    // 8 * 1/4 * (1/2)^7 + 56 * (1/3)^2 * (1/2)^6
+    // The square of the sum of eight `s` has the integral 8 * 1/4 * (1/2)^7 + 56 * (1/3)^2 * (1/2)^6.
     assert_near(&solution, &number("65/576"));
 }
 

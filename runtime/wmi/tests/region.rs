@@ -225,7 +225,7 @@ fn slivers_and_mixed_scales_are_exact() {
     .cut(row(&["1", "-1"], "0"))
     .cut(row(&["-1", "1"], "1e-9"));
     check("sliver_strip", &strip, &one(2), &number("1e-9"));
-    // x <= y <= x (1 + e) for x in the unit interval.
+    // The wedge is x <= y <= x (1 + e) for x in the unit interval.
     let wedge = Polytope::boxed(&[
         (Some(number("0")), Some(number("1"))),
         (Some(number("0")), Some(number("2"))),
@@ -559,7 +559,7 @@ fn polygons_follow_green() {
             let [x2, y2] = &corners[(place + 1) % corners.len()];
             let cross = x1 * y2 - x2 * y1;
             area += &cross / number("2");
-            // int x y, by the formula of Steger, On the calculation of arbitrary moments of polygons, 1996.
+            // The integral of x y follows from the formula of Steger, On the calculation of arbitrary moments of polygons, 1996.
             moment +=
                 cross * (x1 * y2 + number("2") * x1 * y1 + number("2") * x2 * y2 + x2 * y1) / number("24");
         }
@@ -572,7 +572,7 @@ fn polygons_follow_green() {
 fn a_polygon_of_ninety_tangents_matches_its_exact_area() {
     let mut polytope = cube(2, "-2", "2");
     for step in -45..45 {
-        // A rational point of the circle, and the tangent there.
+        // Takes a rational point of the circle, and adds the tangent at this point.
         let t = Rational::from(2 * step + 1) / Rational::from(17);
         let below = Rational::ONE + &t * &t;
         let tangent = vec![(Rational::ONE - &t * &t) / &below, number("2") * &t / &below];
@@ -590,7 +590,7 @@ fn a_polygon_of_ninety_tangents_matches_its_exact_area() {
 
 #[test]
 fn independent_blocks_multiply() {
-    // A triangle in x0 and x2, an interval in x1, and a square in x3 and x4 that a row connects.
+    // The polytope is the product of a triangle in x0 and x2, an interval in x1, and a square in x3 and x4, which a row connects.
     let mut polytope = Polytope::whole(5);
     polytope.rows = vec![
         row(&["-1", "0", "0", "0", "0"], "0"),

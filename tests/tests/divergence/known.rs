@@ -92,7 +92,7 @@ fn inverse_softplus(x: f64) -> f64 {
     x.exp_m1().ln()
 }
 
-/// The constants of radial distributions in several dimensions, and two KL divergences with locations and scales.
+/// The constants of radial distributions in several dimensions, and two KL divergences with locations and scales, have the published values.
 #[test]
 fn radial_kl_divergences_have_the_published_numbers() {
     let constants = [
@@ -153,8 +153,8 @@ fn with_noise(subject: &mut Subject<'_>, noise: &[f64]) -> HashMap<String, Summe
     std::mem::take(sums)
 }
 
-/// The first distribution is a normal family without an entropy, so that the expectation of its log density is estimated too. The log
-/// density of the other is the square.
+/// The first distribution is a normal family without an entropy, so that the expectation of its log density is estimated too. The second
+/// has the square as its log density.
 const DISTRIBUTIONS: &str = "
 dist Plain(loc: real, scale: positive) on real {
   log_density(x) = Normal(loc, scale).log_density(x)

@@ -26,7 +26,7 @@ fn positive(_: &[f64]) -> (f64, f64) {
     POSITIVE
 }
 
-/// Every distribution of the table, except the joint ones `Radial` and `Dirichlet`.
+/// Every distribution of the table, except the joint distributions `Radial` and `Dirichlet`.
 pub static ALL: &[Law] = &[
     Law {
         name: "Cauchy",

@@ -187,7 +187,7 @@ fn narrowed_densities_integrate_to_one() {
     });
 }
 
-/// Checks that the sample mean and variance are within five and six standard errors of the declared ones.
+/// Checks that the sample mean is within five standard errors of the declared mean, and the sample variance within six of the declared variance.
 fn sample_moments(probe: &Probe<'_>) -> Result<(), String> {
     let mean = probe.scalar(|i| &i.mean).filter(|mean| mean.is_finite());
     let (Some(draws), Some(mean)) = (probe.draws(DRAWS), mean) else {

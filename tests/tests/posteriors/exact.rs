@@ -63,7 +63,7 @@ pub fn posterior(cases: &Cases) -> Vec<Reference> {
         let variance = squares / (nu - 2.0) * solve(&factor, &unit)[i];
         exact(format!("beta[{i}]"), beta[i], variance, 3.0 + 6.0 / (nu - 4.0))
     };
-    // E[sigma^k] = (squares / 2)^(k / 2) gamma((nu - k) / 2) / gamma(nu / 2).
+    // The moments are E[sigma^k] = (squares / 2)^(k / 2) gamma((nu - k) / 2) / gamma(nu / 2).
     let power = |k: f64| (0.5 * k * (0.5 * squares).ln() + lgamma(0.5 * (nu - k)) - lgamma(0.5 * nu)).exp();
     let [m1, m2, m3, m4] = [1.0, 2.0, 3.0, 4.0].map(power);
     let variance = m2 - m1 * m1;

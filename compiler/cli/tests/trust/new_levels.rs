@@ -135,7 +135,7 @@ fn new_ids_are_levels_of_transformed_parameters() {
     let trial = fitted(&program, &rows(&["3", "5", "8", "9", "20"]));
     let found = moments(&predict(&trial, "g\n8\n7\n", &["--new-levels", "prior"]));
     check_new(&found, 0, &[1]);
-    // E|Normal(0, 1)| = sqrt(2 / pi).
+    // The expected value is E|Normal(0, 1)| = sqrt(2 / pi).
     let prior = "s: positive[J] ~ Normal(0, 1)\n  alpha: real[J] ~ Normal(mu, 2)";
     let program =
         self::program(prior, "alpha[g] + s[g]", NUTS).replace("mu ~ Normal(0, 10)", "mu ~ Normal(0, 0.001)");

@@ -17,7 +17,7 @@ fn plane() -> (String, f64) {
             [u, v, 3.0 + 2.0 * u - v + (f64::from(i * 13 % 17) / 17.0 - 0.47)]
         })
         .collect();
-    // The normal equations, solved by Cramer's rule.
+    // Solves the normal equations by Cramer's rule.
     let sum = |of: &dyn Fn(&[f64; 3]) -> f64| rows.iter().map(of).sum::<f64>();
     let n = f64::from(count);
     let (u, v, y) = (sum(&|r| r[0]), sum(&|r| r[1]), sum(&|r| r[2]));

@@ -106,14 +106,14 @@ fn a_calibrated_normal_has_its_coverage_and_likelihood() {
     near(get(&metrics, "coverage_95"), 0.95, 5.0 * sd(0.95) + 0.005);
     near(get(&metrics, "rmse"), 2.0, 5.0 * 2.0 / (2.0 * rows as f64).sqrt());
     near(get(&metrics, "sd"), 2.0, 0.01);
-    // Minus the entropy of Normal(3, 2): -(1 + log(2 pi)) / 2 - log 2.
+    // The expected value is minus the entropy of Normal(3, 2), which is -(1 + log(2 pi)) / 2 - log 2.
     let entropy = 0.5 * (1.0 + (2.0 * std::f64::consts::PI).ln()) + 2.0_f64.ln();
     near(
         get(&metrics, "log_likelihood"),
         -entropy,
         5.0 / (2.0 * rows as f64).sqrt(),
     );
-    // E CRPS of a calibrated normal: sigma / sqrt(pi).
+    // The mean CRPS of a calibrated normal distribution is sigma / sqrt(pi).
     near(get(&metrics, "crps"), 2.0 / std::f64::consts::PI.sqrt(), 0.1);
 }
 

@@ -247,7 +247,7 @@ impl Empty {
         }
     }
 
-    /// Returns one diagnostic per cell if there are few, and one for all of them otherwise.
+    /// Returns one diagnostic per cell if there are few empty cells, and one diagnostic for all cells otherwise.
     fn reported(mut self, read: usize) -> Vec<Diagnostic> {
         if self.count > FEW_EMPTY {
             self.first.truncate(1);

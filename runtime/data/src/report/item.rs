@@ -164,7 +164,7 @@ pub fn not_a_column(path: &Path, name: &str, why: &str, span: Option<Span>) -> D
     )
 }
 
-/// An unknown function of column expressions, or one with a wrong number of arguments.
+/// A column expression with an unknown function, or with a wrong number of arguments.
 pub fn bad_function(path: &Path, message: String, span: Span) -> Diagnostic {
     fault(&codes::BAD_FUNCTION, At::file(path), message)
         .help("column expressions know log, exp, sqrt, abs, zscore, neg, add, sub, mul, div, pow and eq")
@@ -212,7 +212,7 @@ pub fn no_such_split(path: &Path, wanted: usize, count: usize) -> Diagnostic {
     fault(&codes::NO_SUCH_SPLIT, At::file(path), message).help("splits are numbered from 0")
 }
 
-/// A row number outside the table, or one that occurs twice.
+/// A row index that is outside of the table, or that occurs twice.
 pub fn split_index(path: &Path, split: usize, message: &str) -> Diagnostic {
     fault(
         &codes::BAD_SPLITS,

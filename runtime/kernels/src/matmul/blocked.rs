@@ -241,7 +241,7 @@ impl<T: Real> Piece<'_, T> {
         2 * self.kernels.lanes
     }
 
-    /// Returns the kernels for the next columns, the number of these columns, and the number in the last vector.
+    /// Returns the kernels for the next columns, the number of these columns, and the number of columns in the last vector.
     fn kernels_for(&self, rest: usize) -> (&'static [TileKernel<T>], usize, usize) {
         let Kernels { lanes, half, .. } = *self.kernels;
         if rest >= 2 * lanes {

@@ -179,7 +179,7 @@ impl Elementwise for Sin {
     }
 }
 
-/// Returns `erfc a` for `a` from 1/2: `exp(-a^2)`, corrected for the rounding error of the square, times the remaining factor.
+/// Returns `erfc a` for `a` from 1/2 on, as the product of `exp(-a^2)`, corrected for the rounding error of the square, and the remaining factor.
 #[inline(always)]
 fn complement<A: Arch, T: Lane>(a: T) -> T {
     let a = below(a, T::Format::ERFC_LARGEST);

@@ -1,8 +1,8 @@
 //! Metrics from positions and gradients together.
 //!
 //! Note \[Spreads\]. For independent normal quantities, if an element of the position has the variance `v`, that of the gradient has the
-//! variance `1 / v`. The square root of the ratio of both variances is `v`, even from very few draws and before the chain has converged. In
-//! general this is the diagonal that minimises a Fisher divergence between the whitened target and a standard normal distribution (the
+//! variance `1 / v`. The square root of the ratio of the two variances is `v`, even from very few draws and before the chain has converged.
+//! In general this is the diagonal that minimises a Fisher divergence between the whitened target and a standard normal distribution (the
 //! warm-up of nutpie). After every iteration, the metric is computed again from the draws of a window. Windows are short at first, so that
 //! draws from before the bulk of the posterior are soon forgotten, and then grow.
 //!
@@ -98,7 +98,7 @@ pub struct Spreads {
     end: usize,
     /// True if enough iterations follow to learn the step size of the last metric alone.
     settles: bool,
-    /// The number of draws that are added before older ones are forgotten.
+    /// The number of draws that are added before older draws are forgotten.
     width: u64,
     /// True if the metric has been computed from draws before.
     renewed: bool,
@@ -106,7 +106,7 @@ pub struct Spreads {
     correlated: bool,
     /// The draws from which the metric is computed.
     used: Pairs,
-    /// The most recent of these draws, which are kept when the others are forgotten.
+    /// The most recent of these draws. They are kept when the older draws are forgotten.
     kept: Pairs,
 }
 
@@ -126,7 +126,7 @@ impl Spreads {
     /// The range of scales; those outside are not updated.
     const RANGE: (f64, f64) = (1e-10, 1e10);
 
-    /// Begins a warm-up of `warmup` iterations: 30 % with short windows, the last 15 % for the step size alone.
+    /// Begins a warm-up of `warmup` iterations. The first 30 % have short windows, and the last 15 % only adapt the step size.
     pub fn new(dimension: usize, warmup: usize, dense: bool) -> Spreads {
         Spreads {
             early: 3 * warmup / 10,

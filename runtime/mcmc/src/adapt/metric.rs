@@ -187,8 +187,8 @@ impl Moments {
         sum / (self.count.max(2) - 1) as f64
     }
 
-    /// Writes the metric of these moments: their variances, shrunk towards 0.001 as if by five more observations
-    /// (Stan, `var_adaptation` and `covar_adaptation`). Leaves the metric unchanged if the moments do not give a valid one.
+    /// Writes the metric of these moments: variances (or covariances) that are shrunk towards 0.001 as if by five more observations (Stan,
+    /// `var_adaptation` and `covar_adaptation`). Leaves the metric unchanged if the moments do not give a valid one.
     pub fn estimate(&self, whitening: &mut Whitening) {
         if self.count < 2 {
             return;

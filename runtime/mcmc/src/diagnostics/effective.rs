@@ -17,8 +17,8 @@ pub fn bulk(chains: &[&[f64]]) -> f64 {
     size(&halves, &mut Autocovariance::default())
 }
 
-/// Returns the ESS of the tails: the smaller of the ESS of the 5 % quantile and the ESS of the 95 % quantile (Vehtari et al. 2021, section 4.3).
-/// If no draw is above a quantile, as for a quantity with few values, its ESS is NaN and the other one is returned.
+/// Returns the ESS of the tails: the smaller of the ESS of the 5 % quantile and the ESS of the 95 % quantile (Vehtari et al. 2021, section 4.3). If
+/// no draw is above a quantile, as for a quantity with few values, the ESS of this quantile is NaN, and the ESS of the other quantile is returned.
 pub fn tail(chains: &[&[f64]]) -> f64 {
     quantile(chains, 0.05).min(quantile(chains, 0.95))
 }

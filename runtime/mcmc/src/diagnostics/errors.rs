@@ -46,7 +46,7 @@ pub fn quantile(chains: &[&[f64]], p: f64) -> f64 {
     let mut sorted = pool(chains);
     sorted.sort_unstable_by(f64::total_cmp);
     let last = (sorted.len() - 1) as f64;
-    // The probabilities one standard deviation below and above, with the same digits as in other tools.
+    // These are the probabilities one standard deviation below and above the mean, with the same digits as in other tools.
     let [low, high] = [0.1586553, 0.8413447]
         .map(|side| beta_quantile(side, size * p + 1.0, size * (1.0 - p) + 1.0) * sorted.len() as f64 - 1.0);
     (sorted[high.ceil().min(last) as usize] - sorted[low.floor().max(0.0) as usize]) / 2.0

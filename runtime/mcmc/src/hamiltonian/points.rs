@@ -127,7 +127,7 @@ impl Points {
         whitening.drift(&mut to.position, &from.position, size, &to.momentum);
     }
 
-    /// Takes the second half: the rest of the kick, by the gradient that [`Points::know`] set.
+    /// Takes the second half of a leapfrog step: the rest of the kick, with the gradient that [`Points::know`] set.
     pub fn arrive(&mut self, to: Slot, size: f64) {
         let point = &mut self.points[to.0];
         add_scaled(&mut point.momentum, size / 2.0, &point.gradient);

@@ -141,10 +141,10 @@ pub fn turns_single(points: &Points, first: Slot, last: Slot, sum: &mut [f64]) -
     !(dot(sum, first) > 0.0 && dot(sum, last) > 0.0)
 }
 
-/// Returns whether the union of two neighbouring trees turns back. Three sums of momenta are checked: of both trees, of the first with the nearest
-/// point of the second, and of the second with the nearest point of the first. The union turns back if a sum points against the momentum at either
-/// end of its points (Betancourt 2017, appendix A.4.2; the last two sums detect periodic orbits that the outer ends miss). Adds the second sum to the
-/// first.
+/// Returns whether the union of two neighbouring trees turns back. Three sums of momenta are checked: over both trees, over the first tree and the
+/// nearest point of the second, and over the second tree and the nearest point of the first. The union turns back if a sum points against the
+/// momentum at either end of its points (Betancourt 2017, appendix A.4.2; the last two sums detect periodic orbits that the outer ends miss). Adds
+/// the second sum to the first.
 pub fn turns(points: &Points, first: Ends, first_sum: &mut [f64], second: Ends, second_sum: &[f64]) -> bool {
     let momenta = [first.first, first.last, second.first, second.last].map(|slot| points.momentum(slot));
     let whole = first_sum.len() / LANES * LANES;

@@ -5,12 +5,12 @@
 pub(crate) struct Bits(Box<[u64]>);
 
 impl Bits {
-    /// The empty set of numbers below `limit`.
+    /// Creates the empty set of numbers below `limit`.
     pub fn none(limit: usize) -> Bits {
         Bits(vec![0; limit.div_ceil(64)].into())
     }
 
-    /// The set of all numbers below `limit`.
+    /// Creates the set of all numbers below `limit`.
     pub fn all(limit: usize) -> Bits {
         (0..limit).fold(Bits::none(limit), |mut bits, member| {
             bits.insert(member);

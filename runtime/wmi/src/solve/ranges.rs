@@ -131,7 +131,7 @@ impl Ranges {
         others.len().saturating_sub(1)
     }
 
-    /// Returns the bounds of a variable from below and from above, as linear forms in the others.
+    /// Returns the lower and the upper bounds of a variable, as linear forms in the other variables.
     pub(super) fn around(&self, rows: &Rows, variable: usize) -> (Vec<LinearForm>, Vec<LinearForm>) {
         let (mut lower, mut upper) = (Vec::new(), Vec::new());
         for (id, range) in &self.0 {

@@ -54,7 +54,7 @@ impl Slab {
             .filter(|(id, _)| rows.row(*id).as_variable().is_none());
         let (row, range) = match (longer.next(), longer.next()) {
             (Some((id, range)), None) => (rows.row(id).clone(), range.clone()),
-            // The whole box, for a weight along a row.
+            // If no constraint has several variables, the region is the whole box, and the weight determines the row.
             (None, _) => (first_row(store, state.weight)?, Range::default()),
             (Some(_), Some(_)) => return None,
         };

@@ -32,7 +32,7 @@ type Monomial = Vec<(usize, u32)>;
 pub(super) struct Sparse(BTreeMap<Monomial, Rational>);
 
 impl Sparse {
-    /// The polynomial of a linear form.
+    /// Creates the polynomial of a linear form.
     pub(super) fn linear(form: &LinearForm) -> Sparse {
         let mut terms = BTreeMap::new();
         if !form.constant.is_zero() {
@@ -240,7 +240,7 @@ impl Sparse {
         self.by_power(variable).into_iter().map(constant).collect()
     }
 
-    /// Integrates over a variable between two linear forms in the others; `None` if the result has too many monomials.
+    /// Integrates over a variable between two linear forms in the other variables; `None` if the result has too many monomials.
     pub(super) fn integral(&self, variable: usize, lower: &LinearForm, upper: &LinearForm) -> Option<Sparse> {
         let mut antiderivative = vec![Sparse::default()];
         for (power, part) in self.by_power(variable).into_iter().enumerate() {
@@ -261,7 +261,7 @@ impl Sparse {
             if antiderivative.len() > MOST_POWERS && parts.clone().count() > 1 {
                 return None;
             }
-            // Horner's rule over the powers that occur.
+            // Uses Horner's rule over the powers that occur.
             let (mut sum, mut above) = (Sparse::default(), 0);
             for (power, part) in parts.rev() {
                 sum = sum.times(&form.power(above.max(power as u32) - power as u32)?)?;

@@ -1,4 +1,4 @@
-//! Names of variables and dimensions in a group: xarray needs distinct ones, and file systems do not allow all characters.
+//! Names of variables and dimensions in a group. xarray needs distinct names, and file systems do not allow all characters.
 
 use super::{Dim, Labels};
 
@@ -50,7 +50,7 @@ impl Names {
         (name, own)
     }
 
-    /// Returns the dimension of this name if it is new or equal to an earlier one.
+    /// Returns the dimension of this name if the name is new, or if an earlier dimension of this name is equal.
     fn share(&mut self, name: String, dim: &Dim) -> Option<NamedDim> {
         let wanted = NamedDim {
             name,
