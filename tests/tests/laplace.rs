@@ -230,7 +230,7 @@ fn every_form_has_the_published_digits() {
         close(&[facts.log_likelihood], &[-1.475_517_67], 1e-8);
         assert_eq!((facts.weights, facts.parameters, facts.clipped), (7, 7, 0));
     }
-    // The noise is reported separately. Both together give the standard deviation of the prediction.
+    // The noise is reported separately. The variances of output and noise add up to the variance of the prediction.
     let full = outcome(&result, "full");
     close(column(full, "sd_aleatoric"), &[0.5; 3], 1e-12);
     let total: Vec<f64> = FULL.iter().map(|variance| (variance + 0.25).sqrt()).collect();

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// `KL(N(.3, .5) || Laplace(0, 1))` from the mean of the folded normal distribution, and `KL(N(.3, .5) || N(0, 1))`.
+/// `KL(N(.3, .5) || Laplace(0, 1))`, computed with the mean of the folded normal distribution. `NORMAL` is `KL(N(.3, .5) || N(0, 1))`.
 const LAPLACE: f64 = 0.43602856;
 const NORMAL: f64 = 0.36314718;
 

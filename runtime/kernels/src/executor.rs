@@ -74,7 +74,7 @@ impl Workers {
     }
 }
 
-/// Opens a session with the arena on the device, if the code has one.
+/// If the code runs on a device, opens a session with the arena on this device.
 fn open(
     plan: &Arc<Plan>,
     code: &dyn Code,

@@ -253,7 +253,7 @@ fn standard_errors_agree_with_the_actual_errors() {
             *sum += score * score / repeats as f64;
         }
     }
-    // Four standard errors of a mean of squares of normal numbers, and a tenth for the noise of the standard errors themselves.
+    // The bound is four standard errors of a mean of squares of normal numbers, plus a tenth for the noise of the standard errors themselves.
     let bound = 4.0 * (2.0 / repeats as f64).sqrt() + 0.1;
     for (found, what) in squares.iter().zip(["mean", "sd", "median", "q95"]) {
         assert!((found - 1.0).abs() < bound, "{what}: {found}");

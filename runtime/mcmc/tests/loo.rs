@@ -109,7 +109,7 @@ fn totals_are_sums_with_standard_errors() {
     );
 }
 
-/// The model `y ~ Normal(theta, 1)`, `theta ~ Normal(0, 2)`: returns the observations, and the mean and the variance of the posterior.
+/// Returns observations of the model `y ~ Normal(theta, 1)`, `theta ~ Normal(0, 2)`, and the mean and the variance of the posterior.
 fn conjugate() -> (Vec<f64>, f64, f64) {
     let observed = vec![0.3, -0.8, 1.1, 2.4, -1.9, 0.2, 0.9, 3.0];
     let variance = 1.0 / (0.25 + observed.len() as f64);

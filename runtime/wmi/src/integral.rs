@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn bounds_cover_every_rounding() {
-        // Ten thousand rounding errors of numbers that are not representable, with a cancellation at the end.
+        // The sum has ten thousand terms that are not representable exactly, and the last term cancels the others.
         let mut parts = vec![rounded("0.1"); 10_000];
         parts.push(rounded("-999.7"));
         let sum = Integral::sum(&parts);

@@ -407,7 +407,7 @@ fn samples(seed: u64) -> Vec<(Polytope, Polynomial)> {
 fn work_beyond_the_allowed_steps_is_given_up() {
     let rows = (-6..=6).map(|t: i64| {
         let powers = (1..=4).map(|power| Rational::from(t.pow(power)));
-        // The moments of the points -6 .. 6 are 0, 14, 0, 350, so the origin is moved inside.
+        // Over the integers -6 to 6, the means of the first four powers are 0, 14, 0 and 350. Subtracting them moves the origin inside.
         let centre = [0, 14, 0, 350].map(Rational::from);
         let coefficients = powers.zip(centre).map(|(power, centre)| power - centre).collect();
         HalfSpace::new(coefficients, Rational::ONE)

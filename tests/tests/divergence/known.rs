@@ -134,7 +134,7 @@ fn radial_kl_divergences_have_the_published_numbers() {
     });
 }
 
-/// Returns the results for the given noise instead of drawn noise. Checks before that sums of noise and the plain mean agree.
+/// Checks that sums of noise and the plain mean give the same results for the given noise, and returns these results.
 fn with_noise(subject: &mut Subject<'_>, noise: &[f64]) -> HashMap<String, Summed> {
     let draws = noise.len();
     let mut evaluated = [DIRECT, SUMS].map(|way| {

@@ -88,7 +88,8 @@ impl Unsure {
     }
 }
 
-/// Counts the correct predictions among the first `kept`. Ties that are kept in part count by the kept share.
+/// Returns the number of correct predictions among the first `kept`. If only a fraction of a group of ties is kept, this fraction of the
+/// group's correct predictions counts.
 fn right_of(sorted: &[(f64, bool)], kept: f64) -> f64 {
     let (mut left, mut right) = (kept, 0.0);
     for ties in sorted.chunk_by(|one, other| one.0 == other.0) {
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
     use bnnc_math::philox;
 
-    /// Probabilities of two classes; a larger `p` up to a half is less certain.
+    /// Returns the probabilities of two classes. Up to a half, the prediction is less certain for a larger `p`.
     fn two(p: f64) -> [f64; 2] {
         [p, 1.0 - p]
     }

@@ -25,7 +25,7 @@ impl DualAveraging {
     const DELAY: f64 = 10.0;
     /// The rate at which old iterates are forgotten in the mean (`kappa` in the paper).
     const FORGETTING: f64 = 0.75;
-    /// The ratio of the centre to the initial step size: trying large steps costs less than trying small ones.
+    /// The ratio of the centre to the initial step size. It is large because trying large steps costs less than trying small steps.
     const OPTIMISM: f64 = 10.0;
 
     /// Begins at a step size.
@@ -141,7 +141,7 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// Two iterations by hand: with target 0.8 and step 1, `mu = ln 10`; the acceptances are 0.4 and 1.
+    /// Two iterations agree with a calculation by hand. The target is 0.8 and the step 1, so `mu = ln 10`. The acceptances are 0.4 and 1.
     #[test]
     fn dual_averaging_follows_its_formula() {
         let mut dual = DualAveraging::new(0.8, 1.0);

@@ -68,7 +68,7 @@ impl StepSize {
 mod tests {
     use super::*;
 
-    /// Three iterations by hand, with target 0.5 and step 1: the gain is constant until the error changes its sign.
+    /// Three iterations agree with a calculation by hand, with target 0.5 and step 1. The gain is constant until the error changes its sign.
     #[test]
     fn gains_shrink_with_crossings() {
         let mut step = StepSize::new(0.5, 1.0);

@@ -55,7 +55,7 @@ fn draw(network: &Network, random: &mut Random) -> f64 {
     network.offset + form(&network.terms) + units
 }
 
-/// Returns mean and variance of a single unit. They are exact, because the distribution of a single unit is.
+/// Returns mean and variance of a single unit. Both are exact, because a single unit has an exact distribution.
 fn alone(unit: &Unit) -> (f64, f64) {
     let one = Network {
         units: vec![unit.clone()],

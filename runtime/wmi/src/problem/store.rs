@@ -113,7 +113,7 @@ impl Store {
         self.terms[id.0 as usize].1.degree
     }
 
-    /// Returns the largest number of factors (numbers and variables) that a term multiplies. Powers of powers grow with this number.
+    /// Returns the largest number of factors (numbers and variables) that a term multiplies. A power multiplies this number by the exponent.
     pub fn factors(&self, id: TermId) -> u64 {
         self.terms[id.0 as usize].1.factors
     }

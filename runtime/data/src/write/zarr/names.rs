@@ -50,7 +50,7 @@ impl Names {
         (name, own)
     }
 
-    /// Returns the dimension of this name if the name is new, or if an earlier dimension of this name is equal.
+    /// Returns a dimension with this name if the name is new, or if the earlier dimension with this name has the same size and labels.
     fn share(&mut self, name: String, dim: &Dim) -> Option<NamedDim> {
         let wanted = NamedDim {
             name,
