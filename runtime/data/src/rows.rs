@@ -31,7 +31,7 @@ pub struct Rows {
 /// One field of some rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowField {
-    /// Its name.
+    /// The name of the field.
     pub name: String,
     /// The axes of one example.
     pub shape: Vec<usize>,

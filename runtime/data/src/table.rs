@@ -175,7 +175,7 @@ fn int_range(values: impl Iterator<Item = i64>) -> FieldKind {
 /// One named array of a file; a column is an array with one axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
-    /// Its name.
+    /// The name of the array.
     pub name: String,
     /// True if the first axis runs over the examples.
     pub per_example: bool,

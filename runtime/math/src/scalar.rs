@@ -13,7 +13,7 @@ macro_rules! scalars {
             /// Every operation, in order.
             pub const ALL: &'static [Scalar] = &[$(Scalar::$variant,)*];
 
-            /// Returns its name in the text of the intermediate representation.
+            /// Returns the operation's name in the text of the intermediate representation.
             pub fn name(self) -> &'static str {
                 match self { $(Scalar::$variant => $name,)* }
             }

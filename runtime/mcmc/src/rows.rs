@@ -18,11 +18,11 @@ pub struct Batches {
 /// The contribution of a shard to each batch.
 #[derive(Clone, Copy, Debug)]
 struct Shard {
-    /// Its first row.
+    /// The first row of the shard.
     first: u32,
-    /// The number of its rows.
+    /// The number of rows of the shard.
     rows: usize,
-    /// The number of rows that it contributes to a batch.
+    /// The number of rows that the shard contributes to a batch.
     count: usize,
 }
 

@@ -10,7 +10,7 @@ pub const MOST_DIMENSIONS: usize = 8;
 /// A vertex.
 #[derive(Clone, Debug)]
 pub struct Vertex {
-    /// Its coordinates in the unit cube.
+    /// The coordinates of the vertex in the unit cube.
     pub point: Vec<f64>,
     /// The constraints that hold with equality, one bit each.
     pub tight: u128,

@@ -9,9 +9,9 @@ use super::twofold::Twofold;
 /// A point mass of a discretised distribution.
 #[derive(Clone, Copy, Debug)]
 pub struct Mass {
-    /// Its position.
+    /// The position of the mass.
     pub at: f64,
-    /// Its mass, positive.
+    /// The mass, which is positive.
     pub mass: f64,
 }
 

@@ -101,12 +101,12 @@ pub struct Ridge {
 pub enum Noise {
     /// A Normal around 0; exact.
     Normal {
-        /// Its standard deviation; 0 for none.
+        /// The standard deviation; 0 for no noise.
         sd: f64,
     },
     /// The density `(1 - |u| / radius) / radius`, mixed with a Normal so that no observation is impossible.
     Triangular {
-        /// Half the width of its support.
+        /// Half the width of the support.
         radius: f64,
         /// The weight, from 0 to below 1, of the Normal with the mean and variance of the whole distribution.
         floor: f64,

@@ -7,9 +7,9 @@ use super::twofold::Twofold;
 /// Mass at one position.
 #[derive(Clone, Copy, Debug)]
 pub struct PointMass {
-    /// Its position.
+    /// The position of the mass.
     pub at: Twofold,
-    /// Its mass.
+    /// The mass.
     pub mass: f64,
 }
 

@@ -477,7 +477,7 @@ fn zeros_need_no_reason() {
         (&Status::Ok, 0.0),
         "{solution:?}"
     );
-    // The effort allows no regions. The integral is known to be 0 without any; only the reason for it is not found.
+    // The effort allows no regions. Without any region, the integral is known to be 0, and only the reason is not found.
     let text = instance(r#"["or", ["<=", "x", "1/4"], ["<=", "y", "1/4"]]"#, "\"0\"");
     let effort = Effort {
         regions: 0,

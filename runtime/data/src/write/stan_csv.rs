@@ -38,11 +38,11 @@ pub struct Settings<'a> {
 /// A site whose elements are columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter<'a> {
-    /// Its path: `hidden.w`.
+    /// The path of the site, such as `hidden.w`.
     pub name: &'a str,
-    /// Its shape.
+    /// The shape of the site.
     pub shape: &'a [usize],
-    /// The names of its elements in row-major order, such as `beta[age]`; empty if they have no names.
+    /// The names of the elements in row-major order, such as `beta[age]`; empty if the elements have no names.
     pub names: &'a [String],
 }
 

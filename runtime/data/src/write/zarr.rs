@@ -47,9 +47,9 @@ pub struct Dim {
     /// Its name. Without one, or if the group has a dimension of this name with another size or other labels, it is called
     /// `VARIABLE_dim_POSITION`, as in ArviZ.
     pub name: Option<String>,
-    /// Its length.
+    /// The length of the dimension.
     pub size: usize,
-    /// The labels of its positions.
+    /// The labels of the positions.
     pub labels: Labels,
 }
 
@@ -95,11 +95,11 @@ pub enum Labels {
 /// A variable to add to a group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variable<'a> {
-    /// Its name. Characters that a file name cannot hold become `_`, and a name that is taken gets a `_` at its end.
+    /// The name of the variable. Characters that a file name cannot hold become `_`, and a name that is taken gets a `_` at its end.
     pub name: &'a str,
-    /// Its element type.
+    /// The element type of the variable.
     pub kind: Kind,
-    /// Its dimensions, without `chain` and `draw`. Elements are in C order.
+    /// The dimensions of the variable, without `chain` and `draw`. Elements are in C order.
     pub dims: &'a [Dim],
 }
 

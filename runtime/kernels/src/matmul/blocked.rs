@@ -19,7 +19,7 @@ const WORTH: usize = 64;
 pub enum ProductForm {
     /// Tiles of the result, with sums along `k`.
     Tiles,
-    /// One row of the result, with vectors along it.
+    /// One row of the result, with vectors along the row.
     Row,
     /// One row of the result, with vectors along `k`.
     Dots,

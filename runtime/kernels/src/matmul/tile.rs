@@ -51,15 +51,15 @@ pub struct TileJob<T> {
     pub k: usize,
     /// The left operand.
     pub a: *const T,
-    /// Its strides along rows and `k`.
+    /// The strides of the left operand along rows and `k`.
     pub a_strides: [isize; 2],
     /// The right operand.
     pub b: *const T,
-    /// Its stride along `k`.
+    /// The stride of the right operand along `k`.
     pub b_stride: isize,
     /// The result.
     pub c: *mut T,
-    /// Its stride along rows.
+    /// The stride of the result along rows.
     pub c_stride: isize,
     /// The number of columns of the last vector of a masked kernel, or of all columns of a sweep.
     pub tail: usize,
@@ -92,13 +92,13 @@ pub struct Kernels<T: 'static> {
     pub dots: &'static [TileKernel<T>],
     /// Copies a square of [`Kernels::square`] columns: `(from, column stride, to, row stride)`.
     pub transpose: unsafe fn(*const T, isize, *mut T, usize),
-    /// The side of that square, in elements.
+    /// The side of the square that `transpose` copies, in elements.
     pub square: usize,
 }
 
 /// An element type of products.
 pub trait Real: Number {
-    /// Returns its kernels for an instruction set, which the processor must support.
+    /// Returns the kernels of this type for an instruction set, which the processor must support.
     fn kernels(level: Level) -> &'static Kernels<Self>;
 }
 

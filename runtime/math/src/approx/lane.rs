@@ -58,11 +58,11 @@ pub trait Word:
 pub trait Lane:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
-    /// Its precision.
+    /// The precision of the element.
     type Format: Format;
     /// The type of comparisons. Comparisons with NaN are false.
     type Mask: Mask;
-    /// The type of its bits.
+    /// The type of the element's bits.
     type Bits: Word<Mask = Self::Mask>;
     /// The type of 32 random bits.
     type Half: Word<Mask = Self::Mask>;
@@ -85,7 +85,7 @@ pub trait Lane:
     fn equals(self, other: Self) -> Self::Mask;
     /// Returns `self` where the condition is true and `other` elsewhere, without a branch.
     fn when(self, condition: Self::Mask, other: Self) -> Self;
-    /// Returns its bits.
+    /// Returns the bits of the element.
     fn bits(self) -> Self::Bits;
     /// Returns the number with these bits.
     fn from_bits(bits: Self::Bits) -> Self;

@@ -123,7 +123,7 @@ pub enum Operand {
 pub struct Step {
     /// The operation.
     pub op: Op,
-    /// Its operands.
+    /// The operands of the operation.
     pub operands: Vec<Operand>,
     /// The type of the result.
     pub kind: Kind,
