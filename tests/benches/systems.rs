@@ -25,7 +25,8 @@ const MOST: usize = 1 << 26;
 /// launches.
 const RUNS: usize = 12;
 
-/// Returns a plan with a call on the operand `a`, and a small second call. When the result of the second call is there, the first call has finished.
+/// Returns a plan with a call on the operand `a`, and a small second call. When the result of the second call is complete, the first call has
+/// finished.
 fn text(primitive: &str, precision: Precision, batch: usize, n: usize) -> String {
     let (columns, call) = match primitive {
         "cholesky" => (n, format!("cholesky (b0, b2) ints ({batch}, {n})")),

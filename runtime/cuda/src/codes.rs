@@ -34,20 +34,20 @@ static OLDER_DEVICE: Code = Code {
               oldest that has to run it: `bnnc build model.bnn --backend cuda --gpu sm_90 -o model`.",
 };
 
-/// None of the driver's libraries can be loaded, for this reason.
+/// The diagnostic if none of the driver's libraries can be loaded. `why` is the reason.
 pub(crate) fn no_driver(why: &str) -> Diagnostic {
     lacks(&NO_DRIVER, format!("no CUDA driver: {why}"))
         .help("install NVIDIA's driver, or leave `--backend cuda` out")
 }
 
-/// The driver reports that there is no device. `said` is its message.
+/// The diagnostic if the driver reports that there is no device. `said` is the driver's message.
 pub(crate) fn no_device(said: &str) -> Diagnostic {
     lacks(&NO_DEVICE, "the CUDA driver shows no device".to_owned())
         .note(said)
         .help("`nvidia-smi -L` lists the devices; `CUDA_VISIBLE_DEVICES` may hide them")
 }
 
-/// The code was made for later devices than the device with this name and compute capability.
+/// The diagnostic if the code was made for later devices than the device with this name and compute capability.
 pub(crate) fn older_device(made: &str, (name, capability): (&str, u32)) -> Diagnostic {
     let text = format!("the code is for {made}; {name} is sm_{capability}");
     lacks(&OLDER_DEVICE, text).help("`--gpu` names the oldest GPU that has to run the code")

@@ -192,7 +192,7 @@ impl CudaSession {
         Ok(address)
     }
 
-    /// Moves the schedule for these sizes to the front of the kept schedules, or creates it there. Returns whether it was kept before.
+    /// Moves the schedule for these sizes to the front of the kept schedules, or creates it at the front. Returns whether it was kept before.
     fn schedule(&mut self, sizes: &Sizes) -> Result<bool, Fault> {
         if let Some(at) = self.runs.iter().position(|run| run.sizes == *sizes) {
             self.runs[..=at].rotate_right(1);
@@ -220,8 +220,8 @@ impl CudaSession {
         unsafe { self.runs[0].schedule.issue(device, stream, products) }
     }
 
-    /// Moves an exchange to the front of the kept exchanges, or creates it there. An exchange that was kept before is captured as a graph
-    /// if possible. See Note [Exchanges] in `exchange`.
+    /// Moves an exchange to the front of the kept exchanges, or creates it at the front. An exchange that was kept before is captured as a
+    /// graph if possible. See Note [Exchanges] in `exchange`.
     fn recall(&mut self, sizes: &Sizes, traffic: Traffic<'_>) -> Result<(), Fault> {
         let Some(at) = self.exchanges.iter().position(|one| one.is(sizes, traffic)) else {
             if let Some(oldest) = self.exchanges.get_mut(REMEMBERED - 1) {

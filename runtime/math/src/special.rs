@@ -49,7 +49,7 @@ pub fn lgamma(x: f64) -> f64 {
     if x == 1.0 || x == 2.0 {
         return 0.0;
     }
-    // Near the zeros at 1 and 2 the recurrence would cancel; a Taylor series is accurate there.
+    // Near the zeros at 1 and 2 the recurrence would cancel, but a Taylor series is accurate.
     if (x - 1.0).abs() < 0.2 {
         return lgamma_near_one(x - 1.0);
     }

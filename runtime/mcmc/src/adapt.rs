@@ -21,8 +21,8 @@ pub enum Change {
     Metric,
     /// The step size. The metric is final from here on, so the step size to keep is averaged over the iterations that follow.
     Last,
-    /// The metric, and so much that the old step size is useless. Unless the step size is fixed, the caller must search one of the right
-    /// order, and pass it to [`Warmup::restart`].
+    /// The metric, and the change is so large that the old step size is useless. Unless the step size is fixed, the caller must search for
+    /// a step size of the right order, and pass it to [`Warmup::restart`].
     Order,
 }
 

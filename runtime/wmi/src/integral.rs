@@ -25,7 +25,7 @@ pub enum Outcome {
     Empty,
     /// The region has points but no volume; the integral is 0.
     Degenerate,
-    /// The region is unbounded in this direction, and the weight is not zero there.
+    /// The region is unbounded in this direction, and the weight is not zero in this direction.
     Unbounded(Vec<Rational>),
     /// The work on the region would exceed what [`Effort`] allows, so nothing is known about the integral.
     GaveUp(Limit),

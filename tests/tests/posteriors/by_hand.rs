@@ -1,5 +1,5 @@
 //! The log densities of the models in plain arithmetic, constants included, according to the descriptions beside the reference draws. A
-//! distribution that is restricted to half of the reals has twice its density there.
+//! distribution that is restricted to one half of the reals has twice its density on this half.
 
 use serde_json::Value;
 use std::f64::consts::{LN_2, PI};

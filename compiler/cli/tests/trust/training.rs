@@ -531,7 +531,7 @@ fn killed_trainings_of_every_method_are_resumed_to_the_same_bytes() {
     assert!(met.len() >= 8, "{met:?}");
 }
 
-/// Runs the program, kills it once during each training, after the first state of the training is there, and resumes it each time until it ends.
+/// Runs the program. Kills it once during each training, after the training has written its first state, and resumes it each time until it ends.
 fn kill_each_training(trial: &Trial, out: &Path, met: &mut Vec<PathBuf>) {
     let mut how = "--out";
     loop {

@@ -1,6 +1,6 @@
 //! Vectors of a processor, with the operations of the product kernels.
 //!
-//! Every function is inlined into a kernel that is compiled for the vector's instruction set, and must only be called there.
+//! Every function is inlined into a kernel that is compiled for the vector's instruction set, and must only be called from such a kernel.
 
 use bnnc_math::approx::{Number, Plain};
 
