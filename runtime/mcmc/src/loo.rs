@@ -1,9 +1,9 @@
 //! Estimates of how well a model predicts unseen rows, from the posterior given all rows: PSIS-LOO and WAIC.
 //!
-//! Rows are processed one at a time, each by its log likelihood under every draw; only sums are kept. PSIS-LOO is Vehtari, Gelman and
-//! Gabry (2017), "Practical Bayesian model evaluation using leave-one-out cross-validation and WAIC", Statistics and
-//! Computing 27, with the smoothing of Vehtari, Simpson, Gelman, Yao and Gabry (2024), "Pareto smoothed importance sampling",
-//! JMLR 25(72), and the conventions of the R package loo.
+//! Rows are processed one at a time, each by its log likelihood under every draw; only sums are kept. PSIS-LOO follows Vehtari, Gelman and
+//! Gabry (2017), "Practical Bayesian model evaluation using leave-one-out cross-validation and WAIC", Statistics and Computing 27, with the
+//! smoothing of Vehtari, Simpson, Gelman, Yao and Gabry (2024), "Pareto smoothed importance sampling", JMLR 25(72), and the conventions of
+//! the R package loo.
 
 pub mod pareto;
 

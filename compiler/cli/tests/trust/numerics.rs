@@ -47,8 +47,8 @@ fn a_truncated_site_does_not_change_the_prior_of_its_location() {
     assert!(mean.abs() < 4.0 * 10.0 / ess.sqrt(), "{mu}, ESS {ess}");
 }
 
-/// Priors that are truncated far out in their tails have their means, which were computed by quadrature (mpmath). So has a truncated
-/// `StudentT`, which used to be unsupported.
+/// Priors that are truncated far out in their tails have their means, which were computed by quadrature (mpmath). A truncated `StudentT`,
+/// which used to be unsupported, has its mean too.
 #[test]
 fn priors_truncated_far_out_have_their_means() {
     let lines = "  _a: real(8, 9) ~ Normal(0, 1)

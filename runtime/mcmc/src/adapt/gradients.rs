@@ -1,10 +1,10 @@
 //! Metrics from positions and gradients together.
 //!
-//! Note \[Spreads\]. For independent normal quantities, if an element of the position has the variance `v`, that of the gradient has the
-//! variance `1 / v`. The square root of the ratio of the two variances is `v`, even from very few draws and before the chain has converged.
-//! In general this is the diagonal that minimises a Fisher divergence between the whitened target and a standard normal distribution (the
-//! warm-up of nutpie). After every iteration, the metric is computed again from the draws of a window. Windows are short at first, so that
-//! draws from before the bulk of the posterior are soon forgotten, and then grow.
+//! Note \[Spreads\]. For independent normal quantities, if an element of the position has the variance `v`, the same element of the
+//! gradient has the variance `1 / v`. The square root of the ratio of the two variances is `v`, even from very few draws and before the
+//! chain has converged. In general this is the diagonal that minimises a Fisher divergence between the whitened target and a standard
+//! normal distribution (the warm-up of nutpie). After every iteration, the metric is computed again from the draws of a window. Windows are
+//! short at first, so that draws from before the bulk of the posterior are soon forgotten, and then grow.
 //!
 //! A dense metric begins as that diagonal. From the first long window on, once there are twice as many draws as dimensions, it is the covariance of
 //! the positions. The noise of a covariance is the same in all directions of any posterior: with `n` draws in `d` dimensions, a round posterior

@@ -183,8 +183,8 @@ fn all_rows_sample_the_posterior() {
     }
 }
 
-/// Langevin proposals use gradients of batches, for both losses, each with one estimator. Without the acceptance step, the first chain would
-/// have more than 1.2 times the standard deviation.
+/// Langevin proposals use gradients of batches. The test has both losses, each with one of the estimators. Without the acceptance step, the
+/// first chain would have more than 1.2 times the standard deviation.
 #[test]
 fn langevin_proposals_from_batches_sample_the_target() {
     let mut line = many();
