@@ -564,7 +564,7 @@ fn directions_stay_within_their_region() {
     assert!(x <= y && y <= Rational::from(2) * x);
 }
 
-/// An equation with a piecewise linear term has measure zero, and its negation holds everywhere else.
+/// The equation of a variable and a piecewise linear term of other variables has measure zero, and its negation holds everywhere else.
 #[test]
 fn equations_have_measure_zero() {
     let text = |formula: &str| instance(formula, "\"1\"");
