@@ -31,7 +31,7 @@ pub fn check_brackets(source: SourceId, tokens: &[Spanned<'_>]) -> Option<Diagno
 struct Level {
     /// The number of operators and brackets since the last comma or the beginning of the statement.
     operations: usize,
-    /// The depth of the deepest bracket among them.
+    /// The depth of the deepest bracket among these operators and brackets.
     inner: usize,
     /// The depth of the deepest element so far.
     deepest: usize,

@@ -382,7 +382,7 @@ pub enum NoRanking<'a> {
     Lacks(&'a str, &'a str),
 }
 
-/// A subnetwork that cannot be chosen.
+/// Reports a subnetwork that cannot be chosen.
 pub fn no_subnetwork(infer: &InferItem, why: NoRanking<'_>) -> Diagnostic {
     let name = &infer.name;
     let (text, help) = match why {

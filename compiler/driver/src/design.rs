@@ -365,7 +365,7 @@ impl Linear<'_> {
         }
     }
 
-    /// Adds a term to the term of the same coefficient.
+    /// Adds a term to the existing term with the same coefficient.
     fn term(
         &mut self,
         coefficient: Coefficient,

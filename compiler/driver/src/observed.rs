@@ -110,7 +110,7 @@ fn meant_input<'m>(entry: &InputEntry, schema: &Schema, model: &'m ModelItem) ->
 }
 
 impl Compilation<'_> {
-    /// Checks that the outputs of the model fit the inputs and the target of its data.
+    /// Checks that the outputs of the model fit the inputs and the target of the data.
     ///
     /// # Errors
     /// Fails for a standardised target that is not real, an output among the inputs, or an output that depends on itself.

@@ -162,7 +162,7 @@ fn contribution((log_q, log_p): (f64, f64)) -> f64 {
     }
 }
 
-/// Where the mass of an approximation lies.
+/// The location of the mass of an approximation.
 struct Mass {
     range: IntegralRange,
     /// Quantiles of draws.

@@ -85,8 +85,8 @@ impl<'a> Import<'a> {
         self.tensors[id].dims.clone()
     }
 
-    /// Adds the nodes of a function whose parameters are the tensors `args`. Returns the tensors of its
-    /// results.
+    /// Adds the nodes of a function whose parameters are the tensors `args`. Returns the tensors of the
+    /// function's results.
     pub fn function(&mut self, function: &Function, args: &[TensorId]) -> Result<Vec<TensorId>, Fault> {
         let mut map: HashMap<Value, TensorId> = function
             .params

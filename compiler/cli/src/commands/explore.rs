@@ -1,4 +1,4 @@
-//! `bnnc explore`: serves a page about Monte-Carlo KL divergences on this machine.
+//! `bnnc explore`: serves a page about Monte Carlo KL divergences on this machine.
 
 use crate::arguments::Explore;
 use crate::session::Display;

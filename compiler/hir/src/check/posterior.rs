@@ -118,7 +118,7 @@ pub fn path(session: &mut Session<'_>, target: &ast::Expr) -> Option<String> {
     text
 }
 
-/// Returns the text of a path, or `None` if the expression is not one.
+/// Returns the text of a path, or `None` if the expression is not a path.
 pub fn path_text(session: &mut Session<'_>, target: &ast::Expr) -> Option<String> {
     match &*target.kind {
         ast::ExprKind::Name(name) => Some(name.to_string()),

@@ -112,8 +112,8 @@ fn form(found: &Collapse, options: &Options) -> String {
 }
 
 /// Returns the largest number of pieces into which kinks cut a box of `weights` dimensions: the number of regions of an arrangement of
-/// hyperplanes (Zaslavsky 1975), doubled for each kink that depends on other kinks. The result is `None` from 1e100 on, because such a
-/// number does not inform anyone.
+/// hyperplanes (Zaslavsky 1975), doubled for each kink that depends on other kinks. The result is `None` from 1e100 on, because a reader
+/// could not use such a number.
 fn bound((kinks, direct): (usize, usize), weights: usize) -> Option<String> {
     let mut choices = 1.0;
     let mut pieces = 1.0;

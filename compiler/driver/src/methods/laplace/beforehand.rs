@@ -164,7 +164,7 @@ fn no_ranking(item: &InferItem, laplace: &Laplace, infers: &[Infer]) -> Option<D
     Some(codes::no_subnetwork(item, why))
 }
 
-/// Returns whether a site has the name and, on the reals, the size of these weights.
+/// Returns whether a site has the name of these weights. If the weights lie on the reals, the sizes must be equal too.
 fn is_of(site: &SiteReport, weights: &Weights) -> bool {
     let elements = site.shape.count(&Sizes::default());
     site.name == weights.site && (!weights.real || elements == weights.elements)

@@ -149,7 +149,7 @@ pub fn counts_from_one(diagnostic: Diagnostic, column: &str) -> Diagnostic {
     ))
 }
 
-/// A position that no row selects (a warning).
+/// Reports a position that no row selects (a warning).
 pub fn unused_position(
     span: Span,
     position: i64,
@@ -181,7 +181,7 @@ pub struct Selected<'a> {
     pub size: i64,
 }
 
-/// A position that no integer of a column selects (a warning).
+/// Reports a position that no integer of a column selects (a warning).
 pub fn unused_by_integers(span: Span, position: i64, selected: Selected<'_>, schema: &Schema) -> Diagnostic {
     let Selected {
         column,
@@ -208,7 +208,7 @@ pub fn unused_by_integers(span: Span, position: i64, selected: Selected<'_>, sch
     }
 }
 
-/// An input or output without a column.
+/// Reports an input or output without a column.
 pub fn missing(span: Span, input: &str, names: &[String], schema: &Schema) -> Diagnostic {
     let text = format!("the data `{}` has no column for `{input}`", schema.name);
     let listed: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
