@@ -1,10 +1,10 @@
 //! The KL divergence from an approximation to a prior: the available ways to compute it, the best of them,
 //! and the reason.
 //!
-//! In order of preference: in closed form ([`closed`]); by draws, where divergences that separate need the
-//! means of noise only ([`estimate`], with stop-gradient signs in place of absolute values); by a Taylor
-//! series if requested ([`taylor`]); by the plain mean over draws. An infinite divergence is an error
-//! ([`finite`]).
+//! The choices, in order of preference, are: a closed form ([`closed`]); draws, if the divergence separates
+//! so that only means of noise are needed ([`estimate`], with stop-gradient signs in place of absolute
+//! values); a Taylor series, if requested ([`taylor`]); or the plain mean over draws. An infinite divergence is
+//! an error ([`finite`]).
 
 pub mod algebra;
 pub mod closed;

@@ -9,8 +9,8 @@ use bnnc_grammar::ast::BinaryOp;
 use bnnc_graph::function::Value;
 use std::collections::{BTreeMap, HashMap};
 
-/// The number of recent facts that are used to bound a form. All pairs of facts are tried for each form, so the time is quadratic in this
-/// number.
+/// The number of recent facts that are used to bound a form. All pairs of facts are tried for each form, so the time is quadratic in the
+/// number of facts.
 const MOST_FACTS: usize = 16;
 
 /// A constant plus a linear combination of counters. Counters are numbered in the order of their creation, so an inner counter follows the

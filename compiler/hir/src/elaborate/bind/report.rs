@@ -314,7 +314,7 @@ pub fn in_shared_table(diagnostic: Diagnostic, input: &str, model: &str) -> Diag
     ))
 }
 
-/// A column that does not fit the declared type.
+/// Reports a column that does not fit the declared type.
 pub fn wrong(span: Span, text: String, schema: &Schema) -> Diagnostic {
     Diagnostic::error(&WRONG_COLUMN, span, text).note(format!("in the data `{}`", schema.name))
 }
