@@ -289,7 +289,7 @@ pub enum StmtKind {
     Assign {
         /// The left-hand sides. Only posteriors may have more than one.
         targets: Vec<Expr>,
-        /// The declared type. If there is one, the target must be a single name.
+        /// The declared type; if there is a type, the target must be a single name.
         ty: Option<Type>,
         /// The right-hand side.
         value: Expr,
@@ -298,7 +298,7 @@ pub enum StmtKind {
     Sample {
         /// The left-hand sides. Only posteriors may have more than one.
         targets: Vec<Expr>,
-        /// The declared type. If there is one, the target must be a single name.
+        /// The declared type; if there is a type, the target must be a single name.
         ty: Option<Type>,
         /// The distribution.
         dist: Expr,

@@ -57,7 +57,7 @@ struct Printer<'a> {
     indent: usize,
     /// The position in the source at which the text printed last ends.
     last: usize,
-    /// True if nothing has been printed in this block yet. In this case, no blank line may come first.
+    /// True if nothing has been printed in this block yet, so that no blank line may come first.
     fresh: bool,
     /// True if the next line follows a blank line, even if the source does not have one there.
     apart: bool,

@@ -18,7 +18,7 @@ pub fn is_keyword(word: &str) -> bool {
     matches!(tokens.next(), Some(Ok(token)) if token.is_keyword()) && tokens.span().end == word.len()
 }
 
-/// A lexical error. A token may replace the faulty text: the token that was probably intended.
+/// A lexical error. A token that was probably intended may replace the faulty text.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Fault {
     /// A character that does not begin any token.

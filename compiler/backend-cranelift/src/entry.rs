@@ -18,7 +18,8 @@ use std::mem::offset_of;
 ///
 /// The object contains the artefact and a table of `kernels`; these are symbols in the objects of the program. For each runtime function
 /// that kernels call, the object has a cell and a function with the same name, which jumps to the address in the cell. The cell is needed
-/// because the runtime chooses among versions of a function at startup. `main` passes all of these to the runtime as one [`Linked`].
+/// because the runtime chooses among versions of a function at startup. `main` passes the artefact, the table and the cells to the runtime
+/// as one [`Linked`].
 ///
 /// # Errors
 /// Fails at a limit of the object format, or because of a bug.

@@ -35,7 +35,7 @@ pub(crate) struct Schedule {
     pub tile: Option<(i64, i64)>,
     /// For each instruction, whether it is computed outside the innermost loop while vectors in this loop use its value in every lane.
     pub splat: Vec<bool>,
-    /// The outputs that are summed in scratch memory. There are such outputs only if the last two axes are swept.
+    /// The outputs that are summed in scratch memory. The list is empty unless the last two axes are swept.
     pub sums: Vec<usize>,
 }
 

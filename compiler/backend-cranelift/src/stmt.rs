@@ -33,7 +33,7 @@ struct Pass<'s> {
     lanes: Lanes,
     /// The number of independent values per iteration. Their instructions are interleaved, which hides latencies.
     copies: usize,
-    /// The reductions. Only the stage that writes outputs has them.
+    /// The reductions, which only the stage that writes outputs has.
     reductions: Option<&'s [Reduction]>,
 }
 

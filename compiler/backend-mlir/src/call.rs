@@ -223,7 +223,7 @@ impl Emitter<'_> {
 /// The functions that the kernels of a module call.
 #[derive(Default)]
 pub(crate) struct Needs {
-    /// Runtime functions by symbol. Each has a declaration and the name of one kernel that calls the function.
+    /// Runtime functions by symbol, each with a declaration and the name of one kernel that calls the function.
     pub runtime: BTreeMap<String, (String, String)>,
     /// Functions to be inlined.
     pub approximations: Vec<Approximation>,

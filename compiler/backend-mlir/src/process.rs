@@ -114,7 +114,8 @@ impl Worker {
         })
     }
 
-    /// Returns the error for an executable that is not a worker of this version. The environment variable may name such an executable.
+    /// Returns the error for an executable that is not a worker of this version. The environment variable may name such an executable by
+    /// mistake.
     fn no_worker(&self, outcome: &Outcome) -> Fault {
         Fault::Limit(format!(
             "{} is no MLIR worker of this version ({WORKER} may name one){}",

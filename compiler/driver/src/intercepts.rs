@@ -24,7 +24,7 @@ pub fn mark(bindings: &mut [Binding], function: &Function) {
     }
 }
 
-/// Returns the inputs whose product with a parameter is added to another parameter. Each input comes with that other parameter.
+/// Returns the inputs whose product with a parameter is added to another parameter, each with this other parameter.
 fn intercepts(function: &Function) -> HashMap<Arc<str>, Arc<str>> {
     let sums = || function.nodes.ids().filter(|value| is_sum(function, *value));
     // The outer sum has all terms of a sum inside it.

@@ -62,7 +62,7 @@ pub(crate) trait Method {
         false
     }
 
-    /// Returns whether training minimises a fixed loss. A descent from the end of training can then check that end.
+    /// Returns whether training minimises a fixed loss, so that a descent can check the end of the training.
     fn minimises_loss(&self) -> bool {
         false
     }

@@ -10,8 +10,8 @@ use bnnc_hir::tree::Module;
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
 use std::path::Path;
 
-/// The limit on the size of a program in bytes, which is far above the size of programs that people or generators write. A text of this
-/// size is read in a moment.
+/// The limit on the size of a program in bytes, which is far above the size of programs that people or generators write. Even the largest
+/// allowed text is read in a moment.
 const LARGEST: u64 = 16 << 20;
 
 /// A checked program.
@@ -52,7 +52,7 @@ pub fn read(path: &Path) -> IoResult<String> {
     String::from_utf8(text).map_err(|_| Error::new(ErrorKind::InvalidData, "the text is not UTF-8"))
 }
 
-/// Parses the library. A test ensures that its files parse without diagnostics.
+/// Parses the library. A test ensures that the files of the library parse without diagnostics.
 pub fn library(sources: &mut SourceMap) -> Vec<ast::Module> {
     let parse = |(path, text): &(&str, &str)| {
         let source = sources.add(&format!("library/{path}"), text);

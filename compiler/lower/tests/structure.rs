@@ -466,8 +466,8 @@ fn long_chains_of_tensors_are_cut() {
 }
 
 /// A window that begins at the first element maps every axis to itself, but it has fewer points than its
-/// operand. A sum over the window must not include the other points. The gradient of a vector that a `concat`
-/// extends is such a sum.
+/// operand. A sum over the window must not include the other points. A sum over a window is, for example, the
+/// gradient of a vector that a `concat` extends.
 #[test]
 fn sums_of_windows_do_not_include_points_outside() {
     let mut b = Builder::new("windows");

@@ -42,7 +42,7 @@ impl Streams {
         format!("prompt/{}/{}{site}", self.seed, self.prefix)
     }
 
-    /// Returns the draw number of a site. If the site belongs to a named layer, this is the number of the layer.
+    /// Returns the draw number of a site. If the site belongs to a named layer, the result is the draw number of the layer.
     pub fn number(&self, site: &str) -> u32 {
         let layer = site.split(['.', '[']).next().unwrap_or(site);
         self.layers.get(layer).copied().unwrap_or(self.line)

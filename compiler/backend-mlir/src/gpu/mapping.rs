@@ -1,7 +1,7 @@
 //! Distributes the points of a kernel's domain among threads, by fixed rules.
 //!
 //! Note \[Parts\]. Some axes of the domain change the address of an output; these axes are called kept. The output is constant along all
-//! other axes and reduces over these. Outputs with the same kept axes form one part of the kernel. A part is a separate function that
+//! other axes and reduces over these axes. Outputs with the same kept axes form one part of the kernel. A part is a separate function that
 //! computes the instructions which these outputs need. In general, a thread handles one kept point and visits the reduced points in order.
 //! If there are few kept points and many reduced points, a block handles one kept point. Each thread of the block takes every 256th reduced
 //! point, and the results of the threads are combined by halves. If there are very few kept points and very many reduced points, many

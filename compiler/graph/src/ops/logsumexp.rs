@@ -62,7 +62,7 @@ fn finite_or_zero(b: &mut Builder, x: Value) -> Value {
     b.select(finite, x, zero)
 }
 
-/// The values of `x` minus their largest element along an axis. Where that element is infinite, 0 is
+/// The values of `x` minus their largest element along an axis. Where the largest element is infinite, 0 is
 /// subtracted instead.
 struct Shifted {
     /// The values of `x` minus the largest element.

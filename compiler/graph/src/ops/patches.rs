@@ -32,7 +32,7 @@ pub static PATCHES: OpDef = OpDef {
     examples,
 };
 
-/// Returns the number of windows of `size` that fit into `whole`. If there are none, the error is a sentence
+/// Returns the number of windows of `size` that fit into `whole`. If no window fits, the error is a sentence
 /// about the reason.
 pub(super) fn windows(whole: usize, size: i64, stride: i64) -> Result<usize, String> {
     if size < 1 || stride < 1 || size as u64 > whole as u64 {

@@ -19,7 +19,7 @@ use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The kind of item or text that is being checked. The kind decides what is allowed there.
+/// The kind of item or text that is being checked. Different kinds allow different constructs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The value of a constant or an option, or a start value.

@@ -164,7 +164,8 @@ fn data(session: &mut Session<'_>, written: &ast::Expr) -> Option<DataId> {
     }
 }
 
-/// Checks that the posterior has a line for every site. Methods that accept only posteriors require this.
+/// Checks that the posterior has a line for every site. Methods that accept only posteriors require a line
+/// for every site.
 fn all_sites(session: &mut Session<'_>, id: PosteriorId, method: &MethodDef, span: Span) {
     let posterior = &session.module.posteriors[id];
     let Some(model) = session.models.get(&Def::Posterior(id)).copied() else {

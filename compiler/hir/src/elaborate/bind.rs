@@ -208,8 +208,8 @@ impl<'a> Binder<'a> {
             }
         }
         let field = self.renamed(name).or_else(|| self.field_of(name));
-        // A scalar column, or an entry computed from such a column, may have the same name as the vector of all inputs (`x`). In that case,
-        // the vector takes precedence.
+        // A scalar column, or an entry computed from such a column, may have the same name as the vector of all inputs (`x`). If the names
+        // are equal, the vector takes precedence.
         let is_numbers = |field: &Field| !matches!(field.kind, FieldKind::Levels(_));
         let is_whole = |field: &Field| self.schema.inputs == 0 && is_numbers(field);
         let is_meant = |field: &&Field| !sole || !field.shape.is_empty() || is_whole(field);

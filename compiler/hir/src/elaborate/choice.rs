@@ -47,8 +47,8 @@ impl<'a> Elaborator<'a> {
             let range = self.range_of_integer(&datum);
             return Ok((datum, range));
         }
-        // Equal operations inside and outside the branch share one graph value. The facts that hold here must therefore be forgotten
-        // outside.
+        // Equal operations inside and outside the branch share one graph value. The facts that hold in the branch must therefore be
+        // forgotten outside.
         let outside = self.ranges.clone();
         let count = facts.len();
         self.forms.assume(facts);

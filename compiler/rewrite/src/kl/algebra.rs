@@ -1,4 +1,5 @@
-//! Sums of (function of parameters) x (function of noise), and the operations that preserve this form.
+//! Represents values as sums of products, each product being a function of parameters times a function of noise. Implements the operations
+//! that preserve the form of a sum of products.
 //!
 //! Note \[Separated forms\]. A value of the graph that varies with the draw is held as a sum of terms. Each
 //! term is a coefficient, which does not vary with the draw, times powers of atoms, which do. An atom is a

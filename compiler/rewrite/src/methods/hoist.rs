@@ -3,7 +3,7 @@
 //! A value that depends only on data and on fixed states is constant during the run. Examples are the first
 //! layers of a network whose last layer is sampled, `lgamma` of a count, and the log prior of a fixed site.
 //! The largest such values that cost more to compute than to read become results of a separate program. The
-//! programs that a sampler evaluates have them as parameters.
+//! programs that a sampler evaluates have these results as parameters.
 
 use crate::batch::expansion_of;
 use crate::nodes;

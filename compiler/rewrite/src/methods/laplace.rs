@@ -90,8 +90,8 @@ pub struct SmallerPrograms {
 pub struct Approximation {
     /// The approximated weights.
     pub weights: Vec<Weights>,
-    /// For each of the weights, the arguments of the observed distributions that it affects. The names are
-    /// those in `flat`.
+    /// For each of the weights, the arguments of the observed distributions that it affects. The names of the
+    /// arguments are those in `flat`.
     pub moved: Vec<Vec<Arc<str>>>,
     /// The moving states that affect the likelihood of a row given `f`, but do not affect `f`.
     pub noise: Vec<String>,

@@ -87,8 +87,8 @@ fn drawable(prior: &SitePrior, origin: &ValueOrigin) -> Result<(), String> {
 }
 
 /// The number of draws of a distribution before truncation. The first draw inside the support is used. If a
-/// tenth of the probability lies inside the support, the probability that no draw lies inside is 2e-12. In
-/// that case, the value is NaN.
+/// tenth of the probability lies inside the support, the probability that no draw lies inside is 2e-12. If no
+/// draw lies inside, the value is NaN.
 const TRIES: usize = 256;
 
 /// The largest number of elements that are drawn by rejection, because all tries are in memory at the same

@@ -151,7 +151,8 @@ impl Places {
 
     /// Picks from `value`. The result has the axes that are not picked, then the picked axis.
     fn pick(&self, builder: &mut Builder, value: Value, known: &mut Known) -> Value {
-        // A pick along one axis reads the tensor from memory, where an outer product must never be stored.
+        // A pick along one axis reads the tensor from memory. An outer product must never be stored in
+        // memory.
         let count = self.0.iter().flatten().count();
         if count == 0 || count == 1 && !is_outer_product(builder, value) {
             return self.pick_in_memory(builder, value);

@@ -173,8 +173,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             (true, false) => at(self, parts::LOG_SURVIVAL, low),
             (false, true) => at(self, parts::LOG_CDF, high),
             (true, true) => {
-                // The side with the smaller probabilities is used, so that no digits are lost by cancellation. Far above the median, these
-                // are the survival functions.
+                // The side with the smaller probabilities is used, so that no digits are lost by cancellation. Far above the median, the
+                // smaller probabilities are those of the survival functions.
                 let has_upper =
                     parts::states(item, parts::SURVIVAL) || parts::states(item, parts::LOG_SURVIVAL);
                 let upper = [(parts::LOG_SURVIVAL, low), (parts::LOG_SURVIVAL, high)];

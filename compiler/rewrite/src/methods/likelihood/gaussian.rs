@@ -151,7 +151,7 @@ impl VariatePolynomial {
         }
     }
 
-    /// Returns the constant coefficients. For a polynomial of degree one, these are the means.
+    /// Returns the constant coefficients, which are the means of a polynomial of degree one.
     pub fn mean(&self, builder: &mut Builder) -> Value {
         self.coefficient(0)
             .unwrap_or_else(|| builder.zeros_like(self.of.variance))

@@ -21,8 +21,8 @@ pub struct SignParts {
     pub even: Option<Value>,
     /// The part whose sign changes.
     pub odd: Value,
-    /// The standard deviations, if the elements are independent normal variates. In this case, `even` is
-    /// their mean.
+    /// The standard deviations, if the elements are independent normal variates. `even` is then the mean of
+    /// these variates.
     pub deviation: Option<Value>,
 }
 
