@@ -19,7 +19,7 @@ pub struct Measured {
     pub values: Vec<f64>,
     /// The median time of one evaluation with its gradient, in seconds.
     pub seconds: f64,
-    /// The size in bytes of the memory that one evaluation uses.
+    /// The size in bytes of the memory arena in which the machine evaluates.
     pub bytes: u64,
 }
 
