@@ -253,6 +253,11 @@ impl Plan {
         })
     }
 
+    /// The scalar operations of the kernels of one run; primitives such as matrix products are left out.
+    pub fn operations(&self, sizes: &Sizes) -> u64 {
+        operations(&self.steps, sizes)
+    }
+
     /// The names of the buffers, other than scratch, that some step uses.
     pub fn read_ports(&self) -> HashSet<Arc<str>> {
         let mut used = HashSet::new();
@@ -268,6 +273,16 @@ impl Plan {
     pub fn each_launch(&mut self, visit: &mut dyn FnMut(&mut Launch)) {
         each_launch(&mut self.steps, visit);
     }
+}
+
+fn operations(steps: &[Step], sizes: &Sizes) -> u64 {
+    let positive = |amount: &Amount| u64::try_from(amount.resolve(sizes)).unwrap_or(0);
+    let of_step = |step: &Step| match step {
+        Step::Launch(launch) => positive(&launch.outer).saturating_mul(positive(&launch.work)),
+        Step::Call(_) => 0,
+        Step::Repeat { count, body, .. } => positive(count).saturating_mul(operations(body, sizes)),
+    };
+    steps.iter().map(of_step).fold(0, u64::saturating_add)
 }
 
 fn each_buffer(steps: &[Step], visit: &mut dyn FnMut(BufferId)) {
@@ -287,5 +302,41 @@ fn each_launch(steps: &mut [Step], visit: &mut dyn FnMut(&mut Launch)) {
             Step::Call(_) => {}
             Step::Repeat { body, .. } => each_launch(body, visit),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_count_repeated_kernels() {
+        let launch = |outer: &Extent, work| {
+            Step::Launch(Launch {
+                kernel: 0,
+                buffers: Vec::new(),
+                ints: Vec::new(),
+                outer: Amount::one(outer.clone()),
+                work: Amount::one(Extent::fixed(work)),
+                reduces: Vec::new(),
+            })
+        };
+        let draws = Extent::of(Dim::Symbol(Symbol::Draws));
+        let plan = Plan {
+            name: "plan".to_owned(),
+            precision: Precision::F64,
+            buffers: Arena::default(),
+            steps: vec![
+                launch(&draws, 3),
+                Step::Repeat {
+                    count: Amount::one(Extent::fixed(4)),
+                    counter: BufferId(0),
+                    body: vec![launch(&Extent::fixed(2), 10), launch(&draws, 1)],
+                },
+            ],
+            kernels: 1,
+        };
+        let sizes = Sizes::default().with(Symbol::Draws, 5);
+        assert_eq!(plan.operations(&sizes), 3 * 5 + 4 * (2 * 10 + 5));
     }
 }

@@ -27,6 +27,9 @@ pub const ROWS: usize = 256;
 /// The bytes that the prediction program may take before it is called with fewer draws.
 const BYTES: u64 = 16 << 20;
 
+/// Scalar operations of its kernels before it is called with fewer draws: a few tenths of a second, after which a user who stops the run is heard.
+const OPERATIONS: u64 = 300_000_000;
+
 /// The kinds of predictive quantities of an output.
 #[derive(Clone, Copy, Debug)]
 enum Part {
@@ -490,6 +493,7 @@ pub fn sizes(plan: &Plan, rows: usize, draws: usize) -> Sizes {
         (*draws > 1).then(|| draws.div_ceil(2))
     });
     let sizes = |draws| rows.with(Symbol::Draws, draws);
-    let fits = |sizes: &Sizes| predict_arena_bytes(plan, sizes) <= BYTES;
+    let fits =
+        |sizes: &Sizes| predict_arena_bytes(plan, sizes) <= BYTES && plan.operations(sizes) <= OPERATIONS;
     halves.map(sizes).find(fits).unwrap_or(sizes(1))
 }
