@@ -567,7 +567,7 @@ fn only_the_same_run_is_continued() {
     );
     refused(
         only("--resume", &["--precision", "f32"]),
-        "the infer `turning`: nuts in f64 then, nuts in f32 now",
+        "the inference `turning`: nuts in f64 then, nuts in f32 now",
     );
     refused(
         only("--resume", &["--set", "turning.max_depth=5"]),

@@ -44,7 +44,7 @@ impl Fingerprint {
         for infer in &manifest.infers {
             let name = &infer.name;
             let method = format!("{} in {}", infer.method, infer.precision);
-            print.fact(&format!("the infer `{name}`"), &method);
+            print.fact(&format!("the inference `{name}`"), &method);
             print.infer(name);
             if let Some(sampling) = infer.sampling() {
                 print.sampling(name, sampling, is_needed(manifest, name));
@@ -78,7 +78,7 @@ impl Fingerprint {
         self.fact(
             &format!("the chains of `{infer}`"),
             &format!(
-                "{} with {} iterations of warm-up, every {} kept",
+                "{} with {} warm-up iterations, keeping every {}",
                 sampling.options.chains, sampling.options.warmup, sampling.options.thin
             ),
         );

@@ -9,53 +9,53 @@ use bnnc_laplace::curvature::NotPositive;
 pub(super) static NO_MAXIMUM: Code = Code {
     id: "E0540",
     title: "no maximum to approximate around",
-    explain: "With `epochs = 0` a Laplace approximation takes its start for the maximum of the posterior, but nothing gives the weights: there is \
-              no start, or what it starts from lacks the site or has it in another size.\n\n\
+    explain: "With `epochs = 0` a Laplace approximation uses its start as the maximum of the posterior. Here the start does not give all weights: there is no `start`, or \
+              the inference or file that it names lacks this parameter or has it in another size.\n\n\
               Wrong: `infer l = laplace(Model, data) { epochs = 0 }`.\n\nRight: `infer l = laplace(Model, data) { start = map }` after an `infer \
-              map = map(Model, data)`, `start = \"weights.safetensors\"`, or some epochs.",
+              map = map(Model, data)`, `start = safetensors(\"weights.safetensors\")`, or a positive number of `epochs`.",
 };
 
 pub(super) static NO_CURVATURE: Code = Code {
     id: "E0541",
     title: "a likelihood without curvature",
-    explain: "A Laplace approximation takes the second derivative of the log likelihood of every training row in the outputs of the network. In \
-              the row that is named it, or the covariance of the outputs, is infinite or not a number: the target lies outside the support of the likelihood, or the outputs are so \
-              large that the likelihood overflows. Standardise the inputs and the target, and see that scales stay positive.\n\nWhere the log likelihood is \
-              concave in the outputs of no row, as that of `Uniform` with ends that move, the generalised Gauss-Newton matrix is zero and the \
+    explain: "A Laplace approximation uses the second derivative of the log likelihood of every training row with respect to the outputs of the network. In the row that \
+              the message names, this derivative or the covariance of the outputs is infinite or not a number: the target lies outside the support of the likelihood, or \
+              the outputs are so large that the likelihood overflows. Standardise the inputs and the target, and check that scales stay positive.\n\nIf the log \
+              likelihood is not concave in the outputs in any row (an example is `Uniform` with learned ends), the generalised Gauss-Newton matrix is zero, and the \
               approximation would be the prior.\n\nRight: `curvature = fisher`.",
 };
 
 pub(super) static NO_POSTERIOR: Code = Code {
     id: "E0542",
     title: "a precision that is not positive definite",
-    explain: "The precision of a Gaussian is the curvature of the log likelihood plus the precision of the prior. It must be positive in every \
-              direction. It is not where the prior curves the wrong way (far out under a prior with heavy tails) or not at all (a Laplace or \
-              uniform prior) and the data do not make up for it, and with `curvature = hessian` away from a maximum. Where it is not a \
-              number, a derivative overflows: no curvature helps, finite weights and standardised data do.\n\nRight: \
+    explain: "The precision of a Gaussian is the curvature of the log likelihood plus the precision of the prior. It must be positive in every direction. It can fail to \
+              be positive if the prior has the wrong curvature (far out under a prior with heavy tails) or none (a Laplace or uniform prior) and the curvature of the \
+              likelihood does not make up for that; or, with `curvature = hessian`, away from a maximum. If it is not a number, a derivative overflows: then no choice of \
+              `curvature` helps, but finite weights and standardised data do.\n\nRight: \
               `curvature = ggn`, a Normal prior, or more epochs of search.",
 };
 
 pub(super) static TOO_FEW_WEIGHTS: Code = Code {
     id: "E0543",
-    title: "a subnetwork with more weights than move anything",
-    explain: "Weights whose gradient is zero in every training row (behind units that are never active, for instance) are never part of a \
-              subnetwork. Fewer than asked for are left.\n\nWrong: `over = subnetwork(1000)` of a network with 800 active weights.\n\nRight: \
+    title: "a subnetwork with more weights than affect the outputs",
+    explain: "Weights whose gradient is zero in every training row (behind units that are never active, for instance) are never part of a subnetwork. The other weights \
+              are fewer than `over = subnetwork(..)` needs.\n\nWrong: `over = subnetwork(1000)` of a network with 800 active weights.\n\nRight: \
               `over = subnetwork(500)`, or `over = all`.",
 };
 
 pub(super) static NO_VARIANCES: Code = Code {
     id: "E0544",
-    title: "an infer without variances for these weights",
-    explain: "`over = subnetwork(size, by = infer)` ranks weights by their variance under an earlier infer. That must have been run on the \
-              same split and have the same sites, and a spread: `vi`, `swag`, or a sampler.\n\nWrong: `by = map`.\n\nRight: `by = swag` after \
+    title: "an inference without variances for these weights",
+    explain: "`over = subnetwork(size, by = NAME)` ranks weights by their variance under an earlier inference. That inference must have the same parameters, must have \
+              been run on the same split, and must use a method that gives variances: `vi`, `swag`, or a sampler.\n\nWrong: `by = map`.\n\nRight: `by = swag` after \
               an `infer swag = swag(Model, data)`.",
 };
 
 pub(super) static NO_LINK: Code = Code {
     id: "E0545",
     title: "a link that does not fit the likelihood",
-    explain: "`probit`, `bridge` and `bridge_normalised` turn Gaussian logits into probabilities of classes: they need one \
-              `Categorical` (for `probit`: or `Bernoulli`) observation whose logits are the outputs.\n\nRight: `link = glm` or `monte_carlo`, which draw the outputs \
+    explain: "`probit`, `bridge` and `bridge_normalised` turn Gaussian logits into probabilities of classes. They need one `Categorical` observation whose logits are the \
+              outputs; for `probit`, it may also be `Bernoulli`.\n\nRight: `link = glm` or `monte_carlo`, which draw the outputs \
               of other likelihoods.",
 };
 
@@ -63,69 +63,70 @@ pub(super) static NO_LINK: Code = Code {
 pub(super) static NOT_AT_MAXIMUM: Code = Code {
     id: "E0546",
     title: "the maximum is not reached",
-    explain: "Around a point that is no maximum of the posterior, a Gaussian has the wrong place and the wrong shape. In the approximation \
-              itself, the log posterior could still rise by half of `g' P^-1 g`, with its slope `g` and the precision `P`; this is more \
-              than a tenth per weight. Where the slope or its square is no finite number, that is without bound. The sites that move but are none of the weights, such as a noise level, are looked at in the direction of \
-              their slope, and may rise by a tenth each and a thousandth per row. Search longer, with a schedule that ends at small steps (`schedule = cosine`), or start from what another \
-              infer with the same prior and likelihood found.",
+    explain: "Around a point that is not a maximum of the posterior, the Gaussian has the wrong centre and the wrong shape. With the gradient `g` of the log posterior \
+              and the precision `P` of the Gaussian, the log posterior could still rise by `g' P^-1 g / 2`, and this is more than 0.1 per weight. If the gradient or its \
+              square is not finite, the message says `without bound`. Free parameters that are not weights, such as a noise level, are checked along their gradient: \
+              there a rise of up to 0.1 for each of them plus 0.001 per row is not reported. Search longer, with a schedule that ends at small steps (`schedule = \
+              cosine`), or start from the result of another inference with the same prior and likelihood.",
 };
 
 pub(super) static DEPENDENT_PRIOR: Code = Code {
     id: "E0547",
     title: "a prior whose elements depend on each other",
-    explain: "Only `structure = full` represents the precision of a prior under which weights are correlated, such as one with a weight \
-              that is the mean of others. The other forms take a diagonal one.\n\nRight: `structure = full`, or a posterior that fixes what the weights \
-              share: `posterior Fixed of Model { mean = map.mean }`.",
+    explain: "Only `structure = full` can represent a prior under which weights are correlated, for example because one weight is the mean of others. The other \
+              structures need a prior whose precision is diagonal.\n\nRight: `structure = full`, or a posterior that fixes the parameter on which several weights depend: \
+              `posterior Fixed of Model { mean = map.mean }`.",
 };
 
 pub(super) static NO_JOINT: Code = Code {
     id: "E0548",
     title: "no joint covariance and no slopes",
     explain: "`bnnc predict RUN --joint FILE` writes the covariance of the outputs of all rows together, `J P^-1 J'`, with the Jacobian `J` of the \
-              outputs and the precision `P` of the weights, and `--slopes FILE` derivatives of its diagonal; of a mixture over the members of an \
-              ensemble, those of the mixture. Both linearise the outputs around a maximum, under a Gaussian of the weights: the infers of other \
-              methods have draws of the weights, or values of them, and no such Gaussian.\n\nRight: `--infer NAME` with the name of a `laplace` infer.",
+              outputs and the precision `P` of the weights, and `--slopes FILE` derivatives of its diagonal. For a mixture over the members of an ensemble, both are \
+              those of the mixture. Both linearise the outputs around a maximum, with a Gaussian over the weights. Inferences by other methods have draws or point values \
+              of the weights instead of this Gaussian.\n\nRight: `--infer NAME` with the name of an inference by `laplace`.",
 };
 
 pub(super) static PRIOR_NOT_NORMAL: Code = Code {
     id: "E0550",
     title: "a prior that is not Normal",
     explain: "`prior_precision = marginal_likelihood` and `online = true` maximise the marginal likelihood over a factor on the precision of \
-              the prior. What a factor makes of the density is known for Normal priors of all weights: their log density is compared with \
-              what its slope and its second derivative make of a Normal one. Others, such as `StudentT`, `Laplace` or those of constrained \
-              weights, have another normaliser.\n\nRight: the prior as the model states it, without the option, or a `Normal` prior.",
+              the prior. The effect of such a factor on the normalising constant is known only if the priors of all weights are Normal; bnnc checks this from the log \
+              density and its first two derivatives. Other priors, such as `StudentT`, `Laplace` or those of constrained weights, have other normalising \
+              constants.\n\nRight: leave the option out, to use the prior of the model unchanged; or a `Normal` prior.",
 };
 
 pub(super) static FACTOR_AT_END: Code = Code {
     id: "E0551",
-    title: "the factor on the prior is at the end of what was searched",
+    title: "the factor on the prior is at the end of the search range",
     explain: "Factors on the precision of the prior are searched between 1e-8 and 1e8 by the marginal likelihood and between 1e-4 and 1e4 by \
-              validation rows. At an end there is no maximum inside: with a large factor the weights have no spread left, which \
-              validation rows prefer where the noise of the likelihood is too large already or the Gaussian is wider than the posterior with every factor, and the marginal likelihood where the weights are \
-              at the mean of their prior; with a small one the prior has no effect. The same holds, as far as known, where the search for several \
-              factors did not come to its end.\n\nWrong: `laplace(Net, images) { start = best, prior_precision = validation }` for classes.\n\nRight: `link = bridge` for classes; \
+              validation rows. A factor at an end means that there is no maximum inside. With a large factor the weights have hardly any spread. Validation rows prefer \
+              that if the noise of the likelihood is too large already, or if the Gaussian is wider than the posterior with every factor. The marginal likelihood prefers \
+              it if the weights are at the mean of their prior. With a small factor the prior has no effect. This warning also appears if the search for several factors \
+              ended before it converged.\n\nWrong: `laplace(Net, images) { start = best, prior_precision = validation }` for classes.\n\nRight: `link = bridge` for classes; \
               a noise level that is learned; a start that is a maximum; `nuts` or `vi`, which average over the weights.",
 };
 
 pub(super) static PRIOR_AVERAGED: Code = Code {
     id: "E0552",
-    title: "a prior that a Kronecker structure takes the mean of",
-    explain: "The product of two factors and a prior with one precision for a whole matrix have the same eigenvectors, so that their sum is exact \
-              (Immer et al. 2021, section 4.2). Where the precision of the prior varies within the matrix, by the model or with \
-              `prior_structure = diagonal`, each eigenvector has the mean of the precisions with its squared elements as weights instead: \
-              standard deviations and the marginal likelihood are those of that prior, which may be far from those of the model's.\n\nRight: \
-              `structure = full`, `diagonal` or `low_rank(..)`, which take such a prior as it is; one precision per matrix; `prior_structure = layer`.",
+    title: "a prior that a Kronecker structure replaces by its mean",
+    explain: "If the prior has one precision for a whole weight matrix, it has the same eigenvectors as the Kronecker product, so that their sum is exact (Immer et al. \
+              2021, section 4.2). If the precision of the prior varies within the matrix, in the model or with `prior_structure = diagonal`, each eigenvector gets a mean \
+              of the precisions instead, weighted by the squares of its elements. Standard deviations and the marginal likelihood are those of this averaged prior, which \
+              may be far from those of the model's prior.\n\nRight: \
+              `structure = full`, `diagonal` or `low_rank(..)`, which represent such a prior exactly; one precision per matrix; `prior_structure = layer`.",
 };
 
 pub(super) static OTHER_CENTRE: Code = Code {
     id: "E0570",
     title: "a centre that is the maximum of another density",
-    explain: "A Gaussian whose prior has another precision than that of the model, or whose likelihood is divided by a temperature, approximates another posterior than the \
-              one whose maximum was searched: that of the model. Its spread is that of the new posterior, its centre that of the old one. The log density of the new one \
-              could rise by half of `g' P^-1 g`, with its slope `g` and its precision `P`; this is more than a tenth per weight. With a number for `prior_precision` the \
-              search maximises the density under that prior, and the centre is right; a factor that is tuned afterwards (`marginal_likelihood`, `validation`), and a \
-              start that is taken for the maximum, leave the centre where it is. A factor that validation rows choose narrows the Gaussian around this centre: the maximum under it may predict far worse.\n\nWrong: `infer l = laplace(Model, data) { start = map, prior_precision = 100 }`.\n\n\
-              Right: `infer l = laplace(Model, data) { start = map, steps = 20000, prior_precision = 100 }`, which searches on from there; a model that \
+    explain: "The search maximised the posterior of the model. The Gaussian approximates another posterior, because its prior has another precision, or because a \
+              temperature divides its likelihood: it has the spread of this new posterior, but the centre of the old one. With the gradient `g` and the precision `P` of \
+              the new log density, that density could still rise by `g' P^-1 g / 2`, and this is more than 0.1 per weight. If `prior_precision` is a number, the search \
+              maximises the density under that prior, and the centre is right. A factor that is tuned after the search (`marginal_likelihood`, `validation`) does not \
+              move the centre, nor does a factor on the prior of a start that is used as the maximum. A factor chosen by validation rows only narrows the Gaussian around \
+              this centre: the maximum under that prior may predict far worse.\n\nWrong: `infer l = laplace(Model, data) { start = map, prior_precision = 100 }`.\n\n\
+              Right: `infer l = laplace(Model, data) { start = map, steps = 20000, prior_precision = 100 }`, which continues the search from there; a model that \
               states this prior; `online = true, steps = 20000` instead of `prior_precision = marginal_likelihood`; `link = bridge` for classes instead of `prior_precision = validation`.",
 };
 
@@ -133,10 +134,12 @@ pub(super) static WORSE_THAN_CENTRE: Code = Code {
     id: "E0653",
     title: "an approximation that predicts worse than its centre",
     explain: "The log predictive density of the scored rows under the approximation is lower than that under its centre alone, by more than 0.05 per row and four standard errors of \
-              the paired differences (on training rows, beyond the half of a nat per parameter that a posterior may lose there). The Gaussian is wider than the posterior: with a wide prior and \
+              the paired differences (on training rows, in addition to half a nat per parameter, which a posterior may lose there). The Gaussian is wider than the \
+              posterior: with a wide prior and \
               probabilities near 0 and 1 the curvature at the maximum is small, and linearised logits with a large variance give probabilities that are far too even. `link = \
               bridge` matches a Dirichlet distribution to the logits of a `Categorical` and suffers least, but not where `structure = diagonal` ignores the correlations of the weights. Other likelihoods have no such link: \
-              `nuts` and `vi` average over the weights and do not need the curvature at a maximum. A factor on the prior that validation rows choose only narrows the Gaussian until it is its centre.\n\nWrong: `laplace(Net, images) { start = best, over = last_layer }` with an `nll` of 0.49 \
+              `nuts` and `vi` average over the weights and do not need the curvature at a maximum. A factor on the prior that is chosen by validation rows only narrows \
+              the Gaussian until nothing but its centre is left.\n\nWrong: `laplace(Net, images) { start = best, over = last_layer }` with an `nll` of 0.49 \
               where `best` has 0.19.\n\nRight: `laplace(Net, images) { start = best, over = last_layer, link = bridge }` for classes; `nuts(Net, rows)` for other \
               likelihoods; or `best` itself.",
 };
@@ -171,7 +174,7 @@ const AVERAGE: &str =
 /// approximation, of the rows of this `kind`.
 pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, laplace: &Laplace) -> Diagnostic {
     let text = format!(
-        "`{infer}` predicts worse than its own centre: the mean log predictive density of the {kind} rows is {}, that of the centre alone {}",
+        "`{infer}` predicts worse than its own centre: the mean log predictive density of the {kind} rows is {}, but {} under the centre alone",
         rounded(own, 4),
         rounded(centre, 4)
     );
@@ -218,7 +221,7 @@ pub fn other_centre(infer: &str, elsewhere: &Elsewhere<'_>, laplace: &Laplace) -
         (false, None) => "under the tuned precisions of the prior".to_owned(),
     };
     let text = format!(
-        "`{infer}`: the centre of the Gaussian is the maximum of the model's own posterior: {what} the log density could rise by {} over {weights} weights",
+        "`{infer}`: the Gaussian is centred at the maximum of the model's own posterior, but {what} the log density could still rise by {} over {weights} weights",
         rounded(*rise, 3)
     );
     let warning = warning(&OTHER_CENTRE, text);
@@ -229,19 +232,19 @@ pub fn other_centre(infer: &str, elsewhere: &Elsewhere<'_>, laplace: &Laplace) -
     match options.prior_precision {
         _ if is_tempered => warning.help("sample the tempered posterior (`nuts`, `hmc`), or leave `temperature` out"),
         PriorPrecision::MarginalLikelihood => warning.help(format!(
-            "write {online} instead of `prior_precision = marginal_likelihood`: it tunes while the maximum is searched"
+            "write {online} instead of `prior_precision = marginal_likelihood`, to tune the prior during the search for the maximum"
         )),
         PriorPrecision::Validation => {
             let by_evidence = laplace.likelihood == Likelihood::Normal
                 && elsewhere.is_normal
                 && options.temperature == 1.0;
-            let warning = warning.note("the factor narrows the Gaussian, and is not a better prior: the maximum under it may predict far worse");
+            let warning = warning.note("the factor only narrows the Gaussian; it is not a better prior, and the maximum under it may predict far worse");
             match (milder(laplace), by_evidence) {
                 (Some(options), _) => warning.help(format!(
                     "write {options} instead of `prior_precision = validation`"
                 )),
                 (None, true) => warning.help(format!(
-                    "write {online} instead of `prior_precision = validation`: it tunes while the maximum is searched"
+                    "write {online} instead of `prior_precision = validation`, to tune the prior during the search for the maximum"
                 )),
                 (None, false) => warning.help(AVERAGE),
             }
@@ -256,18 +259,18 @@ pub fn other_centre(infer: &str, elsewhere: &Elsewhere<'_>, laplace: &Laplace) -
 /// A warning: the prior varies within a matrix of a Kronecker structure.
 pub fn prior_averaged(infer: &str) -> Diagnostic {
     let text = format!(
-        "`{infer}`: the precision of the prior varies within a matrix, of which a Kronecker structure takes means"
+        "`{infer}`: the precision of the prior varies within a weight matrix, and a Kronecker structure replaces it by weighted means"
     );
     let mut warning = error(&PRIOR_AVERAGED, Fault::Program, text);
     warning.severity = Severity::Warning;
-    warning.help("take `structure = full` or `diagonal`, or a prior with one precision per matrix")
+    warning.help("use `structure = full` or `diagonal`, or a prior with one precision per matrix")
 }
 
 /// An approximation without a maximum: the weights of a site do not have given values.
 pub fn no_maximum(infer: &str, site: &str) -> Diagnostic {
-    let text = format!("`{infer}` takes its start for the maximum, but nothing gives `{site}`");
+    let text = format!("`{infer}` uses its start as the maximum, but its start gives no value for `{site}`");
     error(&NO_MAXIMUM, Fault::Program, text)
-        .help("start from an infer or a file that has this site in the same size, or search for some epochs")
+        .help("start from an inference or a file that has this parameter in the same size, or search for the maximum: `epochs = 100`")
 }
 
 /// The likelihood of a row, counted from 0, does not have a finite second derivative.
@@ -285,7 +288,7 @@ pub fn nowhere_concave(infer: &str) -> Diagnostic {
         "the log likelihood of `{infer}` is not concave in the outputs in any row that was checked: the precision would be that of the prior"
     );
     error(&NO_CURVATURE, Fault::Program, text)
-        .help("take `curvature = fisher`, which is made of first derivatives")
+        .help("use `curvature = fisher`, which needs first derivatives only")
 }
 
 /// The outputs of a row, counted from 0, do not have a covariance to draw from.
@@ -301,7 +304,7 @@ pub fn no_covariance(infer: &str, row: usize, why: &str) -> Diagnostic {
 pub fn no_posterior(infer: &str, why: &str) -> Diagnostic {
     let text = format!("`{infer}` has no Gaussian around its maximum: {why}");
     error(&NO_POSTERIOR, Fault::Program, text)
-        .help("take `curvature = ggn` and a prior with a second derivative, such as a Normal")
+        .help("use `curvature = ggn` and a prior whose log density has a negative second derivative, such as `Normal`")
 }
 
 /// The error of [`no_posterior`] for a value that is not positive. A value that is not a number has its own help.
@@ -311,7 +314,7 @@ pub fn not_positive(infer: &str, found: &NotPositive) -> Diagnostic {
         true => {
             let text = format!("`{infer}` has no Gaussian around its maximum: {found}");
             error(&NO_POSTERIOR, Fault::Program, text)
-                .help("a value or a derivative overflows there: see that weights and data are finite, and standardise the data")
+                .help("a value or a derivative overflows there: check that weights and data are finite, and standardise the data")
         }
     }
 }
@@ -319,26 +322,29 @@ pub fn not_positive(infer: &str, found: &NotPositive) -> Diagnostic {
 /// A subnetwork that needs more weights than there are weights that affect an output.
 pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usize) -> Diagnostic {
     let text = format!(
-        "`{infer}` takes a subnetwork of {wanted} weights, but {alive} of {parameters} move an output on the training rows"
+        "`{infer}` needs {wanted} weights for its subnetwork, but only {alive} of {parameters} affect an output on the training rows"
     );
     let help = match alive {
-        0 => "no subnetwork fits: look for units that are never active, or for a start at which every slope vanishes".to_owned(),
-        1 => "take `subnetwork(1)`".to_owned(),
-        _ => format!("take at most {alive} weights"),
+        0 => "no subnetwork is possible: look for units that are never active, or for a start at which every gradient is zero".to_owned(),
+        1 => "write `subnetwork(1)`".to_owned(),
+        _ => format!("use at most {alive} weights"),
     };
     error(&TOO_FEW_WEIGHTS, Fault::Program, text).help(help)
 }
 
 /// An earlier inference block without variances for the weights.
 pub fn no_variances(infer: &str, by: &str) -> Diagnostic {
-    let text = format!("`{infer}` ranks weights by their variances under `{by}`, which has none for them");
+    let text = format!(
+        "`{infer}` ranks weights by their variances under `{by}`, but `{by}` has no variances for them"
+    );
     error(&NO_VARIANCES, Fault::Program, text)
 }
 
 /// A link that does not fit the likelihood.
 pub fn no_link(infer: &str) -> Diagnostic {
     let text = format!("the link of `{infer}` does not fit its likelihood");
-    error(&NO_LINK, Fault::Program, text).help("take `link = glm`, which does what the likelihood allows")
+    error(&NO_LINK, Fault::Program, text)
+        .help("write `link = glm`, which uses the best link for each likelihood")
 }
 
 /// A warning: the log posterior could rise by `rise` over this number of weights.
@@ -361,8 +367,9 @@ pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, searched: bool) ->
     let mut warning = error(&NOT_AT_MAXIMUM, Fault::Program, text);
     warning.severity = Severity::Warning;
     match searched {
-        true => warning.help("search for more epochs, with `schedule = cosine`"),
-        false => warning.help("search from there for some epochs: `epochs = 100`"),
+        true => warning
+            .help("continue the search for the maximum with a larger `epochs`, and `schedule = cosine`"),
+        false => warning.help("search for the maximum from there: `epochs = 100`"),
     }
 }
 
@@ -377,11 +384,13 @@ pub fn others_not_at_maximum(infer: &str, rise: f64, searched: bool) -> Diagnost
         false => "without bound".to_owned(),
     };
     let text = format!(
-        "`{infer}`: {what}: the log posterior could rise {by} if sites that are none of the weights moved, such as a noise level"
+        "`{infer}`: {what}: the log posterior could rise {by} if the parameters that are not weights moved, such as a noise level"
     );
     let mut warning = error(&NOT_AT_MAXIMUM, Fault::Program, text);
     warning.severity = Severity::Warning;
-    warning.help("search for more epochs, with a larger step, or from there: `epochs = 100`")
+    warning.help(
+        "search for the maximum with a larger `epochs` or larger steps, or from the start: `epochs = 100`",
+    )
 }
 
 /// An inference block without the Gaussian that `--joint` and `--slopes` need.
@@ -397,7 +406,7 @@ pub fn dependent_prior(infer: &str) -> Diagnostic {
     let text = format!(
         "weights of `{infer}` depend on each other under the prior, which only a full precision represents"
     );
-    error(&DEPENDENT_PRIOR, Fault::Program, text).help("take `structure = full`")
+    error(&DEPENDENT_PRIOR, Fault::Program, text).help("write `structure = full`")
 }
 
 /// A prior whose marginal likelihood under other factors is not known.
@@ -406,7 +415,7 @@ pub fn prior_not_normal(infer: &str, option: &str) -> Diagnostic {
         "`{infer}` tunes a factor on the precision of the prior (`{option}`), but the prior is not Normal"
     );
     error(&PRIOR_NOT_NORMAL, Fault::Program, text)
-        .help("take a `Normal` prior, or leave the option out: the prior of the model holds")
+        .help("use a `Normal` prior, or leave the option out, to use the prior of the model unchanged")
 }
 
 /// A warning: the best factor on the prior is the first or the last of the searched range, or the search ended early.
@@ -423,13 +432,14 @@ pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic 
     warning.severity = Severity::Warning;
     if factor < 1.0 {
         return warning
-            .help("give the weights a wider prior in the model, such as ten times the scale")
+            .help("give the weights a wider prior in the model, for instance with ten times the scale")
             .help("or leave `prior_precision` out: the prior of the model holds");
     }
     if laplace.options.prior_precision != PriorPrecision::Validation {
         return match laplace.search {
             true => warning,
-            false => warning.help("search on from the start, which may not be a maximum: `steps = 20000`"),
+            false => warning
+                .help("continue the search from the start, which may not be a maximum: `steps = 20000`"),
         }
         .help("leave `prior_precision` out: the prior of the model holds");
     }
@@ -447,5 +457,5 @@ pub fn factors_not_found(infer: &str) -> Diagnostic {
     let text = format!("`{infer}`: the search for the factors on the prior ended before the maximum");
     let mut warning = error(&FACTOR_AT_END, Fault::Program, text);
     warning.severity = Severity::Warning;
-    warning.help("take fewer factors: `prior_structure = layer` or `scalar`; with `online` also more `epochs`, of which each tuning has its share")
+    warning.help("use fewer factors: `prior_structure = layer` or `scalar`; with `online` also more `epochs`, which leave more epochs between two tunings")
 }

@@ -10,15 +10,15 @@ pub(super) static NOT_CONVERGED: Code = Code {
     title: "the training has not converged",
     explain: "At the end of the training the loss (the negative log posterior or evidence lower bound of all rows) still falls by more than its noise, or \
               has so much noise that a fall would not be seen. Estimates, standard deviations and predictions are those of parameters that were still \
-              moving. The fall is that of the last fifth of the training, in a time in which a step counts by its learning rate, continued for another \
-              training of the same length. Falls below one nat, or below 0.02 per row, are not reported. Where the loss has no noise, as that of `map`, and where it is cheap \
-              enough, a descent goes on from the end of the training in double precision: the warning then names how far it got, if that is more than 0.1 nats for each \
-              weight and 0.001 per row. This shows plateaus too. The loss of `vi` and `dropout` has noise: there the descent is on the mean over fixed draws of \
-              the noise, and its gain is measured over other draws and counts where it is above that by three standard errors. Where it finds nothing, some hundred steps at a rate that rises again and falls \
-              to zero continue the training; as they recover a part of what is left, half of that counts.\n\nWrong: `infer fit = vi(Q, data) { steps = 200, \
+              moving. The reported fall extrapolates the last fifth of the training to another training of the same length, where each step counts in proportion to its \
+              learning rate. Falls below one nat, or below 0.02 per row, are not reported. If the loss has no noise, like that of `map`, and is cheap enough, a descent \
+              in double precision continues from the end of the training. The warning then reports by how much the descent lowered the loss, if that is more than 0.1 \
+              nats for each weight and more than 0.001 per row. This finds plateaus too. The loss of `vi` and `dropout` has noise. There the descent minimises the mean over fixed \
+              draws of the noise, and its gain is measured over other draws; the gain is reported only if it exceeds that threshold by three standard errors. If the \
+              descent finds nothing, the training continues for some hundred steps with a learning rate that rises again and then falls to zero. These steps recover only \
+              a part of the remaining fall, so that half of the threshold applies.\n\nWrong: `infer fit = vi(Q, data) { steps = 200, \
               optimiser = Adam(1e-3) }`, which moves no parameter by more than 0.2.\n\nRight: `infer fit = vi(Q, data)` with its default length; more \
-              `steps` or `epochs`; a larger rate such as `optimiser = Adam(1e-2)`; inputs and a target that are standardised, so that parameters of size 1 \
-              are right.",
+              `steps` or `epochs`; a larger rate such as `optimiser = Adam(1e-2)`; standardised inputs and a standardised target, for which parameters of size 1 are right.",
 };
 
 pub(super) static WORSENED: Code = Code {
@@ -35,7 +35,7 @@ pub(super) static RESTARTS_DIFFER: Code = Code {
     title: "restarts end at different losses",
     explain: "With `restarts = n` a method trains from n random starts and keeps the training with the lowest loss at its end. Here the losses of the best and \
               the worst differ by more than three standard errors, and by more than one nat and 0.02 per row: there are several optima, and a training from one \
-              start may end in a bad one.\n\nWrong: to trust `restarts = 1` for such a model.\n\nRight: more restarts, until several of them end near the best loss; or \
+              start may end in a bad one.\n\nWrong: `restarts = 1` for such a model.\n\nRight: more restarts, until several of them end near the best loss; or \
               `ensemble`, whose members are combined.",
 };
 
@@ -114,7 +114,7 @@ pub fn not_at_minimum(trained: Trained<'_>, fall: f64, rows: usize) -> Diagnosti
         ..
     } = trained;
     let text = format!(
-        "`{infer}` has not converged: a descent from where it ended lowers its loss by {} ({} per row)",
+        "`{infer}` has not converged: a descent from its result lowers the loss by {} ({} per row)",
         short(fall),
         short(per_row(fall, rows))
     );
@@ -130,9 +130,9 @@ pub fn not_at_minimum(trained: Trained<'_>, fall: f64, rows: usize) -> Diagnosti
 pub(super) static UNBOUNDED_DENSITY: Code = Code {
     id: "E0537",
     title: "the posterior density has no maximum",
-    explain: "A method that maximises the posterior density was driven towards an end of the range of a parameter, and the density goes on rising there. The usual cause is a \
-              scale that other parameters have in their prior: as `tau` goes to zero and every `theta` to `mu`, the density of `theta ~ Normal(mu, tau)` grows without bound, \
-              although hardly any of the posterior probability is there. The estimates say nothing about the data: all groups are the same.\n\nWrong: `theta: real[J] ~ \
+    explain: "A method that maximises the posterior density moved a parameter towards an end of its range, where the density keeps rising. The usual cause is a scale in \
+              the prior of other parameters: as `tau` goes to zero and every `theta` to `mu`, the density of `theta ~ Normal(mu, tau)` grows without bound, \
+              although hardly any of the posterior probability is there. The estimates are meaningless: all groups are the same.\n\nWrong: `theta: real[J] ~ \
               Normal(mu, tau)` with `tau ~ HalfNormal(5)` and `map`.\n\nRight: `nuts` or `vi`, which average over `tau`. To maximise nevertheless, give the parameter a \
               prior that keeps it away from the end of its range, such as `InverseGamma(3, 20)`, or a fixed value. `LogNormal(0, 1)` bounds the density too, but its \
               maximum can still be far below every plausible scale.",
@@ -148,7 +148,10 @@ pub fn unbounded_density(infer: &str, runaways: &[(&str, f64, f64)], rise: f64) 
     };
     let mut lines: Vec<String> = runaways.iter().take(LISTED).map(one).collect();
     if runaways.len() > LISTED {
-        lines.push(format!("{} others move like these", runaways.len() - LISTED));
+        lines.push(format!(
+            "{} other parameters move in the same way",
+            runaways.len() - LISTED
+        ));
     }
     let text = format!(
         "`{infer}` has no maximum: its log density still rises by {} while {}",
@@ -168,19 +171,19 @@ pub fn unbounded_density(infer: &str, runaways: &[(&str, f64, f64)], rise: f64) 
 pub fn noisy_loss(trained: Trained<'_>, noise: f64, rows: usize) -> Diagnostic {
     let Trained { infer, longer, .. } = trained;
     let text = format!(
-        "whether `{infer}` has converged cannot be seen: the noise of its loss hides changes of {} per row",
+        "bnnc cannot tell whether `{infer}` has converged: the noise of its loss hides changes of {} per row",
         short(per_row(noise, rows))
     );
     warning(&NOT_CONVERGED, text)
         .help(format!("train for longer: `{longer}`"))
-        .help("for `vi`: start with narrower posteriors (`Normal(scale = 0.1)`), or take more `samples`")
+        .help("for `vi`: start with narrower posteriors (`Normal(scale = 0.1)`), or use more `samples`")
 }
 
 /// A warning: the loss of a training rose from `best` to `last`. The parameters of epoch `epoch`, with the best loss, were kept.
 pub fn worsened(trained: Trained<'_>, (best, last): (f64, f64), epoch: usize, rows: usize) -> Diagnostic {
     let Trained { infer, schedule, .. } = trained;
     let text = format!(
-        "`{infer}` ended with a loss of {} per row, but had {} around epoch {}, whose parameters were kept",
+        "the loss of `{infer}` is {} per row at the end, but was {} around epoch {}: the parameters of that epoch were kept",
         short(per_row(last, rows)),
         short(per_row(best, rows)),
         epoch
@@ -199,7 +202,7 @@ pub fn restarts_differ(infer: &str, count: usize, (best, worst): (f64, f64), row
         short(per_row(worst, rows))
     );
     warning(&RESTARTS_DIFFER, text).help(format!(
-        "take `restarts = {}` and see whether several end near the best loss",
+        "try `restarts = {}`, and check whether several of them end near the best loss",
         2 * count
     ))
 }
@@ -207,19 +210,20 @@ pub fn restarts_differ(infer: &str, count: usize, (best, worst): (f64, f64), row
 pub(super) static INPUT_SCALES: Code = Code {
     id: "E0536",
     title: "inputs or outputs of very different or very large scale",
-    explain: "Priors such as `Normal(0, 1)`, random starts and the steps of optimisers and samplers are of size one. Where the standard deviations of the inputs \
-              of a model differ by more than a hundredfold, or an input is above one hundred in its root mean square, the weights that are right differ by as \
-              much, and training and sampling are slow or end in a bad optimum. Where all values of an input are below 0.001, priors of size one leave \
-              it without an effect. Chains whose starts are too far away are stuck and disagree: there an input with a name of its own, such as `height: real`, and an output above a million are looked at too. Columns that have their least or largest value in nine of ten rows are not \
-              looked at.\n\nWrong: `data d = csv(\"d.csv\")` with a column in millimetres beside one in kilometres.\n\nRight: `data d = csv(\"d.csv\") { \
+    explain: "Priors such as `Normal(0, 1)`, random starts and the steps of optimisers and samplers are of size one. If the standard deviations of a model's inputs \
+              differ by more than a factor of 100, or the root mean square of an input is above 100, the weights that fit differ by as much, and training and sampling \
+              are slow or end in a bad optimum. If all values of an input are below 0.001, priors of size one leave the input without an effect. Chains whose starts are \
+              too far away are stuck and disagree. If chains are stuck, inputs with a name of their own, such as `height: real`, and outputs above a million are checked \
+              too. Columns that have their least or largest value in nine of ten rows are not checked.\n\nWrong: `data d = csv(\"d.csv\")` with a column in millimetres \
+              beside one in kilometres.\n\nRight: `data d = csv(\"d.csv\") { \
               standardise = [inputs] }`, or `scale = 1 / 255` for the bytes of images.",
 };
 
 pub(super) static FAR_FROM_ZERO: Code = Code {
     id: "E0650",
-    title: "an intercept and a weight that a factorised family does not tell apart",
-    explain: "Where an input is far from zero for its spread, the posterior of its weight and that of the intercept are strongly correlated. A variational \
-              family with independent elements cannot follow that: the standard deviations of both come out too small, by the ratio of the \
+    title: "an intercept and a weight whose correlation a factorised family ignores",
+    explain: "If an input is far from zero relative to its spread, its weight and the intercept are strongly correlated in the posterior. A variational family with \
+              independent elements cannot represent that: the standard deviations of both come out too small, by the ratio of the \
               input's root mean square to its standard deviation.\n\nWrong: `a + b * year` with years around 2010 and `a, b ~ \
               Normal()`.\n\nRight: `standardise = [inputs]`, or one family for both, `a, b ~ FullRankNormal()`.",
 };
@@ -228,11 +232,11 @@ pub(super) static FAR_FROM_ZERO: Code = Code {
 /// its own.
 pub fn far_from_zero(data: &str, column: &str, intercept: &str, ratio: f64) -> Diagnostic {
     let text = format!(
-        "`vi` takes `{intercept}` and the weight of `{column}` for independent, but they are correlated"
+        "`vi` treats `{intercept}` and the weight of `{column}` as independent, but they are correlated"
     );
     warning(&FAR_FROM_ZERO, text)
         .note(format!(
-            "the mean of `{column}` is {} standard deviations from zero: their standard deviations come out about as many times too small",
+            "the mean of `{column}` is {0} standard deviations from zero: the posterior standard deviations of both parameters are about {0} times too small",
             short(ratio)
         ))
         .help(standardise(data))
@@ -276,9 +280,7 @@ pub fn stuck_by_input(infer: &str, data: &str, column: &str, size: f64) -> Diagn
         short(size)
     );
     warning(&INPUT_SCALES, text)
-        .note(
-            "chains start where parameters are of size one, far from the parameters that such an input needs",
-        )
+        .note("chains start at parameters of size one, far from the values that such an input needs")
         .help(standardise(data))
         .help("or start from a point estimate: `infer best = map(..)` and `start = best, jitter = 0.1`")
 }
@@ -290,8 +292,10 @@ pub fn stuck_by_output(infer: &str, data: &str, output: &str, size: f64) -> Diag
         short(size)
     );
     warning(&INPUT_SCALES, text)
-        .note("chains start where parameters are of size one, far from the parameters that such an output needs")
-        .help(format!("write `standardise = [inputs, target]` in the options of `{data}`"))
+        .note("chains start at parameters of size one, far from the values that such an output needs")
+        .help(format!(
+            "write `standardise = [inputs, target]` in the options of `{data}`"
+        ))
 }
 
 fn standardise(data: &str) -> String {
