@@ -691,7 +691,7 @@ fn missing_iterates_are_rejected_at_their_option() {
 infer s = nuts(M, d) { chains = 1, non_centered = [w] }
 infer c = collapsed(M, d) { over = [w], iterates = s }
 ";
-    refused("noise", text, "draws `w` as the noise of its prior");
+    refused("noise", text, "samples `w` in its non-centred parameterisation");
     // A noise level is a site, but it is not a weight on which the mean depends.
     let noisy = LINE
         .replace("  out =", "  s: positive ~ HalfNormal(1)\n  out =")
@@ -886,7 +886,7 @@ fn the_report_describes_the_integrals() {
         ", over = [hidden], units = 1, box = moments, draws = 77",
     );
     for part in [
-        "the unit which moves the outputs most",
+        "the unit with the largest effect on the outputs",
         "standard deviations",
         "no two kinks",
         "77 draws",
@@ -895,7 +895,7 @@ fn the_report_describes_the_integrals() {
     }
     let fixed = said("said-fixed", LINE, ", weights = 1, selection = fixed");
     for part in [
-        "the same for all rows",
+        "with the largest mean effect on the training rows",
         "the range of the iterates",
         "the integral is exact, because the location is affine in the weights",
     ] {
@@ -1335,14 +1335,14 @@ fn options_against_the_published_density_are_rejected() {
         (
             "noise = normal, compat = published",
             "noise",
-            "a triangle in the place of Normal noise",
+            "triangular noise instead of Normal noise",
         ),
         ("floor = 0.1, compat = published", "floor", "a uniform"),
-        ("smoothing = 0.1", "smoothing", "is of the published density"),
+        ("smoothing = 0.1", "smoothing", "requires `compat = published`"),
         (
             "noise = triangular, smoothing = 0.1, compat = none",
             "smoothing",
-            "is of the published density",
+            "requires `compat = published`",
         ),
         ("always = [out.b]", "always", "all weights are integrated over"),
         (
@@ -1374,5 +1374,5 @@ model M(x: real[1]) -> y: real[2] {
 }
 ";
     let two = format!("{two}infer c = collapsed(M, two) {{ {compat} }}\n");
-    refused("apart-two", &two, "compat", "one number in a row");
+    refused("apart-two", &two, "compat", "one number per row");
 }

@@ -447,14 +447,14 @@ infer l = laplace(Line, rows) {{ epochs = 2, online = true{options} }}
         )
     };
     for (prior, noise, options, said) in [
-        ("tau", "1", "", "`tau`, which moves, has a say in that prior"),
-        ("tau", "tau", "", "`tau`, which moves"),
+        ("tau", "1", "", "that prior depends on the free parameter `tau`"),
+        ("tau", "tau", "", "the free parameter `tau`"),
         ("1", "tau", ", temperature = 2", "no normaliser"),
         (
             "1",
             "tau",
             ", prior_precision = 2",
-            "finds the factor on the prior itself",
+            "already tunes the factor on the prior",
         ),
     ] {
         let found = refused(&folder, &of(prior, noise, options));

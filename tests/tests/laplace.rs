@@ -590,28 +590,28 @@ fn known_errors_are_reported_before_training() {
         (
             "laplace(Net, rows) { epochs = 0 }",
             "E0626",
-            "has none: nothing gives `out.w`",
+            "has no `start` to give `out.w`",
         ),
         ("laplace(Net, rows) { start = o }", "E0626", "`o` has no `out.w`"),
         (
             "laplace(Net, rows) { over = subnetwork(3) }",
             "E0625",
-            "of 3 weights, but there are 2",
+            "needs 3 weights for its subnetwork, but there are only 2",
         ),
         (
             "laplace(Net, rows) { over = subnetwork(1, by = m) }",
             "E0625",
-            "under `m`, which keeps none",
+            "under `m`, which has no variances",
         ),
         (
             "laplace(Net, rows) { over = subnetwork(1, by = a) }",
             "E0625",
-            "under `a`, which keeps none",
+            "under `a`, which has no variances",
         ),
         (
             "laplace(Net, rows) { over = subnetwork(1, by = p) }",
             "E0625",
-            "under `p`, which keeps none",
+            "under `p`, which has no variances",
         ),
         (
             "laplace(Net, rows) { over = subnetwork(1, by = v) }",
@@ -621,12 +621,12 @@ fn known_errors_are_reported_before_training() {
         (
             "laplace(Net, rows) { start = m, batch = 5 }",
             "E0614",
-            "`batch` is of the search",
+            "`batch` is an option of the search",
         ),
         (
             "laplace(Net, rows) { start = m, epochs = 0, schedule = cosine }",
             "E0614",
-            "`schedule` is of the search",
+            "`schedule` is an option of the search",
         ),
         (
             "laplace(Net, rows) { prior_structure = layer }",
@@ -636,7 +636,7 @@ fn known_errors_are_reported_before_training() {
         (
             "laplace(Shared, rows) { online = true, prior_structure = layer }",
             "E0614",
-            "one factor for all of them",
+            "one factor for all weights",
         ),
         (
             "laplace(Shared, rows) { structure = diagonal }",
@@ -777,11 +777,23 @@ infer l = laplace(Heads, rows) {{ epochs = 1, {over} }}
         )
     };
     for (over, code, said) in [
-        ("over = [b]", "E0624", "in `loc` of `Laplace` is zero"),
+        ("over = [b]", "E0624", "`loc` of `Laplace` is zero"),
         ("over = [b], curvature = hessian", "E0624", "second"),
-        ("over = subnetwork(2)", "E0625", "only 1 move an output in which"),
-        ("over = subnetwork(0.9)", "E0625", "of 2 weights, but only 1"),
-        ("over = subnetwork(3)", "E0625", "of 3 weights, but there are 2"),
+        (
+            "over = subnetwork(2)",
+            "E0625",
+            "only 1 affect an output in which",
+        ),
+        (
+            "over = subnetwork(0.9)",
+            "E0625",
+            "2 weights for its subnetwork, but only 1",
+        ),
+        (
+            "over = subnetwork(3)",
+            "E0625",
+            "3 weights for its subnetwork, but there are only 2",
+        ),
     ] {
         let found = refused(&folder, &of(over));
         assert_eq!(found.code.id, code, "{over}: {found:?}");

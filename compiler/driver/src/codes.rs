@@ -23,9 +23,9 @@ use std::sync::Arc;
 pub static NO_BACKEND: Code = Code {
     id: "E0602",
     title: "no such backend",
-    explain: "`--backend` names a code generator of this build. `cranelift` compiles for this machine's processor; \
-              `mlir` does so through LLVM, with wider vectors and in some hundred times the time, and `cuda` for NVIDIA graphics processors, where \
-              `bnnc` was built with the feature `mlir`; `reference` is a slow interpreter in double precision, made to check the others.",
+    explain: "`--backend` names a code generator of this build. `cranelift` compiles for this machine's processor. `mlir` compiles through LLVM, with wider vectors, but \
+              takes some hundred times as long; it needs a `bnnc` that was built with the feature `mlir`, and so does `cuda`, which compiles for NVIDIA GPUs. `reference` \
+              is a slow interpreter in double precision, made to check the others.",
 };
 
 /// The program file cannot be read.
@@ -39,7 +39,7 @@ pub static NO_FILE: Code = Code {
 pub static NO_INFERS: Code = Code {
     id: "E0606",
     title: "nothing to run",
-    explain: "A program without an `infer` item declares things but asks for nothing. Add, for example, \
+    explain: "A program without an `infer` item only declares things, so there is nothing to run. Add, for example, \
               `infer fit = vi(Posterior, data) { epochs = 100 }`.",
 };
 
@@ -47,24 +47,23 @@ pub static NO_INFERS: Code = Code {
 pub static BAD_COMMAND: Code = Code {
     id: "E0607",
     title: "bad command",
-    explain: "At the prompt a line that starts with `:` is a command. `:help` lists the commands and what they take; arguments \
-              are separated by blanks, so an expression with blanks goes into parentheses.\n\n```\n:kl Normal(0, 1) Laplace(0, 1)\n:draw Normal(0, 1) 1000\n```",
+    explain: "In the REPL a line that starts with `:` is a command. `:help` lists the commands and their arguments. Blanks separate arguments, so put an expression with \
+              blanks into parentheses.\n\n```\n:kl Normal(0, 1) Laplace(0, 1)\n:draw Normal(0, 1) 1000\n```",
 };
 
 /// `--without` names a rewrite that does not exist.
 pub static NO_REWRITE: Code = Code {
     id: "E0608",
     title: "no such rewrite",
-    explain: "`--without` names a rewrite to switch off, for example `--without exact-kl`. `--trace-rewrites` shows the names \
-              of those that fire.",
+    explain: "`--without` names a rewrite to switch off, for example `--without exact-kl`. `--trace-rewrites` shows the names of the rewrites that are applied.",
 };
 
 /// `patience` without validation rows.
 pub static NO_VALIDATION: Code = Code {
     id: "E0609",
     title: "patience without validation rows",
-    explain: "`patience` stops a fit when the log likelihood of the validation rows no longer improves, so the data item must \
-              hold some rows out.\n\nWrong: `infer fit = vi(Q, d) { patience = 10 }` with `data d = csv(\"d.csv\")`.\n\n\
+    explain: "`patience` stops a training when the log likelihood of the validation rows no longer improves, so the data item needs validation rows.\n\nWrong: `infer fit \
+              = vi(Q, d) { patience = 10 }` with `data d = csv(\"d.csv\")`.\n\n\
               Right: `data d = csv(\"d.csv\") { validation = 0.1 }`.",
 };
 
@@ -73,7 +72,7 @@ pub static NOTHING_TO_PRUNE: Code = Code {
     id: "E0610",
     title: "nothing to prune",
     explain: "`prune` ranks weights by the ratio of mean and standard deviation under the posterior and sets the lowest to \
-              zero. That takes sites on the reals whose family states a mean and a variance.\n\n\
+              zero. That requires parameters on the reals whose family defines a mean and a variance.\n\n\
               Wrong: `w ~ Cauchy(0, 0.1)` in the posterior of a model with no other site.\n\nRight: `w ~ Normal(0, 0.1)`.",
 };
 
@@ -81,16 +80,16 @@ pub static NOTHING_TO_PRUNE: Code = Code {
 pub static NO_PORT: Code = Code {
     id: "E0611",
     title: "no such port",
-    explain: "`bnnc explore` serves its page on a port of this machine alone. Another program may hold the port, or ports below \
-              1024 may need rights.\n\nWrong: `bnnc explore --port 80`.\n\nRight: `bnnc explore --port 0`, which takes a free one.",
+    explain: "`bnnc explore` serves its page on a port of this machine only. Another program may be using the port, or a port below 1024 may need permission.\n\nWrong: \
+              `bnnc explore --port 80`.\n\nRight: `bnnc explore --port 0`, which uses a free port.",
 };
 
 /// An inference block whose posterior fixes every site, or whose model has no site.
 pub static NOTHING_TO_SAMPLE: Code = Code {
     id: "E0612",
     title: "nothing to sample",
-    explain: "A sampler draws the sites that its posterior says nothing of; lines such as `first.* = map.first.*` fix sites. Where \
-              every site is fixed there is nothing left to draw, nor is there in a model without sites.\n\nWrong: `w = map.w` for every site of the model.\n\nRight: \
+    explain: "A sampler draws all parameters that its posterior does not mention; lines such as `first.* = map.first.*` fix parameters. Here every parameter is fixed, or \
+              the model has no parameters, so there is nothing to draw.\n\nWrong: `w = map.w` for every parameter of the model.\n\nRight: \
               fix the first layers and leave the last one out.",
 };
 
@@ -98,36 +97,36 @@ pub static NOTHING_TO_SAMPLE: Code = Code {
 pub static NO_QUANTITY: Code = Code {
     id: "E0613",
     title: "no such quantity",
-    explain: "`report` names sites of the model, or quantities that it computes from sites alone with `=`. What depends on an \
-              example has one value per row, and is found in the predictions.\n\nRight: `report = [theta, tau]` where the model has \
+    explain: "`report` names parameters of the model, or quantities that the model computes with `=` from parameters only. A quantity that depends on an example has one \
+              value per row, and is part of the predictions instead.\n\nRight: `report = [theta, tau]` where the model has \
               `theta = mu + tau * eta`.",
 };
 
 /// Options that cannot be used together.
 pub static OPTIONS_APART: Code = Code {
     id: "E0614",
-    title: "options that do not go together",
-    explain: "Each option is right by itself, but together they cannot run: a penalty that corrects for the noise of its variance needs \
-              batches to estimate it from, a schedule needs numbers that make steps.\n\nWrong: `penalty = corrected, batches = 2`.\n\n\
+    title: "options that cannot be combined",
+    explain: "Each option is valid by itself, but their values contradict each other. For example, a penalty that corrects for the noise of its variance needs enough \
+              batches to estimate that noise, and the numbers of a schedule must fit the number of steps.\n\nWrong: `penalty = corrected, batches = 2`.\n\n\
               Right: `penalty = corrected, batches = 10`.",
 };
 
 /// `start` from a file of values, for a site whose state is not its value.
 pub static NO_STATE_FOR_VALUE: Code = Code {
     id: "E0620",
-    title: "a file of values cannot start this",
-    explain: "`start = safetensors(\"FILE\")` gives the values of sites. A point estimate and the position of a chain are values; the parameters of \
-              a family such as `Normal` are not, and neither is the noise of a site that is sampled non-centred.\n\nWrong: `infer fit = vi(Q, \
+    title: "a file of values cannot start this inference",
+    explain: "`start = safetensors(\"FILE\")` gives the values of parameters. A point estimate or a chain can start from values. A variational family such as `Normal` \
+              cannot, nor can a parameter in its non-centred parameterisation.\n\nWrong: `infer fit = vi(Q, \
               data) { start = safetensors(\"w.safetensors\") }` where `Q` has `w ~ Normal(0, 0.1)`.\n\nRight: `infer fit = map(Model, data) { start = \
-              safetensors(\"w.safetensors\") }`, and `start = fit` in what follows.",
+              safetensors(\"w.safetensors\") }`, and `start = fit` in later inferences.",
 };
 
 /// `start` from an inference that has no site in common with this one.
 pub static USELESS_START: Code = Code {
     id: "E0621",
-    title: "a start without common sites",
-    explain: "`start = OTHER` takes the values that the infer `OTHER` found for the sites of the same name and shape. Where there is none, all \
-              sites start as if it were not written.\n\nWrong: `infer b = nuts(B, d) { start = a }` where `a` is about a model with other \
+    title: "a start without common parameters",
+    explain: "`start = OTHER` starts each parameter from the result of the inference `OTHER` for the parameter of the same name and shape. If no name and shape agree, \
+              `start` has no effect.\n\nWrong: `infer b = nuts(B, d) { start = a }` where `a` is about a model with other \
               names.\n\nRight: give the layers and parameters of both models the same names.",
 };
 
@@ -136,8 +135,8 @@ pub static NO_EXACT_INTEGRAL: Code = Code {
     id: "E0622",
     title: "no exact integral",
     explain: "`collapsed` integrates over a box of weights exactly where the location of the observation is affine in them, or affine between \
-              kinks (ReLU, `max`, `abs`), and where the observation is a Normal, a class or a truth value. Otherwise weights are drawn from the \
-              box, `draws` times per iterate; and so are those of single rows whose box has too many pieces (E0562).\n\nSampled: `over = all` of a network with a hidden layer, whose weights multiply each \
+              kinks (ReLU, `max`, `abs`), and the observation is a Normal, a class or a Boolean. Otherwise weights are drawn from the box, `draws` times per iterate. The \
+              same holds for single rows whose box has too many pieces (E0562).\n\nSampled: `over = all` of a network with a hidden layer, whose weights multiply each \
               other.\n\nExact: `over = last_layer`, or `over = [hidden]` behind a ReLU.",
 };
 
@@ -145,30 +144,29 @@ pub static NO_EXACT_INTEGRAL: Code = Code {
 pub static USELESS_OUTLIERS: Code = Code {
     id: "E0623",
     title: "outliers without classes",
-    explain: "`outliers` are rows on which a classifier should be unsure: they are compared with the test rows by the entropy of their \
-              predictions. The predictions of a real or a count have none, so the option changes nothing.\n\nRight: leave `outliers` out, or \
-              look at the `sd_epistemic` of such rows with `bnnc predict`.",
+    explain: "`outliers` are rows on which a classifier should be uncertain: they are compared with the test rows by the entropy of the class probabilities. A real or a \
+              count has no class probabilities, so the option has no effect.\n\nRight: leave `outliers` out, or use `bnnc predict` and compare the `sd_epistemic` of such rows.",
 };
 
 /// A Laplace approximation of a likelihood whose derivative is zero in the order that the curvature needs.
 pub static NO_SECOND_DERIVATIVE: Code = Code {
     id: "E0624",
-    title: "a likelihood without the derivative that the curvature is made of",
-    explain: "`curvature = ggn` and `hessian` take the likelihood by its second derivative in the outputs of the network, `fisher` by its first. \
-              Where that is zero wherever it exists, as the second derivative of `abs(x)` is, the data would have no say in the precision: \
-              the approximation would be the prior around the maximum.\n\n\
+    title: "a likelihood without the derivative that the curvature needs",
+    explain: "`curvature = ggn` and `hessian` use the second derivative of the log likelihood with respect to the outputs of the network, `fisher` the first. If this \
+              derivative is zero wherever it exists, like the second derivative of `abs(x)`, the data have no influence on the precision: the approximation would be the \
+              prior around the maximum.\n\n\
               Wrong: `y ~ Laplace(out(x)[0], 1)` in the model and `laplace(Model, data)`.\n\n\
-              Right: `laplace(Model, data) { curvature = fisher }`, whose outer products of gradients are not zero; or a likelihood that is curved \
-              at its centre and has heavy tails, such as `StudentT(4, out(x)[0], 1)`; or `vi` and `nuts`, which take no derivative twice.",
+              Right: `laplace(Model, data) { curvature = fisher }`, whose outer products of gradients are not zero; or a likelihood with heavy tails that is curved at \
+              its centre, such as `StudentT(4, out(x)[0], 1)`; or `vi` and `nuts`, which need no second derivative.",
 };
 
 /// Reports a subnetwork that cannot be chosen.
 pub static NO_SUBNETWORK: Code = Code {
     id: "E0625",
     title: "a subnetwork that cannot be chosen",
-    explain: "`over = subnetwork(size, by = score)` takes the `size` weights with the highest scores: there must be as many that the data have \
-              a say in, and each must have a score. `by = infer` takes the variances under an earlier infer, which has the same sites in the same \
-              sizes and a spread: `vi`, `swag`, an ensemble or a sampler.\n\nWrong: `over = subnetwork(1000)` of a network with 800 weights; `by = map`, which is a \
+    explain: "`over = subnetwork(size, by = score)` chooses the `size` weights with the highest scores: the data must inform at least that many weights, and each weight \
+              needs a score. `by = NAME` uses the variances under an earlier inference of a model with the same parameters. Its method must give variances: `vi`, `swag`, \
+              an ensemble or a sampler.\n\nWrong: `over = subnetwork(1000)` of a network with 800 weights; `by = map`, which is a \
               point.\n\nRight: `over = subnetwork(400)`, `over = subnetwork(0.5)`; `by = swag` after an `infer swag = swag(Model, data)`.",
 };
 
@@ -176,9 +174,9 @@ pub static NO_SUBNETWORK: Code = Code {
 pub static NO_MAXIMUM: Code = Code {
     id: "E0626",
     title: "a start that gives no maximum",
-    explain: "Without epochs of search a Laplace approximation takes its start for the maximum of the posterior, so the start must give every weight \
-              in its size.\n\nWrong: `infer l = laplace(Model, data) { epochs = 0 }`, or `start = other` after an infer of a model with other \
-              layers.\n\nRight: `infer l = laplace(Model, data) { start = map }` after an `infer map = map(Model, data)`, or some epochs.",
+    explain: "With `epochs = 0` a Laplace approximation uses its start as the maximum of the posterior, so the start must give values of the right size for all \
+              weights.\n\nWrong: `infer l = laplace(Model, data) { epochs = 0 }`, or `start = other` after an inference on a model with other layers.\n\nRight: `infer l \
+              = laplace(Model, data) { start = map }` after an `infer map = map(Model, data)`, or some epochs.",
 };
 
 static OWN: &[&Code] = &[
@@ -251,7 +249,7 @@ pub fn no_worker(backend: &str) -> Diagnostic {
     Diagnostic::usage(&NO_BACKEND, text)
         .help("build it with `cargo build --release --features mlir` where LLVM 22 is installed")
         .note(format!(
-            "or name an executable that was built so in the environment variable {}",
+            "or set the environment variable {} to the path of an executable that was built with this feature",
             bnnc_backend_mlir::WORKER
         ))
 }
@@ -262,7 +260,7 @@ pub fn no_cuda() -> Diagnostic {
     Diagnostic::usage(&NO_BACKEND, "this `bnnc` was built without the backend `cuda`")
         .help("build it with `cargo build --release -p bnnc -p bnnc-runner --features mlir,cuda` where LLVM 22 is installed")
         .note(format!(
-            "or with `--features cuda` alone, and name an executable with the feature `mlir` in the environment variable {}",
+            "or build with `--features cuda` only, and set the environment variable {} to the path of an executable with the feature `mlir`",
             bnnc_backend_mlir::WORKER
         ))
 }
@@ -296,12 +294,12 @@ pub fn span_of_one(infer: &InferItem, options: &[OptionName]) -> Span {
 pub fn nothing_to_sample(infer: &InferItem, no_sites: bool) -> Diagnostic {
     let (why, help) = match no_sites {
         true => (
-            "the model has no sites",
-            "give what is unknown a prior: `w ~ Normal(0, 1)`",
+            "the model has no parameters",
+            "declare the unknown quantities with priors: `w ~ Normal(0, 1)`",
         ),
         false => (
-            "every site is fixed",
-            "leave at least one site out of the posterior's lines",
+            "every parameter is fixed",
+            "leave at least one parameter out of the posterior's lines",
         ),
     };
     let text = format!("`{}` has nothing to sample: {why}", infer.name);
@@ -312,7 +310,7 @@ pub fn nothing_to_sample(infer: &InferItem, no_sites: bool) -> Diagnostic {
 pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
     let span = span_of(infer, Training::start());
     let text = format!(
-        "`{}` starts from `{from}`, which has no site of the same name and shape",
+        "`{}` starts from `{from}`, which has no parameter of the same name and shape",
         infer.name
     );
     Diagnostic::warning(&USELESS_START, span, text)
@@ -323,13 +321,13 @@ pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
 /// Reports an unknown name in `report`. `of_rows` is true if the name belongs to a variable that has a value for each row.
 pub fn no_quantity(infer: &InferItem, (name, of_rows): (&str, bool), known: &[&str]) -> Diagnostic {
     let span = span_of(infer, ChainOptions::report());
-    let text = format!("`{name}` is neither a parameter nor computed from parameters alone");
+    let text = format!("`{name}` is neither a parameter nor computed from parameters only");
     let quoted: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
     let diagnostic = Diagnostic::error(&NO_QUANTITY, span, text);
     let diagnostic = match of_rows {
-        true => {
-            diagnostic.help("it depends on the inputs, so it has a value for each row, as predictions have")
-        }
+        true => diagnostic.help(
+            "it depends on the inputs, so it has one value for each row and belongs to the predictions",
+        ),
         false => diagnostic.suggest(name, known.iter().copied()),
     };
     diagnostic.note(format!("the model has {}", quoted.join(", ")))
@@ -349,14 +347,14 @@ pub fn no_second_derivative(
     flat: ZeroDerivative,
 ) -> Diagnostic {
     let (order, help) = match flat {
-        ZeroDerivative::First => ("first", "take `vi` or `nuts`, which need no curvature"),
+        ZeroDerivative::First => ("first", "use `vi` or `nuts`, which need no curvature"),
         ZeroDerivative::Second => (
             "second",
-            "take `curvature = fisher`, which is made of first derivatives, or a likelihood that is curved, such as `StudentT`",
+            "use `curvature = fisher`, which needs only first derivatives, or a likelihood that is curved, such as `StudentT`",
         ),
     };
     let text = format!(
-        "the {order} derivative of the log likelihood of `{}` in `{argument}` of `{distribution}` is zero wherever it exists",
+        "the {order} derivative of the log likelihood of `{}` with respect to `{argument}` of `{distribution}` is zero wherever it exists",
         infer.name
     );
     Diagnostic::error(
@@ -387,24 +385,24 @@ pub fn no_subnetwork(infer: &InferItem, why: NoRanking<'_>) -> Diagnostic {
     let name = &infer.name;
     let (text, help) = match why {
         NoRanking::TooMany(wanted, all) => (
-            format!("`{name}` takes a subnetwork of {wanted} weights, but there are {all}"),
-            "take fewer, a fraction such as `subnetwork(0.5)`, or `over = all`",
+            format!("`{name}` needs {wanted} weights for its subnetwork, but there are only {all}"),
+            "use fewer weights, a fraction such as `subnetwork(0.5)`, or `over = all`",
         ),
         NoRanking::TooFewCurved(wanted, curved) => (
             format!(
-                "`{name}` takes a subnetwork of {wanted} weights, but only {curved} move an output in which the log likelihood is curved"
+                "`{name}` needs {wanted} weights for its subnetwork, but only {curved} affect an output in which the log likelihood is curved"
             ),
-            "take fewer, or `curvature = fisher`, which is made of first derivatives",
+            "use fewer weights, or `curvature = fisher`, which needs only first derivatives",
         ),
         NoRanking::Point(by) => (
-            format!("`{name}` ranks weights by their variances under `{by}`, which keeps none"),
-            "rank by an infer with a spread, such as `vi` or `swag`",
+            format!("`{name}` ranks weights by their variances under `{by}`, which has no variances"),
+            "rank by an inference with variances, such as `vi` or `swag`",
         ),
         NoRanking::Lacks(by, site) => (
             format!(
                 "`{name}` ranks weights by their variances under `{by}`, which has no `{site}` of that size"
             ),
-            "rank by an infer of the same model",
+            "rank by an inference on the same model",
         ),
     };
     Diagnostic::error(&NO_SUBNETWORK, span_of(infer, laplace::Options::over()), text).help(help)
@@ -425,15 +423,15 @@ pub fn no_maximum(infer: &InferItem, site: &str, why: NoMaximum<'_>) -> Diagnost
     let (option, text) = match why {
         NoMaximum::NoStart => (
             Training::epochs(),
-            format!("`{name}` takes its start for the maximum, but has none: nothing gives `{site}`"),
+            format!("`{name}` uses its start as the maximum, but has no `start` to give `{site}`"),
         ),
         NoMaximum::Lacks(start) => (
             Training::start(),
-            format!("`{name}` takes its start for the maximum, but `{start}` has no `{site}` of that size"),
+            format!("`{name}` uses its start as the maximum, but `{start}` has no `{site}` of that size"),
         ),
     };
     Diagnostic::error(&NO_MAXIMUM, span_of(infer, option), text)
-        .help("start from an infer or a file that has this site in the same size, or search for some epochs")
+        .help("start from an inference or a file that has this parameter in the same size, or search for the maximum: `epochs = 100`")
 }
 
 /// Warns that a `collapsed` inference draws its weights from their box; `reason` is a clause with the reason.
@@ -447,7 +445,7 @@ pub fn no_exact_integral(infer: &InferItem, reason: &str) -> Diagnostic {
 /// Warns that the outliers of the data of an inference are not used.
 pub fn useless_outliers(infer: &InferItem, data: &DataItem) -> Diagnostic {
     let text = format!(
-        "`{}` predicts no classes: the `outliers` of `{}` are not used",
+        "`{}` does not predict classes: the `outliers` of `{}` are not used",
         infer.name, data.name
     );
     Diagnostic::warning(&USELESS_OUTLIERS, data.span, text).help("leave `outliers` out")
@@ -457,8 +455,8 @@ pub fn useless_outliers(infer: &InferItem, data: &DataItem) -> Diagnostic {
 /// pruned.
 pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> Diagnostic {
     let span = span_of(infer, ViOptions::prune());
-    let text = format!("no site of `{}` can be pruned", infer.name);
-    let diagnostic = Diagnostic::error(&NOTHING_TO_PRUNE, span, text).label("asked for here");
+    let text = format!("no parameter of `{}` can be pruned", infer.name);
+    let diagnostic = Diagnostic::error(&NOTHING_TO_PRUNE, span, text).label("the option is here");
     untouched.iter().fold(diagnostic, |diagnostic, (site, why)| {
         diagnostic.note(format!("`{site}` cannot be pruned: {why}"))
     })
@@ -468,7 +466,7 @@ pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> 
 pub fn no_state_for_value(infer: &InferItem, why: &str) -> Diagnostic {
     let span = span_of(infer, Training::start());
     Diagnostic::error(&NO_STATE_FOR_VALUE, span, why.to_owned())
-        .help("load the file into a `map` of the same model, and start from that")
+        .help("start a `map` of the same model from the file, and this inference from the `map`")
 }
 
 /// Reports a rewrite name that does not exist.

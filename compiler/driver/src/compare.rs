@@ -107,7 +107,10 @@ impl Applied<'_> {
         let named: Vec<String> = outputs
             .map(|output| ticked(&format!("{}.{}", output.name, measure.name)))
             .collect();
-        let text = format!("`{}` is of one output, and its model has several", measure.name);
+        let text = format!(
+            "`{}` is a metric of one output, but the model has several",
+            measure.name
+        );
         (text, format!("name the output: {}", named.join(", ")))
     }
 
@@ -151,7 +154,8 @@ impl Applied<'_> {
     /// Returns the reason why rows cannot be left out of the posterior of this inference, if there is one: this needs draws of a posterior
     /// given all rows.
     fn left_out(&self) -> Option<Why> {
-        let help = "compare by `log_likelihood` on test rows: `test = fraction(0.2)` in the data".to_owned();
+        let help =
+            "compare by `log_likelihood` on test rows: `test = fraction(0.2)` in the data item".to_owned();
         let method = self.item.method;
         match methods::of(method.finds).keeps_rows(method, self.infer)? {
             Kept::Always(why) => Some((why, help)),

@@ -52,7 +52,7 @@ impl Concrete {
         match self.instance.support {
             Support::Integers(_) => self.inverted(stream, number, count),
             _ => Err(format!(
-                "`{}` cannot be drawn from here: it has no sampler for these values yet",
+                "`{}` cannot be drawn from here, because it has no sampler for such values yet",
                 self.instance.name
             )),
         }

@@ -45,7 +45,7 @@ pub fn documented(word: &str) -> Option<Documented> {
     if builtin::lookup(word).is_some() {
         return Some(page("a function", "language"));
     }
-    bnnc_grammar::is_keyword(word).then(|| page("a word of the language", "language"))
+    bnnc_grammar::is_keyword(word).then(|| page("a keyword of the language", "language"))
 }
 
 /// Returns the kind of an item of the library.

@@ -192,7 +192,7 @@ impl<'a> Compilation<'a> {
             return Ok(());
         };
         let diagnostic = Diagnostic::error(&codes::NO_VALIDATION, option.span, refusal.message)
-            .label("nothing to watch")
+            .label("needs validation rows")
             .also(spec.span, "the data")
             .help(refusal.help);
         Err(Failure::Program(vec![diagnostic]))

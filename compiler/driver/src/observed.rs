@@ -15,8 +15,8 @@ use std::collections::{HashMap, HashSet};
 pub static OBSERVED_INPUT: Code = Code {
     id: "E0640",
     title: "an output is among the inputs",
-    explain: "Without `inputs = [..]` the inputs of a data item are all columns but the target. A model of several outputs observes \
-              other columns too, and a vector of all inputs would hold what is to be predicted. Name the inputs.\n\n```\n\
+    explain: "Without `inputs = [..]` the inputs of a data item are all columns but the target. A model with several outputs observes other columns too, so that a vector \
+              of all inputs would contain columns to be predicted. Name the inputs.\n\n```\n\
               data d = csv(\"d.csv\")                      // x, weight, height\n\
               data d = csv(\"d.csv\") { inputs = [x] }     // right\n\n\
               model M(x: real[d]) -> weight: real, height: real { .. }\n```",
@@ -26,9 +26,8 @@ pub static OBSERVED_INPUT: Code = Code {
 pub static UNUSED_TRANSFORM: Code = Code {
     id: "E0264",
     title: "an expression of `inputs` that feeds nothing",
-    explain: "A model whose inputs have names takes columns by name. An expression of one column in `inputs = [..]` feeds the \
-              input that is called as the column, `NAME = expression` feeds the input NAME. This one feeds no input of any \
-              model of these data, which would mean that raw values are used in its place.\n\n```\n\
+    explain: "A model whose inputs have names takes columns by name. An expression of one column in `inputs = [..]` feeds the input with the name of the column; `NAME = \
+              expression` feeds the input NAME. This expression feeds no input of any model of these data, so the model would use the raw values instead.\n\n```\n\
               data d = csv(\"d.csv\") { inputs = [x, log(a / b)] }\n\
               data d = csv(\"d.csv\") { inputs = [x, ratio = log(a / b)] }   // right\n\n\
               model M(x: real, ratio: real) -> y: real { .. }\n```",
@@ -64,7 +63,7 @@ pub fn unused_transforms(program: &Program, schemas: &HashMap<String, Schema>) -
 }
 
 fn unused_transform(entry: &InputEntry, schema: &Schema, model: Option<&ModelItem>) -> Diagnostic {
-    let text = format!("no model takes `{}`", entry.text);
+    let text = format!("no model uses `{}`", entry.text);
     let diagnostic = Diagnostic::error(&UNUSED_TRANSFORM, entry.span, text).label("feeds no input");
     let Some(model) = model else {
         return diagnostic.help("remove it");
@@ -160,8 +159,11 @@ impl Compilation<'_> {
             vector.port
         );
         let diagnostic = Diagnostic::error(&OBSERVED_INPUT, self.model().span, text)
-            .label("observes what it is given")
-            .also(spec.span, "without `inputs`, all columns but the target");
+            .label("observes a column that is also an input")
+            .also(
+                spec.span,
+                "without `inputs`, all columns except the target are inputs",
+            );
         Some(diagnostic.help("name the inputs: `inputs = [..]`"))
     }
 }

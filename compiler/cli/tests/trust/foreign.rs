@@ -264,5 +264,10 @@ fn options_of_other_tools_are_corrected() {
     }
     let right = inference("infer first = map(M, d)\ninfer fit = nuts(M, d) { start = first }");
     let wrong = with("nuts", "start = map");
-    assert_corrected(&wrong, "E0258", "write `infer first = map(..)` above", &right);
+    assert_corrected(
+        &wrong,
+        "E0258",
+        "write `infer first = map(..)` with a model or posterior and data above",
+        &right,
+    );
 }

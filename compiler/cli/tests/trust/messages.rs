@@ -143,7 +143,7 @@ fn quantities_that_cannot_be_reported_get_the_reason() {
         1,
         &[
             "`f` is neither a parameter nor",
-            "a value for each row",
+            "one value for each row",
             "`a`, `b`",
         ],
     );

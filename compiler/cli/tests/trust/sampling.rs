@@ -236,7 +236,7 @@ infer fit = nuts(Groups, rows)
     let trial = Trial::new().file("rows.csv", format!("y\n{rows}"));
     let trial = trial.program(&program.replace("MU", "real[2]"));
     let output = trial.bnnc("run", &[]);
-    output.assert_warning("E0521", &["`mu` in ascending order", "`mu: ordered(2)`"]);
+    output.assert_warning("E0521", &["`mu` once each draw is sorted", "`mu: ordered(2)`"]);
     assert!(!output.stderr.contains("run longer"), "{}", output.stderr);
     // With the advised change, the estimated means are the means of the groups.
     let trial = trial.program(&program.replace("MU", "ordered(2)"));

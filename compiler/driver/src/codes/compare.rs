@@ -8,10 +8,10 @@ use bnnc_hir::tree::InferItem;
 pub static METRIC_DOES_NOT_APPLY: Code = Code {
     id: "E0566",
     title: "a metric that does not apply",
-    explain: "Every metric in `compare .. by ..` must exist for every inference of the comparison. `rmse`, `coverage`, `crps` and `sd` are of \
-              numbers, `accuracy`, `nll`, `brier`, `ece` and `entropy` of classes, `ood_entropy` and `ood_auroc` of classes where the data have \
-              `outliers`. Metrics of one output name it where the model has several: `y.rmse`. `elpd_loo` takes draws of a posterior, which \
-              `map` does not have.\n\nWrong: `compare fit by accuracy` where `fit` predicts a number.\n\nRight: `compare fit by rmse`.",
+    explain: "Every metric in `compare .. by ..` must exist for every inference of the comparison. `rmse`, `coverage`, `crps` and `sd` apply to numbers; `accuracy`, \
+              `nll`, `brier`, `ece` and `entropy` to classes; `ood_entropy` and `ood_auroc` to classes if the data have `outliers`. If the model has several outputs, a \
+              metric of one output begins with the output's name: `y.rmse`. `elpd_loo` needs draws of a posterior, which `map` does not have.\n\nWrong: `compare fit by \
+              accuracy` where `fit` predicts a number.\n\nRight: `compare fit by rmse`.",
 };
 
 /// Reports a metric that an inference does not have; the diagnostic gives the reason and a help.

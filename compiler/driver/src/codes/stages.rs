@@ -10,9 +10,8 @@ pub static NO_STAGE: Code = Code {
     id: "E0604",
     title: "no such stage",
     explain: "`bnnc emit STAGE FILE` prints one stage of the compilation: tokens, ast, hir, graph, density, training, loops, clif, mlir, ptx, dot. \
-              `clif` is code of the backend `cranelift`, `mlir` and `ptx` are what the backends `mlir` and `cuda` make. The name of a \
-              pass (`bnnc emit loss model.bnn`) prints the functions that it leaves. A `.graph` file holds one function and a `.loops` file a \
-              loop program: later stages are made from them.\n\n\
+              The backend `cranelift` generates `clif`, `mlir` generates `mlir`, and `cuda` generates `ptx`. With the name of a pass (`bnnc emit loss model.bnn`), the \
+              command prints the functions after this pass. A `.graph` file holds one function and a `.loops` file a loop program: bnnc makes later stages from them.\n\n\
               Wrong: `bnnc emit clif --backend mlir model.bnn`, `bnnc emit density model.loops`.\n\n\
               Right: `bnnc emit mlir model.bnn`, `bnnc emit clif model.bnn`, `bnnc emit clif model.loops`.",
 };
@@ -21,9 +20,8 @@ pub static NO_STAGE: Code = Code {
 pub static BAD_TEXT: Code = Code {
     id: "E0615",
     title: "not the text of a stage",
-    explain: "A file whose name ends in `.graph` holds one function as `bnnc emit training` prints it, and one that ends in `.loops` what \
-              `bnnc emit loops` prints. The text holds no definitions of distributions, so a probabilistic graph, with `sample` and \
-              `observe`, is printed but not read.\n\n\
+    explain: "A file whose name ends in `.graph` holds one function as `bnnc emit training` prints it. A file whose name ends in `.loops` holds the output of `bnnc emit \
+              loops`. The text has no definitions of distributions, so bnnc can print a probabilistic graph, with `sample` and `observe`, but cannot read it.\n\n\
               Wrong: `bnnc emit graph model.bnn > model.graph`, then `bnnc emit loops model.graph`.\n\n\
               Right: `bnnc emit training model.bnn > model.graph`, then `bnnc emit loops model.graph`.",
 };
@@ -35,8 +33,7 @@ pub fn no_stage(name: &str) -> Diagnostic {
 
 /// Reports `emit clif` with a backend that does not generate Cranelift code.
 pub fn no_clif(backend: &str) -> Diagnostic {
-    let text =
-        format!("`clif` is code of the backend `cranelift`, and `--backend {backend}` asks for another's");
+    let text = format!("`clif` is code of the backend `cranelift`, not of `{backend}`");
     Diagnostic::usage(&NO_STAGE, text)
         .help("leave `--backend` out; `mlir` and `ptx` are the stages of `mlir` and `cuda`")
 }
@@ -59,8 +56,11 @@ pub fn no_pass(infer: &InferItem, pass: &str, ran: &[&str]) -> Diagnostic {
 /// Reports a requested stage that comes before the stage in the file.
 pub fn earlier_stage(stage: Stage, held: Stage) -> Diagnostic {
     let (stage, held) = (stage.name(), held.name());
-    Diagnostic::usage(&NO_STAGE, format!("`{stage}` is not made from a `.{held}` file"))
-        .help(format!("print it from the program: `bnnc emit {stage} FILE.bnn`"))
+    Diagnostic::usage(
+        &NO_STAGE,
+        format!("bnnc cannot make the stage `{stage}` from a `.{held}` file"),
+    )
+    .help(format!("print it from the program: `bnnc emit {stage} FILE.bnn`"))
 }
 
 /// Reports a text that cannot be read back.

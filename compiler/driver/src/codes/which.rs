@@ -5,15 +5,15 @@ use bnnc_base::diagnostic::{Code, Diagnostic};
 /// The run holds several inferences, and the command needs one.
 pub static WHICH_INFER: Code = Code {
     id: "E0617",
-    title: "one of several infers has to be chosen",
-    explain: "The run holds results of several infers, and predictions are those of one: `--infer NAME` says which.\n\n```\nbnnc predict \
+    title: "one of several inferences has to be chosen",
+    explain: "The run holds results of several inferences. `--infer NAME` chooses the one that predicts.\n\n```\nbnnc predict \
               folder --data new.csv --infer fit\n```",
 };
 
 /// Reports a run of several inferences when `--infer` names none of them.
 pub fn which_infer(names: &[&str]) -> Diagnostic {
     let text = format!(
-        "the run holds results of {} infers: {}",
+        "the run holds results of {} inferences: {}",
         names.len(),
         names
             .iter()

@@ -55,7 +55,7 @@ impl Method for Collapses {
 
     fn keeps_rows(&self, method: &MethodDef, _: &Infer) -> Option<Kept> {
         Some(Kept::Always(format!(
-            "`{}` integrates over weights given all rows, and leaving rows out takes draws of every weight",
+            "`{}` integrates over weights given all rows, but leaving rows out needs draws of every weight",
             method.name
         )))
     }
@@ -132,7 +132,7 @@ impl Compilation<'_> {
             laplace::Over::Names(names) => OverWeights::Names(names),
             laplace::Over::Subnetwork { .. } => {
                 let message = "a collapsed network has no `subnetwork`";
-                let help = "write `weights = K` for the K weights that move a prediction most";
+                let help = "write `weights = K` for the K weights with the largest effect on a prediction";
                 return Err(self.apart(CollapsedOptions::over(), message, help));
             }
         };
@@ -148,7 +148,7 @@ impl Compilation<'_> {
         if asked.floor > 1.0 {
             return apart(
                 CollapsedOptions::floor(),
-                "`floor` is the weight of a mixture, at most 1",
+                "`floor` is the weight of a mixture component and at most 1",
                 "such as 0.001",
             );
         }
@@ -161,7 +161,7 @@ impl Compilation<'_> {
             let help = "name the layer before it: `over = [hidden]`";
             return apart(
                 CollapsedOptions::units(),
-                "the chosen weights feed no unit: nothing bends behind them",
+                "the chosen weights feed no unit, because no kink follows them",
                 help,
             );
         }
@@ -169,8 +169,8 @@ impl Compilation<'_> {
         if asked.noise == NoiseForm::Triangular && is_of_classes {
             return apart(
                 CollapsedOptions::noise(),
-                "classes have no noise",
-                "leave `noise` out, or take `sigmoid = cubic`",
+                "`noise` applies to real outputs, not to classes",
+                "leave `noise` out, or write `sigmoid = cubic`",
             );
         }
         let (alpha, floor) = (alpha(asked), asked.floor);
@@ -219,16 +219,16 @@ impl Compilation<'_> {
             ));
         }
         if asked.draws.is_some() && found.form == Form::Affine {
-            let message = "`draws` are taken where there is no exact integral, and here is one".to_owned();
+            let message = "`draws` has no effect, because this integral is exact".to_owned();
             return Some((CollapsedOptions::draws(), message, "leave it out"));
         }
         let has_triangle = asked.noise == NoiseForm::Triangular || asked.compat == Compat::Published;
         if let Some(option) = first(&OF_TRIANGLE).filter(|_| !has_triangle) {
-            let message = format!("`{option}` is of a triangle, but the noise is none");
+            let message = format!("`{option}` requires `noise = triangular`");
             return Some((option, message, "add `noise = triangular`"));
         }
         if self.is_set(CollapsedOptions::sigmoid()) && found.likelihood == Likelihood::Normal {
-            let message = "a Normal observation has no sigmoid".to_owned();
+            let message = "`sigmoid` applies to classes, not to a Normal observation".to_owned();
             return Some((CollapsedOptions::sigmoid(), message, "leave it out"));
         }
         None
@@ -238,14 +238,14 @@ impl Compilation<'_> {
     fn unpublished(&self, asked: &CollapsedOptions, found: &Collapse) -> Option<Apart> {
         let refused = |option, message: &str, help| Some((option, message.to_owned(), help));
         if asked.compat != Compat::Published {
-            let message = "`smoothing` is of the published density";
+            let message = "`smoothing` requires `compat = published`";
             let smoothing = CollapsedOptions::smoothing();
             return self
                 .is_set(smoothing)
                 .then(|| (smoothing, message.to_owned(), "add `compat = published`"));
         }
         if found.likelihood != Likelihood::Normal {
-            let message = "the published density is of a Normal observation, and this one is of a class";
+            let message = "the published density is for a Normal observation, but this one is a class";
             return refused(
                 CollapsedOptions::compat(),
                 message,
@@ -253,11 +253,11 @@ impl Compilation<'_> {
             );
         }
         if found.outputs > 1 {
-            let message = "the published density is of one number in a row, and here are several";
+            let message = "the published density is for one number per row, but here are several";
             return refused(CollapsedOptions::compat(), message, "leave `compat` out");
         }
         if self.is_set(CollapsedOptions::noise()) && asked.noise == NoiseForm::Normal {
-            let message = "the published density has a triangle in the place of Normal noise";
+            let message = "the published density has triangular noise instead of Normal noise";
             return refused(
                 CollapsedOptions::noise(),
                 message,
@@ -265,11 +265,12 @@ impl Compilation<'_> {
             );
         }
         if self.is_set(CollapsedOptions::floor()) {
-            let message = "the published density has a uniform where the triangle is nothing, not a Normal";
+            let message =
+                "the published density mixes the triangle with a uniform density, not with a Normal";
             return refused(
                 CollapsedOptions::floor(),
                 message,
-                "write `smoothing`, the density of that uniform before it is normalised",
+                "write `smoothing`, the value of that uniform density before normalisation",
             );
         }
         None
@@ -284,13 +285,13 @@ impl Compilation<'_> {
             .find(|name| !sites.iter().any(|site| covers(name, site)))
         {
             let message = format!(
-                "`always` names `{name}`, which is not among the weights that may be integrated over"
+                "`always` names `{name}`, which is not one of the weights that may be integrated over"
             );
-            let help = format!("those are `{}`", sites.join("`, `"));
+            let help = format!("these weights may be integrated over: `{}`", sites.join("`, `"));
             return Err(self.apart(CollapsedOptions::always(), &message, &help));
         }
         if weights(asked, found) == 0 && !names.is_empty() {
-            let message = "`always` is besides `weights`, but all weights are integrated over";
+            let message = "`always` adds to the weights that `weights` chooses, but all weights are integrated over already";
             let help = "write `weights = 2`, or leave `always` out";
             return Err(self.apart(CollapsedOptions::always(), message, help));
         }

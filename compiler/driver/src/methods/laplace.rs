@@ -273,8 +273,8 @@ impl Compilation<'_> {
             return Ok(());
         }
         let link = options.link.word();
-        let message = format!("`link = {link}` is for outputs that are the logits of classes");
-        let help = "take `link = glm`, which does what the likelihood allows";
+        let message = format!("`link = {link}` needs outputs that are the logits of classes");
+        let help = "write `link = glm`, which uses the best link for each likelihood";
         Err(self.apart(Options::link(), &message, help))
     }
 
@@ -302,7 +302,7 @@ fn apart(options: &Options) -> Option<Apart> {
     if options.online && options.prior_precision != PriorPrecision::Given(1.0) {
         return Some((
             Options::prior_precision(),
-            "`online` finds the factor on the prior itself",
+            "`online` already tunes the factor on the prior",
             "leave `prior_precision` out, or `online`",
         ));
     }
@@ -311,29 +311,29 @@ fn apart(options: &Options) -> Option<Apart> {
     if options.curvature == Curvature::Hessian && !has_matrix {
         return Some((
             Options::curvature(),
-            "`curvature = hessian` has no factors and no roots",
-            "take `structure = full` or `diagonal`, or `curvature = ggn`",
+            "`curvature = hessian` works only with `structure = full` or `diagonal`",
+            "write `structure = full` or `diagonal`, or `curvature = ggn`",
         ));
     }
     if is_subnetwork && !has_matrix {
         return Some((
             Options::structure(),
-            "a subnetwork has a `full` or a `diagonal` precision",
-            "take `structure = full`: it is of the chosen weights alone",
+            "a subnetwork needs `structure = full` or `diagonal`",
+            "write `structure = full`: the matrix covers only the chosen weights",
         ));
     }
     if has_groups && !is_tuned {
         return Some((
             Options::prior_structure(),
-            "`prior_structure` says what has a factor of its own, but no factor is tuned",
+            "`prior_structure` sets which weights share a factor, but no factor is tuned",
             "add `prior_precision = marginal_likelihood`, or `online = true`",
         ));
     }
     if has_groups && options.prior_precision == PriorPrecision::Validation {
         return Some((
             Options::prior_structure(),
-            "validation rows tune one factor, not several",
-            "take `prior_precision = marginal_likelihood`, or `prior_structure = scalar`",
+            "validation rows can tune only one factor",
+            "write `prior_precision = marginal_likelihood`, or `prior_structure = scalar`",
         ));
     }
     None
@@ -343,7 +343,7 @@ fn unvalidated(options: &Options, schema: &Schema) -> Option<Apart> {
     let is_wanted = options.prior_precision == PriorPrecision::Validation;
     (is_wanted && schema.validation == 0).then_some((
         Options::prior_precision(),
-        "`prior_precision = validation` needs validation rows, but the data hold none out",
+        "`prior_precision = validation` needs validation rows, but the data have none",
         "write `validation = 0.1` in the options of the data",
     ))
 }

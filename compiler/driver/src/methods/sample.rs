@@ -45,7 +45,7 @@ impl Method for Samples {
         let temperature = options.temperature;
         (temperature != 1.0).then(|| {
             Kept::Always(format!(
-                "`temperature = {temperature}` samples a tempered posterior, and no row can be left out of it"
+                "`temperature = {temperature}` samples a tempered posterior, from which rows cannot be left out"
             ))
         })
     }

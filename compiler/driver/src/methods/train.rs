@@ -36,7 +36,7 @@ impl Method for Trains {
     fn keeps_rows(&self, method: &MethodDef, _: &Infer) -> Option<Kept> {
         let why = || {
             format!(
-                "`{}` finds one point, and leaving rows out takes draws",
+                "`{}` finds one point, but leaving rows out needs draws",
                 method.name
             )
         };
@@ -149,7 +149,7 @@ impl Compilation<'_> {
     /// Fails if both `epochs` and `steps` are set.
     pub(crate) fn training(&self) -> Result<Training, Failure> {
         if self.is_set(Training::epochs()) && self.is_set(Training::steps()) {
-            let message = "`epochs` and `steps` both give the length of the training";
+            let message = "`epochs` and `steps` both set the length of the training";
             return Err(self.apart(Training::steps(), message, "leave one of them out"));
         }
         Ok(self.options_of()?)

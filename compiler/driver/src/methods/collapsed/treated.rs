@@ -25,27 +25,31 @@ pub fn treated(found: &Collapse, options: &Options) -> String {
 /// Describes which weights are integrated over.
 fn which(found: &Collapse, options: &Options) -> String {
     let rows = match options.fixed {
-        true => "the training rows most on average, the same for all rows,",
-        false => "a row most",
+        true => "with the largest mean effect on the training rows",
+        false => "with the largest effect on a row",
     };
     let always = options
         .always
         .iter()
-        .map(|at| format!(" and those of `{}`", found.weights[*at].site));
+        .map(|at| format!(" and all weights of `{}`", found.weights[*at].site));
     let always: String = always.collect();
     let which = match options.weights {
         0 => "integrated over its box".to_owned(),
-        1 if always.is_empty() => format!("the weight that moves {rows} is integrated over its box"),
-        1 => format!("the weight that moves {rows}{always} are integrated over their box"),
-        count => format!("the {count} weights that move {rows}{always} are integrated over their box"),
+        1 if always.is_empty() => format!("the weight {rows} is integrated over its box"),
+        1 => format!("the weight {rows}{always} are integrated over their box"),
+        count => format!("the {count} weights {rows}{always} are integrated over their box"),
     };
     match (options.units, options.is_published()) {
         (0, _) => which,
         (1, true) => format!("of the weights that feed the first unit, {which}"),
         (count, true) => format!("of the weights that feed the first {count} units, {which}"),
-        (1, false) => format!("of the weights that feed the unit which moves the outputs most, {which}"),
+        (1, false) => {
+            format!("of the weights that feed the unit with the largest effect on the outputs, {which}")
+        }
         (count, false) => {
-            format!("of the weights that feed the {count} units which move the outputs most, {which}")
+            format!(
+                "of the weights that feed the {count} units with the largest effect on the outputs, {which}"
+            )
         }
     }
 }
@@ -54,17 +58,17 @@ fn which(found: &Collapse, options: &Options) -> String {
 fn how(found: &Collapse, options: &Options) -> &'static str {
     match (found.likelihood, options.sigmoid, options.noise) {
         (Likelihood::Categorical, Sigmoid::Exact, _) => {
-            "each class against the others as the iterate has them"
+            "for each class with the logits of the other classes at the iterate"
         }
         (Likelihood::Categorical | Likelihood::Bernoulli, Sigmoid::Cubic, _) => {
-            "with a cubic for the sigmoid"
+            "with a cubic instead of the sigmoid"
         }
-        (Likelihood::Normal, _, Noise::Triangular { .. }) => "with a triangle for the noise",
+        (Likelihood::Normal, _, Noise::Triangular { .. }) => "with triangular noise",
         (Likelihood::Normal, _, Noise::Published { .. }) => {
-            "with a triangle for the noise, which known targets cut to their range"
+            "with triangular noise, truncated to the range of the known targets"
         }
         (Likelihood::Normal | Likelihood::Bernoulli | Likelihood::Other, _, _) => {
-            "with the likelihood as it is"
+            "with the likelihood of the model"
         }
     }
 }
@@ -72,7 +76,9 @@ fn how(found: &Collapse, options: &Options) -> &'static str {
 /// Describes how the location depends on the weights, and where this dependence makes the integral exact.
 fn form(found: &Collapse, options: &Options) -> String {
     let (kinks, direct) = match &found.form {
-        Form::Affine => return "exactly, as the location is affine in it".to_owned(),
+        Form::Affine => {
+            return "the integral is exact, because the location is affine in the weights".to_owned();
+        }
         Form::Sampled(reason) => return reason.clone(),
         Form::Piecewise { kinks, direct } => (*kinks, *direct),
     };
@@ -87,14 +93,14 @@ fn form(found: &Collapse, options: &Options) -> String {
     let draws = format!("by {} draws per iterate", options.draws);
     let is_nested = direct < kinks;
     let closed = match is_nested {
-        true => "exactly where the box of a row crosses no kink",
+        true => "the integral is exact where the box of a row crosses no kink",
         false => {
-            "exactly where no two kinks that the box of a row crosses share a weight and each is flat on one side, as a ReLU is"
+            "the integral is exact where no two kinks that the box of a row crosses share a weight, and each is flat on one side, like a ReLU"
         }
     };
     let cut = match options.units == 0 && at_once > MOST_CUT && is_nested {
         true => format!(
-            "elsewhere {draws}, as a box of {at_once} weights is not cut into pieces (of at most {MOST_CUT} it is: `weights = {MOST_CUT}`)"
+            "elsewhere it is estimated {draws}, because a box of {at_once} weights is not cut into pieces (up to {MOST_CUT} weights would be: `weights = {MOST_CUT}`)"
         ),
         false => {
             let bound = bound((kinks, direct), at_once).filter(|_| options.units == 0 && at_once <= MOST_CUT);
@@ -103,12 +109,11 @@ fn form(found: &Collapse, options: &Options) -> String {
                 format!(" ({at_once} {weights} and {kinks} kinks make at most {bound} pieces)")
             });
             format!(
-                "elsewhere piece by piece where these are at most {MOST_SIMPLICES} simplices of at most {MOST_CUT} weights{bound}, \
-                 and {draws} where they are not"
+                "elsewhere it is summed over pieces if these are at most {MOST_SIMPLICES} simplices of at most {MOST_CUT} weights{bound}, and estimated {draws} otherwise"
             )
         }
     };
-    format!("the location is affine in it between {kinks} kinks; {closed}, {cut}")
+    format!("the location is affine in the weights between {kinks} kinks; {closed}; {cut}")
 }
 
 /// Returns the largest number of pieces into which kinks cut a box of `weights` dimensions: the number of regions of an arrangement of

@@ -8,21 +8,21 @@ use bnnc_hir::tree::InferItem;
 /// An inference that uses iterates which do not exist.
 pub static NO_ITERATES: Code = Code {
     id: "E0560",
-    title: "an infer whose iterates cannot be taken",
-    explain: "`iterates = infer` takes the iterates that an earlier infer found, in the place of a training. That infer must hold them (chains, an \
-              ensemble, `collapsed`, or `swag` with `covariance = snapshots`), for every state that moves it must have one of the same name \
-              and size, and its data must have as many splits.\n\nWrong: `iterates = fit` after `infer fit = map(Model, data)`.\n\nRight: `iterates = \
+    title: "an inference whose iterates cannot be used",
+    explain: "`iterates = NAME` uses the iterates of an earlier inference instead of a training. The earlier inference must keep its iterates (chains, an ensemble, \
+              `collapsed`, or `swag` with `covariance = snapshots`), must have every free parameter in the same size, and its data must have as many splits.\n\nWrong: \
+              `iterates = fit` after `infer fit = map(Model, data)`.\n\nRight: `iterates = \
               fit` after `infer fit = swag(Model, data) { covariance = snapshots }`, with the same model.",
 };
 
 /// Reports an earlier inference that keeps no iterates.
 pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
     let text = format!(
-        "`{}` takes the iterates of `{from}`, which holds none",
+        "`{}` uses the iterates of `{from}`, but `{from}` keeps no iterates",
         infer.name
     );
     Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text).help(format!(
-        "write `covariance = snapshots` where `{from}` is `swag`, or name chains, an ensemble or a `collapsed` infer"
+        "write `covariance = snapshots` if `{from}` is `swag`, or name chains, an ensemble or an inference by `collapsed`"
     ))
 }
 
@@ -31,27 +31,27 @@ pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
 pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
     let site = state.strip_suffix("/loc").unwrap_or(state);
     let text = format!(
-        "`{}` takes the iterates of `{from}`, which draws `{site}` as the noise of its prior",
+        "`{}` uses the iterates of `{from}`, which samples `{site}` in its non-centred parameterisation, so they are not values of `{site}`",
         infer.name
     );
     Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text)
-        .help(format!("leave `{site}` out of `non_centered` of `{from}`"))
+        .help(format!("remove `{site}` from `non_centered` in `{from}`"))
 }
 
 /// Reports iterates of another model: a state is missing or has another size.
 pub fn other_iterates(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
     let text = format!(
-        "`{}` takes the iterates of `{from}`, which has none of `{state}` in the same size",
+        "`{}` uses the iterates of `{from}`, but `{from}` has no `{state}` of the same size",
         infer.name
     );
     Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text)
-        .help("take iterates of the same model on data with the same columns")
+        .help("use iterates of the same model on data with the same columns")
 }
 
 /// Reports iterates of an inference whose data have fewer splits. The two numbers are the existing and the needed number of splits.
 pub fn fewer_splits(infer: &InferItem, from: &str, (has, needs): (usize, usize)) -> Diagnostic {
     let text = format!(
-        "`{}` takes the iterates of `{from}` on {needs} splits, but the data of `{from}` have {has}",
+        "`{}` uses the iterates of `{from}` on {needs} splits, but the data of `{from}` have {has}",
         infer.name
     );
     Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text)

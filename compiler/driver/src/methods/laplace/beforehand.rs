@@ -25,12 +25,12 @@ impl Compilation<'_> {
     pub(super) fn possible(&self, options: &Options, found: &Approximation) -> Result<(), Failure> {
         if !found.independent && options.structure != Structure::Full {
             let message =
-                "weights depend on each other under the prior, which only a full precision represents";
+                "weights depend on each other under the prior, which only a full precision can represent";
             return Err(self.apart(Options::structure(), message, "take `structure = full`"));
         }
         if !found.independent && options.prior_structure != PriorStructure::Scalar {
             let message =
-                "weights depend on each other under the prior, which has one factor for all of them";
+                "weights depend on each other under the prior, which allows only one factor for all weights";
             return Err(self.apart(Options::prior_structure(), message, "leave `prior_structure` out"));
         }
         Ok(())
@@ -67,10 +67,10 @@ impl Compilation<'_> {
         };
         if matches!(options.prior_precision, PriorPrecision::Given(factor) if factor != 1.0) {
             let message = format!(
-                "`prior_precision` multiplies the precision of the prior of the weights, but `{site}`, which moves, is in that prior too, or its own prior depends on a weight"
+                "`prior_precision` multiplies the precision of the prior of the weights, but the prior of the weights depends on the free parameter `{site}`, or the prior of `{site}` depends on a weight"
             );
             let help = format!(
-                "leave `prior_precision` out: the prior of `{site}` says the same; or fix `{site}` in a posterior"
+                "leave `prior_precision` out, because `{site}` already scales that prior; or fix `{site}` in a posterior"
             );
             return Err(self.apart(Options::prior_precision(), &message, &help));
         }
@@ -78,10 +78,10 @@ impl Compilation<'_> {
             return Ok(());
         }
         let message = format!(
-            "`online` finds factors on the prior of the weights, but `{site}`, which moves, has a say in that prior too, or its own prior depends on a weight"
+            "`online` tunes factors on the prior of the weights, but that prior depends on the free parameter `{site}`, or the prior of `{site}` depends on a weight"
         );
         let help = format!(
-            "fix `{site}` in a posterior, or take `prior_precision = marginal_likelihood` in the place of `online`: it tunes at the maximum"
+            "fix `{site}` in a posterior, or replace `online` by `prior_precision = marginal_likelihood`, which tunes at the maximum"
         );
         Err(self.apart(Options::online(), &message, &help))
     }
@@ -93,9 +93,10 @@ impl Compilation<'_> {
         match set.next().filter(|_| !searches) {
             None => Ok(()),
             Some(option) => {
-                let message =
-                    format!("`{option}` is of the search for the maximum, but the start is taken for it");
-                Err(self.apart(option, &message, "set `epochs`, or leave it out"))
+                let message = format!(
+                    "`{option}` is an option of the search for the maximum, but the start is used as the maximum without a search"
+                );
+                Err(self.apart(option, &message, "set `epochs`, or leave `{option}` out"))
             }
         }
     }
