@@ -96,7 +96,7 @@ impl Compilation<'_> {
                 let message = format!(
                     "`{option}` is an option of the search for the maximum, but the start is used as the maximum without a search"
                 );
-                Err(self.apart(option, &message, "set `epochs`, or leave `{option}` out"))
+                Err(self.apart(option, &message, "set `epochs`, or leave this option out"))
             }
         }
     }
