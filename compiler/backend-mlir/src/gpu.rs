@@ -86,7 +86,7 @@ pub fn compile(mlir: &Mlir, program: &Program, chip: Chip) -> Result<device::Pro
     let (text, mut launched) = module(program, chip)?;
     let assembly = mlir.worker()?.lower(&text, Target::Ptx)?;
     let ptx = String::from_utf8(assembly)
-        .map_err(|_| Fault::Bug("the assembly of a graphics processor is no text".to_owned()))?;
+        .map_err(|_| Fault::Bug("the assembly code for a GPU is not UTF-8 text".to_owned()))?;
     launched.images.push(Image {
         capability: chip.capability,
         ptx: ptx.into(),

@@ -171,7 +171,7 @@ unsafe fn machine(module: LLVMModuleRef) -> Result<Opaque, String> {
             DEFAULT_CODE_MODEL,
         );
         if machine.is_null() {
-            return Err("LLVM knows no code generator for this processor".to_owned());
+            return Err("LLVM has no code generator for this processor".to_owned());
         }
         let layout = c_text(&taken(LLVMCopyStringRepOfTargetData(LLVMCreateTargetDataLayout(
             machine,

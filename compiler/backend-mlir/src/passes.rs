@@ -12,7 +12,7 @@ pub struct MlirPass {
 pub const TO_LLVM: &[MlirPass] = &[
     MlirPass {
         name: "convert-scf-to-cf",
-        reason: "loops and conditionals become blocks and branches, which LLVM's loop passes look for",
+        reason: "replaces loops and conditionals by blocks and branches, which LLVM's loop passes need",
     },
     MlirPass {
         name: "convert-arith-to-llvm",
@@ -24,7 +24,7 @@ pub const TO_LLVM: &[MlirPass] = &[
     },
     MlirPass {
         name: "reconcile-unrealized-casts",
-        reason: "the three conversions meet in casts that must cancel; one that does not is an error here and not later",
+        reason: "removes the casts between the three conversions; a cast that cannot be removed is an error here and not later",
     },
 ];
 
@@ -45,7 +45,7 @@ pub const TO_PTX: &[MlirPass] = &[
     },
     MlirPass {
         name: "reconcile-unrealized-casts",
-        reason: "the conversions meet in casts that must cancel",
+        reason: "removes the casts between the conversions",
     },
     MlirPass {
         name: "gpu-module-to-binary{format=isa}",
@@ -56,7 +56,7 @@ pub const TO_PTX: &[MlirPass] = &[
 /// The passes that optimise LLVM IR before code generation.
 pub const OPTIMISE: &[MlirPass] = &[MlirPass {
     name: "default<O3>",
-    reason: "invariants leave loops, loops become vectors of the host's width, the rest is unrolled and cleaned up",
+    reason: "moves invariants out of loops, vectorises loops for the host's width, unrolls the other loops and cleans up",
 }];
 
 /// Returns the passes as the text of a pipeline.

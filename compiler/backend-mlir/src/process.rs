@@ -99,7 +99,7 @@ impl Worker {
             let _ = child.kill();
             let _ = child.wait();
             return Err(Fault::Limit(match is_long {
-                true => format!("the MLIR worker answered with more than {most} bytes"),
+                true => format!("the output of the MLIR worker has more than {most} bytes"),
                 false => format!(
                     "MLIR did not lower a program in {} seconds",
                     self.time.as_secs_f64()
@@ -118,7 +118,7 @@ impl Worker {
     /// mistake.
     fn no_worker(&self, outcome: &Outcome) -> Fault {
         Fault::Limit(format!(
-            "{} is no MLIR worker of this version ({WORKER} may name one){}",
+            "{} is not an MLIR worker of this version; the environment variable {WORKER} can name one{}",
             self.program.display(),
             quoted(&outcome.complaint)
         ))
@@ -136,28 +136,28 @@ impl Worker {
         let mebibytes = self.memory >> 20;
         if exhausted.iter().any(|words| outcome.complaint.contains(words)) {
             return Fault::Limit(format!(
-                "MLIR needs more than {mebibytes} MiB, or than this process may have, to lower a program{said}"
+                "to lower a program, MLIR needs more than {mebibytes} MiB, or more memory than this process may use{said}"
             ));
         }
         // Rust does not report which exception was thrown. LLVM and MLIR do not throw exceptions of their own, so it is `bad_alloc` or
         // another exception of the C++ library.
         if outcome.complaint.contains("foreign exception") {
             return Fault::Limit(format!(
-                "MLIR ended with an exception of C++, as want of memory throws; it may have {mebibytes} MiB{said}"
+                "MLIR stopped with a C++ exception, probably because it needs more than the allowed {mebibytes} MiB{said}"
             ));
         }
         match (signal(outcome.status), outcome.status.code()) {
             (Some(KILL), _) => Fault::Limit(format!(
-                "the MLIR worker was ended by signal {KILL}, as systems do that run out of memory{said}"
+                "signal {KILL} stopped the MLIR worker, probably because the system ran out of memory{said}"
             )),
             (Some(signal), _) if FROM_OUTSIDE.contains(&signal) => Fault::Limit(format!(
-                "the MLIR worker was ended from outside by signal {signal}{said}"
+                "another process stopped the MLIR worker by signal {signal}{said}"
             )),
             (Some(signal), _) => Fault::Bug(format!(
                 "MLIR crashed while lowering a program: signal {signal}{said}"
             )),
             (None, Some(protocol::MISUNDERSTOOD)) => self.no_worker(outcome),
-            (None, Some(code)) => Fault::Bug(format!("MLIR refused a module: status {code}{said}")),
+            (None, Some(code)) => Fault::Bug(format!("MLIR rejected a module: status {code}{said}")),
             (None, None) => Fault::Bug(format!("the MLIR worker ended without a status{said}")),
         }
     }

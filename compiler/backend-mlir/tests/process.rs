@@ -79,11 +79,14 @@ fn a_foreign_exception_may_mean_exhausted_memory() {
 #[test]
 fn a_signal_from_outside_is_a_limit() {
     for (signal, how) in [
-        (9, "by signal 9, as systems do that run out of memory"),
-        (15, "from outside by signal 15"),
+        (
+            9,
+            "signal 9 stopped the MLIR worker, probably because the system ran out of memory",
+        ),
+        (15, "another process stopped the MLIR worker by signal 15"),
     ] {
         let fault = script("ended", &format!("kill -{signal} $$"), LONG).unwrap_err();
-        assert_eq!(fault, Fault::Limit(format!("the MLIR worker was ended {how}")));
+        assert_eq!(fault, Fault::Limit(how.to_owned()));
     }
 }
 
@@ -100,7 +103,7 @@ fn an_executable_without_a_valid_response_is_not_a_worker() {
     ] {
         let fault = script(name, body, LONG).unwrap_err();
         assert!(
-            matches!(&fault, Fault::Limit(text) if text.contains("is no MLIR worker")),
+            matches!(&fault, Fault::Limit(text) if text.contains("is not an MLIR worker")),
             "{fault}"
         );
     }

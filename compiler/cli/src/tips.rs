@@ -55,7 +55,8 @@ fn of_option(error: &clap::Error, arguments: &[OsString]) -> Vec<String> {
         .collect();
     match tips.is_empty() && sets && error.get(ContextKind::SuggestedArg).is_none() {
         true => vec![
-            "options of items are set by name, as in `--set fit.draws=500` for an `infer fit`".to_owned(),
+            "set an option of an item by the item's name, for example `--set fit.draws=500` for `infer fit`"
+                .to_owned(),
         ],
         false => tips,
     }

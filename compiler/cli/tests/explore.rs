@@ -124,7 +124,10 @@ fn requests_beyond_a_limit_are_rejected_with_the_limit() {
             "/api/question?q=Nobody()&p=Normal()",
             "there is no posterior family",
         ),
-        ("/api/measure?q=Normal()&p=Normal()&way=x", "there is no way"),
+        (
+            "/api/measure?q=Normal()&p=Normal()&way=x",
+            "there is no estimator",
+        ),
     ] {
         let (status, body) = server.get(path);
         assert_eq!((&*status, body.contains(why)), ("400", true), "{path}: {body}");

@@ -148,7 +148,7 @@ impl ServedAnswers {
         let question = self.asked(request)?;
         let repetitions = integer(request, "r", limits::REPETITIONS, limits::REPETITIONS.0)?;
         let name = request.value("way").unwrap_or("best");
-        let way = Way::from_name(name).ok_or_else(|| format!("there is no way `{name}`"))?;
+        let way = Way::from_name(name).ok_or_else(|| format!("there is no estimator `{name}`"))?;
         let compiled = compile(&question, way, &bnnc_kernels::arrays::symbols())?;
         let numbers = compiled.examined.drawing.largest(question.draws);
         if numbers > limits::NUMBERS {

@@ -120,7 +120,7 @@ fn head(stream: &mut TcpStream) -> Result<Option<Vec<u8>>, Response> {
         }
         let count = match stream.read(&mut piece) {
             Ok(0) if head.is_empty() => return Ok(None),
-            Ok(0) => return Err(malformed("the request ends in the middle")),
+            Ok(0) => return Err(malformed("the request is not complete")),
             Ok(count) => count,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(_) => {
@@ -166,7 +166,7 @@ fn parse(head: &[u8], port: u16) -> Result<Request, Response> {
     if method != "GET" {
         return Err(Response::refusal(
             "405 Method Not Allowed",
-            "only GET is understood",
+            "only GET is supported",
         ));
     }
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -196,7 +196,7 @@ fn guard(headers: &[(String, &str)], port: u16) -> Result<(), Response> {
         _ => false,
     };
     if !is_ours {
-        let why = format!("this server is {} alone", known[0]);
+        let why = format!("this server accepts requests only for {}", known[0]);
         return Err(Response::refusal("403 Forbidden", &why));
     }
     let crosses = |(name, value): &(String, &str)| name == "sec-fetch-site" && *value == "cross-site";
@@ -204,14 +204,14 @@ fn guard(headers: &[(String, &str)], port: u16) -> Result<(), Response> {
     if headers.iter().any(crosses) && !headers.iter().any(navigates) {
         return Err(Response::refusal(
             "403 Forbidden",
-            "pages of other sites get no answers",
+            "requests from pages of other sites are not allowed",
         ));
     }
     let has_body = |(name, value): &(String, &str)| {
         name == "transfer-encoding" || name == "content-length" && *value != "0"
     };
     if headers.iter().any(has_body) {
-        return Err(malformed("a request has no body"));
+        return Err(malformed("a request must not have a body"));
     }
     Ok(())
 }

@@ -169,7 +169,7 @@ fn examined(divergence: &Divergence, program: &Program) -> Examined {
 
 fn prepare<'a>(program: &'a Program, options: &'a Options) -> Result<Prepared<'a>, Failure> {
     let Some(id) = program.module.infers.ids().next() else {
-        return Err(Fault::Bug("the explorer's program has no infer".to_owned()).into());
+        return Err(Fault::Bug("the explorer's program has no inference".to_owned()).into());
     };
     let mut compilation = Compilation::new(program, id, options);
     let elaborated = compilation.elaborate(&program::schema())?;

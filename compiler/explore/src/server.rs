@@ -93,7 +93,7 @@ fn work(jobs: &Receiver<Job>, answers: &ServedAnswers) {
         let response = answered.unwrap_or_else(|_| {
             Response::refusal(
                 "500 Internal Server Error",
-                "bug in bnnc: the terminal that serves this page says which",
+                "bug in bnnc: see the terminal that serves this page",
             )
         });
         // A client that reads slowly must not delay other requests.

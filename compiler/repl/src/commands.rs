@@ -41,18 +41,18 @@ pub static ALL: &[Command] = &[
     command(
         "emit",
         "graph EXPR | STAGE",
-        "A stage of an expression, or of the program so far.",
+        "Prints a stage of the compilation, of an expression or of the program so far.",
         emission::emit,
     ),
-    command("explain", "CODE", "The long text of a diagnostic.", explain),
+    command("explain", "CODE", "Explains a diagnostic.", explain),
     command("help", "", "These commands.", help),
     command(
         "kl",
         "Q P [draws N]",
-        "The divergence of two distributions, exact where it can be.",
+        "The KL divergence of two distributions, exact if possible.",
         measures::kl,
     ),
-    command("list", "", "What is defined.", list),
+    command("list", "", "Lists the definitions.", list),
     command("load", "FILE", "Defines the items of a program.", load),
     command("quit", "", "Leaves.", quit),
     command("reset", "", "Forgets everything.", reset),
@@ -342,7 +342,7 @@ fn shape(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Re
                 .concrete_at(&checked, Wanted::Own, draw)
                 .map(|concrete| concrete.sizes()),
             Datum::Layer(_) | Datum::Function(_) | Datum::Text(_) => {
-                let why = "this has no shape; `:type` says what it takes and gives".to_owned();
+                let why = "this has no shape; `:type` shows its arguments and its result".to_owned();
                 Err(model::limit(checked.expr.span, why))
             }
         }

@@ -60,12 +60,14 @@ pub fn divergence(
     let are_intervals = is_interval(support) && is_interval(posterior.family.support);
     if !are_intervals && !matches!(kl::placement(&site, &posterior), Ok(Placement::Inside)) {
         let (q, p) = (&q.instance.name, &p.instance.name);
-        return Ok(infinite(&format!("`{q}` has mass where `{p}` has none")));
+        return Ok(infinite(&format!(
+            "`{q}` has positive density where the density of `{p}` is zero"
+        )));
     }
     if p.instance.measure == Measure::Improper {
         let name = &p.instance.name;
         return Err(format!(
-            "`{name}` is improper: the divergence from it is known only up to a constant"
+            "`{name}` is improper: the KL divergence from it is known only up to a constant"
         ));
     }
     let prior = prior(p);
@@ -147,13 +149,13 @@ fn sampled(
     let ratios: Vec<f64> = pairs.map(|(of_q, of_p)| of_q - of_p).collect();
     if ratios.contains(&f64::INFINITY) {
         return Ok(infinite(&format!(
-            "or not known: a draw of `{}` lies, or is rounded to, where `{}` has no density",
+            "or not known: a draw of `{}` lies, or is rounded to, where the density of `{}` is zero",
             q.instance.name, p.instance.name
         )));
     }
     if ratios.iter().any(|ratio| ratio.is_nan()) {
         return Err(format!(
-            "the divergence is not known: a log density of `{}` or `{}` is not a number at a draw",
+            "the KL divergence is not known: a log density of `{}` or `{}` is not a number at a draw",
             q.instance.name, p.instance.name
         ));
     }
@@ -196,7 +198,7 @@ fn summed(q: &Concrete, p: &Concrete) -> Result<String, String> {
     }
     match total.is_infinite() {
         true => Ok(infinite(&format!(
-            "`{}` has mass where `{}` has none",
+            "`{}` has probability where `{}` has none",
             q.instance.name, p.instance.name
         ))),
         false => Ok(format!(

@@ -232,12 +232,12 @@ fn check_size(function: &Function) -> Result<(), String> {
     for value in function.nodes.ids() {
         elements = elements.saturating_add(function.ty(value).shape.count(&Sizes::default()));
         if function_attrs(function, value).any(draws) {
-            return Err("what draws inside a loop or a comprehension cannot be evaluated here".to_owned());
+            return Err("draws inside a loop or a comprehension cannot be evaluated here".to_owned());
         }
     }
     match elements > MOST_ELEMENTS {
         true => Err(format!(
-            "this needs {elements} numbers at once; the prompt computes with at most {MOST_ELEMENTS}"
+            "this needs {elements} numbers at once; the REPL allows at most {MOST_ELEMENTS}"
         )),
         false => Ok(()),
     }

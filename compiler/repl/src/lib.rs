@@ -215,7 +215,7 @@ impl Session {
             let breaks = !diagnostics.iter().any(is_new);
             self.show(&diagnostics, reply);
             if breaks {
-                reply.note("everything stays as it was: other items need what would change");
+                reply.note("nothing was changed, because other items depend on these definitions");
             }
             return false;
         }
@@ -237,7 +237,7 @@ impl Session {
                 .is_err()
             {
                 reply.note(&format!(
-                    "`{}` is gone: what it was made of has changed",
+                    "`{}` was removed, because a definition on which it depends has changed",
                     variable.name
                 ));
             }
@@ -282,12 +282,12 @@ impl Session {
                 (sample.local, held, text)
             }
             Some(Stmt::For { from, .. }) => {
-                return Err(vec![*limit(from.span, "`for` belongs into a model".to_owned())]);
+                return Err(vec![*limit(from.span, "`for` belongs in a model".to_owned())]);
             }
             Some(Stmt::Return(value)) => {
                 return Err(vec![*limit(
                     value.span,
-                    "`return` belongs into a function or a layer".to_owned(),
+                    "`return` belongs in a function or a layer".to_owned(),
                 )]);
             }
         };
@@ -341,7 +341,7 @@ impl Session {
             .computed(checked, draw)
             .map_err(|diagnostic| vec![*diagnostic])?;
         if !computed.drawn.is_empty() {
-            reply.note(&format!("drew from their priors: {}", computed.drawn.join(", ")));
+            reply.note(&format!("drawn from their priors: {}", computed.drawn.join(", ")));
         }
         let text = self.describer(&computed).datum(&datum);
         let held = match datum {

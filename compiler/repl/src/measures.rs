@@ -165,7 +165,7 @@ pub fn kl(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), R
         _ if left != right => {
             let (left, right) = (show::shape(&left), show::shape(&right));
             return refuse(format!(
-                "expected two distributions over one shape, found {left} and {right}"
+                "expected two distributions of the same shape, found {left} and {right}"
             ));
         }
         _ => {}

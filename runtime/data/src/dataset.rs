@@ -364,7 +364,7 @@ pub(crate) fn check_unchanged(source: &Source, compiled: &Schema) -> Result<(), 
             compiled.inputs, found.inputs
         )
     } else if found.target != compiled.target {
-        "the target is another column".to_string()
+        "the target column differs".to_string()
     } else {
         let wanted = compiled.fields.iter().chain(&compiled.shared);
         let fits = |field: &&bnnc_abi::data::Field| {

@@ -29,7 +29,7 @@ pub fn feeds(
             let scale = map.map_or_else(String::new, |map| standardised(*map));
             vec![format!("column {name}{scale}")]
         }
-        DataSource::Row => vec!["the number of the row".to_owned()],
+        DataSource::Row => vec!["the row number".to_owned()],
         DataSource::Whole(name) => vec![format!("all of {name}")],
         DataSource::Shared(name) => vec![format!("all of {name} in the shared table")],
     }

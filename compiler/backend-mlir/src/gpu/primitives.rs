@@ -27,14 +27,12 @@ pub(super) fn emit(plan: &Plan, text: &mut Text) -> Result<Vec<Routine>, Fault> 
             "matmul" => matmul::emit(text, precision, ints),
             "triangular_solve" => solve::triangular(text, precision),
             other => {
-                return Err(Fault::Limit(format!(
-                    "`{other}` is not made for graphics processors"
-                )));
+                return Err(Fault::Limit(format!("`{other}` is not available on GPUs")));
             }
         };
         let blocked = (primitive == primitive::CHOLESKY.name).then(|| factor::blocked(text, precision));
         let primitive = primitive::lookup(primitive)
-            .ok_or_else(|| Fault::Bug(format!("`{primitive}` is no primitive")))?;
+            .ok_or_else(|| Fault::Bug(format!("`{primitive}` is not a primitive")))?;
         Ok(Routine {
             primitive,
             ints,

@@ -17,34 +17,34 @@ pub static CODES: &[&Code] = &[
 static NO_LINKER: Code = Code {
     id: "E0634",
     title: "no C linker",
-    explain: "`bnnc build` makes machine code itself, and has the C compiler `cc` (or what the variable `CC` names) link it with the runtime. Where \
-              there is none, `--no-linker` appends the program to a copy of the prebuilt executable `bnnc-runner` instead.\n\n\
+    explain: "`bnnc build` makes machine code itself, and calls the C compiler `cc` (or the one that the variable `CC` names) to link it with the runtime library. \
+              Without a C compiler, `--no-linker` appends the program to a copy of the prebuilt executable `bnnc-runner` instead.\n\n\
               ```\nbnnc build model.bnn -o model --no-linker\n```",
 };
 
 /// The runtime was not found.
 static NO_RUNTIME: Code = Code {
     id: "E0635",
-    title: "the runtime of executables is not there",
-    explain: "`bnnc build` links the static library `libbnnc_runner.a`, or with `--no-linker` copies the executable `bnnc-runner`. Both are made \
-              together from the sources of bnnc, and are looked for beside `bnnc`, then in `../lib/bnnc`; `--runtime PATH` or the variable \
-              `BNNC_RUNTIME` names another folder or file.\n\n```\ncargo build --release -p bnnc-runner\n```",
+    title: "the runtime library of executables does not exist",
+    explain: "`bnnc build` links the static library `libbnnc_runner.a`, or with `--no-linker` copies the executable `bnnc-runner`. One command builds both from the \
+              sources of bnnc. `bnnc build` looks for them beside `bnnc`, then in `../lib/bnnc`; `--runtime PATH` or the variable `BNNC_RUNTIME` names another folder or \
+              file.\n\n```\ncargo build --release -p bnnc-runner\n```",
 };
 
 /// The linker failed.
 static LINK_FAILED: Code = Code {
     id: "E0636",
     title: "the linker failed",
-    explain: "The C compiler found, but did not make an executable; the notes hold what it said. A runtime of another build, another architecture \
-              (`CC` for a cross compiler) or a missing C library are the usual reasons. `--no-linker` needs no linker.",
+    explain: "The C compiler started, but did not make an executable; the notes show its output. The usual reasons are a runtime library of another build, another \
+              architecture (`CC` names a cross compiler) or a missing C library. `--no-linker` needs no linker.",
 };
 
 /// The executable cannot be written.
 static CANNOT_BUILD: Code = Code {
     id: "E0637",
     title: "cannot write the executable",
-    explain: "The executable is written under a temporary name beside its place, made executable and renamed; a failed build leaves what was there. \
-              The place must be in an existing folder that can be written to, and be neither a folder nor the program itself.\n\n\
+    explain: "The executable is written under a temporary name in the same folder, made executable and renamed, so that a failed build does not change an earlier file. \
+              The path must be in an existing, writable folder, and be neither a folder nor the program itself.\n\n\
               Wrong: `bnnc build model.bnn -o model.bnn`.\n\nRight: `bnnc build model.bnn -o model`.",
 };
 
@@ -52,7 +52,7 @@ static CANNOT_BUILD: Code = Code {
 static NO_OBJECTS: Code = Code {
     id: "E0638",
     title: "no code for executables",
-    explain: "`bnnc build` needs a backend whose code can leave the compiler: `cranelift`, `mlir` or `cuda`. The backend `reference` interprets \
+    explain: "`bnnc build` needs a backend whose code can be stored in a file: `cranelift`, `mlir` or `cuda`. The backend `reference` interprets \
               programs and has no code to link.\
               \n\nWrong: `bnnc build model.bnn --backend reference -o model`.\n\nRight: `bnnc build model.bnn -o model`.",
 };

@@ -44,10 +44,10 @@ pub fn check(path: &Path) -> Result<(), Box<Diagnostic>> {
         return refuse("it is a folder");
     }
     if path.exists() && !path.is_file() {
-        return refuse("it is no regular file");
+        return refuse("it is not a regular file");
     }
     if path.file_name().is_none() {
-        return refuse("it is no name of a file");
+        return refuse("it is not the name of a file");
     }
     if !folder(path).is_dir() {
         return refuse("its folder does not exist");

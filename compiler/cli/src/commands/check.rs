@@ -153,7 +153,7 @@ fn cost_text(manifest: &Manifest, infer: &Infer, fed: &str) -> String {
         line("precision of the weights", size(bytes));
     }
     if let Some(bytes) = infer.laplace().and_then(memory::choosing) {
-        line("precision to choose by", size(bytes));
+        line("precision of the selection", size(bytes));
     }
     let earlier = earlier(manifest, infer);
     line("predicted peak memory", size(cost.peak_bytes - earlier));

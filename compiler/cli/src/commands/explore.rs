@@ -28,6 +28,6 @@ pub fn run(arguments: &Explore) -> u8 {
 
 fn refused(port: u16, error: &std::io::Error) -> u8 {
     let text = format!("cannot serve on port {port} of 127.0.0.1: {error}");
-    let diagnostic = Diagnostic::usage(&codes::NO_PORT, text).help("`--port 0` takes a free one");
+    let diagnostic = Diagnostic::usage(&codes::NO_PORT, text).help("`--port 0` uses a free port");
     Display { json: false }.show(&[diagnostic], &SourceMap::default())
 }

@@ -49,7 +49,7 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     let is_saved = |infer: &&Infer| saved.preparations.contains_key(&infer.name);
     let known: Vec<&Infer> = compiled.manifest.infers.iter().filter(is_saved).collect();
     if known.is_empty() {
-        return Err(refuse("it holds results of no infer"));
+        return Err(refuse("it holds no results of an inference"));
     }
     let chosen = choose(&known, arguments.infer.as_deref());
     let infer = chosen.map_err(|found| display.show(&[*found], &program.sources))?;
@@ -61,7 +61,7 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
         .zip(data)
         .zip(saved.schemas.get(&infer.data));
     let Some((((preparation, values), spec), schema)) = known else {
-        return Err(refuse(&format!("it has nothing saved of `{}`", infer.name)));
+        return Err(refuse(&format!("it holds no results of `{}`", infer.name)));
     };
     let axes = match arguments.new_levels {
         NewLevels::Prior => new_levels::axes(&program, &infer.name, schema, &options),

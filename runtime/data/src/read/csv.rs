@@ -111,7 +111,7 @@ fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<((Vec<Array>, 
     if faults.len() >= MOST_FAULTS
         && let Some(last) = faults.pop()
     {
-        faults.push(last.note("the rest of the file was not looked at"));
+        faults.push(last.note("the rest of the file was not checked"));
     }
     faults.extend(empty.into_iter().flat_map(|empty| empty.reported(read)));
     if !faults.is_empty() {

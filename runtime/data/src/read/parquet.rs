@@ -78,7 +78,9 @@ impl Read for Counted {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_left)
         {
             Ok(_) => Ok(read),
-            Err(_) => Err(std::io::Error::other("its pages are read again and again")),
+            Err(_) => Err(std::io::Error::other(
+                "its pages are read more often than allowed",
+            )),
         }
     }
 }
@@ -379,7 +381,7 @@ impl<'a> Builder<'a> {
 }
 
 fn unsupported(at: At<'_>, what: &str) -> Diagnostic {
-    report::unsupported(at, what, "flat columns of numbers, truth values or text")
+    report::unsupported(at, what, "flat columns of numbers, Booleans or text")
 }
 
 #[cfg(test)]

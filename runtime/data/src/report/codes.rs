@@ -47,8 +47,8 @@ pub static CODES: &[&Code] = &[
 pub(super) static MISSING_FILE: Code = Code {
     id: "E0401",
     title: "a data file does not exist",
-    explain: r#"The program or the command line names a file that is not there. Paths in a program are relative to the folder of
-the program, paths on the command line to the folder where it runs.
+    explain: r#"The program or the command line names a file that does not exist. Paths in a program are relative to the folder of
+the program, paths on the command line to the working directory.
 
     data d = csv("yatch.csv")        # the file is called yacht.csv
     data d = csv("data/yacht.csv")   # right"#,
@@ -57,7 +57,7 @@ the program, paths on the command line to the folder where it runs.
 pub(super) static UNREADABLE: Code = Code {
     id: "E0402",
     title: "a data file cannot be read",
-    explain: r#"The file exists but the system refuses to read it: it is a folder, or you lack the permission.
+    explain: r#"The file exists, but it cannot be read: it is a folder, or you lack the permission.
 
     data d = csv("data")             # a folder
     data d = csv("data/yacht.csv")   # right"#,
@@ -65,15 +65,15 @@ pub(super) static UNREADABLE: Code = Code {
 
 pub(super) static BAD_GZIP: Code = Code {
     id: "E0403",
-    title: "a gzip file does not unpack",
-    explain: r#"A file that starts as gzip is damaged, cut short, or unpacks to more than two gibibytes, which only a hostile or
-mistaken file does. Fetch it again, or unpack it by hand: `gunzip -k yacht.csv.gz`."#,
+    title: "a gzip file cannot be unpacked",
+    explain: r#"A file that starts as gzip is damaged, cut short, or unpacks to more than two gibibytes, which happens only with hostile or
+mistaken files. Download it again, or unpack it by hand: `gunzip -k yacht.csv.gz`."#,
 };
 
 pub(super) static NOT_UTF8: Code = Code {
     id: "E0404",
     title: "text is not UTF-8",
-    explain: r#"CSV and JSON files must be UTF-8. A table exported with an older encoding has bytes that mean nothing in it;
+    explain: r#"CSV and JSON files must be UTF-8. A table exported with an older encoding has bytes that are not valid UTF-8;
 `iconv -f latin1 -t utf-8 old.csv > new.csv` converts it."#,
 };
 
@@ -101,7 +101,7 @@ pub(super) static RAGGED: Code = Code {
 pub(super) static DUPLICATE_NAME: Code = Code {
     id: "E0407",
     title: "column names are not distinct",
-    explain: r#"Programs name columns, so each needs a name of its own.
+    explain: r#"Programs refer to columns by name, so each column needs its own name.
 
     x,x,y      # wrong
     x1,x2,y    # right"#,
@@ -110,8 +110,8 @@ pub(super) static DUPLICATE_NAME: Code = Code {
 pub(super) static MISSING_VALUE: Code = Code {
     id: "E0408",
     title: "a value is missing",
-    explain: r#"An empty cell of a CSV file, a null of Parquet or JSON. Missing data are not supported: what to do about them
-(drop the row, fill in, model them) changes the posterior, so the choice is left to you.
+    explain: r#"A CSV file has an empty cell, or a Parquet or JSON file a null. Missing data are not supported. Every way to handle them
+(drop the row, fill in a value, model them) changes the posterior, so you have to choose one.
 
     x,y
     1,         # wrong
@@ -121,8 +121,8 @@ pub(super) static MISSING_VALUE: Code = Code {
 pub(super) static NOT_FINITE: Code = Code {
     id: "E0409",
     title: "a value is NaN or infinite",
-    explain: r#"Data must be finite numbers: one NaN would make every gradient NaN. Also a number too large for 64 bits counts as
-infinite, and an input, scaled and standardised, whose square is too large for the precision of the run.
+    explain: r#"Data must be finite numbers: one NaN would make every gradient NaN. A number too large for 64 bits also counts as
+infinite, and so does an input whose square, after scaling and standardisation, is too large for the precision of the run.
 
     x,y
     1,NaN      # wrong
@@ -132,8 +132,8 @@ infinite, and an input, scaled and standardised, whose square is too large for t
 pub(super) static NOT_A_NUMBER: Code = Code {
     id: "E0410",
     title: "text in a column of numbers",
-    explain: r#"The first row decides whether a column holds numbers or text. This one starts with a number, and a later row has
-something else, such as a mark for a missing value or a decimal comma.
+    explain: r#"The first row decides whether a column holds numbers or text. This column starts with a number, but a later row has
+other text, such as a mark for a missing value or a decimal comma.
 
     x,y
     1,2
@@ -144,8 +144,8 @@ something else, such as a mark for a missing value or a decimal comma.
 pub(super) static MALFORMED: Code = Code {
     id: "E0411",
     title: "a file does not follow its format",
-    explain: r#"The bytes are not what the named format asks for: a wrong magic number, a header that cannot be read, quotes that
-do not close. Often the format is misnamed in the program.
+    explain: r#"The bytes do not follow the named format: for example, the magic number is wrong, the header cannot be read, or quotes
+do not close. Often the program names the wrong format.
 
     data d = npy("x.csv", "y.csv")   # wrong
     data d = csv("x.csv")            # right"#,
@@ -154,15 +154,15 @@ do not close. Often the format is misnamed in the program.
 pub(super) static WRONG_LENGTH: Code = Code {
     id: "E0412",
     title: "a file is shorter or longer than its header says",
-    explain: r#"An NPY or IDX header states the shape and the type, hence the number of bytes that follow. The file holds another
+    explain: r#"The shape and the type in an NPY or IDX header determine the number of bytes that follow. The file has another
 number, usually because a download was cut short."#,
 };
 
 pub(super) static UNSUPPORTED: Code = Code {
     id: "E0413",
-    title: "a type of element is not supported",
-    explain: r#"Arrays of integers, reals and truth values are read, and text in CSV, JSON and Parquet. Others (complex numbers,
-Python objects, nested Parquet columns, dates) are not: convert them first.
+    title: "an element type is not supported",
+    explain: r#"bnnc reads arrays of integers, reals and Booleans, and text in CSV, JSON and Parquet. It cannot read other types (complex numbers,
+Python objects, nested Parquet columns, dates): convert them first.
 
     np.save("x.npy", x)                      # x has dtype object
     np.save("x.npy", x.astype(np.float64))   # right"#,
@@ -171,8 +171,8 @@ Python objects, nested Parquet columns, dates) are not: convert them first.
 pub(super) static BAD_JSON: Code = Code {
     id: "E0414",
     title: "a JSON data file has the wrong structure",
-    explain: r#"A JSON data file is one object, as Stan's data files are. Its values are numbers, truth values, text, or arrays of
-these in which all lists of one depth have one length. The message names the place, counting from 0.
+    explain: r#"A JSON data file is one object, like Stan's data files. Its values are numbers, Booleans, text, or arrays of
+these; all lists at the same depth must have the same length. The message names the place, counting from 0.
 
     {"x": [[1, 2], [3]]}       # wrong: x[1] has one element
     {"x": [[1, 2], [3, 4]]}    # right"#,
@@ -181,7 +181,7 @@ these in which all lists of one depth have one length. The message names the pla
 pub(super) static FILE_COUNT: Code = Code {
     id: "E0415",
     title: "the number of files does not suit the format",
-    explain: r#"`idx` and `npy` keep inputs and targets apart, so they need pairs of files; more pairs are more shards.
+    explain: r#"`idx` and `npy` store inputs and targets in separate files, so they need pairs of files; more pairs are more shards.
 
     data d = idx("images.gz")                # wrong
     data d = idx("images.gz", "labels.gz")   # right"#,
@@ -190,14 +190,14 @@ pub(super) static FILE_COUNT: Code = Code {
 pub(super) static ROW_COUNTS: Code = Code {
     id: "E0416",
     title: "inputs and targets have different numbers of rows",
-    explain: r#"Row i of the file of targets belongs to row i of the file of inputs. Here one file is longer, so that they cannot
+    explain: r#"Row i of the target file belongs to row i of the input file. Here one file is longer, so the two files cannot
 belong together."#,
 };
 
 pub(super) static COLUMNS_DIFFER: Code = Code {
     id: "E0417",
     title: "files of one data item have different columns",
-    explain: r#"Shards and test files are read as one table, so each needs the columns of the first file, with the same kind of
+    explain: r#"Shards and test files form one table, so each file needs the columns of the first one, with the same kind of
 values; their order may differ.
 
     a.csv: x,y      b.csv: x,z    # wrong
@@ -223,7 +223,7 @@ pub(super) static UNKNOWN_COLUMN: Code = Code {
 pub(super) static TEXT_COLUMN: Code = Code {
     id: "E0420",
     title: "text where numbers are needed",
-    explain: r#"A column of text was used in arithmetic. Text serves as the levels of an `index`: bind the column by name.
+    explain: r#"The program uses a column of text in arithmetic. Text can only be the levels of an `index`: bind the column by name.
 
     data d = csv("d.csv") { inputs = [county, floor] }   # county is text
     model M(floor: real, county: index(J)) -> y: real    # right"#,
@@ -241,15 +241,15 @@ has no such numbers.
 
 pub(super) static BAD_FUNCTION: Code = Code {
     id: "E0422",
-    title: "not a function of columns",
-    explain: r#"Column expressions know `log exp sqrt abs zscore neg` of one argument and `add sub mul div pow eq` of two. Anything
+    title: "an unknown function of columns",
+    explain: r#"Column expressions may use `log exp sqrt abs zscore neg` of one argument and `add sub mul div pow eq` of two. Anything
 else belongs in the model."#,
 };
 
 pub(super) static DOMAIN: Code = Code {
     id: "E0423",
     title: "a column expression is not finite",
-    explain: r#"A function was used outside its domain: the logarithm of zero or less, the root of a negative number, a division by
+    explain: r#"A function is used outside its domain: for example the logarithm of zero or less, the root of a negative number, or a division by
 zero. The message names the first such row.
 
     target = log(earn)           # some earnings are zero
@@ -258,8 +258,8 @@ zero. The message names the first such row.
 
 pub(super) static BAD_SPLITS: Code = Code {
     id: "E0424",
-    title: "a split file is wrong",
-    explain: r#"A split file lists the test rows of each split; the training rows are all others.
+    title: "a split file is not valid",
+    explain: r#"A split file lists the test rows of each split; all other rows are training rows.
 
     {"kind": "random", "n_rows": 4, "index_base": 0, "n_splits": 2, "test": [[0, 3], [1]]}
 
@@ -270,7 +270,7 @@ number of rows of the table."#,
 pub(super) static NO_SUCH_SPLIT: Code = Code {
     id: "E0425",
     title: "the split does not exist",
-    explain: r#"`split` is not below the number of splits in the split file. Splits are numbered from 0; `split = all` visits each.
+    explain: r#"The split file has fewer splits than `split` needs. Splits are numbered from 0; `split = all` runs every split.
 
     split = 20     # of 20 splits
     split = 19     # right: the last"#,
@@ -288,20 +288,20 @@ pub(super) static BAD_OPTION: Code = Code {
 pub(super) static TOO_FEW_ROWS: Code = Code {
     id: "E0427",
     title: "no rows are left",
-    explain: r#"The choice of test rows, validation rows and limit leaves nothing to train on, or nothing to test on."#,
+    explain: r#"With these test rows, validation rows and `limit`, no rows are left to train on, or none to test on."#,
 };
 
 pub(super) static UNSEEN_LEVEL: Code = Code {
     id: "E0428",
     title: "a level occurs only outside the training rows",
-    explain: r#"A test row has a level of a text column that no training row has, so nothing was learnt about it. Choose other test
+    explain: r#"A test row has a level of a text column that no training row has, so the model knows nothing about it. Choose other test
 rows, or merge rare levels in the file."#,
 };
 
 pub(super) static STANDARDISED_CLASS: Code = Code {
     id: "E0429",
     title: "a class cannot be standardised",
-    explain: r#"Standardising subtracts a mean and divides by a standard deviation, which means nothing for classes.
+    explain: r#"Standardising subtracts a mean and divides by a standard deviation, which is meaningless for classes.
 
     standardise = [inputs, target]   # the target is text or a label
     standardise = [inputs]           # right"#,
@@ -310,29 +310,29 @@ pub(super) static STANDARDISED_CLASS: Code = Code {
 pub(super) static CONSTANT_COLUMN: Code = Code {
     id: "E0430",
     title: "a column is constant over the training rows",
-    explain: r#"All training rows hold one value in this column, so it has no standard deviation to divide by. `standardise` subtracts
-the value, and the model sees zeros; rows that differ later keep their difference in the units of the file. The column
+    explain: r#"This column has the same value in all training rows, so its standard deviation is zero. `standardise` only subtracts
+the value, and the model sees zeros. Later rows with another value keep the difference in the units of the file. The column
 carries no information for this choice of training rows: leave it out of `inputs`."#,
 };
 
 pub(super) static LARGE_INTEGER: Code = Code {
     id: "E0431",
-    title: "a value is not an integer of 32 bits",
-    explain: r#"Counts, classes and indices are integers of 32 bits. The value is fractional, or beyond about two thousand million;
+    title: "a value is not a 32-bit integer",
+    explain: r#"Counts, classes and indices are 32-bit integers. The value is fractional, or beyond about two thousand million;
 an identifier of that size is probably meant to be text."#,
 };
 
 pub(super) static UNWRITABLE: Code = Code {
     id: "E0432",
     title: "a result file cannot be written",
-    explain: r#"Results are written under a temporary name in the same folder and renamed when they are whole. The folder must
+    explain: r#"Results are written under a temporary name in the same folder and renamed when they are complete. The folder must
 exist and be writable."#,
 };
 
 pub(super) static NO_HEADER: Code = Code {
     id: "E0433",
     title: "a table has no header line",
-    explain: r#"The first line of a CSV file must name the columns. A line of numbers would otherwise be lost as names.
+    explain: r#"The first line of a CSV file must name the columns. Otherwise bnnc would take a line of numbers for names.
 
     1,2      # wrong
 
@@ -344,7 +344,7 @@ pub(super) static NO_IMAGES: Code = Code {
     id: "E0434",
     title: "inputs are not images",
     explain: r#"`rotate` and `shuffled` need inputs with a height and a width: an IDX or NPY file with two axes or more for each example.
-Rows of numbers of which nobody knows the sizes cannot be turned.
+Rows of numbers without a height and a width cannot be rotated.
 
     x.npy of the shape (100, 784)      # wrong
     x.npy of the shape (100, 28, 28)   # right"#,
@@ -353,8 +353,8 @@ Rows of numbers of which nobody knows the sizes cannot be turned.
 pub(super) static TOO_LARGE: Code = Code {
     id: "E0435",
     title: "the contents of a file take too much memory",
-    explain: r#"What a file holds, unpacked, takes more memory than `--max-memory` allows, or than the machine has left. A few
-megabytes that were compressed can hold gigabytes; a device such as `/dev/zero` has no end.
+    explain: r#"The unpacked contents of a file take more memory than `--max-memory` allows, or than is free. A few
+compressed megabytes can unpack to gigabytes, and a device such as `/dev/zero` has no end.
 
     bnnc run model.bnn --max-memory 500M    # wrong, for a table of 1 GB
     bnnc run model.bnn --max-memory 4G      # right"#,
@@ -363,8 +363,8 @@ megabytes that were compressed can hold gigabytes; a device such as `/dev/zero` 
 pub(super) static OUTSIDE: Code = Code {
     id: "E0436",
     title: "a position is outside its axis",
-    explain: r#"A value selects an element of an array, but the array has no such element: positions count from 0, and the last is
-one less than the size. The message names the row. A row to predict for may hold a group that training never saw.
+    explain: r#"A value selects an element that the array does not have: positions count from 0, and the last one is
+one less than the size. The message names the row. A new row for `bnnc predict` may have a group that did not occur in training.
 
     model M(g: int) -> y: real { a: real[3] ~ Normal(0, 1), y ~ Normal(a[g], 1) }       # g is 1, 2, 3
     model M(g: int) -> y: real { a: real[3] ~ Normal(0, 1), y ~ Normal(a[g - 1], 1) }   # right"#,
@@ -373,8 +373,8 @@ one less than the size. The message names the row. A row to predict for may hold
 pub(super) static OUTSIDE_TYPE: Code = Code {
     id: "E0437",
     title: "a value is outside its declared type",
-    explain: r#"A model declares an input or output `positive`, `unit`, `count` or `bool`, and a row has a value that is not: the
-density there is zero or undefined. Correct the row, or declare the type that the values have.
+    explain: r#"A model declares an input or output `positive`, `unit`, `count` or `bool`, but a row has a value outside this type: the
+density there is zero or undefined. Correct the row, or declare a type that includes the value.
 
     model M(x: real) -> y: positive { .. }   # one y is -1
     model M(x: real) -> y: real { .. }       # right, with a likelihood on the reals"#,
@@ -383,9 +383,9 @@ density there is zero or undefined. Correct the row, or declare the type that th
 pub(super) static REACHED: Code = Code {
     id: "E0438",
     title: "a parameter selects a position outside its axis",
-    explain: r#"The position of an element depends on a parameter, so it is known only while the model runs. In a step of the training, or at a draw of the
-result, the parameter selects an element that the array does not have: positions count from 0, and the last is one less than the size. The message names the row
-where the position depends on one. Choose positions that stay inside for every value of the parameter.
+    explain: r#"The position of an element depends on a parameter, so it is known only during the run. In a step of the training, or at a draw of the
+result, the parameter selects an element that the array does not have: positions count from 0, and the last is one less than the size. If the position also depends on a row, the message names
+the row. Choose positions that stay inside for every value of the parameter.
 
     y ~ Normal(a[g * (if t > 0 { 2 } else { 1 })], 1)              # g is 2, and `a` has 3 elements
     y ~ Normal(a[min(g * (if t > 0 { 2 } else { 1 }), 2)], 1)      # right"#,

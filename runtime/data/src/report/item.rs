@@ -83,7 +83,7 @@ pub fn column_differs(there: &Path, name: &str, (expected, actual): (&str, &str)
 /// An array that all examples share and that differs between files.
 pub fn shared_differs(there: &Path, name: &str, here: &Path) -> Diagnostic {
     let message = format!(
-        "expected the same `{}` as in `{}`, found another",
+        "expected the same `{}` as in `{}`, found another value",
         shown(name),
         short(here)
     );
@@ -167,7 +167,7 @@ pub fn not_a_column(path: &Path, name: &str, why: &str, span: Option<Span>) -> D
 /// A column expression with an unknown function, or with a wrong number of arguments.
 pub fn bad_function(path: &Path, message: String, span: Span) -> Diagnostic {
     fault(&codes::BAD_FUNCTION, At::file(path), message)
-        .help("column expressions know log, exp, sqrt, abs, zscore, neg, add, sub, mul, div, pow and eq")
+        .help("the functions of columns are log, exp, sqrt, abs, zscore, neg, add, sub, mul, div, pow and eq")
         .also(span, "named here")
 }
 
@@ -240,7 +240,7 @@ pub fn no_images(path: &Path, axes: &[usize]) -> Diagnostic {
         format!("only images can be rotated or shuffled, but the inputs have the shape {axes:?}"),
     )
     .help(
-        "the file of inputs needs two axes or more for each example, and `inputs` must not choose among them",
+        "the input file needs two or more axes for each example, and `inputs` must not select a part of them",
     )
 }
 
@@ -297,7 +297,7 @@ pub fn reached(at: Option<At<'_>>, names: &[&str], position: f64, size: usize) -
         ..fault(&codes::REACHED, place, gives(names, position, size))
     };
     let diagnostic = diagnostic
-        .help("positions count from 0: choose one that stays inside for every value of the parameters");
+        .help("positions count from 0: choose positions that stay inside for every value of the parameters");
     match at {
         Some(_) => diagnostic,
         None => Diagnostic {
@@ -319,7 +319,7 @@ pub fn reached_in_step(infer: &str, names: &[&str], step: u64, size: usize) -> D
         at: Place::Nowhere,
         ..fault(&codes::REACHED, At::file(Path::new("")), text)
     }
-    .help("positions count from 0: choose one that stays inside for every value of the parameters")
+    .help("positions count from 0: choose positions that stay inside for every value of the parameters")
 }
 
 fn gives(names: &[&str], position: f64, size: usize) -> String {
@@ -346,7 +346,8 @@ pub fn outside_type(at: At<'_>, name: &str, value: f64, expected: &str) -> Diagn
         "`{}` holds {value}, but the model declares it {expected}",
         shown(name)
     );
-    fault(&codes::OUTSIDE_TYPE, at, message).help("correct the row, or declare the type that the values have")
+    fault(&codes::OUTSIDE_TYPE, at, message)
+        .help("correct the row, or declare a type that includes the value")
 }
 
 /// A target of classes that is declared standardised.

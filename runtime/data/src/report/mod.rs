@@ -105,7 +105,7 @@ pub fn bad_gzip(path: &Path, error: &std::io::Error) -> Diagnostic {
         At::file(path),
         format!("cannot unpack the gzip file: {error}"),
     )
-    .help("the file is damaged or cut short: fetch or compress it again")
+    .help("the file is damaged or cut short: download or compress it again")
 }
 
 /// A gzip stream that unpacks to more than the bound.
@@ -116,7 +116,7 @@ pub fn unpacks_too_large(path: &Path, limit: u64) -> Diagnostic {
 
 /// Contents that take more memory than is left.
 pub fn too_little_memory(path: &Path, limit: u64) -> Diagnostic {
-    let message = format!("the contents take more than the {limit} bytes of memory that are left");
+    let message = format!("the contents need more memory than the remaining {limit} bytes");
     fault(&codes::TOO_LARGE, At::file(path), message)
         .help("allow more with `--max-memory`, or read fewer rows or columns")
 }
@@ -154,7 +154,7 @@ pub fn bad_name(at: At<'_>, name: &str) -> Diagnostic {
 /// A first column without a name, such as the index that pandas writes.
 pub fn index_column(at: At<'_>) -> Diagnostic {
     fault(&codes::DUPLICATE_NAME, at, "the first column has no name")
-        .help("an index that pandas wrote: `to_csv(\"file.csv\", index=False)` leaves it out")
+        .help("if pandas wrote an index, leave it out: `to_csv(\"file.csv\", index=False)`")
 }
 
 /// A comment above the header.
@@ -254,7 +254,7 @@ pub fn too_large(at: At<'_>, name: &str, value: f64, (precision, is_output): (&s
     };
     fault(&codes::NOT_FINITE, at, text)
         .label(format!("column `{name}`"))
-        .help("drop the row or correct the value; columns of large numbers are to be standardised, or divided in the data item")
+        .help("drop the row or correct the value; standardise columns of large numbers, or divide them in the data item")
 }
 
 /// Text in a column of numbers.
@@ -292,9 +292,9 @@ pub fn wrong_length(path: &Path, expected: &str, actual: usize) -> Diagnostic {
     fault(
         &codes::WRONG_LENGTH,
         At::file(path),
-        format!("the header promises {expected} bytes of data, found {actual}"),
+        format!("the header announces {expected} bytes of data, found {actual}"),
     )
-    .help("the file is damaged or cut short: fetch or write it again")
+    .help("the file is damaged or cut short: download or write it again")
 }
 
 /// An element type that is not supported.
@@ -316,7 +316,7 @@ pub fn bad_json(path: &Path, place: &str, message: &str) -> Diagnostic {
         At::file(path),
         format!("{message} at `{place}`"),
     )
-    .help("the file must be one object whose values are numbers, text, or arrays of one shape")
+    .help("the file must be one object whose values are numbers, text, or rectangular arrays")
 }
 
 /// A list whose length differs from that of its neighbours.

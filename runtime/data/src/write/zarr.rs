@@ -287,7 +287,7 @@ fn may_be_replaced(path: &Path) -> io::Result<()> {
     if !path.exists() || path.join(".zgroup").is_file() {
         return Ok(());
     }
-    let why = "a file or folder of this name is there, and it is no Zarr store";
+    let why = "a file or folder of this name exists and is not a Zarr store";
     Err(io::Error::new(io::ErrorKind::AlreadyExists, why))
 }
 
