@@ -134,7 +134,7 @@ pub struct Run {
     /// Print the time of each stage to standard error.
     #[arg(long)]
     pub timings: bool,
-    /// Print every rewrite that fires to standard error.
+    /// Print every rewrite that is applied to standard error.
     #[arg(long)]
     pub trace_rewrites: bool,
 }
@@ -211,7 +211,7 @@ pub struct Build {
 /// `bnnc fmt`.
 #[derive(Args, Debug)]
 pub struct Fmt {
-    /// Change nothing; fail if a file is not formatted.
+    /// Do not change files; fail if a file is not formatted.
     #[arg(long)]
     pub check: bool,
     /// The programs.
@@ -240,7 +240,7 @@ pub struct Repl {
 #[cfg(feature = "explore")]
 #[derive(Args, Debug)]
 pub struct Explore {
-    /// The port on 127.0.0.1; 0 chooses a free one.
+    /// The port on 127.0.0.1; 0 chooses a free port.
     #[arg(long, default_value_t = 8420)]
     pub port: u16,
     /// The number of threads.
@@ -269,8 +269,8 @@ pub struct Predict {
     /// Write the predictions to this file instead of standard output.
     #[arg(short, long)]
     pub output: Option<PathBuf>,
-    /// Write the joint covariance of the outputs of all rows (of a Laplace approximation) to this `npy` file: in the target's units for a
-    /// Normal likelihood, else in the model's units.
+    /// Write the joint covariance of the outputs of all rows (of a Laplace approximation) to this `npy` file: in the target's units for a Normal
+    /// likelihood, otherwise in the model's.
     #[arg(long)]
     pub joint: Option<PathBuf>,
     /// Write the derivatives of the mean and the variance of the outputs with respect to the inputs (of a Laplace approximation) to this
@@ -300,7 +300,7 @@ pub struct Wmi {
     /// Print one JSON object per problem instead of a line.
     #[arg(long)]
     pub json: bool,
-    /// Calculate in rationals throughout, and print the result as a fraction.
+    /// Calculate with exact fractions only, and print the result as a fraction.
     #[arg(long)]
     pub exact: bool,
     /// The allowed relative error of the result.
@@ -309,13 +309,13 @@ pub struct Wmi {
     /// Stop after this many regions, and print the bounds found so far.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub max_regions: usize,
-    /// Give up on a region after this many steps. A step compares two rays, or computes one term of an integral over a face.
+    /// Leave a region out after this many steps: comparisons of two rays, or terms of an integral over a face.
     #[arg(long, value_name = "N", default_value_t = 1_000_000_000)]
     pub max_steps: u64,
     /// Stop after this many seconds, and print the bounds found so far.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub max_seconds: Option<std::time::Duration>,
-    /// Give up if the work would need more memory than this: `500M`, `2G`. The default is the memory that is free.
+    /// Stop if more memory would be needed: `500M`, `2G`; by default the free memory.
     #[arg(long, value_name = "SIZE")]
     pub max_memory: Option<String>,
 }

@@ -142,16 +142,15 @@ options! {
     pub struct CollapsedOptions {
         /// The weights that may be integrated over: `last_layer`, names of layers and parameters in brackets, or `all`.
         over: Over { "last_layer", OptionKind::Weights(&[]), Phase::Compile };
-        /// The number of weights to integrate over per row and output, most influential first; 0 takes all. Without a value, all weights are
-        /// integrated over, or one per class if the output is a class.
+        /// The number of weights to integrate over per row and output, most influential first; 0 takes all. Without a value: all weights for a real
+        /// output, one weight per class for classes.
         weights: Option<usize> { "", from(0), Phase::Run };
-        /// Layers or parameters in `over` whose weights are all integrated over in every row, in addition to the weights that `weights` chooses.
+        /// Layers or parameters in `over` whose weights are all integrated over in every row, in addition to those that `weights` chooses.
         always: Vec<Arc<str>> { "", OptionKind::Names, Phase::Run };
-        /// The number of hidden units whose incoming weights are integrated over, most influential first (with `compat`, the first units). The choice
-        /// is among the units of the first layer after the weights; 0 does not select by units.
+        /// The number of hidden units, in the first layer after the weights, whose incoming weights are integrated over, most influential first (with
+        /// `compat`: the first units). 0 does not select by units.
         units: usize { "0", from(0), Phase::Run };
-        /// The choice of weights: each row has its own (`row`), or all rows share the choice that is best on average over the training rows
-        /// (`fixed`).
+        /// The choice of weights: `row` chooses them for each row; `fixed` uses the same weights for all rows, those that are best on average over the training rows.
         selection: Selection { "row", Selection::KIND, Phase::Run };
         /// The box of a weight: the `range` of its iterates, or, with `moments`, their mean plus and minus the square root of 3 times their standard deviation.
         extent as "box": Extent { "range", Extent::KIND, Phase::Run };
@@ -160,7 +159,7 @@ options! {
         /// The radius of a triangular noise in standard deviations: a number, `variance` (the square root of 6, which keeps the variance) or `l2`
         /// (2.2970, the closest in mean square). Without a value, it is `variance`, or 2.45 with `compat`.
         alpha: Option<Radius> { "", OptionKind::NumberOr(f64::MIN_POSITIVE, f64::MAX, &["variance", "l2"]), Phase::Run };
-        /// The weight of the Normal that a triangular noise is mixed with, so that no observation is impossible.
+        /// The weight of a Normal in a mixture with the triangular noise, so that no observation is impossible.
         floor: f64 { "0.001", OptionKind::AtLeast(0.0), Phase::Run };
         /// `published` scores a Normal observation as the authors' code does, with a triangle truncated to the range of the scored targets; only for
         /// comparison with their tables.
@@ -168,7 +167,7 @@ options! {
         /// The constant that `compat = published` adds to the density of a target before it is normalised, in the units of the model; the authors do
         /// not publish their value.
         smoothing: f64 { "0.001", OptionKind::AtLeast(0.0), Phase::Run };
-        /// The sigmoid that gives the probability of a class from its logit against the other logits: the `exact` one, or a `cubic` polynomial.
+        /// The function from a class's logit to its probability: the `exact` sigmoid, or a `cubic` polynomial.
         sigmoid: Sigmoid { "exact", Sigmoid::KIND, Phase::Run };
         /// Draws from the box per iterate, if the integral has no exact form (10 without a value), and for single rows whose box has too
         /// many pieces (1000 without a value).

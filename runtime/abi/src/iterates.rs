@@ -50,7 +50,7 @@ options! {
         warmup: Option<usize> { "", from(0), Phase::Run, &["burn", "burn_in", "burnin", "num_warmup", "tune"] };
         /// Epochs between iterates; without a value, the smallest number that leaves at most 100 iterates.
         every: Option<usize> { "", from(1), Phase::Run };
-        /// The number of last iterates to keep; 0 keeps all.
+        /// The number of iterates to keep, counted from the last one; 0 keeps all.
         keep: usize { "0", from(0), Phase::Run };
         /// An earlier inference block whose results are the iterates, instead of a training: the iterates of `collapsed` or of `swag` with `covariance = snapshots`, the members of an `ensemble`, or the `predictive_draws` of chains.
         iterates: Option<String> { "", OptionKind::Infer, Phase::Run };

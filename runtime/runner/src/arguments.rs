@@ -68,7 +68,7 @@ pub fn parse(words: Vec<OsString>, built: &Built) -> Result<Arguments, clap::Err
     });
     let infers: String = lines.collect();
     let data: String = built.manifest.data.iter().map(data).collect();
-    command = command.after_help(format!("Infers:\n{infers}\nData:\n{data}"));
+    command = command.after_help(format!("Inferences:\n{infers}\nData:\n{data}"));
     let matches = command.try_get_matches_from_mut(words).map_err(|mut error| {
         // clap would suggest "to pass '--epochs' as a value, use '-- --epochs'", but there are no positional values.
         if error.kind() == ErrorKind::UnknownArgument {

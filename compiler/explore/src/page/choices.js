@@ -138,7 +138,7 @@ class Distribution {
 
 const EXAMPLES = [
   ["closed form", "Normal(0.3, 0.5)", "Normal(0, 1)"],
-  ["detached signs", "Normal(0.3, 0.5)", "Laplace(0, 1)"],
+  ["stop-gradient signs", "Normal(0.3, 0.5)", "Laplace(0, 1)"],
   ["no closed form", "Normal(0.3, 0.5)", "Logistic(0, 1)"],
   ["scale mixture", "Normal(0.3, 0.5)", "Mixture(0.5, Normal(0, 1), Normal(0, 0.0025))"],
   ["logarithms", "LogNormal(0.3, 0.5)", "LogNormal(0, 1)"],

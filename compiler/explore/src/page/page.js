@@ -3,8 +3,8 @@
 
 const WAYS = [
   { name: "direct", label: "direct mean over draws", colour: "var(--direct)", mark: "circle", fact: "" },
-  { name: "sums", label: "rewritten, noise summed", colour: "var(--sums)", mark: "square", fact: "square" },
-  { name: "law", label: "rewritten, sums drawn from their law", colour: "var(--law)", mark: "diamond", fact: "diamond" },
+  { name: "sums", label: "rewritten, means of the draws", colour: "var(--sums)", mark: "square", fact: "square" },
+  { name: "law", label: "rewritten, means drawn from their distribution", colour: "var(--law)", mark: "diamond", fact: "diamond" },
 ];
 
 let offered = null;
@@ -48,7 +48,7 @@ async function run() {
   const asked = state();
   document.body.dataset.state = "working";
   byId("answer").classList.add("stale");
-  say("asking the compiler", 0);
+  say("compiling", 0);
   try {
     const question = await ask("api/question", asked, signal);
     current = { asked, question, points: { direct: [], sums: [], law: [] }, skipped: {} };
@@ -100,7 +100,7 @@ function refuse(text) {
 function exactValue() {
   const { ways, quadrature } = current.question;
   if (!ways.best.error && !ways.best.sampled && ways.best.value !== null) return [ways.best.value, "closed form"];
-  const each = Number(current.asked.n) > 1 ? "quadrature of one weight, times the weights" : "quadrature";
+  const each = Number(current.asked.n) > 1 ? "quadrature for one weight, times the number of weights" : "quadrature";
   return quadrature === null ? [null, "no finite value was found by quadrature"] : [quadrature, each];
 }
 
@@ -133,12 +133,12 @@ function showChoice() {
 
 function showDensities(curve) {
   const place = byId("densities");
-  if (!curve?.length) { place.textContent = "no draw of the posterior shows where it lies"; return; }
+  if (!curve?.length) { place.textContent = "the densities cannot be drawn: no draw of the posterior is available"; return; }
   const peak = Math.max(...curve.map(([, q, p]) => Math.max(Number.isFinite(q) ? q : 0, 0)));
   const highest = Math.min(Math.max(...curve.map(([, q, p]) => Math.max(q ?? 0, p ?? 0))), 1.6 * peak);
   const chart = new Chart(place, {
     width: 470, height: 190, left: 12, right: 12, bottom: 38, bareY: true, x: [curve[0][0], curve[curve.length - 1][0]], y: [0, 1.06 * highest],
-    labelX: current.question.carried ? "weight before it is carried onto the support of the prior" : "weight",
+    labelX: current.question.carried ? "weight before its transformation to the support of the prior" : "weight",
     describe: "The densities of posterior and prior",
   });
   const cut = (at) => curve.map((row) => [row[0], Math.min(row[at] ?? 0, 1.06 * highest)]);
@@ -211,9 +211,9 @@ function showMeasured() {
 // Returns a remark about a way for the legend of the charts.
 function remark(name) {
   const { ways } = current.question;
-  if (ways[name].error) return " (refused)";
+  if (ways[name].error) return " (error)";
   if (current.skipped[name]) return ` (not ${current.skipped[name]})`;
-  return name === "law" && ways.law.report === ways.sums.report ? " (no law is known here: as summed)" : "";
+  return name === "law" && ways.law.report === ways.sums.report ? " (no distribution is known: the same as for the draws)" : "";
 }
 
 function lineWith(chart, way, key, show) {
@@ -350,7 +350,7 @@ async function copyLink() {
     await navigator.clipboard.writeText(location.href);
     button.textContent = "Copied";
   } catch {
-    button.textContent = "The address bar has it";
+    button.textContent = "The link is in the address bar";
   }
   setTimeout(() => { button.textContent = "Copy link"; }, 1500);
 }

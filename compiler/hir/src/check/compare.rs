@@ -25,7 +25,8 @@ pub fn check(session: &mut Session<'_>, item: &ast::Compare, span: Span) {
             Some((Some(Def::Infer(id)), _)) => infers.push(id),
             Some((None, _)) => {}
             Some((Some(def), at)) => {
-                let diagnostic = report_names::wrong_kind(name.span, &name.name, "an infer", def.kind(), at);
+                let diagnostic =
+                    report_names::wrong_kind(name.span, &name.name, "an inference", def.kind(), at);
                 session.diagnostics.push(diagnostic);
             }
             None => {

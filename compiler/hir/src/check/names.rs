@@ -42,7 +42,7 @@ impl Def {
             Def::Data(_) => "data",
             Def::Model(_) => "a model",
             Def::Posterior(_) => "a posterior",
-            Def::Infer(_) => "an infer",
+            Def::Infer(_) => "an inference",
         }
     }
 

@@ -267,9 +267,11 @@ pub fn number(session: &mut Session<'_>, name: &str, expected: &str, written: &a
 
 fn infer(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Option<SettingValue> {
     let Some(word) = word(written) else {
-        session
-            .diagnostics
-            .push(report::option_value(written.span, name, "the name of an infer"));
+        session.diagnostics.push(report::option_value(
+            written.span,
+            name,
+            "the name of an inference",
+        ));
         return None;
     };
     match session.find(&word) {
@@ -279,7 +281,7 @@ fn infer(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Option<S
             session.diagnostics.push(report_names::wrong_kind(
                 written.span,
                 &word,
-                "an infer",
+                "an inference",
                 def.kind(),
                 at,
             ));

@@ -206,7 +206,7 @@ fn fixed_site(session: &mut Session<'_>, value: &ast::Expr) -> Option<PosteriorV
             session.diagnostics.push(report_names::wrong_kind(
                 value.span,
                 name,
-                "an infer",
+                "an inference",
                 def.kind(),
                 at,
             ));

@@ -129,7 +129,7 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x, 1)
 }
 
-infer a = map(M, d) { start = safetensors(3) }"# => r#"E0258 8:31 `start` must be the name of an inference, or a file as in `safetensors("weights.safetensors")`"#;
+infer a = map(M, d) { start = safetensors(3) }"# => r#"E0258 8:31 `start` must be the name of an inferenceence, or a file as in `safetensors("weights.safetensors")`"#;
 
     a_misspelt_method: r#"data d = csv("d.csv")
 
@@ -348,5 +348,5 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-compare M by rmse"# => r#"E0204 9:9 expected an infer, but `M` is a model | expected an infer | 3:7 `M` is declared here"#;
+compare M by rmse"# => r#"E0204 9:9 expected an inference, but `M` is a model | expected an inference | 3:7 `M` is declared here"#;
 }

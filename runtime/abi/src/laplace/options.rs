@@ -23,7 +23,7 @@ pub(crate) const RECORD: MethodDef = MethodDef {
 /// The length of a search for a maximum, which may be 0.
 const EPOCHS_OF_SEARCH: OptionDef = OptionDef {
     name: Training::epochs().as_str(),
-    doc: "Passes over the training rows in search of the maximum; 0 takes the start for it. Without a value, `steps` gives the length, and with `start` nothing is searched.",
+    doc: "Passes over the training rows in the search for the maximum; 0 uses the start as the maximum. Without a value, `steps` sets the length; with `start` there is no search.",
     kind: from(0),
     default: "",
     phase: Phase::Run,
@@ -34,24 +34,24 @@ options! {
     /// Options of `laplace`.
     pub struct Options {
         /// The weights that are random: `all`, `last_layer`, layers or parameters in brackets, or `subnetwork(size, by = score)` with a number of
-        /// weights (or a fraction below 1) and the score by which they are ranked: the variance under a diagonal (`diagonal`) or a full precision
-        /// (`marginal`), the `magnitude`, a `random` number, or the variance under an earlier inference block, given by its name. The other weights
-        /// stay at the maximum.
+        /// weights (or a fraction below 1) and a score. The score of a weight is its variance under a `diagonal` approximation or under the exact
+        /// `marginal`, its `magnitude`, a `random` number, or its variance under an earlier inference block, given by name. All other weights stay at
+        /// the maximum.
         over: Over { "all", OptionKind::Weights(Score::WORDS), Phase::Compile };
         /// The form of the precision: `full`, `diagonal`, `kronecker` (a product of two factors per parameter), `low_rank(rank)` (the prior plus a
         /// matrix of this rank), or `functional` (a kernel over all training rows) and `functional(rows)` (over rows chosen at random).
         structure: Structure { "full", Structure::KIND, Phase::Compile };
         /// The curvature of the log likelihood: `ggn` (generalised Gauss-Newton), `fisher` (empirical Fisher) or `hessian`.
         curvature: Curvature { "ggn", Curvature::KIND, Phase::Compile };
-        /// The method of prediction: `glm` linearises the network and predicts in closed form for a Normal likelihood, with `probit` for classes and
-        /// with `monte_carlo` draws of functions otherwise; `bridge` and `bridge_normalised` are the Laplace bridge; `weights` draws weights.
+        /// The method of prediction: `glm` linearises, in closed form for a Normal likelihood, by `probit` for classes and by `monte_carlo` over
+        /// functions for other likelihoods; `bridge` and `bridge_normalised` are the Laplace bridge; `weights` draws weights.
         link: Link { "glm", Link::KIND, Phase::Compile };
         /// A factor on the precision of the prior: a number, or tuned by `marginal_likelihood` or on the `validation` rows.
         prior_precision: PriorPrecision { "1", OptionKind::NumberOr(1e-8, 1e8, &["marginal_likelihood", "validation"]), Phase::Run };
         /// The weights that share a factor: all weights (`scalar`), the weights of one parameter (`layer`), or none (`diagonal`: one factor per
         /// weight).
         prior_structure: PriorStructure { "scalar", PriorStructure::KIND, Phase::Run };
-        /// Multiplies the prior precision by S / D if S of D weights are random; without a value, only for `subnetwork`.
+        /// If S of D weights are random, multiplies their prior precision by S / D. Without a value, only for `subnetwork`.
         scale_prior: Option<bool> { "", OptionKind::Bool, Phase::Run };
         /// Tunes the factors on the prior precision, and a learned noise, by the marginal likelihood during the search for the maximum.
         online: bool { "false", OptionKind::Bool, Phase::Compile };

@@ -25,8 +25,8 @@ options! {
         batch: usize { "100", from(0), Phase::Run, &["batch_size"] };
         /// Batches per iteration, from which the variance of the loss difference is estimated.
         batches: usize { "10", from(1), Phase::Run };
-        /// The rows that the likelihood of a batch represents: `data` (all rows, which gives the ordinary posterior) or `batch` (only its own rows,
-        /// which gives the posterior tempered by batch / rows).
+        /// The rows that the likelihood of a batch represents: with `data` all rows, which gives the ordinary posterior; with `batch` only its own
+        /// rows, which gives the posterior tempered by batch / rows.
         loss: Loss { "batch", Loss::KIND, Phase::Run };
         /// The estimator of the loss difference: the `mean` over all batches, or the difference on a `single` batch, with a variance estimated from
         /// the other batches.

@@ -21,7 +21,7 @@ options! {
     pub struct SgldOptions {
         /// Rows per gradient; 0 takes all rows.
         batch: usize { "128", from(0), Phase::Run, &["batch_size"] };
-        /// The step size. It is stable below 2 divided by the largest curvature of the negative log density, which grows with the number of rows.
+        /// The step size; stable below 2 divided by the largest curvature of the negative log density, which grows with the number of rows.
         step_size: f64 { "1e-5", POSITIVE, Phase::Run, &["learning_rate", "lr"] };
         /// The step size over the run: `constant`, `polynomial(b, gamma)` (times (1 + t / b)^-gamma in iteration t), or `cyclical(cycles, exploration)` (a cosine to zero in each cycle; the draws of the first part of each cycle are not kept).
         schedule: Steps { "constant", Steps::KIND, Phase::Run };
