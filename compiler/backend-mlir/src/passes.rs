@@ -16,11 +16,11 @@ pub const TO_LLVM: &[MlirPass] = &[
     },
     MlirPass {
         name: "convert-arith-to-llvm",
-        reason: "arithmetic becomes that of LLVM, with the same rounding and the same flags",
+        reason: "replaces arithmetic by LLVM's, with the same rounding and the same flags",
     },
     MlirPass {
         name: "convert-cf-to-llvm",
-        reason: "branches become those of LLVM",
+        reason: "replaces branches by those of LLVM",
     },
     MlirPass {
         name: "reconcile-unrealized-casts",
@@ -33,15 +33,15 @@ pub const TO_LLVM: &[MlirPass] = &[
 pub const TO_PTX: &[MlirPass] = &[
     MlirPass {
         name: "convert-scf-to-cf",
-        reason: "loops and conditionals become blocks and branches",
+        reason: "replaces loops and conditionals by blocks and branches",
     },
     MlirPass {
         name: "convert-arith-to-llvm",
-        reason: "arithmetic becomes that of LLVM, with the same rounding and the same flags",
+        reason: "replaces arithmetic by LLVM's, with the same rounding and the same flags",
     },
     MlirPass {
         name: "convert-cf-to-llvm",
-        reason: "branches become those of LLVM",
+        reason: "replaces branches by those of LLVM",
     },
     MlirPass {
         name: "reconcile-unrealized-casts",

@@ -183,7 +183,7 @@ impl Job<'_> {
                 let resume = ["--resume".to_owned(), folder.display().to_string()];
                 let words = self.command.iter().chain(&resume);
                 let quoted: Vec<String> = words.map(|word| quoted(word)).collect();
-                format!("interrupted: `{}` goes on from here", quoted.join(" "))
+                format!("interrupted: `{}` continues the run from here", quoted.join(" "))
             }
             None => "interrupted: with `--out DIR` a run can be continued".to_owned(),
         }

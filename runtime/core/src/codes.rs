@@ -205,11 +205,11 @@ static NOTHING_TO_RESUME: Code = Code {
 
 static NO_START: Code = Code {
     id: "E0506",
-    title: "no start with a finite density",
-    explain: "A chain needs a start where the log density and its gradient are finite. Random starts lie within `jitter` of zero \
-              (or of `start`) on the unconstrained scale; none of the attempts had a finite density. The usual causes are a \
-              likelihood that is zero there (data outside its support), a scale that overflows, and inputs that are not \
-              standardised.\n\nRight: `infer fit = nuts(Model, data) { start = map, jitter = 0.1 }` after an `infer map = map(Model, \
+    title: "no starting point with a finite density",
+    explain: "A chain needs a starting point at which the log density and its gradient are finite. Random starts lie within `jitter` of zero \
+              (or of `start`) on the unconstrained scale; none of the attempts had a finite density. The usual causes are a likelihood that is zero (data outside its \
+              support), a scale that overflows, and inputs that are not standardised.\n\nRight: `infer fit = nuts(Model, data) { start = map, jitter = 0.1 }` after an \
+              `infer map = map(Model, \
               data)`.",
 };
 
@@ -279,7 +279,7 @@ pub fn training_diverged(infer: &str, epoch: usize, loss: f64) -> Diagnostic {
         format!("the loss of `{infer}` became {loss} in epoch {}", epoch + 1),
     )
     .help("lower the learning rate, or standardise the inputs and the target")
-    .help("see that scales stay positive (`softplus(s) + 1e-3`) and that the data lie in the support of the likelihood")
+    .help("check that scales stay positive (`softplus(s) + 1e-3`) and that the data lie in the support of the likelihood")
 }
 
 /// A result file cannot be written.
@@ -320,7 +320,7 @@ pub fn no_start(infer: &str, chain: usize, attempts: u64, options: &ChainOptions
             chain + 1
         ),
         false => format!(
-            "chain {} of `{infer}` finds no start with a finite density in {attempts} attempts",
+            "chain {} of `{infer}` found no starting point with a finite density in {attempts} attempts",
             chain + 1
         ),
     };
@@ -335,7 +335,7 @@ pub fn no_start(infer: &str, chain: usize, attempts: u64, options: &ChainOptions
         )),
         Some(_) => diagnostic,
     }
-    .help("see that the data lie in the support of the likelihood, and standardise the inputs")
+    .help("check that the data lie in the support of the likelihood, and standardise the inputs")
 }
 
 /// Adds a note on the rows without probability to the diagnostics of chains that cannot start.

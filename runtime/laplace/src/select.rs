@@ -26,7 +26,7 @@ impl std::fmt::Display for TooFew {
         } = self;
         write!(
             f,
-            "a subnetwork of {wanted} weights was asked for, but only {alive} of {parameters} weights move an output on the training rows"
+            "a subnetwork of {wanted} weights was requested, but only {alive} of {parameters} weights affect an output on the training rows"
         )
     }
 }

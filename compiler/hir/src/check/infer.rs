@@ -194,11 +194,11 @@ fn only_fixed(session: &mut Session<'_>, id: PosteriorId, method: &MethodDef, sp
     };
     let names: Vec<String> = line.sites.iter().map(|(path, _)| format!("`{path}`")).collect();
     let message = format!(
-        "`{}` draws {} itself and takes no family",
+        "`{}` draws {} itself, so no family may be given",
         method.name,
         names.join(", ")
     );
-    let help = "leave the line out; `site = infer.site` and `~ Point(fixed(value))` fix a site";
+    let help = "leave this line out; to fix a site, write `site = fit.site` with an earlier inference `fit`, or `~ Point(fixed(value))`";
     let diagnostic = report::wrong_target(span, message, help).also(line.span, "a family is given here");
     session.diagnostics.push(diagnostic);
 }

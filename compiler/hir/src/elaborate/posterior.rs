@@ -303,7 +303,7 @@ impl<'a> Line<'a> {
             }
             let (name, Ty::Tensor(elem, dims)) = (&binding.param.name, &binding.param.ty) else {
                 let text = format!(
-                    "`{}` cannot be a posterior family: it takes a distribution",
+                    "`{}` cannot be a posterior family, because one of its parameters is a distribution",
                     item.name
                 );
                 return Err(limit(self.span, text));

@@ -84,7 +84,7 @@ pub fn foreign_files(folder: &Path, names: &[&str]) -> Diagnostic {
 /// A file that the run reads lies in a place where it will write.
 pub fn reads_its_results(folder: &Path, file: &Path) -> Diagnostic {
     let text = format!(
-        "the run reads `{}`, which its results in `{}` would replace",
+        "the run reads `{}`, but its results in `{}` would replace this file",
         file.display(),
         folder.display()
     );

@@ -351,7 +351,7 @@ pub fn no_link(infer: &str) -> Diagnostic {
 pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, searched: bool) -> Diagnostic {
     let what = match searched {
         true => "the search ended before the maximum",
-        false => "its start is no maximum of its posterior",
+        false => "its start is not a maximum of its posterior",
     };
     let text = match rise.is_finite() {
         true => {
@@ -377,7 +377,7 @@ pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, searched: bool) ->
 pub fn others_not_at_maximum(infer: &str, rise: f64, searched: bool) -> Diagnostic {
     let what = match searched {
         true => "the search ended before the maximum",
-        false => "its start is no maximum of its posterior",
+        false => "its start is not a maximum of its posterior",
     };
     let by = match rise.is_finite() {
         true => format!("by {}", rounded(rise, 3)),
