@@ -113,7 +113,10 @@ fn with_rest(stop: Stop, rest: &[Infer]) -> Stop {
     match (stop, names.is_empty()) {
         (Stop::Diagnostics(mut found), false) => {
             if let Some(last) = found.pop() {
-                found.push(last.note(format!("not run after it: {}", names.join(", "))));
+                found.push(last.note(format!(
+                    "these inferences did not run after the error: {}",
+                    names.join(", ")
+                )));
             }
             Stop::Diagnostics(found)
         }

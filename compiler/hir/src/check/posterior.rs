@@ -101,7 +101,7 @@ fn no_type(session: &mut Session<'_>, ty: Option<&ast::Type>) {
     if let Some(ty) = ty {
         session.diagnostics.push(statements::target(
             ty.span,
-            "sites without a type (the model has it)",
+            "sites without a type, because the model declares it",
         ));
     }
 }
