@@ -9,7 +9,7 @@ use bnnc_graph::op::{Batch, Lower, Op, Site};
 use bnnc_graph::types::Type;
 
 /// Returns `function` with a new axis 0 of size `dim` on the parameters marked in `mapped` and on all
-/// results. Results that depend on no mapped parameter are repeated along the axis.
+/// results. A result that depends on no mapped parameter is repeated along the axis.
 pub fn batch(function: &Function, mapped: &[bool], dim: Dim) -> Function {
     let mut builder = Builder::new(&function.name);
     let mut args = Vec::new();
@@ -39,7 +39,7 @@ pub fn batch(function: &Function, mapped: &[bool], dim: Dim) -> Function {
 }
 
 /// Inlines `function` along a new axis 0. Returns each result with a flag that is true if the result has the
-/// axis.
+/// new axis.
 pub fn inline_batched(
     builder: &mut Builder,
     function: &Function,
@@ -61,7 +61,7 @@ pub fn inline_batched(
     function.results.iter().map(|(_, value)| copies[*value]).collect()
 }
 
-/// A node of the batched function: its op, its attributes, and the types of its operands before batching.
+/// A node of the batched function: the op, the attributes, and the types of the operands before batching.
 struct Call<'a> {
     op: Op,
     attrs: &'a [Attr],

@@ -6,8 +6,9 @@ use bnnc_graph::dist::Support;
 use bnnc_graph::function::Value;
 use bnnc_math::special;
 
-/// Transforms `z` from the reals onto `support`. Returns the value and the log determinant of the Jacobian, a
-/// scalar summed over all elements. `None` for integers, onto which no bijection maps the reals.
+/// Transforms `z` from the reals onto `support`. Returns the transformed value and the log determinant of the
+/// Jacobian, a scalar summed over all elements. Returns `None` for integers, because no bijection maps the
+/// reals onto integers.
 pub fn constrain(builder: &mut Builder, support: Support, z: Value) -> Option<(Value, Value)> {
     match support {
         Support::Real => Some((z, builder.real(0.0))),
@@ -50,8 +51,8 @@ fn offset(builder: &mut Builder, x: Value, by: f64) -> Value {
     if by == 0.0 { x } else { builder.shift(x, by) }
 }
 
-/// The additive log-ratio map: a softmax whose last of `k` logits is zero. Its log-Jacobian is the sum of the
-/// log probabilities.
+/// Transforms onto a simplex by the additive log-ratio map: a softmax whose last of `k` logits is zero. Its
+/// log-Jacobian is the sum of the log probabilities.
 fn simplex(builder: &mut Builder, z: Value) -> (Value, Value) {
     let last = builder.rank(z) - 1;
     let mut dims = builder.ty(z).dims().to_vec();
@@ -62,8 +63,8 @@ fn simplex(builder: &mut Builder, z: Value) -> (Value, Value) {
     (builder.exp(log_w), builder.reduce_sum_all(log_w))
 }
 
-/// The first element is free. Each later element exceeds its predecessor by the exponential of its
-/// coordinate.
+/// Transforms onto ordered vectors: the first element is the first coordinate. Each later element exceeds its
+/// predecessor by the exponential of its own coordinate.
 fn ordered(builder: &mut Builder, z: Value) -> (Value, Value) {
     let last = builder.rank(z) - 1;
     let Some(size) = builder.ty(z).dims()[last].fixed().filter(|size| *size > 1) else {
@@ -117,8 +118,8 @@ pub fn free(builder: &mut Builder, support: Support, value: Value) -> Option<Val
 }
 
 /// Transforms an optimised number onto the support of a variational parameter. Half-infinite intervals use
-/// the softplus instead of the exponential: its slope stays bounded, so a large step of the optimiser changes
-/// the parameter by a bounded amount and not by a factor.
+/// the softplus instead of the exponential. The slope of the softplus stays bounded, so a large step of the
+/// optimiser changes the parameter by a bounded amount and not by a factor.
 pub fn parameter(builder: &mut Builder, support: Support, rho: Value) -> Option<Value> {
     match support {
         Support::Interval(lo, hi) if lo.is_finite() != hi.is_finite() => {
@@ -134,8 +135,8 @@ pub fn parameter(builder: &mut Builder, support: Support, rho: Value) -> Option<
     }
 }
 
-/// The inverse of [`parameter`], for starting values. `last` is the size of the last axis, along which
-/// vectors lie.
+/// Applies the inverse of [`parameter`], for starting values. Vectors lie along the last axis, which has the
+/// size `last`.
 pub fn inverse_parameter(support: Support, last: usize, values: &[f64]) -> Vec<f64> {
     match support {
         Support::Interval(lo, hi) if lo.is_finite() && !hi.is_finite() => {
@@ -157,10 +158,10 @@ fn inverse_softplus(y: f64) -> f64 {
 /// The bijection between an unconstrained state and a parameter of a family.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// The parameter is the value of a site itself. It uses [`constrain`], as draws do, so that values can
-    /// move between families.
+    /// The parameter is the value of a site itself. The bijection is [`constrain`], which draws use too, so
+    /// values can be moved between families.
     Site(Support),
-    /// Any other parameter. It uses [`parameter`].
+    /// The parameter is not the value of a site. The bijection is [`parameter`].
     Parameter(Support),
 }
 
@@ -172,7 +173,7 @@ impl Scale {
         }
     }
 
-    /// Returns the parameter that corresponds to a state; `None` for integers.
+    /// Returns the parameter that corresponds to a state; `None` if the parameter is an integer.
     pub fn value(self, builder: &mut Builder, state: Value) -> Option<Value> {
         match self {
             Scale::Site(support) => constrain(builder, support, state).map(|(value, _)| value),
@@ -180,7 +181,7 @@ impl Scale {
         }
     }
 
-    /// Returns the state that corresponds to a parameter; vectors lie along a last axis of size `last`.
+    /// Returns the state that corresponds to a parameter. Vectors lie along a last axis of size `last`.
     pub fn state(self, last: usize, values: &[f64]) -> Vec<f64> {
         match self {
             Scale::Site(support) => support.inverse(last, values),

@@ -26,9 +26,10 @@ use std::sync::Arc;
 /// names.
 #[derive(Clone, Debug)]
 pub struct Densities {
-    /// The prior of each site, in the model's order.
+    /// The prior of each site, in the order of the model's sites.
     pub priors: Vec<SitePrior>,
-    /// `(sites.., shared..) -> one real[] per site`: the log prior of each site, by its name.
+    /// `(sites.., shared..) -> one real[] per site`: the log prior of each site, as a result with the name of
+    /// the site.
     pub log_priors: Function,
     /// `(sites.., shared..) -> real[]`: the sum of the log priors.
     pub log_prior: Function,
@@ -36,22 +37,22 @@ pub struct Densities {
     pub observations: Vec<Arc<Instance>>,
     /// `(sites.., shared.., inputs..) -> one result per parameter`: the arguments of the densities of the
     /// observations, named by position and parameter (`0/loc`). `looped/0` is the log density of the
-    /// observations inside a loop. Outputs are parameters too where observations depend on each other (an
-    /// autoregression).
+    /// observations inside a loop. Where observations depend on each other (an autoregression), the outputs
+    /// are parameters too.
     pub likelihood_arguments: Function,
-    /// `(arguments.., outputs..) -> real[]`: the sum over observations.
+    /// `(arguments.., outputs..) -> real[]`: the sum of the log-likelihoods of all observations.
     pub log_likelihood: Function,
     /// `(sites.., shared.., inputs.., outputs..) -> real[]`: the log-likelihood as a function of the sites.
     pub row_log_likelihood: Function,
-    /// The predictive quantities of every output that a single observation covers as a whole.
+    /// The predictive quantities of every output that a single observation covers completely.
     pub predictions: Vec<Prediction>,
     /// `(arguments.., draw, example, step) -> mean, variance, draw, probabilities` of each output that one
-    /// observation covers, named as in [`Prediction::function`]. Results that the distribution of the output
-    /// does not state are absent. With several outputs, also the `log_likelihood` of each, from
-    /// `(arguments.., outputs..)`.
+    /// observation covers. The results are named as in [`Prediction::function`]. A result is absent if the
+    /// distribution of the output does not state it. If there are several outputs, the `log_likelihood` of
+    /// each is another result, computed from `(arguments.., outputs..)`.
     pub predictive: Function,
     /// `(the sites and shared inputs that are needed..) -> one result per name`: the real quantities that the
-    /// model names and that depend on no example.
+    /// model names and that do not depend on the example.
     pub derived: Function,
 }
 
@@ -60,9 +61,9 @@ pub struct Densities {
 pub struct Prediction {
     /// The output.
     pub output: Arc<str>,
-    /// `(sites.., shared.., inputs.., outputs.., draw, example, step)`, as far as needed, to its `mean`,
-    /// `draw` or `probabilities`. With several outputs the results are `NAME.mean` and so on, and there is
-    /// also `NAME.log_likelihood`.
+    /// Maps `(sites.., shared.., inputs.., outputs.., draw, example, step)`, as far as they are needed, to
+    /// the `mean`, `draw` or `probabilities` of the output. If the model has several outputs, the results are
+    /// named `NAME.mean` and so on, and `NAME.log_likelihood` is another result.
     pub function: Function,
 }
 
@@ -82,7 +83,7 @@ impl StageFunctions for Densities {
 }
 
 impl Densities {
-    /// Returns whether a prediction of another output depends on this one.
+    /// Returns whether a prediction of another output depends on the given output.
     pub fn is_given(&self, output: &str) -> bool {
         let others = self.predictions.iter().filter(|said| *said.output != *output);
         let mut results = others.flat_map(|said| {
@@ -98,13 +99,13 @@ impl Densities {
 pub struct SitePrior {
     /// The site.
     pub site: Arc<str>,
-    /// Its distribution.
+    /// The distribution of the site under the prior.
     pub distribution: Arc<Instance>,
     /// `(the sites and shared inputs that are needed..) -> one result per parameter`, in order.
     pub arguments: Function,
     /// A site that the parameters of the prior depend on, if any.
     pub depends_on: Option<Arc<str>>,
-    /// The members of a group with their own priors; empty for the prior of a single site.
+    /// The members of a group, each with its own prior; empty for the prior of a single site.
     pub members: Vec<(Site, SitePrior)>,
 }
 
@@ -185,8 +186,8 @@ fn check(model: &Model) -> Result<(), Refusal> {
     }
 }
 
-/// Returns whether the functions of a node are free of random quantities, or the node is a `map` whose
-/// function only observes.
+/// Returns whether the functions in a node's attributes contain no random quantities, or the node is a `map`
+/// whose function contains no random quantities except observations.
 fn is_factored(function: &Function, value: Value) -> bool {
     let is_map = function.op(value).is_some_and(|op| op.is(&ops::map::MAP));
     function_attrs(function, value).all(|inner| {
@@ -216,7 +217,7 @@ fn contains(function: &Function, op: &'static OpDef) -> bool {
         .any(|value| function.op(value).is_some_and(|found| found.is(op)))
 }
 
-/// Returns for each node whether it depends on a parameter whose name satisfies `is_source`.
+/// Returns, for each node, whether the node depends on a parameter whose name satisfies `is_source`.
 fn reached(function: &Function, is_source: impl Fn(&str) -> bool) -> Vec<bool> {
     let mut reached = vec![false; function.nodes.len()];
     for value in function.nodes.ids() {
@@ -255,7 +256,7 @@ pub fn coordinates(builder: &mut Builder) -> [Value; 3] {
     ["draw", "example", "step"].map(|name| builder.param(name, int.clone()))
 }
 
-/// Returns `function` with the names of its noise streams put under `prefix`.
+/// Returns `function` with `prefix` in front of the names of its noise streams.
 pub fn prefix_noise(function: &Function, prefix: &str) -> Function {
     let mut function = function.clone();
     for value in function.nodes.ids() {

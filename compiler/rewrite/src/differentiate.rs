@@ -1,4 +1,4 @@
-//! Derivatives: the reverse mode over nodes that are already built, and the forward mode as the reverse of the reverse.
+//! Derivatives: the reverse mode over nodes that already exist, and the forward mode as the reverse mode applied twice.
 
 use crate::nodes;
 use crate::recurrence;
@@ -15,8 +15,8 @@ use bnnc_graph::types::Type;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Returns the gradient of `output`, a real scalar, with respect to each of `wrt`: zeros where no path leads
-/// there. Fails on ops without a derivative.
+/// Returns the gradient of `output`, a real scalar, with respect to each value in `wrt`. The gradient is zero if `output` does not depend
+/// on the value. Fails on ops without a derivative.
 pub fn differentiate(builder: &mut Builder, output: Value, wrt: &[Value]) -> Result<Vec<Value>, Fault> {
     let ty = builder.ty(output);
     if *ty != Type::scalar() {
@@ -26,17 +26,17 @@ pub fn differentiate(builder: &mut Builder, output: Value, wrt: &[Value]) -> Res
     pull_back(builder, &[(output, one)], wrt)
 }
 
-/// A cotangent and the elements to which it applies. The cotangent is zero at the other elements, where a `select` took its other branch.
-/// At those elements, the slope of the branch may be infinite or undefined (`log(x)` at zero behind `if x > 0`), but the product of the
-/// slope with zero must stay zero. See Note \[Branches\].
+/// A cotangent and the elements to which it applies. It is zero at the other elements, where a `select` took its other branch. At those
+/// elements, the slope of the branch may be infinite or undefined (`log(x)` at zero behind `if x > 0`), but the product of the slope with
+/// zero must stay zero. See Note \[Branches\].
 #[derive(Clone, Copy)]
 struct Cotangent {
     value: Value,
-    /// A Boolean array of the same shape; `None` means all elements.
+    /// A Boolean array of the same shape as the cotangent; `None` means all elements.
     taken: Option<Value>,
 }
 
-/// Pulls cotangents back. Each seed is a value with its cotangent. Returns the cotangent of each of `wrt`.
+/// Pulls cotangents back through the nodes. Each seed is a value with its cotangent. Returns the cotangent of each value in `wrt`.
 pub fn pull_back(
     builder: &mut Builder,
     seeds: &[(Value, Value)],
@@ -97,7 +97,7 @@ fn zeros(builder: &mut Builder, like: Value) -> Value {
     builder.splat(0.0, &shape)
 }
 
-/// Returns for each node built so far whether it depends on any of `wrt`.
+/// Returns, for each node built so far, whether the node depends on any value in `wrt`.
 fn reached_from(function: &Function, wrt: &[Value]) -> Vec<bool> {
     let mut reaches = vec![false; function.nodes.len()];
     for value in function.nodes.ids() {
@@ -121,7 +121,7 @@ fn accumulate(builder: &mut Builder, cotangents: &mut HashMap<Value, Cotangent>,
     cotangents.insert(at, sum);
 }
 
-/// The cotangents of the operands of one node.
+/// Returns the cotangents of the operands of one node.
 fn pull_back_node(
     builder: &mut Builder,
     value: Value,
@@ -164,7 +164,7 @@ fn pull_back_node(
     }
 }
 
-/// Splits the cotangents of a `select`: each branch gets those of the elements that take it.
+/// Splits the cotangents of a `select`: each branch gets the cotangents of the elements that take the branch.
 fn branches(
     builder: &mut Builder,
     condition: Value,
@@ -183,8 +183,8 @@ fn branches(
         .collect()
 }
 
-/// Returns the cotangents of the operands of an elementwise op. These cotangents are zero at the elements where the cotangent of the result
-/// does not belong to the branch.
+/// Returns the cotangents of the operands of an elementwise op. They are zero at the elements where the cotangent of the result does not
+/// belong to the branch.
 fn elementwise(
     builder: &mut Builder,
     flows: Vec<Option<Value>>,
@@ -197,7 +197,7 @@ fn elementwise(
                 taken: None,
             };
         };
-        // Sums and differences have slopes 1 and -1, which are finite everywhere.
+        // The slopes of sums and differences are 1 and -1, which are finite everywhere.
         let is_sign = flow == cotangent.value || flow == builder.neg(cotangent.value);
         let value = match is_sign || builder.ty(flow).dtype != DType::Real {
             true => flow,
@@ -214,8 +214,8 @@ fn elementwise(
     flows.into_iter().map(|flow| flow.map(&mut of)).collect()
 }
 
-/// The cotangents through an op whose operands and result differ in shape. They belong to the branch where
-/// they are not zero.
+/// Returns the cotangents of the operands of an op whose operands and result differ in shape. A cotangent belongs to the branch at the
+/// elements where it is not zero.
 fn reshaped(
     builder: &mut Builder,
     flows: Vec<Option<Value>>,
@@ -237,8 +237,8 @@ fn is_nonzero(builder: &mut Builder, value: Value) -> Value {
     builder.apply(&ops::not::NOT, &[is_zero], Vec::new())
 }
 
-/// Returns `function` with further results `d_<name>`: the gradient of one of its results, a real scalar,
-/// with respect to the parameters `wrt`.
+/// Returns `function` with additional results `d_<name>`: the gradient of one of its results, a real scalar, with respect to each parameter
+/// in `wrt`.
 pub fn gradient(function: &Function, result: &str, wrt: &[&str]) -> Result<Function, Fault> {
     let mut builder = Builder::new(&function.name);
     let params = nodes::params_of(&mut builder, function);
@@ -274,9 +274,9 @@ fn unknown(what: &str, name: &str) -> Fault {
     Fault::Bug(format!("no {what} `{name}` to differentiate"))
 }
 
-/// The forward mode: returns `function` with a tangent parameter `t_<name>` per name in `wrt` and a result
-/// `t_<name>` per real result. The pull-back is linear in its cotangent, so the derivative of
-/// `<pull_back(c), t>` with respect to `c` is the push-forward of `t`.
+/// Computes the forward mode: returns `function` with a tangent parameter `t_<name>` for each name in `wrt` and a result `t_<name>` for
+/// each real result. The pull-back is linear in its cotangent, so the derivative of `<pull_back(c), t>` with respect to `c` is the
+/// push-forward of `t`.
 pub fn jvp(function: &Function, wrt: &[&str]) -> Result<Function, Fault> {
     let pulled = pull_back_function(function, wrt)?;
     let mut builder = Builder::new(&function.name);
@@ -310,12 +310,12 @@ pub fn jvp(function: &Function, wrt: &[&str]) -> Result<Function, Fault> {
     Ok(builder.finish(named))
 }
 
-/// Returns `(params.., a cotangent of the only result) -> a cotangent per parameter` (zeros for integers).
+/// Returns `(params.., a cotangent of the only result) -> a cotangent per parameter`. The cotangents of integer parameters are zero.
 pub fn pull_back_of(function: &Function) -> Result<Function, Fault> {
     pull_back_function_of(function, false)
 }
 
-/// Like [`pull_back_of`]. With `in_branch`, the cotangent belongs to a branch only where it is not zero.
+/// Like [`pull_back_of`]. If `in_branch` is true, the cotangent belongs to a branch only at the elements where it is not zero.
 fn pull_back_function_of(function: &Function, in_branch: bool) -> Result<Function, Fault> {
     let mut builder = Builder::new(&function.name);
     let params = nodes::numbered_params_of(&mut builder, function);
@@ -388,9 +388,8 @@ fn push_forward_function(pulled: &Function, params: usize, results: usize) -> Re
     ))
 }
 
-// Note [Branches]. `select c, f(x), g(x)` gives `f` the cotangent `select c, dy, 0`, which the rule of `f`
-// multiplies by its slope. Where `c` is false the slope may be infinite or NaN, and `0 * inf` would make
-// every operand of `f` NaN. A cotangent therefore carries the condition under which its branch was taken.
-// Cotangents that leave an elementwise op are masked again by that condition. After an op that changes
-// shapes, the elements of the branch are those whose cotangent is not zero. The mask is applied in the same
-// kernel as the product, at the cost of one instruction.
+// Note [Branches]. In `select c, f(x), g(x)`, the cotangent of `f(x)` is `select c, dy, 0`, and the rule of `f` multiplies it by the slope
+// of `f`. Where `c` is false, this slope may be infinite or NaN, and `0 * inf` would make every operand of `f` NaN. A cotangent therefore
+// carries the condition under which its branch was taken. The cotangents of an elementwise op's operands are masked again by that
+// condition. After an op that changes shapes, the elements of the branch are those whose cotangent is not zero. The mask is applied in the
+// same kernel as the product, at the cost of one instruction.

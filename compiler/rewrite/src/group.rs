@@ -1,8 +1,9 @@
-//! Replaces the sites that share one joint family by one site, so that later passes see only sites.
+//! Replaces the sites that share a joint family by a single site, so that later passes need not distinguish
+//! sites from groups.
 //!
-//! The site of a group is a vector of reals: the free coordinates of its members side by side, each in
-//! row-major order. A bijection transforms the coordinates of a constrained member. The prior of the group is
-//! the density of these coordinates: the product of the members' priors times the Jacobians of the
+//! The site of a group is a vector of reals: the free coordinates of its members, one member after another,
+//! each in row-major order. A bijection transforms the coordinates of a constrained member. The prior of the
+//! group is the density of these coordinates: the product of the members' priors times the Jacobians of the
 //! bijections. If the prior of one member depends on another, the dependence is computed inside this density,
 //! so a scale and the weights that it scales may share a family.
 
@@ -24,8 +25,8 @@ impl StageFunctions for (Densities, Model) {
     }
 }
 
-/// Returns the densities of `model`, and the model itself, with each group of `posterior` as one site. The
-/// function of the model stays as it is: nothing reads it after the split.
+/// Returns the densities of `model`, and the model itself, in which each group of `posterior` is one site.
+/// The function of the model is not changed, because no later pass reads it.
 pub fn group(densities: Densities, model: Model, posterior: &Posterior) -> (Densities, Model) {
     let groups: Vec<&SitePosterior> = posterior
         .sites
@@ -61,8 +62,8 @@ pub fn group(densities: Densities, model: Model, posterior: &Posterior) -> (Dens
     (grouped, Model { sites, ..model })
 }
 
-/// Returns the sites of an approximation with their values, computed from a value of its family, and the log
-/// determinant of the Jacobian of their bijections, if there are any.
+/// Returns the sites of an approximation with their values, computed from a value of the family. Also returns
+/// the log determinant of the Jacobian of the bijections, if there are any.
 pub fn members(
     builder: &mut Builder,
     posterior: &SitePosterior,
@@ -111,7 +112,8 @@ fn site_of(group: &SitePosterior) -> Site {
     }
 }
 
-/// Binds the members to their values. Returns the log determinant of the Jacobian of their bijections.
+/// Binds the members of a group to their values. Returns the log determinant of the Jacobian of their
+/// bijections.
 fn bind(builder: &mut Builder, scope: &mut Scope, group: &SitePosterior, value: Value) -> Option<Value> {
     let (members, log_jacobian) = members(builder, group, value);
     for (site, value) in members {
@@ -120,7 +122,7 @@ fn bind(builder: &mut Builder, scope: &mut Scope, group: &SitePosterior, value: 
     log_jacobian
 }
 
-/// Rewrites a function of sites, bound by name, as a function of their groups.
+/// Rewrites a function of sites, bound by name, as a function of the groups that replace them.
 fn of_groups(function: &Function, groups: &[&SitePosterior]) -> Function {
     let mut builder = Builder::new(&function.name);
     let mut scope = Scope::default();
@@ -148,7 +150,7 @@ fn of_groups(function: &Function, groups: &[&SitePosterior]) -> Function {
     crate::rule::remove_dead(&builder.finish(results))
 }
 
-/// Returns the priors, with one per group in place of those of its members.
+/// Returns the priors of a model, in which the prior of each group replaces the priors of its members.
 fn priors(priors: &[SitePrior], model: &Model, groups: &[&SitePosterior]) -> Vec<SitePrior> {
     let mut found: Vec<SitePrior> = Vec::new();
     for prior in priors {
@@ -169,8 +171,8 @@ fn priors(priors: &[SitePrior], model: &Model, groups: &[&SitePosterior]) -> Vec
     found
 }
 
-/// Returns the prior of a group: the product of its members' priors. Its parameters are the other sites and
-/// the shared inputs from which the parameters of the members' priors are computed.
+/// Returns the prior of a group: the product of its members' priors. The parameters of this prior are the
+/// other sites and the shared inputs from which the parameters of the members' priors are computed.
 fn prior_of(
     group: &SitePosterior,
     priors: &[SitePrior],
@@ -237,7 +239,7 @@ fn as_they_are(group: &SitePosterior, needed: &[(Arc<str>, Type)]) -> Function {
     builder.finish(results)
 }
 
-/// Returns the product of the priors of the members.
+/// Returns the product of the priors of a group's members.
 fn product(
     group: &SitePosterior,
     own: &[&SitePrior],
@@ -277,7 +279,7 @@ fn product(
             true => Measure::Improper,
             false => Measure::Density,
         },
-        // The parameters are values of sites and inputs, which already lie in their own supports.
+        // The parameters are the values of sites and inputs, which lie in their own supports already.
         supports: vec![Support::Real; params.len()],
         params,
         value: ty,

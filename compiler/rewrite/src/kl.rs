@@ -1,9 +1,9 @@
-//! The KL divergence from an approximation to a prior: the available ways to compute it, the best of them,
-//! and the reason.
+//! Chooses how to compute the KL divergence from an approximation to a prior, and states the reason for the
+//! choice.
 //!
 //! The choices, in order of preference, are: a closed form ([`closed`]); draws, if the divergence separates
 //! so that only means of noise are needed ([`estimate`], with stop-gradient signs in place of absolute
-//! values); a Taylor series, if requested ([`taylor`]); or the plain mean over draws. An infinite divergence is
+//! values); a Taylor series, if requested ([`taylor`]); the plain mean over draws. An infinite divergence is
 //! an error ([`finite`]).
 
 pub mod algebra;
@@ -27,39 +27,39 @@ use bnnc_graph::model::{Site, SitePosterior};
 pub struct Options {
     /// The estimators that may be used.
     pub estimator: Estimator,
-    /// The way in which the means of noise of separated divergences are computed.
+    /// How the means of noise in separated divergences are computed.
     pub statistics: Statistics,
     /// The order of the Taylor series for divergences that do not separate; 0 disables it.
     pub taylor: usize,
 }
 
-/// The way to a KL divergence: in closed form or by draws.
+/// How a KL divergence is computed: in closed form or by draws.
 #[derive(Clone, Debug)]
 pub enum NeedsDraws {
-    /// In closed form. At most draws of the sites that the prior depends on are needed.
+    /// In closed form. At most, draws of the sites on which the prior depends are needed.
     Closed(closed::Closed),
-    /// By draws of the site, with the reason.
+    /// By draws of the site. The text is the reason.
     Draws(String),
-    /// The approximation is one point. The divergence is minus the log prior there.
+    /// The approximation is a single point. The divergence is minus the log prior at this point.
     Point,
 }
 
-/// The chosen computation of the KL divergence of one site, with the reason.
+/// The chosen computation of the KL divergence of one site, and the reason for the choice.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KlChoice {
     /// Without draws.
     Exact(String),
-    /// From means of noise alone.
+    /// From the means of noise only.
     Separated(Separation),
-    /// From means of noise, with the prior replaced by a polynomial.
+    /// From means of noise, after the log prior was replaced by a polynomial.
     Series(TaylorApproximation),
-    /// From draws through which gradients flow, with the reason.
+    /// From draws through which gradients flow. The text is the reason.
     Direct(String),
-    /// The approximation is one point. The divergence is minus the log prior there.
+    /// The approximation is a single point. The divergence is minus the log prior at this point.
     Point,
 }
 
-/// A KL divergence that separates.
+/// Properties of a KL divergence that separates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Separation {
     /// The number of means of noise per element.
@@ -68,12 +68,12 @@ pub struct Separation {
     pub detached: bool,
     /// The reason why there is no closed form.
     pub because: String,
-    /// True if its means are drawn from their own distribution.
+    /// True if the means of noise are drawn from their own distribution.
     pub by_law: bool,
 }
 
 impl KlChoice {
-    /// Returns the sentence of the report.
+    /// Returns the sentence for the report.
     pub fn sentence(&self) -> String {
         match self {
             KlChoice::Exact(why) => format!("exact: {why}"),
@@ -85,7 +85,7 @@ impl KlChoice {
     }
 }
 
-/// A Taylor polynomial in place of a log density.
+/// A Taylor polynomial that replaces a log density.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaylorApproximation {
     /// The degree.
@@ -94,7 +94,7 @@ pub struct TaylorApproximation {
     pub centre: f64,
     /// The radius of convergence of the series.
     pub radius: f64,
-    /// The separation of the polynomial.
+    /// The separation of the divergence with this polynomial.
     pub separation: Separation,
 }
 
@@ -134,7 +134,7 @@ impl Separation {
     }
 }
 
-/// The relation of the draws of a family to the support of its site.
+/// Where the draws of a family lie relative to the support of the site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// The draws lie in the support.
@@ -205,7 +205,7 @@ fn describe(support: Support) -> String {
     }
 }
 
-/// Returns the closed form of a KL divergence, or the reason why there is none.
+/// Returns the closed form of a KL divergence, or the reason why no closed form exists.
 pub fn exact(
     posterior: &SitePosterior,
     placement: Placement,

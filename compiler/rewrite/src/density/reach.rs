@@ -1,4 +1,4 @@
-//! Outputs whose means are bounded.
+//! Finds outputs whose means are bounded.
 
 use super::Densities;
 use crate::nodes;
@@ -12,8 +12,8 @@ use bnnc_graph::ops;
 
 impl Densities {
     /// Returns the interval in which the mean of an output lies for all values of parameters and data, as far
-    /// as the ops bound it: `Normal(tanh(f), s)` has a mean between -1 and 1. `None` if the distribution
-    /// states no mean, if no bound is finite, or if the mean is a single number.
+    /// as the ops bound the mean: the mean of `Normal(tanh(f), s)` lies between -1 and 1. Returns `None` if
+    /// the distribution does not state a mean, if the bounds are infinite, or if the mean is a single number.
     pub fn mean_range(&self, output: &str, model: &Model) -> Option<(f64, f64)> {
         let own = format!("{output}.mean");
         let of_output = self.predictions.iter().filter(|found| *found.output == *output);
@@ -44,12 +44,12 @@ impl Densities {
     }
 }
 
-/// The largest number of nodes that are visited to expand one product into factors. Repeated squaring would
-/// double the count at each level.
+/// The largest number of nodes that are visited to expand one product into factors. Repeated squaring would double the count
+/// at each level.
 const MOST_FACTORS: usize = 64;
 
-/// Computes the bounds of every value by the rules of the ops, and those of products by the powers of their
-/// factors: `x * x` is not negative, whatever `x` is.
+/// Computes bounds of every value by the rules of the ops. The bounds of a product come from the powers of
+/// its factors: `x * x` is not negative, whatever `x` is.
 fn ranges_of_powers(function: &Function, params: &[Interval]) -> Vec<Interval> {
     refined_ranges(function, params, |value, range, before| {
         let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
@@ -69,7 +69,7 @@ fn ranges_of_powers(function: &Function, params: &[Interval]) -> Vec<Interval> {
     })
 }
 
-/// Computes the bounds of a product from those of the powers of its factors.
+/// Computes the bounds of a product from the bounds of the powers of its factors.
 fn product(function: &Function, value: Value, ranges: &[Interval]) -> Interval {
     let mut factors: Vec<(Value, usize)> = Vec::new();
     let mut rest = vec![value];
@@ -87,7 +87,8 @@ fn product(function: &Function, value: Value, ranges: &[Interval]) -> Interval {
         }
     }
     let power = |(factor, times): (Value, usize)| {
-        // All factors precede the product and have bounds; the reals are a safe default.
+        // All factors precede the product, so their bounds are known. The bounds of the reals are a safe
+        // default.
         let base = ranges.get(factor.index()).copied().unwrap_or(Interval::REALS);
         let ends = base.monotone(|end| end.powi(i32::try_from(times).unwrap_or(i32::MAX)));
         match times % 2 == 0 && base.contains(0.0) {

@@ -28,7 +28,7 @@ struct Random {
     value: Option<Value>,
 }
 
-/// The deterministic part of a model: sites are parameters, random nodes are recorded.
+/// The deterministic part of a model, in which sites are parameters and random nodes are recorded.
 pub(super) struct Split {
     builder: Builder,
     priors: Vec<Random>,
@@ -87,7 +87,7 @@ impl Split {
         split.derived = derived
             .map(|(name, value)| (name.clone(), copies[*value]))
             .collect();
-        // The model's order of sites, whatever the order of the nodes.
+        // The priors follow the order of the model's sites, which can differ from the order of the nodes.
         split.priors.sort_by_key(|prior| places.get(&prior.name).copied());
         split
     }
@@ -108,9 +108,10 @@ impl Split {
         }
     }
 
-    /// The quantities that the model names and that depend on no example.
+    /// Returns the quantities that the model names and that do not depend on the example.
     fn derived(&self, model: &Model) -> Function {
-        // A `map` takes every value in scope as an operand. Only its expansion shows which of them it uses.
+        // A `map` takes every value in scope as an operand. Only the expansion of the `map` shows which of
+        // these operands are used.
         let all = unroll::expand_maps(&self.fork().finish(self.derived.clone()));
         let is_global = |(name, value): &&(Arc<str>, Value)| {
             let of_row = |dependence: &Arc<str>| {
@@ -127,7 +128,7 @@ impl Split {
         nodes::with_params(&rule::remove_dead(&global), &HashSet::new())
     }
 
-    /// Records an observation. Returns its log density, which replaces the node.
+    /// Records an observation. Returns the log density of the observation, which replaces the node.
     fn observe(&mut self, attrs: &[Attr], mut args: Vec<Value>) -> Value {
         let value = args.pop();
         let random = random(attrs, args, value);
@@ -136,8 +137,8 @@ impl Split {
         log_density
     }
 
-    /// Records the observations of a `map`: their log densities are summed over its positions. Returns the
-    /// value of the `map` itself, computed without that sum.
+    /// Records the observations of a `map`. Their log densities are summed over the positions of the `map`.
+    /// Returns the value of the `map` itself, computed without that sum.
     fn observe_looped(&mut self, args: &[Value], attrs: &[Attr]) -> Value {
         let own = nodes::with_functions(attrs, |function| observed(function).0);
         let terms = nodes::with_functions(attrs, |function| observed(function).1);
@@ -147,7 +148,7 @@ impl Split {
         self.builder.apply(&ops::map::MAP, args, own)
     }
 
-    /// Names the results. Keeps the parameters that are needed and those named in `keep`.
+    /// Names the results. Keeps the parameters that the results need and the parameters named in `keep`.
     fn finish(
         &self,
         mut builder: Builder,
@@ -163,8 +164,8 @@ impl Split {
     fn fork(&self) -> Builder {
         let function = self.builder.function();
         let mut builder = Builder::new(&function.name);
-        // Inlining a copy without results gives the same nodes under the same numbers, because nodes are
-        // already hash-consed.
+        // Nodes are hash-consed already, so inlining a copy without results gives the same nodes with the
+        // same ids.
         let params = nodes::params_of(&mut builder, function);
         debug_assert_eq!(params, function.params);
         builder.inline(function, &params);
@@ -302,8 +303,8 @@ impl Random {
     }
 }
 
-/// Returns a function that observes in two versions: one with log densities in place of its observations, and
-/// one whose result is their sum.
+/// Returns two versions of a function that observes. The first has log densities in place of its
+/// observations; the only result of the second is the sum of these log densities.
 fn observed(function: &Function) -> (Function, Function) {
     let mut builder = Builder::new(&function.name);
     let params = nodes::params_of(&mut builder, function);

@@ -1,4 +1,4 @@
-//! Variances of outputs: infinite ones, and ones that depend on no parameter.
+//! Examines the variances of outputs: which are infinite, and which depend on no parameter.
 
 use super::Densities;
 use crate::nodes;
@@ -7,11 +7,11 @@ use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::tensor::Tensor;
 
-/// Values of the arguments that the program does not give as numbers. A variance that is infinite at both
-/// values is taken to be infinite because of the arguments that are given.
+/// The values that are tried for arguments that are not numbers in the program. If a variance is infinite at
+/// both values, the arguments that are numbers are taken to be the reason.
 const OTHERS: [f64; 2] = [0.7, 1000.0];
 
-/// The range of an argument in which the threshold of infinite variances is searched.
+/// The range of an argument in which the threshold between infinite and finite variances is searched.
 const TRIED: [f64; 2] = [1e-3, 1e3];
 
 /// The largest number of elements of an argument for which a variance is evaluated.
@@ -90,8 +90,9 @@ impl Densities {
             .find_map(|name| self.predictive.result(name))
     }
 
-    /// Returns a scalar parameter that is, unchanged, an argument of an output's distribution, and the value
-    /// up to which it makes the variance infinite: 2 for the degrees of freedom of `StudentT(nu, ..)`.
+    /// Returns a scalar parameter that is passed unchanged as an argument of an output's distribution, and
+    /// the largest value of the parameter at which the variance is infinite. For the degrees of freedom of
+    /// `StudentT(nu, ..)`, that value is 2.
     pub fn infinite_below(&self, output: &str) -> Option<(String, f64)> {
         let function = only(&self.predictive, self.of_output(output, "variance")?);
         let parameters = function.params.iter();
@@ -103,7 +104,7 @@ impl Densities {
             .next()
     }
 
-    /// Returns the scalar parameter that an argument of the likelihood is equal to.
+    /// Returns the scalar parameter that is passed unchanged as an argument of the likelihood.
     fn parameter(&self, name: &str) -> Option<String> {
         let value = self.likelihood_arguments.result(name)?;
         let function = only(&self.likelihood_arguments, value);
@@ -129,9 +130,9 @@ impl Densities {
         is_parameter.then(|| nodes::param_name(&function, param).to_owned())
     }
 
-    /// Returns the largest value of an argument at which the variance is infinite, found by bisection to a
-    /// relative 1e-12. `None` if the variance is not infinite at the lower end of [`TRIED`] or is infinite at
-    /// the upper end.
+    /// Returns the largest value of an argument at which the variance is infinite. The value is found by
+    /// bisection to a relative error of 1e-12. Returns `None` if the variance is finite at the lower end of
+    /// [`TRIED`] or infinite at the upper end.
     fn threshold(&self, function: &Function, argument: Value) -> Option<f64> {
         let is_infinite = |tried: f64| {
             let mut inputs = Vec::new();
@@ -174,7 +175,7 @@ impl Densities {
     }
 }
 
-/// Returns the function that computes one value.
+/// Returns the part of a function that computes one value.
 fn only(function: &Function, value: Value) -> Function {
     nodes::slice(function, &[("value".into(), value)])
 }

@@ -1,12 +1,11 @@
 //! Represents values as sums of products, each product being a function of parameters times a function of noise. Implements the operations
-//! that preserve the form of a sum of products.
+//! that preserve this form.
 //!
-//! Note \[Separated forms\]. A value of the graph that varies with the draw is held as a sum of terms. Each
-//! term is a coefficient, which does not vary with the draw, times powers of atoms, which do. An atom is a
-//! node that this algebra does not take apart. Atoms that no moving parameter reaches are *noise*: their
-//! means over draws need no gradient. Theorems 1 and 2 of Nazarovs et al. (2021) describe how multiplication
-//! and integer powers act on such sums. Powers and logarithms of single products cover the scaling families
-//! (their Corollary 1), and the logarithm of an exponential covers the log-normal (Corollary 2).
+//! Note \[Separated forms\]. A value of the graph that varies with the draw is represented as a sum of terms. Each term is a coefficient
+//! times powers of atoms. The coefficient does not vary with the draw; the atoms do. An atom is a node that this algebra does not
+//! decompose. Atoms that do not depend on a moving parameter are *noise*: their means over draws need no gradient. Theorems 1 and 2 of
+//! Nazarovs et al. (2021) describe how multiplication and integer powers act on such sums. Powers and logarithms of single products cover
+//! the scaling families (their Corollary 1), and the logarithm of an exponential covers the log-normal (Corollary 2).
 //!
 //! Every form keeps the node of its value in the graph. A value that the algebra cannot express becomes an
 //! atom, so no operation fails.
@@ -21,8 +20,8 @@ use bnnc_graph::op::{Interval, Lower, OpDef};
 use bnnc_graph::ops;
 use std::collections::{HashMap, HashSet};
 
-/// The largest number of terms. A value with more becomes one atom: separate means of so many terms are not worth
-/// their cost.
+/// The largest number of terms. A value with more terms becomes one atom, because separate means of that many terms cost more than they
+/// save.
 const MOST_TERMS: usize = 64;
 
 /// The highest power to which sums are expanded.
@@ -32,7 +31,7 @@ const MOST_POWERS: f64 = 16.0;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Monomial(pub Vec<(Value, f64)>);
 
-/// A coefficient times powers of atoms.
+/// A term: a coefficient times powers of atoms.
 #[derive(Clone, Debug)]
 pub struct Term {
     /// The coefficient, which does not vary with the draw.
@@ -48,7 +47,7 @@ pub struct Form {
     pub value: Value,
     /// The terms, each of the shape of the value.
     pub terms: Vec<Term>,
-    /// True if the value is a scalar: the sum of all elements of all terms, whose shapes may differ.
+    /// True if the value is a scalar that sums all elements of all terms. The shapes of the terms may then differ.
     pub summed: bool,
 }
 
@@ -70,7 +69,7 @@ struct Dependence {
     moves: bool,
 }
 
-/// The graph under construction, with the known properties of its nodes.
+/// The graph under construction, and the known properties of its nodes.
 pub struct Algebra<'b> {
     /// The graph.
     pub builder: &'b mut Builder,
@@ -81,16 +80,16 @@ pub struct Algebra<'b> {
     bounds: HashMap<Value, Interval>,
     dependences: Vec<Dependence>,
     ranges: Vec<Interval>,
-    /// Atoms that are -1 or 1; then atoms that are 0 or 1.
+    /// The atoms that are always -1 or 1, and then the atoms that are always 0 or 1.
     signs: HashSet<Value>,
     indicators: HashSet<Value>,
-    /// Logarithms of atoms that are exponentials.
+    /// The logarithms of atoms that are exponentials, as forms.
     logarithms: HashMap<Value, Form>,
 }
 
 impl<'b> Algebra<'b> {
-    /// Creates the algebra of a graph in which values vary with the parameters `draws` and move with the
-    /// parameters `moving`.
+    /// Creates the algebra of a graph. The values of this graph vary with the parameters in `draws`, and gradients flow to the parameters
+    /// in `moving`.
     pub fn new(
         builder: &'b mut Builder,
         draws: impl IntoIterator<Item = Value>,
@@ -121,7 +120,7 @@ impl<'b> Algebra<'b> {
         self.dependences[value.0 as usize].varies
     }
 
-    /// Returns whether a gradient of the value reaches a moving parameter.
+    /// Returns whether a gradient flows from the value to a moving parameter.
     pub fn moves(&mut self, value: Value) -> bool {
         self.analyse();
         self.dependences[value.0 as usize].moves
@@ -136,7 +135,7 @@ impl<'b> Algebra<'b> {
         self.range(value).lo >= 0.0
     }
 
-    /// Computes the dependences and ranges of the nodes that were added since the last call.
+    /// Computes the dependences and ranges of the nodes that were added since the last analysis.
     fn analyse(&mut self) {
         let nodes = &self.builder.function().nodes;
         for at in self.ranges.len()..nodes.len() {
@@ -193,7 +192,7 @@ impl<'b> Algebra<'b> {
         crate::nodes::constant_of(self.builder, value) == Some(number)
     }
 
-    /// Replaces an operation on constants by its value, so that terms that are zero are recognised.
+    /// Replaces an operation on constants by the resulting constant, so that zero terms are recognised.
     fn folded(&mut self, value: Value) -> Value {
         let NodeKind::Apply { op, args, .. } = &self.builder.node(value).kind else {
             return value;
@@ -214,7 +213,7 @@ impl<'b> Algebra<'b> {
         }
     }
 
-    /// `x * y`, without a new node if either is one.
+    /// Returns `x * y`, without a new node if either factor is one.
     fn product(&mut self, x: Value, y: Value) -> Value {
         if self.is_constant(x, 1.0) {
             y
@@ -226,7 +225,7 @@ impl<'b> Algebra<'b> {
         }
     }
 
-    /// `x + y`, whose node is `value`.
+    /// Returns the form of `x + y`; the node `value` is this sum.
     pub fn add(&mut self, value: Value, x: &Form, y: &Form) -> Form {
         let summed = x.summed || y.summed;
         let mut terms = x.terms.clone();
@@ -247,7 +246,7 @@ impl<'b> Algebra<'b> {
         self.checked(Form { value, terms, summed })
     }
 
-    /// `-x`, whose node is `value`.
+    /// Returns the form of `-x`; the node `value` is this negation.
     pub fn neg(&mut self, value: Value, x: &Form) -> Form {
         let mut terms = x.terms.clone();
         for term in &mut terms {
@@ -261,7 +260,7 @@ impl<'b> Algebra<'b> {
         }
     }
 
-    /// `x * y`, whose node is `value`.
+    /// Returns the form of `x * y`; the node `value` is this product.
     pub fn mul(&mut self, value: Value, x: &Form, y: &Form) -> Form {
         match (x.summed, y.summed) {
             (true, true) => return self.whole(value),
@@ -294,7 +293,7 @@ impl<'b> Algebra<'b> {
         self.checked(sum)
     }
 
-    /// A sum over elements times a scalar that does not vary. Other factors give one atom.
+    /// Multiplies a sum over elements by a scalar that does not vary. The product with any other factor becomes one atom.
     fn scaled(&mut self, value: Value, x: &Form, by: &Form) -> Form {
         let Some(factor) = by.only_term().filter(|term| term.monomial.0.is_empty()).cloned() else {
             return self.whole(value);
@@ -325,7 +324,7 @@ impl<'b> Algebra<'b> {
         self.normal(factors)
     }
 
-    /// Reduces the powers of signs modulo 2, and positive powers of indicators to 1.
+    /// Simplifies powers: powers of signs are reduced modulo 2, and positive powers of indicators to 1.
     fn normal(&self, mut factors: Vec<(Value, f64)>) -> Monomial {
         for (atom, power) in &mut factors {
             if self.signs.contains(atom) {
@@ -339,7 +338,7 @@ impl<'b> Algebra<'b> {
         Monomial(factors)
     }
 
-    /// Applies an op that only moves elements; its node is `value`.
+    /// Applies an op that only moves elements; the node `value` is the result.
     pub fn moved(&mut self, value: Value, x: &Form, op: &'static OpDef, attrs: &[Attr]) -> Form {
         if x.summed {
             return self.whole(value);
@@ -379,7 +378,7 @@ impl<'b> Algebra<'b> {
         moved
     }
 
-    /// The sum of all elements, whose node is `value`.
+    /// Returns the form of the sum of all elements; the node `value` is this sum.
     pub fn total(&mut self, value: Value, x: &Form) -> Form {
         Form {
             value,
@@ -397,8 +396,7 @@ impl<'b> Algebra<'b> {
         }
     }
 
-    /// Returns the source of an atom that is another value with its elements moved, with the op and its
-    /// attributes.
+    /// If an atom is another value with its elements moved, returns that value, the op and the attributes.
     pub fn source_of(&self, atom: Value) -> Option<(Value, &'static OpDef, Vec<Attr>)> {
         let moving: [&'static OpDef; 3] = [
             &ops::reshape::RESHAPE,

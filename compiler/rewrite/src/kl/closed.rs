@@ -1,5 +1,5 @@
-//! KL divergences in closed form: the mean of each term of the log density of the prior, from the moments
-//! that the family states.
+//! KL divergences in closed form: the mean of each term of the prior's log density is computed from the
+//! moments that the family states.
 
 use super::algebra::{Algebra, Form, Monomial, Term};
 use super::expand::interpret;
@@ -19,7 +19,7 @@ use bnnc_graph::ops;
 pub struct Closed {
     /// `(parameters of the family.., parameters of SitePrior::arguments..) -> kl`.
     pub function: Function,
-    /// The reason why there is one, for the report.
+    /// The reason why the closed form exists, for the report.
     pub because: String,
 }
 
@@ -34,7 +34,8 @@ pub fn bounds(support: Support) -> Interval {
     }
 }
 
-/// Returns the number at which a parameter of a family is held, if all its elements are held at the same one.
+/// Returns the number at which a parameter of a family is held, if all its elements are held at the same
+/// number.
 pub fn held_at(param: &FamilyParam) -> Option<f64> {
     match &param.start {
         FamilyStart::Fixed(values) => {
@@ -45,20 +46,20 @@ pub fn held_at(param: &FamilyParam) -> Option<f64> {
     }
 }
 
-/// Returns `function` with its loops expanded and its constants folded, so that `x ^ 2` becomes a square.
+/// Returns `function` with expanded loops and folded constants, so that `x ^ 2` becomes a square.
 pub fn prepared(function: &Function) -> Function {
     simplify(&expand_maps(function))
 }
 
-/// Returns `(parameters.., x) -> log density` in the form that separates best: one log density per element
-/// where elements are independent.
+/// Returns `(parameters.., x) -> log density` in the form that separates best: one log density per element if
+/// the elements are independent.
 pub fn log_density(distribution: &Instance) -> Function {
     let elements = distribution.log_density_elements.as_ref();
     prepared(elements.unwrap_or(&distribution.log_density))
 }
 
-/// Returns `(parameters of SitePrior::arguments.., x) -> log density`, with constant arguments of the prior
-/// folded in.
+/// Returns `(parameters of SitePrior::arguments.., x) -> log density`, in which constant arguments of the
+/// prior are folded.
 pub fn log_prior(prior: &SitePrior) -> Function {
     let mut builder = Builder::new("log_prior");
     let free = nodes::params_of(&mut builder, &prior.arguments);
@@ -68,14 +69,15 @@ pub fn log_prior(prior: &SitePrior) -> Function {
     prepared(&builder.finish(vec![("log_prior".into(), value)]))
 }
 
-/// The name of the parameter that holds the value of the site.
+/// The name of the parameter that is the value of the site.
 const SITE: &str = "value of the site";
 
-/// Returns the KL divergence of `posterior` from `prior` in closed form, or the reason why there is none.
+/// Returns the KL divergence from `posterior` to `prior` in closed form, or the reason why no closed form
+/// exists.
 ///
-/// The first attempt splits the value into its mean and the deviation from it: `E[(w - m)^2]` is then
-/// `(E[w] - m)^2 + Var[w]`, which does not cancel. It covers the first two powers only. The second attempt
-/// uses moments of the value itself.
+/// The first attempt splits the value into its mean and its deviation from the mean: `E[(w - m)^2]` is then
+/// `(E[w] - m)^2 + Var[w]`, in which nothing cancels. This attempt covers only the first two powers. The
+/// second attempt uses moments of the value itself.
 pub fn closed(posterior: &SitePosterior, prior: &SitePrior) -> Result<Closed, String> {
     attempt(posterior, prior, true).or_else(|_| attempt(posterior, prior, false))
 }
@@ -123,7 +125,8 @@ fn attempt(posterior: &SitePosterior, prior: &SitePrior, is_centred: bool) -> Re
     Ok(Closed { function, because })
 }
 
-/// Adds the parameters of the family, in order. Parameters that are held at a number are replaced by it.
+/// Adds the parameters of the family, in order. A parameter that is held at a number is replaced by the
+/// number.
 fn family_params(builder: &mut Builder, posterior: &SitePosterior) -> Vec<Value> {
     let instance = posterior.family.params.iter().enumerate();
     let of = |(at, (name, ty)): (usize, &(std::sync::Arc<str>, bnnc_graph::types::Type))| {
@@ -136,20 +139,20 @@ fn family_params(builder: &mut Builder, posterior: &SitePosterior) -> Vec<Value>
     instance.map(of).collect()
 }
 
-/// Means under a family.
+/// Computes means under a family.
 struct Mean<'a> {
     family: &'a Instance,
     params: &'a [Value],
     x: Value,
-    /// The value minus its mean, if the two were split.
+    /// The value minus its mean, if the value was split.
     around: Option<Value>,
     /// The moments that were used, for the report.
     used: Vec<String>,
 }
 
 impl Mean<'_> {
-    /// Splits the value into its mean and its deviation. `None` if the family does not state a mean and a
-    /// variance.
+    /// Splits the value into its mean and its deviation. Returns `None` if the family does not state a mean
+    /// and a variance.
     fn centred(&mut self, algebra: &mut Algebra<'_>) -> Option<Form> {
         self.family.variance.as_ref()?;
         let mean = algebra.builder.inline(self.family.mean.as_ref()?, self.params)[0];
@@ -159,7 +162,8 @@ impl Mean<'_> {
         Some(algebra.add(self.x, &mean, &rest))
     }
 
-    /// Returns the mean of the sum of all elements of a form. The error names the moment that is not known.
+    /// Returns the mean of the sum of all elements of a form. The error names the moment that the family does
+    /// not state.
     fn of_form(&mut self, algebra: &mut Algebra<'_>, form: &Form) -> Result<Value, String> {
         let mut sum = algebra.builder.real(0.0);
         for term in &form.terms {

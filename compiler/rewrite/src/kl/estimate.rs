@@ -1,5 +1,5 @@
-//! KL divergences estimated by draws: separated terms become (function of parameters) x (means of noise); the
-//! rest is averaged as it is.
+//! KL divergences estimated by draws. Separated terms become products of functions of parameters with means
+//! of noise; all other terms are averaged over draws.
 
 use super::algebra::{Algebra, Form, Monomial, Term};
 use super::closed::{held_at, prepared};
@@ -13,7 +13,7 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::SitePosterior;
 use bnnc_graph::types::Type;
 
-/// A mean of noise times a function of parameters.
+/// The product of a mean of noise with a function of parameters.
 #[derive(Clone, Debug)]
 pub struct NoiseProduct {
     /// The coefficient, which does not vary with the draw.
@@ -29,9 +29,9 @@ pub struct NoiseProduct {
 pub struct Estimate {
     /// The part that does not vary with the draw, a scalar.
     pub fixed: Option<Value>,
-    /// The products; each contributes the sum over its elements.
+    /// The products; each contributes the sum of its elements.
     pub products: Vec<NoiseProduct>,
-    /// True if signs or choices are stop-gradient.
+    /// True if signs or choices were replaced by stop-gradient values.
     pub detached: bool,
 }
 
@@ -61,7 +61,7 @@ pub fn estimate(algebra: &mut Algebra<'_>, form: &Form) -> Result<Estimate, Stri
     Ok(estimate)
 }
 
-/// Returns the first atom of a term that depends on moving parameters.
+/// Returns the first atom of a term that depends on a moving parameter.
 fn mixed_atom(algebra: &mut Algebra<'_>, term: &Term) -> Option<Value> {
     let mut atoms = term.monomial.0.iter().map(|(atom, _)| *atom);
     atoms.find(|atom| algebra.moves(*atom))
@@ -72,8 +72,8 @@ pub fn add_to(builder: &mut Builder, sum: &mut Option<Value>, term: Value) {
     *sum = Some(sum.map_or(term, |sum| builder.add(sum, term)));
 }
 
-/// A draw of a site in separated form: its value in the support, the draw of the family, and the log-Jacobian
-/// between them.
+/// A draw of a site in separated form: the value in the support, the draw of the family, and the log-Jacobian
+/// of the bijection between the two.
 #[derive(Clone, Debug)]
 pub struct DrawnForm {
     /// The parameters of the family.
@@ -84,12 +84,12 @@ pub struct DrawnForm {
     pub unconstrained: Form,
     /// The log determinant of the Jacobian, a scalar; `None` without a bijection.
     pub log_jacobian: Option<Form>,
-    /// True if the sampler was separated by stop-gradient signs.
+    /// True if stop-gradient signs were needed to separate the sampler.
     pub detached: bool,
 }
 
-/// Returns the draw of `posterior` with `params` at `coordinates`, whose noise streams lie under `path`. If a
-/// support is given, a bijection transforms the draw onto it.
+/// Returns the draw of `posterior` with `params` at `coordinates`. The names of its noise streams begin with
+/// `path`. If a support is given, a bijection transforms the draw onto it.
 pub fn draw(
     algebra: &mut Algebra<'_>,
     posterior: &SitePosterior,
@@ -168,8 +168,9 @@ fn log_prior_by(
     log_density(algebra, log_prior, &args)
 }
 
-/// Returns `log q - log p` at a draw as a scalar form. `log q` is left out if the family states its entropy.
-/// `arguments` are the parameters of `SitePrior::arguments`, as forms.
+/// Returns `log q - log p` at a draw as a scalar form; `q` is the approximation and `p` the prior. `log q` is
+/// left out if the family states its entropy. `arguments` are the parameters of `SitePrior::arguments`, as
+/// forms.
 pub fn integrand(
     algebra: &mut Algebra<'_>,
     posterior: &SitePosterior,
@@ -186,7 +187,8 @@ pub fn integrand(
     )
 }
 
-/// Like [`integrand`], with any `(parameters of SitePrior::arguments.., x) -> log density` for the prior.
+/// Like [`integrand`], but with any function `(parameters of SitePrior::arguments.., x) -> log density` as
+/// the log prior.
 pub fn integrand_with(
     algebra: &mut Algebra<'_>,
     posterior: &SitePosterior,
@@ -213,7 +215,7 @@ pub fn integrand_with(
     sum
 }
 
-/// Returns a log density, or the sum of those of all elements, as a scalar form.
+/// Returns a log density as a scalar form. A log density per element is summed.
 fn log_density(algebra: &mut Algebra<'_>, function: &Function, args: &[Form]) -> Form {
     let form = interpret(algebra, function, args).remove(0);
     if form.summed || algebra.builder.rank(form.value) == 0 {
@@ -223,8 +225,8 @@ fn log_density(algebra: &mut Algebra<'_>, function: &Function, args: &[Form]) ->
     algebra.total(value, &form)
 }
 
-/// Returns the forms of the parameters of a function, by name. A parameter that is not in `forms` is taken
-/// from `scope`.
+/// Returns the forms of the parameters of a function, found by name. A parameter that is not in `forms` is
+/// taken from `scope`.
 pub fn named_forms(
     algebra: &mut Algebra<'_>,
     function: &Function,

@@ -1,4 +1,4 @@
-//! Evaluates the functions of samplers and densities on separated forms.
+//! Evaluates the functions of samplers and densities, with separated forms as values.
 
 use super::algebra::{Algebra, Form};
 use crate::nodes;
@@ -7,18 +7,18 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 
-/// One application of an op to forms.
+/// An application of an op to forms.
 struct Call<'a> {
     op: &'static OpDef,
     args: &'a [Form],
     attrs: &'a [Attr],
-    /// The node of the result.
+    /// The node of the application's result.
     value: Value,
 }
 
 type Expansion = fn(&mut Algebra<'_>, &Call<'_>) -> Form;
 
-/// The rules of the ops that keep a form separated. Every other op makes an atom.
+/// The rules of the ops that keep a form separated. The result of any other op becomes an atom.
 static EXPANSIONS: &[(&OpDef, Expansion)] = &[
     (&ops::abs::ABS, |a, call| a.abs(call.value, &call.args[0])),
     (&ops::add::ADD, |a, call| {
@@ -74,7 +74,7 @@ fn moved(algebra: &mut Algebra<'_>, call: &Call<'_>) -> Form {
     algebra.moved(call.value, &call.args[0], call.op, call.attrs)
 }
 
-/// The sum over all axes. A sum over only some of them is an atom.
+/// Returns the sum over all axes. A sum over only some of the axes becomes an atom.
 fn total(algebra: &mut Algebra<'_>, call: &Call<'_>) -> Form {
     if algebra.builder.rank(call.value) > 0 {
         return algebra.whole(call.value);
@@ -82,7 +82,7 @@ fn total(algebra: &mut Algebra<'_>, call: &Call<'_>) -> Form {
     algebra.total(call.value, &call.args[0])
 }
 
-/// The sum of the products of elements at equal positions. Other contractions are atoms.
+/// Returns the sum of the products of elements at equal positions. Any other contraction becomes an atom.
 fn dot(algebra: &mut Algebra<'_>, call: &Call<'_>) -> Form {
     let [x, y] = call.args else {
         return algebra.whole(call.value);

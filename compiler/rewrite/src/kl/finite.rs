@@ -1,13 +1,13 @@
-//! Finds infinite KL divergences from the ends of the support and the tails that distributions declare.
+//! Finds infinite KL divergences, from the ends of supports and the tails that distributions declare.
 //!
-//! Note \[Tails\]. `KL(q || p)` is infinite where q has probability but the density of p is zero. The divergence is also infinite where
-//! `-log p` grows too fast towards an end. Growth like a power of the distance is too fast if q has no moment of that order, and growth
-//! like an exponential is too fast if the mean of that exponential under q does not exist. Power and log-normal tails of p never make the
+//! Note \[Tails\]. `KL(q || p)` is infinite where q has probability but the density of p is zero. It is also infinite where `-log p` grows
+//! too fast towards an end. Growth like a power of the distance is too fast if q has no moment of that order, and growth like an
+//! exponential is too fast if the mean of that exponential under q does not exist. Power and log-normal tails of p never make the
 //! divergence infinite, because the mean of the squared logarithm exists under every declared tail. At a finite end, the inverse of the
 //! distance from that end takes the place of the distance. Every entropy of the library is finite.
 //!
 //! The starting values of optimised parameters are used. If a shape parameter decides whether the divergence is finite, the family must
-//! start where it is finite. Numbers that depend on other sites are unknown, but most such numbers do not affect the result.
+//! start where it is finite. Numbers that depend on other sites are unknown, but most of them do not affect the result.
 
 mod decide;
 mod ends;
@@ -30,14 +30,14 @@ use bnnc_graph::tensor::Tensor;
 use ends::{Known, Part};
 use std::collections::HashSet;
 
-/// The result of a check of a KL divergence.
+/// The result of checking whether a KL divergence is finite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finiteness {
     /// The divergence is finite.
     Finite,
-    /// It is not known whether the divergence is finite, with the reason.
+    /// It is not known whether the divergence is finite. The text is the reason.
     Unknown(String),
-    /// The divergence is infinite, with the reason.
+    /// The divergence is infinite. The text is the reason.
     Infinite(String),
 }
 
@@ -52,10 +52,10 @@ impl Finiteness {
     }
 }
 
-/// Rejects an infinite divergence. Returns the reason why it is not known to be finite, if there is one.
+/// Rejects an infinite divergence. Returns the reason why the divergence is not known to be finite, if there is one.
 ///
 /// # Errors
-/// A diagnostic if the divergence is infinite.
+/// Returns a diagnostic if the divergence is infinite.
 pub fn check(
     site: &Site,
     posterior: &SitePosterior,
@@ -90,7 +90,7 @@ pub fn finiteness(
         return against(&family.name, &q, (site.support, placement), prior);
     }
     // The elements of the family are not matched with members: each element is compared with the prior of every member. Arrays whose length
-    // differs from the length of the others count as unknown numbers.
+    // differs from that of the others count as unknown numbers.
     prior
         .members
         .iter()
@@ -141,7 +141,7 @@ fn against(
     let mut last = None;
     for at in 0..count {
         let pair = (element(q, at), element(&p, at));
-        // Most elements equal their predecessor.
+        // Most elements are equal to the element before.
         if last.as_ref() != Some(&pair) {
             found = found.and(decide::of_element(&pair.0, &pair.1, &names));
             last = Some(pair);

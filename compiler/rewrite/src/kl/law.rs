@@ -1,4 +1,4 @@
-//! Means of noise drawn from their own distribution, in a time that does not depend on the number of draws.
+//! Draws means of noise from their own distribution, in a time that does not depend on the number of draws.
 //!
 //! Note \[Distributions of means\]. Over M draws of a standard normal, the sum is normal with variance M. The
 //! sum of squares around the mean is independent of the sum, and chi-squared with M - 1 degrees of freedom.
@@ -6,7 +6,7 @@
 //! G a gamma variate of shape (M - 1) / 2: a chi-squared variate is twice a gamma variate whose shape is half
 //! the degrees of freedom. If only the mean square is needed, a gamma variate of shape M / 2 is enough. The
 //! sum of M exponential variates is a gamma variate of shape M, and the sum of M gamma variates of shape k is
-//! a gamma variate of shape M k. For a joint sum, such as the sum of pairs of a logarithm and a value, no
+//! a gamma variate of shape M k. For a joint sum, such as that of the logarithm and the value, no
 //! distribution is easier to draw from than the terms themselves.
 
 use super::algebra::Monomial;
@@ -24,30 +24,30 @@ use std::sync::Arc;
 /// The distribution of one noise variate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Variate {
-    /// Standard normal.
+    /// The standard normal distribution.
     Normal,
-    /// The absolute value of a standard normal.
+    /// The distribution of the absolute value of a standard normal variate.
     HalfNormal,
-    /// Standard exponential, with this sign.
+    /// The standard exponential distribution, with this sign.
     Exponential(f64),
-    /// Gamma with scale one and this shape, a number.
+    /// The gamma distribution with scale one and this constant shape.
     Gamma(f64),
 }
 
-/// A mean of noise with a known distribution: the mean of the power `power` of a variate of the stream
-/// `site`.
+/// A mean of noise with a known distribution: the mean of the power `power` of variates of the stream `site`.
 #[derive(Clone, Debug)]
 pub struct NoiseMean {
     variate: Variate,
     power: f64,
     site: Arc<str>,
     shape: Shape,
-    /// True if the mean of the variate is needed too. It shares its normal variate with the mean square.
+    /// True if the mean of the variate is needed too. The mean then uses the same normal variate as the mean
+    /// square.
     joint: bool,
 }
 
-/// Returns the distributions of the means of `products` where they are known. `others` are values that are
-/// averaged with gradients: noise that reaches them has to be drawn one by one.
+/// Returns the distribution of each mean of `products`, or `None` if it is not known. `others` are values
+/// that are averaged with gradients; noise on which they depend has to be drawn one by one.
 pub fn laws(builder: &Builder, products: &[NoiseProduct], others: &[Value]) -> Vec<Option<NoiseMean>> {
     let found: Vec<Option<(Value, NoiseMean)>> = products
         .iter()
@@ -75,7 +75,8 @@ pub fn laws(builder: &Builder, products: &[NoiseProduct], others: &[Value]) -> V
     for (stream, _) in found.iter().flatten() {
         *uses.entry(*stream).or_default() += 1;
     }
-    // Two means of the same noise have no joint distribution here, except those of a normal and its square.
+    // The joint distribution of two means of the same noise is not known here, except for the means of a
+    // normal variate and of its square.
     let alone = found
         .iter()
         .flatten()

@@ -13,8 +13,8 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// Returns the starting value of a parameter, or the centre of the distribution that it is drawn from. `None`
-/// if it comes from another inference run.
+/// Returns the starting value of a parameter, or the centre of the distribution from which the starting value
+/// is drawn. Returns `None` if the value comes from another inference run.
 pub(super) fn start(param: &FamilyParam) -> Option<f64> {
     match &param.start {
         FamilyStart::Optimise(Init::Constant(value)) => Some(*value),
@@ -25,8 +25,8 @@ pub(super) fn start(param: &FamilyParam) -> Option<f64> {
     }
 }
 
-/// Returns the mean and the standard deviation of an elementwise family with these parameters, if it states
-/// them and they are finite.
+/// Returns the mean and the standard deviation of an elementwise family with these parameters, if the family
+/// states both and they are finite.
 fn centre(posterior: &SitePosterior, params: &[f64]) -> Option<(f64, f64)> {
     let moment = |function: &Option<Arc<Function>>| -> Option<f64> {
         let function = along(function.as_ref()?, 1)?;
@@ -51,8 +51,8 @@ pub fn start_of(posterior: &SitePosterior) -> Option<(f64, f64)> {
     centre(posterior, &params?)
 }
 
-/// Returns an elementwise function for `count` elements along one axis, whatever its own shape is. `None` if
-/// an op is not elementwise.
+/// Returns an elementwise function for `count` elements along one axis, whatever shape the function has.
+/// Returns `None` if an op is not elementwise.
 pub(super) fn along(function: &Function, count: usize) -> Option<Function> {
     let function = expand_maps(function);
     let shape = Shape::fixed(&[count]);
@@ -81,7 +81,7 @@ pub(super) fn along(function: &Function, count: usize) -> Option<Function> {
     Some(builder.finish(function.results_in(&copies.ok()?)))
 }
 
-/// Rounds to four significant digits.
+/// Rounds a number to four significant digits.
 pub(super) fn rounded(number: f64) -> f64 {
     format!("{number:.3e}").parse().unwrap_or(number)
 }

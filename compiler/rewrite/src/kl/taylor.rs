@@ -1,10 +1,10 @@
 //! Taylor series of log densities in the value of a site. See Theorem 3 of Nazarovs et al. (2021), with the
 //! series of the logarithm corrected to `log w = sum over k >= 1 of (-1)^(k+1) (w - 1)^k / k`.
 //!
-//! Note \[Jets\]. A node that depends on the site is represented by the coefficients of its series around the
-//! centre. The recurrence of each op computes the coefficients of its result from those of its operands
-//! (Griewank and Walther 2008, chapter 13). The coefficients are nodes of the graph, so parameters of the
-//! prior may move.
+//! Note \[Jets\]. A node that depends on the site is represented by the coefficients of its Taylor series
+//! around the centre. For each op, a recurrence computes the coefficients of the result from those of the
+//! operands (Griewank and Walther 2008, chapter 13). The coefficients are nodes of the graph, so the
+//! parameters of the prior may be optimised.
 
 use crate::nodes;
 use bnnc_base::shape::Sizes;
@@ -15,16 +15,16 @@ use bnnc_graph::op::{Op, OpDef};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 
-/// The largest whole exponent that is expanded into repeated products.
+/// The largest whole exponent for which a power is expanded into repeated products.
 const LARGEST_WHOLE: f64 = 16.0;
 
 /// Coefficients of the powers of the distance from the centre. Missing coefficients are zero.
 type Jet = Vec<Option<Value>>;
 
-/// Computes the series of a result from those of the operands, up to an order.
+/// Computes the series of a result up to an order, from the series of the operands.
 type Recurrence = fn(&mut Builder, &[Jet], usize) -> Option<Jet>;
 
-/// The recurrences by op. A function with any other op that depends on the site has no series.
+/// The recurrences by op. If another op depends on the site, the function has no series here.
 static RECURRENCES: &[(&OpDef, Recurrence)] = &[
     (&ops::add::ADD, |b, x, order| {
         Some(each(order, |k| plus(b, at(&x[0], k), at(&x[1], k))))
@@ -87,7 +87,7 @@ fn negative(b: &mut Builder, x: &Jet) -> Jet {
     x.iter().map(|x| x.map(|x| b.neg(x))).collect()
 }
 
-/// The sum over `j` in `1..=k` of `weight(j) x[j] y[k - j]`.
+/// Returns the sum over `j` in `1..=k` of `weight(j) x[j] y[k - j]`.
 fn convolution(b: &mut Builder, x: &Jet, y: &Jet, k: usize, weight: impl Fn(usize) -> f64) -> Option<Value> {
     let mut sum = None;
     for j in 1..=k {
@@ -126,7 +126,7 @@ fn exponential(b: &mut Builder, x: &Jet, order: usize) -> Option<Jet> {
     Some(e)
 }
 
-/// The logarithm of `x`. Its coefficient 0 is `start`.
+/// Returns the series of the logarithm of `x`. `start` is the coefficient of order 0.
 fn logarithm(b: &mut Builder, start: Value, x: &Jet, order: usize) -> Option<Jet> {
     let divisor = at(x, 0)?;
     let mut l: Jet = vec![Some(start)];
@@ -144,7 +144,8 @@ fn logarithm(b: &mut Builder, start: Value, x: &Jet, order: usize) -> Option<Jet
 
 fn power(b: &mut Builder, x: &Jet, exponent: f64, order: usize) -> Option<Jet> {
     if exponent.fract() == 0.0 && (0.0..=LARGEST_WHOLE).contains(&exponent) {
-        // Repeated products also work around a base of zero, by which the recurrence divides.
+        // Repeated products also work if the base is zero at the centre, where the recurrence would divide by
+        // zero.
         let one = b.like(1.0, at(x, 0)?);
         let mut y: Jet = vec![Some(one)];
         for _ in 0..exponent as usize {
@@ -223,7 +224,7 @@ fn coefficients(function: &Function, centre: f64, order: usize) -> Option<Functi
     Some(builder.finish(results))
 }
 
-/// Applies the recurrence of an op.
+/// Applies the recurrence of an op to the series of the operands.
 fn composed(builder: &mut Builder, op: Op, operands: &[Jet], order: usize) -> Option<Jet> {
     if op.is(&ops::pow::POW) {
         let exponent = nodes::constant_of(builder, at(&operands[1], 0)?)?;
@@ -236,7 +237,7 @@ fn composed(builder: &mut Builder, op: Op, operands: &[Jet], order: usize) -> Op
 /// A polynomial that replaces a log density.
 #[derive(Clone, Debug)]
 pub struct DensitySeries {
-    /// `(parameters.., x) -> polynomial`, per element.
+    /// `(parameters.., x) -> polynomial`, one value per element.
     pub polynomial: Function,
     /// The value around which the series is expanded.
     pub centre: f64,
@@ -248,7 +249,7 @@ pub struct DensitySeries {
 const LOOKED_AT: usize = 24;
 
 /// Returns the Taylor polynomial of `log_density(parameters.., x)` of degree `order` around `centre`. If the
-/// log density has free parameters, its radius of convergence is not known and is set to infinity.
+/// log density has free parameters, its radius of convergence is unknown and is set to infinity.
 pub fn series(log_density: &Function, centre: f64, order: usize) -> Option<DensitySeries> {
     let known = coefficients(log_density, centre, order)?;
     let mut builder = Builder::new("series");
@@ -276,9 +277,9 @@ pub fn series(log_density: &Function, centre: f64, order: usize) -> Option<Densi
     })
 }
 
-/// Estimates the radius of convergence by the root test on the last half of the coefficients.
+/// Estimates the radius of convergence by the root test on the second half of the coefficients.
 fn radius(log_density: &Function, centre: f64) -> Option<f64> {
-    // One element represents all: they have the same parameters.
+    // One element represents all elements, because all have the same parameters.
     let one = super::start::along(log_density, 1)?;
     let known = coefficients(&one, centre, LOOKED_AT)?;
     let tensors: Vec<Tensor> = evaluate(&known, &[], &Sizes::default());

@@ -38,12 +38,14 @@ impl Split {
         })
     }
 
-    /// Returns whether the model has several outputs, so that results carry the name of theirs.
+    /// Returns whether the model has several outputs, so that the name of a result begins with the name of
+    /// its output.
     fn has_several(&self) -> bool {
         self.outputs.len() > 1
     }
 
-    /// Returns the name of a predictive quantity of an output: prefixed by the output if there are several.
+    /// Returns the name of a predictive quantity of an output. The name begins with the output if there are
+    /// several outputs.
     fn said_of(&self, output: &str, what: &str) -> Arc<str> {
         match self.has_several() {
             false => what.into(),
@@ -104,7 +106,7 @@ impl Split {
     pub(super) fn predictive(&self) -> Function {
         let mut builder = Builder::new("predictive");
         let mut results: Vec<(Arc<str>, Value)> = Vec::new();
-        // All outputs share the coordinates of a draw; the names of their noise streams differ.
+        // All outputs share the coordinates of a draw, but their noise streams have different names.
         let mut shared = None;
         for output in self.whole() {
             let (observation, distribution) = (output.observation, &output.observation.distribution);
@@ -146,7 +148,8 @@ impl Split {
 }
 
 impl Random {
-    /// Returns the mean, the probability of `true`, if a single Boolean is observed.
+    /// Returns the mean if the observed value is a single Boolean; the mean is then the probability of
+    /// `true`.
     fn truth(&self) -> Option<&Function> {
         let is_truth =
             self.distribution.support == Support::Integers(2) && self.distribution.value.rank() == 0;
@@ -154,7 +157,7 @@ impl Random {
     }
 }
 
-/// Returns the probabilities of `false` and `true`. The mean of a Boolean is the probability of the second.
+/// Returns the probabilities of `false` and `true`. The mean of a Boolean is the probability of `true`.
 fn two_classes(builder: &mut Builder, yes: Value) -> Value {
     let one = builder.like(1.0, yes);
     let no = builder.sub(one, yes);

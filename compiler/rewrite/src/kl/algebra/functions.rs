@@ -1,11 +1,11 @@
-//! Powers, logarithms, exponentials, absolute values and choices of separated forms.
+//! Computes powers, logarithms, exponentials, absolute values and choices of separated forms.
 
 use super::{Algebra, Form, MOST_POWERS, MOST_TERMS, Monomial, Term};
 use crate::nodes;
 use bnnc_graph::function::Value;
 
 impl Algebra<'_> {
-    /// `x ^ exponent`, whose node is `value`.
+    /// Returns the form of `x ^ exponent`; the node `value` is this power.
     pub fn pow(&mut self, value: Value, x: &Form, exponent: f64) -> Form {
         let is_whole = exponent.fract() == 0.0;
         if let Some(term) = x.only_term().cloned() {
@@ -58,7 +58,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// Returns the same product with a non-negative coefficient, if the sign of the coefficient is known.
+    /// Returns an equal product whose coefficient is not negative, if the sign of the coefficient is known.
     fn without_signs(&mut self, term: &Term) -> Option<Term> {
         let range = self.range(term.coefficient);
         if range.lo >= 0.0 {
@@ -91,7 +91,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// `x ^ exponent` for a constant exponent, by the cheapest op.
+    /// Builds `x ^ exponent` for a constant exponent, with the cheapest op.
     pub fn power_of(&mut self, x: Value, exponent: f64) -> Value {
         let power = self.unfolded_power(x, exponent);
         self.folded(power)
@@ -112,7 +112,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// The product of the powers of the atoms, of which there is at least one.
+    /// Builds the product of the powers of the atoms. There must be at least one atom.
     pub fn monomial_value(&mut self, monomial: &Monomial) -> Value {
         let mut product = None;
         for (atom, power) in &monomial.0 {
@@ -122,7 +122,7 @@ impl Algebra<'_> {
         product.unwrap_or_else(|| unreachable!("a monomial without atoms has no value of its own"))
     }
 
-    /// `log x`, whose node is `value`.
+    /// Returns the form of `log x`; the node `value` is this logarithm.
     pub fn log(&mut self, value: Value, x: &Form) -> Form {
         let term = x.only_term().filter(|term| !term.monomial.0.is_empty()).cloned();
         let Some(term) = term.and_then(|term| self.without_signs(&term)) else {
@@ -144,7 +144,8 @@ impl Algebra<'_> {
         sum
     }
 
-    /// Returns the factors if all atoms are known to be non-negative, otherwise their product as one factor.
+    /// Returns the factors if all atoms are known to be non-negative, otherwise the whole product as one
+    /// factor.
     fn positive_factors(&mut self, monomial: &Monomial) -> Vec<(Value, f64)> {
         if monomial.0.iter().all(|(atom, _)| self.is_non_negative(*atom)) {
             monomial.0.clone()
@@ -161,8 +162,8 @@ impl Algebra<'_> {
         self.whole(log)
     }
 
-    /// `exp x`, whose node is `value`. Terms that do not vary become the coefficient, and terms of noise
-    /// become an atom of their own.
+    /// Returns the form of `exp x`; the node `value` is this exponential. The exponential of the terms that
+    /// do not vary becomes the coefficient, and the exponential of the noise terms becomes an atom.
     pub fn exp(&mut self, value: Value, x: &Form) -> Form {
         if x.summed {
             return self.whole(value);
@@ -202,7 +203,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// The sum of at least one term as one value.
+    /// Builds the sum of the terms. There must be at least one term.
     pub fn sum_of(&mut self, terms: &[Term]) -> Value {
         let mut sum = None;
         for term in terms {
@@ -212,7 +213,7 @@ impl Algebra<'_> {
         sum.unwrap_or_else(|| unreachable!("a sum has terms"))
     }
 
-    /// The product of a term's coefficient and monomial as one value.
+    /// Builds the product of a term's coefficient and monomial.
     pub fn term_value(&mut self, term: &Term) -> Value {
         if term.monomial.0.is_empty() {
             return term.coefficient;
@@ -222,8 +223,8 @@ impl Algebra<'_> {
     }
 
     /// Returns the form of `|x|`; the node `value` is this absolute value. For a single term, the absolute
-    /// value is taken factor by factor. Any other form is multiplied by its stop-gradient sign. Multiplying
-    /// by the sign is exact, because the derivative of the sign is zero almost everywhere.
+    /// value is taken factor by factor. Any other form is multiplied by its stop-gradient sign. This is
+    /// exact, because the derivative of the sign is zero almost everywhere.
     pub fn abs(&mut self, value: Value, x: &Form) -> Form {
         if self.is_non_negative(x.value) {
             return x.clone();
@@ -255,7 +256,7 @@ impl Algebra<'_> {
         self.mul(value, &sign, x)
     }
 
-    /// The sign of a value as an atom of noise (stop-gradient).
+    /// Returns the stop-gradient sign of a value as an atom of noise.
     pub fn sign(&mut self, x: Value) -> Form {
         let sign = self.builder.sign(x);
         self.detached = true;
@@ -263,8 +264,8 @@ impl Algebra<'_> {
         self.whole(sign)
     }
 
-    /// `if condition { x } else { y }`, whose node is `value`, for polynomials of noise:
-    /// `y + indicator * (x - y)` with the stop-gradient indicator of the condition.
+    /// Returns the form of `if condition { x } else { y }` for polynomials of noise; the node `value` is this
+    /// choice. The form is `y + indicator * (x - y)`, with the stop-gradient indicator of the condition.
     pub fn select(&mut self, value: Value, condition: Value, x: &Form, y: &Form) -> Form {
         let is_tame = [x, y].into_iter().all(|form| self.is_polynomial(form));
         if !is_tame || !self.moves(value) {
@@ -283,8 +284,8 @@ impl Algebra<'_> {
         self.add(value, y, &extra)
     }
 
-    /// Returns whether all terms are products of noise to positive whole powers and no constant coefficient
-    /// is infinite or NaN. Otherwise a branch that is not taken could make the sum NaN.
+    /// Returns whether all terms are products of positive whole powers of noise, and no constant coefficient
+    /// is infinite or NaN. In any other case, the branch that is not taken could make the sum NaN.
     fn is_polynomial(&mut self, form: &Form) -> bool {
         let is_tame = |this: &mut Self, term: &Term| {
             nodes::constant_of(this.builder, term.coefficient).is_none_or(f64::is_finite)

@@ -4,7 +4,7 @@ use super::Finiteness;
 use super::ends::{DensityEnd, DensityTail, Part};
 use crate::kl::start::rounded;
 
-/// The names of the two in messages.
+/// The names of the family and the prior in messages.
 pub struct Names<'a> {
     /// The family.
     pub family: &'a str,
@@ -12,7 +12,7 @@ pub struct Names<'a> {
     pub prior: &'a str,
 }
 
-/// The lower or the upper end of the values.
+/// Which of the two ends of the values.
 #[derive(Clone, Copy, PartialEq)]
 enum Side {
     Low,
@@ -85,7 +85,7 @@ fn covered(q: &Part, p: &[Part], names: &Names<'_>) -> Finiteness {
     Finiteness::Finite
 }
 
-/// The result for a distribution that does not declare its tails.
+/// Returns the result for a distribution that does not declare its tails.
 pub fn undeclared(name: &str) -> Finiteness {
     Finiteness::Unknown(format!(
         "`{name}` does not declare how its density falls (`tails = ..`)"
@@ -109,8 +109,8 @@ fn at_end(side: Side, q: DensityEnd, p: &[Part], names: &Names<'_>) -> Finitenes
         return Finiteness::Finite;
     }
     let ends = p.iter().map(|part| side.of(part)).filter(|end| end.at == q.at);
-    // The heaviest component of a mixture decides. If no component ends here, the prior has no density there,
-    // which `covered` reports.
+    // The heaviest component of a mixture decides. If no component has this end, the prior has no density
+    // there, which `covered` reports.
     let found = ends.map(|end| falls(q, end, names));
     found
         .reduce(|best, other| match (&best, &other) {
@@ -122,8 +122,8 @@ fn at_end(side: Side, q: DensityEnd, p: &[Part], names: &Names<'_>) -> Finitenes
         .unwrap_or(Finiteness::Finite)
 }
 
-/// Returns whether the log density of the prior has a finite mean where the family and the prior have the
-/// same end.
+/// Returns whether the log density of the prior has a finite mean near an end that the family and the prior
+/// share.
 fn falls(q: DensityEnd, p: DensityEnd, names: &Names<'_>) -> Finiteness {
     let Some(of_p) = p.tail else {
         return undeclared(names.prior);

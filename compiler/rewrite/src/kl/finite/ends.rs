@@ -10,8 +10,9 @@ use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::tensor::Tensor;
 
-/// The decay of a density towards an end. The distance is measured from zero at an infinite end, and is the
-/// inverse of the distance from the end at a finite one. Numbers that depend on unknown values are NaN.
+/// The decay of a density towards an end. At an infinite end, the distance is measured from zero. At a finite
+/// end, the inverse of the distance from that end is used. Numbers that depend on unknown values are
+/// represented by NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DensityTail {
     /// The probability beyond a distance `t` falls like `t ^ -index`.
@@ -24,7 +25,7 @@ pub enum DensityTail {
     DoubleExponential(f64),
 }
 
-/// One end of the values that have probability.
+/// One end of the values that have positive probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DensityEnd {
     /// The position of the end.
@@ -33,7 +34,8 @@ pub struct DensityEnd {
     pub tail: Option<DensityTail>,
 }
 
-/// The interval of one element that has probability, or that of one component of a mixture.
+/// The interval of one element in which the probability is positive, or the interval of one component of a
+/// mixture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
     /// The lower end.
@@ -48,8 +50,8 @@ impl Part {
         self.low.at == f64::NEG_INFINITY && self.high.at == f64::INFINITY
     }
 
-    /// Returns the part with unknown numbers, for an element that is not identified: finite ends, indices and
-    /// rates become NaN.
+    /// Returns the part with unknown numbers, for an element that cannot be identified: finite ends, indices
+    /// and rates become NaN.
     pub fn without_numbers(&self) -> Part {
         let of = |end: DensityEnd| DensityEnd {
             at: if end.at.is_finite() { f64::NAN } else { end.at },
@@ -83,7 +85,7 @@ pub enum Known {
 }
 
 impl Known {
-    /// Returns the elements as an array of these sizes; `None` if that is too large.
+    /// Returns the elements as an array with these sizes; `None` if the array would be too large.
     fn tensor(&self, sizes: Vec<usize>) -> Option<Tensor> {
         match self {
             Known::Elements(tensor) => Some(tensor.clone()),
@@ -100,14 +102,14 @@ pub fn is_small(sizes: &[usize]) -> bool {
     count.is_some_and(|count| count <= LARGE)
 }
 
-/// The numbers of a [`Reach`], one per element or one for all.
+/// The numbers in a [`Reach`]: one number per element, or one for all elements.
 struct Numbers {
     at: [Vec<f64>; 2],
     tails: [Option<(dist::TailKind, Vec<Vec<f64>>)>; 2],
 }
 
-/// Returns the parts of each element of a distribution. `values` are the parameters, `None` where they are
-/// not known.
+/// Returns the parts of each element of a distribution. `values` are the parameters; a value is `None` if the
+/// parameter is not known.
 pub fn elements(instance: &Instance, values: &[Option<Known>]) -> Vec<Vec<Part>> {
     let numbers: Vec<Numbers> = instance
         .reach
@@ -144,7 +146,7 @@ fn of_reach(reach: &Reach, values: &[Option<Known>]) -> Numbers {
     }
 }
 
-/// Evaluates a function of the parameters. NaN if it depends on an unknown parameter.
+/// Evaluates a function of the parameters. Returns NaN if the function depends on an unknown parameter.
 fn numbers(function: &Function, values: &[Option<Known>]) -> Vec<f64> {
     let Some((_, result)) = function.results.first() else {
         return vec![f64::NAN];
@@ -182,7 +184,7 @@ fn part(numbers: &Numbers, element: usize, inside: [f64; 2]) -> Part {
         };
         if is_cut {
             // If the density is positive at the cut, the probability near the cut is proportional to the
-            // distance from the cut.
+            // distance from it.
             return DensityEnd {
                 at: inside[side],
                 tail: Some(DensityTail::Power(1.0)),
@@ -208,7 +210,7 @@ fn part(numbers: &Numbers, element: usize, inside: [f64; 2]) -> Part {
     }
 }
 
-/// Returns the part in unconstrained space, before the bijection onto `support`.
+/// Returns the part in unconstrained space, before the bijection transforms it onto `support`.
 pub fn free(part: Part, support: Support) -> Part {
     let line = |low: Option<DensityTail>, high: Option<DensityTail>| Part {
         low: DensityEnd {
@@ -223,7 +225,7 @@ pub fn free(part: Part, support: Support) -> Part {
     match support {
         Support::Real | Support::Integers(_) => part,
         Support::Simplex => line(part.low.tail.map(carried), part.low.tail.map(carried)),
-        // The first element is free. The others are sums of exponentials.
+        // The first element is not constrained. Each later element is its predecessor plus an exponential.
         Support::Ordered => line(
             Some(DensityTail::Exponential {
                 rate: f64::NAN,
@@ -257,7 +259,7 @@ pub fn free(part: Part, support: Support) -> Part {
     }
 }
 
-/// Returns the tail in the logarithm of the distance, including the slope of the bijection.
+/// Returns the tail as a function of the logarithm of the distance, including the slope of the bijection.
 fn carried(tail: DensityTail) -> DensityTail {
     match tail {
         DensityTail::Power(index) => DensityTail::Exponential {
