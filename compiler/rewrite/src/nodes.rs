@@ -1,4 +1,4 @@
-//! Helpers that read nodes of a function under construction and copy signatures.
+//! Helpers that read the nodes of a function under construction, and that copy signatures.
 
 use crate::rule::Call;
 use bnnc_base::arena::Id;
@@ -18,7 +18,7 @@ pub fn params_of(builder: &mut Builder, function: &Function) -> Vec<Value> {
     function.params.iter().map(add).collect()
 }
 
-/// Adds the parameters of `function` to `builder`, named by their positions.
+/// Adds the parameters of `function` to `builder`, with their positions as names.
 pub fn numbered_params_of(builder: &mut Builder, function: &Function) -> Vec<Value> {
     let add = |(at, param): (usize, &Value)| builder.param(&at.to_string(), function.ty(*param).clone());
     function.params.iter().enumerate().map(add).collect()
@@ -41,7 +41,8 @@ pub fn without_param(function: &Function, name: &str) -> Function {
     builder.finish(named)
 }
 
-/// Returns `function` with only the parameters that `keep` names or that a node or result uses.
+/// Returns `function` with only two kinds of parameters: those named in `keep`, and those that a node or
+/// result uses.
 pub fn with_params(function: &Function, keep: &HashSet<&str>) -> Function {
     let mut used = vec![false; function.nodes.len()];
     for value in function.nodes.ids() {
@@ -71,8 +72,8 @@ pub fn with_params(function: &Function, keep: &HashSet<&str>) -> Function {
     builder.finish(named)
 }
 
-/// Returns the function that computes `results`, with only the parameters that the results need. The time is
-/// proportional to the size of the new function, not to the size of `function`.
+/// Returns the function that computes `results`. It has only the parameters that the results need. The time
+/// is proportional to the size of the new function, not to that of `function`.
 pub fn slice(function: &Function, results: &[(Arc<str>, Value)]) -> Function {
     let mut needed: BTreeSet<Value> = BTreeSet::new();
     let mut open: Vec<Value> = results.iter().map(|(_, value)| *value).collect();
@@ -84,7 +85,7 @@ pub fn slice(function: &Function, results: &[(Arc<str>, Value)]) -> Function {
     let mut builder = Builder::new(&function.name);
     let mut copies: HashMap<Value, Value> = HashMap::new();
     let is_param = |value: &&Value| function.param_name(**value).is_some();
-    // Parameters come first: their order is the signature, whatever the order of the nodes.
+    // Parameters come first, because their order is the signature, whatever the order of the nodes is.
     let (params, nodes): (Vec<&Value>, Vec<&Value>) = needed.iter().partition(is_param);
     for value in params {
         let param = builder.param(param_name(function, *value), function.ty(*value).clone());
@@ -122,7 +123,7 @@ pub fn param_name(function: &Function, param: Value) -> &str {
 }
 
 /// Returns the parameter called `name` from the copies `params` of the parameters of `function`. Adds a new
-/// one if `function` does not have it.
+/// parameter if `function` does not have one with this name.
 pub fn param_or_new(
     builder: &mut Builder,
     (function, params): (&Function, &[Value]),
@@ -136,7 +137,7 @@ pub fn param_or_new(
     }
 }
 
-/// Pairs the names of the results of `function` with `values`.
+/// Pairs `values` with the names of the results of `function`.
 pub fn named(function: &Function, values: &[Value]) -> Vec<(Arc<str>, Value)> {
     function
         .results
@@ -146,7 +147,7 @@ pub fn named(function: &Function, values: &[Value]) -> Vec<(Arc<str>, Value)> {
         .collect()
 }
 
-/// Returns attributes with their functions replaced.
+/// Returns a copy of the attributes in which every function is replaced.
 pub fn with_functions(attrs: &[Attr], mut replace: impl FnMut(&Function) -> Function) -> Vec<Attr> {
     let one = |attr: &Attr| match attr {
         Attr::Function(function) => Attr::Function(Arc::new(replace(function))),
@@ -162,17 +163,17 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Binds a name.
+    /// Binds a name to a value.
     pub fn set(&mut self, name: &str, value: Value) {
         self.values.insert(name.into(), value);
     }
 
-    /// Binds every name.
+    /// Binds every name to its value.
     pub fn extend(&mut self, named: impl IntoIterator<Item = (Arc<str>, Value)>) {
         self.values.extend(named);
     }
 
-    /// Returns the value of a name.
+    /// Returns the value to which a name is bound.
     pub fn get(&self, name: &str) -> Value {
         match self.values.get(name) {
             Some(value) => *value,
@@ -180,7 +181,7 @@ impl Scope {
         }
     }
 
-    /// Returns the values of the parameters of `function`, by name.
+    /// Returns the values of the parameters of `function`, which are found by name.
     pub fn arguments(&self, function: &Function) -> Vec<Value> {
         function
             .params
@@ -189,7 +190,7 @@ impl Scope {
             .collect()
     }
 
-    /// Inlines `function` with arguments by name. Returns its results with their names.
+    /// Inlines `function` with arguments that are found by name. Returns the results with their names.
     pub fn call(&self, builder: &mut Builder, function: &Function) -> Vec<(Arc<str>, Value)> {
         let results = builder.inline(function, &self.arguments(function));
         named(function, &results)
@@ -217,7 +218,7 @@ pub fn operand(builder: &Builder, value: Value, op: &'static OpDef) -> Option<Va
     application(builder, value, op).and_then(|(args, _)| args.first().copied())
 }
 
-/// Returns the number that all elements of `value` equal, if it is a constant or a broadcast constant.
+/// Returns the number that all elements of `value` equal, if `value` is a constant or a broadcast constant.
 pub fn constant_of(builder: &Builder, value: Value) -> Option<f64> {
     if let Some(source) = operand(builder, value, &ops::broadcast::BROADCAST) {
         return constant_of(builder, source);

@@ -1,4 +1,4 @@
-//! Passes: the steps of a compilation, with specifications of their inputs and outputs.
+//! Passes are the steps of a compilation. Each has specifications of its input and output.
 
 use crate::rule::Firing;
 use bnnc_base::diagnostic::Diagnostic;
@@ -10,15 +10,15 @@ use bnnc_graph::spec::Spec;
 pub struct Pass {
     /// The name on the command line: an argument of `bnnc emit`, and of `--without` unless it is required.
     pub name: &'static str,
-    /// One sentence.
+    /// One sentence that describes the pass.
     pub about: &'static str,
-    /// The specification of its input.
+    /// The specification of the pass's input.
     pub from: Spec,
-    /// The specification of its output.
+    /// The specification of the pass's output.
     pub to: Spec,
-    /// True if later passes rely on it, so that it cannot be disabled.
+    /// True if later passes rely on the pass, so that it cannot be disabled.
     pub required: bool,
-    /// Its implementation.
+    /// The implementation of the pass.
     pub run: PassRun,
 }
 
@@ -27,12 +27,12 @@ pub struct Pass {
 pub enum PassRun {
     /// A rewrite of any one function.
     Function(fn(&Function, &mut Context) -> Function),
-    /// A step that needs the model and the options of the method. The method runs it: see
+    /// A step that needs the model and the options of the method. The method runs this step; see
     /// [`crate::pipeline::step`].
     Method,
 }
 
-/// The state that passes share in one compilation.
+/// The state that all passes of one compilation share.
 #[derive(Clone, Debug)]
 pub struct Context {
     /// The names of passes and rules that are disabled.
@@ -47,7 +47,7 @@ pub struct Context {
     pub warnings: Vec<Diagnostic>,
     /// The name of the pass whose functions are kept.
     pub watched: Option<&'static str>,
-    /// The functions after that pass, in order.
+    /// The functions returned by the watched pass, in order.
     pub kept: Vec<Function>,
 }
 
@@ -71,7 +71,7 @@ impl Context {
         !pass.required && self.without.iter().any(|name| name == pass.name)
     }
 
-    /// Runs passes whose rewrites are not of interest to `--trace-rewrites`.
+    /// Runs passes without recording their rewrites for `--trace-rewrites`.
     pub fn untraced<T>(&mut self, run: impl FnOnce(&mut Context) -> T) -> T {
         let trace = self.trace.take();
         let result = run(self);
@@ -85,8 +85,8 @@ impl Context {
 pub struct Timing {
     /// The pass.
     pub pass: &'static str,
-    /// Seconds, including the passes that it runs itself.
+    /// The time in seconds, including the passes that this pass runs itself.
     pub seconds: f64,
-    /// The number of nodes of its functions afterwards.
+    /// The number of nodes of the pass's functions after the pass.
     pub nodes: usize,
 }

@@ -1,4 +1,4 @@
-//! Runs passes in order: times them, skips disabled ones, and verifies their results.
+//! Runs passes in order. Measures their times, skips disabled passes, and verifies the results.
 
 use crate::pass::{Context, Pass, PassRun, Timing};
 use bnnc_base::fault::Fault;
@@ -7,7 +7,7 @@ use bnnc_graph::spec::Spec;
 use bnnc_graph::verify::verify;
 use std::time::Instant;
 
-/// The result of a pass, as functions that can be verified and printed.
+/// The result of a pass, seen as functions that can be verified and printed.
 pub trait StageFunctions {
     /// Returns the functions, in the order in which they are printed.
     fn functions(&self) -> Vec<&Function>;
@@ -31,8 +31,8 @@ impl<A: StageFunctions, B: StageFunctions> StageFunctions for (A, B) {
     }
 }
 
-/// Returns `function` after all `passes`. If the context requests it, the function is verified before and
-/// after each pass, and an error names the pass.
+/// Returns `function` after all `passes`. If the context requests verification, the function is verified
+/// before and after each pass, and an error names the pass.
 pub fn run(function: &Function, passes: &[&'static Pass], context: &mut Context) -> Result<Function, Fault> {
     let mut current = function.clone();
     for pass in passes {
@@ -53,11 +53,11 @@ pub fn run(function: &Function, passes: &[&'static Pass], context: &mut Context)
     Ok(current)
 }
 
-/// Runs one pass by `run` and times it. Verifies its functions if the context requests it, and keeps them if
-/// the pass is watched.
+/// Runs one pass, implemented by `run`, and measures its time. Verifies the functions of the pass if the
+/// context requests this, and keeps them if the pass is watched.
 ///
 /// # Errors
-/// The errors are those of `run`, and a failed verification, which means that the pass has a bug.
+/// The errors of `run`, and a failed verification, which means that the pass has a bug.
 pub fn step<T: StageFunctions, E: From<Fault>>(
     pass: &'static Pass,
     context: &mut Context,

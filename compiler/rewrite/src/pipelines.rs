@@ -1,4 +1,4 @@
-//! The passes, and the order in which each method runs them, with its reasons.
+//! The passes, the order in which each method runs them, and the reasons for this order.
 
 use crate::pass::{Pass, PassRun};
 use crate::rules;
@@ -82,7 +82,7 @@ pub static GROUP: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// Computes the indices that are checked against the data.
+/// Computes the positions that are checked against the data.
 pub static POSITIONS: Pass = Pass {
     name: "positions",
     about: "Computes the positions that rows select along axes; they are checked before a row is used.",
@@ -153,7 +153,7 @@ pub static LOSS: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// Applies the non-centred parameterisation, where the inference block requests it.
+/// Applies the non-centred parameterisation to the sites for which the inference block requests it.
 pub static NONCENTRE: Pass = Pass {
     name: "noncentre",
     about: "Computes log prior and log likelihoods at a position, in the non-centred parameterisation for the parameters of `non_centered`.",
@@ -253,8 +253,8 @@ pub static SITES: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// All passes: first those that rewrite one function, then those of methods, in about the order in which they
-/// run.
+/// All passes: first the passes that rewrite one function, then the passes of methods, roughly in the order
+/// in which they run.
 pub static ALL: &[&Pass] = &[
     &EXPAND_MAPS,
     &EXPAND_EXPECTATIONS,
@@ -282,7 +282,7 @@ pub static ALL: &[&Pass] = &[
     &SITES,
 ];
 
-/// Returns the names that `--without` accepts: passes that no other pass relies on, and rules.
+/// Returns the names that `--without` accepts: rules, and passes on which no other pass relies.
 pub fn switchable() -> impl Iterator<Item = &'static str> {
     let passes = ALL.iter().filter(|pass| !pass.required).map(|pass| pass.name);
     passes.chain(rules::ALL.iter().map(|rule| rule.name))
@@ -293,14 +293,14 @@ pub fn lookup(name: &str) -> Option<&'static Pass> {
     ALL.iter().copied().find(|pass| pass.name == name)
 }
 
-/// The passes before a function is differentiated. Loops are expanded first: the rules see their bodies
-/// together with the ops around them only afterwards. Rules run before differentiation, because every node
-/// that they remove would otherwise add its cotangents.
+/// The passes that run before a function is differentiated. Loops are expanded first, because only then do
+/// the rules see the bodies of loops together with the ops around them. Rules run before differentiation,
+/// because each node that they remove would otherwise add its cotangents.
 pub static BEFORE_DERIVATIVE: &[&Pass] = &[&EXPAND_MAPS, &EXPAND_EXPECTATIONS, &SIMPLIFY];
 
-/// The passes before a function is lowered. The rules first see composite ops such as softmax as a whole.
-/// Expansion then leaves only ops with kernels, and the rules run again, because maxima and sums of broadcast
-/// operands appear only there.
+/// The passes that run before a function is lowered. The rules first see composite ops such as softmax as a
+/// whole. Expansion then leaves only ops with kernels. The rules run again after it, because maxima and sums
+/// of broadcast operands appear only then.
 pub static BEFORE_LOWERING: &[&Pass] = &[
     &EXPAND_MAPS,
     &EXPAND_EXPECTATIONS,
@@ -309,12 +309,13 @@ pub static BEFORE_LOWERING: &[&Pass] = &[
     &SIMPLIFY_KERNELS,
 ];
 
-/// A pipeline: the passes that a method runs on its model. In between, the method prepares functions with
-/// [`BEFORE_DERIVATIVE`] and [`BEFORE_LOWERING`].
+/// A pipeline: the passes that a method runs on its model. Between these passes, the method prepares
+/// functions with [`BEFORE_DERIVATIVE`] and [`BEFORE_LOWERING`].
 pub type Pipeline = &'static [&'static Pass];
 
-/// Variational inference, `map`, and training with dropout. The search for layers in the log-likelihood
-/// follows the masks, and the loss is differentiated once both of its terms are known.
+/// The pipeline of variational inference, `map`, and training with dropout. The search for layers in the
+/// log-likelihood runs after the masks are added. The loss is differentiated when both of its terms are
+/// known.
 pub static TRAINING: Pipeline = &[
     &SPLIT,
     &POSITIONS,
@@ -331,10 +332,11 @@ pub static TRAINING: Pipeline = &[
     &PRUNE,
 ];
 
-/// The KL divergence alone.
+/// The pipeline of the KL divergence alone.
 pub static DIVERGENCE: Pipeline = &[&SPLIT, &GROUP, &EXACT_KL, &KL, &GRADIENT];
 
-/// Samplers. Constant computations are hoisted before differentiation, which then sees only the rest.
+/// The pipeline of samplers. Constant computations are hoisted before differentiation, so that only the
+/// remaining computations are differentiated.
 pub static SAMPLING: Pipeline = &[
     &SPLIT,
     &POSITIONS,
@@ -348,8 +350,8 @@ pub static SAMPLING: Pipeline = &[
     &SITES,
 ];
 
-/// Ensembles and averages of iterates: predictions at several positions, then the training that finds the
-/// positions.
+/// The pipeline of ensembles and averages of iterates: the predictions at several positions, then the
+/// training that finds the positions.
 pub static ITERATES: Pipeline = &[
     &SPLIT,
     &POSITIONS,
@@ -364,7 +366,7 @@ pub static ITERATES: Pipeline = &[
     &GRADIENT,
 ];
 
-/// The Laplace approximation: a training, then derivatives at its optimum.
+/// The pipeline of the Laplace approximation: a training, then derivatives at the optimum.
 pub static LAPLACE: Pipeline = &[
     &SPLIT,
     &POSITIONS,
@@ -380,7 +382,7 @@ pub static LAPLACE: Pipeline = &[
     &CURVATURE,
 ];
 
-/// Collapsed inference. The kinks of the location are found before anything is trained.
+/// The pipeline of collapsed inference. The kinks of the location are found before anything is trained.
 pub static COLLAPSED: Pipeline = &[
     &SPLIT,
     &POSITIONS,

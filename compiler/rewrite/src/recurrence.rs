@@ -1,5 +1,5 @@
-//! The reverse derivative of `scan`: a backward scan for the carry, then all other cotangents as one batch.
-//! See the note at the end.
+//! The reverse derivative of `scan`: a backward scan computes the cotangents of the carry, and then all other
+//! cotangents are computed as one batch. See the note at the end of this file.
 
 use crate::batch::inline_batched;
 use crate::differentiate;
@@ -13,7 +13,7 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::ops;
 use std::sync::Arc;
 
-/// A scan to differentiate.
+/// A scan that is being differentiated.
 struct Scan<'a> {
     function: &'a Arc<Function>,
     init: Value,
@@ -66,7 +66,7 @@ impl Scan<'_> {
         builder.concat(&[init, earlier], 0)
     }
 
-    /// Returns for each position the cotangent that flows through it to the carry before it.
+    /// Returns, for each position, the cotangent that flows through the position to the carry before it.
     fn cotangents_of_inputs(
         &self,
         builder: &mut Builder,
@@ -89,8 +89,8 @@ impl Scan<'_> {
         Ok(reversed(builder, back, self.length))
     }
 
-    /// Returns
-    /// `(from the future, cotangent here, carry before, x.., captured..) -> cotangent of the carry before`.
+    /// Returns `(cotangent from later positions, cotangent here, carry before, x.., captured..) -> cotangent
+    /// of the carry before`.
     fn step_back(&self, outer: &Builder) -> Result<Arc<Function>, Fault> {
         let mut builder = Builder::new(&self.function.name);
         let carry = outer.ty(self.init).clone();
@@ -104,7 +104,7 @@ impl Scan<'_> {
         Ok(Arc::new(crate::rule::remove_dead(&function)))
     }
 
-    /// Returns for each position the total cotangent of the carry after it.
+    /// Returns, for each position, the total cotangent of the carry after it.
     fn cotangents_of_carries(&self, builder: &mut Builder, into: Value, cotangent: Value) -> Value {
         let dims = builder.ty(into).dims()[1..].to_vec();
         let last = builder.splat(0.0, &Shape(dims).prepend(Dim::Fixed(1)));
@@ -173,8 +173,8 @@ fn row(builder: &mut Builder, value: Value, at: usize) -> Value {
 // Note: backward scans
 //
 // Let the carries be c_t = f(c_{t-1}, x_t, z), and let k_t be the cotangent of c_{t-1} that flows through
-// position t. Then k_t = f_c(c_{t-1}, x_t, z)^T (dc_t + k_{t+1}). This recurrence is a scan from the last
-// position to the first, and the k of the first position is the cotangent of the initial carry. The total
-// cotangent of c_t is dc_t + k_{t+1}. When these totals are known for every t, the cotangents of x and z at
-// different t are independent of each other. The cotangents of x and z are then computed as a batch. The
-// cotangents of z are summed over t, because all positions share z.
+// position t. Then k_t = f_c(c_{t-1}, x_t, z)^T (dc_t + k_{t+1}). This is a scan from the last position to
+// the first, and the k of the first position is the cotangent of the initial carry. The total cotangent of
+// c_t is dc_t + k_{t+1}. When these totals are known for every t, the cotangents of x and z at different t
+// are independent of each other. They are computed as a batch. Those of z are summed over t, because all
+// positions share z.

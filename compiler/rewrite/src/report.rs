@@ -36,7 +36,7 @@ keeps one approximation per site of the model.\n\nDeclare the site without `loca
 (`alpha: real[J]` and `alpha[group]`), or choose a method that integrates it out.",
 };
 
-/// An approximation with probability where the prior has density zero.
+/// An approximation that has probability where the density of the prior is zero.
 pub static INFINITE_KL: Code = Code {
     id: "E0302",
     title: "infinite KL",
@@ -78,7 +78,7 @@ pub static NO_DERIVATIVE: Code = Code {
 the operation and the reason.",
 };
 
-/// A model without observations.
+/// A model that does not observe anything.
 pub static NO_OUTPUT: Code = Code {
     id: "E0306",
     title: "nothing to learn from",
@@ -177,8 +177,8 @@ hyperparameter stays at the maximum. A parameter that the model adds to its last
 `over = last_layer`.",
 };
 
-/// Returns the options of an inference block that a diagnostic of this code is about, for callers that know
-/// the spans of the options.
+/// Returns the options of an inference block that diagnostics with this code are about. Callers know the
+/// spans of these options.
 pub fn options_of(code: &'static Code) -> &'static [OptionName] {
     const NONCENTRE: &[OptionName] = &[ChainOptions::noncentre()];
     const OVER: &[OptionName] = &[laplace::Options::over()];
@@ -202,7 +202,7 @@ pub fn options_of(code: &'static Code) -> &'static [OptionName] {
     }
 }
 
-/// Creates a warning about the program. The caller adds the span, which this crate does not know.
+/// Creates a warning about the program. The caller adds the span, because this crate does not know it.
 pub fn warning(code: &'static Code, message: impl Into<String>) -> Diagnostic {
     Diagnostic {
         severity: Severity::Warning,
@@ -262,7 +262,7 @@ pub fn error(code: &'static Code, message: impl Into<String>) -> Diagnostic {
     }
 }
 
-/// Creates the error for a layer or a model without droppable inputs.
+/// Creates the error for a layer or a model that has no inputs to drop.
 pub fn nothing_to_drop(message: &str) -> Diagnostic {
     error(&NOTHING_TO_DROP, message)
 }

@@ -1,4 +1,5 @@
-//! Rewrite rules, which are named, directed and traced, and the driver that applies them until none fires.
+//! Rewrite rules, and the driver that applies them until no rule fires. A rule has a name and a direction,
+//! and its firings can be traced.
 
 use crate::nodes;
 use crate::term::{self, Bindings, Term};
@@ -11,7 +12,7 @@ use bnnc_graph::ops;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A node that is about to be built. Its operands are already rewritten.
+/// A node that is about to be built. Its operands have already been rewritten.
 pub struct Call<'a> {
     /// The op.
     pub op: Op,
@@ -23,13 +24,14 @@ pub struct Call<'a> {
 
 /// An algebraic rewrite.
 pub struct Rule {
-    /// An adjective and a noun: `log-of-exp`.
+    /// The name, for example `log-of-exp`.
     pub name: &'static str,
-    /// One sentence.
+    /// One sentence that describes the rule.
     pub about: &'static str,
-    /// The cases, in the order in which they are tried. No case may make a function more expensive.
+    /// The cases of the rule, in the order in which they are tried. No case may make a function more
+    /// expensive.
     pub cases: fn() -> Vec<Case>,
-    /// Functions in which the rule fires, for the tests.
+    /// Functions in which the rule fires. They are used by the tests.
     pub examples: fn() -> Vec<Function>,
 }
 
@@ -43,7 +45,7 @@ pub struct Case {
 
 #[derive(Clone, Debug)]
 enum Root {
-    /// A call of this op with operands that match the terms.
+    /// A call of this op whose operands match the terms.
     Operands(Op, Vec<Term>),
     /// A call of any elementwise op.
     Elementwise,
@@ -58,7 +60,7 @@ enum Replacement {
 /// Builds the replacement of a call, or returns `None` if the case does not apply.
 pub type Compute = fn(&mut Builder, &Call<'_>, &Bindings) -> Option<Value>;
 
-/// Creates a case that replaces a term by a term.
+/// Creates a case that replaces one term by another.
 pub fn equal(pattern: Term, result: Term) -> Case {
     Case::new(pattern, Replacement::Term(result))
 }
@@ -112,14 +114,14 @@ impl Case {
     }
 }
 
-/// Rules, indexed by the op of a call.
+/// A set of rules, indexed by the op of a call.
 #[derive(Default)]
 pub struct RuleSet {
     by_op: HashMap<Op, Vec<(&'static Rule, Case)>>,
 }
 
 impl RuleSet {
-    /// Creates a set of rules, which are tried in this order.
+    /// Creates a set of rules. The rules are tried in this order.
     pub fn new(rules: impl IntoIterator<Item = &'static Rule>) -> RuleSet {
         let mut set = RuleSet::default();
         for rule in rules {
@@ -137,7 +139,7 @@ impl RuleSet {
         set
     }
 
-    /// Returns the first rule that applies to the call, with the replacement.
+    /// Returns the first rule that applies to the call, together with the replacement.
     fn apply(&self, builder: &mut Builder, call: &Call<'_>) -> Option<(&'static Rule, Value)> {
         let cases = self.by_op.get(&call.op)?;
         cases
@@ -157,15 +159,16 @@ pub struct Firing {
     pub after: String,
 }
 
-/// The largest number of rounds over all nodes. One round takes a rewrite through a chain of any depth, so
-/// the number of rounds does not grow with the program. More rounds mean that rules undo each other.
+/// The largest number of rounds. A round visits all nodes. One round applies rewrites along a chain of any
+/// depth, so the number of rounds does not grow with the program. If more rounds are needed, rules undo each
+/// other.
 const ROUNDS: usize = 12;
 
-/// Applies rules until none fires and removes unused nodes. Records each firing in `trace`.
+/// Applies rules until no rule fires, and removes unused nodes. Records each firing in `trace`.
 ///
 /// # Panics
-/// In debug builds, if rules still fire after `ROUNDS` rounds, which is a bug in the rules. Release builds
-/// return the function as it is then: correct, but larger than necessary.
+/// In debug builds, if rules still fire after `ROUNDS` rounds, which is a bug in the rules. In this case,
+/// release builds return a function that is correct but larger than necessary.
 pub fn rewrite(function: &Function, rules: &RuleSet, trace: Option<&mut Vec<Firing>>) -> Function {
     let mut rewriter = Rewriter {
         rules,
@@ -228,7 +231,7 @@ impl Rewriter<'_> {
     }
 }
 
-/// Returns `function` without the nodes that no result needs. All parameters stay, in order.
+/// Returns `function` without the nodes that no result needs. All parameters are kept, in order.
 pub fn remove_dead(function: &Function) -> Function {
     let mut live = vec![false; function.nodes.len()];
     for (_, value) in &function.results {
@@ -242,7 +245,7 @@ pub fn remove_dead(function: &Function) -> Function {
         }
     }
     let mut builder = Builder::new(&function.name);
-    // Keep every parameter, in order: they are the signature.
+    // Every parameter is kept, in order, because the parameters are the signature.
     let params: Vec<Option<Value>> = (function.params.iter())
         .map(|param| Some(builder.param_like(function, *param)))
         .collect();

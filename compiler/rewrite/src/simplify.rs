@@ -8,12 +8,13 @@ use bnnc_graph::function::Function;
 use bnnc_graph::op::{Lower, Site};
 use bnnc_graph::verify::function_attrs;
 
-/// Returns `function` after all rules.
+/// Returns `function` after all rules were applied.
 pub fn simplify(function: &Function) -> Function {
     rule::rewrite(function, &rules::SET, None)
 }
 
-/// Returns `function` after all rules except those named in `without`. Records each firing in `trace`.
+/// Returns `function` after all rules were applied, except the rules named in `without`. Records each firing
+/// in `trace`.
 pub fn simplify_with(function: &Function, without: &[String], trace: Option<&mut Vec<Firing>>) -> Function {
     let is_kept = |rule: &&Rule| !without.iter().any(|name| name == rule.name);
     if rules::ALL.iter().copied().all(|rule| is_kept(&rule)) {
@@ -23,7 +24,8 @@ pub fn simplify_with(function: &Function, without: &[String], trace: Option<&mut
     rule::rewrite(function, &kept, trace)
 }
 
-/// Returns `function` with equal nodes merged. The builder merges them, so rebuilding the function is enough.
+/// Returns `function`, in which equal nodes are merged. The builder merges equal nodes, so it is enough to
+/// rebuild the function.
 pub fn cse(function: &Function) -> Function {
     rule::rewrite(function, &RuleSet::default(), None)
 }

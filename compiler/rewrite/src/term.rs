@@ -1,4 +1,4 @@
-//! Terms: expressions with variables. They are the patterns, replacements and examples of rules.
+//! Terms: expressions with variables. Terms are used as the patterns, replacements and examples of rules.
 
 use crate::nodes::{application, constant_of};
 use bnnc_base::dtype::DType;
@@ -15,28 +15,28 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 /// An expression with variables.
 #[derive(Clone, Debug)]
 pub enum Term {
-    /// Any value. Equal numbers stand for equal values.
+    /// Any value. Equal indices stand for equal values.
     Value(usize),
-    /// Any constant, with one number for all its elements.
+    /// Any constant whose elements are all equal.
     Constant(usize),
     /// A constant with this number in all elements.
     Number(f64),
-    /// An application of an op. A pattern without attributes matches every attribute.
+    /// An application of an op. A pattern without attributes matches any attributes.
     Apply(Op, Vec<Term>, Attrs),
 }
 
-/// Any value. In an example it is a 2 x 3 matrix.
+/// Any value. In an example, it is a 2 x 3 matrix.
 pub const X: Term = Term::Value(0);
-/// Another value. In an example it is another 2 x 3 matrix.
+/// Another value. In an example, it is another 2 x 3 matrix.
 pub const Y: Term = Term::Value(1);
-/// A third value. In an example it is a vector of 3 elements.
+/// A third value. In an example, it is a vector of 3 elements.
 pub const ROW: Term = Term::Value(2);
 /// Any constant.
 pub const A: Term = Term::Constant(0);
 /// Another constant.
 pub const B: Term = Term::Constant(1);
 
-/// The values and numbers that are bound to variables.
+/// The values and numbers to which the variables of a term are bound.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bindings {
     values: [Option<Value>; 3],
@@ -44,12 +44,12 @@ pub struct Bindings {
 }
 
 impl Bindings {
-    /// Returns the value of [`X`].
+    /// Returns the value to which [`X`] is bound.
     pub fn x(&self) -> Option<Value> {
         self.values[0]
     }
 
-    /// Returns the number of [`A`].
+    /// Returns the number to which [`A`] is bound.
     pub fn a(&self) -> Option<f64> {
         self.numbers[0]
     }
@@ -70,8 +70,8 @@ pub fn on<const N: usize>(op: &'static OpDef, args: [Term; N]) -> Term {
     Term::Apply(Op(op), args.into(), Attrs::new())
 }
 
-/// Returns the bindings with which `terms` match `args` as operands of `op`, in both orders if the op is
-/// commutative.
+/// Returns all bindings with which `terms` match the operands `args` of `op`. If the op is commutative, both
+/// orders are tried.
 pub fn matches(builder: &Builder, op: &OpDef, terms: &[Term], args: &[Value]) -> Vec<Bindings> {
     let mut found = Vec::new();
     let operands = (op, terms, args);
@@ -140,7 +140,8 @@ fn match_term(builder: &Builder, term: &Term, value: Value, known: Bindings, the
 }
 
 impl Term {
-    /// Builds the value of the term. A term of numbers only becomes a constant of the type `constants`.
+    /// Builds the value of the term. A term that consists only of numbers becomes a constant of the type
+    /// `constants`.
     pub fn build(&self, builder: &mut Builder, bindings: &Bindings, constants: &Type) -> Value {
         if let Some(number) = self.number(bindings) {
             return builder.constant(constants, number);
@@ -158,14 +159,14 @@ impl Term {
         }
     }
 
-    /// Returns the number that the term equals, if it has only numbers in it.
+    /// Returns the number that the term equals, if the term consists only of numbers.
     fn number(&self, bindings: &Bindings) -> Option<f64> {
         match self {
             Term::Value(_) => None,
             Term::Constant(at) => bindings.numbers[*at],
             Term::Number(number) => Some(*number),
             Term::Apply(op, terms, _) => {
-                // Without a bound constant there is nothing to fold, and examples stay as they are written.
+                // If no constant is bound, there is nothing to fold, and examples stay as they are written.
                 bindings.a()?;
                 let numbers: Option<Vec<f64>> = terms.iter().map(|term| term.number(bindings)).collect();
                 let operands: Vec<Tensor> = numbers?.into_iter().map(Tensor::scalar).collect();
@@ -231,12 +232,12 @@ functions! {
     /// A constant.
     constant(dtype: DType, sizes: &[usize], number: f64) = &ops::constant::CONSTANT, [],
         [Attr::Shape(Shape::fixed(sizes)), Attr::DType(dtype), Attr::Real(number)];
-    /// A broadcast to the given sizes. `axes` are the positions of the axes of `x`.
+    /// A broadcast to the given sizes. `axes` gives the position of each axis of `x` in the result.
     broadcast(x: Term, sizes: &[usize], axes: &[usize]) = &ops::broadcast::BROADCAST, [x],
         [Attr::Shape(Shape::fixed(sizes)), Attr::positions(axes)];
     /// A permutation of axes.
     transpose(x: Term, axes: &[usize]) = &ops::transpose::TRANSPOSE, [x], [Attr::positions(axes)];
-    /// `x` with other sizes.
+    /// `x` with other sizes and the same elements.
     reshape(x: Term, sizes: &[usize]) = &ops::reshape::RESHAPE, [x], [Attr::Shape(Shape::fixed(sizes))];
     /// A sum along axes.
     sum(x: Term, axes: &[usize]) = &ops::reduce_sum::REDUCE_SUM, [x], [Attr::positions(axes)];

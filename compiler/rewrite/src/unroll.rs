@@ -1,4 +1,4 @@
-//! Expands `map` and `expect` for all their positions at once: both become batched ops.
+//! Expands `map` and `expect` for all their positions at the same time: both become batched ops.
 
 use crate::batch::inline_batched;
 use crate::nodes;
@@ -10,12 +10,12 @@ use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 
-/// Expands every `map`, also inside function attributes.
+/// Expands every `map`, including those in the functions of attributes.
 pub fn expand_maps(function: &Function) -> Function {
     expand(function, &[&ops::map::MAP])
 }
 
-/// Expands every `expect`: the draws become an axis, and the result is the mean along it.
+/// Expands every `expect`: the draws become an axis, and the result is the mean along this axis.
 pub fn expand_expectations(function: &Function) -> Function {
     expand(function, &[&ops::expect::EXPECT])
 }
@@ -25,8 +25,7 @@ fn expand(function: &Function, which: &[&'static OpDef]) -> Function {
         let attrs = nodes::with_functions(call.attrs, |inner| expand(inner, which));
         if call.op.is_one_of(which) {
             let types: Vec<Type> = args.iter().map(|arg| builder.ty(*arg).clone()).collect();
-            // Batching an inner loop can leave loops in the result. Loops that are left in the result are
-            // expanded too.
+            // Batching an inner loop can leave loops in the result. These are expanded too.
             let carried_out = expand(&carried_out(call.op.0, &types, &attrs), which);
             builder.inline(&carried_out, args)[0]
         } else {
@@ -35,7 +34,7 @@ fn expand(function: &Function, which: &[&'static OpDef]) -> Function {
     })
 }
 
-/// Like [`carried_out`], with the loops inside expanded too.
+/// Like [`carried_out`], but with the inner loops expanded too.
 pub fn unrolled(op: &'static OpDef, types: &[Type], attrs: &[Attr]) -> Function {
     let loops = [&ops::map::MAP, &ops::expect::EXPECT];
     let attrs = nodes::with_functions(attrs, |inner| expand(inner, &loops));

@@ -1,4 +1,4 @@
-//! Sums, products and powers with zeros, ones, negations and constants.
+//! Rules for sums, products and powers with zeros, ones, negations and constants.
 
 use crate::rule::{Rule, equal};
 use crate::term::{A, B, Bindings, X, Y, example, number, power, softplus};
@@ -95,7 +95,7 @@ fn sums_of_constants() -> Vec<Function> {
     sums.map(example).into()
 }
 
-/// A power of a positive base has derivatives for every exponent.
+/// If the base is positive, a power has derivatives for every exponent.
 fn positive_power(exponent: f64) -> Function {
     example(power(softplus(X), exponent))
 }

@@ -1,4 +1,4 @@
-//! Rules that move broadcasts outwards and merge them.
+//! Rules that merge broadcasts, and rules that move broadcasts towards the results.
 
 use crate::nodes::{application, constant_of};
 use crate::rule::{Call, Rule, computed, elementwise};
@@ -62,7 +62,8 @@ fn one_repetition(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> O
     Some(builder.broadcast(known.x()?, ops::broadcast::shape(call.attrs), &axes))
 }
 
-/// A broadcast factor can be moved out of sums; a divisor cannot.
+/// Replaces division by a broadcast with multiplication by the broadcast reciprocal, because only a factor
+/// can be moved out of sums.
 fn times_reciprocal(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
     let (source, axes) = repetition(builder, call.args[1])?;
     let shape = builder.shape(call.args[1]);
@@ -71,7 +72,7 @@ fn times_reciprocal(builder: &mut Builder, call: &Call<'_>, known: &Bindings) ->
     Some(builder.mul(known.x()?, factor))
 }
 
-/// Applies the op before the broadcast, if all operands are broadcast in the same way or constant.
+/// Applies the op before the broadcast if every operand is either constant or broadcast in the same way.
 fn computed_once(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
     let (first, axes) = call.args.iter().find_map(|arg| repetition(builder, *arg))?;
     let inner_shape = builder.shape(first);

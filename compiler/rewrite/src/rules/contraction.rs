@@ -63,7 +63,7 @@ fn labels(call: &Call<'_>) -> Labels {
     ops::contract::parsed(call.attrs)
 }
 
-/// Returns the contraction with the source of the broadcast operand `at` in its place.
+/// Returns the contraction in which the broadcast operand `at` is replaced by the source of the broadcast.
 fn without_repetition(builder: &mut Builder, call: &Call<'_>, labels: &Labels, at: usize) -> Option<Value> {
     let (source, axes) = repetition(builder, call.args[at])?;
     let (letters, others) = if at == 0 {

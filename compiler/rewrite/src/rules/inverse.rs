@@ -1,4 +1,4 @@
-//! Rules for functions that are inverses of each other.
+//! Rules for pairs of functions that are inverses of each other.
 
 use crate::rule::{Rule, equal};
 use crate::term::{X, Y, example, exp, log, softplus};

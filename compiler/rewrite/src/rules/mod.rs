@@ -1,7 +1,7 @@
 //! The rules, in the order in which they are tried at each node.
 //!
-//! To add a rule, add an entry to one of the lists. An entry has cases, each a pattern and its replacement,
-//! and examples, which the tests run.
+//! To add a rule, add an entry to one of the lists. An entry has examples, which the tests run, and cases;
+//! each case is a pattern with its replacement.
 
 pub mod arithmetic;
 pub mod broadcast;
@@ -32,7 +32,7 @@ pub static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
     lists.into_iter().flatten().collect()
 });
 
-/// Every rule, by op.
+/// Every rule, indexed by op.
 pub static SET: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::new(ALL.iter().copied()));
 
 /// Returns the rule with this name.

@@ -65,7 +65,7 @@ fn one_permutation(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> 
     Some(builder.transpose(known.x()?, &axes))
 }
 
-/// Returns the constant of the type of the call, for ops that only move elements.
+/// Returns the constant with the type of the call's result, for ops that only move elements.
 pub(super) fn same_number(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
     let types: Vec<&Type> = call.args.iter().map(|arg| builder.ty(*arg)).collect();
     let ty = (call.op.infer)(&types, call.attrs).ok()?;

@@ -1,11 +1,11 @@
-//! Rules that compute sums of outer products without the outer products.
+//! Rules that compute sums of outer products without computing the outer products.
 //!
 //! Note [Sums of outer products]. The gradient of a weight matrix in one row is an outer product, as large as
-//! the matrix. Often only a smaller result is needed: the sum of the squares of the gradient over the rows,
-//! or the product with another outer product. Such a sum is decomposed into all its factors, and each factor
-//! has letters for its axes. The factors are then contracted in pairs. Each step contracts the pair of
-//! factors for which the number of elements grows the least. The growth is the size of the contraction minus
-//! the sizes of the two factors. A sum of outer products is expanded into the products of all pairs of terms.
+//! the matrix. Often only a smaller result is needed: the sum of its squares over the rows, or its product
+//! with another outer product. Such a sum is decomposed into all its factors, and each factor has letters for
+//! its axes. The factors are then contracted in pairs. Each step contracts the pair of factors for which the
+//! number of elements grows the least. The growth is the size of the contraction minus the sizes of the two
+//! factors. A sum of outer products is expanded into the products of all pairs of terms.
 
 mod product;
 
@@ -82,20 +82,21 @@ fn contracted_factors(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> O
     put_together(builder, &taken, &labels.result, &sizes).filter(|value| !is_call(builder, *value, call))
 }
 
-/// Returns whether a value is the call that is being rewritten.
+/// Returns whether a value equals the call that is being rewritten.
 fn is_call(builder: &Builder, value: Value, call: &Call<'_>) -> bool {
     application(builder, value, call.op.0)
         .is_some_and(|(args, attrs)| args == call.args && attrs == call.attrs)
 }
 
-/// Returns `count` consecutive letters from `first`; `None` if that goes beyond `z`.
+/// Returns `count` consecutive letters that start with `first`; `None` if there are not enough letters up to
+/// `z`.
 pub fn letters_from(first: char, count: usize) -> Option<Vec<char>> {
     let letters: Vec<char> = (first..='z').take(count).collect();
     (letters.len() == count).then_some(letters)
 }
 
-/// Splits `value` into a sum of products, each of which contains an outer product; `None` if there is no
-/// outer product.
+/// Splits `value` into a sum of products, each of which contains an outer product; `None` if `value` does not
+/// contain an outer product.
 pub fn taken_apart(builder: &Builder, value: Value, letters: &[char]) -> Option<Vec<LetteredProduct>> {
     Apart::of(builder, &[value]).taken(value, letters)
 }
@@ -111,7 +112,8 @@ struct Apart<'a> {
 }
 
 impl<'a> Apart<'a> {
-    /// Searches for outer products in some values.
+    /// Finds the values that may contain outer products, among `values` and the values they are computed
+    /// from.
     fn of(builder: &'a Builder, values: &[Value]) -> Apart<'a> {
         let mut outer = HashSet::new();
         let mut seen = HashSet::new();
@@ -121,7 +123,7 @@ impl<'a> Apart<'a> {
         Apart { builder, outer }
     }
 
-    /// See [`taken_apart`].
+    /// Implements [`taken_apart`].
     fn taken(&self, value: Value, letters: &[char]) -> Option<Vec<LetteredProduct>> {
         if !self.outer.contains(&value) {
             return None;
@@ -143,7 +145,7 @@ impl<'a> Apart<'a> {
         }
     }
 
-    /// Returns the product of two values, at least one of which contains an outer product.
+    /// Returns the product of two values, of which at least one contains an outer product.
     fn both(&self, x: Lettered<'_>, y: Lettered<'_>) -> Option<Vec<LetteredProduct>> {
         let (left, right) = (self.taken(x.0, x.1), self.taken(y.0, y.1));
         if left.is_none() && right.is_none() {
@@ -162,7 +164,7 @@ impl<'a> Apart<'a> {
     }
 }
 
-/// Returns the products of all pairs; `None` if there are more than [`MANY`].
+/// Returns the products of all pairs of products; `None` if there are more than [`MANY`].
 fn few(left: &[LetteredProduct], right: &[LetteredProduct]) -> Option<Vec<LetteredProduct>> {
     (left.len() * right.len() <= MANY).then(|| products(left, right))
 }
@@ -170,8 +172,8 @@ fn few(left: &[LetteredProduct], right: &[LetteredProduct]) -> Option<Vec<Letter
 /// Finds the products in a value whose axes have these letters.
 pub type Finder<'a> = dyn FnMut(Value, &[char]) -> Option<Vec<LetteredProduct>> + 'a;
 
-/// Splits a negation, a sum, a difference or a permutation into products, given those that `part` finds in
-/// its operands. The outer `None` means that `value` is none of these ops.
+/// Splits a negation, a sum, a difference or a permutation into products, using the products that `part`
+/// finds in the operands. The outer `None` means that `value` is none of these ops.
 pub fn of_linear(
     builder: &Builder,
     value: Value,
@@ -195,8 +197,8 @@ pub fn of_linear(
     Some(part(args[0], &permuted(ops::transpose::axes(attrs), letters)))
 }
 
-/// Adds the value, and the values that it is computed from, to `outer` if [`Apart::taken`] may find an outer
-/// product in it. `seen` holds the values that were examined before.
+/// Adds a value, and the values that it is computed from, to `outer` if [`Apart::taken`] may find an outer
+/// product in them. `seen` holds the values that were already examined.
 fn find_outer(
     builder: &Builder,
     value: Value,
@@ -236,7 +238,7 @@ fn find_outer(
     is_one
 }
 
-/// Returns the result of [`taken_apart`] if there is an outer product, otherwise the value as one factor.
+/// Returns the result of [`taken_apart`]. If there is no outer product, returns the value as one factor.
 pub fn split_or_factor(builder: &Builder, value: Value, letters: &[char]) -> Vec<LetteredProduct> {
     taken_apart(builder, value, letters).unwrap_or_else(|| vec![factor(builder, value, letters)])
 }
@@ -260,7 +262,7 @@ fn is_outer(builder: &Builder, args: &[Value], labels: &Labels) -> bool {
     alone(&labels.left, &labels.right, args[0]) && alone(&labels.right, &labels.left, args[1])
 }
 
-/// Returns a tensor as one factor. Constants become coefficients, and broadcasts lose the letters of the
+/// Returns a tensor as one factor. A constant becomes a coefficient, and a broadcast loses the letters of the
 /// repeated axes.
 fn factor(builder: &Builder, value: Value, letters: &[char]) -> LetteredProduct {
     if let Some(number) = constant_of(builder, value) {
@@ -279,7 +281,7 @@ fn factor(builder: &Builder, value: Value, letters: &[char]) -> LetteredProduct 
     LetteredProduct::of(value, letters)
 }
 
-/// Returns the letters of the operand of a permutation.
+/// Returns the letters of a permutation's operand.
 pub fn permuted(axes: &[i64], letters: &[char]) -> Vec<char> {
     let mut inner = letters.to_vec();
     for (at, axis) in axes.iter().enumerate() {
@@ -288,7 +290,7 @@ pub fn permuted(axes: &[i64], letters: &[char]) -> Vec<char> {
     inner
 }
 
-/// Replaces the letters in `from` by those in `to`.
+/// Replaces each letter in `from` by the corresponding letter in `to`.
 pub fn renamed(letters: &[char], from: &[char], to: &[char]) -> Vec<char> {
     let one = |letter: &char| {
         let at = from.iter().position(|known| known == letter);
@@ -297,15 +299,15 @@ pub fn renamed(letters: &[char], from: &[char], to: &[char]) -> Vec<char> {
     letters.iter().map(one).collect()
 }
 
-/// Returns the products of all pairs.
+/// Returns the products of all pairs of products.
 pub fn products(left: &[LetteredProduct], right: &[LetteredProduct]) -> Vec<LetteredProduct> {
     left.iter()
         .flat_map(|x| right.iter().map(|y| x.times(y)))
         .collect()
 }
 
-/// Returns the sum of products, each contracted to the letters `result`; `None` if no factor has the letter
-/// of an axis of the result.
+/// Returns the sum of some products, each of which is contracted to the letters `result`; `None` if an axis
+/// of the result has a letter that no factor has.
 pub fn put_together(
     builder: &mut Builder,
     terms: &[LetteredProduct],
@@ -324,7 +326,8 @@ pub fn put_together(
     sum
 }
 
-/// Returns a product contracted to the letters `result`; `None` if no factor has one of them.
+/// Returns a product that is contracted to the letters `result`; `None` if no factor has one of these
+/// letters.
 pub fn contracted(
     builder: &mut Builder,
     product: &LetteredProduct,
@@ -332,7 +335,7 @@ pub fn contracted(
     sizes: &LetterSizes,
 ) -> Option<Value> {
     let mut factors = product.factors.clone();
-    // Sorting makes equal products equal nodes.
+    // Sorting makes equal products equal nodes, which are then shared.
     factors.sort();
     let has = |factors: &[(Value, Vec<char>)], letter: &char| {
         factors.iter().any(|(_, letters)| letters.contains(letter))
@@ -384,7 +387,8 @@ fn summed(builder: &mut Builder, value: Value, letters: &[char], result: &[char]
     builder.transpose(sum, &axes)
 }
 
-/// Returns the pair whose contraction adds the fewest elements to those of the two factors that it replaces.
+/// Returns the pair of factors for which the number of elements grows the least: the size of the contraction
+/// minus the sizes of the two factors.
 fn best_pair(factors: &[(Value, Vec<char>)], result: &[char], sizes: &LetterSizes) -> (usize, usize) {
     let mut best = (0, 1);
     let mut least = f64::INFINITY;
@@ -400,7 +404,8 @@ fn best_pair(factors: &[(Value, Vec<char>)], result: &[char], sizes: &LetterSize
     best
 }
 
-/// Returns the letters of the contraction of two factors: those that the result or another factor needs.
+/// Returns the letters of the contraction of two factors: the letters that the result or another factor
+/// needs.
 fn left_over(factors: &[(Value, Vec<char>)], pair: [usize; 2], result: &[char]) -> Vec<char> {
     let others = || (0..factors.len()).filter(|at| !pair.contains(at));
     let is_needed =

@@ -1,5 +1,5 @@
-//! Rules that make sums smaller: a sum of a broadcast becomes a sum of its source, and common factors are
-//! moved out of sums.
+//! Rules that make sums smaller. They sum the source of a broadcast instead of the broadcast, and move common
+//! factors out of sums.
 
 use crate::nodes::{application, constant_of};
 use crate::rule::{Call, Rule, computed};
@@ -115,7 +115,7 @@ fn max_of_repetition(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Op
 struct Repeated {
     whole: Value,
     source: Value,
-    /// The axes of `whole` that `source` has.
+    /// The axes of `whole` that come from axes of `source`.
     axes: Vec<usize>,
     /// The axes of `whole` that are reduced.
     removed: Vec<usize>,
@@ -137,14 +137,15 @@ impl Repeated {
         })
     }
 
-    /// Returns the number of times that each element of `source` is reduced; `None` if it is not known.
+    /// Returns the number of times that each element of `source` is reduced; `None` if the number is not
+    /// known.
     fn count(&self, builder: &Builder) -> Option<usize> {
         let dims = builder.ty(self.whole).dims();
         let repeated = self.removed.iter().filter(|axis| !self.axes.contains(axis));
         repeated.map(|axis| dims[*axis].fixed()).product()
     }
 
-    /// Broadcasts the reduction of `source` along the axes that are left.
+    /// Broadcasts the reduction of `source` along the axes that are not reduced.
     fn restored(&self, builder: &mut Builder, reduced: Value) -> Value {
         let shape = without_axes(&builder.shape(self.whole), &self.removed);
         let kept = self.axes.iter().filter(|axis| !self.removed.contains(axis));
@@ -190,7 +191,7 @@ fn scaled_sum(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Va
 /// A factor that all terms of a sum share.
 enum Factor {
     Number(f64),
-    /// A smaller tensor, with the positions of its axes in the result of the sum.
+    /// A smaller tensor, and the positions of its axes in the result of the sum.
     Repeated(Value, Vec<usize>),
 }
 
@@ -220,7 +221,7 @@ fn axes(call: &Call<'_>) -> Vec<usize> {
     ops::reduce_sum::positions(call.attrs)
 }
 
-/// Returns the new position of an axis after others are removed.
+/// Returns the new position of an axis after other axes are removed.
 fn after_removal(axis: usize, removed: &[usize]) -> usize {
     axis - removed.iter().filter(|other| **other < axis).count()
 }

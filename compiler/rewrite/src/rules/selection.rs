@@ -4,8 +4,8 @@
 //! The axes of this gradient have been merged by a reshape. If this were computed literally, the whole
 //! gradient of every row would be in memory. Instead, the index is split into one index along each axis of
 //! the weight. These indices are moved into the computation of the gradient: through elementwise ops,
-//! broadcasts and sums, into the operands of a product. Each operand of the product has one of the axes. The
-//! value of any other op is stored, and its elements are picked from memory.
+//! broadcasts and sums, into the operands of a product. Each operand has one of the axes. The value of any
+//! other op is stored, and its elements are picked from memory.
 
 use crate::rule::{Call, Rule, computed};
 use crate::rules::outer::is_outer_product;
@@ -51,7 +51,7 @@ fn picked_product(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> O
         return None;
     }
     let picked = inner.pick(builder, source, &mut Known::new());
-    // The picked axis is the last axis. All other axes are the axes of the source.
+    // The picked axis is the last axis. All other axes are those of the source.
     let mut kept: Vec<Dim> = builder.ty(x).dims().to_vec();
     kept.remove(axis);
     kept.push(SELECTED);
@@ -105,8 +105,8 @@ fn example(build: impl Fn(&mut Builder, Value, Value, Value) -> Value) -> Functi
     builder.finish(vec![("value".into(), value)])
 }
 
-/// Returns whether selection can be moved from a value into smaller operands. `seen` holds values for which
-/// it cannot.
+/// Returns whether selection can be moved from a value into smaller operands. `seen` holds values into which
+/// selection cannot be moved.
 fn is_product(builder: &Builder, value: Value, seen: &mut HashSet<Value>) -> bool {
     if !seen.insert(value) {
         return false;
@@ -134,11 +134,11 @@ fn clamped(builder: &mut Builder, index: Value, size: usize) -> Value {
     builder.min(above, last)
 }
 
-/// The values that were picked before.
+/// The results of earlier picks.
 type Known = HashMap<(Value, Places), Value>;
 
-/// For each axis of a tensor, the positions picked along it, if any. Position `k` of all picked axes together
-/// selects one element.
+/// For each axis of a tensor, the positions that are picked along it; `None` if the axis is not picked. The
+/// positions with index `k` along all picked axes together select one element.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Places(Vec<Option<Value>>);
 
@@ -149,10 +149,9 @@ impl Places {
         Places(places)
     }
 
-    /// Picks from `value`. The result has the axes that are not picked, then the picked axis.
+    /// Picks from `value`. The result has the axes that are not picked, followed by the picked axis.
     fn pick(&self, builder: &mut Builder, value: Value, known: &mut Known) -> Value {
-        // A pick along one axis reads the tensor from memory. An outer product must never be stored in
-        // memory.
+        // A pick along one axis reads the tensor from memory. An outer product must never be stored there.
         let count = self.0.iter().flatten().count();
         if count == 0 || count == 1 && !is_outer_product(builder, value) {
             return self.pick_in_memory(builder, value);
@@ -207,7 +206,8 @@ impl Places {
         self.pick_in_memory(builder, value)
     }
 
-    /// Returns the shape after picking: the axes that are not picked, then the picked axis if there is one.
+    /// Returns the shape after picking: the axes that are not picked, followed by the picked axis if there is
+    /// one.
     fn picked_shape(&self, builder: &Builder, value: Value) -> Shape {
         let dims = builder.ty(value).dims();
         let kept = self.kept().into_iter().map(|axis| dims[axis]);
@@ -219,7 +219,7 @@ impl Places {
         (0..self.0.len()).filter(|axis| self.0[*axis].is_none()).collect()
     }
 
-    /// Picks from a tensor in memory, whose picked axes are merged into one.
+    /// Picks from a tensor in memory. The picked axes are merged into one axis.
     fn pick_in_memory(&self, builder: &mut Builder, value: Value) -> Value {
         let picked: Vec<usize> = (0..self.0.len()).filter(|axis| self.0[*axis].is_some()).collect();
         if picked.is_empty() {
@@ -253,7 +253,7 @@ impl Places {
         }
         let inner = Places(inner);
         let picked = inner.pick(builder, source, known);
-        // The remaining axes, in the order of the permutation.
+        // The axes that are not picked, in the order of the permutation.
         let left = inner.kept();
         let order = axes
             .iter()
@@ -304,7 +304,7 @@ impl Places {
         builder.reduce_sum(picked, &axes)
     }
 
-    /// Picks from the operands of a contraction. One new letter replaces all picked letters.
+    /// Picks from the operands of a contraction. A single new letter replaces all picked letters.
     fn pick_contracted(
         &self,
         builder: &mut Builder,
@@ -335,8 +335,8 @@ impl Places {
         builder.contract(left.0, right.0, &picked.to_string())
     }
 
-    /// Returns the positions in `inner`, which has the elements of `outer` in another shape. `None` if only
-    /// some axes of a merged group are picked.
+    /// Returns the positions in `inner`, which has the same elements as `outer` in another shape. Returns
+    /// `None` if only some axes of a merged group are picked.
     fn of_reshaped(&self, builder: &mut Builder, inner: Value, outer: Value) -> Option<Places> {
         let (from, to) = (builder.shape(outer).0, builder.shape(inner).0);
         let mut places = vec![None; to.len()];
@@ -369,7 +369,7 @@ impl Places {
 
 type Run = std::ops::Range<usize>;
 
-/// Splits two shapes into runs of axes with equal numbers of elements.
+/// Splits two shapes into corresponding runs of axes with equal numbers of elements.
 fn segments(from: &[Dim], to: &[Dim]) -> Option<Vec<(Run, Run)>> {
     let mut found = Vec::new();
     let (mut outer, mut inner) = (0, 0);
@@ -403,7 +403,7 @@ fn segments(from: &[Dim], to: &[Dim]) -> Option<Vec<(Run, Run)>> {
     Some(found)
 }
 
-/// Returns the position along merged axes.
+/// Returns the position along merged axes, from the positions along the separate axes.
 fn joined(builder: &mut Builder, places: &[Value], sizes: &[usize]) -> Value {
     let mut index = places[0];
     for (place, size) in places.iter().zip(sizes).skip(1) {
@@ -413,7 +413,8 @@ fn joined(builder: &mut Builder, places: &[Value], sizes: &[usize]) -> Value {
     index
 }
 
-/// Returns the positions along the axes that were merged; `None` for axes of size one.
+/// Returns the positions along the axes that were merged, from the position along the merged axis; `None` for
+/// axes of size one.
 fn split(builder: &mut Builder, index: Value, sizes: &[usize]) -> Vec<Option<Value>> {
     let mut places = vec![None; sizes.len()];
     let last = (0..sizes.len()).find(|at| sizes[*at] > 1);
@@ -431,9 +432,9 @@ fn split(builder: &mut Builder, index: Value, sizes: &[usize]) -> Vec<Option<Val
     places
 }
 
-/// Returns the floor of `index / divisor`. It is exact although reals have as few as 24 bits: each of two
-/// steps divides the remainder of the step before, and the result is then off by at most one, which is
-/// corrected.
+/// Returns the floor of `index / divisor`. The result is exact, although reals may have as few as 24 bits.
+/// Each of two steps divides the remainder of the step before. After that, the result is off by at most one,
+/// and this error is corrected.
 fn quotient(builder: &mut Builder, index: Value, divisor: usize) -> Value {
     let mut quotient = builder.like(0.0, index);
     let mut rest = index;

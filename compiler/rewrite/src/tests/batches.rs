@@ -61,8 +61,8 @@ fn batching_any_op_equals_separate_evaluation() {
     }
 }
 
-/// The batched gradient at each position is the gradient there: batching a derivative gives per-example
-/// Jacobians.
+/// At each position, the batched gradient equals the gradient of that position. Batching a derivative
+/// therefore gives per-example Jacobians.
 #[test]
 fn batched_gradients_are_per_example_gradients() {
     for op in ops::ALL {

@@ -9,7 +9,7 @@ use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 
 /// Returns calls with real results, turned into losses, with their operands. One op hides its derivative on
-/// purpose and is omitted. Ops whose derivative is the derivative of a distribution are omitted too.
+/// purpose and is omitted. Ops whose derivative is that of a distribution are omitted too.
 fn losses(op: &'static OpDef) -> Vec<(Function, Vec<Tensor>)> {
     if op.is(&ops::stop_gradient::STOP_GRADIENT) || matches!(op.vjp, Vjp::Implicit(_)) {
         return Vec::new();
@@ -62,7 +62,7 @@ fn first_derivatives_agree_with_finite_differences() {
     assert!(checked > 80, "only {checked} calls were differentiated");
 }
 
-/// A gradient contracted with weights is a loss again.
+/// A gradient that is contracted with weights is a loss again.
 #[test]
 fn second_derivatives_agree_with_finite_differences() {
     let mut checked = 0;
@@ -86,8 +86,8 @@ fn second_derivatives_agree_with_finite_differences() {
     assert!(checked > 80, "only {checked} gradients were differentiated");
 }
 
-/// `<cotangent, jvp(tangent)>` equals `<vjp(cotangent), tangent>`. The loss is a scalar, so one of the two is
-/// a sum.
+/// `<cotangent, jvp(tangent)>` equals `<vjp(cotangent), tangent>`. The loss is a scalar, so one of the two
+/// inner products is a sum.
 #[test]
 fn forward_mode_agrees_with_reverse_mode() {
     let mut checked = 0;

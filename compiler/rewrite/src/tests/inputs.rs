@@ -1,4 +1,4 @@
-//! Deterministic test numbers, spread over intervals.
+//! Deterministic numbers for tests, spread over intervals.
 
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Sizes;
@@ -65,7 +65,8 @@ pub fn operand_of(example: &Example, at: usize, numbers: &mut Numbers) -> Tensor
     tensor
 }
 
-/// Returns `function` followed by a weighted sum of the elements of its first result: a scalar `loss`.
+/// Returns `function` with one more result, the scalar `loss`: a weighted sum of the elements of the first
+/// result.
 pub fn with_loss(function: &Function) -> Function {
     let mut builder = Builder::new("loss");
     let params = crate::nodes::params_of(&mut builder, function);
@@ -93,7 +94,7 @@ pub fn evaluate(function: &Function, inputs: &[Tensor]) -> Vec<Tensor> {
     bnnc_graph::eval::evaluate(function, inputs, &Sizes::default())
 }
 
-/// Fails unless the tensors agree to `tolerance`, relative to 1 plus their size.
+/// Fails unless the tensors agree up to `tolerance`, relative to 1 plus their size.
 pub fn assert_close(got: &Tensor, want: &Tensor, tolerance: f64, context: &str) {
     assert_eq!(got.shape, want.shape, "{context}");
     for (at, (g, w)) in got.data.iter().zip(&want.data).enumerate() {
@@ -102,7 +103,7 @@ pub fn assert_close(got: &Tensor, want: &Tensor, tolerance: f64, context: &str) 
     }
 }
 
-/// Returns central differences of the scalar `f` in every element of operand `which`.
+/// Returns central differences of the scalar function `f` with respect to every element of operand `which`.
 pub fn differences(mut f: impl FnMut(&[Tensor]) -> f64, operands: &[Tensor], which: usize) -> Tensor {
     let mut slopes = Tensor::zeros(operands[which].shape.clone());
     let mut moved = operands.to_vec();

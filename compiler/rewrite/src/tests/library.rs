@@ -1,5 +1,5 @@
-//! Distributions and models built by hand. The formulas are those of textbooks, the graphs are those that
-//! elaboration would build.
+//! Distributions and models that are built by hand. The formulas come from textbooks, and the graphs are those that elaboration would
+//! build.
 
 use bnnc_abi::manifest::Init;
 use bnnc_abi::symbols::NoiseKind;
@@ -23,7 +23,7 @@ struct Shapes {
     name: &'static str,
     /// The log density as a function of `(x - loc) / scale`, without the logarithm of the scale.
     log_density: fn(&mut Builder, Value) -> Value,
-    /// A standard draw of this shape from a noise stream.
+    /// Draws the standard distribution with this shape from a noise stream.
     standard: fn(&mut Builder, [Value; 3], &Shape) -> Value,
     variance: Option<f64>,
     /// The entropy of the standard distribution, per element.
@@ -199,7 +199,7 @@ pub fn spike_and_slab(shape: &Shape) -> Instance {
     instance
 }
 
-/// A normal radius times a direction, with variance `scale^2 / D` (section 4.4 of the methods).
+/// A normal radius times a direction. The variance is `scale^2 / D` (section 4.4 of the methods).
 pub fn radial(size: usize) -> Instance {
     let shape = Shape::fixed(&[size]);
     let mut instance = normal(&shape);
@@ -222,7 +222,7 @@ pub fn radial(size: usize) -> Instance {
     instance
 }
 
-/// The exponential distribution with mean 1 on the positive reals, without parameters; its variance is left out.
+/// The exponential distribution with mean 1 on the positive reals, without parameters. Its variance is not declared.
 pub fn exponential(shape: &Shape) -> Instance {
     let ty = Type::real(shape.clone());
     let mut instance = normal(shape);
@@ -255,7 +255,7 @@ pub fn point(shape: &Shape) -> Instance {
     instance
 }
 
-/// Plain gradient descent: `step = -rate * gradient`.
+/// Gradient descent without momentum: `step = -rate * gradient`.
 pub fn sgd(rate: f64) -> ElaboratedOptimiser {
     let update = function(&["gradient", "iteration", "rate"], &Type::scalar(), |b, p| {
         let product = b.mul(p[2], p[0]);
@@ -290,7 +290,7 @@ pub fn momentum() -> ElaboratedOptimiser {
     }
 }
 
-/// A site of a test model: its name, its prior and the constant parameters of the prior.
+/// A site of a test model: the name, the prior and the constant parameters of the prior.
 pub struct Declared {
     pub name: &'static str,
     pub prior: Instance,
@@ -307,7 +307,7 @@ pub fn declared(name: &'static str, prior: Instance, params: &[f64]) -> Declared
     }
 }
 
-/// Returns a model of one example `x, y` with `y ~ Normal(predictor(sites, x), sd)`.
+/// Returns a model of one example with the input `x` and the output `y`, where `y ~ Normal(predictor(sites, x), sd)`.
 pub fn regression(
     x: Type,
     sites: Vec<Declared>,
@@ -357,7 +357,7 @@ pub fn regression(
     }
 }
 
-/// Returns an approximation with these starts, one per parameter. A parameter `scale` is positive.
+/// Returns an approximation whose parameters have these starting values. A parameter `scale` is positive.
 pub fn approximation(site: &str, family: Instance, starts: &[f64]) -> SitePosterior {
     let param = |((name, ty), start): (&(Arc<str>, Type), &f64)| FamilyParam {
         name: name.clone(),

@@ -1,4 +1,4 @@
-//! Compares the gradient estimators of layers with closed forms of linear regression.
+//! Compares the gradient estimators of layers with closed forms for linear regression.
 
 use super::library::{approximation, declared, laplace, normal, posterior, radial, regression, sgd};
 use crate::density::density;
@@ -53,7 +53,7 @@ fn flipout(names: &[Arc<str>]) -> Layers<'_> {
     }
 }
 
-/// `y ~ Normal(w x + b, SD)`.
+/// The model `y ~ Normal(w x + b, SD)`.
 fn linear() -> Model {
     let sites = vec![
         declared("out.w", normal(&Shape::fixed(&[1, 3])), &[0.0, 1.0]),
@@ -105,8 +105,8 @@ fn inverse_softplus(x: f64) -> f64 {
     x.exp_m1().ln()
 }
 
-/// A training function without a divergence, with the states of [`linear_posterior`] at `W` and `B`, and the
-/// rows `X` and `Y`.
+/// A training function without a divergence. Its states are those of [`linear_posterior`] at `W` and `B`, and
+/// its rows are `X` and `Y`.
 struct Run {
     train: Function,
     sizes: Sizes,
@@ -157,7 +157,7 @@ impl Run {
         }
     }
 
-    /// Returns the loss of one step, followed by its gradient in `states`.
+    /// Returns the loss of one step, followed by its gradient with respect to `states`.
     fn step(&mut self, step: usize, states: &[&str]) -> Vec<f64> {
         self.values.insert("step".into(), Tensor::scalar(step as f64));
         let inputs: Vec<Tensor> = self
@@ -182,7 +182,7 @@ impl Run {
         numbers
     }
 
-    /// Returns the mean and variance of each number over `steps` steps.
+    /// Returns the mean and the variance of each number over `steps` steps.
     fn moments(&mut self, steps: usize, states: &[&str]) -> Vec<(f64, f64)> {
         let all: Vec<Vec<f64>> = (0..steps).map(|step| self.step(step, states)).collect();
         let of = |at: usize| {
@@ -199,7 +199,8 @@ impl Run {
 
 const STATES: [&str; 4] = ["out.w/loc", "out.w/scale", "out.b/loc", "out.b/scale"];
 
-/// Returns minus the expected log-likelihood of [`linear`] and its gradient in [`STATES`], in closed form.
+/// Returns minus the expected log-likelihood of [`linear`], and its gradient with respect to [`STATES`], in
+/// closed form.
 fn known() -> Vec<f64> {
     let slope = |deviation: f64| 1.0 - (-deviation).exp();
     let mut numbers = vec![0.0; 9];
@@ -241,8 +242,8 @@ fn estimators_keep_the_expectation_and_reduce_the_variance() {
     for moments in [&shared, &local, &flipout] {
         agree(moments, STEPS, &known());
     }
-    // The known value is the variance of the loss under local reparameterisation. Rows are independent, and
-    // each contributes a quadratic function of one normal variate.
+    // This is the variance of the loss under local reparameterisation. Rows are independent, and each
+    // contributes a quadratic function of one normal variate.
     let row = |(x, y): (&[f64; 3], &f64)| {
         let mean = B.0 + x.iter().zip(&W.0).map(|(x, m)| x * m).sum::<f64>();
         let variance = B.1 * B.1 + x.iter().zip(&W.1).map(|(x, s)| (x * s).powi(2)).sum::<f64>();
@@ -254,9 +255,9 @@ fn estimators_keep_the_expectation_and_reduce_the_variance() {
         "{} is not {variance}",
         local[0].1
     );
-    // The slopes in the locations are sums over six rows with nearly the same first input. Shared noise adds
-    // up standard deviations over them, independent noise adds up variances, which is six times less. The
-    // bound has a margin.
+    // The slopes with respect to the locations are sums over six rows that have nearly the same first input.
+    // With shared noise, the standard deviations of the rows add up; with independent noise, the variances
+    // add up, which is six times less. The bound of the test leaves a margin.
     for at in [1, 7] {
         assert!(
             local[at].1 < 0.25 * shared[at].1,
@@ -285,7 +286,7 @@ fn the_loss_is_averaged_over_several_samples() {
     }
 }
 
-/// `v tanh(w x)` with separate weights for each estimator.
+/// The model `v tanh(w x)`, in which each estimator has its own weights.
 fn network() -> Model {
     let sites = vec![
         declared("out.w", normal(&Shape::fixed(&[1, 3])), &[0.0, 1.0]),
@@ -310,8 +311,8 @@ fn network_posterior() -> Posterior {
     posterior
 }
 
-/// Two layers with a nonlinearity: the estimators agree with shared draws, whose mean over several draws has
-/// a small error.
+/// Two layers with a nonlinearity. The estimators agree with shared draws; the mean over several draws has a
+/// small error.
 #[test]
 fn deep_networks_keep_the_expectation() {
     const STEPS: usize = 60;
@@ -353,13 +354,13 @@ fn gradients_at_zero_variance_are_finite() {
     assert!(numbers.iter().all(|number| number.is_finite()), "{numbers:?}");
 }
 
-/// Perturbations of different examples are not correlated, although they come from one draw.
+/// The perturbations of different examples are not correlated, although they come from one draw.
 #[test]
 fn flipout_decorrelates_examples() {
     let row = density(&linear()).unwrap().row_log_likelihood;
     let treated = [("out.w".into(), Expectation::Flipout)];
     let row = per_example::rewrite(&row, &treated).unwrap().row;
-    // Far from the observation the log-likelihood is linear in the output, except for one part in a hundred.
+    // Far from the observation, the log-likelihood is linear in the output, up to one part in a hundred.
     let output = |draw: f64, example: f64| {
         let value = |param: &Value| match crate::nodes::param_name(&row, *param) {
             "draw" => Tensor::scalar(draw),
@@ -397,7 +398,7 @@ fn symmetry_and_normality_are_read_from_samplers() {
         (true, true),
         "the test's sampler is normal"
     );
-    // `loc + scale * noise * |radius| / norm(noise)`.
+    // The draw is `loc + scale * noise * |radius| / norm(noise)`.
     let mut family = radial(3);
     let mut b = Builder::new("draw");
     let ty = Type::real(Shape::fixed(&[3]));
@@ -562,8 +563,8 @@ fn integrate(names: &[Arc<str>]) -> Layers<'_> {
     }
 }
 
-/// Bayesian linear regression: the value and the gradient of the expected log-likelihood are exact and have
-/// no noise.
+/// Bayesian linear regression: the value and the gradient of the expected log-likelihood are exact and
+/// without noise.
 #[test]
 fn a_normal_likelihood_is_integrated_exactly() {
     let all = names(&["out"]);
@@ -585,7 +586,7 @@ fn a_normal_likelihood_is_integrated_exactly() {
     assert_eq!(sentences, ["integrated exactly (polynomial of degree 2)"; 2]);
 }
 
-/// The last layer of a network, after a noisy layer, has the same expectation with less variance.
+/// The last layer of a network, after a noisy layer, has the same expectation and less variance.
 #[test]
 fn a_last_layer_is_integrated() {
     const STEPS: usize = 200;
@@ -746,7 +747,7 @@ fn non_polynomial_likelihoods_are_not_integrated() {
             .unwrap()
             .ends_with("the log likelihood multiplies outputs that share weights in different ways")
     );
-    // The product of an element with itself is not a cross product.
+    // The product of an element with itself does not count as a product of two elements.
     assert_eq!(
         why(|b, u| {
             let square = b.square(u);

@@ -1,4 +1,4 @@
-//! Tests that iterate over registries, and tests of models that are small enough for closed forms.
+//! Tests that iterate over registries, and tests with models that are small enough for closed forms.
 
 mod batches;
 mod derivatives;

@@ -1,5 +1,4 @@
-//! Tests the splitting of models: hierarchies, transformed sites, observations in loops, and every
-//! diagnostic.
+//! Tests how models are split: hierarchies, transformed sites, observations in loops, and every diagnostic.
 
 use super::inputs::evaluate;
 use super::library::{
@@ -205,7 +204,7 @@ fn divergence_of_a_hierarchy_with_a_transformed_scale_agrees_with_its_closed_for
     let spread = offset * offset + a.1 * a.1 + level.1 * level.1;
     let child = minus_entropy(a.1) + 0.918_938_533_204_672_7 + 0.5 * spread;
     let scale = minus_entropy(z.1) + (z.0 + 0.5 * z.1 * z.1).exp() - z.0;
-    // The variance per draw is about 0.19 for (a - level)^2 / 2 and about 0.01 for e^z - z.
+    // Per draw, the variance is about 0.19 for (a - level)^2 / 2 and about 0.01 for e^z - z.
     let error = (0.2_f64 / DRAWS as f64).sqrt();
     close(
         loss(&objective, DRAWS, 0.0),
@@ -230,7 +229,7 @@ fn compile(model: &Model, posterior: &Posterior, samples: usize) -> Result<Objec
     objective(&densities, model, posterior, settings, &mut Context::default())
 }
 
-/// Returns the loss at the starts, with one row `x = 1`, `y = 0`.
+/// Returns the loss at the starting values, for one row `x = 1`, `y = 0`.
 fn loss(objective: &Objective, draws: usize, scale: f64) -> f64 {
     let sizes = Sizes::default().with(Symbol::Batch, 1).with(Symbol::Draws, draws);
     let train = &objective.train;
@@ -253,7 +252,7 @@ fn loss(objective: &Objective, draws: usize, scale: f64) -> f64 {
     bnnc_graph::eval::evaluate(train, &inputs, &sizes)[0].data[0]
 }
 
-/// A point on a positive scale starts at its value on the declared scale, and has no Jacobian.
+/// On a positive scale, a point starts at its value on the declared scale and has no Jacobian.
 #[test]
 fn a_positive_point_starts_at_its_declared_value() {
     let mut model = regression(
@@ -273,7 +272,7 @@ fn a_positive_point_starts_at_its_declared_value() {
     assert_eq!(objective.variational_parameters, 1);
 }
 
-/// A time series: each element is observed inside a loop over its positions.
+/// A time series in which each element is observed inside a loop over its positions.
 #[test]
 fn observations_in_a_loop_are_summed() {
     let mut each = Builder::new("each");
@@ -425,7 +424,7 @@ fn every_code_is_raised() {
     assert_eq!(report::CODES.len(), 15);
 }
 
-/// An observation inside a recurrence depends on the carry, so it cannot be moved out.
+/// An observation inside a recurrence depends on the carry, so it cannot be moved out of the loop.
 fn looping() -> Model {
     let mut step = Builder::new("step");
     let carry = step.param("carry", Type::scalar());

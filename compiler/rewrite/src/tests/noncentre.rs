@@ -1,4 +1,4 @@
-//! Compares the density of the noise of non-centred sites with formulas, for any location and scale.
+//! Compares the density of the noise of non-centred sites with formulas, for several locations and scales.
 
 use super::inputs::{assert_close, differences, evaluate};
 use super::library::{declared, exponential, laplace, logistic, normal, radial, regression, spike_and_slab};
@@ -76,8 +76,8 @@ fn in_noise(densities: &Densities) -> Function {
     b.finish(vec![("log_density".into(), sum)])
 }
 
-/// Fails unless the log density of `z` is the sum of `standard` over its elements and depends on nothing
-/// else.
+/// Fails unless the log density of `z` is the sum of `standard` over the elements of `z` and depends on
+/// nothing else.
 fn check(prior: Instance, standard: fn(f64) -> f64) {
     let name = prior.name.clone();
     let densities = density(&hierarchy(prior)).unwrap();
@@ -121,7 +121,7 @@ fn the_density_of_the_noise_is_that_of_the_standard_distribution() {
     });
 }
 
-/// `theta = mu - tau log(-log u)`: the sign of the noise does not matter.
+/// If `theta = mu - tau log(-log u)`, the sign of the noise does not matter.
 #[test]
 fn a_sampler_may_subtract_its_noise() {
     let ty = Type::real(Shape::fixed(&[SIZE]));
@@ -147,7 +147,7 @@ fn a_sampler_may_subtract_its_noise() {
     check(gumbel, |z| -z - (-z).exp());
 }
 
-/// The remaining prior is that of the noise: `(loc + scale z - loc) / scale` is `z` without rounding.
+/// The prior of the noise remains: `(loc + scale z - loc) / scale` is `z` without rounding errors.
 #[test]
 fn location_and_scale_cancel_without_rounding() {
     let densities = density(&hierarchy(normal(&Shape::fixed(&[SIZE])))).unwrap();
@@ -157,7 +157,7 @@ fn location_and_scale_cancel_without_rounding() {
         values.any(|value| simple.op(value).is_some_and(|op| op.name == name))
     };
     assert!(!has("div") && !has("exp"), "{simple}");
-    // Computed literally, a scale of 1e-12 at a location of 1 would leave four digits of `z`.
+    // If this were computed literally, a scale of 1e-12 at a location of 1 would leave four digits of `z`.
     let at = [
         Tensor::scalar(1.0),
         Tensor::scalar(1e-12f64.ln()),
@@ -172,7 +172,8 @@ fn location_and_scale_cancel_without_rounding() {
     );
 }
 
-/// Returns the message that rejects `theta`, in a model where this is its prior, without free parameters.
+/// Returns the message with which `theta` is rejected in a model where this is its prior, without free
+/// parameters.
 fn refused(prior: Instance, params: &[f64], support: Support, moves: bool) -> Option<String> {
     let mut site = declared("theta", prior, params);
     site.support = support;
@@ -218,7 +219,7 @@ fn unsupported_sites_are_rejected_with_a_reason() {
     assert!(unknown.message.contains("tehta") && unknown.help == ["did you mean `theta`?"]);
 }
 
-/// `exp(loc + scale noise)` on the reals: the noise is not added.
+/// For `exp(loc + scale noise)`, the noise is not added to a location.
 #[test]
 fn a_draw_without_location_and_scale_is_rejected() {
     let shape = Shape::fixed(&[SIZE]);

@@ -1,4 +1,4 @@
-//! Compares training steps with known numbers, from sections 6.4 and 6.5 of the methods and from closed forms.
+//! Compares training steps with known numbers: those of sections 6.4 and 6.5 of the methods, and those of closed forms.
 
 use super::inputs::differences;
 use super::library::{
@@ -193,8 +193,7 @@ fn exact_divergences_equal_known_values() {
     close(run.loss(), 1.113_180_80, 1e-8);
 }
 
-/// Fails unless the estimate lies within four standard errors of the known value. The error is that of the
-/// draws themselves.
+/// Fails unless the estimate lies within four standard errors of the known value. The standard error is estimated from the draws.
 fn check_sampled(
     way: &str,
     family: Instance,
@@ -252,8 +251,7 @@ fn sampled_divergences_agree_with_known_values() {
     );
 }
 
-/// Separate draws give another estimate of the same divergence, and do not change the draws of the
-/// likelihood.
+/// Separate draws give another estimate of the same divergence and leave the draws of the likelihood unchanged.
 #[test]
 fn divergences_may_use_separate_draws() {
     let model = regression(
@@ -299,7 +297,7 @@ fn graph_size_does_not_depend_on_the_number_of_draws() {
     assert_eq!(few, sizes(1000));
 }
 
-/// One step of Bayes by Backprop with the noise held at 0.7 (section 6.5).
+/// One step of Bayes by Backprop in which the noise is fixed at 0.7 (section 6.5).
 #[test]
 fn one_step_of_bayes_by_backprop_equals_the_known_numbers() {
     let mut family = normal(&scalar());
@@ -311,7 +309,7 @@ fn one_step_of_bayes_by_backprop_equals_the_known_numbers() {
     let scaled = b.scale(scale, 0.7);
     let value = b.add(loc, scaled);
     family.draw = Some(std::sync::Arc::new(b.finish(vec![("value".into(), value)])));
-    // Without an entropy the loss uses log q at the draw, as the paper does.
+    // Without an entropy, the loss uses log q at the draw, like the paper.
     family.entropy = None;
     let model = regression(
         Type::scalar(),
@@ -376,7 +374,7 @@ fn evidence_lower_bounds_agree_with_the_conjugate_model() {
     }
 }
 
-/// A hidden layer with weights of rank two: the gradient is read off a plain step of rate 1.
+/// A hidden layer whose weights have rank two. The gradient is read from a step with rate 1.
 #[test]
 fn gradients_of_a_network_agree_with_finite_differences() {
     let model = network();
@@ -440,7 +438,7 @@ fn network_posterior() -> Posterior {
     ])
 }
 
-/// The mean over draws of the log-likelihood in `predict` is the one that `train` maximises.
+/// The mean over draws of the log-likelihood in `predict` equals the log-likelihood that `train` maximises.
 #[test]
 fn predictions_and_training_use_the_same_draws() {
     let mut run = run(
@@ -460,7 +458,7 @@ fn predictions_and_training_use_the_same_draws() {
     close(run.loss(), -mean, 1e-12);
 }
 
-/// One draw needs no axis: the products of the step have the rank for one example plus the axis of rows.
+/// A single draw needs no axis: the products of the step have the rank for one example, plus the axis of rows.
 #[test]
 fn one_draw_adds_no_axis() {
     let run = run(
@@ -482,7 +480,7 @@ fn one_draw_adds_no_axis() {
     assert!(draws(&run.objective.predict));
 }
 
-/// At the mode of a conjugate model the gradient of `map` vanishes, and its loss is minus the log joint density.
+/// At the mode of a conjugate model, the gradient of `map` vanishes and the loss is minus the log joint density.
 #[test]
 fn the_gradient_of_map_is_zero_at_the_mode() {
     let approximations = vec![
@@ -504,7 +502,7 @@ fn the_gradient_of_map_is_zero_at_the_mode() {
     close(after["loss"].data[0], -joint, 1e-9);
 }
 
-/// The states of the optimiser are states of the program. The expected numbers are computed by hand from two steps of heavy-ball momentum.
+/// The states of the optimiser are states of the program. The numbers are those of two steps of heavy-ball momentum, computed by hand.
 #[test]
 fn optimiser_states_follow_momentum_by_hand() {
     let approximations = vec![

@@ -1,4 +1,4 @@
-//! Tests what pipelines run, skip, time and verify.
+//! Tests which passes pipelines run, skip, time and verify.
 
 use super::inputs::{assert_close, evaluate};
 use crate::pass::{Context, Pass, PassRun};
@@ -42,7 +42,7 @@ fn lowering_leaves_kernels_and_values() {
     }
 }
 
-/// A loop inside a loop: the batch of a `map` is a `map`, which is expanded too.
+/// A loop inside a loop: the batched form of a `map` is a `map`, which is expanded too.
 #[test]
 fn nested_loops_are_expanded() {
     for (function, example) in calls(&ops::map::MAP) {

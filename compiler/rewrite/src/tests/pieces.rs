@@ -60,7 +60,7 @@ fn kinks_are_differences_of_compared_values() {
     let x = Tensor::new(vec![2], vec![3.0, 2.0]);
     let all = &evaluate(&found.all, &[w, x])[0];
     assert_eq!(all.data[..2], [1.75, 0.0]);
-    // The order of the compared values does not matter.
+    // The order in which the two values are compared does not matter.
     let kinks: Vec<f64> = all.data[2..].iter().map(|kink| kink.abs()).collect();
     assert_eq!(kinks, [1.75, 3.0]);
 }
@@ -112,7 +112,7 @@ fn curved_and_jumping_functions_are_rejected() {
         }),
         multiplied
     );
-    // A kink that is not affine.
+    // This kink is not affine in the parameters.
     assert_eq!(
         reason(|b, w, x| {
             let (first, second) = (part(b, w, 0), part(b, w, 2));

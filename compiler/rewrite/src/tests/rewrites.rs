@@ -96,8 +96,8 @@ fn a_firing_is_recorded_as_text() {
     );
 }
 
-/// A round rewrites from the operands up, so a deep term needs no more rounds than a flat one. A debug build
-/// panics if it does.
+/// A round rewrites operands before their users, so a deep term needs no more rounds than a flat term. If it
+/// did, a debug build would panic.
 #[test]
 fn rounds_do_not_grow_with_depth() {
     let steps: [fn(Term) -> Term; 6] = [

@@ -1,4 +1,5 @@
-//! Checks that picks and sums of outer products, computed without them, equal picks and sums of the whole.
+//! Checks that picked elements and sums of outer products are correct although the outer products are never
+//! computed.
 
 use super::inputs::{Numbers, assert_close};
 use crate::rule::{self, RuleSet};
@@ -95,7 +96,7 @@ fn picked_elements_equal_those_of_the_whole() {
         b.gather(line, index, 1)
     });
     same("stacked", &stacked, true);
-    // A pick along one axis, or of elements that are not part of a product, reads from memory.
+    // A pick along one axis reads from memory, and so does a pick of elements that are not part of a product.
     let row = function(|b, x, _, index| b.gather(x, index, 1));
     same("row", &row, false);
     let kept = function(|b, x, _, index| {

@@ -1,5 +1,4 @@
-//! Tests separated divergences at known noise (section 6.4 of the methods): values, gradients and the chosen
-//! computation.
+//! Tests separated divergences with known noise (section 6.4 of the methods): the values, the gradients, and which computation is chosen.
 
 use super::library::{
     approximation, declared, exponential, laplace, logistic, normal, posterior, regression, sgd,
@@ -28,7 +27,7 @@ fn scalar() -> Shape {
     Shape::scalar()
 }
 
-/// A sampler whose noise is a table: `draw(parameters.., noise)`.
+/// Builds a sampler whose noise is a table: `draw(parameters.., noise)`.
 fn tabulated(
     params: &[&str],
     table: &[f64],
@@ -59,7 +58,7 @@ struct Found {
     warnings: Vec<String>,
 }
 
-/// Returns the divergence and its gradient in the declared parameters, over the four draws of a table.
+/// Returns the divergence over the four draws of a table, and its gradient with respect to the declared parameters.
 fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: Options) -> Found {
     let first = |b: &mut Builder, sites: &[Value], x: Value| b.mul(sites[0], x);
     let model = regression(Type::scalar(), vec![declared("w", prior, params)], 1.0, first);
@@ -103,7 +102,7 @@ fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: 
     for ((name, _), tensor) in divergence.gradient.results.iter().zip(results) {
         let mut value = tensor.data[0];
         if name.ends_with("scale") {
-            // The state is the inverse softplus of the scale: d scale / d state = sigmoid(state).
+            // The state is the inverse softplus of the scale, so d scale / d state = sigmoid(state).
             value /= bnnc_math::special::sigmoid(state(name));
         }
         values.insert(name.to_string(), value);
@@ -146,7 +145,7 @@ fn way(found: &Found) -> &str {
     &found.divergence.reports[0].kl
 }
 
-/// The entropy of the normal with scale 0.5.
+/// The entropy of the normal distribution with scale 0.5.
 const ENTROPY: f64 = 0.725_791_352_644_727_4;
 
 #[test]
@@ -188,7 +187,7 @@ fn absolute_values_separate_by_stop_gradient_signs() {
     close(signs.values["w/scale"], 1.3125 - 2.0, 1e-12);
 }
 
-/// A positive family of one scale with the noise of the tables.
+/// A positive family with one scale, whose noise comes from the tables.
 fn scaled_table() -> Instance {
     let mut family = exponential(&scalar());
     family.params = vec![("scale".into(), Type::scalar())];
@@ -201,7 +200,7 @@ fn scaled_table() -> Instance {
     let entropy = b.log(scale);
     family.entropy = Some(Arc::new(b.finish(vec![("value".into(), entropy)])));
     family.log_density = positive_density(&["scale"], |b, p| {
-        // The density is that of a gamma variate with shape 3, up to a constant. With this shape, E[1 / w] exists.
+        // This is the log density of a gamma variate with shape 3, up to a constant. With this shape, E[1 / w] exists.
         let ratio = b.div(p[1], p[0]);
         let log = b.log(ratio);
         let log = b.scale(log, 2.0);
@@ -234,7 +233,7 @@ fn positive_prior(density: impl Fn(&mut Builder, &[Value]) -> Value) -> Instance
 
 #[test]
 fn powers_and_logarithms_of_a_scale_sampler_separate() {
-    // Gamma(2, 1): log w - w.
+    // The density of Gamma(2, 1): log w - w.
     let gamma = positive_prior(|b, p| {
         let log = b.log(p[0]);
         b.sub(log, p[0])
@@ -243,7 +242,7 @@ fn powers_and_logarithms_of_a_scale_sampler_separate() {
     assert!(way(&tuple).starts_with("tuple: 2 means"), "{}", way(&tuple));
     close(tuple.values["kl"], 1.454_878_20 - 0.5f64.ln(), 1e-8);
     close(tuple.values["w/scale"], -0.6 - 2.0, 1e-12);
-    // The inverse Gaussian with mean and shape one: -(log(2 pi) + 3 log w + (w - 1)^2 / w) / 2.
+    // The density of the inverse Gaussian distribution with mean and shape one: -(log(2 pi) + 3 log w + (w - 1)^2 / w) / 2.
     let inverse_gaussian = positive_prior(|b, p| {
         let log = b.log(p[0]);
         let log = b.scale(log, 3.0);
@@ -259,7 +258,7 @@ fn powers_and_logarithms_of_a_scale_sampler_separate() {
     close(found.values["kl"], 0.923_615_60 - 0.5f64.ln(), 1e-8);
 }
 
-/// A separated divergence equals the plain mean over the same noise, in value and gradient.
+/// A separated divergence equals the plain mean over the same noise, in its value and in its gradient.
 #[test]
 fn separated_divergences_equal_direct_ones() {
     for (prior, params) in [
@@ -277,7 +276,8 @@ fn separated_divergences_equal_direct_ones() {
     }
 }
 
-/// `-log w` under a normal around 1.1 with scale 0.1, by the noise of the tables (section 6.4), and its gradient by differences.
+/// The prior has the log density `-log w`. The family is normal around 1.1 with scale 0.1, with the noise of the tables (section 6.4). The
+/// gradient is computed by differences.
 #[test]
 fn the_taylor_series_of_the_logarithm_is_within_its_remainder() {
     let family = || {
@@ -303,7 +303,7 @@ fn the_taylor_series_of_the_logarithm_is_within_its_remainder() {
         let series = found(family(), &[1.1, 0.1], prior(), &[], options);
         assert!(way(&series).starts_with("taylor: "), "{}", way(&series));
         assert!(series.warnings.is_empty());
-        // The bound is the remainder of the series of the logarithm around 1.1, at a distance of at most 0.2.
+        // This is the remainder of the series of the logarithm around 1.1, at a distance of at most 0.2.
         let remainder = (0.2f64 / 1.1).powi(order as i32 + 1) / (order as f64 + 1.0) / (1.0 - 0.2 / 1.1);
         let error = (series.values["kl"] + entropy - exact).abs();
         assert!(
@@ -337,7 +337,7 @@ fn the_radius_of_the_logistic_series_is_pi() {
     close(at(0.5), -2.0 * 2f64.ln() - 0.25 / 4.0 + 0.0625 / 96.0, 1e-12);
 }
 
-/// A power of several noises with too many terms stays one atom, and must not be counted twice.
+/// If a power of several noises has too many terms, it stays one atom and must not be counted twice.
 #[test]
 fn powers_of_sums_of_noise_are_counted_once() {
     let family = || {
@@ -345,7 +345,7 @@ fn powers_of_sums_of_noise_are_counted_once() {
         family.draw = Some(tabulated(&["loc", "scale"], &XI, |b, p, noise| {
             let mut sum = noise;
             for power in 2..=5 {
-                // The algebra does not decompose these functions of the noise.
+                // These are functions of the noise that the algebra does not decompose.
                 let scaled = b.scale(noise, f64::from(power));
                 let next = b.sin(scaled);
                 sum = b.add(sum, next);
@@ -368,7 +368,7 @@ fn powers_of_sums_of_noise_are_counted_once() {
     close(best.values["kl"], -ENTROPY - mean, 1e-10 * mean.abs());
 }
 
-/// Around zero the series of `-log(1 + w^4)` is `-w^4 + w^8 / 2 - ..`, with radius one.
+/// Around zero, the series of `-log(1 + w^4)` is `-w^4 + w^8 / 2 - ..`, with radius of convergence one.
 #[test]
 fn the_series_of_a_power_around_zero_has_radius_one() {
     let mut b = Builder::new("log_density");

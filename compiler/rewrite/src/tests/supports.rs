@@ -1,4 +1,5 @@
-//! Compares the log-Jacobians of bijections with finite differences, and inverses with forward maps.
+//! Compares the log-Jacobians of bijections with finite differences, and compares inverses with the forward
+//! maps.
 
 use super::inputs::evaluate;
 use crate::constrain::{constrain, free, inverse_parameter, parameter};
@@ -99,7 +100,8 @@ fn values_lie_in_the_support_and_invert() {
     }
 }
 
-/// The free coordinates of a simplex are all but the last. For other supports all are free.
+/// The free coordinates of a simplex are all coordinates except the last. For other supports, all coordinates
+/// are free.
 #[test]
 fn log_jacobians_agree_with_finite_differences() {
     let z = [0.4, -1.3, 0.9, 2.1];

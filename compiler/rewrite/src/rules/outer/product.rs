@@ -1,9 +1,9 @@
-//! Products of tensors with letters for their axes.
+//! Products of tensors whose axes have letters.
 
 use bnnc_base::shape::{Dim, Shape, Symbol};
 use bnnc_graph::function::Value;
 
-/// A product of tensors with letters for their axes.
+/// A product of tensors whose axes have letters.
 #[derive(Clone, Debug)]
 pub struct LetteredProduct {
     /// The tensors.
@@ -21,13 +21,13 @@ impl LetteredProduct {
         }
     }
 
-    /// Returns whether a factor has the letter.
+    /// Returns whether a factor has this letter.
     pub fn has(&self, letter: char) -> bool {
         self.factors.iter().any(|(_, letters)| letters.contains(&letter))
     }
 
-    /// Multiplies the product by the sizes of the letters that no factor has: it is constant along them, and
-    /// they are summed. `None` if one of them has no fixed size.
+    /// Multiplies the product by the sizes of the letters that no factor has. The product is constant along
+    /// these letters and is summed over them. Returns `None` if such a letter has no fixed size.
     pub fn repeated<'a>(
         self,
         letters: impl Iterator<Item = &'a char>,
@@ -40,7 +40,7 @@ impl LetteredProduct {
         Some(self.scaled(count))
     }
 
-    /// Returns a multiple.
+    /// Returns the product times a number.
     pub fn scaled(mut self, factor: f64) -> LetteredProduct {
         self.coefficient *= factor;
         self
@@ -74,20 +74,21 @@ impl LetterSizes {
         self.0.iter().map(|(letter, _)| letter)
     }
 
-    /// Adds an unused capital letter of this size; `None` if all are in use.
+    /// Adds an unused capital letter with this size; `None` if all letters are in use.
     pub fn fresh(&mut self, dim: Dim) -> Option<char> {
         let letter = ('A'..='Z').find(|letter| !self.letters().any(|known| known == letter))?;
         self.0.push((letter, dim));
         Some(letter)
     }
 
-    /// Returns the size of a letter; 1 for an unknown one.
+    /// Returns the size of a letter; 1 for an unknown letter.
     pub fn of(&self, letter: char) -> Dim {
         let known = self.0.iter().find(|(known, _)| *known == letter);
         known.map_or(Dim::Fixed(1), |(_, dim)| *dim)
     }
 
-    /// Returns the number of elements of a tensor with these letters. Symbols count with typical sizes.
+    /// Returns the number of elements of a tensor with these letters. Symbolic sizes are counted with typical
+    /// values.
     pub fn count(&self, letters: &[char]) -> f64 {
         let size = |letter: &char| match self.of(*letter) {
             Dim::Fixed(size) => size as f64,
