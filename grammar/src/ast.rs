@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub struct Ident {
     /// The word.
     pub name: Arc<str>,
-    /// Its position in the source.
+    /// The position of the name in the source.
     pub span: Span,
 }
 
@@ -17,7 +17,7 @@ pub struct Ident {
 pub struct Module {
     /// The items in source order. Library files contain only `use`, `const`, `fn`, `layer`, `dist` and `optimiser` items.
     pub items: Vec<Item>,
-    /// The comments in source order, including `//!` and `///`. The formatter prints them again.
+    /// The comments in source order, including `//!` and `///`. The formatter prints the comments again.
     pub comments: Vec<Comment>,
     /// The names on lines with syntax errors. A later stage must not report these names as undeclared.
     pub unread: Vec<Arc<str>>,
@@ -28,7 +28,7 @@ pub struct Module {
 pub struct Comment {
     /// The text with its slashes, but without the end of the line and without trailing blanks.
     pub text: Arc<str>,
-    /// Its position in the source.
+    /// The position of the comment in the source.
     pub span: Span,
 }
 
@@ -219,7 +219,7 @@ pub struct Model {
 pub struct Posterior {
     /// Its name.
     pub name: Ident,
-    /// The model that it approximates.
+    /// The model whose posterior is approximated.
     pub of: Ident,
     /// `sites ~ Family(..)` and `site = other.site`.
     pub body: Vec<Stmt>,
@@ -327,7 +327,7 @@ pub enum StmtKind {
 pub struct Expr {
     /// The kind of expression, with its parts.
     pub kind: Box<ExprKind>,
-    /// Its position in the source.
+    /// The position of the expression in the source.
     pub span: Span,
 }
 

@@ -1,4 +1,4 @@
-//! The lexer: splits text into tokens. For a lexical error, it produces a diagnostic and, where possible, a token that replaces the
+//! The lexer: splits text into tokens. For a lexical error, the lexer produces a diagnostic and, where possible, a token that replaces the
 //! intended one.
 
 use crate::ast::Comment;
@@ -14,7 +14,7 @@ pub(crate) const MOST_FAULTS: usize = 1000;
 /// The tokens and comments of a text.
 #[derive(Debug)]
 pub struct Lexed<'s> {
-    /// The tokens with the byte ranges they cover.
+    /// The tokens, with the byte ranges that they cover.
     pub tokens: Vec<Spanned<'s>>,
     /// The comments, which are not tokens.
     pub comments: Vec<Comment>,
@@ -177,8 +177,8 @@ pub(crate) fn begins_item(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool
 /// The American spelling of the keyword `optimiser`. This spelling is an ordinary name where it does not begin an item.
 const OTHER_OPTIMISER: &str = "optimizer";
 
-/// Replaces the American spelling of `optimiser` by the keyword where it begins an item. There, it is the first token on its line and a
-/// name follows.
+/// Replaces the American spelling of `optimiser` by the keyword where it begins an item. At the beginning of an item, the word is the first
+/// token on its line and a name follows.
 fn name_optimisers(tokens: &mut [Spanned<'_>], text: &str) {
     let mut depth = 0usize;
     for at in 0..tokens.len() {

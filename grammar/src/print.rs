@@ -96,8 +96,8 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Prints the comments above a row. If a row contains comments but cannot be printed with them, they come first, above the
-    /// documentation of the row. There, they do not document anything, even if they begin with three slashes.
+    /// Prints the comments above a row. If a row contains comments but cannot be printed with them, the comments come first, above the
+    /// documentation of the row. At this place, comments do not document anything, even if they begin with three slashes.
     fn comments_of(&mut self, row: &Row<'a>) {
         let above = self.comments_until(row.start);
         let inside = if row.holds_comments() {

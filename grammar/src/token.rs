@@ -90,7 +90,7 @@ macro_rules! tokens {
             #[regex(r#""[^"\n\r,)\]}]*"#, |_| wrong(Fault::OpenText))]
             #[regex(r"'[^'\n]*'", |_| wrong(Fault::SingleQuotes))]
             Text(&'s str),
-            /// A comment. The lexer does not emit it as a token.
+            /// A comment. The lexer does not emit a comment as a token.
             #[regex("//[^\n]*", comment, allow_greedy = true)]
             #[regex("#[^\n]*", |_| noise(Fault::HashComment), allow_greedy = true)]
             #[regex(r"/\*([^*]|\*+[^*/])*\*+/", |_| noise(Fault::BlockComment))]

@@ -1,4 +1,5 @@
-//! Prints the cost of means over draws, in nanoseconds per element and draw. For comparison, it prints the cost of the noise alone.
+//! Prints the cost of means over draws, in nanoseconds per element and draw. For comparison, the example prints the cost of the noise
+//! alone.
 //!
 //! `cargo run --release -p bnnc-backend-cranelift --example sums_over_draws`
 

@@ -1,4 +1,4 @@
-//! Translates kernels to functions of a Cranelift module. Where the module stores them does not matter here.
+//! Translates kernels to functions of a Cranelift module, which may store these functions anywhere.
 
 use crate::access::Accesses;
 use crate::call::{callee, calls, scratch_bytes, signature};

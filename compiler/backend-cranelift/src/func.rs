@@ -40,9 +40,9 @@ pub(crate) struct Emitter<'a, 'f> {
     pub source: &'a Source<'a>,
     /// The builder that receives the instructions.
     pub builder: FunctionBuilder<'f>,
-    /// For each instruction outside the innermost loop, its value.
+    /// The value of each instruction outside the innermost loop.
     pub hoisted: Vec<Option<Value>>,
-    /// For each of these instructions that the innermost loop uses in vectors, its value broadcast to every lane.
+    /// For each instruction outside the innermost loop that vectors in this loop use, the value broadcast to every lane.
     pub splats: Vec<Option<Value>>,
     /// The current index of each enclosing loop.
     pub indices: Vec<Value>,

@@ -121,7 +121,7 @@ impl Lanes {
         self.count() * self.precision.bytes() as i64
     }
 
-    /// Returns the register type of values. Booleans are bytes. In vectors, they are lane masks that are as wide as reals.
+    /// Returns the register type of values. Booleans are bytes; in vectors, Booleans are lane masks that are as wide as reals.
     pub fn of(self, dtype: DType) -> Type {
         match (dtype, self.vector, self.precision) {
             (DType::Real, false, Precision::F32) => types::F32,

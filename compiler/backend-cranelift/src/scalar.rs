@@ -182,7 +182,7 @@ impl Scalars<'_, '_> {
         self.select(x_is_nan, x, winner)
     }
 
-    /// Emits -1 for a negative and 1 for a positive `x`. If `x` is zero or NaN, it is returned unchanged.
+    /// Emits -1 for a negative and 1 for a positive `x`. If `x` is zero or NaN, the result is `x` itself.
     fn sign(&mut self, dtype: DType, x: Value) -> Value {
         let (one, minus_one, zero) = (
             self.literal(dtype, 1.0),

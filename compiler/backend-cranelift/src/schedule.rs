@@ -33,7 +33,7 @@ pub(crate) struct Schedule {
     pub block: i64,
     /// The number of rows and the length of a row, if a block contains several whole rows.
     pub tile: Option<(i64, i64)>,
-    /// For each instruction, whether it is computed outside the innermost loop while vectors in this loop use its value in every lane.
+    /// True for an instruction outside the innermost loop whose value vectors in this loop use in every lane.
     pub splat: Vec<bool>,
     /// The outputs that are summed in scratch memory. The list is empty unless the last two axes are swept.
     pub sums: Vec<usize>,

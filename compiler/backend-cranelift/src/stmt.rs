@@ -31,7 +31,7 @@ struct Pass<'s> {
     span: &'s Span,
     /// The number of elements in one value.
     lanes: Lanes,
-    /// The number of independent values per iteration. Their instructions are interleaved, which hides latencies.
+    /// The number of independent values per iteration. The instructions of these values are interleaved, which hides latencies.
     copies: usize,
     /// The reductions, which only the stage that writes outputs has.
     reductions: Option<&'s [Reduction]>,

@@ -21,8 +21,8 @@ struct Tile {
     strides: Vec<Value>,
 }
 
-/// The body for each row. Its arguments are `(emitter, pointers, skipped)`. `skipped` is the size in bytes of
-/// the rows before this row.
+/// The body for each row, with the arguments `(emitter, pointers, skipped)`. `skipped` is the size in bytes
+/// of the rows before this row.
 type RowBody<'b, 'a, 'f> = &'b mut dyn FnMut(&mut Emitter<'a, 'f>, &[Value], Value);
 
 impl<'a, 'f> Emitter<'a, 'f> {

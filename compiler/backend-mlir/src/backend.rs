@@ -23,8 +23,8 @@ pub const PREFIX: &str = "kernel_";
 /// The backend that compiles through MLIR and LLVM for the host.
 #[derive(Clone, Debug)]
 pub struct Mlir {
-    /// The worker executable. If it is `None`, the environment variable [`WORKER`] is used. Without this variable, the executable of this
-    /// process is used if it was built with a worker inside.
+    /// The worker executable. If the executable is `None`, the environment variable [`WORKER`] is used. Without this variable, the
+    /// executable of this process is used if it was built with a worker inside.
     pub worker: Option<PathBuf>,
     /// The limit on the address space of a worker in bytes.
     pub memory: u64,

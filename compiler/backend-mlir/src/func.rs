@@ -37,7 +37,7 @@ pub(crate) struct Emitter<'a> {
     pub source: &'a Source<'a>,
     /// The text that receives the operations.
     pub text: &'a mut Text,
-    /// For each instruction, its value at this point, if it is known.
+    /// The value of each instruction at this point, if the value is known.
     pub values: Vec<Option<Value>>,
     /// For each output, the current value of the reduction, which is set only inside the loops that carry this value.
     pub held: Vec<Option<Value>>,

@@ -33,7 +33,7 @@ pub struct Worker {
     pub time: Duration,
 }
 
-/// How a worker ended, and what it wrote.
+/// The end of a worker, and the text that the worker wrote.
 struct Outcome {
     status: ExitStatus,
     answer: Vec<u8>,
@@ -76,7 +76,7 @@ impl Worker {
         let deadline = Instant::now() + self.time;
         if let Some(mut input) = child.stdin.take() {
             let text = text.to_owned();
-            // If a worker ends early, it closes the pipe. Its exit status gives the reason.
+            // A worker that ends early closes the pipe, and its exit status gives the reason.
             std::thread::spawn(move || input.write_all(text.as_bytes()));
         }
         let most = self.memory.min(LONGEST_ANSWER);
@@ -163,7 +163,7 @@ impl Worker {
     }
 }
 
-/// Waits until a process ends or the deadline passes. A process may still run after it has closed its pipes.
+/// Waits until a process ends or the deadline passes. A process may still run after closing its pipes.
 fn end(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     loop {
         match child.try_wait()? {

@@ -149,7 +149,7 @@ fn extremum(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bool; 2]) 
         let name = if max { "arith.maxsi" } else { "arith.minsi" };
         return text.alike(name, x);
     }
-    // If one operand is a constant, it is the first operand.
+    // A constant operand is moved to the first place.
     let (x, y, never_nan) = match never_nan {
         [false, true] => (x[1], x[0], true),
         [never_nan, _] => (x[0], x[1], never_nan),
@@ -166,7 +166,7 @@ fn extremum(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bool; 2]) 
     text.select(x_is_nan, x, winner)
 }
 
-/// Emits -1 for a negative and 1 for a positive `x`. If `x` is zero or NaN, it is returned unchanged.
+/// Emits -1 for a negative and 1 for a positive `x`. If `x` is zero or NaN, the result is `x` itself.
 fn sign(text: &mut Text, x: Value) -> Value {
     let [one, minus_one, zero] = [1.0, -1.0, 0.0].map(|value| text.literal(x.ty, value));
     let less = of(&[x], "olt", "slt");

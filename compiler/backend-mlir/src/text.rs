@@ -291,7 +291,7 @@ impl Text {
         )
     }
 
-    /// Writes a load. If `attributes` is not empty, it begins with a space.
+    /// Writes a load. `attributes` is empty or begins with a space.
     pub fn load(&mut self, ty: Type, address: Value, attributes: &str) -> Value {
         self.value(
             ty,

@@ -36,7 +36,7 @@ pub enum Color {
 pub enum Command {
     /// Compile a program and run its inference blocks (also: `bnnc FILE.bnn`).
     Run(Run),
-    /// Check a program and report what it will cost, without running it.
+    /// Check a program and report the cost of a run, without running the program.
     Check(Check),
     /// Print one stage of the compilation.
     Emit(Emit),
@@ -183,9 +183,9 @@ pub struct Emit {
 /// `bnnc build`.
 ///
 /// The executable has those options of `bnnc run` that need no compiler: `--data`, `--seed`, `--only`, `--set` of numbers that are read at
-/// run time, `--out`, `--resume`, `--strict`, `--json`, `--threads` and `--max-memory`. By default it reads the data that the program or
-/// `--data` named when it was built. Other data must have the same columns. The executable runs on processors that have the features of
-/// this one. With `--backend cuda`, it runs on NVIDIA GPUs and needs only their driver, no other part of CUDA.
+/// run time, `--out`, `--resume`, `--strict`, `--json`, `--threads` and `--max-memory`. By default, the executable reads the data that the
+/// program or `--data` named when it was built. Other data must have the same columns. The executable runs on processors that have the
+/// features of this one. With `--backend cuda`, the executable runs on NVIDIA GPUs and needs only their driver, no other part of CUDA.
 #[derive(Args, Debug)]
 pub struct Build {
     /// The program.

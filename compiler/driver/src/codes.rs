@@ -279,8 +279,8 @@ pub(crate) fn span_of(infer: &InferItem, option: OptionName) -> Span {
     span_of_one(infer, &[option])
 }
 
-/// Returns the span of the one option of `options` that is set. If none or several of them are set, returns the span of the inference
-/// block.
+/// Returns the span of the one option of `options` that is set. If none or several of the options are set, returns the span of the
+/// inference block.
 pub fn span_of_one(infer: &InferItem, options: &[OptionName]) -> Span {
     let set = |setting: &&Setting| options.iter().any(|option| option.as_str() == &*setting.name);
     let mut settings = infer.options.iter().filter(set);

@@ -148,7 +148,7 @@ pub fn compile(
             Err(Failure::Program(found)) => diagnostics.extend(found),
             Err(failure) => return Err(failure),
         }
-        // Inferences of one model on one data item have the same warnings. A warning with a position in the program is reported once.
+        // Inferences of one model on one data item have the same warnings. A warning that has a position in the program is reported once.
         for warning in compilation.warnings() {
             if warning.at == Place::Nowhere || !compiled.warnings.contains(&warning) {
                 compiled.warnings.push(warning);

@@ -189,7 +189,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Computes them for these numbers.
+    /// Computes the mean, the standard deviation and the standard error of the mean of some numbers.
     pub fn of(numbers: &[f64]) -> Sample {
         let count = numbers.len() as f64;
         let mean = numbers.iter().sum::<f64>() / count;

@@ -72,7 +72,7 @@ pub fn design(model: &Model) -> Design {
     found.finish(sums)
 }
 
-/// Returns for each value whether an observation needs it. The parameters of priors are not needed.
+/// Returns, for each value, whether an observation needs the value. The parameters of priors are not needed.
 fn used(function: &Function) -> Vec<bool> {
     let mut used = vec![false; function.nodes.len()];
     let ids: Vec<Value> = function.nodes.ids().collect();
@@ -89,7 +89,7 @@ fn used(function: &Function) -> Vec<bool> {
     used
 }
 
-/// Returns for each value whether it depends neither on data nor on parameters.
+/// Returns, for each value, whether the value depends neither on data nor on parameters.
 fn constants(function: &Function) -> Vec<bool> {
     let mut is_constant = vec![false; function.nodes.len()];
     for value in function.nodes.ids() {

@@ -300,7 +300,7 @@ impl<'a> Compilation<'a> {
         Ok(objective)
     }
 
-    /// Derives the KL divergence of the posterior from the prior alone, with its gradient.
+    /// Derives only the KL divergence from the posterior to the prior, and its gradient.
     ///
     /// # Errors
     /// Fails as [`Compilation::objective`] does.

@@ -17,9 +17,9 @@ pub struct Family {
     pub on: String,
     /// Its parameters in order.
     pub parameters: Vec<DistributionParameter>,
-    /// True if it can be an approximation: it has a sampler, and a density or an entropy.
+    /// True if the distribution can be an approximation, because it has a sampler and either a density or an entropy.
     pub approximates: bool,
-    /// True if it can be a prior: it has a density.
+    /// True if the distribution can be a prior, because it has a density.
     pub is_prior: bool,
 }
 

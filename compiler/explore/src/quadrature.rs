@@ -34,11 +34,11 @@ const GAUSS: [f64; 4] = [
     0.4179591836734694,
 ];
 
-/// The bound on the transformed coordinate. Points beyond it overflow double precision.
+/// The bound on the transformed coordinate. Points beyond this bound overflow double precision.
 const REACH: f64 = 6.4;
 
-/// The transformed coordinate beyond which points are more than about 1e50 widths away. If there is a contribution there, the integral
-/// grows without bound.
+/// The transformed coordinate beyond which points are more than about 1e50 widths away. A contribution from such points means that the
+/// integral grows without bound.
 const FAR: f64 = 5.0;
 
 /// The initial number of intervals.
@@ -110,7 +110,7 @@ struct Interval {
     error: f64,
 }
 
-/// Returns points around the middle of a region that may be narrow. Their distances from the middle increase.
+/// Returns points around the middle of a region that may be narrow, at increasing distances from the middle.
 pub fn marks(middle: f64, width: f64) -> Vec<f64> {
     let distances = (-2..40).map(|power| width * 2f64.powi(power));
     distances

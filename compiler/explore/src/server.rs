@@ -101,7 +101,7 @@ fn work(jobs: &Receiver<Job>, answers: &ServedAnswers) {
     }
 }
 
-/// Returns whether the client has closed the connection while it waited. A page does so when it shows something else by then.
+/// Returns whether the client has closed the connection while it waited. A page closes the connection when it shows something else by then.
 fn has_gone(stream: &TcpStream) -> bool {
     if stream.set_nonblocking(true).is_err() {
         return true;

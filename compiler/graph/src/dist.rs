@@ -85,7 +85,7 @@ impl TailKind {
     }
 }
 
-/// The decay of a density. Its numbers are functions of the parameters.
+/// The decay of a density, in which the numbers are functions of the parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeclaredTail {
     /// The kind of decay.
@@ -130,9 +130,9 @@ impl Reach {
 
 /// A distribution of the library or the program, elaborated for concrete shapes.
 ///
-/// The first arguments of every function are the parameters of the distribution. Their names and types are
-/// those in `params`. An elementwise distribution is elaborated for the whole tensor, and `log_density`
-/// returns the sum over the elements.
+/// The first arguments of every function are the parameters of the distribution. `params` has the names and
+/// types of these parameters. An elementwise distribution is elaborated for the whole tensor, and
+/// `log_density` returns the sum over the elements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instance {
     /// The declared name: `Normal`.
@@ -155,7 +155,7 @@ pub struct Instance {
     /// `(params.., x) -> real[]`: the log density of the tensor.
     pub log_density: Arc<Function>,
     /// `(params.., x) -> real[shape of value]`: the log density of each element. Only elementwise
-    /// distributions have it.
+    /// distributions have this function.
     pub log_density_elements: Option<Arc<Function>>,
     /// `(params.., draw, example, step: int[]) -> x`: a sampler, reparameterised if possible. The names of
     /// its noise streams are relative: when the function is inlined, a prefix is added to the attribute

@@ -23,7 +23,7 @@ pub enum NodeKind {
         op: Op,
         /// Its operands. Each operand has a smaller id than the node.
         args: Vec<Value>,
-        /// Its attributes, in declared order.
+        /// The attributes of the node, in declared order.
         attrs: Attrs,
     },
 }

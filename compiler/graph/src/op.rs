@@ -54,7 +54,7 @@ impl OpDef {
         std::ptr::eq(self, op)
     }
 
-    /// Returns whether this is one of the given ops of the registry.
+    /// Returns whether this op is one of the given ops of the registry.
     pub fn is_one_of(&self, ops: &[&'static OpDef]) -> bool {
         ops.iter().any(|op| self.is(op))
     }

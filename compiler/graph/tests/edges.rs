@@ -211,8 +211,8 @@ fn cholesky_of_a_textbook_matrix_reads_the_lower_triangle() {
 }
 
 /// The derivative of the log determinant, computed through the factor, is the inverse matrix. For [[4, 2],
-/// [2, 3]] it is [[3, -2], [-2, 4]] / 8. The lower off-diagonal element stands for both off-diagonal
-/// elements, so its derivative is twice -2/8.
+/// [2, 3]], the inverse is [[3, -2], [-2, 4]] / 8. The lower off-diagonal element stands for both
+/// off-diagonal elements, so its derivative is twice -2/8.
 #[test]
 fn the_derivative_of_log_det_through_cholesky_is_the_inverse() {
     let gradient = value_of(|b| {

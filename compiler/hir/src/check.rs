@@ -45,7 +45,7 @@ pub struct Override {
     pub item: String,
     /// The option.
     pub key: String,
-    /// The value. Its span refers to a source of its own.
+    /// The value, whose span refers to a source of its own.
     pub value: ast::Expr,
 }
 

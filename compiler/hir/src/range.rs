@@ -119,8 +119,8 @@ impl Ranges<'_> {
         }
     }
 
-    /// Returns whether `part` is one of the terms of a sum of non-negative values. Its share of the sum is then at most one, as in `e / (1
-    /// + e)` and `e / sum(e)`.
+    /// Returns whether `part` is one of the terms of a sum of non-negative values. The share of `part` in the sum is then at most one, as
+    /// in `e / (1 + e)` and `e / sum(e)`.
     fn is_share(&self, part: &Expr, whole: &Expr, known: &HashMap<LocalId, Range>) -> bool {
         let is_share =
             |term: &Expr, other: &Expr| self.is_share(part, term, known) && self.of(other, known).0 >= 0.0;

@@ -2,7 +2,7 @@
 
 use bnnc_base::diagnostic::Code;
 
-/// Declares a [`Code`]. Its long explanation ends with a wrong and a right program.
+/// Declares a [`Code`] whose long explanation ends with a wrong and a right program.
 macro_rules! code {
     ($name:ident, $id:literal, $title:literal, $what:literal, $wrong:literal, $right:literal) => {
         #[doc = concat!("`", $id, "`: ", $title, ".")]

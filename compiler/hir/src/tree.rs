@@ -96,7 +96,7 @@ pub struct Local {
     pub name: Arc<str>,
     /// Its type. Dim names and loop counters have the type `int` and are static.
     pub ty: Ty,
-    /// The position of its declaration.
+    /// The position at which the variable is declared.
     pub span: Span,
     /// The kind of variable.
     pub kind: LocalKind,
@@ -213,11 +213,11 @@ pub struct DistItem {
     pub name: Arc<str>,
     /// The documentation, from its `///` lines.
     pub doc: String,
-    /// Its variables, including the argument of `log_density`.
+    /// The variables of the distribution, including the argument of `log_density`.
     pub locals: Locals,
     /// Its parameters.
     pub params: Vec<Binding>,
-    /// The type of a value. If it is a scalar, the distribution is elementwise.
+    /// The type of a value. The distribution is elementwise if this type is a scalar.
     pub on: Ty,
     /// True if the value and every parameter are scalars, so that the distribution also applies to arrays. The definitions then use only
     /// elementwise operations, because the elaborator evaluates them on whole tensors.
@@ -248,7 +248,7 @@ pub struct OptimiserItem {
     pub name: Arc<str>,
     /// The documentation, from its `///` lines.
     pub doc: String,
-    /// Its variables, including the predefined `gradient`, `parameter` and `iteration`.
+    /// The variables of the optimiser, including the predefined `gradient`, `parameter` and `iteration`.
     pub locals: Locals,
     /// The parameters. The first one is the learning rate.
     pub params: Vec<Binding>,
@@ -265,14 +265,14 @@ pub struct OptimiserItem {
     pub step: Option<Expr>,
 }
 
-/// A data item. The driver resolves it to a specification, because the driver knows the folder of the program and the command line.
+/// A data item. The driver resolves the item to a specification, because the driver knows the folder of the program and the command line.
 #[derive(Clone, Debug)]
 pub struct DataItem {
     /// Its name.
     pub name: Arc<str>,
     /// The specification as checked: file names, column expressions and words.
     pub spec: bnnc_abi::data::DataSpec,
-    /// The position of its declaration.
+    /// The position at which the data item is declared.
     pub span: Span,
 }
 
@@ -291,7 +291,7 @@ pub struct ModelItem {
     pub outputs: Vec<Binding>,
     /// Its statements.
     pub body: Vec<Stmt>,
-    /// The position of its declaration.
+    /// The position at which the model is declared.
     pub span: Span,
 }
 
@@ -300,11 +300,11 @@ pub struct ModelItem {
 pub struct PosteriorItem {
     /// Its name.
     pub name: Arc<str>,
-    /// The model that it approximates.
+    /// The model that the posterior approximates.
     pub model: ModelId,
     /// Its lines.
     pub lines: Vec<PosteriorLine>,
-    /// The position of its declaration.
+    /// The position at which the posterior is declared.
     pub span: Span,
 }
 
@@ -316,7 +316,7 @@ pub struct PosteriorLine {
     pub sites: Vec<(Arc<str>, Span)>,
     /// The family or the fixed value of the sites.
     pub value: PosteriorValue,
-    /// Its position in the source.
+    /// The position of the line in the source.
     pub span: Span,
 }
 
@@ -377,7 +377,7 @@ pub struct Sample {
     pub dist: Expr,
     /// True if the site is marked `local`. Each example then has its own value.
     pub per_example: bool,
-    /// Its position in the source.
+    /// The position of the statement in the source.
     pub span: Span,
 }
 
@@ -386,9 +386,9 @@ pub struct Sample {
 pub struct Expr {
     /// The kind of the expression, with its parts.
     pub kind: ExprKind,
-    /// Its type, in which all metavariables are solved.
+    /// The type of the expression, in which all metavariables are solved.
     pub ty: Ty,
-    /// Its position in the source.
+    /// The position of the expression in the source.
     pub span: Span,
 }
 

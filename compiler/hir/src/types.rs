@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub enum Elem {
     /// A real with its constraint: `real`, `positive`, `unit`, `real(lo, hi)`, `simplex`, `ordered`.
     Real(Support),
-    /// An integer. In dimensions, it is static.
+    /// An integer, which is static in dimensions.
     Int,
     /// A Boolean.
     Bool,

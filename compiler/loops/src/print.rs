@@ -1,4 +1,4 @@
-//! Prints the text form of a program. [`crate::parse::parse`] reads it back without any change.
+//! Prints the text form of a program. [`crate::parse::parse`] reads the text back without any change.
 
 use crate::ir::{Access, Inst, InstOp, Kernel, KernelOutput, Program, Size};
 use bnnc_abi::plan::{Amount, BufferId, Call, Launch, Plan, Reduce, Role, Step, Storage};

@@ -9,9 +9,9 @@
 //!
 //! Note [Draws in memory]. Memory must not depend on the number of draws of a divergence. Tensors that have
 //! elements for every such draw are therefore never stored because of their cost. Instead, each kernel
-//! computes them again from the noise. Draws of weights are operands of products, and they are stored for
-//! this reason. Values that are computed from such draws are computed again if they are only summed over the
-//! draws. A single number for each draw, such as a norm, may be stored.
+//! computes such tensors again from the noise. Draws of weights are operands of products, and they are stored
+//! for this reason. Values that are computed from such draws are computed again if they are only summed over
+//! the draws. A single number for each draw, such as a norm, may be stored.
 
 use crate::contract;
 use crate::group::{self, Grouped, Groups};

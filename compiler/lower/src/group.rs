@@ -23,7 +23,7 @@ use bnnc_base::shape::Dim;
 use std::collections::{BTreeSet, HashMap};
 
 /// The number of groups with which a task is tried. The latest groups come first. In all examples, a task
-/// joins one of the three latest groups. In chains of hundreds of layers, it joins the latest one.
+/// joins one of the three latest groups. In chains of hundreds of layers, a task joins the latest group.
 const NEAR: usize = 16;
 /// The largest number of tasks of a kernel whose tasks only share a property. In such a kernel, the launch is
 /// no longer the main cost, and code generators take more than linear time per kernel. If the updates of 2000
@@ -98,8 +98,8 @@ impl Groups {
         let members = |group: usize| self.partition.members(group);
         let counts = (members(pair.0).len(), members(pair.1).len());
         let fits = match self.fit.get(&pair) {
-            // If a pair does not fit, it never will. If a pair fits, only the tasks that were added since
-            // then are examined.
+            // If a pair does not fit, later tasks cannot make it fit. If a pair fits, only the tasks that
+            // were added since then are examined.
             Some(None) => false,
             Some(Some(known)) => {
                 let into_right = members(pair.0)[known.0..].iter();

@@ -41,8 +41,8 @@ pub struct Options {
     pub states: Vec<String>,
 }
 
-/// Lowers a function whose ops are scalar operations or kernels. Its parameters become buffers with the same names, as inputs or as states.
-/// Its results become outputs with the same names, except for the next values of states.
+/// Lowers a function whose ops are scalar operations or kernels. The parameters of the function become buffers with the same names, as
+/// inputs or as states. The results become outputs with the same names, except for the next values of states.
 ///
 /// # Errors
 /// Returns a bug if an op should have been expanded or removed before. Returns a limit if a position with a symbolic stride is needed as a

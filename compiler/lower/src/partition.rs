@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use bnnc_math::philox;
 
-    /// Returns a random order of `count` tasks. Its edges lead from lower to higher numbers.
+    /// Returns a random order of `count` tasks. The edges lead from lower to higher numbers.
     fn random(seed: u64, count: usize, edges: usize) -> Partition {
         let key = philox::key(seed, "order");
         let pick = |at: usize| (philox::uniform(key, [0, 0, 0], at as u64) * count as f64) as usize;
@@ -146,8 +146,8 @@ mod tests {
         Partition::new(after)
     }
 
-    /// Returns whether `right` can be reached from a successor of `left` other than `right`. If it can, there
-    /// is a detour by definition.
+    /// Returns whether `right` can be reached from a successor of `left` other than `right`: the definition
+    /// of a detour.
     fn reaches(partition: &Partition, left: usize, right: usize) -> bool {
         let mut open: Vec<usize> = partition.successors(left).filter(|next| *next != right).collect();
         let mut seen = std::collections::HashSet::new();

@@ -15,7 +15,7 @@ use bnnc_rewrite::kl::finite::Finiteness;
 use bnnc_rewrite::kl::{self, Placement};
 use std::sync::Arc;
 
-/// Computes the KL divergence, and formats it together with the method. If draws are needed, they come from `stream`.
+/// Computes the KL divergence, and formats it together with the method. `stream` gives the draws, if the method needs draws.
 pub fn divergence(
     q: &Concrete,
     p: &Concrete,

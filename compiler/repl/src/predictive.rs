@@ -92,7 +92,7 @@ impl Session {
         bnnc_hir::show::dim(dim, &self.module.models[model].locals).into()
     }
 
-    /// Returns the values of a model's inputs in declared order. The call gives them by position or by name.
+    /// Returns the values of a model's inputs in declared order. The call gives the inputs by position or by name.
     fn inputs(&mut self, call: &Call, reply: &mut Reply) -> Result<Vec<Tensor>, Refused> {
         let item = &self.module.models[call.model];
         let names: Vec<Arc<str>> = item

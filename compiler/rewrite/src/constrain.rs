@@ -51,8 +51,8 @@ fn offset(builder: &mut Builder, x: Value, by: f64) -> Value {
     if by == 0.0 { x } else { builder.shift(x, by) }
 }
 
-/// Transforms onto a simplex by the additive log-ratio map: a softmax whose last of `k` logits is zero. Its
-/// log-Jacobian is the sum of the log probabilities.
+/// Transforms onto a simplex by the additive log-ratio map: a softmax whose last of `k` logits is zero. The
+/// log-Jacobian of this map is the sum of the log probabilities.
 fn simplex(builder: &mut Builder, z: Value) -> (Value, Value) {
     let last = builder.rank(z) - 1;
     let mut dims = builder.ty(z).dims().to_vec();

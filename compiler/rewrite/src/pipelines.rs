@@ -299,8 +299,8 @@ pub fn lookup(name: &str) -> Option<&'static Pass> {
 pub static BEFORE_DERIVATIVE: &[&Pass] = &[&EXPAND_MAPS, &EXPAND_EXPECTATIONS, &SIMPLIFY];
 
 /// The passes that run before a function is lowered. The rules first see composite ops such as softmax as a
-/// whole. Expansion then leaves only ops with kernels. The rules run again after it, because maxima and sums
-/// of broadcast operands appear only then.
+/// whole. Expansion then leaves only ops with kernels. The rules then run again, because maxima and sums of
+/// broadcast operands appear only after expansion.
 pub static BEFORE_LOWERING: &[&Pass] = &[
     &EXPAND_MAPS,
     &EXPAND_EXPECTATIONS,

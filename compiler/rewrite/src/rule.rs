@@ -12,7 +12,7 @@ use bnnc_graph::ops;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A node that is about to be built. Its operands have already been rewritten.
+/// A node that is about to be built, with operands that have already been rewritten.
 pub struct Call<'a> {
     /// The op.
     pub op: Op,

@@ -25,11 +25,11 @@ pub enum Term {
     Apply(Op, Vec<Term>, Attrs),
 }
 
-/// Any value. In an example, it is a 2 x 3 matrix.
+/// Any value, which is a 2 x 3 matrix in an example.
 pub const X: Term = Term::Value(0);
-/// Another value. In an example, it is another 2 x 3 matrix.
+/// Another value, which is another 2 x 3 matrix in an example.
 pub const Y: Term = Term::Value(1);
-/// A third value. In an example, it is a vector of 3 elements.
+/// A third value, which is a vector of 3 elements in an example.
 pub const ROW: Term = Term::Value(2);
 /// Any constant.
 pub const A: Term = Term::Constant(0);

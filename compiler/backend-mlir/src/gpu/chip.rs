@@ -50,8 +50,8 @@ pub const ALL: &[Chip] = &[
     },
 ];
 
-/// The default GPU. Its code runs on every GPU of this architecture and of later ones, which are the GPUs
-/// from 2020 on.
+/// The default GPU. The code for this GPU runs on every GPU of its architecture and of later ones, which are
+/// the GPUs from 2020 on.
 pub const DEFAULT: Chip = ALL[0];
 
 /// Returns the GPU with this name.

@@ -19,7 +19,7 @@ use walk::Walk;
 /// The bytes of shared memory in which the threads of a block combine one number each.
 const SHARED: u32 = 8 * THREADS as u32;
 
-/// The bytes that a partial result of a block occupies, whatever its type is.
+/// The number of bytes of a block's partial result, for every type of result.
 const PIECE: i64 = 8;
 
 /// Returns the bytes of scratch memory in which blocks store partial results.

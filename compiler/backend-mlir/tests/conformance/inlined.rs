@@ -10,7 +10,7 @@ use bnnc_math::scalar::Scalar;
 
 const COUNT: usize = 1003;
 
-/// Returns arguments of every magnitude and sign. `f32` represents them exactly.
+/// Returns arguments of every magnitude and sign that `f32` represents exactly.
 fn arguments() -> Vec<f64> {
     let argument = |at: usize| match at {
         0 => f64::NAN,

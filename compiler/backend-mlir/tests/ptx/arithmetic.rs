@@ -161,7 +161,7 @@ fn high(ty: Type) -> Function {
     }
 }
 
-/// Returns an operation on integers. Its operands fit their type.
+/// Returns an operation on integers, whose operands fit the type.
 fn integer(name: &str, ty: Type) -> Option<Function> {
     let is_signed = matches!(ty, Type::Signed(_));
     let operation: fn(Type, [u64; 3]) -> u64 = match (name, is_signed) {

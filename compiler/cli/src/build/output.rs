@@ -259,7 +259,7 @@ impl Workshop {
 
 impl Drop for Workshop {
     fn drop(&mut self) {
-        // If the folder cannot be removed, it is only litter.
+        // A folder that cannot be removed does no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -126,7 +126,7 @@ operations! {
     softmax(x: Value, axis: usize) = ops::softmax::SOFTMAX, [x], [Attr::Int(axis as i64)];
     /// The logarithm of `softmax`.
     log_softmax(x: Value, axis: usize) = ops::log_softmax::LOG_SOFTMAX, [x], [Attr::Int(axis as i64)];
-    /// A new last axis with size `dim`. Its element is 1 at the position `index`, and 0 at all other positions.
+    /// A new last axis with size `dim`. The element along this axis is 1 at the position `index`, and 0 at all other positions.
     one_hot(index: Value, dim: Dim) = ops::one_hot::ONE_HOT, [index], [Attr::Dim(dim)];
     /// Random numbers of a stream. There is an array of this shape for each triple of coordinates `(draw, example, step)`.
     noise(kind: NoiseKind, site: &str, coordinates: [Value; 3], shape: &Shape) = ops::noise::NOISE, coordinates,
@@ -138,7 +138,7 @@ operations! {
 
 // For these operations, the builder has separate methods, which return the operand itself if the op would not change it.
 constructors! {
-    /// Repeats `x`. Its axis `i` becomes axis `axes[i]` of `shape`.
+    /// Repeats `x`, so that axis `i` of `x` becomes axis `axes[i]` of `shape`.
     broadcast(x: Value, shape: &Shape, axes: &[usize]) = ops::broadcast::BROADCAST, [x],
         [Attr::Shape(shape.clone()), Attr::positions(axes)];
     /// The same elements with another shape.
@@ -176,7 +176,7 @@ impl Builder {
         self.ty(x).rank()
     }
 
-    /// Repeats `x`. Its axis `i` becomes axis `axes[i]` of `shape`.
+    /// Repeats `x`, so that axis `i` of `x` becomes axis `axes[i]` of `shape`.
     pub fn broadcast(&mut self, x: Value, shape: &Shape, axes: &[usize]) -> Value {
         match *shape == self.ty(x).shape {
             true => x,

@@ -80,7 +80,7 @@ pub(super) fn matrix_product(b: &mut Builder, x: Value, y: Value, labels: &str) 
     b.contract(x, y, &labels.to_string())
 }
 
-/// Returns the lower triangle of the last two axes. Its diagonal is multiplied by a number.
+/// Returns the lower triangle of the last two axes, with the diagonal multiplied by a number.
 pub(super) fn lower_part(b: &mut Builder, x: Value, diagonal: f64) -> Value {
     let shape = b.shape(x);
     let (rank, dim) = (shape.rank(), shape.dims()[shape.rank() - 1]);
@@ -100,8 +100,8 @@ pub(super) fn lower_part(b: &mut Builder, x: Value, diagonal: f64) -> Value {
 
 /// Murray (2016), "Differentiation of the Cholesky decomposition", equation 10. Let `P` be the lower triangle
 /// of `l^T dl` with halved diagonal. The symmetric cotangent is then the symmetric part of `S = l^-T P l^-1`.
-/// Only the lower triangle of `a` is read. Its cotangent is therefore the lower triangle of `S + S^T`, with
-/// the diagonal of `S`.
+/// Only the lower triangle of `a` is read. The cotangent of `a` is therefore the lower triangle of `S + S^T`,
+/// with the diagonal of `S`.
 fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
     let l = site.result();
     let rank = b.rank(l);

@@ -26,7 +26,7 @@ pub struct Signature<'s> {
     pub name: &'s str,
     /// Its parameters.
     pub params: &'s [Binding],
-    /// Its variables, for the names of dims in messages.
+    /// The variables of the callee, for the names of dims in messages.
     pub locals: &'s Locals,
     /// How the callee treats arrays that are passed where scalars are declared.
     pub lifts: Lifts<'s>,

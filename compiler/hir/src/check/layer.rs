@@ -49,7 +49,7 @@ pub fn check(session: &mut Session<'_>, id: LayerId, item: &ast::Layer, library:
 }
 
 impl Body<'_> {
-    /// Returns whether a right-hand side constructs layers. If it does, the assigned name is a prefix of the paths of the layers' sites.
+    /// Returns whether a right-hand side constructs layers. In this case, the assigned name is a prefix of the paths of the layers' sites.
     pub fn makes_layer(&self, written: &ast::Expr) -> bool {
         match &*written.kind {
             ast::ExprKind::Call(callee, _) => self.layer_named(callee).is_some(),

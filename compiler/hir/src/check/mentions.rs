@@ -237,7 +237,8 @@ impl Walk {
     }
 }
 
-/// Returns the kind of the option with this name in any method. The method of the item is not used, because its name may be misspelt.
+/// Returns the kind of the option with this name in any method. The method of the item is not used, because the name of the method may be
+/// misspelt.
 fn kind(name: &str) -> Option<OptionKind> {
     let mut options = method::ALL.iter().filter_map(|method| method.option(name));
     options.next().map(|option| option.kind)

@@ -168,7 +168,7 @@ impl Body<'_> {
     }
 
     /// Narrows reals to the ends that a distribution declares. For example, `Uniform(0, 10)` is defined on the reals, but a site with this
-    /// distribution has the type `real(0, 10)`. Its unconstrained scale has no boundaries.
+    /// distribution has the type `real(0, 10)`. The unconstrained scale of this site has no boundaries.
     fn ended(&self, elem: Elem, dist: &Expr) -> Elem {
         let (from, to) = match elem {
             Elem::Real(Support::Real) => (f64::NEG_INFINITY, f64::INFINITY),

@@ -38,7 +38,7 @@ pub struct Entry<'a> {
     pub item: &'a ast::Item,
     /// Its name.
     pub name: &'a Ident,
-    /// True if it belongs to the library.
+    /// True if the item belongs to the library.
     pub library: bool,
 }
 

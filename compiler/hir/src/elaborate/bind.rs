@@ -451,7 +451,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Sets the size of a dim name that is unknown so far. If the dim is already known, it must equal the size.
+    /// Sets the size of a dim name that is unknown so far. A dim that is already known must equal the size.
     fn fit_size(&mut self, dim: &Dim, size: usize, span: Span, name: &str) {
         if let Some(known) = self.evaluate(dim) {
             if known != size {

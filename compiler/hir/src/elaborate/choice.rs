@@ -67,8 +67,8 @@ impl<'a> Elaborator<'a> {
             _ => return Vec::new(),
         };
         if let BinaryOp::And | BinaryOp::Or = op {
-            // If `a && b` holds, both parts hold. If `!(a || b)` holds, neither part holds. In all other cases, it is not known which part
-            // decides.
+            // If `a && b` holds, both parts hold. If `!(a || b)` holds, neither part holds. In all other cases, the deciding part is not
+            // known.
             let both = || {
                 [left, right]
                     .into_iter()

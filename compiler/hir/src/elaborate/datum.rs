@@ -30,7 +30,7 @@ pub enum Datum {
 pub struct DistDatum {
     /// The distribution item.
     pub dist: DistId,
-    /// Its arguments in declared order.
+    /// The arguments of the distribution, in declared order.
     pub args: Vec<Datum>,
 }
 
@@ -39,7 +39,7 @@ pub struct DistDatum {
 pub struct LayerDatum {
     /// The layer item.
     pub layer: LayerId,
-    /// Its parameters in declared order.
+    /// The parameters of the layer, in declared order.
     pub args: Vec<Datum>,
     /// The path of its sites, such as `hidden[1]`. Empty until the instance is assigned to a name.
     pub path: String,

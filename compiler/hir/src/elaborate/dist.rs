@@ -344,7 +344,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             .apply(Operation::reshape(value, &shape), self.span)
     }
 
-    /// Adds the parameter that holds the value. If the caller guarantees it, the elements of the value lie in `support`.
+    /// Adds the parameter that holds the value. The elements of the value lie in `support` if the caller guarantees this.
     fn value_param(&mut self, support: Support) -> Elaborated<Value> {
         let x = self.elaborator.builder.param("x", self.value.clone());
         let trusted = match (self.values, support) {

@@ -1,4 +1,4 @@
-//! Builds a family over several sites. Its parameters are assembled from one tensor per site.
+//! Builds a family over several sites. The parameters of the family are assembled from one tensor per site.
 //!
 //! A parameter with one row per element, such as a location, a scale or a covariance factor, is stored as one tensor per site. The tensor
 //! holds the rows that belong to the site's elements. The name of the tensor is the same as if the site had the family alone. Reports,

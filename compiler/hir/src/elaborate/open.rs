@@ -1,7 +1,7 @@
 //! Elaborates ranges whose ends depend on counters: reductions over such ranges, and windows of a constant length.
 //!
 //! The size of an array must be known at compile time. A reduction therefore covers all positions that the ends can reach. Outside the
-//! range, it uses its neutral element. A window has the same number of elements for every value of the counter.
+//! range, the reduction uses its neutral element. A window has the same number of elements for every value of the counter.
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};

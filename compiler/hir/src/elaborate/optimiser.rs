@@ -9,7 +9,7 @@ use bnnc_graph::model::ElaboratedOptimiser;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// Elaborates an optimiser. Its arguments are constants in declared order. The first argument is the learning rate.
+/// Elaborates an optimiser, whose arguments are constants in declared order. The first argument is the learning rate.
 ///
 /// # Errors
 /// Fails if an argument or an initial state is not a constant.

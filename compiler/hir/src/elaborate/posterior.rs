@@ -377,8 +377,8 @@ impl<'a> Line<'a> {
         matches!(dims, Some([rows, columns]) if rows == columns)
     }
 
-    /// Returns whether the values of the family are bounded. Its positive parameters are then not scales, so they start at one, which is the
-    /// uniform distribution for a beta or a Dirichlet family.
+    /// Returns whether the values of the family are bounded. The positive parameters of a bounded family are not scales, so they start at
+    /// one, which is the uniform distribution for a beta or a Dirichlet family.
     fn is_bounded(&self) -> bool {
         match &self.item().on {
             Ty::Tensor(Elem::Real(Support::Interval(low, high)), _) => low.is_finite() && high.is_finite(),

@@ -69,7 +69,7 @@ code!(
     "dist D(loc: real) on real {\n  log_density(x) = x + loc\n}"
 );
 
-/// A statement in a place where it is not allowed.
+/// A statement in a place where such statements are not allowed.
 pub fn wrong_place(span: Span, what: &str, place: &str, help: &str) -> Diagnostic {
     Diagnostic::error(&WRONG_PLACE, span, format!("{what} does not belong in {place}")).help(help)
 }

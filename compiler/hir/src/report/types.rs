@@ -457,7 +457,7 @@ pub fn unknown_part<'a>(
     }
 }
 
-/// Noise in a place where it is not allowed.
+/// Noise in a place where noise is not allowed.
 pub fn noise(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error(
         &NOISE,

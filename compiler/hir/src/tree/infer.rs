@@ -21,7 +21,7 @@ pub struct InferItem {
     pub data: DataId,
     /// The options that the program sets, checked against the schema of the method.
     pub options: Vec<Setting>,
-    /// The position of its declaration.
+    /// The position at which the inference block is declared.
     pub span: Span,
 }
 
@@ -91,7 +91,7 @@ pub struct Setting {
     pub name: Arc<str>,
     /// Its value.
     pub value: SettingValue,
-    /// Its position in the source.
+    /// The position of the option in the source.
     pub span: Span,
 }
 
@@ -129,6 +129,6 @@ pub struct CompareItem {
     pub infers: Vec<InferId>,
     /// The metrics.
     pub metrics: Vec<Measure>,
-    /// Its position in the source.
+    /// The position of the comparison in the source.
     pub span: Span,
 }

@@ -1,12 +1,12 @@
 //! Splits an innermost loop that calls array primitives into stages.
 //!
-//! Note \[Stages\]. Array primitives process whole blocks. If the body of an innermost loop calls them, the
-//! loop is therefore split into stages. For each block of the innermost axis, stage 0 is a loop that computes
-//! the operands of the first calls and stores them in scratch memory. The first calls follow, then stage 1,
-//! and so on. The last stage writes the outputs. Every value is computed as late as possible, that is, when
-//! its users need it. Loads are repeated in each stage that uses them. All other values that several stages
-//! use are stored in scratch memory. If the innermost axis is short, a block is a tile of several whole rows.
-//! Calls are then long in spite of the short axis.
+//! Note \[Stages\]. Array primitives process whole blocks. If the body of an innermost loop calls primitives,
+//! the loop is therefore split into stages. For each block of the innermost axis, stage 0 is a loop that
+//! computes the operands of the first calls and stores them in scratch memory. The first calls follow, then
+//! stage 1, and so on. The last stage writes the outputs. Every value is computed as late as possible, that
+//! is, when its users need it. Loads are repeated in each stage that uses them. All other values that several
+//! stages use are stored in scratch memory. If the innermost axis is short, a block is a tile of several
+//! whole rows. Calls are then long in spite of the short axis.
 
 use super::motion::{Motion, innermost_size, motion};
 use crate::ir::{Inst, InstId, InstOp, Kernel, Size};

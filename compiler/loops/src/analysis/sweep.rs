@@ -20,8 +20,8 @@ pub fn order(kernel: Kernel) -> (Kernel, usize) {
     }
 }
 
-/// Returns whether a kernel is swept. Its noise along the innermost axis must depend on the axis before it
-/// only through the coordinates of the noise, and an output must sum over that axis.
+/// Returns whether a kernel is swept. The kernel's noise along the innermost axis must depend on the axis
+/// before it only through the coordinates of the noise, and an output must sum over that axis.
 pub fn is_swept(kernel: &Kernel) -> bool {
     let makes_noise = kernel.body.iter().any(|inst| match &inst.op {
         InstOp::Noise { strides, .. } => matches!(strides.as_slice(), [.., Size::Fixed(0), Size::Fixed(1)]),

@@ -12,7 +12,7 @@ use bnnc_graph::ops;
 use bnnc_math::scalar::Scalar;
 
 impl Import<'_> {
-    /// Adds a copy in memory. Its elements are in the row-major order of its axes.
+    /// Adds a copy in memory, with elements in the row-major order of the tensor's axes.
     fn copied(&mut self, arg: TensorId) -> TensorId {
         let (dims, dtype) = (self.dims(arg), self.tensors[arg].dtype);
         let part = Part {
@@ -87,9 +87,9 @@ impl Import<'_> {
         }
     }
 
-    /// Copies an operand so that the letters `last` are adjacent and in this order. If they already are, all
-    /// letters keep their places; otherwise these letters come after all others. Returns the letters of the
-    /// copy, and the copy.
+    /// Copies an operand so that the letters `last` are adjacent and in this order. If the letters already
+    /// are adjacent and in order, all letters keep their places; otherwise these letters come after all
+    /// others. Returns the letters of the copy, and the copy.
     fn gathered(&mut self, arg: TensorId, letters: &[char], last: &[char]) -> (Vec<char>, TensorId) {
         if letters.windows(last.len()).any(|run| run == last) {
             return (letters.to_vec(), self.copied(arg));

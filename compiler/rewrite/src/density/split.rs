@@ -137,8 +137,8 @@ impl Split {
         log_density
     }
 
-    /// Records the observations of a `map`. Their log densities are summed over the positions of the `map`.
-    /// Returns the value of the `map` itself, computed without that sum.
+    /// Records the observations of a `map`. The log densities of these observations are summed over the
+    /// positions of the `map`. Returns the value of the `map` itself, computed without that sum.
     fn observe_looped(&mut self, args: &[Value], attrs: &[Attr]) -> Value {
         let own = nodes::with_functions(attrs, |function| observed(function).0);
         let terms = nodes::with_functions(attrs, |function| observed(function).1);

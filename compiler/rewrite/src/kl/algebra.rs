@@ -63,9 +63,9 @@ impl Form {
 /// The dependences of a node.
 #[derive(Clone, Copy, Debug, Default)]
 struct Dependence {
-    /// True if it depends on the draw.
+    /// True if the node depends on the draw.
     varies: bool,
-    /// True if it depends on a moving parameter along a path that a gradient takes.
+    /// True if the node depends on a moving parameter along a path that a gradient takes.
     moves: bool,
 }
 

@@ -39,7 +39,7 @@ pub struct Divergence {
     /// `(states.., shared inputs.., step: int) -> kl`. Draws lie along `Symbol::KlDraws`, or along `Symbol::Draws` if
     /// `TrainingSettings::kl_draws` is 0.
     pub value: Function,
-    /// The function with the same parameters as `value`. Its results are `kl` and, for each optimised state, the gradient under the name of
+    /// The function with the same parameters as `value`. The results are `kl` and, for each optimised state, the gradient under the name of
     /// the state.
     pub gradient: Function,
     /// The states with their starting values. A state holds a parameter on the unconstrained scale.

@@ -5,7 +5,7 @@
 //! on a parameter in any other way (such as the degrees of freedom of Student's t), this dependence belongs
 //! to the noise. The position of the site is `z = (x - loc) / scale`. The density of the position is the
 //! density of the prior at `loc + scale z`, times `|scale|`. The formula for the density holds for any `loc`
-//! and `scale`. If they are chosen badly, the position is less useful, but it is still correct. The code
+//! and `scale`. A bad choice of `loc` and `scale` makes the position less useful, but not wrong. The code
 //! names no family.
 
 use crate::density::SitePrior;
@@ -24,8 +24,9 @@ use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 
 /// Returns the value `loc + scale z` of a site and the log-Jacobian of this transformation, which is the sum
-/// of `log |scale|` over all elements. Returns `None` if the sampler of the prior does not have this form.
-/// `z` has the type of the site. `scope` holds the values of the preceding sites and the shared inputs.
+/// of `log |scale|` over all elements. Returns `None` if the sampler of the prior does not have the form `loc
+/// + scale * noise`. `z` has the type of the site. `scope` holds the values of the preceding sites and the
+/// shared inputs.
 pub fn value(builder: &mut Builder, prior: &SitePrior, scope: &Scope, z: Value) -> Option<(Value, Value)> {
     let named = scope.call(builder, &prior.arguments);
     let arguments: Vec<Value> = named.into_iter().map(|(_, value)| value).collect();

@@ -1,4 +1,4 @@
-//! The values of a site that are plausible under the site's prior. The posterior is compared with them.
+//! The values of a site that are plausible under the site's prior, with which the posterior is compared.
 
 use crate::density::SitePrior;
 use bnnc_abi::manifest::PriorReport;

@@ -197,7 +197,7 @@ pub fn of_linear(
     Some(part(args[0], &permuted(ops::transpose::axes(attrs), letters)))
 }
 
-/// Adds a value, and the values that it is computed from, to `outer` if [`Apart::taken`] may find an outer
+/// Adds a value, and the values from which it is computed, to `outer` if [`Apart::taken`] may find an outer
 /// product in them. `seen` holds the values that were already examined.
 fn find_outer(
     builder: &Builder,

@@ -222,7 +222,7 @@ pub fn radial(size: usize) -> Instance {
     instance
 }
 
-/// The exponential distribution with mean 1 on the positive reals, without parameters. Its variance is not declared.
+/// The exponential distribution with mean 1 on the positive reals, without parameters and without a declared variance.
 pub fn exponential(shape: &Shape) -> Instance {
     let ty = Type::real(shape.clone());
     let mut instance = normal(shape);

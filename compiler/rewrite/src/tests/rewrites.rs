@@ -96,8 +96,8 @@ fn a_firing_is_recorded_as_text() {
     );
 }
 
-/// A round rewrites operands before their users, so a deep term needs no more rounds than a flat term. If it
-/// did, a debug build would panic.
+/// A round rewrites operands before their users, so a deep term needs no more rounds than a flat term. With
+/// more rounds, a debug build would panic.
 #[test]
 fn rounds_do_not_grow_with_depth() {
     let steps: [fn(Term) -> Term; 6] = [

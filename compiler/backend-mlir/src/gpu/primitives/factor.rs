@@ -8,7 +8,7 @@ use bnnc_abi::device::{self, Blocked, Count};
 use bnnc_base::dtype::Precision;
 
 /// The number of rows of a diagonal block. A thread rereads a row of a block many times, so thirty-two of these rows should fit into the
-/// nearest cache. Larger blocks, on the other hand, leave fewer matrix products, and fewer products are more efficient.
+/// nearest cache. Larger blocks, on the other hand, leave fewer and larger matrix products, which are more efficient.
 const ROWS: u32 = 64;
 
 /// A square part of a matrix: the position of the first element, the distance between rows, and the number of rows.

@@ -4,8 +4,8 @@
 //! A value is `end + exp(y)` or `end - exp(y)`. In a bounded interval, a value lies at the fraction `sigmoid(y)` of the interval, measured
 //! from `end`. `beyond(y)` is the probability of the values that are further from this end: a survival function or a cumulative function.
 //! In a bounded interval, `end` is the end on whose far side the distribution has more probability. A draw is the `y` at which `log
-//! beyond(y)` equals the logarithm of a uniform variate, found by bisection. The mean is an integral over `y`, between two values of `y`
-//! that are found by bisection too. The integrand vanishes at both values of `y`, so the trapezoidal rule converges exponentially.
+//! beyond(y)` equals the logarithm of a uniform variate, found by bisection. The mean is an integral over `y` between two such values. The
+//! integrand vanishes at both values of `y`, so the trapezoidal rule converges exponentially.
 
 use super::InstanceBuilder;
 use super::parts::ends;

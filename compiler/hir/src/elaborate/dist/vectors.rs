@@ -1,5 +1,5 @@
-//! Arrays of independent values. Their joint distribution follows from the distribution of one value. Such arrays occur at sites of several
-//! simplexes or ordered vectors, and as the elements of an output that a `for` observes.
+//! Arrays of independent values. The joint distribution of the values follows from the distribution of one value. Such arrays occur at
+//! sites of several simplexes or ordered vectors, and as the elements of an output that a `for` observes.
 
 use super::InstanceBuilder;
 use crate::elaborate::frame::Elaborated;

@@ -1,12 +1,12 @@
 //! Proves that a function is affine in some of its parameters, or affine between kinks, and finds the kinks.
 //!
 //! A function is affine where its derivative is constant. The derivative is available as a graph, which shows
-//! what the derivative depends on. If it does not depend on the parameters, the function is affine. If it
-//! depends on the parameters only through comparisons, the function is affine wherever no comparison changes
-//! its result. The kinks are the zeros of the differences that are compared. A function that itself contains
-//! comparisons may jump and is rejected. Comparisons are accepted only in derivatives of continuous ops. The
-//! proof treats no op specially except comparisons. One op has a derivative with a different kind of
-//! comparison; `maxima` rewrites this op.
+//! what the derivative depends on. If the derivative does not depend on the parameters, the function is
+//! affine. If the derivative depends on the parameters only through comparisons, the function is affine
+//! wherever no comparison changes its result. The kinks are the zeros of the differences that are compared. A
+//! function that itself contains comparisons may jump and is rejected. Comparisons are accepted only in
+//! derivatives of continuous ops. The proof treats no op specially except comparisons. One op has a
+//! derivative with a different kind of comparison; `maxima` rewrites this op.
 
 use super::maxima;
 use crate::differentiate::pull_back;

@@ -115,9 +115,11 @@ enum Form {
 
 /// One outer product, or a sum of outer products with one for each position.
 struct Use {
-    /// The factor that depends only on the row. Its axes are positions, then axes of the weight.
+    /// The factor that depends only on the row. The axes of this factor are positions, then axes of the
+    /// weight.
     left: Value,
-    /// The factor that depends on the cotangent. Its axes are positions, then the other axes of the weight.
+    /// The factor that depends on the cotangent. The axes of this factor are positions, then the other axes
+    /// of the weight.
     right: Value,
     /// The number of leading axes that are positions.
     positions: usize,
