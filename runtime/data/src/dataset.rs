@@ -25,7 +25,7 @@ pub struct Dataset {
     pub test: Rows,
     /// Out-of-distribution rows, whose targets have no meaning.
     pub outliers: Rows,
-    /// The images of the test rows, if the program rotates or shuffles images.
+    /// The images of the test rows, if the program rotates test images or shuffles images.
     pub images: Option<Images>,
     /// The target's name.
     pub target: Option<String>,
@@ -42,7 +42,7 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Returns the test rows rotated by each angle but the first; [`Dataset::test`] has the first angle.
+    /// Returns the test rows rotated by each angle except the first. [`Dataset::test`] has the first angle.
     pub fn turned(&self) -> impl Iterator<Item = (f64, Rows)> {
         let images = self.images.iter();
         images.flat_map(|images| {
@@ -62,16 +62,16 @@ impl Dataset {
     }
 }
 
-/// The statistics of the training rows that determine how every row is prepared. Saved with the posterior, so that new rows are prepared in
-/// the same way.
+/// The statistics of the training rows that determine how every row is prepared. They are saved with the posterior, so that new rows are
+/// prepared in the same way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Preparation {
     /// One map per input column, applied after the scale.
     pub inputs: Vec<Standardisation>,
-    /// The names of these columns in messages.
+    /// The names of the input columns in messages.
     #[serde(default)]
     pub columns: Vec<String>,
-    /// For each array that is an input on its own, its name and one map per element.
+    /// For each array that is an input on its own: its name, and one map per element.
     pub named: Vec<(String, Vec<Standardisation>)>,
     /// The means and standard deviations of the calls of `zscore`, in the order of evaluation.
     pub zscores: Vec<Standardisation>,
@@ -279,7 +279,7 @@ pub(crate) fn assemble(
     }
     let arrays = table.arrays.iter().enumerate();
     let per_example = arrays.filter(|(_, array)| array.per_example && !scaled_bytes(spec, &array.name));
-    // A map, because a search of the list for each column would take seconds for 40,000 columns.
+    // The names are in a map, because a search of the list for each column would take seconds for 40,000 columns.
     let named: HashMap<&str, &Vec<Standardisation>> = preparation
         .named
         .iter()
@@ -305,7 +305,7 @@ pub(crate) fn assemble(
     }
 }
 
-/// Marks text fields that have a level without a training row: using such a field is an error.
+/// Marks text fields with a level that occurs in no training row. A model that uses such a field gets an error.
 fn mark_unseen(source: &Source, rows: &mut Rows, train: &[usize], kind: &str) {
     for array in &source.table.arrays {
         let (Values::Level { codes, levels }, true) = (&array.values, array.per_example) else {

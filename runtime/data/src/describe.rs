@@ -6,7 +6,7 @@ use crate::standardise::Standardisation;
 use bnnc_abi::data::{Column, DataSpec, InputEntry};
 use bnnc_abi::manifest::DataSource;
 
-/// Describes the columns or expressions that feed a port, one for each of its elements, with the scales fitted to the training rows.
+/// Describes the columns or expressions that feed a port, one for each element of the port, with the scales that were fitted to the training rows.
 pub fn feeds(
     from: &DataSource,
     spec: &DataSpec,
@@ -59,7 +59,7 @@ fn element(at: usize, spec: &DataSpec, entries: &[InputEntry], preparation: &Pre
     format!("{}{scores}{scale}", entries[entry].text)
 }
 
-/// Returns the means and standard deviations of the calls of `zscore` in the input with this name in messages.
+/// Returns the means and standard deviations of the calls of `zscore` in the input that messages call by this name.
 pub fn scores<'a>(
     name: &str,
     spec: &DataSpec,

@@ -9,9 +9,9 @@ use bnnc_base::source::Span;
 
 /// The means and standard deviations that `zscore` uses.
 pub(crate) enum Scores<'a> {
-    /// Fits them to these rows and appends them to the list in the order of evaluation.
+    /// Fits means and standard deviations to these rows, and appends them to the list in the order of evaluation.
     Fit(&'a [usize], Divisor, &'a mut Vec<Fitted>),
-    /// Applies those fitted earlier, in the same order.
+    /// Applies means and standard deviations that were fitted earlier, in the same order.
     Apply(std::slice::Iter<'a, Standardisation>),
 }
 
@@ -105,7 +105,7 @@ static FUNCTIONS: &[Function] = &[
 
 const ZSCORE: &str = "zscore";
 
-/// Returns the text of an expression, which is its name as a field and in messages.
+/// Returns the text of an expression. It is the name of the field, also in messages.
 pub fn text(column: &Column) -> String {
     match column {
         Column::Name(name, _) => name.clone(),
@@ -146,7 +146,7 @@ pub(crate) fn names(column: &Column) -> Vec<&str> {
     }
 }
 
-/// Returns the place of an expression in the program; `None` for a number.
+/// Returns the span of an expression in the program; `None` for a number.
 pub(crate) fn span(column: &Column) -> Option<Span> {
     match column {
         Column::Name(_, span) | Column::Apply(_, _, span) | Column::Named(_, _, span) => Some(*span),
@@ -154,7 +154,7 @@ pub(crate) fn span(column: &Column) -> Option<Span> {
     }
 }
 
-/// Returns whether the values depend on which rows are for training.
+/// Returns whether the values depend on the choice of the training rows.
 pub(crate) fn uses_zscore(column: &Column) -> bool {
     match column {
         Column::Name(..) | Column::Number(_) => false,
@@ -267,7 +267,7 @@ fn call(
     })
 }
 
-/// Standardises values; equal values become zeros.
+/// Standardises values. If all values are equal, they become zeros.
 fn zscore(values: &[f64], scores: &mut Scores<'_>) -> Vec<f64> {
     let map = match scores {
         Scores::Fit(rows, divisor, list) => {
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn zscore_uses_training_rows_only() {
-        // Rows 0 to 2 have mean 2 and sd sqrt(2/3).
+        // Rows 0 to 2 have the mean 2 and the standard deviation sqrt(2/3).
         let sd = (2.0_f64 / 3.0).sqrt();
         assert_eq!(
             value(&apply("zscore", vec![name("a")])),

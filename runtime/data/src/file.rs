@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Opens a file for reading. A named pipe that no program opens for writing within five seconds is an error, because opening it would block
-/// for ever.
+/// Opens a file for reading. A named pipe that no program opens for writing within five seconds is an error. Without this limit, the call
+/// could block for ever.
 ///
 /// # Errors
 /// Errors of the operating system.
@@ -43,19 +43,19 @@ fn is_pipe(_path: &Path) -> Result<bool> {
     Ok(false)
 }
 
-/// Opens a pipe in a thread of its own, which stays blocked if no program opens the other end.
+/// Opens a pipe in a thread of its own. This thread stays blocked if no program opens the other end.
 fn open_pipe(path: &Path, open: fn(PathBuf) -> Result<File>, why: &'static str) -> Result<File> {
     let (sender, receiver) = mpsc::channel();
     let path = path.to_path_buf();
     std::thread::Builder::new().spawn(move || {
-        // The receiver is gone after a timeout, so a failure to send does not matter.
+        // After a timeout nobody receives the result, so a failure to send does not matter.
         let _ = sender.send(open(path));
     })?;
     let found = receiver.recv_timeout(Duration::from_secs(5));
     found.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, why)))
 }
 
-/// Opens a regular file. Pipes and devices are rejected before they are opened: a pipe may never be written to, and a device has no end.
+/// Opens a regular file. Pipes and devices are rejected before they are opened: nothing may ever be written to a pipe, and a device may have no end.
 ///
 /// # Errors
 /// Errors of the operating system, and a path that is not a regular file.

@@ -1,4 +1,4 @@
-//! Images, held as rows of numbers: rotated about their centre, or cut into squares that are put back in another order.
+//! Changes of images, which are rows of numbers: rotation about the centre, and a cut into squares that are put back in another order.
 
 use crate::dataset::Preparation;
 use crate::report::Faults;
@@ -8,14 +8,14 @@ use crate::split::shuffled;
 use crate::table::Values;
 use bnnc_abi::data::Outliers;
 
-/// The images of some rows, with the values of the file.
+/// The images of some rows, with the values from the file.
 #[derive(Clone, Debug)]
 pub struct Images {
     frame: Frame,
     values: Values,
     scale: f64,
     degrees: Vec<f64>,
-    /// The side of the squares that outliers are shuffled from, in pixels.
+    /// The side of the squares that are shuffled to make outliers, in pixels.
     side: Option<usize>,
 }
 
@@ -60,7 +60,7 @@ impl Images {
         self.changed(rows, preparation, |row, image| shuffle.apply(row, image))
     }
 
-    /// Returns the rows with inputs that are changed before they are scaled and standardised.
+    /// Returns the rows with changed inputs. The change is made before the inputs are scaled and standardised.
     fn changed(
         &self,
         rows: &Rows,
@@ -83,7 +83,7 @@ impl Images {
     }
 }
 
-/// The sizes of an image, whose numbers are in row-major order, plane by plane.
+/// The sizes of an image. The numbers of an image are in row-major order, plane by plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
     /// The number of colour channels: the product of all axes before the last two.
@@ -93,7 +93,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// Returns the frame of arrays with these axes, or `None` if there are fewer than two.
+    /// Returns the frame of arrays with these axes, or `None` if there are fewer than two axes.
     pub(crate) fn of(axes: &[usize]) -> Option<Frame> {
         let [planes @ .., height, width] = axes else {
             return None;
@@ -125,7 +125,7 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// A counter-clockwise rotation. Rotating a square image by a multiple of 90 degrees interpolates no pixel.
+    /// Creates a counter-clockwise rotation. Rotating a square image by a multiple of 90 degrees does not interpolate pixels.
     pub(crate) fn new(frame: Frame, degrees: f64) -> Turn {
         let (sine, cosine) = sine_cosine(degrees);
         let centre = |size: usize| (size as f64 - 1.0) / 2.0;
@@ -133,7 +133,7 @@ impl Turn {
         let tap = |pixel: usize| {
             let down = (pixel / frame.width) as f64 - middle;
             let right = (pixel % frame.width) as f64 - centre;
-            // The vertical axis points down, hence the signs of the inverse rotation.
+            // The vertical axis points down, which gives the inverse rotation these signs.
             let y = middle + right * sine + down * cosine;
             let x = centre + right * cosine - down * sine;
             taps(frame, (y, x))
@@ -169,7 +169,7 @@ fn sine_cosine(degrees: f64) -> (f64, f64) {
     }
 }
 
-/// Returns the four pixels around a point with their bilinear weights: the product, over both axes, of one minus the distance.
+/// Returns the four pixels around a point with their bilinear weights. A weight is the product, over both axes, of one minus the distance.
 fn taps(frame: Frame, (y, x): (f64, f64)) -> [(usize, f64); 4] {
     let (top, left) = (y.floor(), x.floor());
     let tap = |row: f64, column: f64| {
@@ -199,7 +199,7 @@ pub(crate) struct Shuffle {
 }
 
 impl Shuffle {
-    /// Squares of `side` pixels a side, in orders that `key` determines.
+    /// Creates the shuffle of squares with sides of `side` pixels. `key` determines the orders of the squares.
     pub(crate) fn new(frame: Frame, side: usize, key: u64) -> Shuffle {
         Shuffle {
             frame,
@@ -209,7 +209,7 @@ impl Shuffle {
         }
     }
 
-    /// Shuffles the image with this number.
+    /// Shuffles an image. `number` determines the order of its squares.
     pub(crate) fn apply(&mut self, number: usize, image: &mut [f64]) {
         let (side, width) = (self.side, self.frame.width);
         let across = width / side;
@@ -270,7 +270,7 @@ mod tests {
             let last = size - 1;
             assert_eq!(turned(frame, 0.0), before);
             assert_eq!(turned(frame, 360.0), before);
-            // Counter-clockwise: the right column becomes the top row.
+            // The rotation is counter-clockwise: the right column becomes the top row.
             assert_eq!(turned(frame, 90.0), moved(&|i, j| j * size + last - i));
             assert_eq!(turned(frame, 180.0), moved(&|i, j| (last - i) * size + last - j));
             assert_eq!(turned(frame, 270.0), moved(&|i, j| (last - j) * size + i));
@@ -301,7 +301,8 @@ mod tests {
             image[13]
         );
         assert_eq!(image[2 * 5 + 2], 13.0, "the centre stays");
-        // The corner comes from 2 sqrt(2) - 2 above the middle of the upper edge, between the pixel 3 and the zeros outside.
+        // The source of the corner is the point at 2 sqrt(2) - 2 above the middle of the upper edge, between the pixel with the value 3 and
+        // the zeros outside.
         let corner = turned(FRAME, 45.0)[0];
         assert!((corner - 3.0 * (3.0 - 8_f64.sqrt())).abs() < 1e-12, "{corner}");
     }
@@ -344,7 +345,8 @@ mod tests {
             corners.sort_unstable();
             assert_eq!(corners, [1, 3, 5, 13, 15, 17]);
         }
-        // A random order of six keeps one square in its place on average: 100 of 120 move, with a standard deviation of sqrt(20).
+        // A random order of six squares keeps one of them in its place on average. Of 120 squares, 100 therefore move on average, with a
+        // standard deviation of sqrt(20).
         assert!((moved as f64 - 100.0).abs() < 4.0 * 20_f64.sqrt(), "{moved}");
         let mut again = before.clone();
         let mut other = before;

@@ -16,7 +16,7 @@ pub(crate) enum Input {
     Array(usize),
     /// An expression.
     Computed(Column),
-    /// An array that is not an element of the input vector (text, a renamed array or one that all examples share): it is bound by its name
+    /// An array that is not part of the input vector, because it is text, is renamed, or is shared by all examples. It is bound by its name
     /// only.
     Aside,
 }
@@ -44,8 +44,8 @@ pub(crate) fn entry(column: &Column, place: Range<usize>, span: Span) -> InputEn
     }
 }
 
-/// Returns the arrays that are inputs when the program names none: all per-example arrays except the target and the columns it is computed
-/// from.
+/// Returns the arrays that are inputs if the program does not name any: all per-example arrays except the target and the columns from which
+/// the target is computed.
 fn candidates(spec: &DataSpec, table: &Table, target: Option<usize>) -> Vec<usize> {
     if target.is_none() && spec.format.contents() == Contents::Arrays {
         return Vec::new();
@@ -57,7 +57,7 @@ fn candidates(spec: &DataSpec, table: &Table, target: Option<usize>) -> Vec<usiz
     inputs.map(|(i, _)| i).collect()
 }
 
-/// Returns the input columns. Empty if the program names none and a column is text: such data are bound by name only.
+/// Returns the input columns. The result is empty if the program does not name inputs and a column is text: such data are bound by name only.
 pub(crate) fn resolve_inputs(
     spec: &DataSpec,
     table: &Table,
@@ -72,7 +72,7 @@ pub(crate) fn resolve_inputs(
             inputs.into_iter().map(Input::Array).collect()
         });
     }
-    // A map, because a search through the table for each of, say, 100,000 names would take a minute.
+    // The places are in a map, because a search through the table for each of, say, 100,000 names would take a minute.
     let places: HashMap<&str, usize> = table
         .arrays
         .iter()

@@ -1,7 +1,7 @@
 //! Data: readers of files, splits, column expressions, standardisation, metrics and result files.
 //!
 //! [`schema`] returns the fields, shapes and splits of a data item, and [`load`] the rows of one split. [`Source`] does both and reads the
-//! files only once. Problems in a file become diagnostics with a row and a column, never a panic.
+//! files only once. Problems in a file become diagnostics with a row and a column, and never cause a panic.
 
 #![allow(
     clippy::result_large_err,

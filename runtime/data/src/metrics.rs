@@ -32,7 +32,7 @@ pub const CALIBRATION_BINS: usize = 15;
 /// The levels of `coverage`, in percent.
 pub const COVERAGE_LEVELS: [u32; 3] = [50, 90, 95];
 
-/// Numbers `[draws, rows]`, row-major.
+/// An array `[draws, rows]` of numbers, in row-major order.
 #[derive(Clone, Copy, Debug)]
 pub struct Draws<'a> {
     values: &'a [f64],
@@ -40,7 +40,7 @@ pub struct Draws<'a> {
 }
 
 impl<'a> Draws<'a> {
-    /// `values` holds a whole number of draws of `rows` numbers each.
+    /// Creates the array. `values` holds a whole number of draws of `rows` numbers each.
     pub fn new(values: &'a [f64], rows: usize) -> Draws<'a> {
         Draws { values, rows }
     }
@@ -103,7 +103,7 @@ pub fn crps(sorted: &[f64], y: f64) -> f64 {
 pub struct Summary {
     /// Mean.
     pub mean: f64,
-    /// Standard deviation (divides by S - 1; 0 for one draw).
+    /// Standard deviation. The divisor is S - 1; for one draw it is 0.
     pub sd: f64,
     /// 5 % quantile.
     pub q05: f64,
@@ -166,12 +166,13 @@ pub struct RealScores {
     covered: [Mean; 3],
     crps: Mean,
     sd: Mean,
-    /// True if the predictive distribution has an infinite variance: `sd` is then infinite, whatever the draws.
+    /// True if the predictive distribution has an infinite variance. `sd` is then infinite, whatever the draws are.
     pub infinite_variance: bool,
 }
 
 impl RealScores {
-    /// `target` is the standardisation of the scale that log likelihoods are given on; the identity if there is none.
+    /// Begins without rows. `target` is the standardisation of the target to the scale of the log likelihoods; the identity if the target
+    /// is not standardised.
     pub fn new(target: Standardisation) -> RealScores {
         let (zero, covered) = (Mean::default(), [Mean::default(); 3]);
         RealScores {
@@ -185,7 +186,8 @@ impl RealScores {
         }
     }
 
-    /// Adds log likelihoods of `rows` targets on the model's scale. Dividing the density by the target's sd gives it in original units.
+    /// Adds log likelihoods of `rows` targets on the model's scale. Dividing the density by the target's standard deviation converts it to
+    /// original units.
     pub fn add_log_likelihood(&mut self, log_likelihood: Draws<'_>) {
         self.add_log_likelihood_of(log_likelihood, 1);
     }
@@ -224,7 +226,7 @@ impl RealScores {
         }
     }
 
-    /// Returns the metrics; those without rows are absent.
+    /// Returns the metrics. Metrics without rows are absent.
     pub fn finish(self) -> MetricSet {
         let mut metrics = vec![
             ("rmse".to_string(), self.squares.root_mean()),
@@ -234,7 +236,7 @@ impl RealScores {
         metrics.extend(coverage.map(|(level, mean)| (format!("coverage_{level}"), mean.get())));
         metrics.extend([
             ("crps".to_string(), self.crps.get()),
-            // A distribution without a mean has no standard deviation either, although its draws have one.
+            // A distribution without a mean does not have a standard deviation either, although a finite number of draws has one.
             ("sd".to_string(), self.squares.root_mean().and(self.sd.get())),
         ]);
         present(metrics)
@@ -254,12 +256,12 @@ pub struct ClassScores {
     brier: Mean,
     /// The number of rows, the sum of confidences and the number of hits in each bin.
     bins: [(f64, f64, f64); CALIBRATION_BINS],
-    /// The predictive entropy of each row, and whether its prediction is right.
+    /// The predictive entropy of each row, and whether the prediction is right.
     unsure: Unsure,
 }
 
 impl ClassScores {
-    /// Scores of this number of classes.
+    /// Begins without rows, for this number of classes.
     pub fn new(classes: usize) -> ClassScores {
         let zero = Mean::default();
         let bins = [(0.0, 0.0, 0.0); CALIBRATION_BINS];
@@ -317,7 +319,7 @@ impl ClassScores {
 
     /// Averages the probabilities of one row over the draws.
     fn average(&self, probabilities: &[f64], rows: usize, row: usize) -> Vec<f64> {
-        // Draw by draw, because the draws of one probability are far apart in memory if there are many classes.
+        // The sum runs draw by draw, because the draws of one probability are far apart in memory if there are many classes.
         let mut means = vec![Mean::default(); self.classes];
         for draw in probabilities.chunks_exact((rows * self.classes).max(1)) {
             let of_row = &draw[row * self.classes..(row + 1) * self.classes];
@@ -329,8 +331,7 @@ impl ClassScores {
             .collect()
     }
 
-    /// Adds the predictive probabilities of one row, with minus the log probability of its target. Probabilities that are not numbers have no most probable
-    /// class, and make the accuracy NaN as they make the other scores.
+    /// Adds the predictive probabilities of one row. `nll` is minus the log probability of its target.
     fn add_row(&mut self, p: &[f64], target: usize, nll: f64) {
         let best = (0..p.len()).fold(0, |best, class| if p[class] > p[best] { class } else { best });
         let Some(&confidence) = p.get(best) else { return };
@@ -357,7 +358,7 @@ impl ClassScores {
         &self.unsure
     }
 
-    /// Returns the metrics; those without rows are absent.
+    /// Returns the metrics. Metrics without rows are absent.
     pub fn finish(self) -> MetricSet {
         let gaps: f64 = self.bins.iter().map(|(_, sum, hits)| (sum - hits).abs()).sum();
         let ece = (self.right.count > 0.0).then(|| gaps / self.right.count);
@@ -381,7 +382,8 @@ fn present(metrics: Vec<(String, Option<f64>)>) -> MetricSet {
         .collect()
 }
 
-/// Computes the mean and its standard error (sd with n - 1, over the root of n); a single number has no standard error.
+/// Computes the mean and its standard error, which is the standard deviation (with the divisor n - 1) over the root of n. A single number
+/// has no standard error.
 pub fn mean_and_standard_error(values: &[f64]) -> (f64, Option<f64>) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 pub struct Rows {
     /// The number of rows.
     pub count: usize,
-    /// The numbers of the rows over all data files, from 0 (rows of test files follow those of the data files).
+    /// The indices of the rows over all data files, from 0. Rows of test files follow the rows of the data files.
     pub index: Vec<usize>,
     /// The number of input columns.
     pub width: usize,
@@ -37,7 +37,7 @@ pub struct RowField {
     pub shape: Vec<usize>,
     /// The elements as in the file.
     pub values: Values,
-    /// The factor that reals are multiplied by.
+    /// The factor by which reals are multiplied.
     pub scale: f64,
     /// The maps that standardise reals after the scale, one per element of an example.
     pub standardisation: Vec<Standardisation>,
@@ -70,7 +70,7 @@ impl RowField {
 }
 
 impl Rows {
-    /// Rows that do not come from a file: `inputs` is `[rows, width]`, and every field has one element per row.
+    /// Creates rows that do not come from a file. `inputs` is `[rows, width]`, and every field has one element per row.
     pub fn of(width: usize, inputs: Vec<f64>, fields: Vec<(String, Values)>) -> Rows {
         let of_fields = fields.first().map_or(0, |(_, values)| values.len());
         let count = inputs.len().checked_div(width).unwrap_or(of_fields);
@@ -137,7 +137,7 @@ impl Rows {
         Ok((0..field.values.len()).map(|i| field.values.real(i)).collect())
     }
 
-    /// Returns a field as integers, row by row: counts, classes, indices, the codes of levels. They are never standardised.
+    /// Returns a field as integers, row by row: counts, classes, indices or the codes of levels. Integers are never standardised.
     pub fn ints(&self, name: &str) -> Result<Vec<i32>, Diagnostic> {
         let field = self.usable(name)?;
         let width = field.width().max(1);
@@ -169,7 +169,7 @@ impl Rows {
             Codes::Texts(all) => all.iter().map(String::as_str).zip(0..).collect(),
             Codes::Positions | Codes::Ids(_) => HashMap::new(),
         };
-        // Ids ascend, except new ones, which follow those of the run; unsorted ids need a map.
+        // Ids are in ascending order, except new ids, which follow the ids of the run. Unsorted ids need a map.
         let places: HashMap<i64, usize> = match codes {
             Codes::Ids(ids) if !ids.is_sorted() => ids.iter().copied().zip(0..).collect(),
             Codes::Ids(_) | Codes::Positions | Codes::Texts(_) => HashMap::new(),
@@ -225,14 +225,14 @@ impl Rows {
             .unwrap_or_default()
     }
 
-    /// Returns the numbers of all rows in their file, as messages count them; `None` if the rows belong to several files.
+    /// Returns the number of each row in its file, as messages count rows; `None` if the rows belong to several files.
     pub fn numbers(&self) -> Option<Vec<usize>> {
         let places = (0..self.count).map(|row| self.place(row));
         let (paths, numbers): (Vec<&Path>, Vec<usize>) = places.unzip();
         paths.windows(2).all(|pair| pair[0] == pair[1]).then_some(numbers)
     }
 
-    /// Returns the file of row `i` and its number there.
+    /// Returns the file of row `i`, and the row's number in this file.
     pub fn place(&self, i: usize) -> (&Path, usize) {
         table::place_of(&self.shards, self.first_row, self.index[i])
     }

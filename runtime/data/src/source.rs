@@ -1,4 +1,4 @@
-//! The files of a data item, read and resolved: which arrays are inputs and target, and the schema.
+//! Reads the files of a data item, and determines the arrays that are inputs and target, and the schema.
 
 use crate::dataset::{self, Dataset, Preparation};
 use crate::expression::{self, Scores};
@@ -15,18 +15,18 @@ use bnnc_base::diagnostic::Diagnostic;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// All data that a data item names, in memory; each split is cut from it.
+/// All data that a data item names, in memory. Each split is cut from these data.
 #[derive(Clone, Debug)]
 pub struct Source {
     pub(crate) spec: DataSpec,
-    /// The rows of the data files, then those of the test files; a computed target is its last array.
+    /// The rows of the data files, then the rows of the test files. If the target is computed, it is the last array.
     pub(crate) table: Table,
     /// The number of rows of the data files.
     pub(crate) rows: usize,
     /// The number of levels of each array in the data files (test files may add more); 0 for numbers.
     pub(crate) levels: Vec<usize>,
     pub(crate) inputs: Vec<Input>,
-    /// Arrays that are inputs on their own: they are standardised even if they are bound by name.
+    /// Arrays that are inputs on their own. They are standardised even if they are bound by name.
     pub(crate) named: Vec<usize>,
     pub(crate) target: Option<usize>,
     /// The shared table.
@@ -35,7 +35,7 @@ pub struct Source {
     pub(crate) outliers: Option<Table>,
     splits: Vec<Vec<usize>>,
     schema: Schema,
-    /// The checksums of the files that were read whole (all formats but Parquet), as they were read.
+    /// The checksums of the files at the time of reading. Only files that are read as a whole have one, which excludes Parquet files.
     checksums: BTreeMap<PathBuf, Checksum>,
 }
 
@@ -84,13 +84,13 @@ impl Source {
         };
         source.frame()?;
         let source = source.described()?;
-        // A split is cut while the table is still in memory.
+        // The memory of a split is counted too, because the table is still in memory when a split is cut.
         let taken = reading.take(&source.table.path(), source.split_bytes());
         taken.map_err(|fault| vec![fault])?;
         Ok(source)
     }
 
-    /// Returns the bytes that a split takes in addition to the table: its inputs and fields, and its row numbers before and after
+    /// Returns the bytes that a split takes in addition to the table: its inputs and fields, and the row indices before and after
     /// selection.
     fn split_bytes(&self) -> usize {
         let fields = self.table.arrays.iter().filter(|array| array.per_example);
@@ -98,7 +98,7 @@ impl Source {
         8 * (fields + self.table.rows * (self.schema.inputs + 3))
     }
 
-    /// A source of rows to predict for: no splits, the inputs of the training where they are read, and the target only where the file has it.
+    /// Builds a source of rows to predict for. It has no splits and the same inputs as in training, and the target only if the file has it.
     pub(crate) fn of_new_rows(
         spec: &DataSpec,
         mut table: Table,
@@ -160,7 +160,7 @@ impl Source {
         })
     }
 
-    /// Returns the checksum of a file as it was read; `None` for Parquet files, which are not read whole.
+    /// Returns the checksum of a file at the time of reading; `None` for Parquet files, which are not read as a whole.
     pub fn checksum(&self, path: &Path) -> Option<Checksum> {
         self.checksums.get(path).copied()
     }
@@ -282,7 +282,7 @@ impl Source {
         Ok(self)
     }
 
-    /// Describes an array; its levels are those of the data files.
+    /// Describes an array with the levels that occur in the data files.
     fn field(&self, array: usize) -> Field {
         let array_of = &self.table.arrays[array];
         let mut field = array_of.field();
@@ -376,7 +376,7 @@ fn read_shared(spec: &DataSpec, reading: &Reading) -> Result<Vec<Array>, Faults>
         .collect())
 }
 
-/// Reads the outliers from their file; their images must have the sizes of the others.
+/// Reads the outliers from their file. Their images must have the same sizes as those of the data files.
 fn read_outliers(spec: &DataSpec, table: &Table, reading: &Reading) -> Result<Option<Table>, Faults> {
     let Some(Outliers::File(file)) = &spec.outliers else {
         return Ok(None);
@@ -395,7 +395,7 @@ fn read_outliers(spec: &DataSpec, table: &Table, reading: &Reading) -> Result<Op
     Ok(Some(outliers))
 }
 
-/// Returns the place of the target; a computed target is appended to the table.
+/// Returns the place of the target. If the target is computed, it is appended to the table.
 fn resolve_target(spec: &DataSpec, table: &mut Table) -> Result<Option<usize>, Diagnostic> {
     let place = match (&spec.target, spec.format.contents()) {
         (None, Contents::Columns) => table.arrays.len() - 1,

@@ -8,7 +8,7 @@ use bnnc_math::philox;
 use serde::Deserialize;
 use std::path::Path;
 
-/// The row numbers of each part of a table.
+/// The row indices of each part of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Parts {
     /// Training rows, in the order of the files.
@@ -25,7 +25,7 @@ pub(crate) struct Pool<'a> {
     pub(crate) path: &'a Path,
     /// The number of rows of the data files.
     pub(crate) rows: usize,
-    /// The number of rows of the test files, which follow.
+    /// The number of rows of the test files, which follow the data files.
     pub(crate) test_rows: usize,
     /// The test rows of each split of a split file.
     pub(crate) splits: &'a [Vec<usize>],
@@ -149,7 +149,7 @@ pub(crate) fn stream(spec: &DataSpec, purpose: &str, seed: u64) -> u64 {
     philox::key(seed, &format!("data/{}/{purpose}", spec.name))
 }
 
-/// Chooses a random fraction of some rows, at least one of them, in their order.
+/// Chooses a random fraction of some rows, at least one row, and keeps their order.
 fn chosen(rows: &[usize], fraction: f64, key: u64, split: usize) -> Vec<usize> {
     let count = ((rows.len() as f64 * fraction).round() as usize)
         .max(1)
@@ -160,7 +160,7 @@ fn chosen(rows: &[usize], fraction: f64, key: u64, split: usize) -> Vec<usize> {
     order.into_iter().map(|i| rows[i]).collect()
 }
 
-/// Returns a random permutation of `0..count` (Fisher and Yates; Durstenfeld 1964), the same for the same key on every machine.
+/// Returns a random permutation of `0..count` (Fisher and Yates; Durstenfeld 1964). A key gives the same permutation on every machine.
 pub(crate) fn shuffled(count: usize, key: u64, split: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     for i in (1..count).rev() {
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_shuffle_is_uniform() {
-        // The first element over 6000 permutations of 6: each value is binomial with mean 1000 and sd 28.9.
+        // Over 6000 permutations of 6, the number of times that a value comes first is binomial, with mean 1000 and standard deviation 28.9.
         let mut counts = [0_i32; 6];
         for key in 0..6000 {
             counts[shuffled(6, key, 0)[0]] += 1;

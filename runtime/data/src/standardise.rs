@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Standardisation {
     /// The mean over the training rows.
     pub mean: f64,
-    /// The standard deviation over the training rows; 1 if they are all equal.
+    /// The standard deviation over the training rows; 1 if all values are equal.
     pub sd: f64,
 }
 
@@ -25,8 +25,8 @@ impl Standardisation {
     /// The map that changes nothing.
     pub const IDENTITY: Standardisation = Standardisation { mean: 0.0, sd: 1.0 };
 
-    /// Fits the map to some values. Equal values have no scale: only their mean is subtracted, so that a constant column reaches the model
-    /// as zeros, not at its raw size.
+    /// Fits the map to some values. If all values are equal, the map only subtracts their mean, so that a constant column becomes zeros for
+    /// the model.
     pub fn fit(values: impl Iterator<Item = f64> + Clone, divisor: Divisor) -> Fitted {
         let constant = |mean| Fitted {
             map: Standardisation { mean, sd: 1.0 },
@@ -73,7 +73,7 @@ impl Standardisation {
     }
 }
 
-/// Computes the mean and the standard deviation; `None` if one is not finite or the sd is zero.
+/// Computes the mean and the standard deviation; `None` if one of them is not finite, or the standard deviation is zero.
 fn moments(mean: f64, values: impl Iterator<Item = f64>, divisor: f64) -> Option<(f64, f64)> {
     let sd = (values.map(|x| (x - mean).powi(2)).sum::<f64>() / divisor).sqrt();
     (mean.is_finite() && sd.is_finite() && sd > 0.0).then_some((mean, sd))

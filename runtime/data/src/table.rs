@@ -1,4 +1,4 @@
-//! Named arrays, which every reader returns, and the joining of files into one table.
+//! Named arrays, which every reader returns, and tables that join the arrays of several files.
 
 use crate::report::{self, Faults};
 use bnnc_abi::data::{Field, FieldKind, word};
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 /// The elements of an array, in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// Unsigned bytes (images), kept narrow.
+    /// Unsigned bytes (images), which are stored as bytes.
     Byte(Vec<u8>),
     /// Integers.
     Int(Vec<i64>),
     /// Reals, all finite.
     Real(Vec<f64>),
-    /// Strings as codes into their levels, which are in the order of their first appearance.
+    /// Strings, stored as indices into their levels. The levels are in the order of first appearance.
     Level {
         /// One code per element.
         codes: Vec<u32>,
@@ -90,7 +90,7 @@ impl Values {
         let FieldKind::Int(low, high) = self.kind() else {
             return None;
         };
-        // Few integers far apart are sorted; otherwise the integers that occur are marked in an array.
+        // A few integers that are far apart are sorted. Otherwise the integers that occur are marked in an array.
         let span = high.checked_sub(low).and_then(|span| usize::try_from(span).ok());
         let span = span.filter(|span| *span <= 8 * self.len() + 256);
         let Some(span) = span else {
@@ -113,7 +113,7 @@ impl Values {
         if self.is_text() { "text" } else { "numbers" }
     }
 
-    /// Appends values. Integers become reals if one side is real, and levels are merged. `None` if one side is text and the other numbers.
+    /// Appends values. Integers become reals if one side is real, and levels are merged. `None` if one side is text and the other side is numbers.
     fn append(self, other: Values) -> Option<Values> {
         match (self, other) {
             (Values::Byte(mut a), Values::Byte(b)) => {
@@ -155,7 +155,7 @@ fn reals(values: &Values) -> impl Iterator<Item = f64> + '_ {
     (0..values.len()).map(|i| values.real(i))
 }
 
-/// Returns the code of a level, which is added if it is new (the new names of one file are distinct).
+/// Returns the code of a level. A new level is added to `levels` but not to `places`, because the new names of one file are distinct.
 fn code_of(places: &HashMap<String, u32>, levels: &mut Vec<String>, name: String) -> u32 {
     places.get(&name).copied().unwrap_or_else(|| {
         levels.push(name);
@@ -179,14 +179,14 @@ pub struct Array {
     pub name: String,
     /// True if the first axis runs over the examples.
     pub per_example: bool,
-    /// The sizes of all axes, including that of the examples.
+    /// The sizes of all axes, including the axis of the examples.
     pub shape: Vec<usize>,
     /// The elements.
     pub values: Values,
 }
 
 impl Array {
-    /// A column: one element per example.
+    /// Creates a column, which has one element per example.
     pub fn column(name: impl Into<String>, values: Values) -> Array {
         Array {
             name: name.into(),
@@ -196,7 +196,7 @@ impl Array {
         }
     }
 
-    /// Returns the axes without that of the examples.
+    /// Returns the axes without the axis of the examples.
     pub fn axes(&self) -> &[usize] {
         if self.per_example {
             &self.shape[1..]
@@ -205,7 +205,7 @@ impl Array {
         }
     }
 
-    /// Returns the number of elements per example (of all elements if examples share the array).
+    /// Returns the number of elements per example, or of all elements if all examples share the array.
     pub fn width(&self) -> usize {
         self.axes().iter().product()
     }
@@ -243,25 +243,25 @@ impl Array {
 pub struct Shard {
     /// The file.
     pub path: PathBuf,
-    /// Its first row in the table, from 0.
+    /// The index in the table of the file's first row.
     pub start: usize,
-    /// One past its last row.
+    /// The index after the file's last row.
     pub end: usize,
-    /// The rows that come after lines that are not rows of their own: blank lines, and those inside quoted cells.
+    /// The rows that follow lines that are not rows of their own, which are blank lines and lines inside quoted cells.
     pub jumps: Vec<Jump>,
 }
 
-/// Rows of a file whose line numbers are larger than one line per row would make them.
+/// Rows of a file whose line numbers are larger than they would be with one line per row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jump {
-    /// The first of the rows, from 0.
+    /// The index in the file of the first of these rows.
     pub row: usize,
-    /// The number of extra lines before them.
+    /// The total number of extra lines before these rows.
     pub lines: usize,
 }
 
 impl Shard {
-    /// Returns the number in this file of a row of the table, if the first row has the number `first`.
+    /// Returns the number of a table's row in this file, if the file's first row has the number `first`.
     fn number(&self, row: usize, first: usize) -> usize {
         let row = row - self.start;
         let before = self.jumps.partition_point(|jump| jump.row <= row);
@@ -269,7 +269,7 @@ impl Shard {
     }
 }
 
-/// Returns the file of a row and the row's number there.
+/// Returns the file of a row, and the row's number in this file.
 pub(crate) fn place_of(shards: &[Shard], first_row: usize, row: usize) -> (&Path, usize) {
     match shards
         .iter()
@@ -296,7 +296,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// The table of one file.
+    /// Creates the table of one file.
     pub fn new(path: impl Into<PathBuf>, first_row: usize, arrays: Vec<Array>) -> Table {
         Table::of_rows(path, first_row, (arrays, 1))
     }
@@ -341,7 +341,7 @@ impl Table {
             .unwrap_or_default()
     }
 
-    /// Returns the row and the text of the cell that made an array text: the first row that holds the first level that is not a number.
+    /// Returns the row and the text of the cell because of which an array is text: the first row with the first level that is not a number.
     pub fn first_text<'a>(&self, array: &'a Array) -> Option<(usize, &'a str)> {
         let Values::Level { codes, levels } = &array.values else {
             return None;
@@ -351,12 +351,12 @@ impl Table {
         Some((row / array.width().max(1), text))
     }
 
-    /// Returns the file of a row and the row's number there, as messages count it.
+    /// Returns the file of a row, and the row's number in this file, as messages count rows.
     pub fn place(&self, row: usize) -> (&Path, usize) {
         place_of(&self.shards, self.first_row, row)
     }
 
-    /// Sets the lines of a table of one file that are not rows.
+    /// Sets the lines that are not rows, for a table of one file.
     pub fn with_jumps(mut self, jumps: Vec<Jump>) -> Table {
         if let [shard] = self.shards.as_mut_slice() {
             shard.jumps = jumps;
@@ -441,7 +441,7 @@ impl Table {
     }
 }
 
-/// Returns whether two files disagree about an array that all examples share; scalars such as `N` belong to their file.
+/// Returns whether two files disagree about an array that all examples share. Scalars such as `N` may differ, because they describe their file.
 fn unlike(mine: &Array, theirs: &Array) -> bool {
     !mine.per_example && !mine.shape.is_empty() && mine.values != theirs.values
 }

@@ -1,4 +1,4 @@
-//! Result files: written under a temporary name in the same folder, and renamed when they are complete.
+//! Result files. They are written under a temporary name in the same folder, and renamed when they are complete.
 
 mod pending;
 pub mod stan_csv;
@@ -10,7 +10,7 @@ use pending::Pending;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes a file atomically: a reader sees the old content or the new, never a part.
+/// Writes a file atomically: a reader sees the old content or the new content, but never a part of it.
 pub fn atomically(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -22,7 +22,7 @@ pub fn atomically(
     written.map_err(|error| report::unwritable(path, &error))
 }
 
-/// Writes as [`atomically`] does, but replaces whatever has the name: a link is replaced and not followed.
+/// Writes as [`atomically`] does, but replaces whatever has the name. A link is replaced instead of followed.
 pub fn in_place_of(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -69,7 +69,7 @@ impl ResultColumn {
     }
 }
 
-/// Writes a table such as `predictions.csv`; columns of different lengths are cut to the shortest.
+/// Writes a table such as `predictions.csv`. Columns of different lengths are cut to the shortest.
 pub fn csv(path: &Path, columns: &[(String, ResultColumn)]) -> Result<(), Diagnostic> {
     atomically(path, |writer| writer.write_all(csv_text(columns).as_bytes()))
 }

@@ -1,4 +1,4 @@
-//! Wrong data files: each is rejected with one short, exact message.
+//! Each wrong data file is rejected with one short, exact message.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 
@@ -92,7 +92,7 @@ fn csv_of_other_tools_is_rejected_with_advice() {
     );
 }
 
-/// Searching a list of names took 25 s for 40,000 columns, and more than a minute for this table.
+/// When names were searched in a list, reading took 25 s for 40,000 columns, and more than a minute for this table.
 #[test]
 fn wide_tables_are_read_in_linear_time() {
     let names: Vec<String> = (0..100_000).map(|at| format!("x{at}")).collect();
@@ -123,7 +123,7 @@ fn contents_beyond_the_memory_are_not_read() {
         "b.csv",
         format!("{}\n{}", names.join(","), "\n".repeat(1_000_000)),
     );
-    // Eight bytes for each blank line of each column would be 8 GB.
+    // Reserving eight bytes for each blank line of each column would take 8 GB.
     assert_eq!(
         Source::read_within(&spec(Format::Csv, &[&blank]), Some(1 << 30)).unwrap_err()[0]
             .code
@@ -312,7 +312,8 @@ fn malformed_parquet_files_are_rejected() {
 #[test]
 fn unsupported_parquet_codecs_are_named() {
     let plain = parquet(&[Some(1.0), Some(2.0)]);
-    // The path of column `x` and its codec in the Thrift form of the footer: 0 is none, 6 Zstandard, 4 Brotli, doubled by the zigzag.
+    // The path of column `x` and its codec in the Thrift encoding of the footer. Codec 0 is no compression, 6 is Zstandard and 4 is Brotli;
+    // the zigzag encoding doubles these numbers.
     let before = [0x19, 0x18, 1, b'x', 0x15, 0];
     let at = plain.windows(before.len()).position(|bytes| bytes == before);
     let at = at.expect("the footer names the codec") + before.len() - 1;
@@ -510,7 +511,7 @@ fn levels_without_a_training_row_are_rejected() {
         faults(&spec),
         ["E0428 t.csv:3:0 `cow` occurs in the test rows but not in the training rows"]
     );
-    // A text column that is not the target matters only if a program binds it.
+    // A text column that is not the target is an error only if a program binds it.
     spec.target = Some(name("x"));
     let data = Source::read(&spec)
         .and_then(|source| source.dataset(0, 1))
@@ -534,7 +535,7 @@ fn a_quote_that_is_never_closed_is_reported() {
         );
         assert_eq!(faults(&spec(Format::Csv, &[&file])), [expected]);
     }
-    // Closed quotes, and a quote inside a cell that does not begin with one.
+    // These texts have closed quotes, or a quote inside a cell that does not begin with a quote.
     for text in [
         "x,y\n1,a\n2,\"b\nc\"",
         "x,y\n1,a\n2,\"b\"\n",

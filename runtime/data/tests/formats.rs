@@ -61,7 +61,7 @@ fn npy_reads_types_orders_and_versions() {
         .collect();
     let c = inputs(Format::Npy, &npy("<f8", false, "(2, 3)", &doubles));
     assert_eq!(c, (vec![2, 3], Values::Real(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])));
-    // Stored by columns: [[1, 3, 5], [2, 4, 6]].
+    // The numbers are stored by columns, which gives [[1, 3, 5], [2, 4, 6]].
     let fortran = inputs(Format::Npy, &npy("<f8", true, "(2, 3)", &doubles));
     assert_eq!(
         fortran,

@@ -1,4 +1,4 @@
-//! Splits, standardisation, levels and shards, compared with numbers computed by hand or stated in the texts that come with the data.
+//! Splits, standardisation, levels and shards agree with calculations by hand, or with the descriptions that come with the data.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 
@@ -115,7 +115,7 @@ fn standardisation_uses_training_rows_only() {
     let (mean, sd) = mean_and_sd(&data.train.original("residuary_resistance").unwrap());
     let target = data.preparation.target;
     assert!((target.mean - mean).abs() < 1e-12 && (target.sd - sd).abs() < 1e-12);
-    // Test rows are mapped with the mean and sd of the training rows.
+    // Test rows are standardised with the mean and the standard deviation of the training rows.
     let (standard, original) = (
         data.test.reals("residuary_resistance").unwrap(),
         data.test.original("residuary_resistance").unwrap(),
@@ -139,7 +139,7 @@ fn parts_are_disjoint_and_complete() {
     (spec.test, spec.validation) = (Test::Fraction(0.25), 0.1);
     let source = Source::read(&spec).unwrap();
     let data = source.dataset(0, 7).unwrap();
-    // 308 / 4 = 77; a tenth of the other 231 is 23.
+    // A quarter of 308 rows is 77, and a tenth of the other 231 is 23.
     assert_eq!(
         (data.test.count, data.validation.count, data.train.count),
         (77, 23, 208)
@@ -333,7 +333,7 @@ fn new_rows_are_prepared_as_in_training() {
     let rows = preparation
         .rows(&spec, new(&folder.file("new.csv", "w,city,x\n40,b,5\n")))
         .unwrap();
-    // x: (5 - 2) / 1; w: mean 20, sd 10.
+    // `x` becomes (5 - 2) / 1. `w` has the mean 20 and the standard deviation 10.
     assert_eq!(
         (&rows.inputs[..], rows.ints("city")),
         (&[3.0, 2.0][..], Ok(vec![1]))

@@ -125,7 +125,7 @@ fn value(chain: usize, draw: usize, element: usize) -> f64 {
     1e6 * chain as f64 + draw as f64 + 1e-6 * element as f64
 }
 
-/// A store of 2 chains of 7 draws of 80 x 80 elements, five draws to a chunk; draws are appended in blocks of `block`.
+/// Writes a store of 2 chains with 7 draws of 80 x 80 elements each. A chunk holds five draws. Draws are appended in blocks of `block`.
 fn wide(path: &Path, block: usize) {
     let mut store = Store::create(path, [("model".to_owned(), json!("wide"))]).unwrap();
     let group = store.samples("posterior", 2, 7).unwrap();

@@ -1,4 +1,4 @@
-//! Metrics against numbers worked out by hand and closed forms.
+//! Metrics agree with calculations by hand and with closed forms.
 
 use super::*;
 use bnnc_math::philox;
@@ -51,7 +51,8 @@ fn quantiles_are_those_of_numpy() {
 
 #[test]
 fn crps_matches_hand_computation() {
-    // |1-2| + |3-2| + |6-2| = 6 over 3; pairs |1-3| + |1-6| + |3-6| = 10 over 3 pairs, halved.
+    // The mean distance from y is (|1-2| + |3-2| + |6-2|) / 3 = 2. The mean over the three pairs is (|1-3| + |1-6| + |3-6|) / 3 = 10/3, of
+    // which half is subtracted.
     near(crps(&[1.0, 3.0, 6.0], 2.0), 2.0 - 10.0 / 3.0 / 2.0, 1e-15);
     near(crps(&[1.0], 3.0), 2.0, 0.0);
 }
@@ -65,13 +66,13 @@ fn crps_of_a_normal_sample_converges_to_the_closed_form() {
     let density = (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
     let two_phi_minus_one = bnnc_math::special::erf(z / 2.0_f64.sqrt());
     let exact = sigma * (z * two_phi_minus_one + 2.0 * density - 1.0 / std::f64::consts::PI.sqrt());
-    // The influence function of the estimator has an sd below 1.5 here: 5 sd / sqrt(40000).
+    // The influence function of the estimator has a standard deviation below 1.5 here, so five standard errors are 5 * 1.5 / sqrt(40000).
     near(crps(&sample, y), exact, 5.0 * 1.5 / 200.0);
 }
 
 #[test]
 fn the_fair_crps_does_not_depend_on_the_number_of_draws() {
-    // E over samples of 2 draws: E|X - y| - E|X - X'|/2, with y = 0 sqrt(2/pi) - 1/sqrt(pi).
+    // The mean over samples of 2 draws is E|X - y| - E|X - X'| / 2, which for y = 0 is sqrt(2/pi) - 1/sqrt(pi).
     let x = normals(200_000, "fair");
     let mean = x
         .chunks_exact(2)
@@ -119,7 +120,7 @@ fn a_calibrated_normal_has_its_coverage_and_likelihood() {
 
 #[test]
 fn class_metrics_match_hand_computation() {
-    // Two draws, two rows, two classes; averages [0.7, 0.3] and [0.4, 0.6].
+    // There are two draws, two rows and two classes. The averages over the draws are [0.7, 0.3] and [0.4, 0.6].
     let probabilities = [0.8, 0.2, 0.5, 0.5, 0.6, 0.4, 0.3, 0.7];
     let mut scores = ClassScores::new(2);
     scores.add_probabilities(&probabilities, &[0, 0]);
@@ -162,7 +163,7 @@ fn no_rows_give_no_metrics() {
 
 #[test]
 fn standard_errors_over_splits_divide_by_n_minus_1() {
-    // sd of 1, 2, 3, 4 with n - 1 is sqrt(5/3).
+    // The standard deviation of 1, 2, 3, 4 with the divisor n - 1 is sqrt(5/3).
     let (mean, error) = mean_and_standard_error(&[1.0, 2.0, 3.0, 4.0]);
     near(mean, 2.5, 0.0);
     near(error.unwrap(), (5.0_f64 / 3.0).sqrt() / 2.0, 1e-15);

@@ -6,7 +6,7 @@ pub const REJECTED: [f64; 10] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.
 /// Predictive entropies, in nats, of rows and of outliers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Unsure {
-    /// The entropy of each row, and whether its most probable class is right.
+    /// The entropy of each row, and whether the most probable class is the true class.
     rows: Vec<(f64, bool)>,
     outliers: Vec<f64>,
 }
@@ -40,8 +40,8 @@ impl Unsure {
         (!self.outliers.is_empty()).then(|| sum / self.outliers.len() as f64)
     }
 
-    /// Computes the area under the ROC curve of detecting outliers by a large entropy, exactly, from the ranks of Mann and Whitney (1947).
-    /// Equal entropies share their middle rank.
+    /// Computes the exact area under the ROC curve of a detector that takes rows with a large entropy for outliers, from the ranks of Mann
+    /// and Whitney (1947). Equal entropies share their middle rank.
     pub fn auroc(&self) -> Option<f64> {
         let (count, rows) = (self.outliers.len() as f64, self.rows.len() as f64);
         if self.outliers.is_empty() || self.rows.is_empty() {
@@ -64,9 +64,9 @@ impl Unsure {
         Some((ranks - count * (count + 1.0) / 2.0) / (count * rows))
     }
 
-    /// Returns, for each fraction of [`REJECTED`], the accuracy on the rows and outliers that are left when this fraction of the most
-    /// uncertain is rejected. A prediction for an outlier always counts as wrong. Among equal entropies the result is the mean over all
-    /// choices of which to reject. Empty without outliers.
+    /// Returns, for each fraction of [`REJECTED`], the accuracy on the rows and outliers that are left when this fraction, the most
+    /// uncertain ones, is rejected. A prediction for an outlier always counts as wrong. If only some rows of equal entropy are rejected,
+    /// the result is the mean over all choices of these rows. Empty without outliers.
     pub fn rejection(&self) -> Vec<(f64, f64)> {
         if self.outliers.is_empty() {
             return Vec::new();
@@ -88,8 +88,8 @@ impl Unsure {
     }
 }
 
-/// Returns the number of correct predictions among the first `kept`. If only a fraction of a group of ties is kept, this fraction of the
-/// group's correct predictions counts.
+/// Returns the number of correct predictions among the first `kept`. If only a part of a group of ties is kept, the correct predictions of
+/// the group count by this part.
 fn right_of(sorted: &[(f64, bool)], kept: f64) -> f64 {
     let (mut left, mut right) = (kept, 0.0);
     for ties in sorted.chunk_by(|one, other| one.0 == other.0) {
@@ -131,7 +131,7 @@ mod tests {
     fn entropy_is_in_nats() {
         assert!((entropy(&[0.25; 4]) - 4_f64.ln()).abs() < 1e-15);
         assert_eq!(entropy(&[1.0, 0.0]), 0.0);
-        // A half and two quarters: 1.5 bits.
+        // The entropy of a half and two quarters is 1.5 bits.
         assert!((entropy(&[0.5, 0.25, 0.25]) - 1.5 * 2_f64.ln()).abs() < 1e-15);
         assert!(entropy(&[f64::NAN, 0.5]).is_nan());
     }
@@ -141,9 +141,9 @@ mod tests {
         let rows = [(0.1, true), (0.3, true)];
         assert_eq!(with(&rows, &[0.4, 0.5]).auroc(), Some(1.0));
         assert_eq!(with(&rows, &[0.01, 0.02]).auroc(), Some(0.0));
-        // Of its four pairs, the outlier at 0.2 wins one and loses one; the outlier at 0.4 wins two.
+        // There are four pairs: the outlier at 0.2 wins one and loses one, and the outlier at 0.4 wins two.
         assert_eq!(with(&rows, &[0.2, 0.4]).auroc(), Some(0.75));
-        // A tie is half a pair.
+        // A tie counts as half a pair.
         assert_eq!(with(&rows, &[0.1, 0.4]).auroc(), Some(0.625));
         assert_eq!(with(&[(0.2, true); 3], &[0.2; 5]).auroc(), Some(0.5));
         assert_eq!(with(&rows, &[]).auroc(), None);
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn rejection_accuracies_match_hand_computation() {
-        // Six rows of rising entropy, four of them right; four outliers, the most uncertain of all.
+        // Six rows have rising entropies, and four of their predictions are right. Four outliers are more uncertain than all rows.
         let rows = [
             (0.01, true),
             (0.02, true),
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn equally_unsure_rows_are_rejected_in_shares() {
-        // All ten tie: whatever is rejected, half of the rest is right on average.
+        // All ten entropies are equal. Whatever is rejected, half of the rest is right on average.
         let table = with(&[(0.2, true); 5], &[0.2; 5]).rejection();
         assert!(
             table.iter().all(|(_, accuracy)| (accuracy - 0.5).abs() < 1e-12),

@@ -8,13 +8,13 @@ use csv::{ByteRecord, ReaderBuilder};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// The line of the first row if no blank line comes before it.
+/// The line of the first row, if there is no blank line before this row.
 const FIRST_ROW: usize = 2;
 
 /// The bytes of a number in memory.
 const CELL: usize = 8;
 
-/// Words that mean the numbers 0 and 1 if a column holds nothing else.
+/// Words that mean the numbers 0 and 1 if a column holds only these words.
 const TRUTH: &[(&str, i64)] = &[
     ("False", 0),
     ("false", 0),
@@ -27,10 +27,10 @@ const TRUTH: &[(&str, i64)] = &[
 /// Reading stops after this number of errors.
 const MOST_FAULTS: usize = 10;
 
-/// Up to this number of empty cells of a column are reported one by one; more are reported at once.
+/// Up to this number of empty cells of a column are reported one by one. More empty cells are reported in one diagnostic.
 const FEW_EMPTY: usize = 3;
 
-/// Marks for missing values. In a column of numbers, or at the top of a column, which they would turn into text, they are errors.
+/// Marks for missing values. A mark is an error in a column of numbers, and also at the top of a column, because it would turn the column into text.
 const MISSING: &[&str] = &["?", "N/A", "NA", "NULL", "null"];
 
 /// Reads a file.
@@ -59,7 +59,7 @@ fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<((Vec<Array>, 
         return Err(vec![report::no_rows(path, "columns")]);
     }
     let names = counted_header(path, &record, reading)?;
-    // A cell takes at least two bytes, so this bound reserves nothing for blank lines below many names.
+    // A cell takes at least two bytes. With this bound, blank lines below a header of many names do not reserve memory.
     let lines = text.iter().filter(|byte| **byte == b'\n').count();
     let rows = lines.min(text.len() / (2 * names.len()) + 1);
     let texts: Vec<bool> = names.iter().map(|name| reading.is_text(name)).collect();
@@ -147,8 +147,8 @@ fn line(text: &[u8], record: &ByteRecord) -> usize {
     position.line() as usize + blank.filter(|&&byte| byte == b'\n').count()
 }
 
-/// Reports a quote that is never closed, which makes one cell of all rows below it. Only the last record, given with its first byte and its
-/// line, can have one: a line appended after it is a separate record unless a quote is open.
+/// Reports a quote that is never closed and so makes one cell of all rows below it. Only the last record, given with its first byte and its
+/// line, can have such a quote. The quote is open if a line that is appended after this record does not become a record of its own.
 fn unclosed(path: &Path, text: &[u8], (start, row): (usize, usize)) -> Option<Diagnostic> {
     let longer = [text.get(start..)?, b"\n0\n"].concat();
     let mut reader = ReaderBuilder::new()
@@ -160,9 +160,9 @@ fn unclosed(path: &Path, text: &[u8], (start, row): (usize, usize)) -> Option<Di
     is_open.then(|| report::malformed(At { path, row, column: 0 }, "csv", detail))
 }
 
-/// Returns the names of the columns, after counting their memory and that of the columns to fill.
+/// Returns the names of the columns, after counting the memory of the names and of the columns that will be filled.
 fn counted_header(path: &Path, record: &ByteRecord, reading: &Reading) -> Result<Vec<String>, Faults> {
-    // The parts per column: a name, its entry in the set of known names, and the column.
+    // A column takes a name, the entry of this name in the set of known names, and the column itself.
     let column_bytes = 2 * size_of::<String>() + size_of::<Column>() + size_of::<Empty>();
     let bytes = record.len().saturating_mul(column_bytes) + record.as_slice().len();
     reading.take(path, bytes).map_err(|fault| vec![fault])?;
@@ -171,7 +171,7 @@ fn counted_header(path: &Path, record: &ByteRecord, reading: &Reading) -> Result
 
 fn header(path: &Path, record: &ByteRecord) -> Result<Vec<String>, Faults> {
     let mut names: Vec<String> = Vec::new();
-    // A set, because a list would be searched once for each of, say, 40,000 columns.
+    // The known names are a set, because a list would be searched once for each of, say, 40,000 columns.
     let mut known = HashSet::new();
     let mut faults = Vec::new();
     for (i, cell) in record.iter().enumerate() {
@@ -260,7 +260,7 @@ impl Empty {
     }
 }
 
-/// A column that grows; its first cell decides between numbers and text.
+/// A column that grows. Its first cell decides between numbers and text.
 enum Column {
     /// The number of rows to reserve memory for.
     Unknown(usize),
@@ -317,7 +317,7 @@ impl Column {
         }
     }
 
-    /// Returns the column as reals; integers so far are widened.
+    /// Returns the column as reals. Integers that were read before are converted.
     fn reals(&mut self) -> &mut Vec<f64> {
         let so_far = match self {
             // The elements have the same size, so the conversion reuses the allocation.
@@ -338,7 +338,7 @@ impl Column {
         }
     }
 
-    /// Returns the values. A column of only `true` and `false` becomes numbers, unless the column is known to hold text.
+    /// Returns the values. A column that holds only `true` and `false` becomes numbers, unless it is known to hold text.
     fn finish(self, is_text: bool) -> Values {
         match self {
             Column::Unknown(_) | Column::LeftOut => Values::Int(Vec::new()),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::fmt;
 use std::path::Path;
 
-/// The bytes of a value of the parsed file: 32 for `serde_json`, doubled because a list may double when it grows.
+/// The bytes of a value of the parsed file: 32 for `serde_json`, times two because a list may double its memory when it grows.
 const NODE: usize = 64;
 
 /// Reads a file.
@@ -72,7 +72,7 @@ fn arrays(
     Ok((arrays, examples.unwrap_or(1)))
 }
 
-/// The members of the object, including those with the name of another: the caller reports duplicates.
+/// The members of the object, including duplicates, which the caller reports.
 struct Members(Vec<(String, Value)>);
 
 impl<'de> Deserialize<'de> for Members {
@@ -159,7 +159,7 @@ enum Leaves {
     Text(Levels),
 }
 
-/// Walks a value of the expected shape; `place` is its path, such as `X[3][1]`.
+/// Collects the elements of a value, which must have the expected shape. `place` is its path, such as `X[3][1]`.
 fn collect(
     path: &Path,
     place: &mut String,

@@ -1,4 +1,4 @@
-//! Readers: one file per format, all of which return arrays by name.
+//! Readers, one module per format. All of them return arrays by name.
 
 mod csv;
 mod idx;
@@ -25,7 +25,7 @@ pub const TARGET: &str = "target";
 
 /// The contents of a file of columns or named arrays.
 struct Parsed {
-    /// The number of the first row in the file, counted from 1.
+    /// The number of the file's first row in messages, counted from 1.
     first_row: usize,
     arrays: Vec<Array>,
     /// The number of rows.
@@ -51,9 +51,9 @@ type Half = fn(&Path, &[u8]) -> Result<(Vec<usize>, Values), Diagnostic>;
 
 /// The reader of a format.
 enum Reader {
-    /// A file is a table. The second argument is the name of the target, if it is known.
+    /// One file is a table. The second argument is the name of the target, if it is known.
     Table(fn(&Path, Option<&str>, &Reading) -> Result<Parsed, Faults>),
-    /// Two files are a table: one of inputs, one of targets.
+    /// Two files are a table: one file of inputs, and one of targets.
     Pair(Half),
 }
 
@@ -69,7 +69,7 @@ fn reader(format: Format) -> Reader {
 
 /// Reads files of one format as one table: shards of rows, or pairs of inputs and targets (`idx`, `npy`).
 ///
-/// `target` is the name of the target, if it is known: in JSON data the length of that array is the number of examples.
+/// `target` is the name of the target, if it is known. In JSON data, the length of this array is the number of examples.
 pub fn read(
     format: Format,
     files: &[PathBuf],
@@ -81,7 +81,7 @@ pub fn read(
     for group in files.chunks(files_per_table(format)) {
         match read_group(format, group, target, reading) {
             Ok(table) => {
-                // The first file decides whether a column holds text, not the first row of each file.
+                // Whether a column holds text is decided by the first file for all files, and not by the first row of each file.
                 let texts = table.arrays.iter().filter(|array| array.values.is_text());
                 reading.know_texts(texts.map(|array| &array.name));
                 tables.push(table);
@@ -188,7 +188,7 @@ fn half(read: Half, file: &Path, reading: &Reading) -> Result<(Vec<usize>, Value
     Ok((shape, values))
 }
 
-/// Flattens the elements to one vector per example; targets of one number per example stay scalars.
+/// Flattens the elements to one vector per example. Targets of one number per example stay scalars.
 fn flattened(name: &str, (shape, values): (Vec<usize>, Values)) -> Array {
     let rows = shape[0];
     let inputs_or_rank = name == INPUTS || shape.len() > 1;

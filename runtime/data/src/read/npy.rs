@@ -158,7 +158,7 @@ fn elements(path: &Path, header: &Header, data: &[u8]) -> Result<Values, Diagnos
     })
 }
 
-/// Reorders elements that were stored with the first axis running fastest.
+/// Reorders elements that are stored with the first axis varying fastest.
 fn row_major(shape: &[usize], values: Values) -> Values {
     match values {
         Values::Byte(values) => Values::Byte(reorder(shape, &values)),
@@ -189,7 +189,7 @@ fn reorder<T: Copy>(shape: &[usize], values: &[T]) -> Vec<T> {
         .collect()
 }
 
-/// Returns the reals if all of them are finite; otherwise a diagnostic for the first that is not.
+/// Returns the reals if all of them are finite, and otherwise a diagnostic for the first real that is not.
 pub(super) fn finite(path: &Path, reals: Vec<f64>) -> Result<Values, Diagnostic> {
     match reals.iter().position(|value| !value.is_finite()) {
         None => Ok(Values::Real(reals)),

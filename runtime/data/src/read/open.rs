@@ -6,11 +6,11 @@ use bnnc_base::diagnostic::Diagnostic;
 use std::io::Read;
 use std::path::Path;
 
-/// The most bytes that a gzip stream may unpack to, because a few kilobytes can otherwise fill any memory. The same limit applies to pipes
-/// and devices, which may have no end.
+/// The maximum number of bytes to which a gzip stream may unpack. Without a limit, a few kilobytes can fill any memory. The same limit
+/// applies to pipes and devices, which may have no end.
 const LARGEST_UNPACKED: u64 = 2 << 30;
 
-/// Reads the whole file, and unpacks it if its first bytes are those of gzip, whatever its name.
+/// Reads the whole file, and unpacks it if it begins with the bytes of gzip, whatever its name is.
 pub(crate) fn bytes(path: &Path, reading: &Reading) -> Result<Vec<u8>, Vec<Diagnostic>> {
     whole(path, reading).map_err(|fault| vec![fault])
 }

@@ -22,17 +22,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Records are read in pieces of this size, so that no allocation depends on a number in the file.
 const PIECE: usize = 1 << 16;
 
-/// A file may hold this many bytes of values, or this many times its own size, whichever is larger. A run of equal values takes a few bytes
-/// whatever its length, so a small file can fill any memory.
+/// A file may hold [`LARGEST`] bytes of values, or [`LARGEST_RATIO`] times its own size, whichever is larger. A run of equal values takes a
+/// few bytes whatever its length is, so without a limit a small file could fill any memory.
 const LARGEST: u64 = 2 << 30;
 const LARGEST_RATIO: u64 = 100;
 
-/// The bytes that may be read from a file: this constant, for the buffer of each page header, plus this multiple of its size, for small
-/// pages. Damaged files can have pages without an end.
+/// The limit on the bytes that are read from a file is [`MOST_READ`], for the buffers of page headers, plus [`MOST_READ_RATIO`] times the
+/// size of the file, for small pages. Without a limit, the pages of a damaged file may never end.
 const MOST_READ: u64 = 64 << 20;
 const MOST_READ_RATIO: u64 = 64;
 
-/// The bytes that a call counts for at least.
+/// The minimum number of bytes that a call counts as.
 const LEAST_READ: usize = 4096;
 
 /// A file with a limit on the bytes that are read from it.
@@ -70,7 +70,7 @@ struct Counted {
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.file.read(buffer)?;
-        // A call at the end of the file reads nothing; it counts too, because a damaged file can repeat it for ever.
+        // A call at the end of the file reads nothing. It counts too, because a damaged file can repeat it for ever.
         let cost = read.max(LEAST_READ) as u64;
         let is_left = |left: u64| left.checked_sub(cost);
         match self
@@ -108,7 +108,7 @@ impl ChunkReader for Bounded {
     }
 }
 
-/// The limit on the bytes of values of a file.
+/// The limit on the total bytes of the values of a file.
 struct Room {
     all: u64,
     left: Cell<u64>,
@@ -135,7 +135,7 @@ impl Room {
 /// Reads a file.
 pub(super) fn read(path: &Path, _: Option<&str>, reading: &Reading) -> Result<Parsed, Vec<Diagnostic>> {
     let file = crate::file::open(path).map_err(|error| vec![report::unreadable(path, &error)])?;
-    // The library asserts on some damaged files. A damaged file is an error of the user's data, not a bug of ours.
+    // The library panics on some damaged files. The panic is caught, because a damaged file is an error in the user's data and not a bug of ours.
     let read = caught(|| columns(path, file, reading));
     read.unwrap_or_else(|| Err(malformed(path, "its pages contradict each other")))
         .map(|(arrays, rows)| Parsed::plain(arrays, rows))
@@ -194,8 +194,8 @@ fn values(
     builder.finish()
 }
 
-/// Rejects codecs that are not compiled in. The only decoder of Zstandard that the library knows is written in C, and few files use the
-/// others.
+/// Rejects codecs that are not compiled in. The library supports Zstandard only by a decoder written in C, and few files use the other
+/// codecs.
 fn decodable(path: &Path, codec: Compression) -> Result<(), Diagnostic> {
     let name = match codec {
         Compression::UNCOMPRESSED
@@ -401,7 +401,7 @@ mod tests {
         Ok(())
     }
 
-    /// Damaged page headers made the library read the same bytes for ever.
+    /// Damaged page headers once made the library read the same bytes for ever.
     #[test]
     fn a_file_is_read_a_bounded_number_of_times() -> std::io::Result<()> {
         let path = std::env::temp_dir().join(format!("bnnc-bounded-{}", std::process::id()));
@@ -412,10 +412,10 @@ mod tests {
         );
         std::fs::remove_file(&path)?;
         let whole = || file.get_bytes(0, 1 << 20).is_ok();
-        // 64 MiB, plus 64 times its size of 1 MiB. A complete read makes a few extra calls, which count for 4 KiB each.
+        // The limit is 64 MiB, plus 64 times the file's size of 1 MiB. A complete read makes a few extra calls, each of which counts as 4 KiB.
         let count = (0..1000).take_while(|_| whole()).count();
         assert!((100..=128).contains(&count), "{count}");
-        // At the end of a file each call counts too.
+        // Each call at the end of a file counts too.
         let most = other.left.load(Ordering::Relaxed) / LEAST_READ as u64;
         let mut end = other.get_read(other.size).map_err(std::io::Error::other)?;
         let calls = (0..=most).take_while(|_| end.read(&mut [0]).is_ok()).count();

@@ -1,4 +1,4 @@
-//! The memory limit and the shared state of one reading of files.
+//! The memory limit and the shared state while the files of a data item are read.
 
 use crate::report;
 use bnnc_base::checksum::Checksum;
@@ -19,7 +19,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// A reading that may take `limit` bytes.
+    /// Creates a reading that may take `limit` bytes of memory.
     pub fn within(limit: Option<u64>) -> Reading {
         Reading {
             limit: limit.unwrap_or(u64::MAX),
@@ -56,7 +56,7 @@ impl Reading {
         self.texts.borrow().iter().any(|name| name == column)
     }
 
-    /// Keeps the checksum of a file's contents as read: a pipe cannot be read again, and a file may change.
+    /// Keeps the checksum of a file's contents while they are in memory: a pipe cannot be read again, and a file may change.
     pub(super) fn keep(&self, path: &Path, bytes: &[u8]) {
         let mut checksums = self.checksums.borrow_mut();
         checksums.insert(path.to_path_buf(), Checksum::of(bytes));

@@ -7,7 +7,7 @@ use bnnc_base::nearest::nearest;
 use bnnc_base::source::Span;
 use std::path::{Path, PathBuf};
 
-/// A number of files that the format does not allow.
+/// The number of files is not allowed by the format.
 pub fn file_count(path: &Path, format: &str, actual: usize) -> Diagnostic {
     fault(
         &codes::FILE_COUNT,
@@ -80,7 +80,7 @@ pub fn column_differs(there: &Path, name: &str, (expected, actual): (&str, &str)
         .help("all files of a data item need the same columns")
 }
 
-/// An array that all examples share and that differs between files.
+/// An array that all examples share, but that differs between files.
 pub fn shared_differs(there: &Path, name: &str, here: &Path) -> Diagnostic {
     let message = format!(
         "expected the same `{}` as in `{}`, found another value",

@@ -1,4 +1,4 @@
-//! Everything that can be wrong with data: one function per error, each with its code and its advice.
+//! The errors in data, one function per error, each with its code and its advice.
 
 mod codes;
 mod item;
@@ -17,10 +17,10 @@ use bnnc_base::nearest::nearest;
 use bnnc_base::number::exact;
 use std::path::Path;
 
-/// Several diagnostics; never empty in an `Err`.
+/// Several diagnostics. In an `Err` there is at least one.
 pub type Faults = Vec<Diagnostic>;
 
-/// A place in a data file. Rows and columns count from 1; 0 means all of them.
+/// A place in a data file. Rows and columns count from 1; 0 means all rows or all columns.
 #[derive(Clone, Copy, Debug)]
 pub struct At<'a> {
     /// The file.
@@ -32,7 +32,7 @@ pub struct At<'a> {
 }
 
 impl<'a> At<'a> {
-    /// The whole file.
+    /// Returns the place of a whole file.
     pub fn file(path: &'a Path) -> At<'a> {
         At {
             path,
@@ -209,7 +209,8 @@ pub fn is_missing_value(fault: &Diagnostic) -> bool {
     std::ptr::eq(fault.code, &codes::MISSING_VALUE)
 }
 
-/// Extends the diagnostic of a cell without a value to all such cells of its column. `count` is their number, `read` that of the rows read.
+/// Extends the diagnostic of a cell without a value to all such cells of its column. `count` is the number of these cells, and `read` the
+/// number of rows that were read.
 pub fn missing_values(fault: Diagnostic, first: &[usize], (count, read): (usize, usize)) -> Diagnostic {
     let rows: Vec<String> = first.iter().map(usize::to_string).collect();
     let message = format!(
@@ -238,7 +239,7 @@ pub fn not_finite(at: At<'_>, name: &str, text: &str) -> Diagnostic {
     .help("drop the row or fill in a value; missing data are not supported")
 }
 
-/// A number that is too large for the precision of a run, as it is after scale and standardisation.
+/// A number that is too large for the precision of a run after it was scaled and standardised.
 pub fn too_large(at: At<'_>, name: &str, value: f64, (precision, is_output): (&str, bool)) -> Diagnostic {
     let text = match is_output {
         true => format!(
@@ -319,7 +320,7 @@ pub fn bad_json(path: &Path, place: &str, message: &str) -> Diagnostic {
     .help("the file must be one object whose values are numbers, text, or rectangular arrays")
 }
 
-/// A list whose length differs from that of its neighbours.
+/// A list whose length differs from the length of its neighbours.
 pub fn ragged_json(path: &Path, place: &str, expected: usize, actual: usize) -> Diagnostic {
     fault(
         &codes::BAD_JSON,

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that does not have its final name yet; it is removed if it is dropped unfinished.
+/// A file that does not have its final name yet. It is removed if it is dropped unfinished.
 #[derive(Debug)]
 pub(super) struct Pending {
     target: PathBuf,
@@ -20,7 +20,7 @@ pub(super) struct Pending {
 impl Pending {
     /// Creates a file beside its final name.
     pub(super) fn create(target: &Path) -> io::Result<Pending> {
-        // Without an existing target there is no link to follow; a dangling link is replaced.
+        // If the target does not exist, there is no link to follow. A dangling link is replaced.
         let target = fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf());
         let is_special = fs::metadata(&target).is_ok_and(|found| !found.is_file() && !found.is_dir());
         let temporary = (!is_special).then(|| beside(&target, "tmp"));
@@ -28,7 +28,7 @@ impl Pending {
             Some(temporary) => {
                 let file = File::create(temporary)?;
                 if let Ok(found) = fs::metadata(&target) {
-                    // The new file is readable only by those who could read the old one.
+                    // The new file gets the permissions of the old file, so that nobody else can read it.
                     file.set_permissions(found.permissions())?;
                 }
                 file
@@ -53,7 +53,7 @@ impl Pending {
         })
     }
 
-    /// Gives the file its name: a reader sees the old content or the new, never a part.
+    /// Gives the file its name. A reader sees the old content or the new content, but never a part of it.
     pub(super) fn finish(mut self) -> io::Result<()> {
         let Some(writer) = self.writer.take() else {
             return Ok(());
@@ -65,7 +65,7 @@ impl Pending {
         let renamed = whole
             .and_then(|file| file.sync_all())
             .and_then(|()| fs::rename(temporary, &self.target));
-        // The first error is the one to report; a leftover file is merely untidy.
+        // Only the error of the renaming is reported. An error of the removal merely leaves a file behind.
         renamed.inspect_err(|_| drop(fs::remove_file(temporary)))
     }
 

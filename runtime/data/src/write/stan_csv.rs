@@ -1,10 +1,10 @@
 //! Draws as Stan CSV, one file per chain, as CmdStan writes them.
 //!
-//! Comments with the settings come first, then the header, the draws and, if the sampler adapts, its step size and inverse metric between
-//! warm-up and draws. CmdStan splits names at dots: a site such as `hidden.w` is written as `hidden_w` and its elements as `hidden_w.1.2`,
-//! counted from 1 and in column-major order. Indices in Stan are integers, so comments map columns to the names of elements that have
-//! names. Numbers have all their digits. Of the statistics that come with each draw, only those that CmdStan has are written. Elapsed times
-//! are not written, so that the same draws make the same bytes.
+//! Comments with the settings come first, then the header and the draws. If the sampler adapts, its step size and inverse metric stand
+//! between warm-up and draws. CmdStan splits names at dots: a site such as `hidden.w` is written as `hidden_w` and its elements as
+//! `hidden_w.1.2`, counted from 1 and in column-major order. Indices in Stan are integers, so comments give the names of elements that have
+//! names. Numbers have all their digits. Only those statistics of a draw are written that CmdStan has too. Elapsed times are not written,
+//! so that the same draws give the same bytes.
 
 use crate::report;
 use crate::write::pending::Pending;
@@ -25,7 +25,7 @@ pub struct Settings<'a> {
     pub chain: usize,
     /// Iterations of warm-up.
     pub warmup: usize,
-    /// The expected number of draws; the file ends up with the actual number.
+    /// The expected number of draws. The finished file states the actual number.
     pub draws: usize,
     /// Iterations per draw.
     pub thin: usize,
@@ -46,7 +46,7 @@ pub struct Parameter<'a> {
     pub names: &'a [String],
 }
 
-/// Our names of a sampler's statistics and Stan's, in Stan's order. Stan's tools reject files with additional ones.
+/// Our name and Stan's name of each statistic of a sampler, in Stan's order. Stan's tools reject files with further statistics.
 const STATISTICS: [(&str, &str); 7] = [
     ("lp", "lp__"),
     ("acceptance_rate", "accept_stat__"),
@@ -57,7 +57,7 @@ const STATISTICS: [(&str, &str); 7] = [
     ("energy", "energy__"),
 ];
 
-/// The file of one chain; it has no name before [`Chain::finish`], and is removed if it is dropped unfinished.
+/// The file of one chain. It gets its name in [`Chain::finish`], and is removed if it is dropped unfinished.
 #[derive(Debug)]
 pub struct Chain {
     path: PathBuf,
@@ -71,14 +71,14 @@ pub struct Chain {
     count_at: (u64, usize),
     thin: usize,
     expected: usize,
-    /// The number of rows since the warm-up.
+    /// The number of rows after the warm-up.
     rows: usize,
     is_warm: bool,
     line: String,
 }
 
 impl Chain {
-    /// Begins the file of a chain; `statistics` are the names of the sampler's statistics, `parameters` the sites.
+    /// Begins the file of a chain. `statistics` has the names of the sampler's statistics, and `parameters` the sites.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -179,7 +179,7 @@ impl Chain {
     /// # Errors
     /// A file that cannot be written.
     pub fn finish(mut self) -> Result<(), Diagnostic> {
-        // Readers find the end of the draws and of the metric by CmdStan's block of times.
+        // Other programs recognise the end of the draws and of the metric by CmdStan's block of times.
         let mut written = self.file.write_all(b"# \n#  Elapsed Time: not written\n# \n");
         if self.rows != self.expected {
             let (at, width) = self.count_at;
@@ -198,8 +198,8 @@ impl Chain {
     }
 }
 
-/// Returns the columns of the sampler's statistics and the index of each. `lp__` is always the first, because readers recognise the header
-/// by it.
+/// Returns the columns of the sampler's statistics, and the index of the statistic in each column. `lp__` is always the first, because
+/// readers recognise the header by it.
 fn statistic_columns(statistics: &[&str]) -> (Vec<String>, Vec<Option<usize>>) {
     let place = |name: &str| statistics.iter().position(|other| *other == name);
     let known = STATISTICS
@@ -210,8 +210,8 @@ fn statistic_columns(statistics: &[&str]) -> (Vec<String>, Vec<Option<usize>>) {
         .unzip()
 }
 
-/// Replaces everything but letters and digits by underscores. Trailing underscores are removed, because names that end in `__` are the
-/// sampler's. A name that does not begin with a letter gets a `v` in front.
+/// Replaces everything but letters and digits by underscores. Trailing underscores are removed, because names that end in `__` are reserved
+/// for the sampler. A name that does not begin with a letter gets a `v` in front.
 fn plain(name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = name.chars().map(letter).collect();
@@ -278,7 +278,7 @@ fn element_order(parameters: &[Parameter<'_>]) -> Vec<usize> {
     order
 }
 
-/// Returns all indices of a shape, the first axis running fastest.
+/// Returns all indices of a shape, with the first axis varying fastest.
 fn column_major(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
     let count = shape.iter().product::<usize>();
     (0..count).map(move |mut place| {

@@ -3,7 +3,7 @@
 //! The store is Zarr version 2 with consolidated metadata. Its uncompressed little-endian chunks each hold some draws of one chain, so that
 //! the store grows with the draws while memory stays bounded. Groups and names follow the InferenceData schema: `posterior`,
 //! `sample_stats`, `log_likelihood`, `posterior_predictive`, `observed_data`. The dimensions `chain` and `draw` come first. Nothing in the
-//! store depends on the time, so that the same draws make the same bytes.
+//! store depends on the time, so that the same draws give the same bytes.
 //!
 //! ```no_run
 //! use bnnc_data::write::zarr::{Dim, Kind, Store, Variable};
@@ -30,22 +30,22 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The element type of a variable. Values are passed as reals in any case.
+/// The element type of a variable. Values are always passed as reals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// 64-bit reals.
     Real,
-    /// 64-bit integers; reals are truncated, NaN becomes zero.
+    /// 64-bit integers. Reals are truncated, and NaN becomes zero.
     Int,
-    /// True if the value is neither zero nor NaN.
+    /// Booleans. An element is true if its value is neither zero nor NaN.
     Bool,
 }
 
 /// A dimension of a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dim {
-    /// Its name. Without one, or if the group has a dimension of this name with another size or other labels, it is called
-    /// `VARIABLE_dim_POSITION`, as in ArviZ.
+    /// The name of the dimension. If it has no name, or if the group has a dimension of this name with another size or other labels, the
+    /// dimension is called `VARIABLE_dim_POSITION`, as in ArviZ.
     pub name: Option<String>,
     /// The length of the dimension.
     pub size: usize,
@@ -119,7 +119,7 @@ struct Group {
     names: Names,
 }
 
-/// A store that does not have its name yet; it is removed if it is dropped unfinished.
+/// A store that does not have its final name yet. It is removed if it is dropped unfinished.
 #[derive(Debug)]
 pub struct Store {
     target: PathBuf,
@@ -132,7 +132,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Begins a store. All groups get these attributes, and those that name `bnnc` and its version as the writer.
+    /// Begins a store. All groups get these attributes, and attributes that name `bnnc` and its version as the writer.
     ///
     /// # Errors
     /// A folder that cannot be written, or an existing file or folder that is not a Zarr store.
@@ -170,7 +170,7 @@ impl Store {
         self.group(name, Some(Samples { chains, draws }))
     }
 
-    /// Adds a group of variables that do not depend on the draw, such as `observed_data`; its variables have one "chain".
+    /// Adds a group of variables that do not depend on the draw, such as `observed_data`. Its variables are stored as one chain.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -203,7 +203,7 @@ impl Store {
         Ok(VariableId(self.variables.len() - 1))
     }
 
-    /// Appends the next draws of a chain, one after the other. A variable of a group of constants has only chain 0 and one "draw".
+    /// Appends the next draws of a chain, one after the other. A variable of a group of constants has only chain 0, with one draw.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -282,7 +282,7 @@ impl Drop for Store {
     }
 }
 
-/// Checks that the path is free or holds a Zarr store; anything else may be the user's work.
+/// Checks that the path is free or holds a Zarr store. Anything else may be the user's work.
 fn may_be_replaced(path: &Path) -> io::Result<()> {
     if !path.exists() || path.join(".zgroup").is_file() {
         return Ok(());
@@ -291,7 +291,7 @@ fn may_be_replaced(path: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::AlreadyExists, why))
 }
 
-/// Removes the folder that a killed process with the same process number left.
+/// Removes the folder that a killed process with the same process ID left behind.
 fn cleared(temporary: &Path) -> io::Result<()> {
     match temporary.exists() {
         true => fs::remove_dir_all(temporary),

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// A temporary folder, removed when it goes out of scope.
+/// A temporary folder, which is removed when it goes out of scope.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -71,7 +71,7 @@ pub fn spec(format: Format, files: &[&Path]) -> DataSpec {
     }
 }
 
-/// `E0408 d.csv:2:1 expected a value, found none`.
+/// Returns a diagnostic as one line, such as `E0408 d.csv:2:1 expected a value, found none`.
 pub fn said(fault: &Diagnostic) -> String {
     let Place::File { path, row, column } = &fault.at else {
         panic!("not in a file: {fault:?}")
@@ -109,12 +109,12 @@ pub fn idx(sizes: &[u32], data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A Parquet file with the columns `x: double`, `n: int32`, `ok: bool`, `kind: text` and optional values in `x`.
+/// Returns a Parquet file with the columns `x: double`, `n: int32`, `ok: bool` and `kind: text`. Values of `x` may be missing.
 pub fn parquet(x: &[Option<f64>]) -> Vec<u8> {
     packed_parquet(x, parquet::basic::Compression::UNCOMPRESSED)
 }
 
-/// The file of `parquet`, packed with a codec.
+/// Returns the file of [`parquet`], compressed with a codec.
 pub fn packed_parquet(x: &[Option<f64>], codec: parquet::basic::Compression) -> Vec<u8> {
     use parquet::data_type::{BoolType, ByteArrayType, DoubleType, Int32Type};
     use parquet::file::writer::SerializedFileWriter;

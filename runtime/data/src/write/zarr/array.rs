@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The approximate size of a chunk in bytes: few files, and little memory for chunks that are not full.
+/// The approximate size of a chunk in bytes. With this size there are few files, and chunks that are not full take little memory.
 const CHUNK_BYTES: usize = 1 << 18;
 
 /// The numbers of chains and draws of a group.
@@ -51,7 +51,7 @@ struct Chain {
 }
 
 impl Array {
-    /// An array without elements.
+    /// Creates an array without elements.
     pub fn create(
         folder: PathBuf,
         name: String,
@@ -116,7 +116,7 @@ impl Array {
         })
     }
 
-    /// Writes the chunks that are not full, and removes those beyond the kept draws.
+    /// Writes the chunks that are not full, and removes chunks beyond the kept draws.
     pub fn finish(&self, kept: Option<Samples>) -> io::Result<Written> {
         let draws = kept.map_or(1, |kept| kept.draws);
         let needed = draws.div_ceil(self.draws_per_chunk);
@@ -178,7 +178,8 @@ impl Kind {
     }
 }
 
-/// Only reals have a fill value: xarray treats the fill value of integers as missing and converts them to reals.
+/// Returns the metadata of an array. Only reals have a fill value: xarray treats integers with the fill value as missing, and then converts
+/// all integers to reals.
 fn layout(shape: &[usize], chunks: &[usize], code: &str) -> Value {
     let fill = (code == "<f8").then_some("NaN");
     json!({

@@ -19,7 +19,7 @@ pub(super) struct NamedDim {
 }
 
 impl Names {
-    /// An empty set of names; `chain` and `draw` are taken if the group holds draws.
+    /// Creates a set without names. If the group holds draws, `chain` and `draw` are taken.
     pub fn new(is_sampled: bool) -> Names {
         Names {
             variables: Vec::new(),
@@ -88,7 +88,7 @@ impl Names {
     }
 }
 
-/// Makes a name that is one part of a path on every system. A leading dot would hide it among the metadata.
+/// Returns a name that is a single part of a path on every system. A name with a leading dot could be mistaken for metadata.
 fn file_name(name: &str) -> String {
     let keep = |c: char| c.is_alphanumeric() || "_-.,[]()+=".contains(c);
     let mut name: String = name.chars().map(|c| if keep(c) { c } else { '_' }).collect();
