@@ -81,7 +81,7 @@ pub fn read(
     for group in files.chunks(files_per_table(format)) {
         match read_group(format, group, target, reading) {
             Ok(table) => {
-                // Whether a column holds text is decided by the first file for all files, and not by the first row of each file.
+                // The first file decides for all files whether a column holds text. The first row of a later file does not.
                 let texts = table.arrays.iter().filter(|array| array.values.is_text());
                 reading.know_texts(texts.map(|array| &array.name));
                 tables.push(table);
