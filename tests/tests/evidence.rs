@@ -86,7 +86,7 @@ fn combined(terms: &[(f64, &[f64])]) -> Vec<f64> {
     (0..ROWS).map(of).collect()
 }
 
-/// Returns the log density of rows whose covariance has `noise` on the diagonal, plus `v x x'` for each pair of `parts`.
+/// Returns the log density of `y` under a Normal distribution with mean zero and covariance `noise I`, plus `v x x'` for each `(v, x)` in `parts`.
 fn log_normal(y: &[f64], noise: f64, parts: &[(f64, &[f64])]) -> f64 {
     let n = y.len();
     let mut factor = vec![vec![0.0; n]; n];

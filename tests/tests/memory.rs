@@ -452,7 +452,7 @@ fn earlier_inferences_are_named_in_the_error() {
     let earlier = |infer| bnnc_run::cost::peaks::earlier(&both.manifest, infer);
     let alone = compile(&program.replace("infer large = laplace(Net, rows) { epochs = 1 }\n", ""));
     assert_eq!(earlier(large), 0);
-    // The memory of the earlier results is the factor of the precision of 601 weights, and predictions for sixty rows.
+    // The earlier results that are kept in memory are a factor of the precision matrix (601 by 601 numbers) and the predictions for sixty rows.
     assert!(earlier(last) >= 601 * 601 * 8 && earlier(last) < 601 * 601 * 8 + (64 << 10));
     let limit = predicted(&alone);
     assert!(last.cost.peak_bytes >= limit + 601 * 601 * 8);

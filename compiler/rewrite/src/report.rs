@@ -220,10 +220,10 @@ pub fn unknown_kl(family: &str, site: &str, why: &str) -> Diagnostic {
     )
 }
 
-/// Why there are no functions of a model.
+/// The reason why the functions of a model could not be built.
 #[derive(Clone, Debug)]
 pub enum Refusal {
-    /// The program asks for what cannot be.
+    /// Errors in the user's program.
     Program(Vec<Diagnostic>),
     /// A limit or a bug of ours.
     Fault(fault::Fault),

@@ -39,7 +39,7 @@ impl Format {
         }
     }
 
-    /// Returns whether inputs stay bytes until they are converted to reals.
+    /// Returns whether inputs are first held as bytes, one per number, and converted to reals later.
     pub fn keeps_bytes(self) -> bool {
         self == Format::Idx
     }

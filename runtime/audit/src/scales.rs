@@ -92,8 +92,8 @@ pub fn stuck(infer: &Infer, outcome: &Outcome) -> Vec<Diagnostic> {
     inputs.chain(outputs).collect()
 }
 
-/// The distance of an input from zero, in standard deviations, above which a warning is given. The standard deviations of its weight and the
-/// intercept are that many times too small under independent families.
+/// The distance of an input from zero, in standard deviations, above which a warning is given. At this distance, a variational
+/// family with independent elements makes the standard deviations of the weight and of the intercept too small by about this factor.
 const FAR: f64 = 3.0;
 
 /// Returns a warning if an input is far from zero relative to its spread, and the intercept of its weighted sum has its own family.

@@ -28,7 +28,7 @@ pub const INTERRUPTED: u8 = 130;
 /// The largest number of diagnostics that are shown: a file that is not a program yields one diagnostic per line.
 const MOST_SHOWN: usize = 100;
 
-/// Whether diagnostics are coloured, if the command line states it.
+/// True if diagnostics are coloured; empty unless the command line states it.
 static COLOUR: OnceLock<bool> = OnceLock::new();
 
 /// States whether diagnostics are coloured. The first statement counts.

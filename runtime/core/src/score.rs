@@ -79,7 +79,8 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// Returns the accuracy for several fractions of rejected rows, the most uncertain first, with outliers among the rows. Empty without outliers.
+    /// Returns, for several fractions, the accuracy on the rows and outliers that remain after this fraction, the most uncertain of them, has been rejected.
+    /// Empty without outliers.
     pub fn rejection(&self) -> Vec<(f64, MetricSet)> {
         let mut lines: Vec<(f64, MetricSet)> = Vec::new();
         for (output, scores) in &self.each {

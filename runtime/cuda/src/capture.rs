@@ -30,7 +30,7 @@ impl Captured {
     /// Captures the work that `issue` enqueues on the stream, without running it.
     ///
     /// # Errors
-    /// The error of `issue`, or an error of the driver. After an error, the stream is in its earlier state.
+    /// `issue` fails, or the driver reports an error. After an error, the stream is in its earlier state.
     pub fn new(
         device: &Arc<Device>,
         stream: Stream,

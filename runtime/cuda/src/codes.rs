@@ -1,4 +1,4 @@
-//! What a machine lacks that a program for a GPU needs.
+//! Diagnostics of programs for GPUs: the driver or the device is missing, or the device is too old for the code.
 
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault};
 

@@ -42,7 +42,7 @@ impl Device {
     /// Opens the device, and cuBLAS if one of these libraries exists.
     ///
     /// # Errors
-    /// There is no device, or an error of the driver.
+    /// There is no device, or the driver reports an error.
     pub fn open(driver: Driver, blas: &[PathBuf]) -> Result<Arc<Device>, Fault> {
         let mut count = 0;
         let symbols = driver.symbols.clone();

@@ -70,7 +70,7 @@ impl CudaSession {
     /// Allocates and clears the memory for runs of a plan.
     ///
     /// # Errors
-    /// The device does not have enough memory, or an error of the driver.
+    /// The device does not have enough memory, or the driver reports an error.
     pub fn open(on: OnDevice, arena: Arena) -> Result<CudaSession, Fault> {
         let device = on.device.clone();
         device.enter()?;

@@ -32,7 +32,7 @@ pub(crate) struct Wanted {
     columns: HashSet<String>,
     /// The texts of the expressions.
     computed: HashSet<String>,
-    /// Whether all inputs are read, as one vector.
+    /// True if all inputs are read, as one vector.
     all_inputs: bool,
 }
 

@@ -18,9 +18,9 @@ pub struct Evaluation {
     pub metrics: MetricSet,
     /// The predictions for the same rows, as columns of a table.
     pub predictions: Vec<(String, ResultColumn)>,
-    /// The metrics of the test rows rotated by each further angle, in degrees.
+    /// For each further angle of `rotate`, in degrees: the metrics of the test rows whose images are rotated by this angle.
     pub turned: Vec<(f64, MetricSet)>,
-    /// The accuracy on test rows and outliers when a fraction of the most uncertain rows is rejected; empty without outliers.
+    /// For each rejected fraction, the accuracy on the test rows and outliers that remain after the most uncertain of them are rejected; empty without outliers.
     pub rejection: Vec<(f64, MetricSet)>,
     /// The counts and errors of integrals over weights, if there are any.
     pub tally: Option<Tally>,

@@ -26,7 +26,7 @@ pub struct SplitOutcome {
     pub metrics: MetricSet,
     /// The pruning table; empty unless the program requests it.
     pub pruned: Vec<Pruned>,
-    /// The metrics of the test rows rotated by each further angle, in degrees.
+    /// For each further angle of `rotate`, in degrees: the metrics of the test rows whose images are rotated by this angle.
     pub turned: Vec<(f64, MetricSet)>,
     /// The accuracy on test rows and outliers when a fraction of the most uncertain rows is rejected; empty without outliers.
     pub rejection: Vec<(f64, MetricSet)>,

@@ -44,7 +44,8 @@ pub enum Shape {
     Triangular(Measure, f64),
 }
 
-/// The maximum number of wide uniforms that become pieces if a series is possible too.
+/// The largest number of wide uniforms that [`Shape::new`] tries to add as pieces while a series represents the remaining uniforms. If no such split
+/// works, all uniforms become pieces, or the sum is computed on a grid.
 const MOST_WIDE: usize = 13;
 /// The maximum number of pieces of a sum.
 const MOST_PIECES: f64 = 8192.0;

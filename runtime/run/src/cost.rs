@@ -69,7 +69,7 @@ fn data(spec: &DataSpec, schema: &Schema) -> Data {
         .map(|(_, rows)| rows)
         .sum();
     let all = (schema.rows + others) as u64;
-    // The inputs of `idx` files stay bytes until they are converted to reals.
+    // The inputs of `idx` files are first held as bytes, one per number, and converted to reals later.
     let is_bytes = |field: &Field| spec.format.keeps_bytes() && field.shape.len() == 1;
     let width = |field: &Field| {
         let element = match field.kind {

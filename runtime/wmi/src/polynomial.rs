@@ -172,7 +172,7 @@ impl Polynomial {
 
     /// Renames the variables: variable `k` becomes variable `places[k]` of `variables`.
     ///
-    /// Two variables may have the same place. A variable that does not occur may have any place.
+    /// Two variables may be mapped to the same variable. If variable `k` does not occur in the polynomial, `places[k]` is ignored.
     pub fn renamed(&self, places: &[usize], variables: usize) -> Polynomial {
         let mut renamed = Polynomial::zero(variables);
         for (exponents, coefficient) in &self.terms {

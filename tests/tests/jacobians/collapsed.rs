@@ -1,4 +1,5 @@
-//! The programs of collapsed inference: the form of a network, and derivatives of its location in some weights, which agree with differences.
+//! Tests of the programs of collapsed inference: whether the location of the observation is affine in the chosen weights, affine between kinks, or
+//! neither, and whether its derivatives match finite differences.
 
 use super::setup::{assert_close, compiled, inputs, network, number, on_model, results};
 use bnnc_abi::collapsed::Form;

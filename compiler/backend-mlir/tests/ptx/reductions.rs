@@ -1,4 +1,4 @@
-//! Reductions over so many points that several blocks share them.
+//! Reductions whose points are shared among several blocks.
 
 use crate::BACKEND;
 use crate::harness;

@@ -23,8 +23,8 @@ struct Merge {
 type Known = HashMap<(TensorId, Merge), Option<TensorId>>;
 
 impl Import<'_> {
-    /// Returns a tensor over merged axes if it has an axis of divergence draws and if the axes of all its
-    /// operands can be merged.
+    /// Returns `arg` computed over the axes `dims`, which merge axes of `arg`. Returns `None` if `arg` has no
+    /// axis of KL draws, or if its axes or the axes of an operand cannot be merged.
     pub(super) fn flattened(&mut self, arg: TensorId, dims: &[Dim]) -> Option<TensorId> {
         let inner = self.dims(arg);
         if !inner.contains(&Dim::Symbol(Symbol::KlDraws)) {

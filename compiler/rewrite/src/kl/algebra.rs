@@ -20,8 +20,8 @@ use bnnc_graph::op::{Interval, Lower, OpDef};
 use bnnc_graph::ops;
 use std::collections::{HashMap, HashSet};
 
-/// The largest number of terms. A value with more terms becomes one atom, because separate means of that many terms cost more than they
-/// save.
+/// The largest number of terms. A value with more terms becomes one atom, because the separate means of its terms are not
+/// worth their cost.
 const MOST_TERMS: usize = 64;
 
 /// The highest power to which sums are expanded.

@@ -51,18 +51,18 @@ pub(super) struct Search {
     guess: Option<Guess>,
 }
 
-/// What a quantile of the whole distribution is guessed from.
+/// The source of the first guess of a quantile of the whole distribution.
 enum Guess {
     /// `p -> quantile(p)` with the parameters before `p`.
     Quantile(Function),
     /// A mean and a standard deviation, with the index of a tail like a power.
     Moments(Value, Value, Option<Value>),
-    /// Those of the logarithm.
+    /// The mean and the standard deviation of the logarithm.
     OfLogarithm(Value, Value),
 }
 
 impl<'a> InstanceBuilder<'_, 'a, '_> {
-    /// The functions of a search; `None` where the distribution has no cumulative function or no density.
+    /// Returns the functions of a search; `None` if the distribution has no cumulative function or no density.
     pub(super) fn search(&mut self, inside: Interval) -> Elaborated<Option<Search>> {
         let (Some(beyond), Some(terms)) = (self.beyond(inside)?, self.terms(inside)?) else {
             return Ok(None);
@@ -183,7 +183,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    /// What the distribution declares about its quantiles.
+    /// Returns the source of a first guess, from the declarations of the distribution.
     fn guess(&mut self, frame: &mut Frame<'a>) -> Elaborated<Option<Guess>> {
         let item = self.item();
         if item.mixture {

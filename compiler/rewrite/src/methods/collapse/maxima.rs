@@ -1,8 +1,8 @@
 //! Rewrites the maximum along an axis as a tree of maxima of two values.
 //!
-//! The maximum of two values is affine on both sides of a kink, and its derivative compares the two. The
-//! derivative of a maximum along an axis, in contrast, tests which elements equal the maximum, and this does
-//! not show the kinks.
+//! The maximum of two values is affine on both sides of a kink, and its derivative compares the two values.
+//! The derivative of a maximum along an axis instead tests which elements equal the maximum. This test does
+//! not compare two values whose difference is zero at a kink, so the kinks cannot be read off it.
 
 use bnnc_base::dtype::DType;
 use bnnc_graph::builder::{Builder, Window};
