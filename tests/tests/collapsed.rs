@@ -1366,7 +1366,7 @@ fn options_against_the_published_density_are_rejected() {
     );
     let classes =
         format!("data classes = csv(\"c.csv\")\n{DIGIT}infer c = collapsed(M, classes) {{ {compat} }}\n");
-    refused("apart-classes", &classes, "compat", "of a class");
+    refused("apart-classes", &classes, "compat", "is a class");
     let two = "data two = npy(\"x.npy\", \"y.npy\")
 model M(x: real[1]) -> y: real[2] {
   out = Dense(2)

@@ -928,7 +928,7 @@ fn a_matrix_beyond_the_memory_is_rejected() {
     let found = stopped(&whole, Some(20 << 20));
     assert_eq!(found.code.id, "E0502");
     assert!(
-        found.notes[0].contains("full precision of 1761 weights"),
+        found.notes[0].contains("full precision matrix of 1761 weights"),
         "{found:?}"
     );
     // This is the memory of the Gaussian, and of its bytes while it is written.
@@ -938,7 +938,7 @@ fn a_matrix_beyond_the_memory_is_rejected() {
     let chosen = compiled(&folder, &wide("over = subnetwork(10, by = marginal)"));
     assert!(chosen.manifest.infers[0].cost.peak_bytes >= 2 * 8 * 1761 * 1761);
     let found = stopped(&chosen, Some(20 << 20));
-    let chooses = |note: &String| note.contains("needs the full precision of all 1761 weights");
+    let chooses = |note: &String| note.contains("needs the full precision matrix of all 1761 weights");
     assert!(found.notes.iter().any(chooses), "{found:?}");
     assert!(found.help[0].contains("by = diagonal"), "{found:?}");
 }
@@ -1038,7 +1038,7 @@ fn the_largest_kernel_that_fits_is_advised() {
     for part in [0.95, 0.85, 0.7, 0.5] {
         let limit = (whole.manifest.infers[0].cost.peak_bytes as f64 * part) as u64;
         let found = stopped(&whole, Some(limit));
-        let said = "functional precision of 1761 weights";
+        let said = "functional precision matrix of 1761 weights";
         assert!(found.notes[0].contains(said), "{found:?}");
         let Some(rest) = found
             .help

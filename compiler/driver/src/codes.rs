@@ -354,7 +354,7 @@ pub fn no_second_derivative(
         ),
     };
     let text = format!(
-        "the {order} derivative of the log likelihood of `{}` with respect to `{argument}` of `{distribution}` is zero wherever it exists",
+        "the {order} derivative of the log likelihood of `{}` with respect to the argument `{argument}` of `{distribution}` is zero wherever it exists",
         infer.name
     );
     Diagnostic::error(
@@ -439,7 +439,7 @@ pub fn no_exact_integral(infer: &InferItem, reason: &str) -> Diagnostic {
     let span = span_of(infer, CollapsedOptions::over());
     let text = format!("`{}` draws its weights from the box: {reason}", infer.name);
     Diagnostic::warning(&NO_EXACT_INTEGRAL, span, text)
-        .help("for exact integrals choose weights that the location depends on by `relu`, `max` or `abs` at most: `over = last_layer`")
+        .help("for exact integrals, integrate only over weights in which the location is affine or piecewise affine (`relu`, `max`, `abs`), such as `over = last_layer`")
 }
 
 /// Warns that the outliers of the data of an inference are not used.

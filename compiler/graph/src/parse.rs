@@ -162,7 +162,7 @@ impl Parser<'_> {
         self.reader.expect(":")?;
         let written = self.ty()?;
         if written != ty {
-            let message = format!("expected type {ty} of {next}, not {written}");
+            let message = format!("expected the type {ty} for {next}, found {written}");
             return Err(TextError { line, message });
         }
         let label = match self.reader.eat("@") {

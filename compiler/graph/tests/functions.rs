@@ -61,7 +61,7 @@ fn wrong_text_is_rejected_with_its_line() {
         refusal(&with("%1 = sofplus %0 : real[4]")),
         "line 2: expected an op (`softplus` is one), found `sofplus`"
     );
-    assert!(refusal(&with("%1 = exp %0 : real[3]")).contains("expected type real[4] of %1"));
+    assert!(refusal(&with("%1 = exp %0 : real[3]")).contains("expected the type real[4] for %1"));
     assert!(refusal(&with("%1 = exp %1 : real[4]")).contains("expected an operand before %1"));
     assert!(refusal(&with("%2 = exp %0 : real[4]")).contains("expected `%1`"));
     assert!(refusal(&with("%1 = add %0 : real[4]")).contains("expected 2 operands, found 1"));

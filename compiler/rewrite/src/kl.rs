@@ -162,7 +162,7 @@ pub fn placement(site: &Site, posterior: &SitePosterior) -> Result<Placement, Fa
             family.name,
             describe(family.support)
         );
-        let help = "choose a family on the support of the site, or one on the reals";
+        let help = "choose a family on the support of the site, or a family on the reals";
         return Err(Fault::Told(Box::new(
             report::error(&report::INFINITE_KL, message).help(help),
         )));

@@ -423,7 +423,7 @@ fn whole_columns_of_a_table_are_one_example() {
         .assert_error(
             "E0292",
             1,
-            &["write `x: real` for a model of one row, or list whole columns first"],
+            &["for a model of one row, write `x: real`; for a model of whole columns, declare them in the first of two parameter lists"],
         );
 }
 

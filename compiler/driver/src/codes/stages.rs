@@ -35,7 +35,7 @@ pub fn no_stage(name: &str) -> Diagnostic {
 pub fn no_clif(backend: &str) -> Diagnostic {
     let text = format!("`clif` is code of the backend `cranelift`, not of `{backend}`");
     Diagnostic::usage(&NO_STAGE, text)
-        .help("leave `--backend` out; `mlir` and `ptx` are the stages of `mlir` and `cuda`")
+        .help("leave `--backend` out, or print the code of another backend: `bnnc emit mlir` for `mlir`, `bnnc emit ptx` for `cuda`")
 }
 
 /// Reports a pass that an inference does not run. `ran` has the passes that the inference runs; a pass that runs several times is listed

@@ -210,8 +210,9 @@ impl Compilation<'_> {
         const OF_TRIANGLE: [OptionName; 2] = [CollapsedOptions::alpha(), CollapsedOptions::floor()];
         let first = |options: &[OptionName]| options.iter().copied().find(|option| self.is_set(*option));
         if let (Form::Sampled(_), Some(option)) = (&found.form, first(&OF_INTEGRALS)) {
-            let message =
-                format!("`{option}` is for exact integrals, but these weights are drawn from their box");
+            let message = format!(
+                "`{option}` applies only to exact integrals, but these weights are drawn from their box"
+            );
             return Some((
                 option,
                 message,
@@ -245,7 +246,7 @@ impl Compilation<'_> {
                 .then(|| (smoothing, message.to_owned(), "add `compat = published`"));
         }
         if found.likelihood != Likelihood::Normal {
-            let message = "the published density is for a Normal observation, but this one is a class";
+            let message = "the published density applies only to a Normal observation, but the output of this model is a class";
             return refused(
                 CollapsedOptions::compat(),
                 message,
@@ -253,7 +254,8 @@ impl Compilation<'_> {
             );
         }
         if found.outputs > 1 {
-            let message = "the published density is for one number per row, but here are several";
+            let message =
+                "the published density applies only to one number per row, but this model has several";
             return refused(CollapsedOptions::compat(), message, "leave `compat` out");
         }
         if self.is_set(CollapsedOptions::noise()) && asked.noise == NoiseForm::Normal {

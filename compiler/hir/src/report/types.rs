@@ -322,7 +322,7 @@ pub fn matrix_product(span: Span, text: &str, left: (&str, Span), right: (&str, 
 /// A matrix product of operands that are not matrices or vectors.
 pub fn matrix_ranks(span: Span, left: (&str, Span), right: (&str, Span), help: &str) -> Diagnostic {
     let message = format!(
-        "`@` needs a matrix and a matrix or vector, found {} and {}",
+        "`@` needs two matrices, or a matrix and a vector, found {} and {}",
         left.0, right.0
     );
     Diagnostic::error(&MATRIX_PRODUCT, span, message)

@@ -96,7 +96,7 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
 
     a_dot_written_as_a_matrix_product: r#"fn f(a: real[3], b: real[3]) -> real {
   return a @ b
-}"# => r#"E0213 2:10 `@` needs a matrix and a matrix or vector, found real[3] and real[3] | 2:10 this is real[3] | 2:14 this is real[3] | help: for two vectors write `dot(a, b)` or `outer(a, b)`"#;
+}"# => r#"E0213 2:10 `@` needs two matrices, or a matrix and a vector, found real[3] and real[3] | 2:10 this is real[3] | 2:14 this is real[3] | help: for two vectors write `dot(a, b)` or `outer(a, b)`"#;
 
     a_result_of_another_size: r#"fn f(x: real[3]) -> real[4] {
   return 2 * x

@@ -108,7 +108,7 @@ fn check(model: &Model, layers: &[Arc<str>], masked: &BTreeSet<Arc<str>>) -> Res
     };
     let mut faults: Vec<Diagnostic> = layers.iter().filter_map(fault).collect();
     if layers.is_empty() && masked.is_empty() {
-        let message = "no layer has an input to drop: every product of weights is with data";
+        let message = "no layer has an input to drop: no weights are multiplied with hidden values, and data are dropped only if `layers` names the layer";
         let mut known = sites().filter_map(|site| site.rsplit_once('.').map(|(layer, _)| layer));
         let help = match known.next_back() {
             Some(layer) => format!("name the layers whose inputs are to be dropped: `layers = [{layer}]`"),

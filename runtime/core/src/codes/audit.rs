@@ -15,8 +15,8 @@ pub(super) static NOTHING_TO_LEARN: Code = Code {
 pub(super) static UNTRAINED_LEVEL: Code = Code {
     id: "E0575",
     title: "a level without training rows",
-    explain: "A test row selects an element of an axis whose size the program fixes, and no training row selects this element. The posterior of its parameters is their \
-              prior.\n\nWrong: `month: index(12)` where the training rows are of January to June and the test rows of July.\n\nRight: training rows of every \
+    explain: "A test row selects an element of an axis whose size the program fixes, and no training row selects this element. The posterior of its parameters is \
+              their prior.\n\nWrong: `month: index(12)` where the training rows are of January to June and the test rows of July.\n\nRight: training rows of every \
               level that is tested.",
 };
 
@@ -34,93 +34,92 @@ pub(super) static LEAK: Code = Code {
 pub(super) static REPEATED_ROWS: Code = Code {
     id: "E0556",
     title: "test rows that are training rows",
-    explain: "At least a tenth of the test rows occur in the training rows with the same inputs and the same target, although these are continuous. \
-              Metrics of the test rows then measure how well the model has memorised the training rows.\n\nWrong: `csv(\"all.csv\") { test = csv(\"all.csv\") }`; \
-              rows that were copied before the split.\n\nRight: one copy of every row, and test rows of their own: `test = fraction(0.2)`.",
+    explain: "At least a tenth of the test rows occur in the training rows with the same inputs and the same target, although these are continuous. Metrics of the \
+              test rows then measure how well the model has memorised the training rows.\n\nWrong: `csv(\"all.csv\") { test = csv(\"all.csv\") }`; rows that were \
+              copied before the split.\n\nRight: one copy of every row, and test rows of their own: `test = fraction(0.2)`.",
 };
 
 pub(super) static EXTRAPOLATION: Code = Code {
     id: "E0557",
     title: "rows outside the range of the training rows",
-    explain: "In at least a fifth of the test rows, or in a new row of `bnnc predict`, an input lies outside the range of the training rows by more than half of that \
-              range. Predictions there \
-              are extrapolations, which depend on the form of the model and on its prior; often the column is in another unit.\n\nWrong: heights in \
-              centimetres in the training file and in metres in the test file.\n\nRight: the same units in both, or training rows that cover the range to be predicted.",
+    explain: "In at least a fifth of the test rows, or in a new row of `bnnc predict`, an input lies outside the range of the training rows by more than half of \
+              that range. Predictions there are extrapolations, which depend on the form of the model and on its prior; often the column is in another \
+              unit.\n\nWrong: heights in centimetres in the training file and in metres in the test file.\n\nRight: the same units in both, or training rows that \
+              cover the range to be predicted.",
 };
 
 pub(super) static ORDERED_ROWS: Code = Code {
     id: "E0558",
     title: "a random split of ordered rows",
     explain: "An input rises or falls by the same step from each row of the file to the next: it is a time or a row number. A random split puts test rows between \
-              training rows, where interpolation predicts them; the metrics tell nothing about predictions of the future. A row number is not a property of an example \
-              and should not be an input.\n\nWrong: `test = fraction(0.2)` with an input `month` that counts the rows.\n\nRight: \
-              the last rows as a test file, `test = csv(\"last.csv\")`; `inputs = [..]` without the row number.",
+              training rows, where interpolation predicts them; the metrics tell nothing about predictions of the future. A row number is not a property of an \
+              example and should not be an input.\n\nWrong: `test = fraction(0.2)` with an input `month` that counts the rows.\n\nRight: the last rows as a test \
+              file, `test = csv(\"last.csv\")`; `inputs = [..]` without the row number.",
 };
 
 pub(super) static MISSING_AS_NUMBER: Code = Code {
     id: "E0559",
     title: "a number or a level that stands for a missing value",
     explain: "A column holds -99, -999, 999 or the like in several rows, far away from all its other values. Many tables mark missing values by such a number. As a \
-              measurement it dominates every mean and slope. In a column of text, marks such as `?` and `NA` become a level like any \
-              other, with parameters of its own.\n\nWrong: an age of -999.\n\nRight: leave these rows out of the file, or \
-              fill them with a value and add a column that marks them.",
+              measurement it dominates every mean and slope. In a column of text, marks such as `?` and `NA` become a level like any other, with parameters of its \
+              own.\n\nWrong: an age of -999.\n\nRight: leave these rows out of the file, or fill them with a value and add a column that marks them.",
 };
 
 pub(super) static ONE_CHAIN: Code = Code {
     id: "E0580",
     title: "a single chain",
-    explain: "Convergence is judged by comparing chains that started in different places. With one chain, only its two halves are compared, and a chain that stays at one \
-              of several modes looks converged.\n\nWrong: `nuts(Model, data) { chains = 1 }`.\n\nRight: `chains = 4`.",
+    explain: "Convergence is judged by comparing chains that started in different places. With one chain, only its two halves are compared, and a chain that stays \
+              at one of several modes looks converged.\n\nWrong: `nuts(Model, data) { chains = 1 }`.\n\nRight: `chains = 4`.",
 };
 
 pub(super) static ONE_START: Code = Code {
     id: "E0651",
     title: "chains that start at one point",
-    explain: "R-hat can only detect modes that at least one chain has visited. Chains that all start at the same point, such as the maximum \
-              that `map` found, may all miss another mode or a part of the posterior that is hard to reach from there: then R-hat is 1 although a part of the posterior \
-              is missing. Starts that lie further apart than the posterior is wide reveal it (Gelman and Rubin 1992). With `start` alone, or with `jitter = 0`, all \
-              chains start at the same point. `jitter` moves each start by up to its value, on the unconstrained scale. A `jitter` below a thousandth of every posterior \
-              standard deviation has no effect.\n\nWrong: `nuts(Model, data) { start = best }`.\n\nRight: `nuts(Model, data) { start = \
-              best, jitter = 0.5 }`, or leave `start` out: then chains start around zero with `jitter = 2`.",
+    explain: "R-hat can only detect modes that at least one chain has visited. Chains that all start at the same point, such as the maximum that `map` found, may \
+              all miss another mode or a part of the posterior that is hard to reach from there: then R-hat is 1 although a part of the posterior is missing. \
+              Starts that lie further apart than the posterior is wide reveal it (Gelman and Rubin 1992). With `start` alone, or with `jitter = 0`, all chains \
+              start at the same point. `jitter` moves each start by up to its value, on the unconstrained scale. A `jitter` below a thousandth of every posterior \
+              standard deviation has no effect.\n\nWrong: `nuts(Model, data) { start = best }`.\n\nRight: `nuts(Model, data) { start = best, jitter = 0.5 }`, or \
+              leave `start` out: then chains start around zero with `jitter = 2`.",
 };
 
 pub(super) static FEW_PREDICTIVE_DRAWS: Code = Code {
     id: "E0581",
     title: "too few draws for the quantiles",
-    explain: "The 5 % and 95 % quantiles of predictions, and the coverage and CRPS that follow from them, are estimated from `predictive_draws` draws. With fewer than 20 \
-              draws, the outermost quantiles are the smallest and the largest draw, and the interval between them contains less than 90 % of the distribution.\n\nWrong: \
-              `predictive_draws = 10`.\n\nRight: `predictive_draws = 100` or more.",
+    explain: "The 5 % and 95 % quantiles of predictions, and the coverage and CRPS that follow from them, are estimated from `predictive_draws` draws. With fewer \
+              than 20 draws, the outermost quantiles are the smallest and the largest draw, and the interval between them contains less than 90 % of the \
+              distribution.\n\nWrong: `predictive_draws = 10`.\n\nRight: `predictive_draws = 100` or more.",
 };
 
 pub(super) static ONE_MEMBER: Code = Code {
     id: "E0584",
     title: "an ensemble of one member",
-    explain: "The uncertainty of an ensemble is the spread of its members. One member has no spread: the predictions are those of `map`.\n\nWrong: `ensemble(Model, data) \
-              { members = 1 }`.\n\nRight: `members = 5`.",
+    explain: "The uncertainty of an ensemble is the spread of its members. One member has no spread: the predictions are those of `map`.\n\nWrong: `ensemble(Model, \
+              data) { members = 1 }`.\n\nRight: `members = 5`.",
 };
 
 pub(super) static NO_STAN_CSV: Code = Code {
     id: "E0585",
     title: "draws that are not written as Stan CSV",
-    explain: "`--out DIR` writes the draws of each chain as `stan/INFER_CHAIN.csv`, with one column per element of each parameter. For more than 16,384 elements no such \
-              file is written, because few tools read lines of that length. `posterior.zarr` in the same folder holds all draws.\n\nWrong: looking \
-              for `stan/fit_1.csv` of a network with 79,510 weights.\n\nRight: `arviz` or `xarray` on `posterior.zarr`.",
+    explain: "`--out DIR` writes the draws of each chain as `stan/INFER_CHAIN.csv`, with one column per element of each parameter. For more than 16,384 elements no \
+              such file is written, because few tools read lines of that length. `posterior.zarr` in the same folder holds all draws.\n\nWrong: looking for \
+              `stan/fit_1.csv` of a network with 79,510 weights.\n\nRight: `arviz` or `xarray` on `posterior.zarr`.",
 };
 
 pub(super) static UNORDERED_SERIES: Code = Code {
     id: "E0583",
     title: "a series that is not in the order of time",
-    explain: "A model in which the elements of an output depend on each other uses the rows of the file as a series, in their order. Here a column that is not an input \
-              holds dates, or the values of a regular grid, each of them once but not in order: the rows were shuffled, and the model sees another series.\n\nWrong: \
-              `y[t] ~ Normal(b * y[t - 1], s)` and a file whose months are 7, 2, 11, ..\n\nRight: the same file, sorted by month.",
+    explain: "A model in which the elements of an output depend on each other uses the rows of the file as a series, in their order. Here a column that is not an \
+              input holds dates, or the values of a regular grid, each of them once but not in order: the rows were shuffled, and the model sees another \
+              series.\n\nWrong: `y[t] ~ Normal(b * y[t - 1], s)` and a file whose months are 7, 2, 11, ..\n\nRight: the same file, sorted by month.",
 };
 
 pub(super) static DATES: Code = Code {
     id: "E0588",
     title: "dates as numbers",
-    explain: "A column holds dates that are written as whole numbers of year, month and day, such as 20240131. These numbers do not measure time: 20240131 and 20240201 \
-              are one day apart, but differ by 70.\n\nWrong: a column `date` of 20240131, 20240201, ..\n\nRight: days since a first day, or separate columns for the year \
-              and the day of the year.",
+    explain: "A column holds dates that are written as whole numbers of year, month and day, such as 20240131. These numbers do not measure time: 20240131 and \
+              20240201 are one day apart, but differ by 70.\n\nWrong: a column `date` of 20240131, 20240201, ..\n\nRight: days since a first day, or separate \
+              columns for the year and the day of the year.",
 };
 
 pub(super) static SAME_LEVELS: Code = Code {
@@ -133,64 +132,65 @@ pub(super) static SAME_LEVELS: Code = Code {
 pub(super) static TWO_VALUES: Code = Code {
     id: "E0641",
     title: "a real output with two values",
-    explain: "An output that the model declares `real` has only two values in the training rows. A normal likelihood predicts values between and beyond them, so that its \
-              intervals and densities mean nothing.\n\nWrong: `-> bought: real` where `bought` is 0 or 1.\n\nRight: `-> bought: bool` and \
-              `bought ~ Bernoulli(..)`.",
+    explain: "An output that the model declares `real` has only two values in the training rows. A normal likelihood predicts values between and beyond them, so \
+              that its intervals and densities mean nothing.\n\nWrong: `-> bought: real` where `bought` is 0 or 1.\n\nRight: `-> bought: bool` and `bought ~ \
+              Bernoulli(..)`.",
 };
 
 pub(super) static REDUNDANT: Code = Code {
     id: "E0642",
     title: "inputs that depend linearly on each other",
-    explain: "The model adds parameters times columns, and the columns depend on each other: a linear function of one leaves less than 0.01 % of the variance of another (a copied \
-              column, or the same in another unit), or several add up to a constant or to zero exactly, as the indicators of all levels do. An input that is the same in all rows is a \
-              multiple of the intercept. The data do not identify the coefficients of such columns: only the priors determine how the columns share the effect, and \
-              samplers are slow. bnnc compares only columns whose coefficients enter the model linearly. `a * metres` beside `exp(b * feet)` is not reported, because the \
-              data identify both coefficients; neither are `d1 * x` and `d2 * x` without `x`.\n\nWrong: `inputs = [metres, feet]`, or a column of ones in `a + dot(w, \
-              x)`.\n\nRight: one of \
-              them; `dot(w, x)` with the column of ones, or `a + dot(w, x)` without it.",
+    explain: "The model adds parameters times columns, and the columns depend on each other: a linear function of one leaves less than 0.01 % of the variance of \
+              another (a copied column, or the same in another unit), or several add up to a constant or to zero exactly, as the indicators of all levels do. An \
+              input that is the same in all rows is a multiple of the intercept. The data do not identify the coefficients of such columns: only the priors \
+              determine how the columns share the effect, and samplers are slow. bnnc compares only columns whose coefficients enter the model linearly. `a * \
+              metres` beside `exp(b * feet)` is not reported, because the data identify both coefficients; neither are `d1 * x` and `d2 * x` without `x`.\n\nWrong: \
+              `inputs = [metres, feet]`, or a column of ones in `a + dot(w, x)`.\n\nRight: one of them; `dot(w, x)` with the column of ones, or `a + dot(w, x)` \
+              without it.",
 };
 
 pub(super) static IDENTIFIER: Code = Code {
     id: "E0643",
     title: "a row number as an input",
-    explain: "The values of an input are consecutive whole numbers, one for each row, but not in order: they are row numbers, or times of rows that were shuffled. A row \
-              number is not a property of an example. If the values are times, the shuffled test rows lie between training rows that are close in time, so that \
-              interpolation predicts them.\n\nWrong: `inputs = [id, age]`.\n\nRight: `inputs = [age]`; if it is a time, sort the rows by it and test on the last ones.",
+    explain: "The values of an input are consecutive whole numbers, one for each row, but not in order: they are row numbers, or times of rows that were shuffled. \
+              A row number is not a property of an example. If the values are times, the shuffled test rows lie between training rows that are close in time, so \
+              that interpolation predicts them.\n\nWrong: `inputs = [id, age]`.\n\nRight: `inputs = [age]`; if it is a time, sort the rows by it and test on the \
+              last ones.",
 };
 
 pub(super) static REPEATED_TRAINING_ROWS: Code = Code {
     id: "E0644",
     title: "training rows that repeat",
     explain: "At least a third of the training rows repeat an earlier row, inputs and target, although the target is continuous. Copies are not new observations: \
-              standard deviations come out too small, by the square root of the number of copies.\n\nWrong: a table that was \
-              appended to itself, or a join that repeats rows.\n\nRight: every row once.",
+              standard deviations come out too small, by the square root of the number of copies.\n\nWrong: a table that was appended to itself, or a join that \
+              repeats rows.\n\nRight: every row once.",
 };
 
 pub(super) static OUT_OF_REACH: Code = Code {
     id: "E0655",
     title: "targets outside the range of an output's mean",
-    explain: "The last function of the model bounds the mean of an output, and at least a fifth of the training rows have targets beyond the bound, by more than the \
-              noise of rows with similar inputs. No parameters fit these rows, and the estimated noise includes the misfit.\n\nWrong: `y ~ \
-              Normal(tanh(out(h)[0]), sigma)` for targets from 20 to 80, or `relu(..)` for standardised targets, of which half are \
-              negative.\n\nRight: `y ~ Normal(out(h)[0], sigma)`: a regression ends in a linear layer. With `standardise = [inputs]`, positive targets stay \
-              positive, and `softplus(..)` or `exp(..)` fits them.",
+    explain: "The last function of the model bounds the mean of an output, and at least a fifth of the training rows have targets beyond the bound, by more than \
+              the noise of rows with similar inputs. No parameters fit these rows, and the estimated noise includes the misfit.\n\nWrong: `y ~ \
+              Normal(tanh(out(h)[0]), sigma)` for targets from 20 to 80, or `relu(..)` for standardised targets, of which half are negative.\n\nRight: `y ~ \
+              Normal(out(h)[0], sigma)`: a regression ends in a linear layer. With `standardise = [inputs]`, positive targets stay positive, and `softplus(..)` or \
+              `exp(..)` fits them.",
 };
 
 pub(super) static CUT_OFF: Code = Code {
     id: "E0648",
     title: "a target that is cut off",
-    explain: "At least five training rows, and one in thirty, have the least or the largest value of a target whose other values hardly repeat: \
-              the end of an instrument's scale, incomes that are reported up to a limit, a study that ended (censoring), or zeros that arise in another way than the \
-              other values. A normal likelihood treats them as exact measurements.\n\nWrong: `y ~ Normal(f, sigma)` for prices that are \
-              reported as at most 50.\n\nRight: `dist Censored(loc: real, scale: positive) on real { log_density(x) = if x >= 50 { \
-              Normal(loc, scale).log_survival(50) } else { Normal(loc, scale).log_density(x) } }`, or an input that marks these rows.",
+    explain: "At least five training rows, and one in thirty, have the least or the largest value of a target whose other values hardly repeat: the end of an \
+              instrument's scale, incomes that are reported up to a limit, a study that ended (censoring), or zeros that arise in another way than the other \
+              values. A normal likelihood treats them as exact measurements.\n\nWrong: `y ~ Normal(f, sigma)` for prices that are reported as at most 50.\n\nRight: \
+              `dist Censored(loc: real, scale: positive) on real { log_density(x) = if x >= 50 { Normal(loc, scale).log_survival(50) } else { Normal(loc, \
+              scale).log_density(x) } }`, or an input that marks these rows.",
 };
 
 pub(super) static SORTED_ROWS: Code = Code {
     id: "E0649",
     title: "the first rows of a sorted file",
-    explain: "`limit` trains on the first rows of a file. If the file is sorted by the target, these rows have only its least or largest values, and the model never sees \
-              the other values.\n\nWrong: `limit = 100` in a file that is sorted by price.\n\nRight: a file whose rows are in random order.",
+    explain: "`limit` trains on the first rows of a file. If the file is sorted by the target, these rows have only its least or largest values, and the model \
+              never sees the other values.\n\nWrong: `limit = 100` in a file that is sorted by price.\n\nRight: a file whose rows are in random order.",
 };
 
 /// A column that a coefficient multiplies: an input, or an expression of inputs.
@@ -221,7 +221,7 @@ pub fn absent_classes(output: &str, found: usize, classes: usize) -> Diagnostic 
     warn(&NOTHING_TO_LEARN, text)
         .note("the probabilities of the other classes come from the prior alone")
         .help(format!(
-            "declare only the classes that occur, `index({found})`, or add rows of the others"
+            "declare only the classes that occur, `index({found})`, or add rows of the other classes"
         ))
 }
 
@@ -289,7 +289,9 @@ pub fn missing_as_number(column: &str, value: f64, rows: usize) -> Diagnostic {
     let text = format!("`{column}` is {value} in {rows} rows, far from its other values");
     warn(&MISSING_AS_NUMBER, text)
         .note("it looks like a code for a missing value")
-        .help("leave these rows out, or fill in a value and mark it in an additional column")
+        .help(
+            "leave these rows out, or replace the code by a value and add a 0/1 column that marks these rows",
+        )
 }
 
 /// A level that marks missing values.
@@ -298,7 +300,7 @@ pub fn missing_as_level(column: &str, level: &str) -> Diagnostic {
         "the level `{level}` of `{column}` looks like a mark for missing values, but is treated like any other level"
     );
     warn(&MISSING_AS_NUMBER, text)
-        .help("leave its rows out, or give the level another name if it is not a mark")
+        .help("leave the rows with this level out; if it is a real level and not a missing value, give it another name")
 }
 
 /// A target that has its smallest or its largest value in many rows.
@@ -394,17 +396,14 @@ pub fn combined_inputs(terms: &[ColumnTerm], intercept: Option<&str>) -> Diagnos
     };
     let last = terms.last().map_or("", |term| &*term.text);
     let without = match kind {
-        "inputs" => format!("leave one out, `inputs = [..]` without `{last}`"),
-        _ => format!("leave one out of the sum, `{last}`"),
+        "inputs" => format!("leave out one of them (`inputs = [..]` without `{last}`)"),
+        _ => format!("leave out one of these terms, such as `{last}`"),
     };
-    let other = match intercept {
-        Some(_) => ", or the intercept",
-        None => "",
-    };
+    let other = intercept.map_or("", |_| " or the intercept");
     warn(&REDUNDANT, text)
         .note("the data do not identify their coefficients: only the priors do")
         .help(format!(
-            "{without}{other}; write the levels of one property as a single input, `g: index(k)`"
+            "{without}{other}; if the columns indicate the levels of one factor, replace them by a single input, `g: index(k)`"
         ))
 }
 

@@ -82,7 +82,7 @@ pub fn too_many_pieces(infer: &str, drawn: &DrawnRows, (why, error): (&str, Opti
     }
     warning
         .help("integrate over fewer weights at a time: `weights = 4`")
-        .help("or over those of fewer units: `units = 2`")
+        .help("or over the weights of fewer units: `units = 2`")
         .help("or use more `draws`")
 }
 
@@ -97,7 +97,7 @@ pub fn looks_ahead(infer: &str) -> Diagnostic {
 
 /// A warning: there is nothing to integrate over.
 pub fn point(infer: &str, why: &str) -> Diagnostic {
-    let text = format!("the box of `{infer}` is a point: {why}");
+    let text = format!("`{infer}` has nothing to integrate over, because its box is a single point: {why}");
     warning(error(&POINT, Fault::Program, text))
         .help("use more iterates: a shorter `warmup`, or more `epochs`")
 }

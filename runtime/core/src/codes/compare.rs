@@ -64,7 +64,7 @@ pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
     );
     super::warning(&HELD, text)
         .note(format!("it is too high by about one nat for each of these numbers that the data inform, of which there are at most {count}"))
-        .help("use `nuts` or `vi`, which have a posterior of all parameters, or judge by test rows: `test = fraction(0.2)`")
+        .help("use `nuts` or `vi`, which have a posterior of all parameters, or compare on test rows: `test = fraction(0.2)`")
 }
 
 /// A warning: an inference block whose rows are left out has nearly no effective parameters.

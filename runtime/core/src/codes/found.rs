@@ -8,11 +8,11 @@ use bnnc_base::number::rounded;
 pub(super) static AT_BOUND: Code = Code {
     id: "E0582",
     title: "a posterior at the bound of its parameter",
-    explain: "The posterior of a parameter piles up at an end of its type or prior: its mean is within 1.4 standard deviations of the end, and it is \
-              much narrower than the interval. The data ask for values beyond the end, so that the end decides the estimate. Scales, probabilities and \
-              correlations may pile up at 0, 1 or -1: ends there count for the coefficients of a linear sum alone, and where the mean is within 1.1 \
-              standard deviations. The maximum that `map` and `laplace` find is compared with every end: there the density has no maximum inside the \
-              interval, and standard deviations have no meaning.\n\nWrong: `slope: real(-5, 1.5) ~ Normal(0, 3)` where the data have a \
+    explain: "The posterior of a parameter piles up at an end of its type or prior: its mean is within 1.4 standard deviations of the end, and the posterior \
+              is much narrower than the interval. The data favour values beyond the end, so that the end determines the estimate. Scales, probabilities and \
+              correlations may lie at 0, 1 or -1, so these ends are checked only for the coefficients of a linear sum, and only if the mean is within 1.1 \
+              standard deviations of the end. The maximum that `map` and `laplace` find is compared with every end: if it lies at an end, the density has no \
+              maximum inside the interval, and standard deviations have no meaning.\n\nWrong: `slope: real(-5, 1.5) ~ Normal(0, 3)` where the data have a \
               slope of 2.\n\nRight: `slope ~ Normal(0, 3)`, or an interval that holds what is possible.",
 };
 
@@ -93,7 +93,8 @@ pub struct PriorFallback<'a> {
     pub variation: f64,
     /// The standard deviation of the target; `None` for classes.
     pub target: Option<f64>,
-    /// The mean difference of targets of neighbouring rows, relative to the mean difference of random pairs of rows.
+    /// The mean squared difference of the targets of neighbouring rows, relative to that of random pairs of rows. For classes, the share of neighbouring
+    /// rows with different classes, relative to this share among random pairs.
     pub likeness: f64,
 }
 
@@ -111,15 +112,23 @@ pub fn collapsed(infer: &str, collapse: &PriorFallback<'_>) -> Diagnostic {
             collapse.output
         ),
     };
+    let likeness = percent(collapse.likeness);
+    let nearby = match collapse.target {
+        Some(_) => format!(
+            "the mean squared difference of targets is only {likeness} as large between rows with similar inputs as between random rows"
+        ),
+        None => {
+            format!("rows with similar inputs have different classes only {likeness} as often as random rows")
+        }
+    };
     let text = format!("`{infer}` fell back to the prior: {what}");
     warn(&COLLAPSED, text)
         .note(format!(
-            "the posterior of {} of the weights is their prior, although targets of rows with similar inputs differ by only {} of the difference between random rows",
-            percent(collapse.at_prior),
-            percent(collapse.likeness)
+            "the posterior of {} of the weights is their prior, but the inputs do inform the target: {nearby}",
+            percent(collapse.at_prior)
         ))
         .help("use `laplace` around a `map`, or `nuts`, which do not assume independent weights")
-        .help("or use fewer units, such as `Dense(10)`, a narrow start, `Normal(scale = 0.05)`, and `restarts = 4`")
+        .help("or use fewer units (such as `Dense(10)`) together with a narrow start (`Normal(scale = 0.05)`) and `restarts = 4`")
 }
 
 /// A maximum at which predictions do not depend on the inputs. `weights` are the weights that are at the mean of their prior, each with the prior's
@@ -181,7 +190,7 @@ pub fn at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
         "the posterior of `{parameter}` in `{infer}` piles up at {end}, the end of its type or prior"
     );
     warn(&AT_BOUND, text)
-        .note("the end determines the estimate, not the data")
+        .note("this end of the range determines the estimate; the data do not")
         .help("widen the interval, or leave it out")
 }
 
@@ -318,7 +327,7 @@ fn number(value: f64) -> String {
 pub fn no_finite_maximum(infer: &str, parameters: &[&str]) -> Diagnostic {
     let names: Vec<String> = parameters.iter().map(|name| format!("`{name}`")).collect();
     let text = format!(
-        "`{infer}` has no maximum: its likelihood does not fall however large {} are",
+        "`{infer}` has no maximum: its likelihood does not fall, however large the values of {} become",
         names.join(", ")
     );
     warn(&NO_FINITE_MAXIMUM, text)

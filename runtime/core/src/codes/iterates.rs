@@ -17,9 +17,9 @@ pub(super) static TOO_FEW_ITERATES: Code = Code {
 pub(super) static ITERATES_ASTRAY: Code = Code {
     id: "E0532",
     title: "the optimiser diverged",
-    explain: "The last epoch of a training whose iterates become a posterior had a loss far above that of its first one, by more than one \
-              for every row: the steps are too large, and what they pass through says nothing about the posterior.\n\nWrong: `optimiser = SGD(10)`.\n\n\
-              Right: a smaller step, such as a tenth of it, until the loss stays where the start had it.",
+    explain: "The iterates of this training become a posterior, but the loss of its last epoch is far above that of the first one, by more than 1 per row: the steps are \
+              too large, and the iterates do not represent the posterior.\n\nWrong: `optimiser = SGD(10)`.\n\n\
+              Right: a smaller learning rate, such as a tenth of it, until the loss no longer rises.",
 };
 
 pub(super) static STILL_ITERATES: Code = Code {
@@ -67,7 +67,7 @@ pub fn falling_rate(infer: &str, fall: f64) -> Diagnostic {
         "the intervals of `{infer}` are too narrow: its learning rate falls {how} while iterates are taken, and their scatter falls with it"
     );
     warning(&STILL_ITERATES, text).help(
-        "keep the rate while iterates are taken: `schedule = constant`, or `step(0.5, 0.1)`, which falls before the first iterate; or use `laplace`, `vi` or `nuts`",
+        "keep the learning rate constant while iterates are taken: `schedule = constant`, or `schedule = step(0.5, 0.1)`, which lowers the rate at half of the training, where the default `warmup` ends; or use `laplace`, `vi` or `nuts`",
     )
 }
 

@@ -180,7 +180,9 @@ pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, lapla
     );
     let warning = warning(&WORSE_THAN_CENTRE, text).note("the Gaussian is wider than the posterior");
     let warning = match (milder(laplace), laplace.options.link) {
-        (Some(options), _) => warning.help(format!("match the probabilities of classes: {options}")),
+        (Some(options), _) => warning.help(format!(
+            "use options that keep the class probabilities close to those of the centre: {options}"
+        )),
         (None, Link::Weights) if laplace.likelihood == Likelihood::Normal => {
             warning.help("linearise the predictions: leave `link = weights` out")
         }
@@ -433,7 +435,7 @@ pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic 
     if factor < 1.0 {
         return warning
             .help("give the weights a wider prior in the model, for instance with ten times the scale")
-            .help("or leave `prior_precision` out: the prior of the model holds");
+            .help("or leave `prior_precision` out, to use the prior of the model unchanged");
     }
     if laplace.options.prior_precision != PriorPrecision::Validation {
         return match laplace.search {
@@ -445,7 +447,9 @@ pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic 
     }
     let is_fixed = laplace.likelihood == Likelihood::Normal && laplace.noise.is_empty();
     let warning = match milder(laplace) {
-        Some(options) => warning.help(format!("match the probabilities of classes: {options}")),
+        Some(options) => warning.help(format!(
+            "use options that keep the class probabilities close to those of the centre: {options}"
+        )),
         None if is_fixed => warning.help("estimate the noise: `sigma: positive ~ HalfNormal(..)`"),
         None => warning,
     };

@@ -280,7 +280,9 @@ pub fn stuck_by_input(infer: &str, data: &str, column: &str, size: f64) -> Diagn
         short(size)
     );
     warning(&INPUT_SCALES, text)
-        .note("chains start at parameters of size one, far from the values that such an input needs")
+        .note(
+            "chains start at parameter values of about 1, far from the values that such a large input needs",
+        )
         .help(standardise(data))
         .help("or start from a point estimate: `infer best = map(..)` and `start = best, jitter = 0.1`")
 }
@@ -292,7 +294,9 @@ pub fn stuck_by_output(infer: &str, data: &str, output: &str, size: f64) -> Diag
         short(size)
     );
     warning(&INPUT_SCALES, text)
-        .note("chains start at parameters of size one, far from the values that such an output needs")
+        .note(
+            "chains start at parameter values of about 1, far from the values that such a large output needs",
+        )
         .help(format!(
             "write `standardise = [inputs, target]` in the options of `{data}`"
         ))

@@ -44,7 +44,7 @@ fn too_large(
 ) -> Diagnostic {
     if let Some(bytes) = precision(manifest, infer) {
         diagnostic = diagnostic.note(format!(
-            "the {} precision of {} weights takes {} by itself",
+            "the {} precision matrix of {} weights alone takes {} of memory",
             memory::name(laplace.options.structure),
             memory::selected(laplace),
             size(bytes)
@@ -52,7 +52,7 @@ fn too_large(
     }
     if let Some(bytes) = memory::choosing(laplace) {
         diagnostic = diagnostic.note(format!(
-            "`by = marginal` needs the full precision of all {} weights, which takes {} by itself",
+            "`by = marginal` needs the full precision matrix of all {} weights, which alone takes {} of memory",
             memory::all(laplace),
             size(bytes)
         ));

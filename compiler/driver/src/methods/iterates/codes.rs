@@ -31,7 +31,7 @@ pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
 pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
     let site = state.strip_suffix("/loc").unwrap_or(state);
     let text = format!(
-        "`{}` uses the iterates of `{from}`, which samples `{site}` in its non-centred parameterisation, so they are not values of `{site}`",
+        "`{}` uses the iterates of `{from}`, which samples `{site}` in its non-centred parameterisation: these iterates are not values of `{site}`",
         infer.name
     );
     Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text)
@@ -41,7 +41,7 @@ pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnost
 /// Reports iterates of another model: a state is missing or has another size.
 pub fn other_iterates(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
     let text = format!(
-        "`{}` uses the iterates of `{from}`, but `{from}` has no `{state}` of the same size",
+        "`{}` uses the iterates of `{from}`, but `{from}` has no iterates of a `{state}` of the same size",
         infer.name
     );
     Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text)
@@ -51,7 +51,7 @@ pub fn other_iterates(infer: &InferItem, from: &str, state: &str) -> Diagnostic 
 /// Reports iterates of an inference whose data have fewer splits. The two numbers are the existing and the needed number of splits.
 pub fn fewer_splits(infer: &InferItem, from: &str, (has, needs): (usize, usize)) -> Diagnostic {
     let text = format!(
-        "`{}` uses the iterates of `{from}` on {needs} splits, but the data of `{from}` have {has}",
+        "`{}` runs on {needs} splits and uses the iterates of `{from}`, but the data of `{from}` have {has}",
         infer.name
     );
     Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text)

@@ -138,7 +138,7 @@ pub fn whole_column(span: Span, (input, column): (&str, &str), model: &str, sche
     wrong(span, text, schema)
         .label("an input of one row")
         .help(format!(
-            "write `{input}: real` for a model of one row, or list whole columns first: `model {model}({input}: real[n])() -> ..`"
+            "for a model of one row, write `{input}: real`; for a model of whole columns, declare them in the first of two parameter lists: `model {model}({input}: real[n])() -> ..`"
         ))
 }
 
