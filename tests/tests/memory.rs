@@ -461,7 +461,7 @@ fn earlier_inferences_are_named_in_the_error() {
         refusal
             .notes
             .iter()
-            .any(|note| note.contains("the inferences before it"))
+            .any(|note| note.contains("the results of earlier inferences"))
     );
     assert!(refusal.help.iter().any(|help| help.contains("`--only last`")));
     let refusal = bnnc_run::cost::advice::too_little_memory(&both.manifest, last, limit / 2);

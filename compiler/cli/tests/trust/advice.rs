@@ -346,7 +346,7 @@ fn a_variational_posterior_that_fell_back_to_the_prior_is_reported() {
             "E0657",
             &[
                 "`fit` fell back to the prior",
-                "the target one of 0.7",
+                "the target has a standard deviation of 0.7",
                 "`laplace`",
                 "`Normal(scale = 0.05)`",
             ],

@@ -148,8 +148,8 @@ impl Compilation<'_> {
         if asked.floor > 1.0 {
             return apart(
                 CollapsedOptions::floor(),
-                "`floor` is the weight of a mixture component and at most 1",
-                "such as 0.001",
+                "`floor` must be at most 1, because it is the weight of a mixture component",
+                "use a value such as 0.001",
             );
         }
         let idle = self.idle(asked, found);

@@ -161,7 +161,7 @@ code!(
     EITHER_SIGN,
     "E0271",
     "a scale that can be negative",
-    "A warning: a parameter on all reals, or a sum with one, stands where only a part of the reals is allowed. As soon as it is outside of this part, the density is not a number, and training or the chain stops.",
+    "A warning: a parameter on all reals, or a sum that contains such a parameter, is used where only a part of the reals is allowed. As soon as the value is outside of this part, the density is not a number, and training or the chain stops.",
     "model M(x: real) -> y: real {\n  sigma ~ Normal(0, 1)\n  y ~ Normal(x, sigma)\n}",
     "model M(x: real) -> y: real {\n  sigma: positive ~ Normal(0, 1)\n  y ~ Normal(x, sigma)\n}"
 );

@@ -332,14 +332,14 @@ pub fn unordered_series(output: &str, time: &str) -> Diagnostic {
 /// A column that holds dates as whole numbers.
 pub fn dates(column: &str, example: f64) -> Diagnostic {
     let text = format!("`{column}` holds dates as numbers, such as {example}");
-    warn(&DATES, text).help("convert them to a number of days since the first one")
+    warn(&DATES, text).help("convert the dates to the number of days since the first date")
 }
 
 /// Two levels that differ in case.
 pub fn same_levels(column: &str, first: &str, second: &str) -> Diagnostic {
     let text =
         format!("the levels `{first}` and `{second}` of `{column}` differ in upper and lower case only");
-    warn(&SAME_LEVELS, text).help("write both in the same way in the file if they are one level")
+    warn(&SAME_LEVELS, text).help("if they are the same level, write both in the same way in the file")
 }
 
 /// A real output with two values.
@@ -443,7 +443,7 @@ pub fn identifier(column: &str, rows: usize) -> Diagnostic {
     let text = format!("the input `{column}` numbers the {rows} rows, but not in their order");
     warn(&IDENTIFIER, text)
         .help(format!("leave it out: `inputs = [..]` without `{column}`"))
-        .help("if it is a time, sort the rows by it and test on the last ones")
+        .help("if it is a time, sort the rows by it and test on the last rows")
 }
 
 /// Training rows that repeat earlier rows.

@@ -105,7 +105,7 @@ pub fn point(infer: &str, why: &str) -> Diagnostic {
 /// A warning: a weight that is integrated over for one class moves other classes, whose logits are held.
 pub fn others_held(infer: &str) -> Diagnostic {
     let text = format!(
-        "in `{infer}` a weight that is integrated over for one class also affects the logits of others"
+        "in `{infer}` a weight that is integrated over for one class also affects the logits of other classes"
     );
     warning(error(&OTHERS_HELD, Fault::Program, text)).help("write `over = last_layer`")
 }

@@ -103,7 +103,7 @@ pub fn collapsed(infer: &str, collapse: &PriorFallback<'_>) -> Diagnostic {
     let variation = rounded(collapse.variation, 2);
     let what = match collapse.target {
         Some(target) => format!(
-            "its mean prediction of `{}` has a standard deviation of {variation} over the training rows, the target one of {}",
+            "its mean prediction of `{}` has a standard deviation of {variation} over the training rows, but the target has a standard deviation of {}",
             collapse.output,
             rounded(target, 2)
         ),
@@ -191,7 +191,7 @@ pub fn at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
     );
     warn(&AT_BOUND, text)
         .note("this end of the range determines the estimate; the data do not")
-        .help("widen the interval, or leave it out")
+        .help("widen the interval, or leave the interval out")
 }
 
 /// A maximum at an end of an interval.
@@ -199,7 +199,7 @@ pub fn maximum_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
     let text = format!("the maximum of `{infer}` has `{parameter}` at {end}, the end of its type or prior");
     warn(&AT_BOUND, text)
         .note("the density rises up to the end, so that a standard deviation there has no meaning")
-        .help("widen the interval, or leave it out; or use `nuts`")
+        .help("widen the interval, or leave the interval out; or use `nuts`")
 }
 
 /// 90 % intervals that hold too small a share (`held`) of the rows.
@@ -332,5 +332,5 @@ pub fn no_finite_maximum(infer: &str, parameters: &[&str]) -> Diagnostic {
     );
     warn(&NO_FINITE_MAXIMUM, text)
         .note("estimates and standard deviations only describe the point where the training stopped")
-        .help("give them proper priors, such as `Normal(0, 2.5)`")
+        .help("give these parameters proper priors, such as `Normal(0, 2.5)`")
 }

@@ -443,7 +443,7 @@ pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic 
             false => warning
                 .help("continue the search from the start, which may not be a maximum: `steps = 20000`"),
         }
-        .help("leave `prior_precision` out: the prior of the model holds");
+        .help("leave `prior_precision` out, to use the prior of the model unchanged");
     }
     let is_fixed = laplace.likelihood == Likelihood::Normal && laplace.noise.is_empty();
     let warning = match milder(laplace) {

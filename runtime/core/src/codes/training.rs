@@ -164,7 +164,7 @@ pub fn unbounded_density(infer: &str, runaways: &[(&str, f64, f64)], rise: f64) 
     };
     warning(&UNBOUNDED_DENSITY, text)
         .help(format!("use `nuts` or `vi`, which average over {names}"))
-        .help(format!("or give {names} a prior that keeps it from the end of the range, such as `InverseGamma(3, 20)` for a scale"))
+        .help(format!("or use a prior that keeps {names} away from the end of the range, such as `InverseGamma(3, 20)` for a scale"))
 }
 
 /// A warning: the noise of a training's loss hides whether the loss falls.

@@ -20,13 +20,15 @@ pub fn too_little_memory(manifest: &Manifest, infer: &Infer, limit: u64) -> Diag
     let earlier = peaks::earlier(manifest, infer);
     if earlier > 0 {
         let text = format!(
-            "of these, {} hold the results of the inferences before it",
+            "of this memory, {} hold the results of earlier inferences",
             size(earlier)
         );
         diagnostic = diagnostic.note(text);
     }
     if peaks::fits_alone(manifest, infer, limit) {
-        let help = format!("it would fit without the inferences that it does not need: `--only {name}`");
+        let help = format!(
+            "`{name}` fits into memory without the inferences that it does not need: `--only {name}`"
+        );
         diagnostic = diagnostic.help(help);
     }
     match infer.laplace() {
@@ -59,7 +61,7 @@ fn too_large(
     }
     let offers = fitting::offers(manifest, infer, limit);
     if offers.is_empty() {
-        let help = "the smaller approximations that bnnc tried would not fit either: the data, the search and the predictions need too much; try a smaller `batch` or fewer `predictive_draws`";
+        let help = "the smaller approximations that bnnc tried would not fit either: the data, the search and the predictions need too much memory; try a smaller `batch` or fewer `predictive_draws`";
         return diagnostic.help(help);
     }
     offers.iter().fold(diagnostic, |diagnostic, offer| {
