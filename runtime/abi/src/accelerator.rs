@@ -60,19 +60,19 @@ pub trait Session: Send {
     /// Copies bytes into the arena, starting at byte `at`.
     ///
     /// # Errors
-    /// A device error, or bytes outside the arena.
+    /// The device reports an error, or the bytes lie outside the arena.
     fn upload(&mut self, at: usize, bytes: &[u8]) -> Result<(), Fault>;
 
     /// Copies bytes out of the arena, starting at byte `at`.
     ///
     /// # Errors
-    /// A device error, or bytes outside the arena.
+    /// The device reports an error, or the bytes lie outside the arena.
     fn download(&mut self, at: usize, bytes: &mut [u8]) -> Result<(), Fault>;
 
     /// Runs all steps of the plan once. The sizes must be within the capacity.
     ///
     /// # Errors
-    /// A device error.
+    /// The device reports an error.
     fn run(&mut self, sizes: &Sizes) -> Result<(), Fault>;
 
     /// Uploads from a mirror of the arena, runs, and downloads into the mirror; all downloads are complete on return. A device may record the
@@ -88,7 +88,7 @@ pub trait Session: Send {
     /// without any effect, if the device does not keep rows.
     ///
     /// # Errors
-    /// A device error, a row index out of range, or bytes outside the arena.
+    /// The device reports an error, a row index is out of range, or the bytes lie outside the arena.
     fn gather(&mut self, at: usize, rows: &Rows, chosen: &[u32]) -> Result<bool, Fault> {
         let _ = (at, rows, chosen);
         Ok(false)
@@ -97,14 +97,14 @@ pub trait Session: Send {
     /// Returns the address of a byte of the arena, for a copy by another session. All earlier operations have completed on return.
     ///
     /// # Errors
-    /// A device error.
+    /// The device reports an error.
     fn place(&mut self, at: usize) -> Result<Place<'_>, Fault>;
 
     /// Copies bytes from the arena of another session into this one, starting at byte `at`, without the host. Returns false, without any effect, if
     /// the two arenas are not on the same device.
     ///
     /// # Errors
-    /// A device error, or bytes outside the arena.
+    /// The device reports an error, or the bytes lie outside the arena.
     fn copy(&mut self, at: usize, from: Place, bytes: usize) -> Result<bool, Fault>;
 }
 

@@ -24,7 +24,7 @@ const LEAST: usize = 20;
 /// half of the effective number of parameters, which is at most the number of weights.
 ///
 /// # Errors
-/// Too little memory, or an interruption by the user.
+/// There is too little memory, or the user interrupts the run.
 pub fn worse_than_centre(
     infer: &Infer,
     outcome: &Outcome,

@@ -44,7 +44,7 @@ const LEAST: usize = 30;
 /// with similar inputs have similar targets.
 ///
 /// # Errors
-/// Too little memory, or an interruption by the user.
+/// There is too little memory, or the user interrupts the run.
 pub fn collapsed(
     infer: &Infer,
     found: &dyn Posterior,

@@ -26,7 +26,7 @@ const SAME: f64 = 1e-3;
 /// rows although inputs and targets vary. A single such matrix may be a linear model, for which this may be correct.
 ///
 /// # Errors
-/// Too little memory, or an interruption by the user.
+/// There is too little memory, or the user interrupts the run.
 pub fn ignored_inputs(
     infer: &Infer,
     found: &dyn Posterior,

@@ -222,7 +222,7 @@ fn piled_up((mean, sd): (f64, f64), (low, high): (f64, f64), is_coefficient: boo
 /// large. The posterior then has neither a maximum nor a finite integral.
 ///
 /// # Errors
-/// Too little memory, or an interruption by the user.
+/// There is too little memory, or the user interrupts the run.
 pub fn unbounded(
     infer: &Infer,
     found: &dyn Posterior,

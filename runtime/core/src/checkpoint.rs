@@ -201,7 +201,7 @@ impl Checkpoint {
     /// Stores the result of an inference block on a split for a run that continues after it.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file cannot be written.
     pub fn keep<T: Serialize>(&self, infer: &str, split: usize, found: &T) -> Result<(), Diagnostic> {
         match &self.folder {
             Some(folder) => {
@@ -290,7 +290,7 @@ impl ChainFile {
     /// Adds a draw.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file cannot be written.
     pub fn append(&mut self, position: &[f64], stats: &[f64]) -> Result<(), Diagnostic> {
         self.store.append(position, stats)
     }
@@ -314,7 +314,7 @@ impl ChainFile {
     /// sampler at that point, and `iteration` counts from the first iteration of the warm-up.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file cannot be written.
     pub fn commit(&mut self, iteration: usize, sampler: Vec<u8>) -> Result<(), Diagnostic> {
         let Some((path, of)) = &self.state else {
             return Ok(());
@@ -342,7 +342,7 @@ impl ChainFile {
     /// Commits for the last time, at the end or at an interruption, and returns the draws. The sampler is only saved if it has made an iteration.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file cannot be written.
     pub fn finish(
         mut self,
         iteration: usize,
@@ -357,7 +357,7 @@ impl ChainFile {
     /// Returns the draws without a commit, in the middle of an iteration. A resumed run continues from the last commit.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file cannot be written.
     pub fn left(mut self) -> Result<ChainStore, Diagnostic> {
         self.store.flush()?;
         Ok(self.store)

@@ -15,13 +15,13 @@ pub trait Forecaster {
     /// Computes all predictive quantities, by blocks of rows in order.
     ///
     /// # Errors
-    /// A bug of the machine, or an interruption by the user.
+    /// The machine fails because of a bug, or the user interrupts the run.
     fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop>;
 
     /// Replaces the rows by others, whose target is unknown.
     ///
     /// # Errors
-    /// Columns that do not fit the program.
+    /// Some columns do not fit the program.
     fn replace_rows(&mut self, infer: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop>;
 
     /// Returns the counts and errors of the integrals over weights, if there are any.

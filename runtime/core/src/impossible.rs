@@ -10,7 +10,7 @@ use bnnc_data::Dataset;
 /// describes the parameters, for example "where the attempts begin".
 ///
 /// # Errors
-/// Too little memory, or an interruption by the user.
+/// There is too little memory, or the user interrupts the run.
 pub fn note(
     infer: &Infer,
     dataset: &Dataset,

@@ -20,7 +20,7 @@ const ROWS: usize = 256;
 /// Checks the positions that rows select. Positions that depend on outputs are only checked if the outputs are known.
 ///
 /// # Errors
-/// A position outside its axis, with its row; columns that do not fit the program; too little memory.
+/// A position is outside its axis (the error names the row), some columns do not fit the program, or there is too little memory.
 pub fn check(
     infer: &Infer,
     (rows, has_outputs): (&Rows, bool),
@@ -57,7 +57,8 @@ pub fn check(
 /// outputs are known.
 ///
 /// # Errors
-/// A position outside its axis, with its row if the position depends on a row; columns that do not fit the program; too little memory.
+/// A position is outside its axis (the error names the row if the position depends on a row), some columns do not fit the program, or there is
+/// too little memory.
 pub fn check_values(
     infer: &Infer,
     (values, draws): (&Values, usize),

@@ -185,7 +185,7 @@ impl Predictive {
     /// output that the program does not have is left out.
     ///
     /// # Errors
-    /// A bug of the machine.
+    /// The machine fails because of a bug.
     pub fn collect(
         &mut self,
         said: &Said,
@@ -264,7 +264,7 @@ impl Predictor {
     /// Prepares predictions for `rows`.
     ///
     /// # Errors
-    /// Columns that do not fit the program, or too little memory.
+    /// Some columns do not fit the program, or there is too little memory.
     pub fn new(
         infer: &Infer,
         rows: &Rows,
@@ -279,7 +279,7 @@ impl Predictor {
     /// depends on are filled with a placeholder.
     ///
     /// # Errors
-    /// Columns that do not fit the program, or too little memory.
+    /// Some columns do not fit the program, or there is too little memory.
     pub fn with_target(
         infer: &Infer,
         rows: &Rows,
@@ -353,7 +353,7 @@ impl Predictor {
     /// Replaces the rows by others, whose target may be unknown.
     ///
     /// # Errors
-    /// Columns that do not fit the program.
+    /// Some columns do not fit the program.
     pub fn replace_rows(&mut self, infer: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
         self.feed = Feed::of_plan((infer, &infer.predict.plan), rows, dataset, false)?;
         Ok(())
@@ -376,7 +376,7 @@ impl Predictor {
     /// Returns the mean log predictive density of the rows, on the model's scale.
     ///
     /// # Errors
-    /// A bug of the machine.
+    /// The machine fails because of a bug.
     pub fn log_likelihood(&mut self) -> Result<f64, Fault> {
         let mut sum = 0.0;
         self.each(1, &|| Ok::<(), Fault>(()), |_, block| {
@@ -392,7 +392,7 @@ impl Predictor {
     /// Computes only the log likelihood of the rows, of all outputs together, by blocks of rows in order.
     ///
     /// # Errors
-    /// A bug of the machine, or an interruption by the user.
+    /// The machine fails because of a bug, or the user interrupts the run.
     pub fn likelihoods(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
         self.until_stopped(1, take)
     }
@@ -400,7 +400,7 @@ impl Predictor {
     /// Computes all predictive quantities, by blocks of rows in order.
     ///
     /// # Errors
-    /// A bug of the machine, or an interruption by the user.
+    /// The machine fails because of a bug, or the user interrupts the run.
     pub fn run(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
         self.until_stopped(self.said.len(), take)
     }
@@ -425,7 +425,7 @@ impl Predictor {
     /// Runs the program for all rows and draws. Passes the machine and the index of the first row to `take` after each call.
     ///
     /// # Errors
-    /// A bug of the machine, or an error that `take` returns.
+    /// The machine fails because of a bug, or `take` returns an error.
     pub fn visit(&mut self, mut take: impl FnMut(&Machine, usize) -> Result<(), Stop>) -> Result<(), Stop> {
         let rows: Vec<u32> = (0..self.feed.rows as u32).collect();
         for (at, chunk) in rows.chunks(self.rows_per_call).enumerate() {

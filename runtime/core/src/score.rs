@@ -186,7 +186,7 @@ impl Scores {
 /// Returns the observed values in original units: a column, or an array that is the only example.
 ///
 /// # Errors
-/// A column that does not fit.
+/// A column does not fit.
 pub fn targets(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<f64>, Diagnostic> {
     match (rows.field(name), dataset.whole(name)) {
         (None, Some(array)) => Ok((0..array.values.len()).map(|at| array.values.real(at)).collect()),
@@ -197,7 +197,7 @@ pub fn targets(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<f64>, D
 /// Returns the observed values as classes or counts.
 ///
 /// # Errors
-/// A column that does not fit.
+/// A column does not fit.
 pub fn classes(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<i32>, Diagnostic> {
     match (rows.field(name), dataset.whole(name)) {
         (None, Some(_)) => Ok(targets(rows, dataset, name)?

@@ -98,7 +98,7 @@ impl ChainStore {
     /// identity.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file cannot be written.
     pub fn create(
         path: &Path,
         layout: Layout,
@@ -137,7 +137,7 @@ impl ChainStore {
     /// Opens the first `records` records of a file, and truncates the file after them.
     ///
     /// # Errors
-    /// A file that cannot be read or written, another layout, the draws of another chain, too few records, a damaged record.
+    /// A file cannot be read or written, has another layout, the draws of another chain or too few records, or a record is damaged.
     pub fn open(
         path: &Path,
         layout: Layout,
@@ -200,7 +200,7 @@ impl ChainStore {
     /// Adds a record. Files are written in blocks.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file cannot be written.
     ///
     /// # Panics
     /// If the lengths differ from the layout.
@@ -226,7 +226,7 @@ impl ChainStore {
     /// Writes every record to the operating system. The records then survive the end of this process, but not a loss of power.
     ///
     /// # Errors
-    /// A file that cannot be written. The store is then unchanged.
+    /// A file cannot be written. The store is then unchanged.
     pub fn flush(&mut self) -> Result<(), Diagnostic> {
         let (layout, len) = (self.layout, self.len);
         match &mut self.file {
@@ -238,7 +238,7 @@ impl ChainStore {
     /// Writes every record as [`ChainStore::flush`] does, and waits until the records are on the disk.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file cannot be written.
     pub fn sync(&mut self) -> Result<(), Diagnostic> {
         self.flush()?;
         match &self.file {
@@ -253,7 +253,7 @@ impl ChainStore {
     /// Removes all records but the first `to`.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file cannot be written.
     pub fn truncate(&mut self, to: usize) -> Result<(), Diagnostic> {
         let (layout, to) = (self.layout, to.min(self.len));
         if let Some(memory) = &mut self.memory {
@@ -275,7 +275,7 @@ impl ChainStore {
     /// Returns one number of every record. `element` counts through the position, then through the statistics.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// A file cannot be read.
     pub fn column(&self, element: usize) -> Result<Vec<f64>, Diagnostic> {
         let mut columns = self.columns(element..element + 1)?;
         Ok(columns.pop().unwrap_or_default())
@@ -284,7 +284,7 @@ impl ChainStore {
     /// Returns several neighbouring columns in one pass over the file. Memory is taken for the columns and one block.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// A file cannot be read.
     pub fn columns(&self, elements: Range<usize>) -> Result<Vec<Vec<f64>>, Diagnostic> {
         let mut columns: Vec<Vec<f64>> = elements.clone().map(|_| Vec::with_capacity(self.len)).collect();
         self.blocks(0..self.len, |block| {
@@ -300,7 +300,7 @@ impl ChainStore {
     /// Returns some records, one after the other: `[records, dim + stats]`.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// A file cannot be read.
     pub fn records(&self, range: Range<usize>) -> Result<Vec<f64>, Diagnostic> {
         let mut numbers = Vec::with_capacity(range.len() * self.layout.width());
         self.blocks(range, |block| numbers.extend_from_slice(block))?;
@@ -310,7 +310,7 @@ impl ChainStore {
     /// Passes some records to `visit` block by block, each block `[records, dim + stats]`.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// A file cannot be read.
     pub fn blocks(&self, range: Range<usize>, mut visit: impl FnMut(&[f64])) -> Result<(), Diagnostic> {
         let width = self.layout.width();
         if range.is_empty() || width == 0 {
@@ -387,7 +387,7 @@ impl Records {
 /// Returns the number of complete records in a file.
 ///
 /// # Errors
-/// A file that cannot be read, has another layout, or belongs to another chain.
+/// A file cannot be read, has another layout, or belongs to another chain.
 pub fn records_of(path: &Path, layout: Layout, of: Checksum) -> Result<usize, Diagnostic> {
     let mut header = Vec::new();
     let read = file::regular(path).and_then(|file| {

@@ -44,7 +44,7 @@ impl Sampled {
     /// Returns one of these statistics for every draw of every chain; `None` if the sampler does not have a statistic of this name.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// A file cannot be read.
     pub fn stat(&self, name: &str) -> Result<Option<Vec<Vec<f64>>>, Diagnostic> {
         if !self.stats().contains(&name) {
             return Ok(None);
@@ -61,7 +61,7 @@ impl Sampled {
     /// have a statistic of this name.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// A file cannot be read.
     pub fn visit(&self, name: &str, chain: &Chain, mut visit: impl FnMut(f64)) -> Result<(), Diagnostic> {
         let Some(at) = self.stats().iter().position(|stat| *stat == name) else {
             return Ok(());
@@ -88,7 +88,7 @@ impl Sampled {
     /// Returns all states for a [`bnnc_core::predict::Predictor`] with `count` draws, evenly spaced over all chains.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// A file cannot be read.
     pub fn spread(&self, count: usize) -> Result<Values, Diagnostic> {
         let mut values = spread(&self.chains, &self.layout, count)?;
         for (name, held) in self.values.iter() {

@@ -43,7 +43,7 @@ impl Draws {
     /// the predictions.
     ///
     /// # Errors
-    /// Too little memory.
+    /// There is too little memory.
     pub fn visit(
         &self,
         infer: &Infer,
@@ -96,7 +96,7 @@ impl Draws {
     /// Reduces the draws to a single one if all draws, and the predictions with them, are the same.
     ///
     /// # Errors
-    /// Too little memory.
+    /// There is too little memory.
     pub fn distinct(self, infer: &Infer, context: &Context) -> Result<Draws, Stop> {
         let is_masked = lookup(infer.method).is_some_and(|method| method.finds == Finds::Masked);
         if !infer.per_draw().is_empty() || is_masked || self.count < 2 {

@@ -60,7 +60,7 @@ fn chosen(
 /// approximations only if `asked` does. Returns `None` if there are no draws of a posterior, or if all draws are the same.
 ///
 /// # Errors
-/// A file of draws that cannot be read, too little memory.
+/// A file of draws cannot be read, or there is too little memory.
 pub fn leave_one_out(
     infer: &Infer,
     found: &dyn Posterior,

@@ -51,7 +51,7 @@ impl<'a> Given<'a> {
     /// Returns the posterior that an earlier run kept in the checkpoint, or else the one that `find` returns.
     ///
     /// # Errors
-    /// The errors of `find`; a checkpoint that cannot be written; an interruption by the user.
+    /// `find` fails, a checkpoint cannot be written, or the user interrupts the run.
     pub fn kept<T: Posterior + Serialize + DeserializeOwned>(
         &self,
         infer: &Infer,
@@ -128,7 +128,7 @@ pub trait Method {
     /// Finds the posterior, or takes it from an earlier run that is being resumed.
     ///
     /// # Errors
-    /// A training or chains that fail, columns that do not fit the program, too little memory, an interruption by the user.
+    /// A training or a chain fails, some columns do not fit the program, there is too little memory, or the user interrupts the run.
     fn find(&self, given: &Given<'_>) -> Result<Found, Stop>;
 
     /// Restores a posterior from the folder of its run, as far as predictions need it.

@@ -11,7 +11,8 @@ use std::sync::Arc;
 /// Checks the positions that parameters select, at the draws of a posterior, for the training and the test rows.
 ///
 /// # Errors
-/// A position outside its axis, with its row if the position depends on a row; columns that do not fit the program; too little memory.
+/// A position is outside its axis (the error names the row if the position depends on a row), some columns do not fit the program, or there is
+/// too little memory.
 pub fn check_found(
     infer: &Infer,
     found: &dyn Posterior,

@@ -81,7 +81,7 @@ pub trait Posterior: Any + Debug {
     /// Prepares predictions for rows whose target may be unknown.
     ///
     /// # Errors
-    /// Columns that do not fit the program, or too little memory.
+    /// Some columns do not fit the program, or there is too little memory.
     fn forecaster<'a>(
         &'a self,
         infer: &'a Infer,
@@ -120,7 +120,7 @@ pub trait Posterior: Any + Debug {
     /// Adds summaries of the last split to the results of the inference. Returns warnings about them.
     ///
     /// # Errors
-    /// Too little memory; a file that cannot be read.
+    /// There is too little memory, or a file cannot be read.
     fn summarise(
         &self,
         infer: &Infer,
@@ -134,7 +134,7 @@ pub trait Posterior: Any + Debug {
     /// Returns the summaries of the small sites.
     ///
     /// # Errors
-    /// Too little memory.
+    /// There is too little memory.
     fn summaries(&self, infer: &Infer, context: &Context) -> Result<Vec<SiteSummary>, Stop>;
 
     /// Returns the tensors of the posterior that are not states, by name.

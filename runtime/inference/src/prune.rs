@@ -50,7 +50,7 @@ impl Line {
 /// other predictions.
 ///
 /// # Errors
-/// Columns that do not fit the program, or too little memory.
+/// Some columns do not fit the program, or there is too little memory.
 pub fn prune(
     infer: &Infer,
     values: &Values,
@@ -119,7 +119,7 @@ pub type Ratios = Vec<(String, Vec<f64>)>;
 /// Returns the signal-to-noise ratios of all weights that may be removed.
 ///
 /// # Errors
-/// Too little memory.
+/// There is too little memory.
 pub fn signal_to_noise(pruning: &Pruning, values: &Values, context: &Context) -> Result<Ratios, Fault> {
     let mut machine = Machine::new(&pruning.moments, Sizes::default(), context.pool.clone())?;
     for (name, values) in values {

@@ -28,7 +28,7 @@ impl<'a> Sites<'a> {
     /// Prepares the program.
     ///
     /// # Errors
-    /// Too little memory.
+    /// There is too little memory.
     pub fn new(
         infer: &'a Infer,
         sampled: &'a Sampled,
@@ -69,7 +69,7 @@ impl<'a> Sites<'a> {
     /// which are given by their indices in [`Infer::reports`].
     ///
     /// # Errors
-    /// A bug of the machine, a file that cannot be read.
+    /// The machine fails because of a bug, or a file cannot be read.
     pub fn visit(
         &mut self,
         chain: usize,

@@ -84,7 +84,7 @@ pub fn draws_per_call(infer: &Infer) -> usize {
 /// Returns the summaries of all small sites, from draws that the program makes.
 ///
 /// # Errors
-/// Too little memory.
+/// There is too little memory.
 pub fn summaries(infer: &Infer, values: &Values, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
     summaries_of_draws(infer, values, DRAWS, context)
 }
@@ -92,7 +92,7 @@ pub fn summaries(infer: &Infer, values: &Values, context: &Context) -> Result<Ve
 /// Returns the summaries of all small sites at `draws` draws. States that differ between draws hold one value per draw.
 ///
 /// # Errors
-/// Too little memory.
+/// There is too little memory.
 pub fn summaries_of_draws(
     infer: &Infer,
     values: &Values,

@@ -262,7 +262,7 @@ impl Machine {
     /// Executes all steps. Allocates nothing except the memory in which matrix products copy operands.
     ///
     /// # Errors
-    /// An error of the device, if a device runs the steps.
+    /// The device reports an error, if a device runs the steps.
     pub fn run(&mut self) -> Result<(), Fault> {
         self.run_for(&[])
     }

@@ -82,7 +82,7 @@ impl Mirror {
     /// Prepares a buffer for the host to write the bytes of `span`.
     ///
     /// # Errors
-    /// An error of the device.
+    /// The device reports an error.
     ///
     /// # Safety
     /// The span must be in the machine's memory, which no other thread writes now.
@@ -105,7 +105,7 @@ impl Mirror {
     /// Makes the host's bytes of a buffer current.
     ///
     /// # Errors
-    /// An error of the device.
+    /// The device reports an error.
     ///
     /// # Safety
     /// The span must be in the machine's memory. If the buffer is not current, no references to it may exist now.
@@ -142,7 +142,7 @@ impl Mirror {
     /// Sends the bytes that the host wrote, runs the plan, and makes the host's bytes of the wanted buffers current.
     ///
     /// # Errors
-    /// An error of the device.
+    /// The device reports an error.
     ///
     /// # Safety
     /// `start` must be the start of the machine's memory, to which no references exist now. The ranges must be those of the buffers.
@@ -202,7 +202,7 @@ impl Mirror {
     /// Copies the chosen rows into a buffer on the device. If the host has to do this instead, does nothing and returns false.
     ///
     /// # Errors
-    /// An error of the device.
+    /// The device reports an error.
     ///
     /// # Safety
     /// The span must be in the machine's memory, which no other thread writes now.
@@ -225,7 +225,7 @@ impl Mirror {
     /// Copies a buffer of another machine on the device. If this is not possible, does nothing and returns false.
     ///
     /// # Errors
-    /// An error of the device.
+    /// The device reports an error.
     ///
     /// # Safety
     /// The spans must be in the memories of their machines and equally long, and no other thread writes them now.

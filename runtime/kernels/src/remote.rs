@@ -112,7 +112,7 @@ impl Machine {
     /// false. The rows are sent to the device once for each port and stamp.
     ///
     /// # Errors
-    /// There is no such port, or it has another stored form or number of elements; or an error of the device.
+    /// There is no such port, the port has another stored form or number of elements, or the device reports an error.
     pub fn gather<T: Stored>(
         &mut self,
         name: &str,

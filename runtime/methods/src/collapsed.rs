@@ -74,7 +74,7 @@ pub struct FoundBox<'a, 'c> {
 /// Prepares predictions for rows whose target may be unknown, from the states at the iterates in `found`.
 ///
 /// # Errors
-/// Columns that do not fit the program, or too little memory.
+/// Some columns do not fit the program, or there is too little memory.
 pub fn forecaster<'a>(
     (infer, collapsed): (&'a Infer, &'a Collapsed),
     found: &FoundBox<'a, '_>,

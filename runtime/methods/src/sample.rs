@@ -28,7 +28,7 @@ use target::Shared;
 /// Samples the posterior of one inference block given the training rows of a dataset, from the given start.
 ///
 /// # Errors
-/// No rows, no start with a finite density, columns that do not fit the program, too little memory, a file that cannot be written.
+/// There are no rows, no start has a finite density, some columns do not fit the program, there is too little memory, or a file cannot be written.
 pub fn sample(
     infer: &Infer,
     dataset: &Dataset,

@@ -91,7 +91,7 @@ impl<'a> ChainReport<'a> {
     /// Reads the data for the plots.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// A file cannot be read.
     pub fn new(
         sampled: &Sampled,
         quantities: &'a [Quantity],

@@ -38,7 +38,7 @@ struct Element {
 /// Draws the densities of the parameters that the program itself declares and, for approximations, their pairs.
 ///
 /// # Errors
-/// Too little memory.
+/// There is too little memory.
 pub fn densities(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Vec<String>, Stop> {
     let elements = elements(infer, outcome, context)?;
     let mut plots: Vec<String> = elements.iter().filter_map(density).collect();

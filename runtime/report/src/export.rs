@@ -92,7 +92,7 @@ impl Export<'_> {
     /// are truncated to the shortest.
     ///
     /// # Errors
-    /// A file that cannot be read or written, too little memory.
+    /// A file cannot be read or written, or there is too little memory.
     pub fn zarr(&self, path: &Path) -> Result<(), Stop> {
         let mut store = Store::create(path, self.of.attributes())?;
         self.posterior(&mut store)?;

@@ -69,7 +69,7 @@ pub struct Curve {
 /// Returns the predictions of the output at index `place` for the scored rows of the last split; `None` if the output is not a single number.
 ///
 /// # Errors
-/// Too little memory.
+/// There is too little memory.
 pub fn of_rows(
     (infer, place): (&Infer, usize),
     outcome: &Outcome,
@@ -101,7 +101,7 @@ pub fn of_rows(
 /// distribution of an output depends on another output.
 ///
 /// # Errors
-/// Too little memory.
+/// There is too little memory.
 pub fn curve(
     (infer, place): (&Infer, usize),
     outcome: &Outcome,

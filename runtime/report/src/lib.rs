@@ -42,7 +42,7 @@ pub struct Report {
 /// last split.
 ///
 /// # Errors
-/// Too little memory.
+/// There is too little memory.
 pub fn report(
     manifest: &Manifest,
     result: &RunResult,

@@ -62,7 +62,7 @@ pub struct Check {
 /// Returns the checks of the outputs with one number or one class per row.
 ///
 /// # Errors
-/// Too little memory, columns that do not fit the program.
+/// There is too little memory, or some columns do not fit the program.
 pub fn checks(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Vec<Check>, Stop> {
     let dataset = &outcome.dataset;
     let train = &dataset.train;

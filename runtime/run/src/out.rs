@@ -82,7 +82,7 @@ pub fn names(manifest: &Manifest) -> Vec<String> {
 /// Writes all results, replacing those of an earlier run in the folder.
 ///
 /// # Errors
-/// A file that cannot be written. The earlier results are then intact, unless the error occurred while they were being replaced.
+/// A file cannot be written. The earlier results are then intact, unless the error occurred while they were being replaced.
 pub fn write(
     folder: &Path,
     manifest: &Manifest,
@@ -316,7 +316,7 @@ fn safetensors(tensors: &[Array<'_>], writer: &mut dyn Write) -> io::Result<()> 
 /// Reads the inputs of the run in a folder.
 ///
 /// # Errors
-/// A folder that no run wrote, or that is damaged.
+/// No run wrote the folder, or the folder is damaged.
 pub fn saved(folder: &Path) -> Result<SavedRun, Diagnostic> {
     let bytes = folder::part(folder, folder::PROGRAM)?;
     let read = serde_json::from_slice(&bytes);
@@ -326,7 +326,7 @@ pub fn saved(folder: &Path) -> Result<SavedRun, Diagnostic> {
 /// Reads the data that `bnnc predict` needs from a folder.
 ///
 /// # Errors
-/// A folder that no run wrote, or that is damaged.
+/// No run wrote the folder, or the folder is damaged.
 pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, Values>), Diagnostic> {
     let saved = saved(folder)?;
     let mut values: HashMap<String, Values> = HashMap::new();

@@ -28,7 +28,7 @@ use std::path::Path;
 /// Returns the predictions of an inference block for new rows, as the columns of a table. `values` are its states in the folder of its run.
 ///
 /// # Errors
-/// Columns that do not fit the program, values of another program.
+/// Some columns do not fit the program, or the values belong to another program.
 pub fn predict(
     infer: &Infer,
     preparation: &Preparation,

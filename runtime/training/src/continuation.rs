@@ -40,7 +40,7 @@ const LEAST: f64 = 1e-8;
 /// Returns the parameters after `noise.len()` steps. The indices in `noise` select the random numbers of the steps.
 ///
 /// # Errors
-/// The errors of training.
+/// The training fails.
 pub fn end(surface: &mut Surface, start: &[f64], noise: Range<usize>) -> Result<Vec<f64>, Stop> {
     let steps = noise.len() as f64;
     let mut point = start.to_vec();

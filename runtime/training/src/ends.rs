@@ -47,7 +47,7 @@ struct Candidate {
 /// The elements of parameters whose maximum is at an end of their range, as far as the number of losses allows.
 ///
 /// # Errors
-/// A bug of the machine.
+/// The machine fails because of a bug.
 pub fn at_ends(
     task: &Task<'_>,
     surface: &mut Surface,

@@ -83,7 +83,7 @@ pub fn numbers(infer: &Infer) -> usize {
 /// Descends from the parameters of a finished training whose loss has noise. Returns `None` if the budget is too small.
 ///
 /// # Errors
-/// The errors of training.
+/// The training fails.
 pub fn descent(task: &Task<'_>, fitted: &Fitted, gradient: &Artifact) -> Result<Option<Descent>, Stop> {
     let train = training(task.infer)?;
     let rows = examples(&task.infer.bindings, &task.dataset.train);

@@ -102,14 +102,14 @@ pub trait Watch {
     /// Restores the state from such bytes, and writes the inputs that it had written before. Returns false if the bytes are not such a state.
     ///
     /// # Errors
-    /// Too little memory.
+    /// There is too little memory.
     fn restore(&mut self, bytes: &[u8], machine: &mut Machine) -> Result<bool, Stop>;
 }
 
 /// Fits an inference block once to the training rows of a dataset, from the given start and without a checkpoint.
 ///
 /// # Errors
-/// A diverging loss, columns that do not fit the program, or too little memory.
+/// The loss diverges, some columns do not fit the program, or there is too little memory.
 pub fn fit(infer: &Infer, dataset: &Dataset, start: Values, context: &Context) -> Result<Fitted, Stop> {
     let context = Context {
         checkpoint: Checkpoint::none(),

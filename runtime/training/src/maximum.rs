@@ -98,7 +98,7 @@ pub struct Descent {
 /// validation rows ended it in time, or if the budget is too small.
 ///
 /// # Errors
-/// The errors of training.
+/// The training fails.
 pub fn descent(task: &Task<'_>, fitted: &Fitted) -> Result<Option<Descent>, Stop> {
     let train = training(task.infer)?;
     let rows = examples(&task.infer.bindings, &task.dataset.train);
@@ -152,7 +152,7 @@ pub fn descent(task: &Task<'_>, fitted: &Fitted) -> Result<Option<Descent>, Stop
 /// draw. Returns `None` if the objective has noise or the budget is too small.
 ///
 /// # Errors
-/// The errors of training.
+/// The training fails.
 pub fn breadth(
     task: &Task<'_>,
     centre: &Values,

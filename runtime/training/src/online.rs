@@ -36,7 +36,7 @@ impl<'a> Online<'a> {
     /// Begins at the posterior's starts, with an empty memory for the last `capacity` rows.
     ///
     /// # Errors
-    /// A model with columns that all examples share, a `kl_weight` that depends on epochs, or too little memory.
+    /// The model has columns that all examples share, `kl_weight` depends on epochs, or there is too little memory.
     pub fn new(infer: &'a Infer, capacity: usize, context: &Context) -> Result<Online<'a>, Stop> {
         if infer.bindings.iter().any(|binding| binding.from.is_shared()) {
             let why = format!(
@@ -81,7 +81,7 @@ impl<'a> Online<'a> {
     /// Adds rows to the memory. If it is full, each row replaces the oldest.
     ///
     /// # Errors
-    /// Columns that do not fit the program.
+    /// Some columns do not fit the program.
     pub fn observe(&mut self, rows: &Rows) -> Result<(), Stop> {
         let arrived = self.stepper.feed(rows, &self.nothing)?;
         for row in 0..arrived.rows {
@@ -101,7 +101,7 @@ impl<'a> Online<'a> {
     /// or NaN without rows or steps.
     ///
     /// # Errors
-    /// A bug of the machine.
+    /// The machine fails because of a bug.
     pub fn learn(&mut self, steps: usize) -> Result<f64, Fault> {
         let Some(memory) = self.memory.as_ref() else {
             return Ok(f64::NAN);
@@ -134,7 +134,7 @@ impl<'a> Online<'a> {
     /// session. A single draw with a new index is a Thompson sample.
     ///
     /// # Errors
-    /// Columns that do not fit the program, or too little memory.
+    /// Some columns do not fit the program, or there is too little memory.
     pub fn predict(
         &mut self,
         rows: &Rows,

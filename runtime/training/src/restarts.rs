@@ -69,7 +69,7 @@ pub fn kept(options: &Training) -> usize {
 /// end, with the further result of `one`. The finished trainings of an interrupted task are kept in the checkpoint.
 ///
 /// # Errors
-/// The errors of a training.
+/// The training fails.
 pub fn best<T: Serialize + DeserializeOwned + Send>(
     task: &Task<'_>,
     one: &OneOnThread<'_, T>,
@@ -110,7 +110,7 @@ pub fn on_threads(context: &Context, workers: usize, work: &(dyn Fn(&Arc<Pool>, 
 /// Runs the trainings of a task as [`best`] does, but one after the other.
 ///
 /// # Errors
-/// The errors of a training.
+/// The training fails.
 pub fn in_turn<T: Serialize + DeserializeOwned>(
     task: &Task<'_>,
     one: &One<'_, T>,

@@ -62,7 +62,7 @@ impl<'a> Stepper<'a> {
     /// Prepares steps of at most `rows` rows, from the parameters `start`.
     ///
     /// # Errors
-    /// Too little memory, an inference block that does not train.
+    /// There is too little memory, or the inference block does not train.
     pub fn new(
         infer: &'a Infer,
         rows: usize,
@@ -101,7 +101,7 @@ impl<'a> Stepper<'a> {
     /// Takes a step on the rows `batch` of `feed`. Returns the loss.
     ///
     /// # Errors
-    /// A bug of the machine.
+    /// The machine fails because of a bug.
     pub fn step(&mut self, feed: &Feed, batch: &[u32], terms: Terms) -> Result<f64, Fault> {
         let machine = &mut self.machine;
         let sizes = self.train.sizes(terms.rows);

@@ -61,7 +61,7 @@ impl Surface {
     /// Prepares the loss of the training rows of a task. `gradient` is a program that computes this loss with its gradient.
     ///
     /// # Errors
-    /// Columns that do not fit the program, too little memory.
+    /// Some columns do not fit the program, or there is too little memory.
     pub fn new(task: &Task<'_>, gradient: &Artifact) -> Result<Surface, Stop> {
         let infer = task.infer;
         let rows = examples(&infer.bindings, &task.dataset.train);
@@ -140,7 +140,7 @@ impl Surface {
     /// Returns the loss of all rows, and writes its gradient.
     ///
     /// # Errors
-    /// A bug of the machine.
+    /// The machine fails because of a bug.
     pub fn value(&mut self, point: &[f64], gradient: &mut [f64]) -> Result<f64, Fault> {
         gradient.fill(0.0);
         self.add(point, 0, gradient)
@@ -150,7 +150,7 @@ impl Surface {
     /// noise.
     ///
     /// # Errors
-    /// A bug of the machine.
+    /// The machine fails because of a bug.
     pub fn mean(&mut self, point: &[f64], noise: Range<usize>, gradient: &mut [f64]) -> Result<f64, Fault> {
         gradient.fill(0.0);
         let count = noise.len() as f64;
@@ -165,7 +165,7 @@ impl Surface {
     /// Returns the loss of all rows with the noise of this index, and adds its gradient.
     ///
     /// # Errors
-    /// A bug of the machine.
+    /// The machine fails because of a bug.
     pub fn add(&mut self, point: &[f64], noise: usize, gradient: &mut [f64]) -> Result<f64, Fault> {
         for argument in &self.arguments {
             self.machine.put(argument.state, &point[argument.range.clone()])?;

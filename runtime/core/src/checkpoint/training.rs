@@ -53,7 +53,7 @@ impl TrainingFile {
     /// Returns the state that an interrupted run left; `None` if there is none.
     ///
     /// # Errors
-    /// A damaged file.
+    /// The file is damaged.
     pub fn resumed<T: DeserializeOwned>(&self) -> Result<Option<T>, Diagnostic> {
         let Some((path, of)) = &self.place else {
             return Ok(None);
@@ -88,7 +88,7 @@ impl TrainingFile {
     /// Replaces the state to continue from.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file cannot be written.
     pub fn commit<T: Serialize>(&mut self, state: &T) -> Result<(), Diagnostic> {
         let Some((path, of)) = &self.place else {
             return Ok(());

@@ -206,7 +206,7 @@ impl Store {
     /// Appends the next draws of a chain, one after the other. A variable of a group of constants has only chain 0, with one draw.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file cannot be written.
     pub fn append(&mut self, to: VariableId, chain: usize, values: &[f64]) -> Result<(), Diagnostic> {
         let appended = self.variables[to.0].1.append(chain, values);
         self.told(appended)
@@ -215,7 +215,7 @@ impl Store {
     /// Completes the store and gives it its name. Chains of different lengths are cut to the shortest.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file cannot be written.
     pub fn finish(mut self) -> Result<(), Diagnostic> {
         let finished = self.complete().and_then(|()| self.rename());
         self.is_finished = finished.is_ok();

@@ -83,7 +83,7 @@ impl Choice {
 /// Chooses the weights. If the choice depends on the training rows and the user interrupts the run, the choice is based on the rows visited so far.
 ///
 /// # Errors
-/// Columns that do not fit the program, or too little memory.
+/// Some columns do not fit the program, or there is too little memory.
 pub fn choose(
     (infer, collapsed): (&Infer, &Collapsed),
     found: &Collected,

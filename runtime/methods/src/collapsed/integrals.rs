@@ -69,7 +69,7 @@ impl<'a> Integrals<'a> {
     /// Prepares predictions of rows whose target may be unknown. `draws` quantiles take the place of draws.
     ///
     /// # Errors
-    /// Columns that do not fit the program, or too little memory.
+    /// Some columns do not fit the program, or there is too little memory.
     pub fn new(
         (infer, collapsed): (&'a Infer, &'a Collapsed),
         found: &FoundBox<'a, '_>,

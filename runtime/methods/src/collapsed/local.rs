@@ -106,7 +106,7 @@ impl<'a> Local<'a> {
     /// Prepares the program on rows whose target may be unknown. `numbers` is the number of further reals that the caller holds per row.
     ///
     /// # Errors
-    /// Columns that do not fit the program, or too little memory.
+    /// Some columns do not fit the program, or there is too little memory.
     pub fn new(
         (infer, collapsed): (&'a Infer, &'a Collapsed),
         (values, boxes): (&'a Values, &Boxes),

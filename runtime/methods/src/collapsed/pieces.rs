@@ -60,7 +60,7 @@ impl fmt::Display for NoLaw {
 /// row within its block.
 ///
 /// # Errors
-/// A bug of the machine.
+/// The machine fails because of a bug.
 pub fn law(
     place: &Place<'_>,
     local: &mut Local<'_>,

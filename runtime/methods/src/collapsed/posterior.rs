@@ -36,7 +36,7 @@ impl Integrated {
     /// Collects iterates, and chooses the weights from them.
     ///
     /// # Errors
-    /// The errors of training; no iterate; columns that do not fit the program.
+    /// The training fails, there is no iterate, or some columns do not fit the program.
     pub fn find(task: &Task<'_>, collapsed: &Collapsed, starts: &Starts<'_>) -> Result<Integrated, Stop> {
         let collected = iterates::iterated(task, &collapsed.iterates, starts)?;
         let programs = (task.infer, collapsed);

@@ -38,7 +38,7 @@ impl Draws {
     /// Prepares predictions with `draws` draws of rows whose target may be unknown.
     ///
     /// # Errors
-    /// Columns that do not fit the program, or too little memory.
+    /// Some columns do not fit the program, or there is too little memory.
     pub fn new(
         (infer, collapsed): (&Infer, &Collapsed),
         (values, boxes): (&Values, &Boxes),
@@ -178,7 +178,7 @@ pub fn drawn(
 /// Returns the location of an output of a row at each draw of the row's weights, for a row whose box has too many pieces.
 ///
 /// # Errors
-/// A bug of the machine.
+/// The machine fails because of a bug.
 pub fn locations(
     place: &Place<'_>,
     local: &mut Local<'_>,

@@ -37,7 +37,7 @@ pub fn pulled(evaluation: &Evaluation) -> Pulled {
 /// Returns the curvature of some weights.
 ///
 /// # Errors
-/// A likelihood whose second derivative is not finite; too little memory.
+/// The second derivative of the likelihood is not finite, or there is too little memory.
 pub fn curvature(evaluation: &Evaluation, which: Which) -> Result<Curved, Stop> {
     let is_hessian = evaluation.laplace.options.curvature == laplace::Curvature::Hessian;
     match evaluation.laplace.options.structure {

@@ -31,7 +31,7 @@ impl Functions {
     /// Prepares predictions for blocks of at most `rows` rows.
     ///
     /// # Errors
-    /// Too little memory.
+    /// There is too little memory.
     pub fn new(evaluation: &Evaluation, rows: usize, draws: usize) -> Result<Functions, Stop> {
         let artifact = &evaluation.laplace.programs.functions;
         let rows = Sizes::default().with(Symbol::Batch, rows);

@@ -122,7 +122,7 @@ impl Approximated {
     /// Prepares predictions for rows whose target may be unknown.
     ///
     /// # Errors
-    /// Columns that do not fit the program, or too little memory.
+    /// Some columns do not fit the program, or there is too little memory.
     pub fn predictor<'a>(
         &'a self,
         infer: &'a Infer,

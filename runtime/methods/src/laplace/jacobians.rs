@@ -79,7 +79,7 @@ impl<'a> Jacobians<'a> {
     /// Prepares Jacobians with respect to some weights, multiplied from the left by the cotangents `pulled`.
     ///
     /// # Errors
-    /// Too little memory.
+    /// There is too little memory.
     pub fn new(evaluation: &'a Evaluation<'a>, which: Which, pulled: Pulled) -> Result<Jacobians<'a>, Stop> {
         let programs = &evaluation.laplace.programs;
         let columns = machines::columns(pulled, evaluation.outputs());
@@ -121,7 +121,7 @@ impl<'a> Jacobians<'a> {
     /// Returns the next block, if there is one.
     ///
     /// # Errors
-    /// A curvature that is not finite.
+    /// A curvature is not finite.
     pub fn advance(&mut self) -> Result<Option<Pulls<'_>>, Stop> {
         self.advance_to(self.size())
     }
@@ -217,7 +217,7 @@ fn sums(
 /// Returns the diagonal of the curvature of all weights, and the counts of clipped rows.
 ///
 /// # Errors
-/// A curvature that is not finite.
+/// A curvature is not finite.
 pub fn squares(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<f64>, Clipped), Stop> {
     let artifact = needed(&evaluation.laplace.programs.squares, "squares")?;
     let states = evaluation.laplace.weights.iter();
@@ -231,7 +231,7 @@ pub fn squares(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<f64>, Cli
 /// Returns the Kronecker factors of the curvature, and the counts of clipped rows.
 ///
 /// # Errors
-/// A curvature that is not finite.
+/// A curvature is not finite.
 pub fn factors(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<curvature::Block>, Clipped), Stop> {
     let artifact = needed(&evaluation.laplace.programs.factors, "factors")?;
     let described = &evaluation.laplace.blocks;
@@ -270,7 +270,7 @@ pub fn factors(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<curvature
 /// Returns the log likelihood of all rows, and its gradient with respect to all weights.
 ///
 /// # Errors
-/// Too little memory.
+/// There is too little memory.
 pub fn gradient(evaluation: &Evaluation) -> Result<(f64, Vec<f64>), Stop> {
     let weights = evaluation.laplace.weights.iter();
     let states: Vec<(&str, usize)> = weights
@@ -282,7 +282,7 @@ pub fn gradient(evaluation: &Evaluation) -> Result<(f64, Vec<f64>), Stop> {
 /// Returns the log likelihood of all rows, and its gradient with respect to some states, given by their names and sizes.
 ///
 /// # Errors
-/// Too little memory.
+/// There is too little memory.
 pub fn gradient_in(evaluation: &Evaluation, states: &[(&str, usize)]) -> Result<(f64, Vec<f64>), Stop> {
     let artifact = &evaluation.laplace.programs.gradient;
     let size = blocks::rows_per_call(&[artifact], Sizes::default(), evaluation.rows(), 0);

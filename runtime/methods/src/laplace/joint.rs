@@ -16,7 +16,7 @@ use bnnc_laplace::matrix::Matrix;
 /// Returns `J P^-1 J'` without noise, `[rows * outputs, rows * outputs]`. For a mixture it is the total covariance.
 ///
 /// # Errors
-/// Columns that do not fit the program, or too little memory.
+/// Some columns do not fit the program, or there is too little memory.
 pub fn covariance(
     members: &[Gaussian],
     programs: (&Infer, &Laplace),

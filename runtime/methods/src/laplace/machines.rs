@@ -66,7 +66,7 @@ impl<'a> Evaluation<'a> {
     /// Prepares the evaluation on `rows`, whose target may be unknown.
     ///
     /// # Errors
-    /// Columns that do not fit the program.
+    /// Some columns do not fit the program.
     pub fn new(
         (infer, laplace): (&'a Infer, &'a Laplace),
         values: &'a Values,
@@ -120,7 +120,7 @@ impl<'a> Evaluation<'a> {
     /// Returns the same evaluation on other rows.
     ///
     /// # Errors
-    /// Columns that do not fit the program.
+    /// Some columns do not fit the program.
     pub fn on(&self, rows: (&Rows, bool), dataset: &Dataset) -> Result<Evaluation<'a>, Stop> {
         Evaluation::new(
             (self.infer, self.laplace),
@@ -163,7 +163,7 @@ impl<'a> Evaluation<'a> {
     /// Prepares a machine with the states and the inputs that all rows share.
     ///
     /// # Errors
-    /// Too little memory.
+    /// There is too little memory.
     pub fn machine(&self, artifact: &Artifact, sizes: Sizes) -> Result<Machine, Fault> {
         let mut machine = Machine::new(artifact, sizes, self.context.pool.clone())?;
         self.write_states(&mut machine)?;
@@ -213,7 +213,7 @@ impl<'a> Evaluation<'a> {
     /// Evaluates the likelihood of all rows in order, by blocks of at most `size` rows.
     ///
     /// # Errors
-    /// A curvature that is not finite.
+    /// A curvature is not finite.
     pub fn blocks(&self, size: usize, pulled: Pulled) -> Result<Blocks<'_>, Stop> {
         let sizes = Sizes::default().with(Symbol::Batch, size);
         Ok(Blocks {
@@ -261,7 +261,7 @@ impl Blocks<'_> {
     /// Returns the next block, if there is one.
     ///
     /// # Errors
-    /// A curvature that is not finite; a bug of the machine; an interruption by the user.
+    /// A curvature is not finite, the machine fails because of a bug, or the user interrupts the run.
     pub fn advance(&mut self) -> Result<Option<&Block>, Stop> {
         self.advance_to(self.size)
     }

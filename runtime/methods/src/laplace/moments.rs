@@ -36,7 +36,7 @@ impl<'a> Moments<'a> {
     /// Prepares the rows of an evaluation at the Gaussian's maximum.
     ///
     /// # Errors
-    /// Too little memory.
+    /// There is too little memory.
     pub fn new(evaluation: &'a Evaluation<'a>, gaussian: &'a Gaussian) -> Result<Moments<'a>, Stop> {
         let is_diagonal = evaluation.laplace.options.structure == Structure::Diagonal;
         let programs = &evaluation.laplace.programs;
@@ -86,7 +86,7 @@ impl<'a> Moments<'a> {
     /// `[batch, outputs, outputs]` of the outputs.
     ///
     /// # Errors
-    /// A bug of the machine.
+    /// The machine fails because of a bug.
     pub fn advance(&mut self, size: usize) -> Result<Option<(&Block, &[f64])>, Stop> {
         let outputs = self.evaluation.outputs();
         match &mut self.source {

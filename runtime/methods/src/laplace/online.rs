@@ -110,7 +110,7 @@ impl Around<'_> {
     /// Searches for the maximum from a start. Keeps the point with the highest marginal likelihood, or the last point for a subnetwork.
     ///
     /// # Errors
-    /// The errors of training.
+    /// The training fails.
     pub(super) fn online(&self, task: &Task<'_>, start: Values) -> Result<(Fitted, Chosen), Stop> {
         let mut search = Search {
             around: self,

@@ -16,7 +16,7 @@ const RISE: (f64, f64) = (0.1, 1e-3);
 /// `besides` holds, for each state, the slope of a further term that the search maximises.
 ///
 /// # Errors
-/// Too little memory.
+/// There is too little memory.
 pub fn rise(evaluation: &Evaluation, besides: Option<&Values>) -> Result<Option<f64>, Stop> {
     let states = states(evaluation);
     let elements: usize = states.iter().map(|(_, elements)| elements).sum();

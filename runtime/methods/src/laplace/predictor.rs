@@ -40,7 +40,7 @@ pub struct Linear<'a> {
 /// Prepares predictions of a mixture of Gaussians for rows whose target may be unknown.
 ///
 /// # Errors
-/// Columns that do not fit the program, or too little memory; a link that does not fit the likelihood.
+/// Some columns do not fit the program, there is too little memory, or the link does not fit the likelihood.
 pub fn forecaster<'a>(
     members: &'a [Gaussian],
     (infer, laplace): (&'a Infer, &'a Laplace),

@@ -32,7 +32,7 @@ impl Local {
     /// Evaluates the prior. Computes the whole matrix if the elements depend on each other and `dense` is set, otherwise the diagonal.
     ///
     /// # Errors
-    /// Too little memory.
+    /// There is too little memory.
     pub fn new(evaluation: &Evaluation, dense: bool) -> Result<Local, Stop> {
         let artifact = &evaluation.laplace.programs.prior;
         let mut machine = evaluation.machine(artifact, Sizes::default())?;

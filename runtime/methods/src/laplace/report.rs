@@ -211,7 +211,7 @@ pub fn lines(infer: &Infer, found: &Approximated, sites: &[SiteSummary]) -> Vec<
 /// maximum do not have a spread.
 ///
 /// # Errors
-/// Too little memory.
+/// There is too little memory.
 pub fn summaries(infer: &Infer, found: &Approximated, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
     let laplace = part(infer)?;
     let small = |site: &&SiteReport| site.shape.count(&Sizes::default()) <= SMALL;

@@ -26,7 +26,7 @@ pub fn stated(infer: &Infer, laplace: &Laplace, starts: &Starts, member: usize) 
 /// Returns the maximum from a start, or the start itself if there is no search.
 ///
 /// # Errors
-/// The errors of training.
+/// The training fails.
 pub fn maximum(
     task: &Task<'_>,
     laplace: &Laplace,

@@ -30,7 +30,7 @@ pub struct Slopes {
 /// \[Total covariance\] of [`crate::laplace::joint`]).
 ///
 /// # Errors
-/// Columns that do not fit the program, or too little memory.
+/// Some columns do not fit the program, or there is too little memory.
 pub fn slopes(
     members: &[Gaussian],
     programs: (&Infer, &Laplace),

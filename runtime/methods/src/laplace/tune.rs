@@ -70,7 +70,7 @@ impl Tuned<'_> {
     /// Returns the posterior with these factors of the weights, at a temperature.
     ///
     /// # Errors
-    /// A precision that is not positive definite.
+    /// A precision matrix is not positive definite.
     pub fn posterior(&self, factors: &[f64], temperature: f64) -> Result<Posterior, NotPositive> {
         let pool = &self.evaluation.context.pool;
         match factors.iter().all(|factor| *factor == 1.0) {
@@ -86,7 +86,7 @@ impl Tuned<'_> {
     /// the function also computes how far the log density could rise if the centre moved.
     ///
     /// # Errors
-    /// A precision that is not positive definite.
+    /// A precision matrix is not positive definite.
     pub fn gaussian(
         self,
         given: Option<&marginal::Tuned>,

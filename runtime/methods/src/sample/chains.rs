@@ -55,7 +55,7 @@ impl Chains<'_> {
     /// for the rest. Threads beyond the number of chains work inside the chains.
     ///
     /// # Errors
-    /// No start with a finite density, too little memory, a file that cannot be written.
+    /// No start has a finite density, there is too little memory, or a file cannot be written.
     pub fn run(&self) -> Result<Vec<Chain>, Stop> {
         let chains = self.sampling.options.chains;
         let threads = self.context.pool.threads().max(1);

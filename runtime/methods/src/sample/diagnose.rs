@@ -16,7 +16,7 @@ use bnnc_mcmc::penalty::report::target;
 /// Diagnoses the draws of a sampling run.
 ///
 /// # Errors
-/// A file that cannot be read, too little memory.
+/// A file cannot be read, or there is too little memory.
 pub fn diagnose(
     infer: &Infer,
     sampled: &Sampled,

@@ -49,7 +49,7 @@ impl Member {
     /// Prepares a chain at its start, or at the point that an earlier run saved.
     ///
     /// # Errors
-    /// A damaged file.
+    /// The file is damaged.
     pub fn new(
         number: usize,
         place: usize,
@@ -83,7 +83,7 @@ impl Member {
     /// chain is complete, or if the user has interrupted the run and an iteration has just ended.
     ///
     /// # Errors
-    /// A bug of the machine, a file that cannot be written.
+    /// The machine fails because of a bug, or a file cannot be written.
     pub fn advance(
         &mut self,
         chains: &Chains<'_>,
@@ -172,7 +172,7 @@ impl Member {
     /// Returns the finished chain with its number.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file cannot be written.
     pub fn finished(self) -> Result<(usize, Chain), Stop> {
         let stats = self.sampler.stats();
         let inverse_metric = self.sampler.inverse_metric();

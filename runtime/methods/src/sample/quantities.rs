@@ -95,7 +95,7 @@ pub fn of_site(site: &SiteReport, sampling: &Sampling) -> usize {
 /// density of the position.
 ///
 /// # Errors
-/// A file that cannot be read, too little memory.
+/// A file cannot be read, or there is too little memory.
 pub fn quantities(
     infer: &Infer,
     sampled: &Sampled,

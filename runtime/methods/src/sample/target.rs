@@ -37,7 +37,7 @@ impl<'a> Shared<'a> {
     /// Prepares the training rows of a dataset.
     ///
     /// # Errors
-    /// Columns that do not fit the program, too little memory.
+    /// Some columns do not fit the program, or there is too little memory.
     pub fn new(
         infer: &'a Infer,
         sampling: &'a Sampling,
@@ -122,7 +122,7 @@ const ROWS: usize = 256;
 /// Computes the quantities that do not depend on the position, for all training rows, as ports of the programs that a sampler calls.
 ///
 /// # Errors
-/// Columns that do not fit the program, too little memory.
+/// Some columns do not fit the program, or there is too little memory.
 pub fn prepare(
     infer: &Infer,
     sampling: &Sampling,
@@ -261,7 +261,7 @@ impl<'a> Model<'a> {
     /// Prepares the machines on a pool.
     ///
     /// # Errors
-    /// Too little memory.
+    /// There is too little memory.
     pub fn new(shared: &'a Shared<'a>, pool: &Arc<Pool>) -> Result<Model<'a>, Fault> {
         let EvaluationRows {
             gradient,
@@ -296,7 +296,7 @@ impl<'a> Model<'a> {
     /// position is written to every place.
     ///
     /// # Errors
-    /// A bug of the machine.
+    /// The machine fails because of a bug.
     pub fn density_at(&mut self, at: &[f64], gradient: &mut [f64]) -> Result<f64, Fault> {
         let evaluation = self.shared.evaluation.gradient;
         let some = self.all[..evaluation.min(self.all.len())].to_vec();
@@ -312,7 +312,7 @@ impl<'a> Model<'a> {
     /// all chains that share a run.
     ///
     /// # Errors
-    /// A bug of the machine.
+    /// The machine fails because of a bug.
     pub fn ask(&mut self, place: usize, at: &[f64], rows: Option<&[u32]>, scale: f64) -> Result<(), Fault> {
         let machine = &mut self.density.machine;
         match rows {
@@ -335,7 +335,7 @@ impl<'a> Model<'a> {
     /// Computes the log density at all places.
     ///
     /// # Errors
-    /// A bug of the machine.
+    /// The machine fails because of a bug.
     pub fn run(&mut self) -> Result<(), Fault> {
         self.density.run(self.scale)
     }
@@ -343,7 +343,7 @@ impl<'a> Model<'a> {
     /// Returns the log density at a place.
     ///
     /// # Errors
-    /// A bug of the machine.
+    /// The machine fails because of a bug.
     pub fn value(&self, place: usize) -> Result<f64, Fault> {
         self.density.value(place)
     }
@@ -351,7 +351,7 @@ impl<'a> Model<'a> {
     /// Returns the log density at a place, and writes its gradient.
     ///
     /// # Errors
-    /// A bug of the machine.
+    /// The machine fails because of a bug.
     pub fn gradient(&self, place: usize, gradient: &mut [f64]) -> Result<f64, Fault> {
         self.density.gradient(place, gradient)?;
         self.density.value(place)
@@ -379,7 +379,7 @@ impl<'a> Model<'a> {
     /// prior, and writes one sum per group.
     ///
     /// # Errors
-    /// A bug of the machine.
+    /// The machine fails because of a bug.
     pub fn differences(
         &mut self,
         (from, to): (&[f64], &[f64]),

@@ -20,7 +20,7 @@ const FEWEST: usize = 10;
 /// target's own units, as one chain of draws. Nothing is written if there are too many parameters: their distribution is in `posterior.safetensors`.
 ///
 /// # Errors
-/// A file that cannot be written, too little memory.
+/// A file cannot be written, or there is too little memory.
 pub fn approximation(of: &Subject<'_>, found: &dyn Posterior, path: &Path) -> Result<(), Stop> {
     let most = NUMBERS / of.infer.cost.parameters.max(1);
     if most < FEWEST {

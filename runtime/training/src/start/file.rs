@@ -14,7 +14,7 @@ const LINES: usize = 12;
 /// Returns the states in a file. Sites are transformed to the unconstrained scale by the bijections of their supports.
 ///
 /// # Errors
-/// A file that cannot be read; tensors that are missing, unknown, or of another shape or type; values outside their supports.
+/// A file cannot be read; tensors are missing, unknown, or of another shape or type; or values lie outside their supports.
 pub fn read(infer: &Infer, file: &StartFile, split: usize) -> Result<Values, Diagnostic> {
     let fail = |why: &str| codes::no_start_file(&infer.name, &file.path, &[why.to_owned()]);
     let bytes = bnnc_data::file::whole(&file.path).map_err(|error| fail(&error.to_string()))?;
