@@ -65,6 +65,8 @@ pub fn compiled(seed: u64) -> Result<Manifest, String> {
         shape: Vec::new(),
         per_example: true,
         text_row: None,
+        extent: None,
+        words: false,
     };
     let schema = Schema {
         name: "plays".to_owned(),

@@ -164,7 +164,7 @@ fn levels(column: &str, codes: &Codes) -> LabelSource {
 
 /// Returns the names of the classes of an output.
 fn classes(schema: &Schema, bound: &Bound, output: &Output) -> Option<Labels> {
-    let OutputKind::Classes(_) = output.kind else {
+    let (OutputKind::Classes(_) | OutputKind::Bool) = output.kind else {
         return None;
     };
     let from = LabelSource::Levels(bound.column(output)?.to_owned());

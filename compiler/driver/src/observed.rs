@@ -2,10 +2,11 @@
 
 use crate::infer::{Compilation, Failure};
 use crate::program::Program;
-use bnnc_abi::data::{DataSpec, InputEntry, Schema};
+use bnnc_abi::data::{DataSpec, Elements, Field, InputEntry, Schema};
 use bnnc_abi::manifest::{DataSource, Output, OutputKind};
 use bnnc_base::diagnostic::{Code, Diagnostic, Severity};
 use bnnc_base::nearest::nearest;
+use bnnc_hir::check::applied_twice_to_data;
 use bnnc_hir::elaborate::bind::{Bound, WRONG_COLUMN, bind};
 use bnnc_hir::elaborate::joint_density;
 use bnnc_hir::tree::{ModelItem, Target};
@@ -109,11 +110,34 @@ fn meant_input<'m>(entry: &InputEntry, schema: &Schema, model: &'m ModelItem) ->
 }
 
 impl Compilation<'_> {
+    /// Warnings about links that are applied twice, as the values of the inputs show that the model gets as the file has them.
+    fn doubled_links(&self, bound: &Bound, schema: &Schema) -> Vec<Diagnostic> {
+        let module = &self.program.module;
+        let spec = &module.datas[self.item.data].spec;
+        let mut extents = HashMap::new();
+        if !spec.standardise_inputs && spec.scale == 1.0 {
+            for binding in &self.model().inputs {
+                let port = bound.ports.iter().find(|port| port.port == *binding.param.name);
+                let number = port.filter(|port| !matches!(port.elements, Elements::Index(_)));
+                let column = number.and_then(|port| port.from.column());
+                let field = schema.fields.iter().find(|field| Some(&*field.name) == column);
+                extents.extend(
+                    field
+                        .and_then(Field::extent)
+                        .map(|extent| (binding.local, extent)),
+                );
+            }
+        }
+        applied_twice_to_data(module, self.model(), extents)
+    }
+
     /// Checks that the outputs of the model fit the inputs and the target of the data.
     ///
     /// # Errors
     /// Fails for a standardised target that is not real, an output among the inputs, or an output that depends on itself.
     pub(crate) fn observes(&mut self, bound: &Bound, schema: &Schema) -> Result<(), Failure> {
+        let doubled = self.doubled_links(bound, schema);
+        self.context.warnings.extend(doubled);
         let module = &self.program.module;
         let found = joint_density::dependences(module, self.model_id(), &bound.dims);
         let (errors, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) =

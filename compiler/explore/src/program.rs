@@ -88,6 +88,8 @@ pub fn schema() -> Schema {
         shape: Vec::new(),
         per_example: true,
         text_row: None,
+        extent: None,
+        words: false,
     };
     Schema {
         name: "rows".to_owned(),

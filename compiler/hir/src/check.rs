@@ -35,6 +35,7 @@ mod statements;
 pub mod types;
 
 pub use expr::Want;
+pub use parameterisation::applied_twice_to_data;
 
 use crate::tree::Module;
 

@@ -268,9 +268,35 @@ pub struct Field {
     /// The row of the first text that is not a number, as messages count rows.
     #[serde(default)]
     pub text_row: Option<usize>,
+    /// The least and the largest element of a field of reals.
+    #[serde(default)]
+    pub extent: Option<(f64, f64)>,
+    /// Whether the file writes the integers 0 and 1 as the words `false` and `true`.
+    #[serde(default)]
+    pub words: bool,
 }
 
 impl Field {
+    /// The numbers of a field of reals that cannot be integers, for messages.
+    pub fn reals(&self) -> &'static str {
+        let is_beyond = |end: f64| end.abs() >= i64::MAX as f64;
+        match self.extent {
+            Some((low, high)) if is_beyond(low) || is_beyond(high) => {
+                "numbers beyond 9223372036854775807: read identifiers as text, such as `id18446744073709551000`"
+            }
+            _ => "fractions",
+        }
+    }
+
+    /// The least and the largest element of a field of numbers.
+    pub fn extent(&self) -> Option<(f64, f64)> {
+        match self.kind {
+            FieldKind::Int(low, high) => Some((low as f64, high as f64)),
+            FieldKind::Real => self.extent,
+            FieldKind::Levels(_) => None,
+        }
+    }
+
     /// Returns the distinct integers in ascending order; empty for a field of reals or text.
     pub fn integers(&self) -> impl Iterator<Item = i64> + '_ {
         let all = match (&self.kind, &self.distinct) {

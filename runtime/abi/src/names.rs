@@ -34,7 +34,7 @@ pub struct Labels {
 /// The source of the names of positions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LabelSource {
-    /// The levels of a column.
+    /// The levels of a column, or the words for 0 and 1.
     Levels(String),
     /// The input columns.
     Columns,
@@ -52,6 +52,7 @@ impl LabelSource {
                 let field = schema.fields.iter().find(|field| field.name == *column)?;
                 match &field.kind {
                     FieldKind::Levels(levels) => levels.clone(),
+                    FieldKind::Int(0.., ..=1) if field.words => ["false", "true"].map(str::to_owned).into(),
                     FieldKind::Int(..) | FieldKind::Real => return None,
                 }
             }

@@ -209,7 +209,7 @@ pub(crate) fn evaluate(
                 }
                 (true, 1) => return Ok((0..table.rows).map(|row| array.values.real(row)).collect()),
                 (true, width) => format!("it has {width} numbers per example"),
-                (false, _) => "all examples share it".to_string(),
+                (false, _) => array.shared_by(table.rows),
             };
             Err(report::not_a_column(&table.path(), name, &why, Some(*span)))
         }

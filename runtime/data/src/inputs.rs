@@ -119,7 +119,7 @@ fn resolve_input(table: &Table, column: &Column, find: Find<'_, '_>) -> Result<I
         return Err(report::not_a_column(
             &table.path(),
             name,
-            "all examples share it",
+            &array.shared_by(table.rows),
             Some(*span),
         ));
     }

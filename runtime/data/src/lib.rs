@@ -14,6 +14,7 @@ pub mod expression;
 pub mod file;
 mod images;
 mod inputs;
+mod levels;
 pub mod metrics;
 mod new_rows;
 pub mod read;

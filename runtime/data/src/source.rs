@@ -293,6 +293,7 @@ impl Source {
         }
         if scaled_bytes(&self.spec, &field.name) {
             field.kind = FieldKind::Real;
+            field.extent = None;
         }
         field
     }
@@ -407,8 +408,8 @@ fn resolve_target(spec: &DataSpec, table: &mut Table) -> Result<Option<usize>, D
         (Some(Column::Name(name, span)), _) => {
             let (place, array) = expression::lookup(table, name, Some(*span))?;
             if !array.per_example {
-                let why = "all examples share it";
-                return Err(report::not_a_column(&table.path(), name, why, Some(*span)));
+                let why = array.shared_by(table.rows);
+                return Err(report::not_a_column(&table.path(), name, &why, Some(*span)));
             }
             place
         }

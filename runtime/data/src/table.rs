@@ -108,6 +108,16 @@ impl Values {
         }
     }
 
+    /// The least and the largest of some reals.
+    fn extent(&self) -> Option<(f64, f64)> {
+        let Values::Real(values) = self else { return None };
+        let ends = (f64::INFINITY, f64::NEG_INFINITY);
+        let extent = values
+            .iter()
+            .fold(ends, |(low, high), value| (low.min(*value), high.max(*value)));
+        (extent.0 <= extent.1).then_some(extent)
+    }
+
     /// Returns a word for messages.
     fn noun(&self) -> &'static str {
         if self.is_text() { "text" } else { "numbers" }
@@ -183,6 +193,8 @@ pub struct Array {
     pub shape: Vec<usize>,
     /// The elements.
     pub values: Values,
+    /// Whether the file writes the integers 0 and 1 as the words `false` and `true`.
+    pub words: bool,
 }
 
 impl Array {
@@ -193,7 +205,13 @@ impl Array {
             per_example: true,
             shape: vec![values.len()],
             values,
+            words: false,
         }
+    }
+
+    /// The same where the file writes 0 and 1 as words.
+    pub(crate) fn with_words(self, words: bool) -> Array {
+        Array { words, ..self }
     }
 
     /// Returns the axes without the axis of the examples.
@@ -202,6 +220,14 @@ impl Array {
             &self.shape[1..]
         } else {
             &self.shape
+        }
+    }
+
+    /// The reason why an array is not a column of this number of rows, for messages.
+    pub(crate) fn shared_by(&self, rows: usize) -> String {
+        match self.shape.first() {
+            None => "it is one value, which all rows share".to_owned(),
+            Some(length) => format!("its length is {length}, but there are {rows} rows"),
         }
     }
 
@@ -234,6 +260,8 @@ impl Array {
             shape: self.axes().to_vec(),
             per_example: self.per_example,
             text_row: None,
+            extent: self.values.extent(),
+            words: self.words,
         }
     }
 }
@@ -378,6 +406,7 @@ impl Table {
             if !array.per_example {
                 continue;
             }
+            array.words &= theirs.words;
             let mine = std::mem::replace(&mut array.values, Values::Real(Vec::new()));
             match mine.append(theirs.values) {
                 Some(values) => array.values = values,
@@ -444,36 +473,4 @@ impl Table {
 /// Returns whether two files disagree about an array that all examples share. Scalars such as `N` may differ, because they describe their file.
 fn unlike(mine: &Array, theirs: &Array) -> bool {
     !mine.per_example && !mine.shape.is_empty() && mine.values != theirs.values
-}
-
-/// Encodes strings as codes.
-#[derive(Default)]
-pub(crate) struct Levels {
-    codes: Vec<u32>,
-    levels: Vec<String>,
-    places: HashMap<String, u32>,
-}
-
-impl Levels {
-    /// Adds one string.
-    pub(crate) fn push(&mut self, text: &str) {
-        let code = match self.places.get(text) {
-            Some(&code) => code,
-            None => {
-                let code = self.levels.len() as u32;
-                self.levels.push(text.to_string());
-                self.places.insert(text.to_string(), code);
-                code
-            }
-        };
-        self.codes.push(code);
-    }
-
-    /// Returns all strings so far.
-    pub(crate) fn finish(self) -> Values {
-        Values::Level {
-            codes: self.codes,
-            levels: self.levels,
-        }
-    }
 }

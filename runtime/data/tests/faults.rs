@@ -430,7 +430,10 @@ fn wrong_columns_and_expressions_are_rejected() {
         faults(&classes),
         ["E0429 t.csv:0:0 the target `city` holds classes and cannot be standardised"]
     );
-    let matrix = folder.file("d.json", r#"{"X": [[1, 2], [3, 4]], "y": [1, 2], "k": 3}"#);
+    let matrix = folder.file(
+        "d.json",
+        r#"{"X": [[1, 2], [3, 4]], "y": [1, 2], "k": 3, "z": [1, 2, 3]}"#,
+    );
     let json = |input| {
         let base = spec(Format::Json, &[&matrix]);
         faults(&DataSpec {
@@ -443,7 +446,11 @@ fn wrong_columns_and_expressions_are_rejected() {
     assert_eq!(json(apply("exp", vec![name("X")])), expected);
     assert_eq!(
         json(name("k")),
-        ["E0421 d.json:0:0 `k` cannot be used as a column: all examples share it"]
+        ["E0421 d.json:0:0 `k` cannot be used as a column: it is one value, which all rows share"]
+    );
+    assert_eq!(
+        json(name("z")),
+        ["E0421 d.json:0:0 `z` cannot be used as a column: its length is 3, but there are 2 rows"]
     );
 }
 

@@ -147,12 +147,18 @@ fn json_distinguishes_examples_from_shared_arrays() {
         shape: shape.to_vec(),
         per_example,
         text_row: None,
+        extent: None,
+        words: false,
+    };
+    let reals = |name, per_example, extent| Field {
+        extent: Some(extent),
+        ..field(name, FieldKind::Real, &[2], per_example)
     };
     let expected = [
         field("J", FieldKind::Int(2, 2), &[], false),
-        field("u", FieldKind::Real, &[2], false),
+        reals("u", false, (0.5, 1.5)),
         field("y", FieldKind::Int(1, 3), &[], true),
-        field("X", FieldKind::Real, &[2], true),
+        reals("X", true, (1.0, 6.0)),
         field("g", FieldKind::Levels(vec!["b".into(), "a".into()]), &[], true),
     ];
     assert_eq!(found.iter().map(Array::field).collect::<Vec<_>>(), expected);
@@ -191,7 +197,10 @@ fn parquet_reads_numbers_booleans_and_text() {
     let expected = [
         Array::column("x", Values::Real(vec![0.5, 1.5, -2.0])),
         Array::column("n", Values::Int(vec![-1, 0, 1])),
-        Array::column("ok", Values::Int(vec![1, 0, 1])),
+        Array {
+            words: true,
+            ..Array::column("ok", Values::Int(vec![1, 0, 1]))
+        },
         Array::column("kind", level(&[0, 1, 0], &["b", "a"])),
     ];
     assert_eq!(found, expected);

@@ -131,6 +131,17 @@ mistakes! {
         [("d.csv", with("z", |row, x| if row % 7 == 3 { 1e20 } else { x }))],
         &regression("data d = csv(\"d.csv\") { standardise = [inputs] }");
 
+    identifiers_beyond_64_bits: ["E0292"], [("d.csv", {
+        let rows = (0..40).map(|row| format!("{},{}\n", 18_446_744_073_709_551_000_u64 + row % 4, row % 7));
+        format!("g,y\n{}", rows.collect::<String>())
+    })], "
+        data d = csv(\"d.csv\") { target = y }
+        model M(g: index(J)) -> y: real {
+          a: real[J] ~ Normal(0, 2)
+          y ~ Normal(a[g], 1)
+        }
+        infer fit = map(M, d)";
+
     missing_values_as_a_mark_below_the_first_row: ["E0408"], [("d.csv", "x,y\n1,2\nNA,3\n3,4\n".to_owned())],
         &regression("data d = csv(\"d.csv\")");
 

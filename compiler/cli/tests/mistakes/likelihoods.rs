@@ -1,7 +1,40 @@
 //! Mistakes in links, scales and types, which do not fit the data.
 
-use crate::mistakes;
-use crate::tables::{classes, counts, csv, each, line, normal, votes};
+use crate::tables::{classes, counts, csv, each, line, normal, uniform, votes};
+use crate::{Folder, mistakes};
+
+/// Counts with rates that are proportional to a positive column.
+fn exposed() -> String {
+    let (x, u) = (normal(3, 40), uniform(4, 40));
+    let exposure = each(40, |row| 0.5 + 2.0 * u[row]);
+    let y = each(40, |row| (exposure[row] * f64::exp(0.5 * x[row])).round());
+    csv(&[("exposure", exposure), ("x", x), ("y", y)])
+}
+
+/// The column is positive, but nothing undoes the logarithm: a log rate may be a product, or have an offset.
+#[test]
+fn log_rates_with_a_positive_column_are_no_rates() {
+    for (input, argument) in [
+        ("exposure: real", "log(exposure) + a * x"),
+        ("exposure: real", "b * exposure + 0 * a * x"),
+        ("exposure: real", "rate = exposure * exp(a * x)"),
+        ("x: real", "exp(a * x) * x"),
+    ] {
+        let others = if input == "x: real" { "" } else { ", x: real" };
+        let program = format!(
+            "data d = csv(\"d.csv\")
+            model M({input}{others}) -> y: count {{
+              a ~ Normal(0, 1)
+              b: positive ~ HalfNormal(1)
+              y ~ Poisson({argument})
+            }}
+            infer fit = map(M, d)"
+        );
+        let folder = Folder::of(&[("d.csv", exposed())], &program);
+        let (_, text) = folder.bnnc(&["check", "program.bnn"]);
+        assert!(!text.contains("E0270"), "{argument}: {text}");
+    }
+}
 
 mistakes! {
     classes_that_count_from_one: ["E0292"],
@@ -134,6 +167,15 @@ mistakes! {
           y ~ Poisson(exp(a * x))
         }
         infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    a_rate_with_an_exposure_for_a_log_rate: ["E0270"], [("d.csv", exposed())], "
+        data d = csv(\"d.csv\")
+        model M(exposure: real, x: real) -> y: count {
+          a ~ Normal(0, 1)
+          rate = exposure * exp(a * x)
+          y ~ Poisson(rate)
+        }
+        infer fit = map(M, d)";
 
     probabilities_for_logits: ["E0270"], [("d.csv", classes(40))], "
         data d = csv(\"d.csv\")

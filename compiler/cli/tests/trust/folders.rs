@@ -583,6 +583,36 @@ infer m = map(Line, d)
     assert_eq!(none.stderr.matches("error[").count(), 1, "{}", none.stderr);
 }
 
+/// The words of the file name the classes of a Boolean; numbers do not.
+#[test]
+fn probabilities_of_a_boolean_are_named_by_the_words_of_the_file() {
+    let program = "data d = csv(\"train.csv\")
+model M(x: real) -> sick: bool {
+  a ~ Normal(0, 2)
+  sick ~ Bernoulli(a * x)
+}
+infer fit = map(M, d)
+";
+    for (words, names) in [(["false", "true"], "p[false],p[true]"), (["0", "1"], "p0,p1")] {
+        let rows = (0..40).map(|at| {
+            format!(
+                "{},{}\n",
+                (at * 7 % 11) - 5,
+                words[usize::from(at * 7 % 11 > at % 9)]
+            )
+        });
+        let trial = Trial::new()
+            .program(program)
+            .file("train.csv", format!("x,sick\n{}", rows.collect::<String>()))
+            .file("new.csv", "x\n1\n");
+        out(&trial, "out", &[]);
+        let new = predict(&trial, "out", "new.csv").stdout;
+        assert_eq!(new.lines().next(), Some(&*format!("row,{names}")));
+        let table = fs::read_to_string(trial.path("out/predictions.csv")).unwrap();
+        assert_eq!(table.lines().next(), Some(&*format!("row,sick,{names}")));
+    }
+}
+
 /// Without inputs the rows are only counted.
 #[test]
 fn new_rows_of_a_model_without_inputs_are_counted() {

@@ -5,15 +5,20 @@
 
 use super::body::{Body, Place};
 use super::session::Session;
+use crate::builtin::Rule;
 use crate::constant::constant;
 use crate::range::{self, Range};
 use crate::report::types as report;
 use crate::show;
-use crate::tree::{Binding, DistId, Expr, ExprKind, LocalId, LocalKind, Module, Stmt};
+use crate::tree::{Binding, DistId, Expr, ExprKind, LocalId, LocalKind, ModelItem, Module, Stmt};
 use crate::types::{Elem, Ty};
+use crate::walk;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_grammar::ast::{self, BinaryOp};
 use bnnc_graph::dist::Support;
+use bnnc_graph::op::OpDef;
+use bnnc_graph::ops;
+use std::collections::{HashMap, HashSet};
 
 /// Returns the parameterisation that a call chooses.
 ///
@@ -157,6 +162,91 @@ impl Body<'_> {
         }
     }
 }
+
+/// Warns as [`Body::applied_twice`] does of arguments that lie where those of another parameterisation do because of the values of the inputs, such as
+/// `exposure * exp(x)` for positive exposures. An argument without a function that undoes a link, such as a positive slope times such a column, may be meant as it is.
+pub fn applied_twice_to_data(
+    module: &Module,
+    model: &ModelItem,
+    inputs: HashMap<LocalId, Range>,
+) -> Vec<Diagnostic> {
+    let mut links = Links {
+        module,
+        known: inputs,
+        before: HashMap::new(),
+        undone: HashSet::new(),
+        found: Vec::new(),
+    };
+    links.visit(&model.body);
+    links.found
+}
+
+/// The ranges of the variables of a model, found in the order of its statements.
+struct Links<'m> {
+    module: &'m Module,
+    /// Their ranges with the data and without.
+    known: HashMap<LocalId, Range>,
+    before: HashMap<LocalId, Range>,
+    /// Those that a function makes which undoes a link.
+    undone: HashSet<LocalId>,
+    found: Vec<Diagnostic>,
+}
+
+impl Links<'_> {
+    fn visit(&mut self, body: &[Stmt]) {
+        for stmt in body {
+            match stmt {
+                Stmt::Let(local, value) => {
+                    let ranges =
+                        [&self.known, &self.before].map(|known| range::range(self.module, known, value));
+                    self.known.insert(*local, ranges[0]);
+                    self.before.insert(*local, ranges[1]);
+                    if self.undoes_link(value) {
+                        self.undone.insert(*local);
+                    }
+                }
+                Stmt::Sample(sample) => self.judge(&sample.dist),
+                Stmt::For { body, .. } => self.visit(body),
+                Stmt::Return(_) => {}
+            }
+        }
+    }
+
+    fn undoes_link(&self, value: &Expr) -> bool {
+        walk::any(value, &mut |part| match &part.kind {
+            ExprKind::Local(local) => self.undone.contains(local),
+            ExprKind::Builtin(builtin, _) => {
+                matches!(builtin.rule, Rule::Elementwise(op) if INVERSE_LINKS.iter().any(|known| op.is(known)))
+            }
+            _ => false,
+        })
+    }
+
+    fn judge(&mut self, dist: &Expr) {
+        let ExprKind::MakeDist(id, args) = &dist.kind else {
+            return;
+        };
+        let item = &self.module.dists[*id];
+        for (at, value) in args.iter().enumerate() {
+            let Some(other) = narrower(self.module, *id, at).filter(|_| self.undoes_link(value)) else {
+                continue;
+            };
+            let [range, before] =
+                [&self.known, &self.before].map(|known| range::range(self.module, known, value));
+            let is_in = |range: Range| lies_in(value, range, &other.param.ty);
+            if is_in(range) && !is_in(before) {
+                let found = super::fit::range_text(range.0, range.1);
+                let own = &item.params[at].param.name;
+                let diagnostic =
+                    report::applied_twice(value.span, (&item.name, own), &other.param.name, &found);
+                self.found.push(diagnostic.note("with the data that were read"));
+            }
+        }
+    }
+}
+
+/// Functions that undo a link.
+static INVERSE_LINKS: [&OpDef; 3] = [&ops::exp::EXP, &ops::softplus::SOFTPLUS, &ops::sigmoid::SIGMOID];
 
 /// Returns the index of the parameter that is the standard deviation: its square is the declared variance.
 fn deviation(module: &Module, id: DistId) -> Option<usize> {

@@ -1,8 +1,9 @@
 //! Comma-separated values: a header line, then rows of decimal numbers or text.
 
 use super::{Parsed, Reading, bytes};
+use crate::levels::Levels;
 use crate::report::{self, At, Faults};
-use crate::table::{Array, Jump, Levels, Values};
+use crate::table::{Array, Jump, Values};
 use bnnc_base::diagnostic::Diagnostic;
 use csv::{ByteRecord, ReaderBuilder};
 use std::collections::HashSet;
@@ -36,18 +37,13 @@ const MISSING: &[&str] = &["?", "N/A", "NA", "NULL", "null"];
 /// Reads a file.
 pub(super) fn read(path: &Path, _: Option<&str>, reading: &Reading) -> Result<Parsed, Faults> {
     let text = bytes(path, reading)?;
-    let ((arrays, rows), jumps) = arrays(path, &text, reading)?;
+    let parsed = parsed(path, &text, reading)?;
     reading.free(text.len());
-    Ok(Parsed {
-        first_row: FIRST_ROW,
-        arrays,
-        rows,
-        jumps,
-    })
+    Ok(parsed)
 }
 
-/// Returns the columns of a file with the number of its rows, and the lines of it that are not rows.
-fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<((Vec<Array>, usize), Vec<Jump>), Faults> {
+/// Reads the columns of a file.
+fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
@@ -121,12 +117,26 @@ fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<((Vec<Array>, 
     if read == 0 {
         return Err(vec![report::no_rows(path, "rows")]);
     }
-    let arrays = names
-        .into_iter()
-        .zip(columns.into_iter().zip(texts))
-        .filter(|(_, (column, _))| !matches!(column, Column::LeftOut))
-        .map(|(name, (column, is_text))| Array::column(name, column.finish(is_text)));
-    Ok(((arrays.collect(), read), jumps))
+    let arrays = arrays_of(names, columns, &texts);
+    Ok(Parsed {
+        first_row: FIRST_ROW,
+        arrays,
+        rows: read,
+        jumps,
+    })
+}
+
+/// The columns that were read, by name.
+fn arrays_of(names: Vec<String>, columns: Vec<Column>, texts: &[bool]) -> Vec<Array> {
+    let all = names.into_iter().zip(columns.into_iter().zip(texts));
+    let read = all.filter(|(_, (column, _))| !matches!(column, Column::LeftOut));
+    let array = |(name, (column, is_text)): (String, (Column, &bool))| {
+        let is_of_text = matches!(column, Column::Text(_));
+        let values = column.finish(*is_text);
+        let words = is_of_text && !values.is_text();
+        Array::column(name, values).with_words(words)
+    };
+    read.map(array).collect()
 }
 
 fn next(path: &Path, reader: &mut csv::Reader<&[u8]>, record: &mut ByteRecord) -> Result<bool, Faults> {

@@ -1,8 +1,9 @@
 //! JSON data in Stan's form: one object of scalars and rectangular arrays.
 
 use super::{Parsed, Reading, bytes};
+use crate::levels::Levels;
 use crate::report::{self, At, Faults};
-use crate::table::{Array, Levels, Values};
+use crate::table::{Array, Values};
 use bnnc_base::diagnostic::Diagnostic;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
@@ -140,6 +141,7 @@ fn array(path: &Path, name: &str, value: &Value) -> Result<Array, Diagnostic> {
         _ => Leaves::Int(Vec::new()),
     };
     collect(path, &mut name.to_string(), value, &shape, &mut leaves)?;
+    let words = is_of_words(value);
     let values = match leaves {
         Leaves::Int(values) => Values::Int(values),
         Leaves::Real(values) => Values::Real(values),
@@ -150,7 +152,16 @@ fn array(path: &Path, name: &str, value: &Value) -> Result<Array, Diagnostic> {
         per_example: false,
         shape,
         values,
+        words,
     })
+}
+
+/// Returns whether all elements of a value are `true` or `false`.
+fn is_of_words(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().all(is_of_words),
+        other => other.is_boolean(),
+    }
 }
 
 enum Leaves {

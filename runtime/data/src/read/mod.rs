@@ -202,5 +202,6 @@ fn flattened(name: &str, (shape, values): (Vec<usize>, Values)) -> Array {
         per_example: true,
         shape,
         values,
+        words: false,
     }
 }

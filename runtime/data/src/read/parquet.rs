@@ -1,12 +1,13 @@
 //! Apache Parquet: flat columns of numbers, Booleans and text.
 
 use super::{Parsed, Reading};
+use crate::levels::Levels;
 use crate::report::{self, At};
-use crate::table::{Array, Levels, Values};
+use crate::table::{Array, Values};
 use bnnc_base::caught::caught;
 use bnnc_base::diagnostic::Diagnostic;
 use bytes::Bytes;
-use parquet::basic::{Compression, ConvertedType, LogicalType};
+use parquet::basic::{Compression, ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
@@ -161,7 +162,8 @@ fn columns(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>, us
         };
         if reading.reads(column.name()) {
             let values = values(&reader, (at, column), (reading, &room))?;
-            arrays.push(Array::column(column.name(), values));
+            let words = column.physical_type() == PhysicalType::BOOLEAN;
+            arrays.push(Array::column(column.name(), values).with_words(words));
         }
     }
     if schema.num_columns() == 0 {

@@ -53,8 +53,9 @@ pub fn joined(group: &[&Selector<'_>]) -> Result<Joined, String> {
         .find(|selector| selector.field.kind == FieldKind::Real)
     {
         return Err(format!(
-            "`index` needs integers or text, but `{}` holds fractions",
-            real.field.name
+            "`index` needs integers or text, but `{}` holds {}",
+            real.field.name,
+            real.field.reals()
         ));
     }
     match texts.len() {
