@@ -42,7 +42,7 @@ pub(super) fn warnings(columns: &[Column], output: &Output, target: &Column) -> 
     found.into_iter().collect()
 }
 
-/// Rows of each class from which on a level that goes with one class alone is no chance: levels without information part two classes of ten rows
+/// Rows of each class from which on a level that goes with one class alone is not chance: levels without information part two classes of ten rows
 /// in one of 92,378 data sets.
 const ROWS_PER_CLASS: usize = 10;
 

@@ -68,7 +68,8 @@ pub fn at_ends(
     };
     let mut found = Vec::new();
     for candidate in candidates {
-        if !(moved(candidate.place, candidate.closer)?.abs() < FLAT) {
+        let is_flat = moved(candidate.place, candidate.closer)?.abs() < FLAT;
+        if !is_flat {
             continue;
         }
         let mut rises = false;

@@ -50,7 +50,7 @@ fn classified(item: &str) -> String {
     )
 }
 
-/// A group that predicts the class of all rows but one is no code of it.
+/// A group that predicts the class of all rows but one is not a code of it.
 #[test]
 fn a_group_that_merely_predicts_well_is_not_a_leak() {
     let program = classified("data d = csv(\"d.csv\") { target = species, inputs = [x, code] }");

@@ -51,7 +51,7 @@ pub(super) struct Search {
     guess: Option<Guess>,
 }
 
-/// The source of the first guess of a quantile of the whole distribution.
+/// The source of a guess of a quantile of the whole distribution.
 enum Guess {
     /// `p -> quantile(p)` with the parameters before `p`.
     Quantile(Function),
@@ -183,7 +183,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    /// Returns the source of a first guess, from the declarations of the distribution.
+    /// Returns the best source of a guess that the distribution declares.
     fn guess(&mut self, frame: &mut Frame<'a>) -> Elaborated<Option<Guess>> {
         let item = self.item();
         if item.mixture {
