@@ -317,7 +317,7 @@ infer given = nuts(Given, rows) { draws = 2000 }
     );
 }
 
-/// A scale of a prior counts as unknown if it depends on a parameter in any way. A fixed scale counts as known, even if the location is unknown.
+/// The scale of a prior is unknown however it is computed from parameters. An unknown location is not a scale, and a known scale is known.
 #[test]
 fn any_scale_that_depends_on_a_parameter_makes_a_centred_hierarchy() {
     let scales = [

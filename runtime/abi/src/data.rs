@@ -271,7 +271,7 @@ pub struct Field {
     /// The least and the largest element of a field of reals.
     #[serde(default)]
     pub extent: Option<(f64, f64)>,
-    /// Whether the file writes the integers 0 and 1 as the words `false` and `true`.
+    /// True if the file writes the integers 0 and 1 as the words `false` and `true`.
     #[serde(default)]
     pub words: bool,
 }

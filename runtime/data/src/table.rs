@@ -193,7 +193,7 @@ pub struct Array {
     pub shape: Vec<usize>,
     /// The elements.
     pub values: Values,
-    /// Whether the file writes the integers 0 and 1 as the words `false` and `true`.
+    /// True if the file writes the integers 0 and 1 as the words `false` and `true`.
     pub words: bool,
 }
 

@@ -79,7 +79,7 @@ fn truncated_means_are_the_known_ones() {
     }
 }
 
-/// Families and intervals in which a search could fail: peaks that are narrow or far from both ends, tails without moments, densities
+/// Families and intervals that are hard to search: peaks that are narrow or far from both ends, tails without moments, densities
 /// that are infinite at an end, far tails.
 const SEARCHES: [(&str, &[f64], (f64, f64)); 30] = [
     ("StudentT", &[3.0, 2.5, 1.0], (0.0, 5.0)),
