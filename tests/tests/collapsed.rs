@@ -667,7 +667,7 @@ fn missing_iterates_are_rejected_at_their_option() {
     .enumerate()
     {
         let text = format!("{LINE}infer s = {from}\n{takes}");
-        refused(&format!("none{at}"), &text, "holds none");
+        refused(&format!("none{at}"), &text, "keeps no iterates");
     }
     let other = UNIT
         .replace("model M", "model Other")
@@ -676,7 +676,7 @@ fn missing_iterates_are_rejected_at_their_option() {
     let text = format!(
         "{UNIT}{other}infer s = swag(M, d) {{ covariance = snapshots, {FAR} }}\ninfer c = collapsed(Other, d) {{ iterates = s }}\n"
     );
-    refused("other", &text, "none of `exit");
+    refused("other", &text, "no iterates of a `exit");
     let splits = "data halves = csv(\"d.csv\") { test = splits(\"s.json\") }\n";
     let text = format!(
         "{splits}{LINE}infer s = swag(M, d) {{ covariance = snapshots, {FAR} }}\ninfer c = collapsed(M, halves) {{ iterates = s }}\n"

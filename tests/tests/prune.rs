@@ -156,7 +156,7 @@ fn tables_and_pages_show_the_pruning() {
         assert!(text.contains(&format!("  {line}")), "{text}");
     }
     assert!(
-        text.contains("`sigma` is left whole: a constrained parameter cannot be zero"),
+        text.contains("`sigma` is not pruned: a constrained parameter cannot be zero"),
         "{text}"
     );
     let html = match bnnc_report::report(&compiled.manifest, &result, "", &[Vec::new()]) {
@@ -165,7 +165,7 @@ fn tables_and_pages_show_the_pruning() {
     };
     assert!(html.contains("<h3>Pruning by signal to noise</h3>"));
     assert!(html.contains(r#"aria-label="Pruning by signal to noise""#));
-    assert!(html.contains("<code>sigma</code> is left whole"));
+    assert!(html.contains("<code>sigma</code> is not pruned"));
 }
 
 #[test]

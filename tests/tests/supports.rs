@@ -108,11 +108,11 @@ fn restrictions_of_unknown_mass_are_rejected() {
         ),
         (
             "_c: ordered(2) ~ MultivariateNormal([0.0, 0.0], eye(2))",
-            "is joint",
+            "is a joint distribution",
         ),
         (
             "_s: positive[2] ~ MultivariateNormal([0.0, 0.0], eye(2))",
-            "is joint",
+            "is a joint distribution",
         ),
     ] {
         let refused = log_prior(body).unwrap_err();

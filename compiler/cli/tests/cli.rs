@@ -460,7 +460,7 @@ fn a_series_is_one_example() {
     folder("flat_series", &[("series.json", "{\"y\": [1, 2, 1.5, 3]}")]);
     accepted(&bnnc("flat_series", "run", SERIES, &[]));
     let early = bnnc("flat_series", "run", &SERIES.replace("1..T", "0..T"), &[]);
-    refused(&early, 1, "E0290", "this position runs from -1 to 2");
+    refused(&early, 1, "E0290", "this position takes values from -1 to 2");
 }
 
 #[test]
@@ -547,7 +547,7 @@ fn predictions_of_several_inferences_need_a_choice() {
         arguments.extend(more);
         support::run(&arguments)
     };
-    refused(&predict(&[]), 2, "E0617", "results of 2 infers: `f`, `g`");
+    refused(&predict(&[]), 2, "E0617", "results of 2 inferences: `f`, `g`");
     let one = predict(&["--infer", "g"]);
     accepted(&one);
     assert!(one.stdout.starts_with("row,q05,q50,q95\n2,"), "{}", one.stdout);

@@ -127,7 +127,7 @@ fn unknown_layers_and_unsupported_likelihoods_are_rejected() {
     refused(
         &check("joint", "real", NORMAL, joint, "flipout = [h]"),
         "E0321",
-        "cannot treat",
+        "is not possible for",
     );
     let bare = check("bare", "real", NORMAL, WEIGHTS, "local = h");
     refused(

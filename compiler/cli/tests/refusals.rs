@@ -255,7 +255,7 @@ fn improper_sites() {
     let improper = run_program("improper", &program);
     assert_eq!(improper.status, 0, "{improper:?}");
     assert!(
-        improper.stderr.contains("E0529") && improper.stderr.contains("those of `b`"),
+        improper.stderr.contains("E0529") && improper.stderr.contains("draws of `b`"),
         "{improper:?}"
     );
     assert!(!improper.stdout.contains("NaN"), "{improper:?}");

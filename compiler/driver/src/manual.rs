@@ -14,13 +14,18 @@ use bnnc_hir::builtin;
 /// # Errors
 /// A word without an entry: the nearest one, if one is near.
 pub fn entry(word: &str) -> Result<String, Option<String>> {
-    let own = of_library(word)
-        .or_else(|| method::lookup(word).map(of_method))
-        .or_else(|| of_option(word))
-        .or_else(|| {
-            metrics::find(word).map(|metric| format!("metric {word}\n\n{}.\n", capital(metric.meaning)))
-        })
-        .or_else(|| builtin::lookup(word).map(of_builtin));
+    // A word may have several meanings: `floor` is a function and an option.
+    let of_metric =
+        metrics::find(word).map(|metric| format!("metric {word}\n\n{}.\n", capital(metric.meaning)));
+    let all = [
+        of_library(word),
+        method::lookup(word).map(of_method),
+        of_option(word),
+        of_metric,
+        builtin::lookup(word).map(of_builtin),
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    let own = (!all.is_empty()).then(|| all.join("\n"));
     let page = documented(word);
     match (own, page) {
         (Some(own), Some(page)) => Ok(format!("{own}\nBook: docs/src/{}\n", page.page)),

@@ -7,7 +7,7 @@ use crate::report::{self, At, Faults};
 use crate::rows::Rows;
 use crate::source::{Source, known_target};
 use crate::table::{self, Array, Table, Values};
-use bnnc_abi::data::{Column, DataSpec, Format};
+use bnnc_abi::data::{Column, Contents, DataSpec};
 use bnnc_abi::manifest::DataSource;
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{HashMap, HashSet};
@@ -49,7 +49,7 @@ impl Preparation {
 
     /// The columns behind these sources. `None` where the file is not one of columns.
     fn wanted(&self, spec: &DataSpec, sources: &[&DataSource]) -> Option<Wanted> {
-        if matches!(spec.format, Format::Idx | Format::Npy) || self.columns.len() != self.inputs.len() {
+        if spec.format.contents() == Contents::Pair || self.columns.len() != self.inputs.len() {
             return None;
         }
         let mut wanted = Wanted {
@@ -108,6 +108,16 @@ impl Preparation {
                     false => levels,
                 };
                 relevel(&file, place, array, levels).map_err(|fault| vec![fault])?;
+            }
+        }
+        for array in &table.arrays {
+            let known = self.named.iter().find(|(name, _)| *name == array.name);
+            if let Some((name, maps)) = known.filter(|(_, maps)| maps.len() != array.width()) {
+                return Err(vec![report::other_width(
+                    &file,
+                    name,
+                    (maps.len(), array.width()),
+                )]);
             }
         }
         let some = wanted.filter(|wanted| !wanted.all_inputs);

@@ -584,7 +584,7 @@ fn integers_must_be_integers() {
     let large = said(&data.train.ints("b").unwrap_err());
     assert_eq!(
         large,
-        "E0431 t.csv:2:0 expected a 32-bit integer in `b`, found 3000000000"
+        "E0431 t.csv:2:0 expected an integer of at most 2000000000 in `b`, found 3000000000"
     );
     assert_eq!(
         said(&data.train.ints("c").unwrap_err()),

@@ -33,7 +33,7 @@ pub struct LeftOut {
     pub draws: usize,
 }
 
-/// Returns the number of draws from which rows are left out: as many of all draws as [`LIKELIHOODS`] allows, but at least as many as the predictive
+/// Returns the number of draws from which rows are left out: as many of all draws as `LIKELIHOODS` allows, but at least as many as the predictive
 /// draws. Returns `None` if rows are not left out.
 pub fn draws(sampling: &Sampling, sizes: (usize, usize), there_are: (usize, usize)) -> Option<usize> {
     chosen((sampling, sampling.options.leave_one_out), sizes, there_are)

@@ -111,7 +111,7 @@ impl Gradients {
 }
 
 impl PenaltyMethod {
-    /// Creates a chain that starts at `setup.start`. The options must have passed [`Penalty::check`].
+    /// Creates a chain that starts at `setup.start`. The options must have passed [`bnnc_abi::sampling::SamplerPart::check`].
     pub fn new(setup: &Setup<'_>, options: &Penalty) -> PenaltyMethod {
         let (step, gradients) = match options.proposal {
             Proposal::RandomWalk { step } => (step, None),

@@ -139,7 +139,7 @@ fn quantities_that_are_not_finite_are_named() {
         (tau.mean, tau.rhat, tau.ess_bulk, tau.ess_tail) = (f64::NAN, f64::NAN, f64::NAN, f64::NAN);
     });
     let text = only(&good(&NUTS, &wild), "E0529");
-    assert_says(&text, &["those of `tau`", "improper", "a proper prior"]);
+    assert_says(&text, &["draws of `tau`", "improper", "a proper prior"]);
     let many: Vec<_> = (0..9).map(|at| (format!("w[{at}]"), wild[1].1)).collect();
     let text = only(&good(&NUTS, &many), "E0529");
     assert_says(&text, &["`w[0]`, `w[1]`, `w[2]`, `w[3]`, `w[4]` and 4 more"]);

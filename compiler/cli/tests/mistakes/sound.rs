@@ -6,7 +6,7 @@ use crate::tables::{classes, counts, csv, each, line, normal, votes};
 #[track_caller]
 fn must_be_silent(table: String, program: &str) {
     let folder = Folder::of(&[("d.csv", table)], program);
-    let (status, text) = folder.bnnc(&["run", "program.bnn", "--json"]);
+    let (status, text) = folder.bnnc(&["run", "program.bnn"]);
     assert_eq!(status, Some(0), "{text}");
     assert!(!text.contains("warning["), "{text}");
 }

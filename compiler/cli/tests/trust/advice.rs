@@ -221,7 +221,7 @@ fn wrong_coverage_is_fixed_by_the_advised_part_of_the_model() {
         (
             counts,
             count("y ~ Poisson(a + 0 * x)"),
-            vec!["take `NegativeBinomial`"],
+            vec!["use `NegativeBinomial`"],
             "estimate",
             count("r: positive ~ Gamma(2, 1)\n  y ~ NegativeBinomial(r, a + 0 * x)"),
         ),

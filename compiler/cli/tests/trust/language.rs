@@ -470,43 +470,43 @@ fn a_link_that_is_applied_twice_is_a_warning() {
         (
             "bool",
             "Bernoulli(sigmoid(a + b * x + sum(w)))",
-            "`Bernoulli` takes `logit`",
+            "`Bernoulli` expects `logit`",
             "write `Bernoulli(p = ..)`",
         ),
         (
             "count",
             "Poisson(exp(a + b * x + sum(w)))",
-            "`Poisson` takes `log_rate`",
+            "`Poisson` expects `log_rate`",
             "write `Poisson(rate = ..)`",
         ),
         (
             "count",
             "Poisson(log_rate = a + relu(b * x + sum(w)))",
-            "`Poisson` takes `log_rate`",
+            "`Poisson` expects `log_rate`",
             "is at least 0",
         ),
         (
             "count",
             "Poisson(a * square(b * x + sum(w)))",
-            "`Poisson` takes `log_rate`",
+            "`Poisson` expects `log_rate`",
             "at least 0",
         ),
         (
             "count",
             "NegativeBinomial(softplus(b * x + sum(w)), a)",
-            "takes `log_mean`",
+            "expects `log_mean`",
             "`NegativeBinomial(mean = ..)`",
         ),
         (
             "index(3)",
             "Categorical(softmax(a * b * x * w))",
-            "`Categorical` takes `logits`",
+            "`Categorical` expects `logits`",
             "`Categorical(probabilities = ..)`",
         ),
         (
             "count",
             "Binomial(7, sigmoid(a + b * x + sum(w)))",
-            "`Binomial` takes `logit`",
+            "`Binomial` expects `logit`",
             "`Binomial(p = ..)`",
         ),
         (
@@ -530,7 +530,7 @@ fn a_link_that_is_applied_twice_is_a_warning() {
         (
             "index(3)",
             "Categorical(exp(a * b * x * w) / sum(exp(a * b * x * w)))",
-            "`Categorical` takes `logits`",
+            "`Categorical` expects `logits`",
             "`Categorical(probabilities = ..)`",
         ),
     ];

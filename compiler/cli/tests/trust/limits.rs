@@ -107,7 +107,7 @@ infer fit = map(M, d) { steps = 10 }
         );
     // A table of three million rows takes 24 MB, and the split takes another 24 MB.
     let output = trial.bnnc("run", &["--max-memory", "40M"]);
-    output.assert_error("E0435", 3, &["d.csv.gz", "bytes of memory"]);
+    output.assert_error("E0435", 3, &["d.csv.gz", "more memory"]);
 }
 
 /// `bnnc repl < /dev/zero` used to collect one line without an end.

@@ -364,7 +364,11 @@ infer fit = map(M, d)
         "x: real[2]",
         "x",
     )
-    .assert_error("E0291", 1, &["declare `age: real, engine_size: real`"]);
+    .assert_error(
+        "E0291",
+        1,
+        &["replace the input `x` by `age: real, engine_size: real`"],
+    );
     // If the only vector input cannot be a column, the message lists the columns.
     check(listed, "z: real", "[z, z]").assert_error("E0291", 1, &["its columns are `age`, `engine size`"]);
 }

@@ -338,7 +338,8 @@ infer fit = nuts(M, d)
 /// 1410065408. The expected numbers are those of exact arithmetic, rounded to single precision.
 #[test]
 fn arithmetic_on_integers_of_a_column_does_not_overflow() {
-    let cases: [(&str, fn(f64, f64) -> f64); 7] = [
+    type Exact = fn(f64, f64) -> f64;
+    let cases: [(&str, Exact); 7] = [
         ("k * k", |k, _| k * k),
         ("k + j", |k, j| k + j),
         ("k * j - k", |k, j| k * j - k),
@@ -360,7 +361,7 @@ infer fit = map(M, d) {{ steps = 1 }}
 "
         );
         let trial = Trial::new()
-            .file("d.csv", &format!("k,j,y\n{file}"))
+            .file("d.csv", format!("k,j,y\n{file}"))
             .program(&program);
         let folder = trial.path("out");
         let output = trial.bnnc("run", &["--out", folder.to_str().unwrap()]);

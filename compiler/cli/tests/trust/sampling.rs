@@ -181,7 +181,7 @@ fn chains_that_start_at_one_point_are_reported() {
     let trial = of(trial, "start = best");
     trial.bnnc("run", &[]).assert_warning(
         "E0651",
-        &["the 4 chains of `fit`", "that of `best`", "`jitter = 0.5`"],
+        &["the 4 chains of `fit`", "the result of `best`", "`jitter = 0.5`"],
     );
     for options in ["jitter = 0", "start = best, jitter = 0"] {
         let output = trial_of(&trial, options);

@@ -84,7 +84,7 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
 
     a_vector_against_a_column: r#"fn f(x: real[n], y: real[n, 1]) -> real[n] {
   return x - y
-}"# => r#"E0212 2:10 `x - y` needs equal dims, found (n) and (n, 1) | nothing is broadcast | 2:10 this has dims (n) | 2:14 this has dims (n, 1) | help: take the column or row of the right side by an index: `x[i, 0]`, `x[0]`, or `[x[i, 0] for i in 0..n]`"#;
+}"# => r#"E0212 2:10 `x - y` needs equal dims, found (n) and (n, 1) | nothing is broadcast | 2:10 this has dims (n) | 2:14 this has dims (n, 1) | help: select the column or row of the right side by an index: `x[i, 0]`, `x[0]`, or `[x[i, 0] for i in 0..n]`"#;
 
     two_names_of_dims: r#"fn f(x: real[n], y: real[m]) -> real {
   return dot(x, y)
@@ -257,7 +257,7 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
     a_vector_for_a_scalar_output: r#"model M(x: real[d]) -> y: real {
   out = Dense(1)
   y ~ Normal(out(x), 1)
-}"# => r#"E0211 3:7 expected a distribution over real, found one over real[1] | this is one over real[1] | 1:24 `y` is real | help: the model is written for one example: take an element, `out(..)[0]`"#;
+}"# => r#"E0211 3:7 expected a distribution over real, found a distribution over real[1] | this is a distribution over real[1] | 1:24 `y` is real | help: the model is written for one example: take an element, `out(..)[0]`"#;
 
     a_real_distribution_for_a_class: r#"model M(x: real) -> y: index(3) {
   y ~ Normal(x, 1)

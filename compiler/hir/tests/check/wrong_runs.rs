@@ -129,7 +129,7 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x, 1)
 }
 
-infer a = map(M, d) { start = safetensors(3) }"# => r#"E0258 8:31 `start` must be the name of an inferenceence, or a file as in `safetensors("weights.safetensors")`"#;
+infer a = map(M, d) { start = safetensors(3) }"# => r#"E0258 8:31 `start` must be the name of an inference, or a file as in `safetensors("weights.safetensors")`"#;
 
     a_misspelt_method: r#"data d = csv("d.csv")
 

@@ -1,7 +1,7 @@
 //! `non_centered`: the non-centred parameterisation of a site with a location-scale prior.
 //!
-//! Note \[Noise of a prior\]. The form of the prior's noise is read from its sampler: a draw of the form `loc
-//! + scale * noise`, element by element, where `loc` and `scale` do not depend on noise. If the draw depends
+//! Note \[Noise of a prior\]. The form of the prior's noise is read from its sampler: a draw of the form
+//! `loc + scale * noise`, element by element, where `loc` and `scale` do not depend on noise. If the draw depends
 //! on a parameter in any other way (such as the degrees of freedom of Student's t), this dependence belongs
 //! to the noise. The position of the site is `z = (x - loc) / scale`. The density of the position is the
 //! density of the prior at `loc + scale z`, times `|scale|`. The formula for the density holds for any `loc`
@@ -24,8 +24,8 @@ use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 
 /// Returns the value `loc + scale z` of a site and the log-Jacobian of this transformation, which is the sum
-/// of `log |scale|` over all elements. Returns `None` if the sampler of the prior does not have the form `loc
-/// + scale * noise`. `z` has the type of the site. `scope` holds the values of the preceding sites and the
+/// of `log |scale|` over all elements. Returns `None` if the sampler of the prior does not have the form
+/// `loc + scale * noise`. `z` has the type of the site. `scope` holds the values of the preceding sites and the
 /// shared inputs.
 pub fn value(builder: &mut Builder, prior: &SitePrior, scope: &Scope, z: Value) -> Option<(Value, Value)> {
     let named = scope.call(builder, &prior.arguments);

@@ -467,7 +467,7 @@ fn refused(model: &Model, posterior: &Posterior, layers: Layers<'_>) -> (&'stati
 }
 
 #[test]
-fn unsupported_estimators_are_rejected_with_a_reason() {
+fn layers_that_are_unknown_or_named_twice_are_rejected() {
     let unknown = names(&["oot"]);
     let (code, message) = refused(&linear(), &linear_posterior(), local(&unknown));
     assert_eq!(code.id, report::UNKNOWN_LAYER.id);
@@ -488,7 +488,11 @@ fn unsupported_estimators_are_rejected_with_a_reason() {
         message,
         "`flipout` is not possible for `out.w`: `local` names it too"
     );
+}
 
+#[test]
+fn unsupported_estimators_are_rejected_with_a_reason() {
+    let all = names(&["out"]);
     let one = |used: fn(&mut Builder, Value, Value) -> Value| {
         let sites = vec![declared("out.w", normal(&Shape::fixed(&[1, 3])), &[0.0, 1.0])];
         regression(Type::real(Shape::fixed(&[3])), sites, SD, move |b, sites, x| {

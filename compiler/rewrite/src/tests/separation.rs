@@ -158,7 +158,7 @@ fn polynomials_of_a_location_scale_sampler_separate() {
         sampled(),
     );
     assert!(
-        way(&tuple).starts_with("tuple: 2 means of noise per element, summed"),
+        way(&tuple).starts_with("tuple: 2 means of noise per element, averaged"),
         "{}",
         way(&tuple)
     );

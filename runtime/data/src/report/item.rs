@@ -101,6 +101,19 @@ pub fn changed(path: &Path, what: &str) -> Diagnostic {
     .help("compile the program with these data")
 }
 
+/// An array of new rows with another number of elements per row.
+pub fn other_width(path: &Path, name: &str, (expected, actual): (usize, usize)) -> Diagnostic {
+    fault(
+        &codes::CHANGED,
+        At::file(path),
+        format!(
+            "`{}` has {expected} elements per row in the training data, found {actual}",
+            shown(name)
+        ),
+    )
+    .help("give the new rows the inputs of the training rows")
+}
+
 /// New rows with another number of inputs than the training rows.
 pub fn other_inputs(path: &Path, expected: usize, actual: usize) -> Diagnostic {
     let message = format!("expected {expected} input columns as in the training data, found {actual}");
