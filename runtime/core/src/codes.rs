@@ -183,7 +183,7 @@ static ANOTHER_RUN: Code = Code {
     id: "E0511",
     title: "the folder belongs to a different run",
     explain: "`--resume DIR` continues a run, with the same results as without the interruption. That needs the \
-              same program, options, seed, precision, backend, data files and version of bnnc; the message says which of them \
+              same program, options, seed, precision, backend, data files and version of bnnc; the message names which of them \
               differ. Only the number of draws may grow (`--set INFER.draws=2000`): the chains then continue from their last state. `--out DIR --overwrite` instead of \
               `--resume DIR` starts again and replaces what is there.",
 };

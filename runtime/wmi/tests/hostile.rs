@@ -215,7 +215,7 @@ fn malformed_terms_are_rejected() {
         (3, 12),
         "division by zero",
     );
-    assert_refused(&weight("[\"exp\", \"x\"]"), "E0703", (3, 2), "no polynomial");
+    assert_refused(&weight("[\"exp\", \"x\"]"), "E0703", (3, 2), "not a polynomial");
     assert_refused(
         &weight("[\"^\", \"x\", \"y\"]"),
         "E0703",

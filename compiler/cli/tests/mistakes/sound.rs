@@ -5,10 +5,16 @@ use crate::tables::{classes, counts, csv, each, line, normal, votes};
 
 #[track_caller]
 fn must_be_silent(table: String, program: &str) {
+    let text = run(table, program);
+    assert!(!text.contains("warning["), "{text}");
+}
+
+/// Runs a program on the table `d.csv`, and returns what it prints.
+fn run(table: String, program: &str) -> String {
     let folder = Folder::of(&[("d.csv", table)], program);
     let (status, text) = folder.bnnc(&["run", "program.bnn"]);
     assert_eq!(status, Some(0), "{text}");
-    assert!(!text.contains("warning["), "{text}");
+    text
 }
 
 #[test]
@@ -185,7 +191,9 @@ fn rare_events_that_an_input_predicts() {
           y ~ Bernoulli(a + b * x)
         }
         infer fit = nuts(M, d) { chains = 4, warmup = 500, draws = 1000 }";
-    must_be_silent(csv(&[("x", x), ("y", y)]), program);
+    // The classes are nearly separated. The posterior has heavy tails, which other warnings report, but the accuracy is not that of the frequent class.
+    let text = run(csv(&[("x", x), ("y", y)]), program);
+    assert!(!text.contains("E0587") && !text.contains("E0554"), "{text}");
 }
 
 #[test]
