@@ -29,7 +29,7 @@ fn a_module_becomes_an_object() {
 fn an_invalid_module_is_rejected_with_the_position_of_the_error() {
     let fault = lower("module { llvm.func @f() { llvm.retrun } }", MEMORY, TIME).unwrap_err();
     let text = fault.to_string();
-    assert!(text.starts_with("bug in bnnc: MLIR refused a module"), "{text}");
+    assert!(text.starts_with("bug in bnnc: MLIR rejected a module"), "{text}");
     assert!(text.contains("llvm.retrun"), "{text}");
 }
 

@@ -82,7 +82,7 @@ pub fn no_runtime(name: &str, places: &[PathBuf]) -> Diagnostic {
         .map(|place| format!("`{}`", place.display()))
         .collect();
     Diagnostic::usage(&NO_RUNTIME, format!("there is no `{name}`"))
-        .note(format!("looked for as {}", looked.join(" and ")))
+        .note(format!("`bnnc build` looked for {}", looked.join(" and ")))
         .help("`cargo build --release -p bnnc-runner` in the sources of bnnc makes it; if it is elsewhere, name it by `--runtime PATH`")
 }
 
