@@ -339,7 +339,7 @@ infer fit = nuts(M, d)
 #[test]
 fn arithmetic_on_integers_of_a_column_does_not_overflow() {
     type Exact = fn(f64, f64) -> f64;
-    let cases: [(&str, Exact); 7] = [
+    let cases: [(&str, Exact); 9] = [
         ("k * k", |k, _| k * k),
         ("k + j", |k, j| k + j),
         ("k * j - k", |k, j| k * j - k),
@@ -347,6 +347,14 @@ fn arithmetic_on_integers_of_a_column_does_not_overflow() {
         ("(-k - 2000000000) / 7", |k, _| (-k - 2e9) / 7.0),
         ("2 * 3000000000 * k", |k, _| 6e9 * k),
         ("max(k, 3000000000)", |_, _| 3e9),
+        // Bounds go through `max` and `if`.
+        (
+            "max(k, 0) + 147000000 + (max(j + 100000000, 0) + 100000000)",
+            |k, j| k.max(0.0) + (j + 1e8).max(0.0) + 2.47e8,
+        ),
+        ("(if k > 5 { j + 140000000 } else { j }) + 140000000", |k, j| {
+            j + 1.4e8 + if k > 5.0 { 1.4e8 } else { 0.0 }
+        }),
     ];
     let rows = [(100_000.0, 2e9), (200_000.0, 1.5e9), (3.0, -4.0), (-2e9, 1.0)];
     let file: String = rows.iter().map(|(k, j)| format!("{k},{j},0.5\n")).collect();

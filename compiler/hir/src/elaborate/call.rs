@@ -256,9 +256,11 @@ impl<'a> Elaborator<'a> {
         if let ([Datum::Static(_), Datum::Static(_)], Some((number, _))) = (args, range) {
             return Ok(Datum::Static(number));
         }
+        let extent = self.extent_of_either(&args[0], &args[1]);
         let (a, b) = self.numbers(&args[0], &args[1], span)?;
         let value = self.apply(Operation::new(op.0, [a, b]), span)?;
         self.ranges.extend(range.map(|range| (value, range)));
+        self.extents.insert(value, extent);
         Ok(Datum::Tensor(value))
     }
 

@@ -146,6 +146,7 @@ impl<'a> Elaborator<'a> {
         span: Span,
     ) -> Elaborated<Datum> {
         let condition = self.tensor(&condition, span)?;
+        let extent = self.extent_of_either(&yes, &no);
         let (a, b) = self.numbers(&yes, &no, span)?;
         let shape = self.ty(a).shape;
         let (condition, a, b) = if shape.rank() == 0 {
@@ -160,6 +161,7 @@ impl<'a> Elaborator<'a> {
         };
         let value = self.apply(Operation::new(&ops::select::SELECT, [condition, a, b]), span)?;
         self.ranges.extend(range.map(|range| (value, range)));
+        self.extents.insert(value, extent);
         Ok(Datum::Tensor(value))
     }
 

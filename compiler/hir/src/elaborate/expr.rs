@@ -256,13 +256,19 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Returns bounds of an integer: its range, or what follows from the largest integers of columns.
-    fn extent_of(&self, datum: &Datum) -> (i64, i64) {
+    pub fn extent_of(&self, datum: &Datum) -> (i64, i64) {
         let known = match datum {
             Datum::Tensor(value) => self.extents.get(value).copied(),
             _ => None,
         };
         let known = self.range_of_integer(datum).or(known);
         known.unwrap_or((-LARGEST_INTEGER, LARGEST_INTEGER))
+    }
+
+    /// Returns bounds of an integer that is one of two others.
+    pub fn extent_of_either(&self, a: &Datum, b: &Datum) -> (i64, i64) {
+        let ((a, b), (c, d)) = (self.extent_of(a), self.extent_of(b));
+        (a.min(c), b.max(d))
     }
 
     /// Returns bounds of a sum, difference or product of integers. Outside 32 bits it is computed in reals, because integers would overflow without notice.
