@@ -60,10 +60,7 @@ fn of_library(word: &str) -> Option<String> {
     let modules = library(&mut sources);
     let mut items = modules.iter().flat_map(|module| &module.items);
     let item = items.find(|item| item.name().is_some_and(|name| &*name.name == word))?;
-    let source = sources.get(item.span.source)?;
-    let text = source
-        .text
-        .get(item.span.start as usize..item.span.end as usize)?;
+    let text = sources.text(item.span)?;
     Some(format!("{}\n\n{text}\n", doc(item)))
 }
 

@@ -92,10 +92,7 @@ impl Describer<'_> {
 
     fn default(&self, binding: &Binding) -> Option<&str> {
         let span = binding.default.as_ref()?.span;
-        self.sources
-            .get(span.source)?
-            .text
-            .get(span.start as usize..span.end as usize)
+        self.sources.text(span)
     }
 
     /// Formats the type of a distribution's values, such as `real[3]`.

@@ -131,11 +131,7 @@ fn kind(item: &Item) -> &'static str {
 
 /// Returns the text of an item.
 fn text(item: &Item, sources: &SourceMap) -> Option<String> {
-    let source = sources.get(item.span.source)?;
-    source
-        .text
-        .get(item.span.start as usize..item.span.end as usize)
-        .map(str::to_owned)
+    sources.text(item.span).map(str::to_owned)
 }
 
 /// Returns the text before the braces of an item, on one line.

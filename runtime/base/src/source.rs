@@ -72,6 +72,13 @@ impl SourceMap {
         self.sources.get(id.0 as usize)
     }
 
+    /// Returns the text of a span; `None` if the source is unknown or the span does not lie in it.
+    pub fn text(&self, span: Span) -> Option<&str> {
+        self.get(span.source)?
+            .text
+            .get(span.start as usize..span.end as usize)
+    }
+
     /// Returns all texts in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &Source> {
         self.sources.iter()

@@ -17,7 +17,7 @@ pub const OK: u8 = 0;
 pub const WARNED: u8 = 4;
 
 /// The exit status if files or the output could not be written, or the system does not start a thread.
-const UNWRITTEN: u8 = 3;
+pub const UNWRITTEN: u8 = 3;
 
 /// The exit status of a bug.
 pub const BUG: u8 = 101;

@@ -1,12 +1,9 @@
 //! `bnnc man`: writes the manual pages.
 
 use crate::arguments::{Arguments, Man};
-use bnnc_command::terminal::{OK, complain};
+use bnnc_command::terminal::{OK, UNWRITTEN, complain};
 use clap::CommandFactory;
 use std::fs;
-
-/// The exit status if the pages cannot be written.
-const UNWRITTEN: u8 = 3;
 
 /// Runs the command.
 pub fn run(arguments: &Man) -> u8 {
