@@ -114,7 +114,7 @@ fn limit_addresses(bytes: u64) {
         soft: u64::MAX,
         hard: u64::MAX,
     };
-    // SAFETY: the functions only write and read the two numbers. If `setrlimit` fails, there is no limit, which is acceptable.
+    // SAFETY: the functions only write and read the two numbers. If `setrlimit` fails, the worker runs without a limit, which is acceptable.
     unsafe {
         getrlimit(ADDRESS_SPACE, &raw mut limits);
         limits.soft = limits.soft.min(bytes);

@@ -436,7 +436,7 @@ fn targets_that_are_not_real_are_not_standardised() {
 #[test]
 fn patience_needs_validation_rows() {
     let program = network("epochs = 1, patience = 3");
-    let message = "`patience` needs validation rows, but `d` has none";
+    let message = "`patience` needs validation rows, but `d` does not hold out any";
     refused(&bnnc("patience", "run", &program, &[]), 1, "E0609", message);
     let watched = ["--set", "d.validation=0.2"];
     accepted(&bnnc("watched", "run", &program, &watched));

@@ -186,7 +186,7 @@ fn samplers() {
     assert_refused(&option, "E0257", 1);
     let few = "infer f = penalty(M, d) { batch = 2, batches = 1 }";
     assert_refused(&run_program("few", &program(few)), "E0614", 1);
-    // With all four rows in a batch the losses are exact, and there is no variance to estimate.
+    // With all four rows in a batch the losses are exact and have a variance of zero.
     let all = "infer f = penalty(M, d) { batch = 4, batches = 1, warmup = 5, draws = 5 }";
     let all = run_program("all", &program(all));
     assert_eq!(all.status, 0, "{all:?}");

@@ -23,7 +23,7 @@ fn fitted(settings: &[&str], outliers: Option<&str>) -> Value {
         file("train-labels"),
         file("test-images"),
         file("test-labels"),
-        // `compare` rejects metrics of outliers if there are no outliers.
+        // `compare` rejects metrics of outliers for data without outliers.
         if has_outliers {
             ", ood_entropy, ood_auroc"
         } else {

@@ -411,7 +411,7 @@ pub fn no_subnetwork(infer: &InferItem, why: NoRanking<'_>) -> Diagnostic {
 /// The reason why a start cannot be taken for the maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoMaximum<'a> {
-    /// There is no start.
+    /// A start is missing.
     NoStart,
     /// The start comes from the inference with this name, which lacks the site.
     Lacks(&'a str),

@@ -22,7 +22,7 @@ pub struct Program {
     pub source: Source,
     /// The syntax tree of the program.
     pub ast: ast::Module,
-    /// The resolved and typed program, which is complete only if there are no errors.
+    /// The resolved and typed program, which is complete only if the program has no errors.
     pub module: Module,
     /// The diagnostics of the program.
     pub diagnostics: Vec<Diagnostic>,

@@ -106,7 +106,7 @@ pub fn watches(patience: usize, validation: usize, data: &str) -> Result<(), Ref
     }
     Refusal::new(
         Training::patience(),
-        format!("`patience` needs validation rows, but `{data}` has none"),
+        format!("`patience` needs validation rows, but `{data}` does not hold out any"),
         format!("write `validation = 0.1` in the options of `{data}`"),
     )
 }

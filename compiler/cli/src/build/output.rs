@@ -17,7 +17,7 @@ const FLAGS: &[&str] = if cfg!(target_os = "linux") {
     &[]
 };
 
-/// The messages that a linker, or the system at the end of the linker, writes if there is no room for the executable.
+/// The messages that a linker, or the system at the end of the linker, writes if the disk is too full for the executable.
 const FULL: &[&str] = &[
     "No space left on device",
     "Disk quota exceeded",
@@ -137,7 +137,7 @@ pub fn append(runner: &Path, bytes: &[u8], path: &Path) -> Result<u64, Box<Diagn
 /// Links objects with the static library `runtime`, and returns the size of the executable in bytes.
 ///
 /// # Errors
-/// Fails if there is no linker, if the linker fails, or if a file cannot be written.
+/// Fails if a linker cannot be found, if it fails, or if a file cannot be written.
 pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<Diagnostic>> {
     let draft = Draft::of(path);
     let cannot = |error: io::Error| Box::new(codes::cannot_build(path, &error.to_string()));

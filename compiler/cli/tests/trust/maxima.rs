@@ -1,4 +1,4 @@
-//! Training without noise that ends at a maximum, before a maximum, or where there is no maximum.
+//! Training without noise that ends at a maximum, that ends before it, or whose density grows without bound.
 
 use super::support::rendered::hold;
 use super::support::trial::Trial;

@@ -126,7 +126,7 @@ impl Compilation<'_> {
         })
     }
 
-    /// Compiles the program of values that stay the same in all iterations; `None` if there are no such values.
+    /// Compiles the program of values that stay the same in all iterations; `None` if every value changes.
     fn prepare(
         &mut self,
         sampled: &Sampled,

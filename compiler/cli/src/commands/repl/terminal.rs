@@ -41,7 +41,7 @@ pub fn read(session: &mut Session) -> u8 {
     };
     let history = history_file();
     if let Some(file) = &history {
-        // There is no history before the first session.
+        // The file of the history does not exist before the first session.
         let _ = editor.load_history(file);
     }
     let mut entry = String::new();
