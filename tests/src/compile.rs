@@ -196,7 +196,7 @@ pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String>
             Work::Train(_) | Work::Laplace(_) | Work::Ensemble(_) => &[("epochs", epochs)],
             // A covariance needs several iterates.
             Work::Swag(_) | Work::Collapsed(_) => &[("warmup", 0), ("every", 1), ("epochs", epochs + 2)],
-            Work::Sample(_) => &[("warmup", 30), ("draws", 20), ("thin", 1)],
+            Work::Sampling(_) => &[("warmup", 30), ("draws", 20), ("thin", 1)],
         };
         let all = work
             .iter()

@@ -178,7 +178,7 @@ fn compare_program(path: &Path, backend: &str) -> Vec<String> {
                 | Work::Swag(_)
                 | Work::Ensemble(_)
                 | Work::Collapsed(_) => compare(reference, native, &native_program),
-                Work::Sample(_) => compare_sampled(reference, native, &native_program),
+                Work::Sampling(_) => compare_sampled(reference, native, &native_program),
             };
             let name = format!("{} {} {precision}", path.display(), native.name);
             faults.extend(found.into_iter().map(|fault| format!("{name}: {fault}")));

@@ -443,7 +443,7 @@ impl Infer {
     /// Returns the part that samples, if Markov chains find the posterior.
     pub fn sampling(&self) -> Option<&Sampling> {
         match &self.work {
-            Work::Sample(sampling) => Some(sampling),
+            Work::Sampling(sampling) => Some(sampling),
             _ => None,
         }
     }

@@ -10,47 +10,46 @@ use crate::sampling::Sampling;
 use crate::steering::{Place, Refusal};
 use serde::{Deserialize, Serialize};
 
-/// The part of an inference block that finds a posterior.
-#[derive(Clone, Serialize, Deserialize)]
-pub enum Work {
-    /// An optimiser.
-    Train(Box<Train>),
-    /// Markov chains.
-    Sample(Box<Sampling>),
-    /// A Gaussian around a maximum.
-    Laplace(Box<Laplace>),
-    /// A Gaussian over iterates.
-    Swag(Box<Swag>),
-    /// Several maxima.
-    Ensemble(Box<Ensemble>),
-    /// A mixture over iterates, in which some weights are integrated over.
-    Collapsed(Box<Collapsed>),
+/// Declares the part of each method by its type.
+macro_rules! works {
+    ($($(#[$meta:meta])* $name:ident,)+) => {
+        /// The part of an inference block that finds a posterior.
+        #[derive(Clone, Serialize, Deserialize)]
+        pub enum Work {
+            $( $(#[$meta])* $name(Box<$name>), )+
+        }
+
+        impl Work {
+            /// Returns the part as the trait that all methods implement.
+            pub fn part(&self) -> &dyn MethodPart {
+                match self {
+                    $( Work::$name(part) => &**part, )+
+                }
+            }
+
+            /// Returns the same as [`Work::part`], mutably.
+            pub(crate) fn part_mut(&mut self) -> &mut dyn MethodPart {
+                match self {
+                    $( Work::$name(part) => &mut **part, )+
+                }
+            }
+        }
+    };
 }
 
-impl Work {
-    /// Returns the part as the trait that all methods implement.
-    pub fn part(&self) -> &dyn MethodPart {
-        match self {
-            Work::Train(train) => &**train,
-            Work::Sample(sampling) => &**sampling,
-            Work::Laplace(laplace) => &**laplace,
-            Work::Swag(swag) => &**swag,
-            Work::Ensemble(ensemble) => &**ensemble,
-            Work::Collapsed(collapsed) => &**collapsed,
-        }
-    }
-
-    /// Returns the same as [`Work::part`], mutably.
-    pub(crate) fn part_mut(&mut self) -> &mut dyn MethodPart {
-        match self {
-            Work::Train(train) => &mut **train,
-            Work::Sample(sampling) => &mut **sampling,
-            Work::Laplace(laplace) => &mut **laplace,
-            Work::Swag(swag) => &mut **swag,
-            Work::Ensemble(ensemble) => &mut **ensemble,
-            Work::Collapsed(collapsed) => &mut **collapsed,
-        }
-    }
+works! {
+    /// An optimiser.
+    Train,
+    /// Markov chains.
+    Sampling,
+    /// A Gaussian around a maximum.
+    Laplace,
+    /// A Gaussian over iterates.
+    Swag,
+    /// Several maxima.
+    Ensemble,
+    /// A mixture over iterates, in which some weights are integrated over.
+    Collapsed,
 }
 
 /// The data of a run, and the number of examples that its training rows make.

@@ -24,7 +24,7 @@ pub fn of<'a>(infer: &'a Infer) -> Box<dyn Method + 'a> {
         Work::Collapsed(collapsed) => Box::new(collapsed::method::Collapses { infer, collapsed }),
         Work::Ensemble(ensemble) => Box::new(iterates::method::Ensembles { infer, ensemble }),
         Work::Laplace(laplace) => Box::new(laplace::method::Approximates { infer, laplace }),
-        Work::Sample(sampling) => Box::new(sample::method::Samples { infer, sampling }),
+        Work::Sampling(sampling) => Box::new(sample::method::Samples { infer, sampling }),
         Work::Swag(swag) => Box::new(iterates::method::Averages { infer, swag }),
         Work::Train(train) => Box::new(train::Trains { infer, train }),
     }

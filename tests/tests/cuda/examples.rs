@@ -114,7 +114,7 @@ fn every_example_agrees_on_the_device() {
                     faults: Vec::new(),
                 };
                 match infer.work {
-                    Work::Sample(_) => comparison.sample(),
+                    Work::Sampling(_) => comparison.sample(),
                     Work::Train(_)
                     | Work::Laplace(_)
                     | Work::Swag(_)

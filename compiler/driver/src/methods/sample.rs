@@ -117,7 +117,7 @@ impl Compilation<'_> {
             transition,
         };
         Ok(Programs {
-            work: Work::Sample(Box::new(sampling)),
+            work: Work::Sampling(Box::new(sampling)),
             predict: sampled.predict,
             sites: sampled.sites,
             states: sampled.states,
