@@ -1,5 +1,5 @@
 //! Prints the compile time by depth, as a table in Markdown: the seconds from the text to machine code, for chains of bottleneck blocks
-//! (three convolutions each) and of dense layers, and the exponent of the growth between neighbouring depths (1 is linear). `cargo bench -p
+//! (three convolutions each) and of dense layers, and for models of scalar parameters, and the exponent of the growth between neighbouring depths (1 is linear). `cargo bench -p
 //! bnnc-tests --bench depth`.
 #![allow(clippy::unwrap_used)]
 
@@ -11,6 +11,7 @@ use std::time::Instant;
 
 const BLOCKS: [usize; 5] = [8, 16, 54, 108, 216];
 const LAYERS: [usize; 5] = [50, 100, 500, 1000, 2000];
+const PARAMETERS: [usize; 4] = [250, 500, 1000, 2000];
 /// The number of compilations. The fastest counts, since other work on the machine can only slow a compilation down.
 const ROUNDS: usize = 3;
 
@@ -79,6 +80,23 @@ fn layers(count: usize) -> String {
     text + "infer m = map(M, d) { epochs = 1 }\n"
 }
 
+/// Returns a model whose mean is a sum of `count` parameters.
+fn parameters(count: usize) -> String {
+    let mut text = header("numbers.csv", 8);
+    text.push_str("model M(x: real[8]) -> y: real {\n");
+    for at in 0..count {
+        writeln!(text, "  a{at} ~ Normal(0, 1)").unwrap();
+    }
+    let terms: Vec<String> = (0..count).map(|at| format!("a{at} * x[{}]", at % 8)).collect();
+    // Groups of terms, because expressions may not be nested deeply.
+    for (at, group) in terms.chunks(50).enumerate() {
+        writeln!(text, "  s{at} = {}", group.join(" + ")).unwrap();
+    }
+    let sums: Vec<String> = (0..terms.len().div_ceil(50)).map(|at| format!("s{at}")).collect();
+    writeln!(text, "  y ~ Normal({}, 1)\n}}", sums.join(" + ")).unwrap();
+    text + "infer m = map(M, d) { epochs = 1 }\n"
+}
+
 /// Returns the seconds of a compilation.
 fn seconds(folder: &Path, text: &str) -> f64 {
     let options = compile::options("cranelift", None);
@@ -98,6 +116,11 @@ fn main() {
     println!("| chain | seconds | exponent |\n|---|---:|---:|");
     measure(&folder, "blocks", BLOCKS.map(|count| (count, blocks(count))));
     measure(&folder, "layers", LAYERS.map(|count| (count, layers(count))));
+    measure(
+        &folder,
+        "parameters",
+        PARAMETERS.map(|count| (count, parameters(count))),
+    );
     fs::remove_dir_all(&folder).unwrap();
 }
 

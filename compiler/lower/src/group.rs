@@ -29,6 +29,9 @@ const NEAR: usize = 16;
 /// no longer the main cost, and code generators take more than linear time per kernel. If the updates of 2000
 /// layers are one kernel, Cranelift takes a minute; with this limit, it takes 0.3 s.
 const MOST: usize = 64;
+/// The largest number of tasks of a kernel whose tasks read each other's elements. Cranelift allocates registers in quadratic time: of 12 s for
+/// a model of 2000 scalar parameters, whose updates were one kernel, it took 10 s.
+const MOST_LINKED: usize = 256;
 
 /// The tasks, and their partition into kernels and calls.
 pub struct Groups {
@@ -166,6 +169,11 @@ impl Groups {
         self.own[left].take(moved);
     }
 
+    /// Returns the number of tasks of a group.
+    fn size(&self, group: usize) -> usize {
+        self.partition.members(group).len()
+    }
+
     /// Merges two groups if they may be one kernel. Returns whether they were merged.
     fn try_merge(&mut self, left: usize, right: usize) -> bool {
         let free = self.fits(left, right)
@@ -215,7 +223,10 @@ impl Groups {
                 let cell = MemoryCell::Tensor(self.tasks[consumer].reads[read].0);
                 for at in 0..self.uses.writers(cell).len() {
                     let producer = self.uses.writers(cell)[at];
-                    self.try_merge(self.partition.of(producer), self.partition.of(consumer));
+                    let (left, right) = (self.partition.of(producer), self.partition.of(consumer));
+                    if self.size(left) + self.size(right) <= MOST_LINKED {
+                        self.try_merge(left, right);
+                    }
                 }
             }
         }
@@ -270,9 +281,8 @@ impl Groups {
         // A merge can remove paths that kept other groups apart, so the search starts again.
         let joins = |groups: &mut Groups, left: &usize| {
             let pair = (groups.partition.of(*left), groups.partition.of(right));
-            let members = |group: usize| groups.partition.members(group).len();
-            let is_small = || members(pair.0) + members(pair.1) <= MOST;
-            pair.0 != pair.1 && is_small() && groups.try_merge(pair.0, pair.1)
+            let is_small = groups.size(pair.0) + groups.size(pair.1) <= MOST;
+            pair.0 != pair.1 && is_small && groups.try_merge(pair.0, pair.1)
         };
         while let Some(at) = lefts.iter().position(|left| joins(self, left)) {
             lefts.remove(at);

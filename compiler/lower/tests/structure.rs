@@ -465,6 +465,29 @@ fn long_chains_of_tensors_are_cut() {
     assert!(executor::counts(&program).0 <= 25, "{program}");
 }
 
+/// Every parameter is read by the sum, which every update needs. One kernel of all updates would take Cranelift quadratic time.
+#[test]
+fn updates_of_many_numbers_are_several_kernels() {
+    let mut b = Builder::new("updates");
+    let names: Vec<String> = (0..1000).map(|at| format!("x{at}")).collect();
+    let params: Vec<Value> = names.iter().map(|name| b.param(name, real(&[]))).collect();
+    let sum = params[1..].iter().fold(params[0], |sum, x| b.add(sum, *x));
+    let results = names.iter().zip(&params).map(|(name, x)| {
+        let step = b.mul(*x, sum);
+        (name.as_str().into(), b.add(*x, step))
+    });
+    let results = results.collect();
+    let states: Vec<&str> = names.iter().map(String::as_str).collect();
+    let program = check(&b.finish(results), &states);
+    let outputs = program.kernels.iter().map(|kernel| kernel.outputs.len());
+    assert!(outputs.max() <= Some(256), "{:?}", executor::counts(&program));
+    assert!(
+        executor::counts(&program).0 <= 25,
+        "{:?}",
+        executor::counts(&program)
+    );
+}
+
 /// A window that begins at the first element maps every axis to itself, but it has fewer points than its
 /// operand. A sum over the window must not include the other points. A sum over a window is, for example, the
 /// gradient of a vector that a `concat` extends.
