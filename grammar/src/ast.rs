@@ -14,7 +14,7 @@ pub struct Ident {
 
 /// A whole file.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Module {
+pub struct SourceFile {
     /// The items in source order. Library files contain only `use`, `const`, `fn`, `layer`, `dist` and `optimiser` items.
     pub items: Vec<Item>,
     /// The comments in source order, including `//!` and `///`. The formatter prints the comments again.
@@ -67,32 +67,32 @@ pub enum ItemKind {
     /// `use layers::Dense`.
     Use(Vec<Ident>),
     /// `const SIZE = 50`.
-    Const(Const),
+    Const(ConstDecl),
     /// `fn f(x: real) -> real { .. }`.
-    Fn(Fn),
+    Fn(FnDecl),
     /// `layer Dense(out: int)(x: real[n]) -> real[out] { .. }`.
-    Layer(Layer),
+    Layer(LayerDecl),
     /// `dist Normal(loc: real, scale: positive) on real { .. }`.
-    Dist(Dist),
+    Dist(DistDecl),
     /// `optimiser Adam(rate: positive) { .. }`.
-    Optimiser(Optimiser),
+    Optimiser(OptimiserDecl),
     /// `data d = csv("d.csv") { .. }`.
-    Data(Data),
+    Data(DataDecl),
     /// `model M(x: real[d]) -> y: real { .. }`.
-    Model(Model),
+    Model(ModelDecl),
     /// `posterior Q of M { .. }`.
-    Posterior(Posterior),
+    Posterior(PosteriorDecl),
     /// `infer a = vi(Q, d) { .. }`.
-    Infer(Infer),
+    Infer(InferDecl),
     /// `compare a, b by rmse`.
-    Compare(Compare),
+    Compare(CompareDecl),
     /// Text that could not be parsed; a diagnostic gives the reason.
     Error,
 }
 
 /// `const NAME = value`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Const {
+pub struct ConstDecl {
     /// Its name.
     pub name: Ident,
     /// Its value.
@@ -101,20 +101,20 @@ pub struct Const {
 
 /// A function.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fn {
+pub struct FnDecl {
     /// Its name.
     pub name: Ident,
     /// Its parameters.
     pub params: Vec<Param>,
     /// The type of its result.
-    pub result: Type,
+    pub result: TypeExpr,
     /// Its statements.
     pub body: Vec<Stmt>,
 }
 
 /// A layer. The parameters are set when the layer is constructed, the inputs at each call.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Layer {
+pub struct LayerDecl {
     /// Its name.
     pub name: Ident,
     /// The constructor parameters.
@@ -122,27 +122,27 @@ pub struct Layer {
     /// The inputs of each call.
     pub inputs: Vec<Param>,
     /// The type of its result.
-    pub result: Type,
+    pub result: TypeExpr,
     /// Its statements.
     pub body: Vec<Stmt>,
 }
 
 /// A distribution.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Dist {
+pub struct DistDecl {
     /// Its name.
     pub name: Ident,
     /// Its parameters.
     pub params: Vec<Param>,
     /// The type of its values, which is its support.
-    pub on: Type,
+    pub on: TypeExpr,
     /// Its definitions.
     pub body: Vec<Definition>,
 }
 
 /// An optimiser, such as `Adam`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Optimiser {
+pub struct OptimiserDecl {
     /// Its name.
     pub name: Ident,
     /// Its parameters.
@@ -179,7 +179,7 @@ pub enum DefinitionKind {
 
 /// A data set.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Data {
+pub struct DataDecl {
     /// Its name.
     pub name: Ident,
     /// The source, such as `csv("file")`.
@@ -199,7 +199,7 @@ pub struct Setting {
 
 /// A model, written for one example.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Model {
+pub struct ModelDecl {
     /// Its name.
     pub name: Ident,
     /// The shared inputs, which are in the first of two input lists. Empty if the program has only one list.
@@ -216,7 +216,7 @@ pub struct Model {
 
 /// An approximation of a model's posterior.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Posterior {
+pub struct PosteriorDecl {
     /// Its name.
     pub name: Ident,
     /// The model whose posterior is approximated.
@@ -227,7 +227,7 @@ pub struct Posterior {
 
 /// `infer NAME = METHOD(target, data) { .. }`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Infer {
+pub struct InferDecl {
     /// Its name.
     pub name: Ident,
     /// The method.
@@ -240,7 +240,7 @@ pub struct Infer {
 
 /// `compare a, b by rmse, coverage(0.9)`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Compare {
+pub struct CompareDecl {
     /// The inference blocks to compare.
     pub infers: Vec<Ident>,
     /// The metrics.
@@ -253,7 +253,7 @@ pub struct Param {
     /// Its name.
     pub name: Ident,
     /// Its type.
-    pub ty: Type,
+    pub ty: TypeExpr,
     /// Its default.
     pub default: Option<Expr>,
     /// The whole parameter.
@@ -262,7 +262,7 @@ pub struct Param {
 
 /// `real(0, 1)[n, out]`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Type {
+pub struct TypeExpr {
     /// `real`, `index`, `dist`, ..
     pub name: Ident,
     /// The arguments in parentheses.
@@ -290,7 +290,7 @@ pub enum StmtKind {
         /// The left-hand sides. Only posteriors may have more than one.
         targets: Vec<Expr>,
         /// The declared type; if there is a type, the target must be a single name.
-        ty: Option<Type>,
+        ty: Option<TypeExpr>,
         /// The right-hand side.
         value: Expr,
     },
@@ -299,7 +299,7 @@ pub enum StmtKind {
         /// The left-hand sides. Only posteriors may have more than one.
         targets: Vec<Expr>,
         /// The declared type; if there is a type, the target must be a single name.
-        ty: Option<Type>,
+        ty: Option<TypeExpr>,
         /// The distribution.
         dist: Expr,
         /// True if the statement contains `local`.

@@ -2,7 +2,7 @@
 
 /// The role of a terminal in a message about expected tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum TerminalRole {
     /// The terminal begins an item.
     Item,
     /// The terminal begins a statement and nothing else.
@@ -18,64 +18,72 @@ pub enum Role {
 }
 
 /// Every terminal of the grammar, with its role, and with the phrase that is used when the terminal is the expected token.
-pub static TABLE: &[(&str, Role, &str)] = &[
-    ("use", Role::Item, "an item such as `model` or `data`"),
-    ("const", Role::Item, "an item such as `model` or `data`"),
-    ("fn", Role::Item, "an item such as `model` or `data`"),
-    ("layer", Role::Item, "an item such as `model` or `data`"),
-    ("dist", Role::Item, "a type"),
-    ("optimiser", Role::Item, "an item such as `model` or `data`"),
-    ("data", Role::Item, "an item such as `model` or `data`"),
-    ("model", Role::Item, "an item such as `model` or `data`"),
-    ("posterior", Role::Item, "an item such as `model` or `data`"),
-    ("infer", Role::Item, "an item such as `model` or `data`"),
-    ("compare", Role::Item, "an item such as `model` or `data`"),
-    ("for", Role::Mark, "`for`"),
-    ("in", Role::Mark, "`in`"),
-    ("if", Role::Value, "`if`"),
-    ("else", Role::Mark, "`else`"),
-    ("return", Role::Statement, "a statement"),
-    ("true", Role::Value, "a value"),
-    ("false", Role::Value, "a value"),
-    ("local", Role::Name, "a name"),
-    ("state", Role::Name, "a name"),
-    ("next", Role::Name, "a name"),
-    ("by", Role::Name, "`by`"),
-    ("of", Role::Name, "`of`"),
-    ("on", Role::Name, "`on`"),
-    ("(", Role::Operator, "`(`"),
-    (")", Role::Mark, "`)`"),
-    ("[", Role::Operator, "`[`"),
-    ("]", Role::Mark, "`]`"),
-    ("{", Role::Mark, "`{`"),
-    ("}", Role::Mark, "`}`"),
-    (",", Role::Mark, "`,`"),
-    (":", Role::Mark, "`:`"),
-    ("::", Role::Mark, "`::`"),
-    ("=", Role::Mark, "`=`"),
-    ("~", Role::Mark, "`~`"),
-    ("->", Role::Mark, "`->`"),
-    ("..", Role::Mark, "`..`"),
-    (".", Role::Operator, "`.`"),
-    ("*", Role::Operator, "`*`"),
-    ("+", Role::Operator, "an operator"),
-    ("-", Role::Operator, "an operator"),
-    ("/", Role::Operator, "an operator"),
-    ("@", Role::Operator, "an operator"),
-    ("^", Role::Operator, "an operator"),
-    ("<", Role::Operator, "an operator"),
-    ("<=", Role::Operator, "an operator"),
-    (">", Role::Operator, "an operator"),
-    (">=", Role::Operator, "an operator"),
-    ("==", Role::Operator, "an operator"),
-    ("!=", Role::Operator, "an operator"),
-    ("&&", Role::Operator, "an operator"),
-    ("||", Role::Operator, "an operator"),
-    ("!", Role::Operator, "an operator"),
-    ("name", Role::Name, "a name"),
-    ("int", Role::Value, "a number"),
-    ("real", Role::Value, "a number"),
-    ("text", Role::Value, "a text"),
+pub static TABLE: &[(&str, TerminalRole, &str)] = &[
+    ("use", TerminalRole::Item, "an item such as `model` or `data`"),
+    ("const", TerminalRole::Item, "an item such as `model` or `data`"),
+    ("fn", TerminalRole::Item, "an item such as `model` or `data`"),
+    ("layer", TerminalRole::Item, "an item such as `model` or `data`"),
+    ("dist", TerminalRole::Item, "a type"),
+    (
+        "optimiser",
+        TerminalRole::Item,
+        "an item such as `model` or `data`",
+    ),
+    ("data", TerminalRole::Item, "an item such as `model` or `data`"),
+    ("model", TerminalRole::Item, "an item such as `model` or `data`"),
+    (
+        "posterior",
+        TerminalRole::Item,
+        "an item such as `model` or `data`",
+    ),
+    ("infer", TerminalRole::Item, "an item such as `model` or `data`"),
+    ("compare", TerminalRole::Item, "an item such as `model` or `data`"),
+    ("for", TerminalRole::Mark, "`for`"),
+    ("in", TerminalRole::Mark, "`in`"),
+    ("if", TerminalRole::Value, "`if`"),
+    ("else", TerminalRole::Mark, "`else`"),
+    ("return", TerminalRole::Statement, "a statement"),
+    ("true", TerminalRole::Value, "a value"),
+    ("false", TerminalRole::Value, "a value"),
+    ("local", TerminalRole::Name, "a name"),
+    ("state", TerminalRole::Name, "a name"),
+    ("next", TerminalRole::Name, "a name"),
+    ("by", TerminalRole::Name, "`by`"),
+    ("of", TerminalRole::Name, "`of`"),
+    ("on", TerminalRole::Name, "`on`"),
+    ("(", TerminalRole::Operator, "`(`"),
+    (")", TerminalRole::Mark, "`)`"),
+    ("[", TerminalRole::Operator, "`[`"),
+    ("]", TerminalRole::Mark, "`]`"),
+    ("{", TerminalRole::Mark, "`{`"),
+    ("}", TerminalRole::Mark, "`}`"),
+    (",", TerminalRole::Mark, "`,`"),
+    (":", TerminalRole::Mark, "`:`"),
+    ("::", TerminalRole::Mark, "`::`"),
+    ("=", TerminalRole::Mark, "`=`"),
+    ("~", TerminalRole::Mark, "`~`"),
+    ("->", TerminalRole::Mark, "`->`"),
+    ("..", TerminalRole::Mark, "`..`"),
+    (".", TerminalRole::Operator, "`.`"),
+    ("*", TerminalRole::Operator, "`*`"),
+    ("+", TerminalRole::Operator, "an operator"),
+    ("-", TerminalRole::Operator, "an operator"),
+    ("/", TerminalRole::Operator, "an operator"),
+    ("@", TerminalRole::Operator, "an operator"),
+    ("^", TerminalRole::Operator, "an operator"),
+    ("<", TerminalRole::Operator, "an operator"),
+    ("<=", TerminalRole::Operator, "an operator"),
+    (">", TerminalRole::Operator, "an operator"),
+    (">=", TerminalRole::Operator, "an operator"),
+    ("==", TerminalRole::Operator, "an operator"),
+    ("!=", TerminalRole::Operator, "an operator"),
+    ("&&", TerminalRole::Operator, "an operator"),
+    ("||", TerminalRole::Operator, "an operator"),
+    ("!", TerminalRole::Operator, "an operator"),
+    ("name", TerminalRole::Name, "a name"),
+    ("int", TerminalRole::Value, "a number"),
+    ("real", TerminalRole::Value, "a number"),
+    ("text", TerminalRole::Value, "a text"),
 ];
 
 /// The set of terminals that the parser could have accepted.
@@ -122,13 +130,13 @@ impl Expected<'_> {
         } else if self.name() {
             phrases.push(if self.has("dist") { "a type" } else { "a name" });
         }
-        phrases.extend(self.of_role(Role::Mark));
+        phrases.extend(self.of_role(TerminalRole::Mark));
         for role in [
-            Role::Name,
-            Role::Operator,
-            Role::Item,
-            Role::Statement,
-            Role::Value,
+            TerminalRole::Name,
+            TerminalRole::Operator,
+            TerminalRole::Item,
+            TerminalRole::Statement,
+            TerminalRole::Value,
         ] {
             if phrases.is_empty() {
                 phrases.extend(self.of_role(role));
@@ -139,7 +147,7 @@ impl Expected<'_> {
         join(&phrases)
     }
 
-    fn of_role(&self, wanted: Role) -> impl Iterator<Item = &'static str> {
+    fn of_role(&self, wanted: TerminalRole) -> impl Iterator<Item = &'static str> {
         let rows = TABLE
             .iter()
             .filter(move |(terminal, role, _)| *role == wanted && self.has(terminal));

@@ -1,6 +1,6 @@
 //! Formats expressions. An expression is on one line if it fits; otherwise its outermost brackets are broken over several lines.
 
-use crate::ast::{Arg, BinaryOp, Comprehension, Expr, ExprKind, Index, Param, Type, UnaryOp};
+use crate::ast::{Arg, BinaryOp, Comprehension, Expr, ExprKind, Index, Param, TypeExpr, UnaryOp};
 use std::fmt::{self, Display, Write};
 
 /// The maximum line length in characters.
@@ -288,7 +288,7 @@ impl Display for Flat<'_, Comprehension> {
     }
 }
 
-impl Display for Flat<'_, Type> {
+impl Display for Flat<'_, TypeExpr> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.name.name)?;
         if !self.0.args.is_empty() {

@@ -3,7 +3,7 @@
 
 use crate::ast::Comment;
 use crate::report;
-use crate::token::{Fault, Spanned, Token};
+use crate::token::{LexicalError, Spanned, Token};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{Source, Span};
 use logos::Logos;
@@ -67,26 +67,28 @@ pub fn lex(source: &Source) -> Lexed<'_> {
 
 impl<'s> Lexed<'s> {
     /// Reports a lexical error. Returns the token that replaces the faulty text, if there is such a token.
-    fn fault(&mut self, fault: Fault, at: Span, slice: &'s str) -> Option<Token<'s>> {
-        if fault == Fault::Stray && std::mem::replace(&mut self.stray, at.end) == at.start {
+    fn fault(&mut self, fault: LexicalError, at: Span, slice: &'s str) -> Option<Token<'s>> {
+        if fault == LexicalError::Stray && std::mem::replace(&mut self.stray, at.end) == at.start {
             return None;
         }
         let (diagnostic, token) = match fault {
-            Fault::Stray => (report::unexpected_character(at, slice), None),
-            Fault::ForeignLetter => (report::unexpected_character(at, slice), Some(Token::Name(slice))),
-            Fault::Foreign(meant) => (report::foreign_operator(at, slice, meant), Some(meant)),
-            Fault::Semicolon => (report::semicolon(at), None),
-            Fault::SingleQuotes => (
+            LexicalError::Stray => (report::unexpected_character(at, slice), None),
+            LexicalError::ForeignLetter => {
+                (report::unexpected_character(at, slice), Some(Token::Name(slice)))
+            }
+            LexicalError::Foreign(meant) => (report::foreign_operator(at, slice, meant), Some(meant)),
+            LexicalError::Semicolon => (report::semicolon(at), None),
+            LexicalError::SingleQuotes => (
                 report::single_quotes(at, slice),
                 Some(Token::Text(slice.trim_matches('\''))),
             ),
-            Fault::OpenText => (report::open_text(at), Some(Token::Text(&slice[1..]))),
+            LexicalError::OpenText => (report::open_text(at), Some(Token::Text(&slice[1..]))),
             // A malformed number does not have a value, so later stages report no further errors about it.
-            Fault::BadNumber => (report::bad_number(at, slice), Some(Token::Real(slice))),
-            Fault::HashComment => (report::foreign_comment(at, "#"), None),
-            Fault::BlockComment => (report::foreign_comment(at, "/*"), None),
+            LexicalError::BadNumber => (report::bad_number(at, slice), Some(Token::Real(slice))),
+            LexicalError::HashComment => (report::foreign_comment(at, "#"), None),
+            LexicalError::BlockComment => (report::foreign_comment(at, "/*"), None),
         };
-        if matches!(fault, Fault::Stray | Fault::OpenText) {
+        if matches!(fault, LexicalError::Stray | LexicalError::OpenText) {
             self.damage.push(at.start as usize);
         }
         if self.diagnostics.len() < MOST_FAULTS {

@@ -20,7 +20,7 @@ pub struct Unexpected<'s> {
 }
 
 /// The state of one parser run.
-pub struct Context<'s> {
+pub struct ParseContext<'s> {
     /// The source that the text is of.
     pub source: SourceId,
     /// The source of the text.
@@ -31,10 +31,10 @@ pub struct Context<'s> {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl<'s> Context<'s> {
+impl<'s> ParseContext<'s> {
     /// Creates a context without errors.
-    pub fn new(source: &'s Source) -> Context<'s> {
-        Context {
+    pub fn new(source: &'s Source) -> ParseContext<'s> {
+        ParseContext {
             source: source.id,
             text: &source.text,
             unexpected: Vec::new(),

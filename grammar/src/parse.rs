@@ -1,13 +1,13 @@
 //! Parses files, expressions, option values and REPL entries. The parser always returns a tree, and diagnostics describe what is missing
 //! from the tree.
 
-use crate::ast::{Comment, Expr, ExprKind, Item, ItemKind, Module, Stmt};
+use crate::ast::{Comment, Expr, ExprKind, Item, ItemKind, SourceFile, Stmt};
 use crate::brackets::{self, Paired};
 use crate::depth;
 use crate::faults;
 use crate::grammar::ItemsParser;
 use crate::lexer::{self, Lexed};
-use crate::nodes::Context;
+use crate::nodes::ParseContext;
 use crate::recover;
 use crate::token::{Spanned, Token};
 use bnnc_base::diagnostic::{Diagnostic, Place};
@@ -15,10 +15,10 @@ use bnnc_base::source::{Source, Span};
 use std::sync::Arc;
 
 /// Reads a file.
-pub fn parse(source: &Source) -> (Module, Vec<Diagnostic>) {
+pub fn parse(source: &Source) -> (SourceFile, Vec<Diagnostic>) {
     let read = read(source, lexer::lex(source), &[], &[]);
     (
-        Module {
+        SourceFile {
             items: read.items,
             comments: read.comments,
             unread: read.unread,
@@ -53,7 +53,7 @@ pub fn parse_option(source: &Source) -> (Expr, Vec<Diagnostic>) {
 
 /// One entry typed at the REPL.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Entry {
+pub enum ReplEntry {
     /// An item.
     Item(Item),
     /// A statement.
@@ -66,7 +66,7 @@ pub enum Entry {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entered {
     /// Complete entries, in order. Blank lines and comments give an empty list.
-    Complete(Vec<Entry>),
+    Complete(Vec<ReplEntry>),
     /// The beginning of an entry. A bracket is open, or an operator lacks its right-hand side.
     Incomplete,
     /// Input with errors.
@@ -103,11 +103,11 @@ pub fn parse_entry(source: &Source) -> Entered {
     let mut entries = Vec::new();
     for item in read.items {
         match item.kind {
-            ItemKind::Const(constant) if !prefix.is_empty() => entries.push(Entry::Expr(constant.value)),
+            ItemKind::Const(constant) if !prefix.is_empty() => entries.push(ReplEntry::Expr(constant.value)),
             ItemKind::Fn(function) if !prefix.is_empty() => {
-                entries.extend(function.body.into_iter().map(Entry::Stmt));
+                entries.extend(function.body.into_iter().map(ReplEntry::Stmt));
             }
-            kind => entries.push(Entry::Item(Item { kind, ..item })),
+            kind => entries.push(ReplEntry::Item(Item { kind, ..item })),
         }
     }
     Entered::Complete(entries)
@@ -200,7 +200,7 @@ fn read(source: &Source, lexed: Lexed<'_>, prefix: &[Token<'static>], suffix: &[
             .iter()
             .map(|token| (source.text.len(), *token, source.text.len())),
     );
-    let mut context = Context::new(source);
+    let mut context = ParseContext::new(source);
     let mut items = match ItemsParser::new().parse(&mut context, tokens.iter().copied()) {
         Ok(items) => items,
         Err(error) => {

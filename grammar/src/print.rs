@@ -4,10 +4,10 @@
 //! `~` are aligned in runs of consecutive lines of the same kind. A blank line surrounds each item of several lines and separates items of
 //! different kinds. A comment inside an expression moves to the line above it.
 
-use crate::ast::{Expr, Module, Setting};
+use crate::ast::{Expr, Setting, SourceFile};
 use crate::layout::{self, Flat, STEP, WIDTH};
 use crate::parse;
-use crate::rows::{self, Body, Row};
+use crate::rows::{self, SourceRow, SourceRowBody};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Source;
 use bnnc_base::spellings;
@@ -22,7 +22,7 @@ pub fn format(source: &Source) -> Result<String, Vec<Diagnostic>> {
 }
 
 /// Returns the canonical text of a tree that was parsed from `source`.
-pub fn print(module: &Module, source: &Source) -> String {
+pub fn print(module: &SourceFile, source: &Source) -> String {
     let mut printer = Printer {
         text: &source.text,
         module,
@@ -33,7 +33,7 @@ pub fn print(module: &Module, source: &Source) -> String {
         fresh: true,
         apart: false,
     };
-    let items: Vec<Row<'_>> = module
+    let items: Vec<SourceRow<'_>> = module
         .items
         .iter()
         .map(|item| rows::item(item, &source.text))
@@ -50,7 +50,7 @@ pub fn print_expr(expr: &Expr) -> String {
 
 struct Printer<'a> {
     text: &'a str,
-    module: &'a Module,
+    module: &'a SourceFile,
     /// The index of the first comment that has not been printed yet.
     next: usize,
     out: String,
@@ -98,7 +98,7 @@ impl<'a> Printer<'a> {
 
     /// Prints the comments above a row. If a row contains comments but cannot be printed with them, the comments come first, above the
     /// documentation of the row. At this place, comments do not document anything, even if they begin with three slashes.
-    fn comments_of(&mut self, row: &Row<'a>) {
+    fn comments_of(&mut self, row: &SourceRow<'a>) {
         let above = self.comments_until(row.start);
         let inside = if row.holds_comments() {
             above
@@ -140,7 +140,7 @@ impl<'a> Printer<'a> {
     }
 
     /// Prints the items of a file. One-line items of the same kind, such as constants, may follow each other without a blank line.
-    fn items(&mut self, rows: &[Row<'a>]) {
+    fn items(&mut self, rows: &[SourceRow<'a>]) {
         let mut blocks: Vec<bool> = rows
             .iter()
             .map(|row| self.is_block(row, row.left.len()))
@@ -166,7 +166,7 @@ impl<'a> Printer<'a> {
     }
 
     /// Returns whether a row takes several lines.
-    fn is_block(&mut self, row: &Row<'a>, width: usize) -> bool {
+    fn is_block(&mut self, row: &SourceRow<'a>, width: usize) -> bool {
         let (next, last, fresh, start) = (self.next, self.last, self.fresh, self.out.len());
         self.next = self.comments_until(row.start);
         self.row(row, width);
@@ -176,7 +176,7 @@ impl<'a> Printer<'a> {
         is_block
     }
 
-    fn print(&mut self, row: &Row<'a>, width: usize) {
+    fn print(&mut self, row: &SourceRow<'a>, width: usize) {
         self.comments_of(row);
         self.begin_line(row.start);
         self.row(row, width);
@@ -184,7 +184,7 @@ impl<'a> Printer<'a> {
     }
 
     /// Prints consecutive rows, with their operators aligned in runs.
-    fn rows(&mut self, rows: &[Row<'a>]) {
+    fn rows(&mut self, rows: &[SourceRow<'a>]) {
         for (row, width) in rows.iter().zip(self.widths(rows, &[])) {
             self.print(row, width);
         }
@@ -192,7 +192,7 @@ impl<'a> Printer<'a> {
 
     /// Returns, for each row, the width of its run. A run consists of consecutive rows of one class without a blank line or a comment
     /// between them. `apart` marks the rows above which a blank line is printed.
-    fn widths(&self, rows: &[Row<'a>], apart: &[bool]) -> Vec<usize> {
+    fn widths(&self, rows: &[SourceRow<'a>], apart: &[bool]) -> Vec<usize> {
         let mut widths = Vec::with_capacity(rows.len());
         while widths.len() < rows.len() {
             let start = widths.len();
@@ -206,24 +206,30 @@ impl<'a> Printer<'a> {
         widths
     }
 
-    fn continues_run(&self, above: &Row<'a>, row: &Row<'a>) -> bool {
+    fn continues_run(&self, above: &SourceRow<'a>, row: &SourceRow<'a>) -> bool {
         let between = self.text.get(above.end..row.start).unwrap_or("");
         let inside = row.holds_comments() || self.comments_until(row.start) == self.comments_until(row.end);
         above.class.is_some() && above.class == row.class && between.matches('\n').count() < 2 && inside
     }
 
-    fn row(&mut self, row: &Row<'a>, width: usize) {
+    fn row(&mut self, row: &SourceRow<'a>, width: usize) {
         match &row.body {
-            Body::Text => self.out += &row.left,
-            Body::Value { op, value, settings } => self.value(row, width, (op, value), settings),
-            Body::Block { lists, tail, rows } => {
+            SourceRowBody::Text => self.out += &row.left,
+            SourceRowBody::Value { op, value, settings } => self.value(row, width, (op, value), settings),
+            SourceRowBody::Block { lists, tail, rows } => {
                 self.out += &rows::header(&row.left, lists, tail, self.indent);
                 self.block(row, rows);
             }
         }
     }
 
-    fn value(&mut self, row: &Row<'a>, width: usize, (op, value): (&str, &Expr), settings: &'a [Setting]) {
+    fn value(
+        &mut self,
+        row: &SourceRow<'a>,
+        width: usize,
+        (op, value): (&str, &Expr),
+        settings: &'a [Setting],
+    ) {
         let width = if row.class.is_some() {
             width
         } else {
@@ -254,13 +260,13 @@ impl<'a> Printer<'a> {
             self.out += &line;
         } else {
             self.out += &layout::expression(value, self.indent, column, 2);
-            let rows: Vec<Row<'a>> = settings.iter().map(rows::setting).collect();
+            let rows: Vec<SourceRow<'a>> = settings.iter().map(rows::setting).collect();
             self.block(row, &rows);
         }
     }
 
     /// Prints ` { .. }` with one row per line.
-    fn block(&mut self, holder: &Row<'a>, rows: &[Row<'a>]) {
+    fn block(&mut self, holder: &SourceRow<'a>, rows: &[SourceRow<'a>]) {
         let close = holder.end.saturating_sub(1);
         let limit = self.comments_until(close);
         if rows.is_empty() && self.next >= limit {
@@ -281,11 +287,11 @@ impl<'a> Printer<'a> {
 }
 
 /// Returns whether two trees are equal. Positions in the text and the spelling of options are ignored.
-pub fn same(left: &Module, right: &Module) -> bool {
+pub fn same(left: &SourceFile, right: &SourceFile) -> bool {
     without_spans(left) == without_spans(right)
 }
 
-fn without_spans(module: &Module) -> String {
+fn without_spans(module: &SourceFile) -> String {
     let text = format!("{:?}", module.items);
     let mut pieces = text.split("Span {");
     let mut kept = pieces.next().unwrap_or("").to_owned();

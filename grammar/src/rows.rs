@@ -1,8 +1,8 @@
 //! The formatter's view of items, statements, definitions and settings: rows that have a left and a right side.
 
 use crate::ast::{
-    Arg, Compare, Definition, DefinitionKind, Expr, ExprKind, Ident, Infer, Item, ItemKind, Model, Param,
-    Setting, Stmt, StmtKind, Type,
+    Arg, CompareDecl, Definition, DefinitionKind, Expr, ExprKind, Ident, InferDecl, Item, ItemKind,
+    ModelDecl, Param, Setting, Stmt, StmtKind, TypeExpr,
 };
 use crate::layout::{Commas, Flat, STEP, WIDTH};
 use bnnc_base::source::Span;
@@ -10,7 +10,7 @@ use bnnc_base::spellings;
 use std::borrow::Cow;
 
 /// A construct that begins on a line of its own.
-pub struct Row<'a> {
+pub struct SourceRow<'a> {
     /// The position of the first byte in the source.
     pub start: usize,
     /// The position after the last byte in the source.
@@ -22,11 +22,11 @@ pub struct Row<'a> {
     /// The alignment class. Rows of one class align their operators; a row with `None` is never aligned.
     pub class: Option<&'static str>,
     /// The part after the left side.
-    pub body: Body<'a>,
+    pub body: SourceRowBody<'a>,
 }
 
 /// The part of a row after its left side.
-pub enum Body<'a> {
+pub enum SourceRowBody<'a> {
     /// Nothing, because the left side is the whole row.
     Text,
     /// `op value { settings }`.
@@ -45,13 +45,13 @@ pub enum Body<'a> {
         /// The text between the lists and the brace.
         tail: String,
         /// The rows inside the braces.
-        rows: Vec<Row<'a>>,
+        rows: Vec<SourceRow<'a>>,
     },
 }
 
-impl<'a> Row<'a> {
-    fn new(span: Span, left: String, class: Option<&'static str>, body: Body<'a>) -> Row<'a> {
-        Row {
+impl<'a> SourceRow<'a> {
+    fn new(span: Span, left: String, class: Option<&'static str>, body: SourceRowBody<'a>) -> SourceRow<'a> {
+        SourceRow {
             start: span.start as usize,
             end: span.end as usize,
             docs: 0,
@@ -62,22 +62,22 @@ impl<'a> Row<'a> {
     }
 
     /// Returns whether both rows begin with the same word, as two constants do.
-    pub fn is_like(&self, other: &Row<'_>) -> bool {
+    pub fn is_like(&self, other: &SourceRow<'_>) -> bool {
         self.left.split(' ').next() == other.left.split(' ').next()
     }
 
     /// Returns whether comments inside the row can be printed inside the row.
     pub fn holds_comments(&self) -> bool {
         match &self.body {
-            Body::Text => false,
-            Body::Value { settings, .. } => !settings.is_empty(),
-            Body::Block { .. } => true,
+            SourceRowBody::Text => false,
+            SourceRowBody::Value { settings, .. } => !settings.is_empty(),
+            SourceRowBody::Block { .. } => true,
         }
     }
 }
 
-fn value<'a>(op: &'static str, value: &'a Expr) -> Body<'a> {
-    Body::Value {
+fn value<'a>(op: &'static str, value: &'a Expr) -> SourceRowBody<'a> {
+    SourceRowBody::Value {
         op,
         value: Cow::Borrowed(value),
         settings: &[],
@@ -85,11 +85,11 @@ fn value<'a>(op: &'static str, value: &'a Expr) -> Body<'a> {
 }
 
 /// Builds the row of an item.
-pub fn item<'a>(item: &'a Item, text: &str) -> Row<'a> {
+pub fn item<'a>(item: &'a Item, text: &str) -> SourceRow<'a> {
     let (left, class, body) = match &item.kind {
         ItemKind::Use(path) => {
             let names: Vec<&str> = path.iter().map(|name| &*name.name).collect();
-            (format!("use {}", names.join("::")), None, Body::Text)
+            (format!("use {}", names.join("::")), None, SourceRowBody::Text)
         }
         ItemKind::Const(node) => (named("const", &node.name), Some("const"), value("=", &node.value)),
         ItemKind::Fn(node) => {
@@ -123,7 +123,7 @@ pub fn item<'a>(item: &'a Item, text: &str) -> Row<'a> {
         ),
         ItemKind::Data(node) => {
             let source = Cow::Borrowed(&node.source);
-            let body = Body::Value {
+            let body = SourceRowBody::Value {
                 op: "=",
                 value: source,
                 settings: &node.options,
@@ -136,12 +136,12 @@ pub fn item<'a>(item: &'a Item, text: &str) -> Row<'a> {
             (left, None, statements(Vec::new(), String::new(), &node.body))
         }
         ItemKind::Infer(node) => (named("infer", &node.name), Some("infer"), infer(node)),
-        ItemKind::Compare(node) => (compare(node), None, Body::Text),
-        ItemKind::Error => (verbatim(item.span, text), None, Body::Text),
+        ItemKind::Compare(node) => (compare(node), None, SourceRowBody::Text),
+        ItemKind::Error => (verbatim(item.span, text), None, SourceRowBody::Text),
     };
-    Row {
+    SourceRow {
         docs: item.doc.len(),
-        ..Row::new(item.span, left, class, body)
+        ..SourceRow::new(item.span, left, class, body)
     }
 }
 
@@ -155,7 +155,7 @@ fn verbatim(span: Span, text: &str) -> String {
         .to_owned()
 }
 
-fn model(node: &Model) -> Body<'_> {
+fn model(node: &ModelDecl) -> SourceRowBody<'_> {
     let tail = format!(" -> {}", Commas(&node.outputs));
     let mut lists: Vec<&[Param]> = vec![&node.inputs];
     if node.two_lists {
@@ -164,7 +164,7 @@ fn model(node: &Model) -> Body<'_> {
     statements(lists, tail, &node.body)
 }
 
-fn infer(node: &Infer) -> Body<'_> {
+fn infer(node: &InferDecl) -> SourceRowBody<'_> {
     let method = Expr {
         kind: Box::new(ExprKind::Name(node.method.name.clone())),
         span: node.method.span,
@@ -178,14 +178,14 @@ fn infer(node: &Infer) -> Body<'_> {
         kind: Box::new(call),
         span: node.method.span.to(end),
     };
-    Body::Value {
+    SourceRowBody::Value {
         op: "=",
         value: Cow::Owned(call),
         settings: &node.options,
     }
 }
 
-fn compare(node: &Compare) -> String {
+fn compare(node: &CompareDecl) -> String {
     let infers: Vec<&str> = node.infers.iter().map(|name| &*name.name).collect();
     let metrics: Vec<String> = node.by.iter().map(|metric| Flat(metric).to_string()).collect();
     let line = format!("compare {} by {}", infers.join(", "), metrics.join(", "));
@@ -201,23 +201,23 @@ fn compare(node: &Compare) -> String {
     )
 }
 
-fn statements<'a>(lists: Vec<&'a [Param]>, tail: String, body: &'a [Stmt]) -> Body<'a> {
-    Body::Block {
+fn statements<'a>(lists: Vec<&'a [Param]>, tail: String, body: &'a [Stmt]) -> SourceRowBody<'a> {
+    SourceRowBody::Block {
         lists,
         tail,
         rows: body.iter().map(statement).collect(),
     }
 }
 
-fn definitions<'a>(params: &'a [Param], tail: String, body: &'a [Definition]) -> Body<'a> {
-    Body::Block {
+fn definitions<'a>(params: &'a [Param], tail: String, body: &'a [Definition]) -> SourceRowBody<'a> {
+    SourceRowBody::Block {
         lists: vec![params],
         tail,
         rows: body.iter().map(definition).collect(),
     }
 }
 
-fn statement(node: &Stmt) -> Row<'_> {
+fn statement(node: &Stmt) -> SourceRow<'_> {
     let (left, class, body) = match &node.kind {
         StmtKind::Assign {
             targets,
@@ -243,20 +243,20 @@ fn statement(node: &Stmt) -> Row<'_> {
         StmtKind::Return(right) => (
             "return".to_owned(),
             None,
-            Body::Value {
+            SourceRowBody::Value {
                 op: "",
                 value: Cow::Borrowed(right),
                 settings: &[],
             },
         ),
-        StmtKind::Error => ("// not read".to_owned(), None, Body::Text),
+        StmtKind::Error => ("// not read".to_owned(), None, SourceRowBody::Text),
     };
-    Row::new(node.span, left, class, body)
+    SourceRow::new(node.span, left, class, body)
 }
 
 /// Returns the alignment class of an assignment. An assignment to several targets is never aligned. Assignments of the form `name: type`
 /// are aligned with each other, and so are those of the form `name`.
-fn class(targets: &[Expr], ty: &Option<Type>, [plain, typed]: [&'static str; 2]) -> Option<&'static str> {
+fn class(targets: &[Expr], ty: &Option<TypeExpr>, [plain, typed]: [&'static str; 2]) -> Option<&'static str> {
     match ty {
         _ if targets.len() > 1 => None,
         None => Some(plain),
@@ -264,7 +264,7 @@ fn class(targets: &[Expr], ty: &Option<Type>, [plain, typed]: [&'static str; 2])
     }
 }
 
-fn left_side(targets: &[Expr], ty: &Option<Type>, local: bool) -> String {
+fn left_side(targets: &[Expr], ty: &Option<TypeExpr>, local: bool) -> String {
     let mut text = format!("{}{}", if local { "local " } else { "" }, Commas(targets));
     if let Some(ty) = ty {
         text += &format!(": {}", Flat(ty));
@@ -272,7 +272,7 @@ fn left_side(targets: &[Expr], ty: &Option<Type>, local: bool) -> String {
     text
 }
 
-fn definition(node: &Definition) -> Row<'_> {
+fn definition(node: &Definition) -> SourceRow<'_> {
     let name = &node.name.name;
     let left = match &node.kind {
         DefinitionKind::Value => name.to_string(),
@@ -283,13 +283,13 @@ fn definition(node: &Definition) -> Row<'_> {
         DefinitionKind::State => format!("state {name}"),
         DefinitionKind::Next => format!("next {name}"),
     };
-    Row::new(node.span, left, Some("="), value("=", &node.value))
+    SourceRow::new(node.span, left, Some("="), value("=", &node.value))
 }
 
 /// Builds the row of a setting. If an option has several spellings, the canonical spelling is used.
-pub fn setting(node: &Setting) -> Row<'_> {
+pub fn setting(node: &Setting) -> SourceRow<'_> {
     let left = spellings::word(&node.name.name).to_owned();
-    Row::new(
+    SourceRow::new(
         node.name.span.to(node.value.span),
         left,
         Some("="),

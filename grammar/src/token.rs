@@ -20,7 +20,7 @@ pub fn is_keyword(word: &str) -> bool {
 
 /// A lexical error. A token that was probably intended may replace the faulty text.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Fault {
+pub enum LexicalError {
     /// A character that does not begin any token.
     #[default]
     Stray,
@@ -52,15 +52,15 @@ fn inside_quotes<'s>(lexer: &mut Lexer<'s, Token<'s>>) -> &'s str {
     lexer.slice().trim_matches('"')
 }
 
-fn foreign(meant: Token<'static>) -> Result<(), Fault> {
-    Err(Fault::Foreign(meant))
+fn foreign(meant: Token<'static>) -> Result<(), LexicalError> {
+    Err(LexicalError::Foreign(meant))
 }
 
-fn noise(fault: Fault) -> Result<(), Fault> {
+fn noise(fault: LexicalError) -> Result<(), LexicalError> {
     Err(fault)
 }
 
-fn wrong<'s>(fault: Fault) -> Result<&'s str, Fault> {
+fn wrong<'s>(fault: LexicalError) -> Result<&'s str, LexicalError> {
     Err(fault)
 }
 
@@ -68,13 +68,13 @@ macro_rules! tokens {
     ($($(#[$attribute:meta])* $variant:ident $spelling:tt,)*) => {
         /// A token. The text of a number is kept until a node is built. A string is stored without its quotes.
         #[derive(Logos, Clone, Copy, Debug, PartialEq)]
-        #[logos(error = Fault, extras = Vec<Range<usize>>)]
+        #[logos(error = LexicalError, extras = Vec<Range<usize>>)]
         #[logos(skip r"[ \t\r\n\f\u{feff}]+")]
         pub enum Token<'s> {
             $($(#[$attribute])* #[doc = concat!("`", $spelling, "`.")] #[token($spelling)] $variant,)*
             /// A name that is not a keyword.
             #[regex("[A-Za-z_][A-Za-z_0-9]*")]
-            #[regex(r"[^\x00-\x7f\u{feff}]+", |_| wrong(Fault::ForeignLetter))]
+            #[regex(r"[^\x00-\x7f\u{feff}]+", |_| wrong(LexicalError::ForeignLetter))]
             Name(&'s str),
             /// Digits.
             #[regex("[0-9]+")]
@@ -82,18 +82,18 @@ macro_rules! tokens {
             /// Digits with a point or an exponent.
             #[regex(r"[0-9]+\.[0-9]+([eE][+-]?[0-9]+)?")]
             #[regex(r"[0-9]+[eE][+-]?[0-9]+")]
-            #[regex(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?[A-Za-z_][A-Za-z_0-9]*", |_| wrong(Fault::BadNumber))]
-            #[regex(r"\.[0-9]+([eE][+-]?[0-9]+)?", |_| wrong(Fault::BadNumber))]
+            #[regex(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?[A-Za-z_][A-Za-z_0-9]*", |_| wrong(LexicalError::BadNumber))]
+            #[regex(r"\.[0-9]+([eE][+-]?[0-9]+)?", |_| wrong(LexicalError::BadNumber))]
             Real(&'s str),
             /// A string in double quotes, on one line, without escapes.
             #[regex(r#""[^"\n]*""#, inside_quotes)]
-            #[regex(r#""[^"\n\r,)\]}]*"#, |_| wrong(Fault::OpenText))]
-            #[regex(r"'[^'\n]*'", |_| wrong(Fault::SingleQuotes))]
+            #[regex(r#""[^"\n\r,)\]}]*"#, |_| wrong(LexicalError::OpenText))]
+            #[regex(r"'[^'\n]*'", |_| wrong(LexicalError::SingleQuotes))]
             Text(&'s str),
             /// A comment. The lexer does not emit a comment as a token.
             #[regex("//[^\n]*", comment, allow_greedy = true)]
-            #[regex("#[^\n]*", |_| noise(Fault::HashComment), allow_greedy = true)]
-            #[regex(r"/\*([^*]|\*+[^*/])*\*+/", |_| noise(Fault::BlockComment))]
+            #[regex("#[^\n]*", |_| noise(LexicalError::HashComment), allow_greedy = true)]
+            #[regex(r"/\*([^*]|\*+[^*/])*\*+/", |_| noise(LexicalError::BlockComment))]
             Comment,
         }
 
@@ -149,7 +149,7 @@ tokens! {
     CloseBracket "]",
     OpenBrace "{",
     CloseBrace "}",
-    #[token(";", |_| noise(Fault::Semicolon))]
+    #[token(";", |_| noise(LexicalError::Semicolon))]
     Comma ",",
     Colon ":",
     ColonColon "::",

@@ -2,7 +2,7 @@
 
 use bnnc_base::source::{Source, SourceMap};
 use bnnc_grammar::ast::{Expr, ExprKind, ItemKind, StmtKind};
-use bnnc_grammar::parse::{self, Entered, Entry};
+use bnnc_grammar::parse::{self, Entered, ReplEntry};
 use bnnc_grammar::{print, report};
 
 fn source(text: &str) -> Source {
@@ -152,9 +152,9 @@ fn repl_entries_are_classified() {
         Entered::Complete(entries) => entries
             .iter()
             .map(|entry| match entry {
-                Entry::Item(_) => "item",
-                Entry::Stmt(_) => "statement",
-                Entry::Expr(_) => "expression",
+                ReplEntry::Item(_) => "item",
+                ReplEntry::Stmt(_) => "statement",
+                ReplEntry::Expr(_) => "expression",
             })
             .collect::<Vec<_>>(),
         other => panic!("{text}: {other:?}"),

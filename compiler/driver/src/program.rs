@@ -21,7 +21,7 @@ pub struct Program {
     /// The text of the program itself.
     pub source: Source,
     /// The syntax tree of the program.
-    pub ast: ast::Module,
+    pub ast: ast::SourceFile,
     /// The resolved and typed program, which is complete only if the program has no errors.
     pub module: Module,
     /// The diagnostics of the program.
@@ -53,7 +53,7 @@ pub fn read(path: &Path) -> IoResult<String> {
 }
 
 /// Parses the library. A test ensures that the files of the library parse without diagnostics.
-pub fn library(sources: &mut SourceMap) -> Vec<ast::Module> {
+pub fn library(sources: &mut SourceMap) -> Vec<ast::SourceFile> {
     let parse = |(path, text): &(&str, &str)| {
         let source = sources.add(&format!("library/{path}"), text);
         bnnc_grammar::parse::parse(&source).0

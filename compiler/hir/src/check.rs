@@ -66,6 +66,10 @@ pub struct Context {
 }
 
 /// Resolves and types a program. After an error, the remaining checks still run.
-pub fn check(library: &[ast::Module], program: &ast::Module, context: &Context) -> (Module, Vec<Diagnostic>) {
+pub fn check(
+    library: &[ast::SourceFile],
+    program: &ast::SourceFile,
+    context: &Context,
+) -> (Module, Vec<Diagnostic>) {
     session::check(library, program, context)
 }

@@ -237,7 +237,7 @@ fn quit(_: &mut Session, _: &Line, reply: &mut Reply) -> Result<(), Refused> {
 }
 
 fn reset(session: &mut Session, _: &Line, _: &mut Reply) -> Result<(), Refused> {
-    session.items.set(bnnc_grammar::ast::Module::default());
+    session.items.set(bnnc_grammar::ast::SourceFile::default());
     session.module = session.items.check(session.items.program()).0;
     session.variables.clear();
     session.environment = bnnc_hir::prompt::Environment::default();

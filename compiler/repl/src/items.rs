@@ -2,7 +2,7 @@
 
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::source::SourceMap;
-use bnnc_grammar::ast::{Item, ItemKind, Module};
+use bnnc_grammar::ast::{Item, ItemKind, SourceFile};
 use bnnc_hir::check::{Context, check};
 use bnnc_hir::tree;
 use std::path::{Path, PathBuf};
@@ -10,28 +10,28 @@ use std::sync::Arc;
 
 /// The items of a session.
 pub struct Items {
-    library: Vec<Module>,
-    program: Module,
+    library: Vec<SourceFile>,
+    program: SourceFile,
     folder: PathBuf,
 }
 
 impl Items {
     /// Creates a session program with only the library.
-    pub fn new(library: Vec<Module>) -> Items {
+    pub fn new(library: Vec<SourceFile>) -> Items {
         Items {
             library,
-            program: Module::default(),
+            program: SourceFile::default(),
             folder: PathBuf::new(),
         }
     }
 
     /// Returns the items entered so far.
-    pub fn program(&self) -> &Module {
+    pub fn program(&self) -> &SourceFile {
         &self.program
     }
 
     /// Resolves and types the library and a program.
-    pub fn check(&self, program: &Module) -> (tree::Module, Vec<Diagnostic>) {
+    pub fn check(&self, program: &SourceFile) -> (tree::Module, Vec<Diagnostic>) {
         let library_paths = bnnc_stdlib::FILES
             .iter()
             .map(|(path, _)| (*path).to_owned())
@@ -45,10 +45,10 @@ impl Items {
     }
 
     /// Returns the program with the new items, and a sentence about each new item. A new item replaces an existing item with the same name.
-    pub fn with(&self, new: &[Item]) -> (Module, Vec<String>) {
-        let mut program = Module {
+    pub fn with(&self, new: &[Item]) -> (SourceFile, Vec<String>) {
+        let mut program = SourceFile {
             items: self.program.items.clone(),
-            ..Module::default()
+            ..SourceFile::default()
         };
         let mut changes = Vec::new();
         for item in new {
@@ -71,7 +71,7 @@ impl Items {
     }
 
     /// Replaces the program by another program, which must be free of errors.
-    pub fn set(&mut self, program: Module) {
+    pub fn set(&mut self, program: SourceFile) {
         self.program = program;
     }
 

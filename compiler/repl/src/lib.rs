@@ -19,7 +19,7 @@ use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::{Source, SourceMap};
 use bnnc_driver::render;
 use bnnc_grammar::ast;
-use bnnc_grammar::parse::{self, Entered, Entry};
+use bnnc_grammar::parse::{self, Entered, ReplEntry};
 use bnnc_hir::builtin;
 use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::frame::Elaborated;
@@ -170,9 +170,9 @@ impl Session {
         let mut new = Vec::new();
         for entry in entries {
             match entry {
-                Entry::Item(item) => new.push(item),
-                Entry::Stmt(stmt) => self.statement(&stmt, reply)?,
-                Entry::Expr(expr) => {
+                ReplEntry::Item(item) => new.push(item),
+                ReplEntry::Stmt(stmt) => self.statement(&stmt, reply)?,
+                ReplEntry::Expr(expr) => {
                     let checked = self.checked(&expr, reply)?;
                     let (_, text) = self.value(&checked, reply)?;
                     reply.result(text);

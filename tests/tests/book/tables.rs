@@ -3,7 +3,7 @@
 use bnnc_abi::method::{self, OptionDef, Takes};
 use bnnc_abi::metrics::{self, Basis, Metric};
 use bnnc_base::source::SourceMap;
-use bnnc_grammar::ast::{DefinitionKind, Dist, Item, ItemKind};
+use bnnc_grammar::ast::{DefinitionKind, DistDecl, Item, ItemKind};
 use bnnc_hir::builtin::{self, Builtin, Rule};
 use bnnc_tests::book::{Page, pages};
 use std::collections::BTreeMap;
@@ -241,7 +241,7 @@ fn listed<const N: usize>(head: [&str; N], rows: Vec<Vec<String>>) -> String {
 }
 
 fn distributions() -> String {
-    let parts = |dist: &Dist| {
+    let parts = |dist: &DistDecl| {
         let names = dist.body.iter().map(|line| match &line.kind {
             DefinitionKind::Function(arguments) => {
                 let arguments: Vec<&str> = arguments.iter().map(|argument| &*argument.name).collect();

@@ -18,7 +18,7 @@ const COVERAGE: &str = "coverage";
 const LEVELS: [u32; 3] = [50, 90, 95];
 
 /// Checks a `compare` item.
-pub fn check(session: &mut Session<'_>, item: &ast::Compare, span: Span) {
+pub fn check(session: &mut Session<'_>, item: &ast::CompareDecl, span: Span) {
     let mut infers = Vec::new();
     for name in &item.infers {
         match session.find(&name.name) {

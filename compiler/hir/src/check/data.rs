@@ -114,7 +114,7 @@ enum Split {
 }
 
 /// Checks a `data` item.
-pub fn check(session: &mut Session<'_>, id: DataId, item: &ast::Data) {
+pub fn check(session: &mut Session<'_>, id: DataId, item: &ast::DataDecl) {
     let mut spec = empty(&item.name);
     let span = session.module.datas[id].span;
     spec.span = span;

@@ -72,7 +72,7 @@ const MIXTURE: &str = "mixture";
 const FLAGS: &[&str] = &[PER_TENSOR, POINT, IMPROPER, MIXTURE];
 
 /// Checks a `dist` item.
-pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::Dist, library: bool) {
+pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::DistDecl, library: bool) {
     let mut body = Body::new(
         &session.module,
         &session.names,
@@ -168,7 +168,7 @@ fn flag(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
 
 /// Checks the parts of a distribution that is not a density. A point needs a `draw` without noise and cannot have a density. An improper
 /// distribution needs `log_density` and cannot have a `draw`.
-fn check_measure(body: &mut Body<'_>, item: &ast::Dist, dist: &DistItem, seen: &HashMap<Arc<str>, Span>) {
+fn check_measure(body: &mut Body<'_>, item: &ast::DistDecl, dist: &DistItem, seen: &HashMap<Arc<str>, Span>) {
     let (flag, wanted, excluded) = match dist.measure {
         Measure::Density => return,
         Measure::Point => (POINT, "draw", &["log_density", "cdf", "entropy", IMPROPER][..]),

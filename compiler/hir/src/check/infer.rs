@@ -14,7 +14,7 @@ use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 
 /// Checks an `infer` item.
-pub fn check(session: &mut Session<'_>, id: InferId, item: &ast::Infer) {
+pub fn check(session: &mut Session<'_>, id: InferId, item: &ast::InferDecl) {
     let method = method::lookup(&item.method.name);
     if method.is_none() {
         let unknown = report::unknown_method(item.method.span, &item.method.name);
@@ -54,7 +54,7 @@ pub fn check(session: &mut Session<'_>, id: InferId, item: &ast::Infer) {
 /// Resolves the two arguments of an inference block: a model or a posterior, then a data set.
 fn arguments(
     session: &mut Session<'_>,
-    item: &ast::Infer,
+    item: &ast::InferDecl,
     method: Option<&'static MethodDef>,
 ) -> (Option<(Target, Span)>, Option<DataId>) {
     let wanted = match method.map(|method| method.takes) {

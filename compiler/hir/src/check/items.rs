@@ -10,7 +10,7 @@ use crate::types::Ty;
 use bnnc_grammar::ast;
 
 /// Checks a `const` item, whose value is arithmetic on numbers.
-pub fn check_const(session: &mut Session<'_>, id: ConstId, item: &ast::Const, library: bool) {
+pub fn check_const(session: &mut Session<'_>, id: ConstId, item: &ast::ConstDecl, library: bool) {
     let mut body = Body::new(
         &session.module,
         &session.names,
@@ -47,7 +47,7 @@ pub fn check_const(session: &mut Session<'_>, id: ConstId, item: &ast::Const, li
 }
 
 /// Checks a `fn` item.
-pub fn check_fn(session: &mut Session<'_>, id: FnId, item: &ast::Fn, library: bool) {
+pub fn check_fn(session: &mut Session<'_>, id: FnId, item: &ast::FnDecl, library: bool) {
     let mut body = Body::new(
         &session.module,
         &session.names,

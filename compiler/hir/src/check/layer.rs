@@ -16,7 +16,7 @@ use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 
 /// Checks a `layer` item.
-pub fn check(session: &mut Session<'_>, id: LayerId, item: &ast::Layer, library: bool) {
+pub fn check(session: &mut Session<'_>, id: LayerId, item: &ast::LayerDecl, library: bool) {
     let mut body = Body::new(
         &session.module,
         &session.names,

@@ -3,7 +3,7 @@
 use bnnc_abi::method::{self, OptionKind};
 use bnnc_grammar::ast::{
     Arg, Comprehension, Definition, DefinitionKind, Expr, ExprKind, Index, ItemKind, Param, Setting, Stmt,
-    StmtKind, Type,
+    StmtKind, TypeExpr,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ impl Walk {
         }
     }
 
-    fn ty(&mut self, ty: &Type) {
+    fn ty(&mut self, ty: &TypeExpr) {
         ty.args
             .iter()
             .chain(ty.dims.iter().flatten())

@@ -10,7 +10,7 @@ use crate::types::{Elem, Ty};
 use bnnc_grammar::ast;
 
 /// Checks a `model` item.
-pub fn check(session: &mut Session<'_>, id: ModelId, item: &ast::Model) {
+pub fn check(session: &mut Session<'_>, id: ModelId, item: &ast::ModelDecl) {
     let mut body = Body::new(
         &session.module,
         &session.names,

@@ -45,7 +45,7 @@ fn predefined(locals: &mut Locals, span: Span) -> [LocalId; 3] {
 }
 
 /// Checks an `optimiser` item.
-pub fn check(session: &mut Session<'_>, id: OptimiserId, item: &ast::Optimiser, library: bool) {
+pub fn check(session: &mut Session<'_>, id: OptimiserId, item: &ast::OptimiserDecl, library: bool) {
     let mut body = Body::new(
         &session.module,
         &session.names,
@@ -95,7 +95,7 @@ pub fn check(session: &mut Session<'_>, id: OptimiserId, item: &ast::Optimiser, 
 
 type States = Vec<(LocalId, Expr, Expr)>;
 
-fn definitions(body: &mut Body<'_>, item: &ast::Optimiser) -> (States, Option<Expr>) {
+fn definitions(body: &mut Body<'_>, item: &ast::OptimiserDecl) -> (States, Option<Expr>) {
     let mut starts: Vec<(LocalId, Arc<str>, Span, Expr)> = Vec::new();
     for line in item.body.iter().filter(|line| line.kind == DefinitionKind::State) {
         let value = elementwise(body, &line.value);

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Checks a `posterior` item.
-pub fn check(session: &mut Session<'_>, id: PosteriorId, item: &ast::Posterior) {
+pub fn check(session: &mut Session<'_>, id: PosteriorId, item: &ast::PosteriorDecl) {
     let model = model_of(session, &item.of);
     let mut lines = Vec::new();
     let mut seen: BTreeMap<String, Span> = BTreeMap::new();
@@ -97,7 +97,7 @@ fn model_of(session: &mut Session<'_>, of: &ast::Ident) -> Option<ModelId> {
     }
 }
 
-fn no_type(session: &mut Session<'_>, ty: Option<&ast::Type>) {
+fn no_type(session: &mut Session<'_>, ty: Option<&ast::TypeExpr>) {
     if let Some(ty) = ty {
         session.diagnostics.push(statements::target(
             ty.span,

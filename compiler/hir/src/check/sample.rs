@@ -25,7 +25,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy)]
 pub struct Tilde<'w> {
     /// The declared type.
-    pub ty: Option<&'w ast::Type>,
+    pub ty: Option<&'w ast::TypeExpr>,
     /// The distribution.
     pub dist: &'w ast::Expr,
     /// True if the statement contains `local`.

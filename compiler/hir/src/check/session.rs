@@ -43,7 +43,11 @@ pub struct Entry<'a> {
 }
 
 /// Implements [`super::check`].
-pub fn check(library: &[ast::Module], program: &ast::Module, context: &Context) -> (Module, Vec<Diagnostic>) {
+pub fn check(
+    library: &[ast::SourceFile],
+    program: &ast::SourceFile,
+    context: &Context,
+) -> (Module, Vec<Diagnostic>) {
     let mut session = Session {
         module: Module::default(),
         names: Names::default(),
@@ -87,7 +91,7 @@ pub fn check(library: &[ast::Module], program: &ast::Module, context: &Context) 
 
 impl<'a> Session<'a> {
     /// Gives every item of a file an identity, and a placeholder in the module.
-    fn collect<'m>(&mut self, module: &'m ast::Module, library: bool, entries: &mut Vec<Entry<'m>>) {
+    fn collect<'m>(&mut self, module: &'m ast::SourceFile, library: bool, entries: &mut Vec<Entry<'m>>) {
         for item in &module.items {
             let Some((def, name)) = self.placeholder(item) else {
                 continue;
@@ -231,7 +235,7 @@ impl<'a> Session<'a> {
 
     /// Checks `use` items. Each names a folder or file of the library, and an item in this folder or file. The library is visible without
     /// these items.
-    fn imports(&mut self, library: &[ast::Module], module: &ast::Module) {
+    fn imports(&mut self, library: &[ast::SourceFile], module: &ast::SourceFile) {
         for item in &module.items {
             let ItemKind::Use(path) = &item.kind else { continue };
             let Some((last, folders)) = path.split_last() else {
@@ -322,7 +326,7 @@ impl<'a> Session<'a> {
     }
 }
 
-fn parameter_names(dist: &ast::Dist) -> BTreeSet<&str> {
+fn parameter_names(dist: &ast::DistDecl) -> BTreeSet<&str> {
     dist.params.iter().map(|param| &*param.name.name).collect()
 }
 

@@ -105,7 +105,7 @@ impl Body<'_> {
     fn assign(
         &mut self,
         targets: &[ast::Expr],
-        ty: Option<&ast::Type>,
+        ty: Option<&ast::TypeExpr>,
         value: &ast::Expr,
         in_for: bool,
     ) -> Option<Stmt> {

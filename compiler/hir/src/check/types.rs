@@ -80,7 +80,7 @@ impl Body<'_> {
     }
 
     /// Checks a written type. If `bind` is true, undeclared names in brackets become dims.
-    pub fn ty(&mut self, written: &ast::Type, bind: bool) -> Ty {
+    pub fn ty(&mut self, written: &ast::TypeExpr, bind: bool) -> Ty {
         if bind {
             let dims = written.dims.iter().flatten();
             let sizes = match &*written.name.name {

@@ -24,7 +24,8 @@ pub fn programs() -> Vec<(String, String)> {
 
 #[test]
 fn the_library_has_no_diagnostics() {
-    let (module, diagnostics) = bnnc_hir::check::check(&LIBRARY.modules, &ast::Module::default(), &context());
+    let (module, diagnostics) =
+        bnnc_hir::check::check(&LIBRARY.modules, &ast::SourceFile::default(), &context());
     assert_eq!(diagnostics, []);
     assert_eq!(bnnc_hir::verify::verify(&module), Vec::<String>::new());
 }

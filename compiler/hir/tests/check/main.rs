@@ -32,7 +32,7 @@ use std::sync::LazyLock;
 /// The parsed library, with its sources. The source of a program is added after the sources of the library.
 pub struct Library {
     sources: SourceMap,
-    modules: Vec<ast::Module>,
+    modules: Vec<ast::SourceFile>,
 }
 
 pub static LIBRARY: LazyLock<Library> = LazyLock::new(|| {

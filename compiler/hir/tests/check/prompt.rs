@@ -2,7 +2,7 @@
 
 use super::{LIBRARY, context};
 use bnnc_base::source::SourceMap;
-use bnnc_grammar::parse::{Entered, Entry, parse_entry};
+use bnnc_grammar::parse::{Entered, ReplEntry, parse_entry};
 use bnnc_hir::prompt::{Environment, check_entry, check_expr};
 use bnnc_hir::show;
 
@@ -18,15 +18,15 @@ fn session(lines: &[&str]) -> String {
         };
         for entry in entries {
             let (answer, diagnostics) = match entry {
-                Entry::Expr(expr) => {
+                ReplEntry::Expr(expr) => {
                     let (expr, locals, diagnostics) = check_expr(&module, &environment, &expr);
                     (show::ty(&expr.ty, &locals), diagnostics)
                 }
-                Entry::Stmt(stmt) => {
+                ReplEntry::Stmt(stmt) => {
                     let (stmt, diagnostics) = check_entry(&module, &mut environment, &stmt);
                     (if stmt.is_some() { "ok" } else { "no" }.to_owned(), diagnostics)
                 }
-                Entry::Item(_) => panic!("{line}"),
+                ReplEntry::Item(_) => panic!("{line}"),
             };
             let codes: Vec<&str> = diagnostics.iter().map(|one| one.code.id).collect();
             answers.push(format!("{answer} {}", codes.join(" ")).trim().to_owned());
