@@ -1,6 +1,6 @@
 //! The predicted peak memory of a run agrees with the peak that the allocator measures, and runs that would not fit are rejected.
 
-use bnnc_base::diagnostic::Fault;
+use bnnc_base::diagnostic::FaultyInput;
 use bnnc_base::dtype::Precision;
 use bnnc_core::context::{Context, Stop};
 use bnnc_driver::options::Options;
@@ -305,7 +305,7 @@ fn a_limit_rejects_a_run_before_it_allocates() {
     };
     assert!(PEAK.load(Ordering::Relaxed) - before < 64 << 10);
     assert_eq!(diagnostics[0].code.id, "E0502");
-    assert!(diagnostics[0].fault == Fault::Program);
+    assert!(diagnostics[0].fault == FaultyInput::Program);
     assert!(!diagnostics[0].help.is_empty());
     assert!(run(need).is_ok());
 }

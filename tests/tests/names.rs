@@ -42,7 +42,6 @@ const SHARED: &[(&str, usize)] = &[
     ("Extent", 4),
     ("Facts", 2),
     ("Failure", 3),
-    ("Fault", 2),
     ("Fitted", 2),
     ("Form", 4),
     ("Format", 2),

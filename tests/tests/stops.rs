@@ -1,7 +1,7 @@
 //! The errors that stop a run, and whether they are errors of the program or of the data.
 #![allow(clippy::unwrap_used)]
 
-use bnnc_base::diagnostic::{Diagnostic, Fault};
+use bnnc_base::diagnostic::{Diagnostic, FaultyInput};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::states::start;
 use bnnc_driver::options::Options;
@@ -22,7 +22,7 @@ fn yacht(settings: &[&str]) -> Compiled {
     compile::file(&bnnc_tests::root().join("examples/yacht/yacht.bnn"), &options)
 }
 
-fn assert_stop<T>(stopped: Result<T, Stop>, id: &str, fault: Fault) {
+fn assert_stop<T>(stopped: Result<T, Stop>, id: &str, fault: FaultyInput) {
     match stopped {
         Err(Stop::Diagnostics(diagnostics)) => assert_diagnostic(&diagnostics[0], id, fault),
         Err(Stop::Fault(fault)) => panic!("{fault}"),
@@ -31,7 +31,7 @@ fn assert_stop<T>(stopped: Result<T, Stop>, id: &str, fault: Fault) {
     }
 }
 
-fn assert_diagnostic(diagnostic: &Diagnostic, id: &str, fault: Fault) {
+fn assert_diagnostic(diagnostic: &Diagnostic, id: &str, fault: FaultyInput) {
     assert_eq!(diagnostic.code.id, id, "{}", diagnostic.message);
     assert!(diagnostic.fault == fault);
 }
@@ -50,7 +50,7 @@ fn a_loss_that_is_not_finite_is_an_error_of_the_program() {
     };
     assert_eq!(result.failed.as_deref(), Some("fit"));
     let stopped: Result<(), Stop> = result.stopped.map_or(Ok(()), Err);
-    assert_stop(stopped, "E0501", Fault::Program);
+    assert_stop(stopped, "E0501", FaultyInput::Program);
 }
 
 #[test]
@@ -65,14 +65,14 @@ fn no_training_rows_are_an_error_in_data() {
     if let Err(Stop::Diagnostics(found)) = &stopped {
         insta::assert_snapshot!("E0505", compile::rendered(&found[0]));
     }
-    assert_stop(stopped, "E0505", Fault::Data);
+    assert_stop(stopped, "E0505", FaultyInput::Data);
 }
 
 /// Every build of these tests has all parts, so that no run of theirs is rejected.
 #[test]
 fn a_part_that_a_build_leaves_out_is_named_with_its_feature() {
     let absent = bnnc_base::feature::not_in_build("the backend `cuda`", "cuda");
-    assert_diagnostic(&absent, "E0618", Fault::Usage);
+    assert_diagnostic(&absent, "E0618", FaultyInput::Usage);
     insta::assert_snapshot!("E0618", compile::rendered(&absent));
 }
 
@@ -89,11 +89,15 @@ fn results_that_cannot_be_written_are_an_error() {
         &RunResult::default(),
         saved,
     );
-    assert_diagnostic(&written.unwrap_err(), "E0503", Fault::Data);
+    assert_diagnostic(&written.unwrap_err(), "E0503", FaultyInput::Data);
     std::fs::remove_file(&file).unwrap();
 }
 
 #[test]
 fn a_folder_without_a_run_is_an_error_in_data() {
-    assert_diagnostic(&out::read(&folder("none")).unwrap_err(), "E0504", Fault::Data);
+    assert_diagnostic(
+        &out::read(&folder("none")).unwrap_err(),
+        "E0504",
+        FaultyInput::Data,
+    );
 }

@@ -3,7 +3,7 @@
 use crate::arguments::Compile;
 use bnnc_abi::data::Schema;
 use bnnc_abi::settings;
-use bnnc_base::diagnostic::{Diagnostic, Fault as Blame, Place};
+use bnnc_base::diagnostic::{Diagnostic, FaultyInput as Blame, Place};
 use bnnc_base::dtype::Precision;
 use bnnc_base::source::SourceMap;
 use bnnc_command::memory;

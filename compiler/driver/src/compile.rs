@@ -51,7 +51,7 @@ pub fn chosen(program: &Program, options: &Options) -> Result<Vec<InferId>, Vec<
             &codes::NO_INFERS,
             "the program has no `infer` item, so there is nothing to run",
         );
-        diagnostic.fault = bnnc_base::diagnostic::Fault::Program;
+        diagnostic.fault = bnnc_base::diagnostic::FaultyInput::Program;
         return Err(vec![
             diagnostic.help("`bnnc check` checks a program without running it"),
         ]);

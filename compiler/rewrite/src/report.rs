@@ -5,7 +5,7 @@ use bnnc_abi::laplace;
 use bnnc_abi::method::declare::OptionName;
 use bnnc_abi::sampling::ChainOptions;
 use bnnc_abi::variational::ViOptions;
-use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place, Severity};
 use bnnc_base::fault;
 
 /// Every code of this crate, in display order.
@@ -252,7 +252,7 @@ pub fn error(code: &'static Code, message: impl Into<String>) -> Diagnostic {
     Diagnostic {
         code,
         severity: Severity::Error,
-        fault: Fault::Program,
+        fault: FaultyInput::Program,
         message: message.into(),
         at: Place::Nowhere,
         label: String::new(),

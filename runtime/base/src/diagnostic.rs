@@ -28,7 +28,7 @@ pub enum Severity {
 
 /// The part of the input that is wrong, which determines the exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum FaultyInput {
     /// The program: exit status 1.
     Program,
     /// The command line: exit status 2.
@@ -72,7 +72,7 @@ pub struct Diagnostic {
     /// The severity.
     pub severity: Severity,
     /// The part of the input that is wrong.
-    pub fault: Fault,
+    pub fault: FaultyInput,
     /// The mistake: one sentence without a full stop, with the expected value before the actual one.
     pub message: String,
     /// The main place.
@@ -93,7 +93,7 @@ impl Diagnostic {
         Diagnostic::new(
             code,
             Severity::Error,
-            Fault::Program,
+            FaultyInput::Program,
             Place::Span(span),
             message.into(),
         )
@@ -104,7 +104,7 @@ impl Diagnostic {
         Diagnostic::new(
             code,
             Severity::Warning,
-            Fault::Program,
+            FaultyInput::Program,
             Place::Span(span),
             message.into(),
         )
@@ -123,7 +123,7 @@ impl Diagnostic {
             row,
             column,
         };
-        Diagnostic::new(code, Severity::Error, Fault::Data, at, message.into())
+        Diagnostic::new(code, Severity::Error, FaultyInput::Data, at, message.into())
     }
 
     /// Builds an error in the command line.
@@ -131,13 +131,19 @@ impl Diagnostic {
         Diagnostic::new(
             code,
             Severity::Error,
-            Fault::Usage,
+            FaultyInput::Usage,
             Place::Nowhere,
             message.into(),
         )
     }
 
-    fn new(code: &'static Code, severity: Severity, fault: Fault, at: Place, message: String) -> Diagnostic {
+    fn new(
+        code: &'static Code,
+        severity: Severity,
+        fault: FaultyInput,
+        at: Place,
+        message: String,
+    ) -> Diagnostic {
         let (label, labels, notes, help) = (String::new(), Vec::new(), Vec::new(), Vec::new());
         Diagnostic {
             code,

@@ -3,7 +3,7 @@
 use bnnc_abi::artefact::Refusal;
 use bnnc_abi::method::MethodDef;
 use bnnc_abi::settings::BAD_SETTING;
-use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place};
 use std::path::Path;
 
 /// All codes, sorted.
@@ -85,7 +85,7 @@ pub fn other_processor(missing: &[String]) -> Diagnostic {
         missing.join(", ")
     );
     let mut diagnostic = Diagnostic::usage(&OTHER_PROCESSOR, text);
-    diagnostic.fault = Fault::Program;
+    diagnostic.fault = FaultyInput::Program;
     diagnostic.help("build it again on this machine")
 }
 
@@ -166,7 +166,7 @@ pub fn one_file(item: &str, count: usize) -> Diagnostic {
 }
 
 fn data(mut diagnostic: Diagnostic) -> Diagnostic {
-    diagnostic.fault = Fault::Data;
+    diagnostic.fault = FaultyInput::Data;
     diagnostic.at = Place::Nowhere;
     diagnostic
 }

@@ -2,7 +2,7 @@
 
 use bnnc_abi::settings;
 use bnnc_base::caught;
-use bnnc_base::diagnostic::{Diagnostic, Fault as Blame, Place};
+use bnnc_base::diagnostic::{Diagnostic, FaultyInput as Blame, Place};
 use bnnc_base::fault::Fault;
 use bnnc_base::render;
 use bnnc_base::source::SourceMap;

@@ -12,7 +12,7 @@ pub mod training;
 
 pub use audit::no_stan_csv;
 use bnnc_abi::sampling::ChainOptions;
-use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place, Severity};
 use bnnc_base::number::rounded;
 pub use collapsed::{DrawnRows, looks_ahead, others_held, point, shared_outputs, too_many_pieces};
 pub use folder::{
@@ -166,7 +166,7 @@ pub fn whole_arrays(infer: &str, array: &str) -> Diagnostic {
     let text = format!(
         "`{infer}` cannot predict new rows: `{array}` is one value for all examples, which new rows do not contain"
     );
-    error(&WHOLE_ARRAYS, Fault::Program, text).help("run again with the new arrays")
+    error(&WHOLE_ARRAYS, FaultyInput::Program, text).help("run again with the new arrays")
 }
 
 /// The checkpoint to be continued is damaged.
@@ -249,7 +249,7 @@ static NOTHING_FOUND: Code = Code {
 };
 
 /// Returns an error about a run, without a place.
-pub fn error(code: &'static Code, fault: Fault, message: String) -> Diagnostic {
+pub fn error(code: &'static Code, fault: FaultyInput, message: String) -> Diagnostic {
     Diagnostic {
         code,
         severity: Severity::Error,
@@ -267,7 +267,7 @@ pub fn error(code: &'static Code, fault: Fault, message: String) -> Diagnostic {
 fn warning(code: &'static Code, message: String) -> Diagnostic {
     Diagnostic {
         severity: Severity::Warning,
-        ..error(code, Fault::Program, message)
+        ..error(code, FaultyInput::Program, message)
     }
 }
 
@@ -275,7 +275,7 @@ fn warning(code: &'static Code, message: String) -> Diagnostic {
 pub fn training_diverged(infer: &str, epoch: usize, loss: f64) -> Diagnostic {
     error(
         &TRAINING_DIVERGED,
-        Fault::Program,
+        FaultyInput::Program,
         format!("the loss of `{infer}` became {loss} in epoch {}", epoch + 1),
     )
     .help("lower the learning rate, or standardise the inputs and the target")
@@ -286,7 +286,7 @@ pub fn training_diverged(infer: &str, epoch: usize, loss: f64) -> Diagnostic {
 pub fn cannot_write(path: &Path, why: &str) -> Diagnostic {
     error(
         &CANNOT_WRITE,
-        Fault::Data,
+        FaultyInput::Data,
         format!("cannot write `{}`: {why}", path.display()),
     )
     .help("check that the folder exists, that you may write there, and that the disk is not full")
@@ -296,7 +296,7 @@ pub fn cannot_write(path: &Path, why: &str) -> Diagnostic {
 pub fn not_a_run(path: &Path, why: &str) -> Diagnostic {
     error(
         &NOT_A_RUN,
-        Fault::Data,
+        FaultyInput::Data,
         format!("`{}` is not the folder of a run: {why}", path.display()),
     )
     .help("name a folder that `bnnc run --out` wrote")
@@ -306,7 +306,7 @@ pub fn not_a_run(path: &Path, why: &str) -> Diagnostic {
 pub fn no_rows(data: &str) -> Diagnostic {
     error(
         &NO_ROWS,
-        Fault::Data,
+        FaultyInput::Data,
         format!("`{data}` has no rows left to train on"),
     )
 }
@@ -324,7 +324,7 @@ pub fn no_start(infer: &str, chain: usize, attempts: u64, options: &ChainOptions
             chain + 1
         ),
     };
-    let diagnostic = error(&NO_START, Fault::Program, text);
+    let diagnostic = error(&NO_START, FaultyInput::Program, text);
     match options.start {
         None => diagnostic.help(
             "start from a point estimate: add `infer mode = map(..)` to the program, and `start = mode` here",
@@ -350,7 +350,7 @@ pub fn with_impossible_rows(found: Vec<Diagnostic>, note: Option<String>) -> Vec
 /// A file that does not hold the starts of an inference block; each of `faults` is one line of the explanation.
 pub fn no_start_file(infer: &str, path: &Path, faults: &[String]) -> Diagnostic {
     let text = format!("`{infer}` cannot start from `{}`", path.display());
-    let diagnostic = error(&NO_START_FILE, Fault::Data, text);
+    let diagnostic = error(&NO_START_FILE, FaultyInput::Data, text);
     faults
         .iter()
         .fold(diagnostic, |diagnostic, fault| diagnostic.note(fault))
@@ -359,7 +359,7 @@ pub fn no_start_file(infer: &str, path: &Path, faults: &[String]) -> Diagnostic 
 
 /// A batch that cannot hold a row of every file.
 pub fn too_many_files(infer: &str, why: &str, help: &str) -> Diagnostic {
-    error(&TOO_MANY_FILES, Fault::Program, format!("`{infer}`: {why}")).help(help)
+    error(&TOO_MANY_FILES, FaultyInput::Program, format!("`{infer}`: {why}")).help(help)
 }
 
 /// An inference block that starts from another one, which has no result on a split (counted from 0).
@@ -368,7 +368,8 @@ pub fn nothing_found(infer: &str, from: &str, split: usize) -> Diagnostic {
         "`{infer}` starts from `{from}`, which has no result for split {}",
         split + 1
     );
-    error(&NOTHING_FOUND, Fault::Program, text).help(format!("run `{from}` on data with the same splits"))
+    error(&NOTHING_FOUND, FaultyInput::Program, text)
+        .help(format!("run `{from}` on data with the same splits"))
 }
 
 /// A prediction of a saved run that needs more memory than the limit.
@@ -378,7 +379,7 @@ pub fn too_large_together(infer: &str, what: &str, need: u64, limit: u64) -> Dia
         size(need),
         size(limit)
     );
-    error(&TOO_LITTLE_MEMORY, Fault::Usage, text)
+    error(&TOO_LITTLE_MEMORY, FaultyInput::Usage, text)
         .help("predict fewer rows at once, or approximate a subnetwork, whose Jacobians are smaller")
 }
 
@@ -386,7 +387,7 @@ pub fn too_large_together(infer: &str, what: &str, need: u64, limit: u64) -> Dia
 pub fn checkpoint_damaged(path: &Path, why: &str) -> Diagnostic {
     error(
         &CHECKPOINT_DAMAGED,
-        Fault::Data,
+        FaultyInput::Data,
         format!("`{}` is damaged: {why}", path.display()),
     )
     .help("start again with `--out` instead of `--resume`")
@@ -396,7 +397,7 @@ pub fn checkpoint_damaged(path: &Path, why: &str) -> Diagnostic {
 pub fn another_run(folder: &Path, differences: &[String]) -> Diagnostic {
     let mut diagnostic = error(
         &ANOTHER_RUN,
-        Fault::Usage,
+        FaultyInput::Usage,
         format!("`{}` belongs to a different run", folder.display()),
     );
     for difference in differences {
@@ -409,7 +410,7 @@ pub fn another_run(folder: &Path, differences: &[String]) -> Diagnostic {
 pub fn folder_in_use(folder: &Path) -> Diagnostic {
     error(
         &FOLDER_IN_USE,
-        Fault::Data,
+        FaultyInput::Data,
         format!("another run is writing into `{}`", folder.display()),
     )
     .help("wait until it ends, or write into another folder")
@@ -419,7 +420,7 @@ pub fn folder_in_use(folder: &Path) -> Diagnostic {
 pub fn nothing_to_resume(folder: &Path) -> Diagnostic {
     let mut warning = error(
         &NOTHING_TO_RESUME,
-        Fault::Usage,
+        FaultyInput::Usage,
         format!(
             "`{}` holds no checkpoint: the run starts from the beginning",
             folder.display()

@@ -1,6 +1,6 @@
 //! Diagnostics of programs for GPUs: the driver or the device is missing, or the device is too old for the code.
 
-use bnnc_base::diagnostic::{Code, Diagnostic, Fault};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
 
 /// All codes, sorted.
 pub static CODES: &[&Code] = &[&NO_DRIVER, &NO_DEVICE, &OLDER_DEVICE];
@@ -55,6 +55,6 @@ pub(crate) fn older_device(made: &str, (name, capability): (&str, u32)) -> Diagn
 
 fn lacks(code: &'static Code, text: String) -> Diagnostic {
     let mut diagnostic = Diagnostic::usage(code, text);
-    diagnostic.fault = Fault::Program;
+    diagnostic.fault = FaultyInput::Program;
     diagnostic
 }

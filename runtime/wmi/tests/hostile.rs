@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use bnnc_base::diagnostic::{Diagnostic, Fault, Place};
+use bnnc_base::diagnostic::{Diagnostic, FaultyInput, Place};
 use bnnc_wmi::integral::Effort;
 use bnnc_wmi::problem::read;
 use bnnc_wmi::rational::Rational;
@@ -12,7 +12,7 @@ fn refused(text: &str) -> Box<Diagnostic> {
     match read("problem", text) {
         Ok(_) => panic!("not refused: {}", &text[..text.len().min(200)]),
         Err(diagnostic) => {
-            assert_eq!(diagnostic.fault, Fault::Program);
+            assert_eq!(diagnostic.fault, FaultyInput::Program);
             diagnostic
         }
     }

@@ -1,6 +1,6 @@
 //! The diagnostics of `bnnc build`.
 
-use bnnc_base::diagnostic::{Code, Diagnostic, Fault};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
 use std::path::{Path, PathBuf};
 
 /// Every code, sorted.
@@ -118,7 +118,7 @@ pub fn link_failed(command: &str, said: &str) -> Diagnostic {
 pub fn cannot_build(path: &Path, why: &str) -> Diagnostic {
     let mut diagnostic =
         Diagnostic::usage(&CANNOT_BUILD, format!("cannot write `{}`: {why}", path.display()));
-    diagnostic.fault = Fault::Data;
+    diagnostic.fault = FaultyInput::Data;
     diagnostic.help("name a file in a folder that you may write to: `-o PATH`")
 }
 

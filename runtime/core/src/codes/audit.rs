@@ -1,7 +1,7 @@
 //! Diagnostics of data and settings that do not support the conclusions that a run would suggest.
 
 use super::error;
-use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use bnnc_base::number::{exact, rounded};
 
 pub(super) static NOTHING_TO_LEARN: Code = Code {
@@ -205,7 +205,7 @@ pub struct ColumnTerm {
 fn warn(code: &'static Code, text: String) -> Diagnostic {
     Diagnostic {
         severity: Severity::Warning,
-        ..error(code, Fault::Data, text)
+        ..error(code, FaultyInput::Data, text)
     }
 }
 

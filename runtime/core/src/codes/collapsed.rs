@@ -1,7 +1,7 @@
 //! Diagnostics of collapsed inference.
 
 use super::error;
-use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 
 pub(super) static SHARED_OUTPUTS: Code = Code {
     id: "E0561",
@@ -51,7 +51,7 @@ pub fn shared_outputs(infer: &str, outputs: (usize, usize)) -> Diagnostic {
         outputs.0 + 1,
         outputs.1 + 1
     );
-    error(&SHARED_OUTPUTS, Fault::Program, text).help("write `over = last_layer`")
+    error(&SHARED_OUTPUTS, FaultyInput::Program, text).help("write `over = last_layer`")
 }
 
 /// The rows whose weights are drawn because the box around an iterate has too many pieces for an integral.
@@ -72,7 +72,7 @@ pub fn too_many_pieces(infer: &str, drawn: &DrawnRows, (why, error): (&str, Opti
     let text = format!(
         "in {rows} of {all} rows the weights of `{infer}` are drawn from the box, {draws} times per iterate"
     );
-    let mut warning = warning(self::error(&TOO_MANY_PIECES, Fault::Program, text));
+    let mut warning = warning(self::error(&TOO_MANY_PIECES, FaultyInput::Program, text));
     warning.notes.push(format!("one of them {why}"));
     if let Some(error) = error {
         warning.notes.push(format!(
@@ -89,7 +89,7 @@ pub fn too_many_pieces(infer: &str, drawn: &DrawnRows, (why, error): (&str, Opti
 /// A warning: the likelihoods can be compared with the published tables only.
 pub fn looks_ahead(infer: &str) -> Diagnostic {
     let text = format!("the likelihood of `{infer}` uses the targets that it scores");
-    let mut warning = warning(error(&LOOKS_AHEAD, Fault::Program, text));
+    let mut warning = warning(error(&LOOKS_AHEAD, FaultyInput::Program, text));
     let note = "its density is truncated to the range of these targets, as in the published code";
     warning.notes.push(note.to_owned());
     warning.help("compare it only with the published tables; leave `compat` out for all other comparisons")
@@ -98,7 +98,7 @@ pub fn looks_ahead(infer: &str) -> Diagnostic {
 /// A warning: there is nothing to integrate over.
 pub fn point(infer: &str, why: &str) -> Diagnostic {
     let text = format!("`{infer}` has nothing to integrate over, because its box is a single point: {why}");
-    warning(error(&POINT, Fault::Program, text))
+    warning(error(&POINT, FaultyInput::Program, text))
         .help("use more iterates: a shorter `warmup`, or more `epochs`")
 }
 
@@ -107,7 +107,7 @@ pub fn others_held(infer: &str) -> Diagnostic {
     let text = format!(
         "in `{infer}` a weight that is integrated over for one class also affects the logits of other classes"
     );
-    warning(error(&OTHERS_HELD, Fault::Program, text)).help("write `over = last_layer`")
+    warning(error(&OTHERS_HELD, FaultyInput::Program, text)).help("write `over = last_layer`")
 }
 
 fn warning(diagnostic: Diagnostic) -> Diagnostic {

@@ -1,7 +1,7 @@
 //! Diagnostics about the folder of a run, and about rows to predict for from it.
 
 use super::error;
-use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use std::path::Path;
 
 /// The folder holds the results of another run.
@@ -57,7 +57,7 @@ pub(super) static NO_PREDICTIONS: Code = Code {
 /// The results or the checkpoint (`what`) of another run would be lost. Each of `differences` is one line on how the runs differ.
 pub fn holds_another_run(folder: &Path, what: &str, differences: &[String]) -> Diagnostic {
     let text = format!("`{}` holds the {what} of another run", folder.display());
-    let diagnostic = error(&HOLDS_ANOTHER_RUN, Fault::Usage, text);
+    let diagnostic = error(&HOLDS_ANOTHER_RUN, FaultyInput::Usage, text);
     differences
         .iter()
         .fold(diagnostic, |diagnostic, difference| diagnostic.note(difference))
@@ -76,7 +76,7 @@ pub fn foreign_files(folder: &Path, names: &[&str]) -> Diagnostic {
         quoted.join(", "),
         folder.display()
     );
-    error(&FOREIGN_FILES, Fault::Usage, text).help(format!(
+    error(&FOREIGN_FILES, FaultyInput::Usage, text).help(format!(
         "write into another folder, or add `--overwrite` to replace {what}"
     ))
 }
@@ -88,7 +88,7 @@ pub fn reads_its_results(folder: &Path, file: &Path) -> Diagnostic {
         file.display(),
         folder.display()
     );
-    error(&FOREIGN_FILES, Fault::Usage, text)
+    error(&FOREIGN_FILES, FaultyInput::Usage, text)
         .help("write into another folder, or copy the file out of this one first")
 }
 
@@ -98,19 +98,19 @@ pub fn replaces_its_source(file: &Path) -> Diagnostic {
         "the output file would replace `{}`, from which the predictions are made",
         file.display()
     );
-    error(&FOREIGN_FILES, Fault::Usage, text).help("write into another file")
+    error(&FOREIGN_FILES, FaultyInput::Usage, text).help("write into another file")
 }
 
 /// A link where a run's own folder or file should be.
 pub fn is_a_link(path: &Path) -> Diagnostic {
     let text = format!("`{}` is a link, which a run does not follow", path.display());
-    error(&FOREIGN_FILES, Fault::Usage, text).help("remove the link, or write into another folder")
+    error(&FOREIGN_FILES, FaultyInput::Usage, text).help("remove the link, or write into another folder")
 }
 
 /// A file from which predictions are made is not as its run wrote it.
 pub fn damaged_part(path: &Path, why: &str) -> Diagnostic {
     let text = format!("`{}` is not the file that its run wrote: {why}", path.display());
-    error(&DAMAGED_PART, Fault::Data, text)
+    error(&DAMAGED_PART, FaultyInput::Data, text)
         .help("restore the file, or run again with `--out DIR --overwrite`")
 }
 
@@ -120,7 +120,7 @@ pub fn half_replaced(folder: &Path) -> Diagnostic {
         "the run in `{}` was killed while its results replaced earlier ones",
         folder.display()
     );
-    error(&DAMAGED_PART, Fault::Data, text).help(format!(
+    error(&DAMAGED_PART, FaultyInput::Data, text).help(format!(
         "finish it: `bnnc run PROGRAM --resume {}`",
         folder.display()
     ))
@@ -132,7 +132,7 @@ pub fn other_library(folder: &Path) -> Diagnostic {
         "`{}` is a run of another version of bnnc or of its library",
         folder.display()
     );
-    let mut warning = error(&OTHER_LIBRARY, Fault::Usage, text);
+    let mut warning = error(&OTHER_LIBRARY, FaultyInput::Usage, text);
     warning.severity = Severity::Warning;
     warning.help("run again with this version, or predict with the version of the run")
 }
@@ -155,14 +155,14 @@ pub fn no_predictions(infer: &str, outputs: &[&str], is_whole: bool) -> Diagnost
         ),
     };
     let text = format!("`{infer}` has no predictions for new rows: {why}");
-    error(&NO_PREDICTIONS, Fault::Program, text).help(help)
+    error(&NO_PREDICTIONS, FaultyInput::Program, text).help(help)
 }
 
 /// A note: an output does not have predictions, so that the log likelihood is the only score of its run.
 pub fn unpredicted_output(infer: &str, output: &str) -> Diagnostic {
     let text =
         format!("`{infer}` has no predictions: the distribution of `{output}` has neither `mean` nor `draw`");
-    let note = error(&NO_PREDICTIONS, Fault::Program, text)
+    let note = error(&NO_PREDICTIONS, FaultyInput::Program, text)
         .note("the only metric of this run is the log likelihood, and `bnnc predict` has nothing to write")
         .help("give the `dist` a `mean`, a `draw` or both");
     Diagnostic {

@@ -2,7 +2,7 @@
 
 use super::error;
 use bnnc_abi::manifest::{Output, OutputKind};
-use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use bnnc_base::number::rounded;
 
 pub(super) static AT_BOUND: Code = Code {
@@ -176,7 +176,7 @@ const WIDE: f64 = 1.0;
 fn warn(code: &'static Code, text: String) -> Diagnostic {
     Diagnostic {
         severity: Severity::Warning,
-        ..error(code, Fault::Data, text)
+        ..error(code, FaultyInput::Data, text)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Diagnostics about iterates and the posteriors built from them.
 
 use super::{error, warning};
-use bnnc_base::diagnostic::{Code, Diagnostic, Fault};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
 use bnnc_base::number::rounded;
 
 /// A training that stopped before there were enough iterates for a posterior.
@@ -35,7 +35,8 @@ pub(super) static STILL_ITERATES: Code = Code {
 /// There are too few iterates for a posterior.
 pub fn too_few_iterates(infer: &str, found: usize, least: usize) -> Diagnostic {
     let text = format!("`{infer}` took {found} iterates before it stopped, but needs {least}");
-    error(&TOO_FEW_ITERATES, Fault::Program, text).help("lower `warmup` or `every`, or raise `patience`")
+    error(&TOO_FEW_ITERATES, FaultyInput::Program, text)
+        .help("lower `warmup` or `every`, or raise `patience`")
 }
 
 /// A warning: the loss per row rose by `rise` during the training.

@@ -2,7 +2,7 @@
 
 use super::{error, warning};
 use bnnc_abi::laplace::{Laplace, Likelihood, Link, PriorPrecision, Structure};
-use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use bnnc_base::number::{exact, rounded};
 use bnnc_laplace::curvature::NotPositive;
 
@@ -263,7 +263,7 @@ pub fn prior_averaged(infer: &str) -> Diagnostic {
     let text = format!(
         "`{infer}`: the precision of the prior varies within a weight matrix, and a Kronecker structure replaces it by weighted means"
     );
-    let mut warning = error(&PRIOR_AVERAGED, Fault::Program, text);
+    let mut warning = error(&PRIOR_AVERAGED, FaultyInput::Program, text);
     warning.severity = Severity::Warning;
     warning.help("use `structure = full` or `diagonal`, or a prior with one precision per matrix")
 }
@@ -271,7 +271,7 @@ pub fn prior_averaged(infer: &str) -> Diagnostic {
 /// An approximation without a maximum: the weights of a site do not have given values.
 pub fn no_maximum(infer: &str, site: &str) -> Diagnostic {
     let text = format!("`{infer}` uses its start as the maximum, but its start gives no value for `{site}`");
-    error(&NO_MAXIMUM, Fault::Program, text)
+    error(&NO_MAXIMUM, FaultyInput::Program, text)
         .help("start from an inference or a file that has this parameter in the same size, or search for the maximum: `epochs = 100`")
 }
 
@@ -281,7 +281,7 @@ pub fn no_curvature(infer: &str, row: usize, why: &str) -> Diagnostic {
         "the second derivative of the log likelihood of `{infer}` in row {} {why}",
         row + 1
     );
-    error(&NO_CURVATURE, Fault::Program, text).help("standardise the inputs and the target")
+    error(&NO_CURVATURE, FaultyInput::Program, text).help("standardise the inputs and the target")
 }
 
 /// The log likelihood is not concave in any row: after clipping, all of its second derivatives are zero.
@@ -289,7 +289,7 @@ pub fn nowhere_concave(infer: &str) -> Diagnostic {
     let text = format!(
         "the log likelihood of `{infer}` is not concave in the outputs in any row that was checked: the precision would be that of the prior"
     );
-    error(&NO_CURVATURE, Fault::Program, text)
+    error(&NO_CURVATURE, FaultyInput::Program, text)
         .help("use `curvature = fisher`, which needs first derivatives only")
 }
 
@@ -299,13 +299,13 @@ pub fn no_covariance(infer: &str, row: usize, why: &str) -> Diagnostic {
         "the covariance of the outputs of `{infer}` in row {} {why}",
         row + 1
     );
-    error(&NO_CURVATURE, Fault::Program, text).help("standardise the inputs and the target")
+    error(&NO_CURVATURE, FaultyInput::Program, text).help("standardise the inputs and the target")
 }
 
 /// The sum of curvature and prior is not a precision.
 pub fn no_posterior(infer: &str, why: &str) -> Diagnostic {
     let text = format!("`{infer}` has no Gaussian around its maximum: {why}");
-    error(&NO_POSTERIOR, Fault::Program, text)
+    error(&NO_POSTERIOR, FaultyInput::Program, text)
         .help("use `curvature = ggn` and a prior whose log density has a negative second derivative, such as `Normal`")
 }
 
@@ -315,7 +315,7 @@ pub fn not_positive(infer: &str, found: &NotPositive) -> Diagnostic {
         false => no_posterior(infer, &found.to_string()),
         true => {
             let text = format!("`{infer}` has no Gaussian around its maximum: {found}");
-            error(&NO_POSTERIOR, Fault::Program, text)
+            error(&NO_POSTERIOR, FaultyInput::Program, text)
                 .help("a value or a derivative overflows there: check that weights and data are finite, and standardise the data")
         }
     }
@@ -331,7 +331,7 @@ pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usi
         1 => "write `subnetwork(1)`".to_owned(),
         _ => format!("use at most {alive} weights"),
     };
-    error(&TOO_FEW_WEIGHTS, Fault::Program, text).help(help)
+    error(&TOO_FEW_WEIGHTS, FaultyInput::Program, text).help(help)
 }
 
 /// An earlier inference block without variances for the weights.
@@ -339,13 +339,13 @@ pub fn no_variances(infer: &str, by: &str) -> Diagnostic {
     let text = format!(
         "`{infer}` ranks weights by their variances under `{by}`, but `{by}` has no variances for them"
     );
-    error(&NO_VARIANCES, Fault::Program, text)
+    error(&NO_VARIANCES, FaultyInput::Program, text)
 }
 
 /// A link that does not fit the likelihood.
 pub fn no_link(infer: &str) -> Diagnostic {
     let text = format!("the link of `{infer}` does not fit its likelihood");
-    error(&NO_LINK, Fault::Program, text)
+    error(&NO_LINK, FaultyInput::Program, text)
         .help("write `link = glm`, which uses the best link for each likelihood")
 }
 
@@ -366,7 +366,7 @@ pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, searched: bool) ->
             format!("`{infer}`: {what}: the log posterior could rise without bound over {weights} weights")
         }
     };
-    let mut warning = error(&NOT_AT_MAXIMUM, Fault::Program, text);
+    let mut warning = error(&NOT_AT_MAXIMUM, FaultyInput::Program, text);
     warning.severity = Severity::Warning;
     match searched {
         true => warning
@@ -388,7 +388,7 @@ pub fn others_not_at_maximum(infer: &str, rise: f64, searched: bool) -> Diagnost
     let text = format!(
         "`{infer}`: {what}: the log posterior could rise {by} if the parameters that are not weights moved, such as a noise level"
     );
-    let mut warning = error(&NOT_AT_MAXIMUM, Fault::Program, text);
+    let mut warning = error(&NOT_AT_MAXIMUM, FaultyInput::Program, text);
     warning.severity = Severity::Warning;
     warning.help(
         "search for the maximum with a larger `epochs` or larger steps, or from the start: `epochs = 100`",
@@ -400,7 +400,7 @@ pub fn no_joint(infer: &str) -> Diagnostic {
     let text = format!(
         "`{infer}` is not a Laplace approximation: it has neither a joint covariance of outputs nor slopes"
     );
-    error(&NO_JOINT, Fault::Usage, text).help("name a `laplace` infer with `--infer`")
+    error(&NO_JOINT, FaultyInput::Usage, text).help("name a `laplace` infer with `--infer`")
 }
 
 /// A prior that a structure cannot represent.
@@ -408,7 +408,7 @@ pub fn dependent_prior(infer: &str) -> Diagnostic {
     let text = format!(
         "weights of `{infer}` depend on each other under the prior, which only a full precision represents"
     );
-    error(&DEPENDENT_PRIOR, Fault::Program, text).help("write `structure = full`")
+    error(&DEPENDENT_PRIOR, FaultyInput::Program, text).help("write `structure = full`")
 }
 
 /// A prior whose marginal likelihood under other factors is not known.
@@ -416,7 +416,7 @@ pub fn prior_not_normal(infer: &str, option: &str) -> Diagnostic {
     let text = format!(
         "`{infer}` tunes a factor on the precision of the prior (`{option}`), but the prior is not Normal"
     );
-    error(&PRIOR_NOT_NORMAL, Fault::Program, text)
+    error(&PRIOR_NOT_NORMAL, FaultyInput::Program, text)
         .help("use a `Normal` prior, or leave the option out, to use the prior of the model unchanged")
 }
 
@@ -430,7 +430,7 @@ pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic 
         "`{infer}`: the search for the factor on the prior ended at {}, the end of the search range: {what}",
         rounded(factor, 4)
     );
-    let mut warning = error(&FACTOR_AT_END, Fault::Program, text);
+    let mut warning = error(&FACTOR_AT_END, FaultyInput::Program, text);
     warning.severity = Severity::Warning;
     if factor < 1.0 {
         return warning
@@ -459,7 +459,7 @@ pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic 
 /// A warning: the search for several factors on the prior used all its steps.
 pub fn factors_not_found(infer: &str) -> Diagnostic {
     let text = format!("`{infer}`: the search for the factors on the prior ended before the maximum");
-    let mut warning = error(&FACTOR_AT_END, Fault::Program, text);
+    let mut warning = error(&FACTOR_AT_END, FaultyInput::Program, text);
     warning.severity = Severity::Warning;
     warning.help("use fewer factors: `prior_structure = layer` or `scalar`; with `online` also more `epochs`, which leave more epochs between two tunings")
 }

@@ -2,7 +2,7 @@
 
 use super::error;
 use bnnc_abi::manifest::Schedule;
-use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use bnnc_base::number::rounded;
 
 pub(super) static NOT_CONVERGED: Code = Code {
@@ -40,7 +40,7 @@ pub(super) static RESTARTS_DIFFER: Code = Code {
 };
 
 fn warning(code: &'static Code, message: String) -> Diagnostic {
-    let mut warning = error(code, Fault::Program, message);
+    let mut warning = error(code, FaultyInput::Program, message);
     warning.severity = Severity::Warning;
     warning
 }

@@ -2,7 +2,7 @@
 
 use super::{At, codes, fault, short, shown, shown_long};
 use bnnc_abi::data::LARGEST_INTEGER;
-use bnnc_base::diagnostic::{Diagnostic, Fault, Place, Severity};
+use bnnc_base::diagnostic::{Diagnostic, FaultyInput, Place, Severity};
 use bnnc_base::nearest::nearest;
 use bnnc_base::source::Span;
 use std::path::{Path, PathBuf};
@@ -306,7 +306,7 @@ pub fn selected(at: At<'_>, columns: &[&str], position: f64, size: usize) -> Dia
 pub fn reached(at: Option<At<'_>>, names: &[&str], position: f64, size: usize) -> Diagnostic {
     let place = at.unwrap_or(At::file(Path::new("")));
     let diagnostic = Diagnostic {
-        fault: Fault::Program,
+        fault: FaultyInput::Program,
         ..fault(&codes::REACHED, place, gives(names, position, size))
     };
     let diagnostic = diagnostic
@@ -328,7 +328,7 @@ pub fn reached_in_step(infer: &str, names: &[&str], step: u64, size: usize) -> D
         names.join(" with ")
     );
     Diagnostic {
-        fault: Fault::Program,
+        fault: FaultyInput::Program,
         at: Place::Nowhere,
         ..fault(&codes::REACHED, At::file(Path::new("")), text)
     }

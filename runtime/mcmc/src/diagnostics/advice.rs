@@ -9,7 +9,7 @@ use super::codes::{
 };
 use crate::loo::Shapes;
 use bnnc_abi::sampling::Transition;
-use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place, Severity};
 use bnnc_base::number::rounded;
 use divergences::{as_noise, divergences, smooth};
 
@@ -94,7 +94,7 @@ fn about(code: &'static Code, infer: &str, text: &str) -> Diagnostic {
     Diagnostic {
         code,
         severity: Severity::Warning,
-        fault: Fault::Program,
+        fault: FaultyInput::Program,
         message: format!("`{infer}`: {text}"),
         at: Place::Nowhere,
         label: String::new(),

@@ -4,7 +4,7 @@ use super::fitting::{self, Offer};
 use super::{peaks, precision};
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::{Infer, Manifest};
-use bnnc_base::diagnostic::{Diagnostic, Fault};
+use bnnc_base::diagnostic::{Diagnostic, FaultyInput};
 use bnnc_core::codes::{TOO_LITTLE_MEMORY, error, size};
 use bnnc_methods::laplace::memory;
 
@@ -16,7 +16,7 @@ pub fn too_little_memory(manifest: &Manifest, infer: &Infer, limit: u64) -> Diag
         size(infer.cost.peak_bytes),
         size(limit)
     );
-    let mut diagnostic = error(&TOO_LITTLE_MEMORY, Fault::Program, text);
+    let mut diagnostic = error(&TOO_LITTLE_MEMORY, FaultyInput::Program, text);
     let earlier = peaks::earlier(manifest, infer);
     if earlier > 0 {
         let text = format!(

@@ -2,7 +2,7 @@
 
 use super::Problem;
 use super::tree::Position;
-use bnnc_base::diagnostic::{Code, Diagnostic, Fault};
+use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput};
 
 /// All codes of this crate, in order.
 pub static CODES: &[&Code] = &[
@@ -132,7 +132,7 @@ impl Flaw {
     pub(super) fn diagnostic(self, file: &str) -> Box<Diagnostic> {
         let (line, column) = self.at.into();
         let mut diagnostic = Diagnostic::data(self.code, file, line, column, self.message);
-        diagnostic.fault = Fault::Program;
+        diagnostic.fault = FaultyInput::Program;
         diagnostic.help.extend(self.help);
         Box::new(diagnostic)
     }
@@ -180,6 +180,6 @@ pub fn overflow(file: &str, problem: &Problem, log_value: Option<f64>) -> Diagno
 fn about(code: &'static Code, file: &str, problem: &Problem, text: String) -> Diagnostic {
     let (line, column) = problem.at;
     let mut diagnostic = Diagnostic::data(code, file, line, column, text);
-    diagnostic.fault = Fault::Program;
+    diagnostic.fault = FaultyInput::Program;
     diagnostic
 }
