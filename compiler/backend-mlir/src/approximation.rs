@@ -5,7 +5,7 @@ use crate::gpu::gamma;
 use crate::text::{Text, Type, Value, commas};
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::dtype::Precision;
-use bnnc_math::approx::recorded::{self, Kind, Op, Operand, Recording, Step};
+use bnnc_math::approx::recorded::{self, RecordedOp, RecordedOperand, RecordedStep, RecordedType, Recording};
 use bnnc_math::scalar::Scalar;
 
 /// Returns whether a scalar operation is inlined, although the runtime could be called. Long functions are not inlined, and neither are
@@ -90,73 +90,73 @@ pub(crate) fn inline(text: &mut Text, recording: &Recording, inputs: &[Value]) -
     value(text, recording.result, inputs, &results)
 }
 
-fn type_of(kind: Kind) -> Type {
+fn type_of(kind: RecordedType) -> Type {
     match kind {
-        Kind::Truth => Type::Truth,
-        Kind::Bits32 => Type::Int,
-        Kind::Bits64 => Type::Long,
-        Kind::Single => Type::Real(Precision::F32),
-        Kind::Double => Type::Real(Precision::F64),
+        RecordedType::Truth => Type::Truth,
+        RecordedType::Bits32 => Type::Int,
+        RecordedType::Bits64 => Type::Long,
+        RecordedType::Single => Type::Real(Precision::F32),
+        RecordedType::Double => Type::Real(Precision::F64),
     }
 }
 
-fn value(text: &mut Text, operand: Operand, inputs: &[Value], results: &[Value]) -> Value {
+fn value(text: &mut Text, operand: RecordedOperand, inputs: &[Value], results: &[Value]) -> Value {
     match operand {
-        Operand::Input(at) => inputs[at],
-        Operand::Step(at) => results[at],
-        Operand::Known(kind, bits) => {
+        RecordedOperand::Input(at) => inputs[at],
+        RecordedOperand::Step(at) => results[at],
+        RecordedOperand::Known(kind, bits) => {
             let number = match kind {
-                Kind::Single => f64::from(f32::from_bits(bits as u32)),
-                Kind::Double => f64::from_bits(bits),
-                Kind::Truth => bits as f64,
-                Kind::Bits32 => f64::from(bits as u32 as i32),
-                Kind::Bits64 => return text.long(bits as i64),
+                RecordedType::Single => f64::from(f32::from_bits(bits as u32)),
+                RecordedType::Double => f64::from_bits(bits),
+                RecordedType::Truth => bits as f64,
+                RecordedType::Bits32 => f64::from(bits as u32 as i32),
+                RecordedType::Bits64 => return text.long(bits as i64),
             };
             text.literal(type_of(kind), number)
         }
     }
 }
 
-fn step(text: &mut Text, step: &Step, x: &[Value]) -> Value {
+fn step(text: &mut Text, step: &RecordedStep, x: &[Value]) -> Value {
     let ty = type_of(step.kind);
     match step.op {
-        Op::Add => text.alike("arith.addf", x),
-        Op::Sub => text.alike("arith.subf", x),
-        Op::Mul => text.alike("arith.mulf", x),
-        Op::Div => text.alike("arith.divf", x),
-        Op::Neg => text.alike("arith.negf", x),
-        Op::Fma => text.intrinsic("fma", x),
-        Op::Magnitude => text.intrinsic("fabs", x),
-        Op::WithSign => text.intrinsic("copysign", x),
-        Op::Root => text.intrinsic("sqrt", x),
-        Op::Less => text.compare("olt", x[0], x[1]),
-        Op::AtMost => text.compare("ole", x[0], x[1]),
-        Op::Equals => text.compare("oeq", x[0], x[1]),
-        Op::Select => text.select(x[0], x[1], x[2]),
-        Op::Bits | Op::FromBits => text.convert("arith.bitcast", x[0], ty),
-        Op::FromUnsigned => text.convert("arith.uitofp", x[0], ty),
-        Op::FromSigned => text.convert("arith.sitofp", x[0], ty),
-        Op::Widen => text.convert("arith.extf", x[0], ty),
-        Op::Narrow => text.convert("arith.truncf", x[0], ty),
-        Op::And => text.alike("arith.andi", x),
-        Op::Or => text.alike("arith.ori", x),
-        Op::Xor => text.alike("arith.xori", x),
-        Op::Plus => text.alike("arith.addi", x),
-        Op::Below => text.compare("ult", x[0], x[1]),
-        Op::ShiftLeft(bits) => with_number(text, "arith.shli", x[0], i64::from(bits)),
-        Op::ShiftRight(bits) => with_number(text, "arith.shrui", x[0], i64::from(bits)),
-        Op::Has(bit) => {
+        RecordedOp::Add => text.alike("arith.addf", x),
+        RecordedOp::Sub => text.alike("arith.subf", x),
+        RecordedOp::Mul => text.alike("arith.mulf", x),
+        RecordedOp::Div => text.alike("arith.divf", x),
+        RecordedOp::Neg => text.alike("arith.negf", x),
+        RecordedOp::Fma => text.intrinsic("fma", x),
+        RecordedOp::Magnitude => text.intrinsic("fabs", x),
+        RecordedOp::WithSign => text.intrinsic("copysign", x),
+        RecordedOp::Root => text.intrinsic("sqrt", x),
+        RecordedOp::Less => text.compare("olt", x[0], x[1]),
+        RecordedOp::AtMost => text.compare("ole", x[0], x[1]),
+        RecordedOp::Equals => text.compare("oeq", x[0], x[1]),
+        RecordedOp::Select => text.select(x[0], x[1], x[2]),
+        RecordedOp::Bits | RecordedOp::FromBits => text.convert("arith.bitcast", x[0], ty),
+        RecordedOp::FromUnsigned => text.convert("arith.uitofp", x[0], ty),
+        RecordedOp::FromSigned => text.convert("arith.sitofp", x[0], ty),
+        RecordedOp::Widen => text.convert("arith.extf", x[0], ty),
+        RecordedOp::Narrow => text.convert("arith.truncf", x[0], ty),
+        RecordedOp::And => text.alike("arith.andi", x),
+        RecordedOp::Or => text.alike("arith.ori", x),
+        RecordedOp::Xor => text.alike("arith.xori", x),
+        RecordedOp::Plus => text.alike("arith.addi", x),
+        RecordedOp::Below => text.compare("ult", x[0], x[1]),
+        RecordedOp::ShiftLeft(bits) => with_number(text, "arith.shli", x[0], i64::from(bits)),
+        RecordedOp::ShiftRight(bits) => with_number(text, "arith.shrui", x[0], i64::from(bits)),
+        RecordedOp::Has(bit) => {
             let masked = with_number(text, "arith.andi", x[0], 1 << bit);
             let zero = integer(text, x[0].ty, 0);
             text.compare("ne", masked, zero)
         }
-        Op::ProductHigh(factor) => {
+        RecordedOp::ProductHigh(factor) => {
             let wide = text.convert("arith.extui", x[0], Type::Long);
             let product = with_number(text, "arith.muli", wide, i64::from(factor));
             let high = with_number(text, "arith.shrui", product, 32);
             text.convert("arith.trunci", high, Type::Int)
         }
-        Op::ProductLow(factor) => with_number(text, "arith.muli", x[0], i64::from(factor)),
+        RecordedOp::ProductLow(factor) => with_number(text, "arith.muli", x[0], i64::from(factor)),
     }
 }
 

@@ -4,7 +4,7 @@ use super::coefficients;
 use super::lane::{Arch, Lane, Word, horner};
 
 /// A precision.
-pub trait Format {
+pub trait FloatFormat {
     /// The number of stored bits of the mantissa.
     const MANTISSA: u32;
     /// The bias of stored exponents.
@@ -29,7 +29,7 @@ pub trait Format {
     const EXPM1_LOWEST: f64;
     /// `pi / 2` in three parts.
     const HALF_PI: [f64; 3];
-    /// The largest angle that [`Format::HALF_PI`] reduces without loss.
+    /// The largest angle that [`FloatFormat::HALF_PI`] reduces without loss.
     const ANGLE_LARGEST: f64;
     /// The argument above which the complement of the error function is 0.
     const ERFC_LARGEST: f64;
@@ -46,7 +46,7 @@ pub trait Format {
     fn log1p_slope<A: Arch, T: Lane<Format = Self>>(x: T) -> T;
     /// Returns `erf x / x` as a function of `x^2`, for `|x| < 1/2`.
     fn erf_slope<A: Arch, T: Lane<Format = Self>>(square: T) -> T;
-    /// Returns `exp(x^2) erfc x (x + 3)` as a function of `t = (x - 3) / (x + 3)`, for `x` from 1/2 to [`Format::ERFC_LARGEST`].
+    /// Returns `exp(x^2) erfc x (x + 3)` as a function of `t = (x - 3) / (x + 3)`, for `x` from 1/2 to [`FloatFormat::ERFC_LARGEST`].
     fn erfc_scaled<A: Arch, T: Lane<Format = Self>>(t: T) -> T;
     /// Returns `word + 1/2`, rounded once.
     fn middle<A: Arch, T: Lane<Format = Self>>(word: T::Half) -> T;
@@ -67,7 +67,7 @@ macro_rules! polynomials {
     )*};
 }
 
-impl Format for Single {
+impl FloatFormat for Single {
     const MANTISSA: u32 = 23;
     const BIAS: f64 = 127.0;
     const ONE: u64 = 1f32.to_bits() as u64;
@@ -118,7 +118,7 @@ impl Format for Single {
 }
 
 /// The logarithm follows fdlibm's `e_log.c`: `log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2))` with `s = f / (2 + f)`.
-impl Format for Double {
+impl FloatFormat for Double {
     const MANTISSA: u32 = 52;
     const BIAS: f64 = 1023.0;
     const ONE: u64 = 1f64.to_bits();

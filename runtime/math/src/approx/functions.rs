@@ -1,6 +1,6 @@
 //! The elementwise functions, one element at a time and without branches: see Note \[One source\] in [`super`].
 
-use super::format::Format;
+use super::format::FloatFormat;
 use super::lane::{Arch, Lane, Mask, Word};
 use super::noise::cos_sin;
 use crate::scalar::Scalar;
@@ -55,7 +55,7 @@ pub fn exp<A: Arch, T: Lane>(x: T) -> T {
     exp_clamped::<A, T>(below(above(x, T::Format::EXP_LOWEST), T::Format::EXP_LARGEST))
 }
 
-/// Returns the exponential between [`Format::EXP_LOWEST`] and [`Format::EXP_LARGEST`]. The power of two is applied in two factors, so that
+/// Returns the exponential between [`FloatFormat::EXP_LOWEST`] and [`FloatFormat::EXP_LARGEST`]. The power of two is applied in two factors, so that
 /// results near both ends of the range are rounded only once.
 #[inline(always)]
 fn exp_clamped<A: Arch, T: Lane>(x: T) -> T {
@@ -257,10 +257,10 @@ functions! {
 }
 
 /// A scalar operation, and the function that computes it.
-pub type Entry<T> = (Scalar, fn(T) -> T);
+pub type ApproximatedOp<T> = (Scalar, fn(T) -> T);
 
 /// Returns all functions. Some are not valid everywhere: see [`Elementwise::is_beyond`].
-pub fn table<A: Arch, T: Lane>() -> [Entry<T>; 12] {
+pub fn table<A: Arch, T: Lane>() -> [ApproximatedOp<T>; 12] {
     [
         (Scalar::Cos, Cos::apply::<A, T>),
         (Scalar::Erf, Erf::apply::<A, T>),

@@ -1,6 +1,6 @@
 //! The operations on elements that the functions use: arithmetic, comparisons that give masks, and access to bits.
 
-use super::format::Format;
+use super::format::FloatFormat;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
 
 /// The instructions of a processor that combine products and sums.
@@ -54,12 +54,12 @@ pub trait Word:
     fn when(self, condition: Self::Mask, other: Self) -> Self;
 }
 
-/// One element: a real number of some [`Format`].
+/// One element: a real number of some [`FloatFormat`].
 pub trait Lane:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
     /// The precision of the element.
-    type Format: Format;
+    type Format: FloatFormat;
     /// The type of comparisons. Comparisons with NaN are false.
     type Mask: Mask;
     /// The type of the element's bits.

@@ -2,7 +2,7 @@
 //!
 //! The streams are defined in [`crate::philox`].
 
-use super::format::Format;
+use super::format::FloatFormat;
 use super::lane::{Arch, Lane, Word};
 use std::ops::BitXor;
 

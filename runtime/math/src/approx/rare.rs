@@ -4,7 +4,7 @@
 //! The errors, as far as the references are exact: for powers, `1e-15` of the value; for the other functions, `4e-15` of the size of the
 //! terms that they add (for negative arguments, the terms of the reflection).
 
-use super::format::{Double, Format};
+use super::format::{Double, FloatFormat};
 use super::functions::{log, log1p};
 use super::lane::{Fused, Lane, Word, horner};
 use super::noise::cos_sin;

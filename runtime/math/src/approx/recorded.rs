@@ -17,11 +17,11 @@ use super::rare;
 use crate::scalar::Scalar;
 use bnnc_base::dtype::Precision;
 use std::cell::RefCell;
-use values::Real;
+use values::RecordedReal;
 
 /// The type of a recorded value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum RecordedType {
     /// A Boolean.
     Truth,
     /// An unsigned integer of 32 bits.
@@ -34,19 +34,19 @@ pub enum Kind {
     Double,
 }
 
-impl Kind {
+impl RecordedType {
     /// Returns the kind of real numbers of this precision.
-    pub fn real(precision: Precision) -> Kind {
+    pub fn real(precision: Precision) -> RecordedType {
         match precision {
-            Precision::F32 => Kind::Single,
-            Precision::F64 => Kind::Double,
+            Precision::F32 => RecordedType::Single,
+            Precision::F64 => RecordedType::Double,
         }
     }
 }
 
 /// An operation. Reals are rounded to nearest, comparisons with NaN are false, integers wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
+pub enum RecordedOp {
     /// The sum of reals.
     Add,
     /// The difference of reals.
@@ -109,9 +109,9 @@ pub enum Op {
 
 /// An operand or a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operand {
+pub enum RecordedOperand {
     /// A constant, given by its bits. It is the same for every element.
-    Known(Kind, u64),
+    Known(RecordedType, u64),
     /// An input, by position.
     Input(usize),
     /// The result of a step, by position.
@@ -120,48 +120,48 @@ pub enum Operand {
 
 /// One operation and its operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct RecordedStep {
     /// The operation.
-    pub op: Op,
+    pub op: RecordedOp,
     /// The operands of the operation.
-    pub operands: Vec<Operand>,
+    pub operands: Vec<RecordedOperand>,
     /// The type of the result.
-    pub kind: Kind,
+    pub kind: RecordedType,
 }
 
 /// A function as a list of operations, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
     /// The types of the inputs.
-    pub inputs: Vec<Kind>,
+    pub inputs: Vec<RecordedType>,
     /// The steps.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RecordedStep>,
     /// The result.
-    pub result: Operand,
+    pub result: RecordedOperand,
 }
 
 /// The recording to which values append their steps.
 #[derive(Debug, Default)]
 pub struct Recorder {
-    steps: RefCell<Vec<Step>>,
+    steps: RefCell<Vec<RecordedStep>>,
 }
 
 impl Recorder {
     /// Returns an input.
     pub fn input<K: values::Kinded>(&self, at: usize) -> Value<'_, K> {
-        Value::new(Some(self), Operand::Input(at))
+        Value::new(Some(self), RecordedOperand::Input(at))
     }
 
-    fn push(&self, step: Step) -> Operand {
+    fn push(&self, step: RecordedStep) -> RecordedOperand {
         let mut steps = self.steps.borrow_mut();
         if let Some(at) = steps.iter().position(|known| *known == step) {
-            return Operand::Step(at);
+            return RecordedOperand::Step(at);
         }
         steps.push(step);
-        Operand::Step(steps.len() - 1)
+        RecordedOperand::Step(steps.len() - 1)
     }
 
-    fn finish(self, inputs: Vec<Kind>, result: Operand) -> Recording {
+    fn finish(self, inputs: Vec<RecordedType>, result: RecordedOperand) -> Recording {
         Recording {
             inputs,
             steps: self.steps.into_inner(),
@@ -180,10 +180,10 @@ pub fn unary(scalar: Scalar, precision: Precision, fused: bool) -> Option<Record
         (Precision::F64, true) => one::<Fused, Double>(&recorder, scalar),
         (Precision::F64, false) => one::<Plain, Double>(&recorder, scalar),
     }?;
-    Some(recorder.finish(vec![Kind::real(precision)], result))
+    Some(recorder.finish(vec![RecordedType::real(precision)], result))
 }
 
-fn one<'r, A: Arch, F: Real>(recorder: &'r Recorder, scalar: Scalar) -> Option<Operand> {
+fn one<'r, A: Arch, F: RecordedReal>(recorder: &'r Recorder, scalar: Scalar) -> Option<RecordedOperand> {
     let x: Value<'r, F> = recorder.input(0);
     let wide = |function: fn(Value<'r, Double>) -> Value<'r, Double>| F::narrow(function(F::widen(x)));
     let value = match scalar {
@@ -211,10 +211,10 @@ pub fn binary(scalar: Scalar, precision: Precision) -> Option<Recording> {
         Precision::F32 => power::<Single>(&recorder),
         Precision::F64 => power::<Double>(&recorder),
     };
-    Some(recorder.finish(vec![Kind::real(precision); 2], result))
+    Some(recorder.finish(vec![RecordedType::real(precision); 2], result))
 }
 
-fn power<F: Real>(recorder: &Recorder) -> Operand {
+fn power<F: RecordedReal>(recorder: &Recorder) -> RecordedOperand {
     let input = |at| F::widen(recorder.input::<F>(at));
     F::narrow(rare::pow(input(0), input(1))).operand()
 }
@@ -238,10 +238,10 @@ fn stream<N: NoiseLaw>(precision: Precision, fused: bool) -> Recording {
         (Precision::F64, true) => element::<N, Fused, Double>(&recorder),
         (Precision::F64, false) => element::<N, Plain, Double>(&recorder),
     };
-    recorder.finish(vec![Kind::Bits32; 7], result)
+    recorder.finish(vec![RecordedType::Bits32; 7], result)
 }
 
-fn element<N: NoiseLaw, A: Arch, F: Real>(recorder: &Recorder) -> Operand {
+fn element<N: NoiseLaw, A: Arch, F: RecordedReal>(recorder: &Recorder) -> RecordedOperand {
     let word = |at| recorder.input::<Bits32>(at);
     let words = noise::philox([word(2), word(3), word(4), word(5)], [word(0), word(1)]);
     let late = word(6).has(1);
@@ -259,13 +259,13 @@ pub fn gamma_attempt() -> [Recording; 2] {
 
 type Wide<'r> = Value<'r, Double>;
 
-fn attempt(choose: impl for<'r> Fn(Value<'r, Truth>, Wide<'r>) -> Operand) -> Recording {
+fn attempt(choose: impl for<'r> Fn(Value<'r, Truth>, Wide<'r>) -> RecordedOperand) -> Recording {
     let recorder = Recorder::default();
     let word = |at| recorder.input::<Bits32>(at);
     let words = noise::philox([word(2), word(3), word(4), word(5)], [word(0), word(1)]);
     let (accepted, variate) = gamma::attempt(words, recorder.input::<Double>(6));
     let result = choose(accepted, variate);
-    let inputs = [vec![Kind::Bits32; 6], vec![Kind::Double]].concat();
+    let inputs = [vec![RecordedType::Bits32; 6], vec![RecordedType::Double]].concat();
     recorder.finish(inputs, result)
 }
 
@@ -273,17 +273,17 @@ fn attempt(choose: impl for<'r> Fn(Value<'r, Truth>, Wide<'r>) -> Operand) -> Re
 pub fn gamma_fallback() -> Recording {
     let recorder = Recorder::default();
     let result = gamma::fallback(recorder.input::<Double>(0)).operand();
-    recorder.finish(vec![Kind::Double], result)
+    recorder.finish(vec![RecordedType::Double], result)
 }
 
 /// Records whether the derivative of a variate is computed by the series, and the first term of the series. Inputs: the shape and the variate.
 pub fn gamma_series() -> [Recording; 2] {
-    let of = |choose: fn(Value<'_, Truth>, Wide<'_>) -> Operand| {
+    let of = |choose: fn(Value<'_, Truth>, Wide<'_>) -> RecordedOperand| {
         let recorder = Recorder::default();
         let (is_series, start) =
             gamma::series_start(recorder.input::<Double>(0), recorder.input::<Double>(1));
         let result = choose(is_series, start);
-        recorder.finish(vec![Kind::Double; 2], result)
+        recorder.finish(vec![RecordedType::Double; 2], result)
     };
     [
         of(|is_series, _| is_series.operand()),
@@ -296,7 +296,7 @@ pub fn gamma_gradient() -> Recording {
     let recorder = Recorder::default();
     let input = |at| recorder.input::<Double>(at);
     let result = gamma::gradient(input(0), input(1), input(2)).operand();
-    recorder.finish(vec![Kind::Double; 3], result)
+    recorder.finish(vec![RecordedType::Double; 3], result)
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ fn operations_on_constants_are_not_recorded() {
         assert!(
             step.operands
                 .iter()
-                .any(|operand| !matches!(operand, Operand::Known(..)))
+                .any(|operand| !matches!(operand, RecordedOperand::Known(..)))
         );
     }
     assert!(unary(Scalar::Add, Precision::F32, true).is_none());
@@ -89,7 +89,7 @@ fn operations_on_constants_are_not_recorded() {
 
 /// Returns the bits of a real in its precision.
 fn store(precision: Precision, x: f64) -> u64 {
-    evaluate::nearest(Kind::real(precision), x)
+    evaluate::nearest(RecordedType::real(precision), x)
 }
 
 /// Returns a real from its bits.

@@ -1,7 +1,7 @@
 //! Recorded values. A value is either a constant, or a handle that appends operations to its recorder.
 
-use super::{Kind, Op, Operand, Recorder, Step, evaluate};
-use crate::approx::format::{Double, Format, Single};
+use super::{RecordedOp, RecordedOperand, RecordedStep, RecordedType, Recorder, evaluate};
+use crate::approx::format::{Double, FloatFormat, Single};
 use crate::approx::lane::{Arch, Lane, Mask, Word};
 use crate::approx::noise::Carrier;
 use std::marker::PhantomData;
@@ -16,17 +16,17 @@ pub struct Bits32;
 /// Unsigned integers of 64 bits.
 pub struct Bits64;
 
-/// A type that represents a [`Kind`].
+/// A type that represents a [`RecordedType`].
 pub trait Kinded {
     /// The kind.
-    const KIND: Kind;
+    const KIND: RecordedType;
 }
 
 /// Unsigned integers.
 pub trait Integer: Kinded {}
 
 /// Real numbers.
-pub trait Real: Kinded + Format {
+pub trait RecordedReal: Kinded + FloatFormat {
     /// Integers of the same width.
     type Bits: Integer;
 
@@ -43,7 +43,7 @@ pub trait Real: Kinded + Format {
 macro_rules! kinds {
     ($($tag:ident)*) => {$(
         impl Kinded for $tag {
-            const KIND: Kind = Kind::$tag;
+            const KIND: RecordedType = RecordedType::$tag;
         }
     )*};
 }
@@ -53,19 +53,19 @@ kinds!(Truth Bits32 Bits64 Single Double);
 impl Integer for Bits32 {}
 impl Integer for Bits64 {}
 
-impl Real for Single {
+impl RecordedReal for Single {
     type Bits = Bits32;
 
     fn widen(value: Value<'_, Single>) -> Value<'_, Double> {
-        value.one(Op::Widen)
+        value.one(RecordedOp::Widen)
     }
 
     fn narrow(value: Value<'_, Double>) -> Value<'_, Single> {
-        value.one(Op::Narrow)
+        value.one(RecordedOp::Narrow)
     }
 }
 
-impl Real for Double {
+impl RecordedReal for Double {
     type Bits = Bits64;
 
     fn widen(value: Value<'_, Double>) -> Value<'_, Double> {
@@ -80,7 +80,7 @@ impl Real for Double {
 /// A value of kind `K`.
 pub struct Value<'r, K> {
     recorder: Option<&'r Recorder>,
-    operand: Operand,
+    operand: RecordedOperand,
     kind: PhantomData<K>,
 }
 
@@ -93,7 +93,7 @@ impl<K> Clone for Value<'_, K> {
 impl<K> Copy for Value<'_, K> {}
 
 impl<'r, K: Kinded> Value<'r, K> {
-    pub(super) fn new(recorder: Option<&'r Recorder>, operand: Operand) -> Value<'r, K> {
+    pub(super) fn new(recorder: Option<&'r Recorder>, operand: RecordedOperand) -> Value<'r, K> {
         Value {
             recorder,
             operand,
@@ -102,44 +102,49 @@ impl<'r, K: Kinded> Value<'r, K> {
     }
 
     /// Returns its form in the recording.
-    pub fn operand(self) -> Operand {
+    pub fn operand(self) -> RecordedOperand {
         self.operand
     }
 
     fn bits(bits: u64) -> Value<'r, K> {
-        Value::new(None, Operand::Known(K::KIND, bits))
+        Value::new(None, RecordedOperand::Known(K::KIND, bits))
     }
 
     /// Applies an operation to this value and to `others`, whose recorders are given. If all operands are constants, the operation is
     /// evaluated immediately.
     fn record<R: Kinded>(
         self,
-        op: Op,
-        others: &[Operand],
+        op: RecordedOp,
+        others: &[RecordedOperand],
         recorders: &[Option<&'r Recorder>],
     ) -> Value<'r, R> {
         let operands = [&[self.operand], others].concat();
         let recorder = recorders.iter().fold(self.recorder, |one, other| one.or(*other));
         let operand = match recorder {
-            Some(recorder) => recorder.push(Step {
+            Some(recorder) => recorder.push(RecordedStep {
                 op,
                 operands,
                 kind: R::KIND,
             }),
-            None => Operand::Known(R::KIND, evaluate::known(op, R::KIND, &operands)),
+            None => RecordedOperand::Known(R::KIND, evaluate::known(op, R::KIND, &operands)),
         };
         Value::new(recorder, operand)
     }
 
-    fn one<R: Kinded>(self, op: Op) -> Value<'r, R> {
+    fn one<R: Kinded>(self, op: RecordedOp) -> Value<'r, R> {
         self.record(op, &[], &[])
     }
 
-    fn two<L: Kinded, R: Kinded>(self, op: Op, other: Value<'r, L>) -> Value<'r, R> {
+    fn two<L: Kinded, R: Kinded>(self, op: RecordedOp, other: Value<'r, L>) -> Value<'r, R> {
         self.record(op, &[other.operand], &[other.recorder])
     }
 
-    fn three<L: Kinded, R: Kinded>(self, op: Op, second: Value<'r, L>, third: Value<'r, L>) -> Value<'r, R> {
+    fn three<L: Kinded, R: Kinded>(
+        self,
+        op: RecordedOp,
+        second: Value<'r, L>,
+        third: Value<'r, L>,
+    ) -> Value<'r, R> {
         let recorders = [second.recorder, third.recorder];
         self.record(op, &[second.operand, third.operand], &recorders)
     }
@@ -148,9 +153,11 @@ impl<'r, K: Kinded> Value<'r, K> {
 impl<'r> Value<'r, Truth> {
     fn select<K: Kinded>(self, one: Value<'r, K>, other: Value<'r, K>) -> Value<'r, K> {
         match self.operand {
-            Operand::Known(_, 0) => other,
-            Operand::Known(..) => one,
-            Operand::Input(_) | Operand::Step(_) => self.three(Op::Select, one, other),
+            RecordedOperand::Known(_, 0) => other,
+            RecordedOperand::Known(..) => one,
+            RecordedOperand::Input(_) | RecordedOperand::Step(_) => {
+                self.three(RecordedOp::Select, one, other)
+            }
         }
     }
 }
@@ -161,27 +168,27 @@ macro_rules! operators {
             type Output = Value<'r, K>;
 
             fn $method(self, other: Value<'r, K>) -> Value<'r, K> {
-                self.two(Op::$op, other)
+                self.two(RecordedOp::$op, other)
             }
         }
     )*};
 }
 
 operators! {
-    Add add Real Add;
-    Sub sub Real Sub;
-    Mul mul Real Mul;
-    Div div Real Div;
+    Add add RecordedReal Add;
+    Sub sub RecordedReal Sub;
+    Mul mul RecordedReal Mul;
+    Div div RecordedReal Div;
     BitAnd bitand Kinded And;
     BitOr bitor Kinded Or;
     BitXor bitxor Kinded Xor;
 }
 
-impl<'r, K: Real> Neg for Value<'r, K> {
+impl<'r, K: RecordedReal> Neg for Value<'r, K> {
     type Output = Value<'r, K>;
 
     fn neg(self) -> Value<'r, K> {
-        self.one(Op::Neg)
+        self.one(RecordedOp::Neg)
     }
 }
 
@@ -189,16 +196,16 @@ impl<'r, K: Kinded> Not for Value<'r, K> {
     type Output = Value<'r, K>;
 
     fn not(self) -> Value<'r, K> {
-        self.two(Op::Xor, Value::<K>::bits(ones(K::KIND)))
+        self.two(RecordedOp::Xor, Value::<K>::bits(ones(K::KIND)))
     }
 }
 
 /// Returns a word with every bit set.
-fn ones(kind: Kind) -> u64 {
+fn ones(kind: RecordedType) -> u64 {
     match kind {
-        Kind::Truth => 1,
-        Kind::Bits32 | Kind::Single => u64::from(u32::MAX),
-        Kind::Bits64 | Kind::Double => u64::MAX,
+        RecordedType::Truth => 1,
+        RecordedType::Bits32 | RecordedType::Single => u64::from(u32::MAX),
+        RecordedType::Bits64 | RecordedType::Double => u64::MAX,
     }
 }
 
@@ -206,7 +213,7 @@ impl<'r, K: Integer> Shl<u32> for Value<'r, K> {
     type Output = Value<'r, K>;
 
     fn shl(self, bits: u32) -> Value<'r, K> {
-        self.one(Op::ShiftLeft(bits))
+        self.one(RecordedOp::ShiftLeft(bits))
     }
 }
 
@@ -214,7 +221,7 @@ impl<'r, K: Integer> Shr<u32> for Value<'r, K> {
     type Output = Value<'r, K>;
 
     fn shr(self, bits: u32) -> Value<'r, K> {
-        self.one(Op::ShiftRight(bits))
+        self.one(RecordedOp::ShiftRight(bits))
     }
 }
 
@@ -232,15 +239,15 @@ impl<'r, K: Integer> Word for Value<'r, K> {
     }
 
     fn plus(self, other: Self) -> Self {
-        self.two(Op::Plus, other)
+        self.two(RecordedOp::Plus, other)
     }
 
     fn below(self, other: Self) -> Value<'r, Truth> {
-        self.two(Op::Below, other)
+        self.two(RecordedOp::Below, other)
     }
 
     fn has(self, bit: u32) -> Value<'r, Truth> {
-        self.one(Op::Has(bit))
+        self.one(RecordedOp::Has(bit))
     }
 
     fn when(self, condition: Value<'r, Truth>, other: Self) -> Self {
@@ -250,18 +257,18 @@ impl<'r, K: Integer> Word for Value<'r, K> {
 
 impl Carrier for Value<'_, Bits32> {
     fn plus(self, number: u32) -> Self {
-        self.two(Op::Plus, Self::bits(u64::from(number)))
+        self.two(RecordedOp::Plus, Self::bits(u64::from(number)))
     }
 
     fn product(self, factor: u32) -> (Self, Self) {
         (
-            self.one(Op::ProductHigh(factor)),
-            self.one(Op::ProductLow(factor)),
+            self.one(RecordedOp::ProductHigh(factor)),
+            self.one(RecordedOp::ProductLow(factor)),
         )
     }
 }
 
-impl<'r, F: Real> Lane for Value<'r, F> {
+impl<'r, F: RecordedReal> Lane for Value<'r, F> {
     type Format = F;
     type Mask = Value<'r, Truth>;
     type Bits = Value<'r, F::Bits>;
@@ -273,34 +280,34 @@ impl<'r, F: Real> Lane for Value<'r, F> {
 
     fn fma<A: Arch>(self, factor: Self, term: Self) -> Self {
         if A::FUSED {
-            self.three(Op::Fma, factor, term)
+            self.three(RecordedOp::Fma, factor, term)
         } else {
             self * factor + term
         }
     }
 
     fn magnitude(self) -> Self {
-        self.one(Op::Magnitude)
+        self.one(RecordedOp::Magnitude)
     }
 
     fn with_sign(self, sign: Self) -> Self {
-        self.two(Op::WithSign, sign)
+        self.two(RecordedOp::WithSign, sign)
     }
 
     fn root(self) -> Self {
-        self.one(Op::Root)
+        self.one(RecordedOp::Root)
     }
 
     fn less(self, other: Self) -> Self::Mask {
-        self.two(Op::Less, other)
+        self.two(RecordedOp::Less, other)
     }
 
     fn at_most(self, other: Self) -> Self::Mask {
-        self.two(Op::AtMost, other)
+        self.two(RecordedOp::AtMost, other)
     }
 
     fn equals(self, other: Self) -> Self::Mask {
-        self.two(Op::Equals, other)
+        self.two(RecordedOp::Equals, other)
     }
 
     fn when(self, condition: Self::Mask, other: Self) -> Self {
@@ -308,18 +315,18 @@ impl<'r, F: Real> Lane for Value<'r, F> {
     }
 
     fn bits(self) -> Self::Bits {
-        self.one(Op::Bits)
+        self.one(RecordedOp::Bits)
     }
 
     fn from_bits(bits: Self::Bits) -> Self {
-        bits.one(Op::FromBits)
+        bits.one(RecordedOp::FromBits)
     }
 
     fn from_unsigned(word: Self::Half) -> Self {
-        word.one(Op::FromUnsigned)
+        word.one(RecordedOp::FromUnsigned)
     }
 
     fn from_signed(word: Self::Half) -> Self {
-        word.one(Op::FromSigned)
+        word.one(RecordedOp::FromSigned)
     }
 }
