@@ -1,6 +1,6 @@
 //! Programs of the examples, compiled and run; and the command line of what draws them.
 
-use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_core::context::{Context, Stop};
 use bnnc_driver::compile::{compile, data};
 use bnnc_driver::infer::Failure;
@@ -143,7 +143,7 @@ impl Done {
     ///
     /// # Errors
     /// There is none of this name.
-    pub fn infer(&self, name: &str) -> Result<(&Infer, &Outcome), String> {
+    pub fn infer(&self, name: &str) -> Result<(&InferenceBlock, &Outcome), String> {
         let infer = self.manifest.infers.iter().find(|infer| infer.name == name);
         let outcome = self.result.outcomes.iter().find(|outcome| outcome.name == name);
         infer.zip(outcome).ok_or_else(|| format!("no infer `{name}`"))

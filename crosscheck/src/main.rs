@@ -10,7 +10,7 @@ mod densities;
 mod other;
 mod own;
 
-use bnnc_abi::sampling::Metric;
+use bnnc_abi::sampling::MetricKind;
 use bnnc_mcmc::diagnostics::effective;
 use densities::{DENSITIES, Law};
 use std::process::ExitCode;
@@ -114,10 +114,10 @@ fn main() -> ExitCode {
                 .map(|chain| own::chain(law, metric, chain))
                 .collect::<Vec<_>>()
         };
-        let own = report("diagonal", law, &chains(Metric::Diagonal));
-        report("windowed", law, &chains(Metric::Windowed));
-        report("dense", law, &chains(Metric::Dense));
-        report("windowed d", law, &chains(Metric::WindowedDense));
+        let own = report("diagonal", law, &chains(MetricKind::Diagonal));
+        report("windowed", law, &chains(MetricKind::Windowed));
+        report("dense", law, &chains(MetricKind::Dense));
+        report("windowed d", law, &chains(MetricKind::WindowedDense));
         let other: Vec<Chain> = (0..CHAINS).map(|chain| other::chain(law, chain as u64)).collect();
         let other = report("nuts-rs", law, &other);
         let disagreement = disagreement(&own, &other);

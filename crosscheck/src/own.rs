@@ -2,7 +2,7 @@
 
 use crate::densities::Law;
 use crate::{Chain, DRAWS, WARMUP};
-use bnnc_abi::sampling::{Adaptation, Metric, NutsOptions, Transition};
+use bnnc_abi::sampling::{Adaptation, MetricKind, NutsOptions, Transition};
 use bnnc_mcmc::noise::Noise;
 use bnnc_mcmc::registry::{Setup, sampler};
 use bnnc_mcmc::seam::{Answers, Target, next};
@@ -28,7 +28,7 @@ impl Target for Counted<'_> {
 }
 
 /// Runs a chain with the default options of programs.
-pub fn chain(law: &Law, metric: Metric, number: usize) -> Chain {
+pub fn chain(law: &Law, metric: MetricKind, number: usize) -> Chain {
     let transition = Transition::Nuts(NutsOptions {
         max_depth: 10,
         adaptation: Adaptation {

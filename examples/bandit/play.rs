@@ -2,7 +2,7 @@
 
 use crate::mushrooms::{COLUMNS, Forest, Mushroom};
 use bnnc_abi::data::{Field, FieldKind, Schema};
-use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_core::context::{Context, Stop};
 use bnnc_data::Rows;
 use bnnc_data::table::Values;
@@ -130,7 +130,7 @@ struct Agent<'a> {
 }
 
 impl<'a> Agent<'a> {
-    fn new(infer: &'a Infer, policy: Policy, context: &Context) -> Result<Agent<'a>, Stop> {
+    fn new(infer: &'a InferenceBlock, policy: Policy, context: &Context) -> Result<Agent<'a>, Stop> {
         Ok(Agent {
             policy,
             network: Online::new(infer, MEMORY, context)?,

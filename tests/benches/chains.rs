@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bnnc_abi::code::Artifact;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::feed::examples;
 use bnnc_data::Dataset;
@@ -34,7 +34,7 @@ const REGRESSIONS: [(usize, usize); 5] = [(200, 10), (1_000, 5), (1_000, 20), (5
 
 /// The first inference of a program that samples, with its density for one chain and for several.
 struct Subject {
-    infer: Infer,
+    infer: InferenceBlock,
     dataset: Dataset,
     rows: usize,
     alone: Artifact,

@@ -3,7 +3,7 @@
 use crate::root;
 use bnnc_abi::data::Schema;
 use bnnc_abi::laplace::{Over, Structure};
-use bnnc_abi::manifest::{Infer, Manifest, Work};
+use bnnc_abi::manifest::{InferenceBlock, Manifest, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
 use bnnc_base::source::SourceMap;
@@ -188,7 +188,7 @@ pub fn opening(resume: bool) -> Opening {
 /// Returns settings that make every inference of a program short, yet long enough for every part of a run to happen.
 pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String> {
     let infers = file(path, &options("cranelift", None)).manifest.infers;
-    let of = |infer: &Infer| {
+    let of = |infer: &InferenceBlock| {
         let work: &[(&str, usize)] = match &infer.work {
             // An inference that takes the iterates of an earlier one does not train.
             Work::Swag(swag) if swag.options.iterates.is_some() => &[],
@@ -213,7 +213,7 @@ const DENSE: usize = 1000;
 
 /// Returns a small subnetwork for a Laplace approximation. In a network that was barely trained, few weights affect an output, so there are
 /// no large subnetworks.
-fn small(infer: &Infer) -> Option<String> {
+fn small(infer: &InferenceBlock) -> Option<String> {
     let Work::Laplace(laplace) = &infer.work else {
         return None;
     };

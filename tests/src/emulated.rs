@@ -2,8 +2,8 @@
 //!
 //! A machine must compute the same bits on the emulated device as without it. The copies to and from the device are recorded.
 
-use bnnc_abi::accelerator::{Accelerator, Arena, Place, Rows, Session};
-use bnnc_abi::code::{Artifact, Code, KernelArgs};
+use bnnc_abi::accelerator::{Accelerator, CachedRows, DeviceAddress, DeviceArena, DeviceSession};
+use bnnc_abi::code::{Artifact, KernelArgs, KernelCode};
 use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
@@ -46,13 +46,13 @@ fn note(asked: Asked) {
 ///
 /// # Errors
 /// None.
-pub fn attach(code: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault> {
+pub fn attach(code: Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault> {
     Ok(Arc::new(Emulated(code)))
 }
 
-struct Emulated(Arc<dyn Code>);
+struct Emulated(Arc<dyn KernelCode>);
 
-impl Code for Emulated {
+impl KernelCode for Emulated {
     unsafe fn launch(&self, _: usize, _: &KernelArgs) {
         unreachable!("machines leave kernels to the device");
     }
@@ -75,8 +75,8 @@ impl Code for Emulated {
 }
 
 impl Accelerator for Emulated {
-    fn open(&self, arena: Arena) -> Result<Box<dyn Session>, Fault> {
-        let Arena { plan, capacity, .. } = arena;
+    fn open(&self, arena: DeviceArena) -> Result<Box<dyn DeviceSession>, Fault> {
+        let DeviceArena { plan, capacity, .. } = arena;
         assert_eq!(arena.offsets, layout(plan, capacity).offsets);
         let mut machine = machine(plan, self.0.clone(), *capacity)?;
         // The arena is cleared, because the host sends the constants, as it does for a real device.
@@ -93,7 +93,7 @@ impl Accelerator for Emulated {
     }
 }
 
-fn machine(plan: &Arc<Plan>, code: Arc<dyn Code>, capacity: Sizes) -> Result<Machine, Fault> {
+fn machine(plan: &Arc<Plan>, code: Arc<dyn KernelCode>, capacity: Sizes) -> Result<Machine, Fault> {
     let plan = plan.clone();
     Machine::new(&Artifact { plan, code }, capacity, Arc::new(Pool::new(1)))
 }
@@ -113,7 +113,7 @@ impl Memory {
     }
 }
 
-impl Session for Memory {
+impl DeviceSession for Memory {
     fn upload(&mut self, at: usize, bytes: &[u8]) -> Result<(), Fault> {
         self.part(at, bytes.len()).copy_from_slice(bytes);
         note(Asked::Upload(at..at + bytes.len()));
@@ -132,7 +132,7 @@ impl Session for Memory {
         self.machine.run()
     }
 
-    fn gather(&mut self, at: usize, rows: &Rows, chosen: &[u32]) -> Result<bool, Fault> {
+    fn gather(&mut self, at: usize, rows: &CachedRows, chosen: &[u32]) -> Result<bool, Fault> {
         let table = self.tables.entry(at).or_insert((!rows.stamp, Vec::new()));
         if table.0 != rows.stamp {
             *table = (rows.stamp, Vec::new());
@@ -149,13 +149,13 @@ impl Session for Memory {
         Ok(true)
     }
 
-    fn place(&mut self, at: usize) -> Result<Place<'_>, Fault> {
+    fn place(&mut self, at: usize) -> Result<DeviceAddress<'_>, Fault> {
         let address = self.part(at, 1).as_ptr() as u64;
         // SAFETY: the arena lives as long as the session, which the place borrows.
-        Ok(unsafe { Place::new(0, address) })
+        Ok(unsafe { DeviceAddress::new(0, address) })
     }
 
-    fn copy(&mut self, at: usize, from: Place, bytes: usize) -> Result<bool, Fault> {
+    fn copy(&mut self, at: usize, from: DeviceAddress, bytes: usize) -> Result<bool, Fault> {
         let to = self.part(at, bytes);
         // SAFETY: the place is in the arena of another machine that lives and is not used during this call.
         let from = unsafe { std::slice::from_raw_parts(from.address as *const u8, bytes) };

@@ -1,7 +1,7 @@
 //! Single steps of a compiled inference, with every input under the control of the test.
 
 use bnnc_abi::code::Artifact;
-use bnnc_abi::manifest::{Infer, Train};
+use bnnc_abi::manifest::{InferenceBlock, Train};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::feed::{Feed, examples};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// The training program of an inference with its rows.
 pub struct Steps<'a> {
-    infer: &'a Infer,
+    infer: &'a InferenceBlock,
     machine: Machine,
     feed: Feed,
     rows: usize,
@@ -29,14 +29,20 @@ fn valid<T>(result: Result<T, Fault>) -> T {
 }
 
 /// Returns the part of an inference that trains.
-pub fn training(infer: &Infer) -> &Train {
+pub fn training(infer: &InferenceBlock) -> &Train {
     match infer.training() {
         Some(train) => train,
         None => panic!("`{}` does not train", infer.name),
     }
 }
 
-fn feed(infer: &Infer, rows: &Rows, dataset: &Dataset, machine: &mut Machine, program: &Artifact) -> Feed {
+fn feed(
+    infer: &InferenceBlock,
+    rows: &Rows,
+    dataset: &Dataset,
+    machine: &mut Machine,
+    program: &Artifact,
+) -> Feed {
     let plan = &program.plan;
     match Feed::of_plan((infer, plan), rows, dataset, true) {
         Ok(feed) => {
@@ -49,7 +55,7 @@ fn feed(infer: &Infer, rows: &Rows, dataset: &Dataset, machine: &mut Machine, pr
 
 impl<'a> Steps<'a> {
     /// Creates a machine for the training step at the given states, with room for all rows in one step.
-    pub fn new(infer: &'a Infer, dataset: &Dataset, states: &Values, threads: usize) -> Steps<'a> {
+    pub fn new(infer: &'a InferenceBlock, dataset: &Dataset, states: &Values, threads: usize) -> Steps<'a> {
         let rows = examples(&infer.bindings, &dataset.train);
         let train = training(infer);
         let sizes = train.sizes(rows).with(Symbol::Batch, rows);
@@ -131,7 +137,7 @@ impl<'a> Steps<'a> {
 ///
 /// # Panics
 /// The columns do not fit.
-pub fn give(infer: &Infer, dataset: &Dataset, machine: &mut Machine, program: &Artifact) {
+pub fn give(infer: &InferenceBlock, dataset: &Dataset, machine: &mut Machine, program: &Artifact) {
     let feed = sampling_feed(infer, dataset, &Values::new(), machine, program);
     let all: Vec<u32> = (0..examples(&infer.bindings, &dataset.train) as u32).collect();
     valid(feed.write(machine, &all));
@@ -139,7 +145,7 @@ pub fn give(infer: &Infer, dataset: &Dataset, machine: &mut Machine, program: &A
 
 /// Returns the feed of a program of an inference by chains, with those values that are computed once for these states.
 fn sampling_feed(
-    infer: &Infer,
+    infer: &InferenceBlock,
     dataset: &Dataset,
     states: &Values,
     machine: &mut Machine,
@@ -160,7 +166,7 @@ fn sampling_feed(
 ///
 /// # Panics
 /// The inference does not sample.
-pub fn sampled(infer: &Infer, dataset: &Dataset, states: &Values, rows: usize) -> Values {
+pub fn sampled(infer: &InferenceBlock, dataset: &Dataset, states: &Values, rows: usize) -> Values {
     let Some(sampling) = infer.sampling() else {
         panic!("`{}` does not sample", infer.name);
     };
@@ -199,7 +205,7 @@ pub fn sampled(infer: &Infer, dataset: &Dataset, states: &Values, rows: usize) -
 /// Returns the outputs of one call of the prediction program for the first training rows, in the order of the names below. Outputs that the
 /// program lacks are left out.
 pub fn predictions(
-    infer: &Infer,
+    infer: &InferenceBlock,
     dataset: &Dataset,
     states: &Values,
     (rows, draws): (usize, usize),

@@ -1,6 +1,6 @@
 //! The backends agree on every example, in one step from the same states, in ten steps, and in predictions.
 
-use bnnc_abi::manifest::{Infer, Work};
+use bnnc_abi::manifest::{InferenceBlock, Work};
 use bnnc_base::dtype::Precision;
 use bnnc_core::states::{Values, start};
 use bnnc_data::Dataset;
@@ -80,7 +80,7 @@ impl Pair<'_> {
     }
 }
 
-fn compare(reference: &Infer, native: &Infer, compiled: &compile::Compiled) -> Vec<String> {
+fn compare(reference: &InferenceBlock, native: &InferenceBlock, compiled: &compile::Compiled) -> Vec<String> {
     let dataset = compiled.dataset(&native.data);
     let states = start(&native.states, compiled.manifest.seed, &HashMap::new());
     let want = Steps::new(reference, &dataset, &states, 1);
@@ -108,7 +108,12 @@ fn compare(reference: &Infer, native: &Infer, compiled: &compile::Compiled) -> V
 }
 
 /// Returns the differences of the predictions with the same states.
-fn predicted(reference: &Infer, native: &Infer, dataset: &Dataset, states: &Values) -> Vec<String> {
+fn predicted(
+    reference: &InferenceBlock,
+    native: &InferenceBlock,
+    dataset: &Dataset,
+    states: &Values,
+) -> Vec<String> {
     let sizes = (37, 3);
     let want = predictions(reference, dataset, states, sizes);
     let got = predictions(native, dataset, states, sizes);
@@ -132,7 +137,11 @@ fn tolerance(precision: Precision) -> f64 {
 
 /// Returns the differences of the log density, its gradient and the log likelihoods of rows, at positions around the start. In single
 /// precision the data are rounded too, which matters for large numbers, so the bound is wider in this precision.
-fn compare_sampled(reference: &Infer, native: &Infer, compiled: &compile::Compiled) -> Vec<String> {
+fn compare_sampled(
+    reference: &InferenceBlock,
+    native: &InferenceBlock,
+    compiled: &compile::Compiled,
+) -> Vec<String> {
     let dataset = compiled.dataset(&native.data);
     let states = start(&native.states, compiled.manifest.seed, &HashMap::new());
     let mut faults = Vec::new();

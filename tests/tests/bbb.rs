@@ -1,7 +1,7 @@
 //! Bayes by Backprop through the whole compiler: single steps agree with the paper's formulas, and a posterior that is known exactly is found.
 #![allow(clippy::unwrap_used)]
 
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_abi::method::Finds;
 use bnnc_base::dtype::Precision;
 use bnnc_core::states::{Values, start};
@@ -79,7 +79,7 @@ fn step_by_hand(mu: f64, rho: f64, eps: f64) -> [f64; 3] {
 }
 
 /// Returns the results of one step of the compiled program: the loss, `mu'`, `rho'`.
-fn step_by_program(infer: &Infer, steps: &mut Steps<'_>, states: &Values, step: i32) -> [f64; 3] {
+fn step_by_program(infer: &InferenceBlock, steps: &mut Steps<'_>, states: &Values, step: i32) -> [f64; 3] {
     steps.set(states);
     let loss = steps.step(&[0, 1], step);
     let after = steps.states();
@@ -200,8 +200,8 @@ fn batches_sum_to_the_loss_of_all_rows() {
             ..options("cranelift", None)
         };
         let compiled = compile::file(&path, &options);
-        let trains = |infer: &&Infer| infer.training().is_some();
-        let shares_noise = |infer: &&Infer| {
+        let trains = |infer: &&InferenceBlock| infer.training().is_some();
+        let shares_noise = |infer: &&InferenceBlock| {
             let by_row =
                 |likelihood: &str| likelihood.starts_with("local") || likelihood.starts_with("flipout");
             let method = bnnc_abi::method::lookup(infer.method);

@@ -4,7 +4,7 @@
 #![cfg(feature = "collapsed")]
 
 use bnnc_abi::collapsed::Collapsed;
-use bnnc_abi::manifest::{Infer, Work};
+use bnnc_abi::manifest::{InferenceBlock, Work};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::dtype::Precision;
 use bnnc_core::checkpoint::Checkpoint;
@@ -130,7 +130,7 @@ fn stopped(compiled: &Compiled) -> Diagnostic {
 struct Done {
     compiled: Compiled,
     result: RunResult,
-    infer: Infer,
+    infer: InferenceBlock,
     found: Collected,
     choice: Choice,
     predictive: Predictive,

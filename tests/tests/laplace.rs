@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::laplace::{Link, Over, Score, Structure};
-use bnnc_abi::manifest::{Infer, Work};
+use bnnc_abi::manifest::{InferenceBlock, Work};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::dtype::Precision;
 use bnnc_core::checkpoint::Checkpoint;
@@ -78,7 +78,7 @@ fn asked(folder: &Path, text: &str) -> Compiled {
     compile::text(&folder.join("p.bnn"), text, &options)
 }
 
-fn infer<'a>(compiled: &'a Compiled, name: &str) -> &'a Infer {
+fn infer<'a>(compiled: &'a Compiled, name: &str) -> &'a InferenceBlock {
     let mut infers = compiled.manifest.infers.iter();
     infers.find(|infer| infer.name == name).unwrap()
 }
@@ -1376,7 +1376,7 @@ infer mixed_squares = laplace(Net, rows) {{ start = several, structure = diagona
         }
     }
 
-    fn infer(&self, name: &str) -> &Infer {
+    fn infer(&self, name: &str) -> &InferenceBlock {
         infer(&self.asked, name)
     }
 

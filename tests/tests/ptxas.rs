@@ -3,7 +3,7 @@
 #![cfg(feature = "mlir")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use bnnc_abi::code::Code;
+use bnnc_abi::code::KernelCode;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_driver::options::{Chip, Options, chip};
@@ -27,7 +27,7 @@ thread_local! {
 }
 
 /// Records the images of a program, instead of loading them on a device.
-fn note(code: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault> {
+fn note(code: Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault> {
     let images = code.device().into_iter().flat_map(|program| &program.images);
     COMPILED.with_borrow_mut(|compiled| compiled.extend(images.map(|image| image.ptx.clone())));
     Ok(code)

@@ -1,6 +1,6 @@
 //! After its first epochs, training does not allocate memory.
 
-use bnnc_abi::manifest::{Infer, Work};
+use bnnc_abi::manifest::{InferenceBlock, Work};
 use bnnc_base::dtype::Precision;
 use bnnc_core::context::Context;
 use bnnc_core::states::start;
@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// Returns the number of allocations of a fit with `epochs` epochs.
-fn allocations(infer: &Infer, dataset: &Dataset, epochs: usize, context: &Context) -> usize {
+fn allocations(infer: &InferenceBlock, dataset: &Dataset, epochs: usize, context: &Context) -> usize {
     let mut infer = infer.clone();
     let Work::Train(train) = &mut infer.work else {
         panic!("`{}` does not train", infer.name);

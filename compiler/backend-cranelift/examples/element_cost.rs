@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p bnnc-backend-cranelift --example element_cost`
 
-use bnnc_abi::code::{Code, KernelArgs};
-use bnnc_abi::plan::{Launch, Step};
+use bnnc_abi::code::{KernelArgs, KernelCode};
+use bnnc_abi::plan::{Launch, PlanStep};
 use bnnc_backend_cranelift::Cranelift;
 use bnnc_base::shape::Sizes;
 use bnnc_loops::backend::{Backend, Options};
@@ -89,8 +89,8 @@ fn programs() -> Vec<(Program, usize)> {
 
 fn launch(program: &Program) -> &Launch {
     match &program.plan.steps[0] {
-        Step::Launch(launch) => launch,
-        Step::Call(_) | Step::Repeat { .. } => unreachable!("each program here launches one kernel"),
+        PlanStep::Launch(launch) => launch,
+        PlanStep::Call(_) | PlanStep::Repeat { .. } => unreachable!("each program here launches one kernel"),
     }
 }
 
@@ -107,7 +107,7 @@ fn median_ms(times: usize, mut work: impl FnMut()) -> f64 {
     seen[times / 2]
 }
 
-fn run_ms(code: &dyn Code, program: &Program) -> f64 {
+fn run_ms(code: &dyn KernelCode, program: &Program) -> f64 {
     let launch = launch(program);
     let mut memory: Vec<Vec<f32>> = launch
         .buffers

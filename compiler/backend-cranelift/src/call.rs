@@ -41,7 +41,7 @@ pub(crate) fn scalar_parameters(operands: usize) -> Vec<Type> {
     parameters
 }
 
-/// Returns the parameter types of the function of a noise stream, which is a [`symbols::Noise`].
+/// Returns the parameter types of the function of a noise stream, which is a [`symbols::NoiseFn`].
 pub(crate) fn noise_parameters() -> Vec<Type> {
     let (pointer, int, word) = (types::I64, types::I64, types::I32);
     vec![pointer, pointer, int, int, int, word, word, word]

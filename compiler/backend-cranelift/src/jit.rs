@@ -2,7 +2,7 @@
 
 use crate::compile::{Draft, Listing, bug, define};
 use crate::isa::host;
-use bnnc_abi::code::{Code, KernelArgs};
+use bnnc_abi::code::{KernelArgs, KernelCode};
 use bnnc_base::fault::Fault;
 use bnnc_loops::backend::Options;
 use bnnc_loops::ir::Program;
@@ -29,7 +29,7 @@ struct Entry {
     assembly: Option<String>,
 }
 
-impl Code for Compiled {
+impl KernelCode for Compiled {
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
         // SAFETY: the caller gives the guarantees that the generated code needs, and the code lives as long as `self`.
         unsafe { (self.kernels[kernel].function)(args) }

@@ -20,7 +20,7 @@ mod stmt;
 mod sweep;
 mod tile;
 
-use bnnc_abi::code::{Code, Detached};
+use bnnc_abi::code::{Detached, KernelCode};
 use bnnc_base::fault::Fault;
 use bnnc_loops::backend::{Backend, Form, Options};
 use bnnc_loops::ir::Program;
@@ -36,7 +36,7 @@ impl Backend for Cranelift {
         "cranelift"
     }
 
-    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn Code>, Fault> {
+    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn KernelCode>, Fault> {
         match &options.form {
             Form::Memory => Ok(Arc::new(jit::compile(program, options, Listing::Clif)?)),
             Form::Object { prefix, .. } => Ok(Arc::new(Detached(object::compile(program, options, prefix)?))),

@@ -2,7 +2,7 @@
 
 use crate::func::{Emitter, plus, times};
 use crate::text::{Type, Value};
-use bnnc_abi::plan::{Plan, Step, Storage};
+use bnnc_abi::plan::{Plan, PlanStep, Storage};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_loops::analysis::staging::BLOCK;
@@ -150,18 +150,18 @@ pub fn shared(plan: &Plan, kernel: u32) -> Vec<(u32, u32)> {
     pairs
 }
 
-fn collect(steps: &[Step], kernel: u32, pairs: &mut Vec<(u32, u32)>) {
+fn collect(steps: &[PlanStep], kernel: u32, pairs: &mut Vec<(u32, u32)>) {
     for step in steps {
         match step {
-            Step::Launch(launch) if launch.kernel == kernel => {
+            PlanStep::Launch(launch) if launch.kernel == kernel => {
                 for (second, buffer) in launch.buffers.iter().enumerate() {
                     let firsts = launch.buffers[..second].iter().enumerate();
                     let firsts = firsts.filter(|(_, other)| *other == buffer);
                     pairs.extend(firsts.map(|(first, _)| (first as u32, second as u32)));
                 }
             }
-            Step::Launch(_) | Step::Call(_) => {}
-            Step::Repeat { body, .. } => collect(body, kernel, pairs),
+            PlanStep::Launch(_) | PlanStep::Call(_) => {}
+            PlanStep::Repeat { body, .. } => collect(body, kernel, pairs),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::module::{Module, module};
 use crate::process::Worker;
 use crate::processor;
 use crate::protocol::Target;
-use bnnc_abi::code::{Code, Detached, KernelArgs, Object, ObjectKernel};
+use bnnc_abi::code::{Detached, KernelArgs, KernelCode, Object, ObjectKernel};
 use bnnc_base::fault::Fault;
 use bnnc_loops::backend::{Backend, Form, Options, keys};
 use bnnc_loops::ir::Program;
@@ -82,7 +82,7 @@ impl Backend for Mlir {
         self.program().is_some()
     }
 
-    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn Code>, Fault> {
+    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn KernelCode>, Fault> {
         let prefix = match &options.form {
             Form::Memory => PREFIX,
             Form::Object { prefix, .. } => prefix,
@@ -133,7 +133,7 @@ struct Compiled {
     text: String,
 }
 
-impl Code for Compiled {
+impl KernelCode for Compiled {
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
         // SAFETY: guaranteed by the caller.
         unsafe { self.code.launch(kernel, args) }

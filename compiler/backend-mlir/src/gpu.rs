@@ -18,7 +18,7 @@ use crate::backend::Mlir;
 use crate::call::Needs;
 use crate::protocol::Target;
 use crate::text::Text;
-use bnnc_abi::device::{self, Image, Work};
+use bnnc_abi::device::{self, Image, LaunchSequence};
 use bnnc_base::fault::Fault;
 use bnnc_loops::ir::Program;
 use chip::Chip;
@@ -28,7 +28,7 @@ use kernel::Function;
 ///
 /// # Errors
 /// Returns [`Fault::Limit`] if the program needs a primitive that is not available on GPUs.
-pub fn module(program: &Program, chip: Chip) -> Result<(String, device::Program), Fault> {
+pub fn module(program: &Program, chip: Chip) -> Result<(String, device::DeviceProgram), Fault> {
     let mut text = Text::default();
     let mut needs = Needs::default();
     text.open("module attributes {gpu.container_module} {");
@@ -58,7 +58,7 @@ pub fn module(program: &Program, chip: Chip) -> Result<(String, device::Program)
         let entries: Vec<_> = parts.iter().enumerate().flat_map(part).collect();
         // The parts run one after another, so they can use the same scratch memory.
         let scratch = parts.iter().map(|part| kernel::scratch_bytes(kernel, part)).max();
-        kernels.push(Work {
+        kernels.push(LaunchSequence {
             entries,
             scratch: device::Count::Fixed(scratch.unwrap_or(0)),
         });
@@ -70,7 +70,7 @@ pub fn module(program: &Program, chip: Chip) -> Result<(String, device::Program)
     }
     text.close("}");
     text.close("}");
-    let launched = device::Program {
+    let launched = device::DeviceProgram {
         images: Vec::new(),
         kernels,
         routines: routines?,
@@ -82,7 +82,7 @@ pub fn module(program: &Program, chip: Chip) -> Result<(String, device::Program)
 ///
 /// # Errors
 /// Fails as [`module`] does, or if the worker fails.
-pub fn compile(mlir: &Mlir, program: &Program, chip: Chip) -> Result<device::Program, Fault> {
+pub fn compile(mlir: &Mlir, program: &Program, chip: Chip) -> Result<device::DeviceProgram, Fault> {
     let (text, mut launched) = module(program, chip)?;
     let assembly = mlir.worker()?.lower(&text, Target::Ptx)?;
     let ptx = String::from_utf8(assembly)

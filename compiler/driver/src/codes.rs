@@ -359,7 +359,7 @@ pub fn no_second_derivative(
     );
     Diagnostic::error(
         &NO_SECOND_DERIVATIVE,
-        span_of(infer, laplace::Options::curvature()),
+        span_of(infer, laplace::LaplaceOptions::curvature()),
         text,
     )
     .label("the precision would be that of the prior")
@@ -405,7 +405,12 @@ pub fn no_subnetwork(infer: &InferItem, why: NoRanking<'_>) -> Diagnostic {
             "rank by an inference on the same model",
         ),
     };
-    Diagnostic::error(&NO_SUBNETWORK, span_of(infer, laplace::Options::over()), text).help(help)
+    Diagnostic::error(
+        &NO_SUBNETWORK,
+        span_of(infer, laplace::LaplaceOptions::over()),
+        text,
+    )
+    .help(help)
 }
 
 /// The reason why a start cannot be taken for the maximum.

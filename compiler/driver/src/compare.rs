@@ -4,15 +4,15 @@ use crate::codes::compare::metric_does_not_apply;
 use crate::methods::{self, Kept};
 use crate::program::Program;
 use bnnc_abi::data::Outliers;
-use bnnc_abi::manifest::{Compare, Infer, Manifest, Output};
-use bnnc_abi::metrics::{self, Basis, Measure};
+use bnnc_abi::manifest::{CompareBlock, InferenceBlock, Manifest, Output};
+use bnnc_abi::metrics::{self, Basis, ComparedMetric};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_hir::tree::{InferId, InferItem};
 
 /// Returns the comparisons of chosen inferences, each restricted to them.
-pub fn compares(program: &Program, chosen: &[InferId]) -> Vec<Compare> {
+pub fn compares(program: &Program, chosen: &[InferId]) -> Vec<CompareBlock> {
     let name = |id: &InferId| program.module.infers[*id].name.to_string();
-    let one = |item: &bnnc_hir::tree::CompareItem| Compare {
+    let one = |item: &bnnc_hir::tree::CompareItem| CompareBlock {
         infers: item
             .infers
             .iter()
@@ -50,7 +50,7 @@ pub fn inapplicable(program: &Program, manifest: &Manifest) -> Vec<Diagnostic> {
     found
 }
 
-fn outliers<'m>(manifest: &'m Manifest, infer: &Infer) -> Option<&'m Outliers> {
+fn outliers<'m>(manifest: &'m Manifest, infer: &InferenceBlock) -> Option<&'m Outliers> {
     let mut data = manifest.data.iter();
     data.find(|spec| spec.name == infer.data)?.outliers.as_ref()
 }
@@ -60,13 +60,13 @@ pub type Why = (String, String);
 
 /// An inference that takes part in a comparison.
 struct Applied<'a> {
-    infer: &'a Infer,
+    infer: &'a InferenceBlock,
     item: &'a InferItem,
     outliers: Option<&'a Outliers>,
 }
 
 impl Applied<'_> {
-    fn refusal(&self, measure: &Measure) -> Option<Why> {
+    fn refusal(&self, measure: &ComparedMetric) -> Option<Why> {
         let basis = measure.basis()?;
         match basis {
             Basis::Time => None,
@@ -82,7 +82,7 @@ impl Applied<'_> {
     }
 
     /// Returns the output that a metric is about; `None` if the metric is about all outputs.
-    fn output(&self, measure: &Measure) -> Result<Option<&Output>, Why> {
+    fn output(&self, measure: &ComparedMetric) -> Result<Option<&Output>, Why> {
         let Some(name) = &measure.output else {
             return Ok(self.infer.only_output());
         };
@@ -102,7 +102,7 @@ impl Applied<'_> {
         }
     }
 
-    fn several(&self, measure: &Measure) -> Why {
+    fn several(&self, measure: &ComparedMetric) -> Why {
         let outputs = self.infer.outputs.iter();
         let named: Vec<String> = outputs
             .map(|output| ticked(&format!("{}.{}", output.name, measure.name)))
@@ -143,7 +143,7 @@ impl Applied<'_> {
             Basis::LeftOut => self.left_out().is_none(),
             basis => port(basis).is_some(),
         });
-        let written = |metric: &metrics::Metric| match metric.basis.is_joint() {
+        let written = |metric: &metrics::MetricDef| match metric.basis.is_joint() {
             true => ticked(metric.written),
             false => ticked(&self.infer.said_of(output, metric.written)),
         };

@@ -9,7 +9,7 @@ use crate::options::Options;
 use crate::program::Program;
 use crate::{backends, codes};
 use bnnc_abi::data::{DataSpec, Schema};
-use bnnc_abi::manifest::{Infer, Manifest, OutputKind, Start, State};
+use bnnc_abi::manifest::{InferenceBlock, Manifest, OutputKind, Start, State};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_hir::tree::{InferId, SettingValue};
 use bnnc_rewrite::rule::Firing;
@@ -181,8 +181,8 @@ pub fn compile(
 }
 
 /// Warns about an inference that starts from another one with which it has no state in common.
-fn useless_starts(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
-    let warning = |infer: &Infer| {
+fn useless_starts(program: &Program, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
+    let warning = |infer: &InferenceBlock| {
         let Some(Start::Infer(name)) = &infer.start else {
             return None;
         };
@@ -199,8 +199,8 @@ fn useless_starts(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
 }
 
 /// Warns about outliers in the data of inferences without classes: without classes, predictions have no entropy.
-fn useless_outliers(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
-    let warning = |infer: &Infer| {
+fn useless_outliers(program: &Program, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
+    let warning = |infer: &InferenceBlock| {
         let item = program
             .module
             .infers
@@ -218,7 +218,7 @@ fn useless_outliers(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
 }
 
 /// Reports parameters that are fixed to the parameters of another inference but have a different shape there.
-fn taken_shapes(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
+fn taken_shapes(program: &Program, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for infer in infers {
         for state in &infer.states {

@@ -10,7 +10,7 @@ use crate::program::Program;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::Schema;
 use bnnc_abi::laplace;
-use bnnc_abi::manifest::{Infer, OptimiserChoice, Training};
+use bnnc_abi::manifest::{InferenceBlock, OptimiserChoice, Training};
 use bnnc_abi::method::Takes;
 use bnnc_abi::method::declare::{Mismatch, OptionGroup, OptionName, OptionValue};
 use bnnc_abi::sampling::ChainOptions;
@@ -169,7 +169,7 @@ impl<'a> Compilation<'a> {
             bound,
             vi: self.options_if()?,
             is_online: self
-                .options_if::<laplace::Options>()?
+                .options_if::<laplace::LaplaceOptions>()?
                 .is_some_and(|options| options.online),
         })
     }
@@ -350,7 +350,7 @@ impl<'a> Compilation<'a> {
             kl_draws,
             kl,
             layers,
-            jacobians: self.item.method.has::<laplace::Options>(),
+            jacobians: self.item.method.has::<laplace::LaplaceOptions>(),
             online: elaborated.is_online,
             scaled: None,
             gradient: self.descends(elaborated).then_some(CHECKED),
@@ -426,7 +426,7 @@ impl<'a> Compilation<'a> {
     ///
     /// # Errors
     /// The errors of all stages.
-    pub fn compile(&mut self, schema: &Schema, backend: &dyn Backend) -> Result<Infer, Failure> {
+    pub fn compile(&mut self, schema: &Schema, backend: &dyn Backend) -> Result<InferenceBlock, Failure> {
         let clock = Instant::now();
         let elaborated = self.elaborate(schema)?;
         let method = methods::of(self.item.method.finds);
@@ -463,7 +463,7 @@ impl<'a> Compilation<'a> {
                 (self.model(), &self.program.module),
             );
         }
-        let infer = Infer {
+        let infer = InferenceBlock {
             name: self.item.name.to_string(),
             method: self.item.method.name,
             data: self.program.module.datas[self.item.data].name.to_string(),

@@ -14,7 +14,7 @@ use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
 use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::{Infer, SiteReport, State, Work};
+use bnnc_abi::manifest::{InferenceBlock, SiteReport, State, Work};
 use bnnc_abi::method::{Finds, MethodDef};
 use bnnc_graph::function::Function;
 use bnnc_loops::backend::Backend;
@@ -74,7 +74,7 @@ pub(crate) trait Method {
     }
 
     /// Returns the reason why no training row can be left out of the posterior, if there is one.
-    fn keeps_rows(&self, _: &MethodDef, _: &Infer) -> Option<Kept> {
+    fn keeps_rows(&self, _: &MethodDef, _: &InferenceBlock) -> Option<Kept> {
         None
     }
 }

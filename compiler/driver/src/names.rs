@@ -5,7 +5,7 @@ mod axes;
 use crate::infer::Elaborated;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{Binding, Codes, DataSource, Output, OutputKind};
-use bnnc_abi::names::{LabelSource, Labels, Names};
+use bnnc_abi::names::{LabelSource, Names, PositionLabels};
 use bnnc_base::shape::Dim as Size;
 use bnnc_graph::model::Model;
 use bnnc_hir::dims::{Atom, Dim};
@@ -132,7 +132,7 @@ pub(crate) fn name(model: &ModelItem, dim: &Dim) -> Option<String> {
 }
 
 /// Returns the dimension whose positions an input or output names. If the size is a constant, the dimension has the name of the input.
-fn labels(model: &ModelItem, schema: &Schema, ports: &[Binding], local: &Local) -> Option<Labels> {
+fn labels(model: &ModelItem, schema: &Schema, ports: &[Binding], local: &Local) -> Option<PositionLabels> {
     let (Ty::Tensor(elem, dims), LocalKind::Param) = (&local.ty, local.kind) else {
         return None;
     };
@@ -146,7 +146,7 @@ fn labels(model: &ModelItem, schema: &Schema, ports: &[Binding], local: &Local) 
         ) => (size, levels(column, &port.codes)),
         _ => return None,
     };
-    Some(Labels {
+    Some(PositionLabels {
         of: name(model, dim).unwrap_or_else(|| local.name.to_string()),
         names: from.names(schema)?,
         from,
@@ -163,12 +163,12 @@ fn levels(column: &str, codes: &Codes) -> LabelSource {
 }
 
 /// Returns the names of the classes of an output.
-fn classes(schema: &Schema, bound: &Bound, output: &Output) -> Option<Labels> {
+fn classes(schema: &Schema, bound: &Bound, output: &Output) -> Option<PositionLabels> {
     let (OutputKind::Classes(_) | OutputKind::Bool) = output.kind else {
         return None;
     };
     let from = LabelSource::Levels(bound.column(output)?.to_owned());
-    Some(Labels {
+    Some(PositionLabels {
         of: output.name.clone(),
         names: from.names(schema)?,
         from,

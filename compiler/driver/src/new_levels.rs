@@ -10,7 +10,7 @@ use crate::options::Options;
 use crate::prior::shared_apart;
 use crate::program::Program;
 use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::{DataSource, Infer, Init, State};
+use bnnc_abi::manifest::{DataSource, InferenceBlock, Init, State};
 use bnnc_abi::method::lookup;
 use bnnc_base::fault::Fault;
 use bnnc_graph::model::{Model, Site};
@@ -83,9 +83,9 @@ pub fn new_levels(
     program: &Program,
     schema: &Schema,
     options: &Options,
-    infer: &Infer,
+    infer: &InferenceBlock,
     more: &[(Axis, usize)],
-) -> Result<Infer, Failure> {
+) -> Result<InferenceBlock, Failure> {
     let ids = chosen(program, options).map_err(Failure::Program)?;
     let mut ids = ids.into_iter();
     let Some(id) = ids.find(|id| *program.module.infers[*id].name == *infer.name) else {
@@ -127,7 +127,11 @@ pub fn new_levels(
 
 impl Compilation<'_> {
     /// Returns the inference with the sites of the model `grown` instead of the sites of the model `trained`.
-    fn widened(&mut self, infer: &Infer, (trained, grown): (&Model, &Model)) -> Result<Infer, Failure> {
+    fn widened(
+        &mut self,
+        infer: &InferenceBlock,
+        (trained, grown): (&Model, &Model),
+    ) -> Result<InferenceBlock, Failure> {
         let backend =
             backends::chosen(&self.options.backend).map_err(|fault| Failure::Program(vec![fault]))?;
         let densities = self.density(grown)?;
@@ -150,7 +154,7 @@ impl Compilation<'_> {
             parameter: true,
             from: None,
         };
-        Ok(Infer {
+        Ok(InferenceBlock {
             predict: self.code(predict, backend)?,
             states: grown.sites.iter().map(state).collect(),
             positions,
@@ -160,7 +164,7 @@ impl Compilation<'_> {
 }
 
 /// Returns the reason why predictions of an inference are not means over draws of all its parameters, if they are not.
-fn no_draws(infer: &Infer) -> Option<String> {
+fn no_draws(infer: &InferenceBlock) -> Option<String> {
     let method = lookup(infer.method)?;
     let why = methods::of(method.finds).without_draws(method)?;
     Some(format!(

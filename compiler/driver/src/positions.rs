@@ -2,7 +2,7 @@
 //! their axes.
 
 use crate::infer::Compilation;
-use bnnc_abi::manifest::{Check, Positions};
+use bnnc_abi::manifest::{PositionCheck, Positions};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_graph::model::Model;
@@ -12,7 +12,7 @@ use bnnc_rewrite::methods::positions::{self, positions};
 use bnnc_rewrite::{pipeline, pipelines};
 
 /// Returns the checks of positions that depend on parameters. The program of predictions computes these positions.
-pub fn reached(densities: &Densities, model: &Model) -> Vec<Check> {
+pub fn reached(densities: &Densities, model: &Model) -> Vec<PositionCheck> {
     positions::reached(densities, model).map_or_else(Vec::new, |found| found.checks)
 }
 

@@ -1,8 +1,8 @@
 //! The interface of code generators. A code generator compiles a program to code that implements
-//! [`bnnc_abi::code::Code`].
+//! [`bnnc_abi::code::KernelCode`].
 
 use crate::ir::{InstOp, Kernel, Program, Size};
-use bnnc_abi::code::Code;
+use bnnc_abi::code::KernelCode;
 #[cfg(doc)]
 use bnnc_abi::code::ObjectKernel;
 use bnnc_abi::symbols::Address;
@@ -28,7 +28,7 @@ pub enum Form {
     /// The code is in the memory of this process.
     #[default]
     Memory,
-    /// The code is in a relocatable object, which [`Code::object`] returns. [`Code::launch`] must not be
+    /// The code is in a relocatable object, which [`KernelCode::object`] returns. [`KernelCode::launch`] must not be
     /// called.
     Object {
         /// The prefix of global symbols. Kernel `n` has the symbol that consists of `prefix` and `n`.
@@ -83,5 +83,5 @@ pub trait Backend {
     ///
     /// # Errors
     /// Fails at a limit or because of a bug, but never because of an error in the user's program.
-    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn Code>, Fault>;
+    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn KernelCode>, Fault>;
 }

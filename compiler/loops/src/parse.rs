@@ -2,7 +2,8 @@
 
 use crate::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, Program, Size};
 use bnnc_abi::plan::{
-    Amount, Buffer, BufferId, Call, Combine, Extent, Launch, Plan, Reduce, Role, Step, Storage,
+    Amount, Buffer, BufferId, BufferRole, Combine, Extent, Launch, Plan, PlanStep, PrimitiveCall, Reduce,
+    Storage,
 };
 use bnnc_abi::primitive;
 use bnnc_abi::symbols::NoiseKind;
@@ -60,10 +61,10 @@ fn buffer(reader: &mut Reader<'_>) -> Read<Buffer> {
     reader.expect("[")?;
     let shape = Shape(list(reader, "]", dim)?);
     let role = match reader.peek() {
-        "input" => Role::Input,
-        "state" => Role::State,
-        "output" => Role::Output,
-        "scratch" => Role::Scratch,
+        "input" => BufferRole::Input,
+        "state" => BufferRole::State,
+        "output" => BufferRole::Output,
+        "scratch" => BufferRole::Scratch,
         "constant" => {
             reader.token();
             reader.expect("(")?;
@@ -72,7 +73,7 @@ fn buffer(reader: &mut Reader<'_>) -> Read<Buffer> {
                 name,
                 storage,
                 shape,
-                role: Role::Constant(Arc::from(values)),
+                role: BufferRole::Constant(Arc::from(values)),
             });
         }
         _ => return Err(reader.error("expected a role")),
@@ -86,7 +87,7 @@ fn buffer(reader: &mut Reader<'_>) -> Read<Buffer> {
     })
 }
 
-fn steps(reader: &mut Reader<'_>) -> Read<Vec<Step>> {
+fn steps(reader: &mut Reader<'_>) -> Read<Vec<PlanStep>> {
     let mut steps = Vec::new();
     while !reader.eat("}") {
         steps.push(step(reader)?);
@@ -94,14 +95,14 @@ fn steps(reader: &mut Reader<'_>) -> Read<Vec<Step>> {
     Ok(steps)
 }
 
-fn step(reader: &mut Reader<'_>) -> Read<Step> {
+fn step(reader: &mut Reader<'_>) -> Read<PlanStep> {
     if reader.eat("launch") {
-        return launch(reader).map(Step::Launch);
+        return launch(reader).map(PlanStep::Launch);
     }
     if reader.eat("call") {
         let primitive = choose(reader, "a primitive", primitive::lookup)?;
         let buffers = buffers(reader)?;
-        return Ok(Step::Call(Call {
+        return Ok(PlanStep::Call(PrimitiveCall {
             primitive,
             buffers,
             ints: ints(reader)?,
@@ -111,7 +112,7 @@ fn step(reader: &mut Reader<'_>) -> Read<Step> {
     let count = amount(reader)?;
     let counter = buffer_id(reader)?;
     reader.expect("{")?;
-    Ok(Step::Repeat {
+    Ok(PlanStep::Repeat {
         count,
         counter,
         body: steps(reader)?,

@@ -1,7 +1,7 @@
 //! Prints the text form of a program. [`crate::parse::parse`] reads the text back without any change.
 
 use crate::ir::{Access, Inst, InstOp, Kernel, KernelOutput, Program, Size};
-use bnnc_abi::plan::{Amount, BufferId, Call, Launch, Plan, Reduce, Role, Step, Storage};
+use bnnc_abi::plan::{Amount, BufferId, BufferRole, Launch, Plan, PlanStep, PrimitiveCall, Reduce, Storage};
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Program {
@@ -118,11 +118,11 @@ fn plan(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
             buffer.shape
         )?;
         match &buffer.role {
-            Role::Input => writeln!(f, " input"),
-            Role::State => writeln!(f, " state"),
-            Role::Output => writeln!(f, " output"),
-            Role::Scratch => writeln!(f, " scratch"),
-            Role::Constant(values) => {
+            BufferRole::Input => writeln!(f, " input"),
+            BufferRole::State => writeln!(f, " state"),
+            BufferRole::Output => writeln!(f, " output"),
+            BufferRole::Scratch => writeln!(f, " scratch"),
+            BufferRole::Constant(values) => {
                 writeln!(
                     f,
                     " constant ({})",
@@ -135,14 +135,14 @@ fn plan(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
     writeln!(f, "}}")
 }
 
-fn steps(f: &mut Formatter<'_>, steps: &[Step], depth: usize) -> fmt::Result {
+fn steps(f: &mut Formatter<'_>, steps: &[PlanStep], depth: usize) -> fmt::Result {
     let indent = "  ".repeat(depth);
     for step in steps {
         f.write_str(&indent)?;
         match step {
-            Step::Launch(launch) => writeln!(f, "{}", launch_text(launch))?,
-            Step::Call(call) => writeln!(f, "{}", call_text(call))?,
-            Step::Repeat { count, counter, body } => {
+            PlanStep::Launch(launch) => writeln!(f, "{}", launch_text(launch))?,
+            PlanStep::Call(call) => writeln!(f, "{}", call_text(call))?,
+            PlanStep::Repeat { count, counter, body } => {
                 writeln!(f, "repeat {} {counter} {{", amount_text(count))?;
                 self::steps(f, body, depth + 1)?;
                 writeln!(f, "{indent}}}")?;
@@ -168,7 +168,7 @@ fn launch_text(launch: &Launch) -> String {
     )
 }
 
-fn call_text(call: &Call) -> String {
+fn call_text(call: &PrimitiveCall) -> String {
     let buffers = list(call.buffers.iter(), BufferId::to_string);
     format!(
         "call {} ({buffers}) ints ({})",

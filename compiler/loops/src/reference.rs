@@ -4,7 +4,7 @@
 use crate::backend::{Backend, Options};
 use crate::interp::interpret;
 use crate::ir::Program;
-use bnnc_abi::code::{Code, KernelArgs};
+use bnnc_abi::code::{KernelArgs, KernelCode};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ impl Backend for Reference {
         Some(Precision::F64)
     }
 
-    fn compile(&self, program: &Program, _: &Options) -> Result<Arc<dyn Code>, Fault> {
+    fn compile(&self, program: &Program, _: &Options) -> Result<Arc<dyn KernelCode>, Fault> {
         match program.plan.precision {
             Precision::F64 => Ok(Arc::new(Interpreted(program.clone()))),
             Precision::F32 => Err(Fault::Limit("the reference backend computes in f64".to_owned())),
@@ -31,7 +31,7 @@ impl Backend for Reference {
 
 struct Interpreted(Program);
 
-impl Code for Interpreted {
+impl KernelCode for Interpreted {
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
         // SAFETY: the caller gives the guarantee that the interpreter needs.
         unsafe { interpret(&self.0.kernels[kernel], args) }

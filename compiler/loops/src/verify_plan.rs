@@ -2,7 +2,7 @@
 
 use crate::ir::{Access, InstOp, Kernel, KernelOutput, Program, Size};
 use crate::verify::{Verdict, ensure};
-use bnnc_abi::plan::{Amount, BufferId, Launch, Plan, Reduce, Role, Step, Storage};
+use bnnc_abi::plan::{Amount, BufferId, BufferRole, Launch, Plan, PlanStep, Reduce, Storage};
 use bnnc_base::shape::{Sizes, Symbol};
 
 /// Checks buffers and steps.
@@ -14,7 +14,7 @@ pub(crate) fn verify_plan(program: &Program) -> Verdict {
     })?;
     for id in plan.buffers.ids() {
         let buffer = &plan.buffers[id];
-        if let Role::Constant(values) = &buffer.role {
+        if let BufferRole::Constant(values) = &buffer.role {
             let count = buffer
                 .shape
                 .static_sizes()
@@ -27,23 +27,23 @@ pub(crate) fn verify_plan(program: &Program) -> Verdict {
     verify_steps(program, &plan.steps)
 }
 
-fn verify_steps(program: &Program, steps: &[Step]) -> Verdict {
+fn verify_steps(program: &Program, steps: &[PlanStep]) -> Verdict {
     let plan = &program.plan;
     for step in steps {
         match step {
-            Step::Launch(launch) => {
+            PlanStep::Launch(launch) => {
                 let kernel = program.kernels.get(launch.kernel as usize);
                 let kernel = kernel.ok_or_else(|| format!("there is no kernel {}", launch.kernel))?;
                 verify_launch(plan, kernel, launch)
                     .map_err(|rule| format!("launch of `{}`: {rule}", kernel.name))?;
             }
-            Step::Call(call) => {
+            PlanStep::Call(call) => {
                 verify_buffers(plan, &call.buffers)?;
                 if let Some(result) = call.buffers.last() {
                     verify_writable(plan, *result)?;
                 }
             }
-            Step::Repeat { counter, body, .. } => {
+            PlanStep::Repeat { counter, body, .. } => {
                 verify_buffers(plan, &[*counter])?;
                 let buffer = &plan.buffers[*counter];
                 ensure(buffer.storage == Storage::Int && buffer.shape.rank() == 0, || {
@@ -62,7 +62,7 @@ fn verify_buffers(plan: &Plan, buffers: &[BufferId]) -> Verdict {
 }
 
 fn verify_writable(plan: &Plan, id: BufferId) -> Verdict {
-    let constant = matches!(plan.buffers[id].role, Role::Constant(_));
+    let constant = matches!(plan.buffers[id].role, BufferRole::Constant(_));
     ensure(!constant, || format!("constant {id} is written"))
 }
 

@@ -1,14 +1,14 @@
 //! Compares the reference interpreter with results that were computed by hand.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
-use bnnc_abi::code::{Code, KernelArgs};
+use bnnc_abi::code::{KernelArgs, KernelCode};
 use bnnc_loops::backend::{Backend, Options};
 use bnnc_loops::parse::parse;
 use bnnc_loops::reference::Reference;
 use bnnc_loops::verify::verify;
 use std::sync::Arc;
 
-fn code(text: &str) -> Arc<dyn Code> {
+fn code(text: &str) -> Arc<dyn KernelCode> {
     let program = parse(text).unwrap();
     verify(&program).unwrap();
     Reference.compile(&program, &Options::default()).unwrap()

@@ -1,22 +1,24 @@
 //! Estimates the cost of a program step by step. Only the program is used.
 
-use bnnc_abi::cost::{Estimate, Operations, Term, Traffic};
-use bnnc_abi::plan::{Amount, Call, Extent, Launch, Plan, Step, Storage};
+use bnnc_abi::cost::{CostEstimate, CostTerm, MemoryTraffic, Operations};
+use bnnc_abi::plan::{Amount, Extent, Launch, Plan, PlanStep, PrimitiveCall, Storage};
 use bnnc_loops::ir::{Access, InstOp, Kernel, Program, Size};
 
 /// Returns the cost of one run of a program, as a function of its symbolic sizes.
-pub fn estimate(program: &Program) -> Estimate {
+pub fn estimate(program: &Program) -> CostEstimate {
     let mut terms = Vec::new();
     add(program, &program.plan.steps, &[], &mut terms);
-    Estimate(terms)
+    CostEstimate(terms)
 }
 
-fn add(program: &Program, steps: &[Step], loops: &[Amount], terms: &mut Vec<Term>) {
+fn add(program: &Program, steps: &[PlanStep], loops: &[Amount], terms: &mut Vec<CostTerm>) {
     for step in steps {
         let (operations, traffic) = match step {
-            Step::Launch(launch) => launched(&program.plan, &program.kernels[launch.kernel as usize], launch),
-            Step::Call(call) => called(&program.plan, call),
-            Step::Repeat { count, body, .. } => {
+            PlanStep::Launch(launch) => {
+                launched(&program.plan, &program.kernels[launch.kernel as usize], launch)
+            }
+            PlanStep::Call(call) => called(&program.plan, call),
+            PlanStep::Repeat { count, body, .. } => {
                 add(
                     program,
                     body,
@@ -26,7 +28,7 @@ fn add(program: &Program, steps: &[Step], loops: &[Amount], terms: &mut Vec<Term
                 continue;
             }
         };
-        terms.push(Term {
+        terms.push(CostTerm {
             loops: loops.to_vec(),
             operations,
             traffic,
@@ -41,10 +43,10 @@ fn width(plan: &Plan, storage: Storage) -> u64 {
     }
 }
 
-fn called(plan: &Plan, call: &Call) -> (Operations, Vec<Traffic>) {
+fn called(plan: &Plan, call: &PrimitiveCall) -> (Operations, Vec<MemoryTraffic>) {
     let traffic = call.buffers.iter().map(|id| {
         let buffer = &plan.buffers[*id];
-        Traffic {
+        MemoryTraffic {
             axes: None,
             shape: buffer.shape.clone(),
             width: width(plan, buffer.storage),
@@ -54,7 +56,7 @@ fn called(plan: &Plan, call: &Call) -> (Operations, Vec<Traffic>) {
     (Operations::Call(call.primitive, call.ints.clone()), traffic)
 }
 
-fn launched(plan: &Plan, kernel: &Kernel, launch: &Launch) -> (Operations, Vec<Traffic>) {
+fn launched(plan: &Plan, kernel: &Kernel, launch: &Launch) -> (Operations, Vec<MemoryTraffic>) {
     let amount = |size: Size| match size {
         Size::Fixed(number) => Amount::one(Extent::fixed(number)),
         Size::Slot(slot) => launch.ints[slot as usize].clone(),
@@ -66,7 +68,7 @@ fn launched(plan: &Plan, kernel: &Kernel, launch: &Launch) -> (Operations, Vec<T
             // An access with a computed position may go anywhere, and it may do so at every point.
             !access.dynamic.is_empty() || amount(**stride).as_fixed() != Some(0)
         });
-        Traffic {
+        MemoryTraffic {
             axes: Some(axes.map(|(_, dim)| dim.clone()).collect()),
             shape: buffer.shape.clone(),
             width: width(plan, buffer.storage),

@@ -9,7 +9,7 @@ use crate::kernel::{RawKernel, RawOutput};
 use crate::polynomial::SizePolynomial;
 use crate::task::{self, Work};
 use crate::tensor::{Call, CallInts, Coordinate, Kind, Loop, Part, TensorId, Tensors};
-use bnnc_abi::plan::{self, Buffer, BufferId, Role, Step};
+use bnnc_abi::plan::{self, Buffer, BufferId, BufferRole, PlanStep};
 use bnnc_base::arena::{Arena, Id};
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
@@ -37,7 +37,11 @@ type Memory = HashMap<TensorId, BufferId>;
 
 impl Emitter {
     /// Returns the steps that compute tensors into ports.
-    pub fn steps(&mut self, tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Result<Vec<Step>, Fault> {
+    pub fn steps(
+        &mut self,
+        tensors: &Tensors,
+        ports: &[(TensorId, BufferId)],
+    ) -> Result<Vec<PlanStep>, Fault> {
         let (storage, groups) = fuse(tensors, ports)?;
         let memory = self.memory(tensors, &storage, &groups);
         let mut steps = Vec::new();
@@ -61,7 +65,7 @@ impl Emitter {
     fn scratch(&mut self, name: &str, dims: &[bnnc_base::shape::Dim], dtype: DType) -> BufferId {
         let ty = Type::new(dtype, Shape(dims.to_vec()));
         self.buffers
-            .push(import::as_buffer(&name.into(), &ty, Role::Scratch))
+            .push(import::as_buffer(&name.into(), &ty, BufferRole::Scratch))
     }
 
     /// Assigns buffers to tensors. Tensors in ports use the buffers of the ports, and every other tensor that
@@ -100,7 +104,7 @@ impl Emitter {
         groups: &Groups,
         members: &[usize],
         memory: &Memory,
-    ) -> Result<Step, Fault> {
+    ) -> Result<PlanStep, Fault> {
         let mut members: Vec<usize> = members
             .iter()
             .copied()
@@ -133,7 +137,7 @@ impl Emitter {
         let buffers = &self.buffers;
         let (kernel, mut launch) = raw.finish(name, |id| memory[&id], |id| buffers[id].storage);
         launch.kernel = self.number(kernel);
-        Ok(Step::Launch(launch))
+        Ok(PlanStep::Launch(launch))
     }
 
     /// Returns the index of a kernel. Kernels that differ only in their names are stored once.
@@ -159,7 +163,7 @@ impl Emitter {
         memory: &Memory,
         id: TensorId,
         looped: &Loop,
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<PlanStep>,
     ) -> Result<(), Fault> {
         let init = &tensors[looped.args[0]];
         let carry_type = Type::new(init.dtype, Shape(init.dims.clone()));
@@ -206,7 +210,7 @@ impl Emitter {
         let inner = import.tensors;
         let body = self.steps(&inner, &[(next, carry), (rows, memory[&id])])?;
         let count = SizePolynomial::of(looped.count).to_amount();
-        steps.push(Step::Repeat { count, counter, body });
+        steps.push(PlanStep::Repeat { count, counter, body });
         Ok(())
     }
 }
@@ -223,7 +227,7 @@ fn row(import: &mut Import, whole: TensorId, position: TensorId) -> TensorId {
     import.view(whole, at, &dims)
 }
 
-fn library_call(tensors: &Tensors, memory: &Memory, id: TensorId, call: &Call) -> Step {
+fn library_call(tensors: &Tensors, memory: &Memory, id: TensorId, call: &Call) -> PlanStep {
     let (args, ints) = match &call.ints {
         CallInts::Given(ints) => (
             call.args
@@ -241,7 +245,7 @@ fn library_call(tensors: &Tensors, memory: &Memory, id: TensorId, call: &Call) -
     let mut buffers: Vec<BufferId> = args.iter().map(|arg| memory[arg]).collect();
     buffers.push(memory[&id]);
     let ints = ints.iter().map(SizePolynomial::to_amount).collect();
-    Step::Call(plan::Call {
+    PlanStep::Call(plan::PrimitiveCall {
         primitive: call.primitive,
         buffers,
         ints,

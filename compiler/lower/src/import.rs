@@ -7,7 +7,7 @@ mod windows;
 
 use crate::polynomial::{SizePolynomial, row_major};
 use crate::tensor::{Call, CallInts, Coordinate, Kind, Loop, TensorExpr, TensorId, Tensors};
-use bnnc_abi::plan::{Buffer, BufferId, Combine, Role, Storage};
+use bnnc_abi::plan::{Buffer, BufferId, BufferRole, Combine, Storage};
 use bnnc_abi::primitive::{self, Primitive};
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Arena;
@@ -243,7 +243,7 @@ impl<'a> Import<'a> {
             name: "literal".into(),
             storage: storage(site.ty.dtype),
             shape: site.ty.shape.clone(),
-            role: Role::Constant(values.into()),
+            role: BufferRole::Constant(values.into()),
         });
         self.buffer(id, site.ty)
     }
@@ -295,7 +295,7 @@ fn stacked(dims: &[Dim]) -> (SizePolynomial, SizePolynomial) {
 }
 
 /// Returns the plan's buffer for a tensor of the graph.
-pub fn as_buffer(name: &Arc<str>, ty: &Type, role: Role) -> Buffer {
+pub fn as_buffer(name: &Arc<str>, ty: &Type, role: BufferRole) -> Buffer {
     Buffer {
         name: name.clone(),
         storage: storage(ty.dtype),

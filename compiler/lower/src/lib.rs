@@ -21,7 +21,7 @@ mod task;
 mod tensor;
 mod uses;
 
-use bnnc_abi::plan::{BufferId, Plan, Role};
+use bnnc_abi::plan::{BufferId, BufferRole, Plan};
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -59,7 +59,11 @@ pub fn lower(function: &Function, options: &Options) -> Result<Program, Fault> {
         let Some(name) = function.param_name(*value) else {
             return Err(Fault::Bug(format!("parameter {value} has no name")));
         };
-        let role = if is_state(name) { Role::State } else { Role::Input };
+        let role = if is_state(name) {
+            BufferRole::State
+        } else {
+            BufferRole::Input
+        };
         params.push(
             emitter
                 .buffers
@@ -74,7 +78,7 @@ pub fn lower(function: &Function, options: &Options) -> Result<Program, Fault> {
             Some(at) => params[at],
             None => emitter
                 .buffers
-                .push(import::as_buffer(name, function.ty(*value), Role::Output)),
+                .push(import::as_buffer(name, function.ty(*value), BufferRole::Output)),
         });
     }
     let mut import = import::Import::new(&mut emitter.buffers, options.seed);

@@ -84,7 +84,7 @@ fn statistics_of_one_noise_share_one_kernel() {
         [Size::Fixed(12_800), Size::Slot(0)],
         "elements are divided among threads, and draws innermost\n{program}"
     );
-    let bnnc_abi::plan::Step::Launch(launch) = &program.plan.steps[0] else {
+    let bnnc_abi::plan::PlanStep::Launch(launch) = &program.plan.steps[0] else {
         panic!("{program}")
     };
     assert!(launch.reduces.iter().all(|reduce| !reduce.partial), "{program}");

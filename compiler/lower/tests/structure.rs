@@ -2,7 +2,7 @@
 
 mod executor;
 
-use bnnc_abi::plan::Step;
+use bnnc_abi::plan::PlanStep;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::shape::{Dim, Shape, Sizes, Symbol};
 use bnnc_graph::attr::Attr;
@@ -353,12 +353,12 @@ fn check_training(draws: Option<Dim>, most: (usize, usize)) -> Program {
 
 /// Returns the number of launches that use a buffer with this name.
 fn touching(program: &Program, name: &str) -> usize {
-    let touches = |step: &&Step| match step {
-        Step::Launch(launch) => launch
+    let touches = |step: &&PlanStep| match step {
+        PlanStep::Launch(launch) => launch
             .buffers
             .iter()
             .any(|id| &*program.plan.buffers[*id].name == name),
-        Step::Call(_) | Step::Repeat { .. } => false,
+        PlanStep::Call(_) | PlanStep::Repeat { .. } => false,
     };
     program.plan.steps.iter().filter(touches).count()
 }
@@ -416,8 +416,8 @@ fn the_carry_of_a_recurrence_is_updated_after_it_is_read() {
         .steps
         .iter()
         .filter_map(|step| match step {
-            Step::Repeat { body, .. } => Some(body.len()),
-            Step::Launch(_) | Step::Call(_) => None,
+            PlanStep::Repeat { body, .. } => Some(body.len()),
+            PlanStep::Launch(_) | PlanStep::Call(_) => None,
         })
         .collect();
     // The body has a copy of the row, three products, the activation, and the next carry, which is also

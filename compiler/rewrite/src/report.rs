@@ -181,8 +181,8 @@ hyperparameter stays at the maximum. A parameter that the model adds to its last
 /// spans of these options.
 pub fn options_of(code: &'static Code) -> &'static [OptionName] {
     const NONCENTRE: &[OptionName] = &[ChainOptions::noncentre()];
-    const OVER: &[OptionName] = &[laplace::Options::over()];
-    const STRUCTURE: &[OptionName] = &[laplace::Options::structure()];
+    const OVER: &[OptionName] = &[laplace::LaplaceOptions::over()];
+    const STRUCTURE: &[OptionName] = &[laplace::LaplaceOptions::structure()];
     const LAYERS: &[OptionName] = &[
         ViOptions::local(),
         ViOptions::flipout(),

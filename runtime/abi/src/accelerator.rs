@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The arena for which a session is opened.
 #[derive(Clone, Copy, Debug)]
-pub struct Arena<'a> {
+pub struct DeviceArena<'a> {
     /// The plan that the session runs.
     pub plan: &'a Arc<Plan>,
     /// The offset of the first byte of each buffer, a multiple of 64.
@@ -28,21 +28,21 @@ pub trait Accelerator: Send + Sync {
     ///
     /// # Errors
     /// There is not enough memory, or the device rejects the code.
-    fn open(&self, arena: Arena) -> Result<Box<dyn Session>, Fault>;
+    fn open(&self, arena: DeviceArena) -> Result<Box<dyn DeviceSession>, Fault>;
 
     /// Returns a description of the device and its libraries for people to read.
     fn describe(&self) -> String;
 }
 
-/// Implements [`Session::exchange`] by uploads, a run and downloads.
+/// Implements [`DeviceSession::exchange`] by uploads, a run and downloads.
 ///
 /// # Errors
-/// As [`Session::exchange`].
+/// As [`DeviceSession::exchange`].
 pub fn one_by_one(
-    session: &mut (impl Session + ?Sized),
+    session: &mut (impl DeviceSession + ?Sized),
     sizes: &Sizes,
     mirror: &mut [u8],
-    traffic: Traffic<'_>,
+    traffic: CopiedRanges<'_>,
 ) -> Result<(), Fault> {
     for range in traffic.sent {
         session.upload(range.start, &mirror[range.clone()])?;
@@ -56,7 +56,7 @@ pub fn one_by_one(
 
 /// One arena on a device and the plan that works on it. Operations take effect in the order of the calls, but may run asynchronously until the
 /// next download returns. An error may therefore be returned by a later call than the one that caused it.
-pub trait Session: Send {
+pub trait DeviceSession: Send {
     /// Copies bytes into the arena, starting at byte `at`.
     ///
     /// # Errors
@@ -79,8 +79,8 @@ pub trait Session: Send {
     /// operations and replay them when the same exchange is repeated.
     ///
     /// # Errors
-    /// As [`Session::upload`], [`Session::run`] and [`Session::download`].
-    fn exchange(&mut self, sizes: &Sizes, mirror: &mut [u8], traffic: Traffic<'_>) -> Result<(), Fault> {
+    /// As [`DeviceSession::upload`], [`DeviceSession::run`] and [`DeviceSession::download`].
+    fn exchange(&mut self, sizes: &Sizes, mirror: &mut [u8], traffic: CopiedRanges<'_>) -> Result<(), Fault> {
         one_by_one(self, sizes, mirror, traffic)
     }
 
@@ -89,7 +89,7 @@ pub trait Session: Send {
     ///
     /// # Errors
     /// The device reports an error, a row index is out of range, or the bytes lie outside the arena.
-    fn gather(&mut self, at: usize, rows: &Rows, chosen: &[u32]) -> Result<bool, Fault> {
+    fn gather(&mut self, at: usize, rows: &CachedRows, chosen: &[u32]) -> Result<bool, Fault> {
         let _ = (at, rows, chosen);
         Ok(false)
     }
@@ -98,19 +98,19 @@ pub trait Session: Send {
     ///
     /// # Errors
     /// The device reports an error.
-    fn place(&mut self, at: usize) -> Result<Place<'_>, Fault>;
+    fn place(&mut self, at: usize) -> Result<DeviceAddress<'_>, Fault>;
 
     /// Copies bytes from the arena of another session into this one, starting at byte `at`, without the host. Returns false, without any effect, if
     /// the two arenas are not on the same device.
     ///
     /// # Errors
     /// The device reports an error, or the bytes lie outside the arena.
-    fn copy(&mut self, at: usize, from: Place, bytes: usize) -> Result<bool, Fault>;
+    fn copy(&mut self, at: usize, from: DeviceAddress, bytes: usize) -> Result<bool, Fault>;
 }
 
 /// Non-empty ranges of bytes that are copied between an arena and its mirror.
 #[derive(Clone, Copy, Debug)]
-pub struct Traffic<'a> {
+pub struct CopiedRanges<'a> {
     /// The ranges uploaded before a run.
     pub sent: &'a [Range<usize>],
     /// The ranges downloaded after the run.
@@ -119,7 +119,7 @@ pub struct Traffic<'a> {
 
 /// Rows that a device may keep.
 #[derive(Clone, Copy, Debug)]
-pub struct Rows<'a> {
+pub struct CachedRows<'a> {
     /// An identifier of the rows: different rows for the same place in an arena have different stamps.
     pub stamp: u64,
     /// All rows, concatenated.
@@ -130,7 +130,7 @@ pub struct Rows<'a> {
 
 /// An address in the memory of a device that stays valid for `'a`.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct DeviceAddress<'a> {
     /// The identifier of the device in this process.
     pub device: u64,
     /// The address on the device.
@@ -138,13 +138,13 @@ pub struct Place<'a> {
     valid: PhantomData<&'a ()>,
 }
 
-impl Place<'_> {
+impl DeviceAddress<'_> {
     /// Wraps an address on a device.
     ///
     /// # Safety
     /// The memory there must stay valid for `'a`, from the address to the end of the buffer that it begins or lies in.
     pub unsafe fn new(device: u64, address: u64) -> Self {
-        Place {
+        DeviceAddress {
             device,
             address,
             valid: PhantomData,

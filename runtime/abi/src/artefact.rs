@@ -84,7 +84,7 @@ pub struct Origin {
 
 /// The reason why bytes cannot be read as a bundle on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum BundleError {
     /// The bytes do not begin like a bundle.
     Unknown,
     /// Bytes are missing, or there are too many.
@@ -97,16 +97,16 @@ pub enum Refusal {
     OtherArchitecture(String),
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for BundleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Unknown => f.write_str("it holds no compiled program, or the program was removed"),
-            Refusal::Truncated => f.write_str("the compiled program in it is cut off"),
-            Refusal::Damaged(what) => write!(f, "the compiled program in it is damaged: {what}"),
-            Refusal::OtherLayout => {
+            BundleError::Unknown => f.write_str("it holds no compiled program, or the program was removed"),
+            BundleError::Truncated => f.write_str("the compiled program in it is cut off"),
+            BundleError::Damaged(what) => write!(f, "the compiled program in it is damaged: {what}"),
+            BundleError::OtherLayout => {
                 f.write_str("another build of bnnc made its compiled program than its runtime")
             }
-            Refusal::OtherArchitecture(name) => {
+            BundleError::OtherArchitecture(name) => {
                 write!(
                     f,
                     "it is compiled for {name}, and this is {}",
@@ -117,13 +117,13 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for BundleError {}
 
 /// Writes a bundle for the architecture of this machine and the given processor features.
 ///
 /// # Errors
 /// The code cannot leave the process in which it was compiled.
-pub fn encode(built: &Built, features: Vec<String>) -> Result<Vec<u8>, Refusal> {
+pub fn encode(built: &Built, features: Vec<String>) -> Result<Vec<u8>, BundleError> {
     let head = Head {
         architecture: std::env::consts::ARCH.to_owned(),
         features,
@@ -141,29 +141,29 @@ pub fn encode(built: &Built, features: Vec<String>) -> Result<Vec<u8>, Refusal> 
 ///
 /// # Errors
 /// The bytes are not a bundle, or it cannot run on this machine.
-pub fn decode(bytes: &[u8]) -> Result<(Head, Built), Refusal> {
+pub fn decode(bytes: &[u8]) -> Result<(Head, Built), BundleError> {
     if bytes.len() < FIXED || &bytes[..8] != MAGIC {
-        return Err(Refusal::Unknown);
+        return Err(BundleError::Unknown);
     }
     let number = |at: usize| word(&bytes[at..]);
     let body = &bytes[FIXED..];
     if number(16) != body.len() as u64 {
-        return Err(Refusal::Truncated);
+        return Err(BundleError::Truncated);
     }
     if number(24) != Checksum::of(body).value() {
-        return Err(Refusal::Damaged("its checksum differs".to_owned()));
+        return Err(BundleError::Damaged("its checksum differs".to_owned()));
     }
     if number(8) != LAYOUT {
-        return Err(Refusal::OtherLayout);
+        return Err(BundleError::OtherLayout);
     }
     let (head, rest): (Head, _) = postcard::take_from_bytes(body).map_err(damaged)?;
     if head.architecture != std::env::consts::ARCH {
-        return Err(Refusal::OtherArchitecture(head.architecture));
+        return Err(BundleError::OtherArchitecture(head.architecture));
     }
     let (built, rest) = postcard::take_from_bytes(rest).map_err(damaged)?;
     match rest {
         [] => Ok((head, built)),
-        _ => Err(Refusal::Damaged("bytes follow after its end".to_owned())),
+        _ => Err(BundleError::Damaged("bytes follow after its end".to_owned())),
     }
 }
 
@@ -177,19 +177,19 @@ pub fn appended(artefact: &[u8]) -> Vec<u8> {
 ///
 /// # Errors
 /// The outer error: the file cannot be read. The inner error: there is no bundle, or it is cut off.
-pub fn carried(executable: &mut (impl Read + Seek)) -> io::Result<Result<Vec<u8>, Refusal>> {
+pub fn carried(executable: &mut (impl Read + Seek)) -> io::Result<Result<Vec<u8>, BundleError>> {
     let size = executable.seek(SeekFrom::End(0))?;
     let Some(end) = size.checked_sub(16) else {
-        return Ok(Err(Refusal::Unknown));
+        return Ok(Err(BundleError::Unknown));
     };
     let mut trailer = [0; 16];
     executable.seek(SeekFrom::Start(end))?;
     executable.read_exact(&mut trailer)?;
     if &trailer[8..] != TRAILER {
-        return Ok(Err(Refusal::Unknown));
+        return Ok(Err(BundleError::Unknown));
     }
     let Some(start) = end.checked_sub(word(&trailer)) else {
-        return Ok(Err(Refusal::Truncated));
+        return Ok(Err(BundleError::Truncated));
     };
     executable.seek(SeekFrom::Start(start))?;
     let mut artefact = Vec::new();
@@ -202,6 +202,6 @@ fn word(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-fn damaged(error: postcard::Error) -> Refusal {
-    Refusal::Damaged(error.to_string())
+fn damaged(error: postcard::Error) -> BundleError {
+    BundleError::Damaged(error.to_string())
 }

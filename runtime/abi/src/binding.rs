@@ -105,12 +105,12 @@ pub struct Positions {
     /// `k`, the output `row/k` of the same shape has the positions of these elements along the first axis of the columns.
     pub program: Artifact,
     /// The checked axes.
-    pub checks: Vec<Check>,
+    pub checks: Vec<PositionCheck>,
 }
 
 /// An axis, and the values that determine positions along it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Check {
+pub struct PositionCheck {
     /// The size of the axis.
     pub size: usize,
     /// The inputs, outputs and parameters that determine the positions.

@@ -20,12 +20,12 @@ pub struct KernelArgs {
     pub start: i64,
     /// One past the last iteration.
     pub end: i64,
-    /// At least [`Code::scratch_bytes`] bytes, 64-byte aligned, for this thread alone.
+    /// At least [`KernelCode::scratch_bytes`] bytes, 64-byte aligned, for this thread alone.
     pub scratch: *mut u8,
 }
 
 /// The machine code (or the interpreter) of a plan's kernels.
-pub trait Code: Send + Sync {
+pub trait KernelCode: Send + Sync {
     /// Runs a kernel.
     ///
     /// # Safety
@@ -42,11 +42,11 @@ pub trait Code: Send + Sync {
     fn text(&self) -> String;
 
     /// Returns the kernels for a device, if they were compiled for one; [`Attach`] transfers them there.
-    fn device(&self) -> Option<&device::Program> {
+    fn device(&self) -> Option<&device::DeviceProgram> {
         None
     }
 
-    /// Returns the device that runs the kernels instead of [`Code::launch`], if there is one.
+    /// Returns the device that runs the kernels instead of [`KernelCode::launch`], if there is one.
     fn accelerator(&self) -> Option<&dyn Accelerator> {
         None
     }
@@ -68,7 +68,7 @@ pub struct Object {
     /// The kernels of the plan, in order.
     pub kernels: Vec<ObjectKernel>,
     /// The kernels for a device, which then runs all of them.
-    pub device: Option<device::Program>,
+    pub device: Option<device::DeviceProgram>,
 }
 
 impl Object {
@@ -84,7 +84,7 @@ impl Object {
 pub struct ObjectKernel {
     /// Its global symbol, a function of the address of [`KernelArgs`]; empty if the kernel is for a device.
     pub symbol: String,
-    /// The result of [`Code::scratch_bytes`].
+    /// The result of [`KernelCode::scratch_bytes`].
     pub scratch: usize,
     /// The integer slots that hold the keys of noise sites. The keys are functions of the seed.
     pub keys: Vec<u32>,
@@ -93,7 +93,7 @@ pub struct ObjectKernel {
 /// The code of an object that is not loaded. It can be stored, loaded or transferred to a device, but not run.
 pub struct Detached(pub Object);
 
-impl Code for Detached {
+impl KernelCode for Detached {
     unsafe fn launch(&self, _: usize, _: &KernelArgs) {
         unreachable!("an object is loaded before its kernels are launched")
     }
@@ -110,7 +110,7 @@ impl Code for Detached {
         self.0.text()
     }
 
-    fn device(&self) -> Option<&device::Program> {
+    fn device(&self) -> Option<&device::DeviceProgram> {
         self.0.device.as_ref()
     }
 
@@ -120,7 +120,7 @@ impl Code for Detached {
 }
 
 /// Transfers code to a device: the result runs the same plan there. The function is passed to the compiler by the program that has access to devices.
-pub type Attach = fn(Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault>;
+pub type Attach = fn(Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault>;
 
 /// A plan and its code.
 #[derive(Clone)]
@@ -128,7 +128,7 @@ pub struct Artifact {
     /// The plan.
     pub plan: Arc<Plan>,
     /// The code of its kernels.
-    pub code: Arc<dyn Code>,
+    pub code: Arc<dyn KernelCode>,
 }
 
 impl Artifact {

@@ -9,10 +9,10 @@ use crate::code::Artifact;
 use crate::iterates::{IterateOptions, Swag};
 use crate::laplace::{Likelihood, Over, Weights};
 use crate::manifest::{Train, Training};
-use crate::method::declare::{Given, OptionValue, options, words};
+use crate::method::declare::{OptionValue, RawOption, options, words};
 use crate::method::options::{from, listed};
 use crate::method::{Finds, MethodDef, OptionKind, Phase, Takes};
-use crate::steering::{Place, Refusal};
+use crate::steering::{OptionConflict, OptionField};
 use crate::work::{self, MethodPart};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(crate) const RECORD: MethodDef = MethodDef {
 /// - `kinks` `[batch, kinks]` and `kinks/slope` `[batch, kinks, selected]`: the functions whose signs separate the pieces, and their derivatives.
 ///   Between two points where no element changes its sign, `location` and `kinks` are affine in the collapsed weights.
 ///
-/// [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take the iterates, `[draws, ..]`, for each state that moves.
+/// [`crate::manifest::InferenceBlock::predict`] and [`crate::manifest::InferenceBlock::sites`] take the iterates, `[draws, ..]`, for each state that moves.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Collapsed {
     /// The source of the iterates. Its covariance is [`crate::iterates::Covariance::Snapshots`].
@@ -48,18 +48,18 @@ pub struct Collapsed {
     pub weights: Vec<Weights>,
     /// The number of elements of `location`.
     pub outputs: usize,
-    /// The distribution of the observation given `location`: [`Likelihood::Other`] if `form` is [`Form::Sampled`].
+    /// The distribution of the observation given `location`: [`Likelihood::Other`] if `form` is [`LocationForm::Sampled`].
     pub likelihood: Likelihood,
     /// The dependence of the location on the collapsed weights.
-    pub form: Form,
+    pub form: LocationForm,
     /// True if the scale of a Normal depends on weights that may be collapsed. The scale then keeps its value at the iterate.
     pub held: bool,
-    /// The program; absent if the form is [`Form::Sampled`].
+    /// The program; absent if the form is [`LocationForm::Sampled`].
     pub local: Option<Artifact>,
     /// The same program without slopes and kinks (`location`, `scale` and `target`), if there are kinks.
     pub plain: Option<Artifact>,
     /// The choice of the collapsed weights and of the integrals.
-    pub options: Options,
+    pub options: CollapsedSettings,
 }
 
 impl MethodPart for Collapsed {
@@ -74,15 +74,15 @@ impl MethodPart for Collapsed {
         self.iterates.predictive_draws()
     }
 
-    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+    fn place(&mut self, option: &str) -> Option<OptionField<'_>> {
         self.iterates.place(option)
     }
 
-    fn check(&self, extent: work::Extent<'_>) -> Result<(), Refusal> {
+    fn check(&self, extent: work::DataExtent<'_>) -> Result<(), OptionConflict> {
         self.iterates.check(extent)
     }
 
-    fn hears(&self, option: &str) -> Result<(), Refusal> {
+    fn hears(&self, option: &str) -> Result<(), OptionConflict> {
         self.iterates.hears(option)
     }
 
@@ -117,7 +117,7 @@ impl MethodPart for Collapsed {
 
 /// The dependence of the location on the weights that may be collapsed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Form {
+pub enum LocationForm {
     /// Affine: the location is a sum of uniforms, whose integrals have closed forms.
     Affine,
     /// Affine between kinks.
@@ -138,7 +138,7 @@ pub const MOST_SIMPLICES: usize = 20_000;
 pub const MOST_CUT: usize = 7;
 
 options! {
-    /// Options of `collapsed`. The defaults of some depend on the weights and on how these affect the location: see [`Options`].
+    /// Options of `collapsed`. The defaults of some depend on the weights and on how these affect the location: see [`CollapsedSettings`].
     pub struct CollapsedOptions {
         /// The weights that may be integrated over: `last_layer`, names of layers and parameters in brackets, or `all`.
         over: Over { "last_layer", OptionKind::Weights(&[]), Phase::Compile };
@@ -153,7 +153,7 @@ options! {
         /// The choice of weights: `row` chooses them for each row; `fixed` uses the same weights for all rows, those that are best on average over the training rows.
         selection: Selection { "row", Selection::KIND, Phase::Run };
         /// The box of a weight: the `range` of its iterates, or, with `moments`, their mean plus and minus the square root of 3 times their standard deviation.
-        extent as "box": Extent { "range", Extent::KIND, Phase::Run };
+        extent as "box": BoxExtent { "range", BoxExtent::KIND, Phase::Run };
         /// The noise of a Normal likelihood: `normal`, or `triangular` in its place.
         noise: NoiseForm { "normal", NoiseForm::KIND, Phase::Run };
         /// The radius of a triangular noise in standard deviations: a number, `variance` (the square root of 6, which keeps the variance) or `l2`
@@ -220,10 +220,10 @@ pub enum Radius {
 }
 
 impl OptionValue for Radius {
-    fn read(given: Given<'_>) -> Option<Radius> {
+    fn read(given: RawOption<'_>) -> Option<Radius> {
         match given {
-            Given::Call("variance", []) => Some(Radius::Variance),
-            Given::Call("l2", []) => Some(Radius::L2),
+            RawOption::Call("variance", []) => Some(Radius::Variance),
+            RawOption::Call("l2", []) => Some(Radius::L2),
             given => f64::read(given).map(Radius::Given),
         }
     }
@@ -231,9 +231,9 @@ impl OptionValue for Radius {
 
 /// The collapsed weights and their integrals, with all defaults resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Options {
+pub struct CollapsedSettings {
     /// The box of a weight.
-    pub extent: Extent,
+    pub extent: BoxExtent,
     /// The number of weights to integrate over per row and output, most influential first; 0 takes all. The others have the values of the iterate.
     pub weights: usize,
     /// Sites, by their positions in [`Collapsed::weights`], whose elements are integrated over in every row in addition to `weights`.
@@ -243,35 +243,35 @@ pub struct Options {
     /// True if all rows share the choice of weights that is best on average over the training rows; false if each row has its own choice.
     pub fixed: bool,
     /// The noise of a Normal.
-    pub noise: Noise,
+    pub noise: LikelihoodNoise,
     /// The probability of a class from its logit.
     pub sigmoid: Sigmoid,
-    /// Draws from the box per iterate: for all rows if the form is [`Form::Sampled`], otherwise for single rows whose box has too many pieces.
+    /// Draws from the box per iterate: for all rows if the form is [`LocationForm::Sampled`], otherwise for single rows whose box has too many pieces.
     pub draws: usize,
 }
 
-impl Options {
+impl CollapsedSettings {
     /// Returns whether the predictive density is defined as in the published code. The first units are then selected instead of the most influential
-    /// ones, and an element of [`Options::always`] whose iterates do not differ has a narrow box.
+    /// ones, and an element of [`CollapsedSettings::always`] whose iterates do not differ has a narrow box.
     pub fn is_published(&self) -> bool {
-        matches!(self.noise, Noise::Published { .. })
+        matches!(self.noise, LikelihoodNoise::Published { .. })
     }
 }
 
 /// The box of a weight, computed from its iterates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Extent {
+pub enum BoxExtent {
     /// From the smallest to the largest iterate.
     Range,
     /// The mean plus and minus the square root of 3 standard deviations, which keeps the variance.
     Moments,
 }
 
-words!(Extent { "range" => Range, "moments" => Moments });
+words!(BoxExtent { "range" => Range, "moments" => Moments });
 
 /// The noise of a Normal likelihood.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Noise {
+pub enum LikelihoodNoise {
     /// Normal.
     Normal,
     /// A triangle of radius `alpha` standard deviations. The distribution of the observation is mixed with the Normal that has the same mean and

@@ -16,7 +16,7 @@ pub struct Cost {
     /// Nodes of the objective's graph that a gradient flows through.
     pub gradient_nodes: usize,
     /// The work of one step, as a function of its sizes.
-    pub step: Estimate,
+    pub step: CostEstimate,
     /// The effort of one step with the data and options of this run, once they are known.
     pub effort: Effort,
     /// The predicted peak memory of the run in bytes, once the data and options are known.
@@ -35,17 +35,17 @@ pub struct Effort {
 
 /// The work of a program, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Estimate(pub Vec<Term>);
+pub struct CostEstimate(pub Vec<CostTerm>);
 
 /// A launch or a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Term {
+pub struct CostTerm {
     /// The trip count of each loop around it.
     pub loops: Vec<Amount>,
     /// The operations.
     pub operations: Operations,
     /// The reads and writes.
-    pub traffic: Vec<Traffic>,
+    pub traffic: Vec<MemoryTraffic>,
 }
 
 /// The floating-point operations of a term.
@@ -59,7 +59,7 @@ pub enum Operations {
 
 /// Elements that are read or written: the product of these axes, but at most the number of elements of the buffer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Traffic {
+pub struct MemoryTraffic {
     /// The axes along which the address changes; `None` if the whole buffer is accessed.
     pub axes: Option<Vec<Amount>>,
     /// The shape of the buffer.
@@ -68,7 +68,7 @@ pub struct Traffic {
     pub width: u64,
 }
 
-impl Estimate {
+impl CostEstimate {
     /// Returns the effort of all terms with these sizes.
     pub fn at(&self, sizes: &Sizes) -> Effort {
         let mut effort = Effort::default();
@@ -94,7 +94,7 @@ impl Operations {
     }
 }
 
-impl Traffic {
+impl MemoryTraffic {
     fn bytes(&self, sizes: &Sizes) -> u64 {
         let all = self.shape.count(sizes) as u64;
         let moved = self.axes.as_ref().map_or(all, |axes| product(axes, sizes));

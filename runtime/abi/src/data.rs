@@ -89,15 +89,15 @@ pub enum Outliers {
 
 /// A column expression: `log(earn) * male`, `zscore(age)`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Column {
+pub enum ColumnExpr {
     /// A column of the file.
     Name(String, Span),
     /// A number.
     Number(f64),
     /// A function of columns: `log exp sqrt abs zscore neg add sub mul div pow eq`.
-    Apply(String, Vec<Column>, Span),
+    Apply(String, Vec<ColumnExpr>, Span),
     /// An input with a name of its own: `age = zscore(years)`.
-    Named(String, Box<Column>, Span),
+    Named(String, Box<ColumnExpr>, Span),
 }
 
 /// The divisor of the standard deviation of `n` values.
@@ -122,9 +122,9 @@ pub struct DataSpec {
     /// The files, resolved against the program's folder; several files are shards or, in the formats idx and npy, inputs and target.
     pub files: Vec<PathBuf>,
     /// The input columns in order. If empty, all columns except the target are inputs, in file order.
-    pub inputs: Vec<Column>,
+    pub inputs: Vec<ColumnExpr>,
     /// The target column; `None` for the last column (csv, parquet) or the second file (idx, npy).
-    pub target: Option<Column>,
+    pub target: Option<ColumnExpr>,
     /// The test rows.
     pub test: Test,
     /// The fraction of the training rows held out for early stopping.

@@ -6,7 +6,7 @@
 //! never read unless the body loads it. Results are the same in every run, so reductions must not use floating-point atomics in global
 //! memory. A primitive computes the same as its naive reference.
 
-use crate::plan::{Call, Launch, Plan, Step};
+use crate::plan::{Launch, Plan, PlanStep, PrimitiveCall};
 use crate::primitive::Primitive;
 use bnnc_base::fault::Fault;
 use serde::{Deserialize, Serialize};
@@ -15,11 +15,11 @@ use std::sync::Arc;
 
 /// The kernels of one plan for the devices of one manufacturer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Program {
+pub struct DeviceProgram {
     /// The same entries, compiled for several architectures.
     pub images: Vec<Image>,
     /// The work that implements each kernel of the plan, by the index of the kernel.
-    pub kernels: Vec<Work>,
+    pub kernels: Vec<LaunchSequence>,
     /// The routines that implement the library calls of the plan.
     pub routines: Vec<Routine>,
 }
@@ -35,9 +35,9 @@ pub struct Image {
 
 /// Entries that run one after the other: see Note [What entries owe].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Work {
+pub struct LaunchSequence {
     /// The entries, in order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<KernelEntry>,
     /// Bytes of device memory that the entries share with each other and with nothing else while they run. Its initial content is
     /// undefined.
     pub scratch: Count,
@@ -51,7 +51,7 @@ pub struct Routine {
     /// The number of integers of these calls: matrix products with different numbers of batch axes have different routines.
     pub ints: usize,
     /// The work to run. Buffer slots are the operands and the result, integer slots are those of the call, and `Outer` is 1.
-    pub work: Work,
+    pub work: LaunchSequence,
     /// A blocked form of the same computation, if there is one, for a runtime with a library of matrix products.
     pub blocked: Option<Blocked>,
 }
@@ -64,9 +64,9 @@ pub struct Blocked {
     /// The rows of each block on the diagonal except the last.
     pub rows: u32,
     /// Factors the block on the diagonal, and clears the elements above its diagonal.
-    pub diagonal: Entry,
+    pub diagonal: KernelEntry,
     /// Then solves for the rows below, and clears their mirror image above the diagonal.
-    pub panel: Entry,
+    pub panel: KernelEntry,
 }
 
 impl Blocked {
@@ -74,8 +74,8 @@ impl Blocked {
     pub const INTS: usize = 3;
 
     /// Returns both entries as work, for checks that apply to any work.
-    fn work(&self) -> Work {
-        Work {
+    fn work(&self) -> LaunchSequence {
+        LaunchSequence {
             entries: vec![self.diagonal.clone(), self.panel.clone()],
             scratch: Count::Fixed(0),
         }
@@ -84,7 +84,7 @@ impl Blocked {
 
 impl Routine {
     /// Returns all entries.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub fn entries(&self) -> impl Iterator<Item = &KernelEntry> {
         let blocked = self.blocked.iter();
         let blocked = blocked.flat_map(|blocked| [&blocked.diagonal, &blocked.panel]);
         self.work.entries.iter().chain(blocked)
@@ -93,7 +93,7 @@ impl Routine {
 
 /// One launch of a function in the images.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct KernelEntry {
     /// The function's name.
     pub name: String,
     /// The number of blocks by axis; nothing is launched if one is not positive.
@@ -105,12 +105,12 @@ pub struct Entry {
     /// Bytes of shared memory that a launch needs in addition to those that the image declares.
     pub dynamic_shared: Count,
     /// The function's parameters in order, 64 bits each.
-    pub parameters: Vec<Parameter>,
+    pub parameters: Vec<KernelParameter>,
 }
 
 /// One parameter of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Parameter {
+pub enum KernelParameter {
     /// The device address of the buffer bound to a slot, aligned to 64 bytes.
     Buffer(u32),
     /// The number bound to an integer slot, as `i64`.
@@ -140,7 +140,7 @@ pub enum Count {
 
 /// The values bound to the slots of one launch from which counts are computed.
 #[derive(Clone, Copy, Debug)]
-pub struct Bound<'a> {
+pub struct LaunchValues<'a> {
     /// The integers, by slot.
     pub ints: &'a [i64],
     /// The numbers of elements of the buffers, by slot.
@@ -151,7 +151,7 @@ pub struct Bound<'a> {
 
 impl Count {
     /// Returns its value. Products saturate at the largest integer.
-    pub fn value(&self, bound: Bound<'_>) -> i64 {
+    pub fn value(&self, bound: LaunchValues<'_>) -> i64 {
         let value = |count: &Count| count.value(bound);
         let of = |numbers: &[i64], slot: &u32| numbers.get(*slot as usize).copied().unwrap_or(0);
         match self {
@@ -182,7 +182,7 @@ impl Count {
 /// The largest number of threads in a block on every device.
 const THREADS: u64 = 1024;
 
-impl Program {
+impl DeviceProgram {
     /// Returns the latest image that runs on a device whose compute capability, times ten, is `capability`.
     pub fn image(&self, capability: u32) -> Option<&Image> {
         let runs = self.images.iter().filter(|image| image.capability <= capability);
@@ -190,14 +190,14 @@ impl Program {
     }
 
     /// Returns the routine that implements a call.
-    pub fn routine(&self, call: &Call) -> Option<&Routine> {
+    pub fn routine(&self, call: &PrimitiveCall) -> Option<&Routine> {
         self.routines
             .iter()
             .find(|routine| routine.primitive == call.primitive && routine.ints == call.ints.len())
     }
 
     /// Returns all entries; some may occur several times.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub fn entries(&self) -> impl Iterator<Item = &KernelEntry> {
         let kernels = self.kernels.iter().flat_map(|work| &work.entries);
         kernels.chain(self.routines.iter().flat_map(Routine::entries))
     }
@@ -220,9 +220,9 @@ impl Program {
         self.verify_steps(&plan.steps).or_else(bug)
     }
 
-    fn verify_steps(&self, steps: &[Step]) -> Result<(), String> {
+    fn verify_steps(&self, steps: &[PlanStep]) -> Result<(), String> {
         steps.iter().try_for_each(|step| match step {
-            Step::Launch(Launch {
+            PlanStep::Launch(Launch {
                 kernel,
                 buffers,
                 ints,
@@ -234,27 +234,27 @@ impl Program {
                     |work| work.verify(buffers.len(), ints.len()),
                 )
             }
-            Step::Call(call) => self.routine(call).map_or(Ok(()), |routine| {
+            PlanStep::Call(call) => self.routine(call).map_or(Ok(()), |routine| {
                 let (buffers, ints) = (call.buffers.len(), call.ints.len());
                 let blocked = routine.blocked.as_ref().map(Blocked::work);
                 routine.work.verify(buffers, ints)?;
                 blocked.map_or(Ok(()), |work| work.verify(buffers, ints + Blocked::INTS))
             }),
-            Step::Repeat { body, .. } => self.verify_steps(body),
+            PlanStep::Repeat { body, .. } => self.verify_steps(body),
         })
     }
 }
 
-impl Work {
+impl LaunchSequence {
     /// Checks that the entries name only slots that are bound.
     fn verify(&self, buffers: usize, ints: usize) -> Result<(), String> {
         let is_bound = |count: &Count| count.is_bound(buffers, ints);
         for entry in &self.entries {
             let counts = entry.grid.iter().chain([&entry.dynamic_shared, &self.scratch]);
             let parameters = entry.parameters.iter().all(|parameter| match parameter {
-                Parameter::Buffer(slot) | Parameter::Elements(slot) => (*slot as usize) < buffers,
-                Parameter::Int(slot) => (*slot as usize) < ints,
-                Parameter::Scratch => true,
+                KernelParameter::Buffer(slot) | KernelParameter::Elements(slot) => (*slot as usize) < buffers,
+                KernelParameter::Int(slot) => (*slot as usize) < ints,
+                KernelParameter::Scratch => true,
             });
             if !(parameters && counts.into_iter().all(is_bound)) {
                 return Err(format!("entry {} names a slot that is not bound", entry.name));
@@ -264,7 +264,7 @@ impl Work {
     }
 }
 
-impl fmt::Display for Program {
+impl fmt::Display for DeviceProgram {
     /// Writes the launches, with a comment for each entry.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, work) in self.kernels.iter().enumerate() {
@@ -280,7 +280,7 @@ impl fmt::Display for Program {
     }
 }
 
-impl fmt::Display for Entry {
+impl fmt::Display for KernelEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y, z] = &self.grid;
         let [width, height, depth] = self.block;
@@ -292,7 +292,7 @@ impl fmt::Display for Entry {
         if [height, depth] != [1, 1] {
             write!(f, " x {height} x {depth}")?;
         }
-        let parameters: Vec<String> = self.parameters.iter().map(Parameter::to_string).collect();
+        let parameters: Vec<String> = self.parameters.iter().map(KernelParameter::to_string).collect();
         write!(
             f,
             ">>>({}), {} bytes shared",
@@ -323,13 +323,13 @@ impl fmt::Display for Count {
     }
 }
 
-impl fmt::Display for Parameter {
+impl fmt::Display for KernelParameter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Parameter::Buffer(slot) => write!(f, "buffer {slot}"),
-            Parameter::Int(slot) => write!(f, "int {slot}"),
-            Parameter::Elements(slot) => write!(f, "elements of buffer {slot}"),
-            Parameter::Scratch => f.write_str("scratch"),
+            KernelParameter::Buffer(slot) => write!(f, "buffer {slot}"),
+            KernelParameter::Int(slot) => write!(f, "int {slot}"),
+            KernelParameter::Elements(slot) => write!(f, "elements of buffer {slot}"),
+            KernelParameter::Scratch => f.write_str("scratch"),
         }
     }
 }
@@ -344,7 +344,7 @@ mod tests {
         let blocks = Count::Quotient(Box::new(Count::Product(factors)), 1280);
         let value = |count: &Count, ints: &[i64], outer| {
             let elements = &[5];
-            count.value(Bound {
+            count.value(LaunchValues {
                 ints,
                 elements,
                 outer,
@@ -368,7 +368,7 @@ mod tests {
             capability,
             ptx: "".into(),
         };
-        let program = Program {
+        let program = DeviceProgram {
             images: vec![image(90), image(80), image(100)],
             kernels: Vec::new(),
             routines: Vec::new(),

@@ -5,8 +5,8 @@ use crate::manifest::{SiteReport, Train, Training};
 use crate::method::declare::{OptionGroup, OptionName, forms, options};
 use crate::method::options::{POSITIVE, few, from, listed};
 use crate::method::{Finds, MethodDef, OptionKind, Phase, Takes};
-use crate::steering::{Place, Refusal};
-use crate::work::{Extent, MethodPart};
+use crate::steering::{OptionConflict, OptionField};
+use crate::work::{DataExtent, MethodPart};
 use serde::{Deserialize, Serialize};
 
 /// The record of `ensemble`.
@@ -29,7 +29,7 @@ pub(crate) const SWAG: MethodDef = MethodDef {
 
 /// The part of an inference block that fits a Gaussian to the iterates of gradient descent (Maddox et al. 2019).
 ///
-/// [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each state in `moved`.
+/// [`crate::manifest::InferenceBlock::predict`] and [`crate::manifest::InferenceBlock::sites`] take `[draws, ..]` for each state in `moved`.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Swag {
     /// The training that produces the iterates.
@@ -143,7 +143,7 @@ forms!(Covariance {
 
 /// The part of an inference block that trains several times from different starts (Lakshminarayanan et al. 2017). Predictions average over the members.
 ///
-/// [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each state in `moved`.
+/// [`crate::manifest::InferenceBlock::predict`] and [`crate::manifest::InferenceBlock::sites`] take `[draws, ..]` for each state in `moved`.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Ensemble {
     /// The training of one member.
@@ -173,11 +173,11 @@ impl Swag {
     ///
     /// # Errors
     /// The first such option.
-    pub fn check_training(&self, is_set: impl Fn(OptionName) -> bool) -> Result<(), Refusal> {
+    pub fn check_training(&self, is_set: impl Fn(OptionName) -> bool) -> Result<(), OptionConflict> {
         let option = OF_TRAINING.into_iter().find(|option| is_set(*option));
         match option.filter(|_| self.options.iterates.is_some()) {
             None => Ok(()),
-            Some(option) => Refusal::new(
+            Some(option) => OptionConflict::new(
                 option,
                 format!(
                     "`{option}` is an option of a training, but `iterates` uses those of an earlier inference"
@@ -191,19 +191,19 @@ impl Swag {
     ///
     /// # Errors
     /// `keep` is too small, or the training produces fewer iterates.
-    fn check_iterates(&self, rows: usize) -> Result<(), Refusal> {
+    fn check_iterates(&self, rows: usize) -> Result<(), OptionConflict> {
         let epochs = self.train.options.epochs_of(rows);
         let (planned, least) = (self.planned(epochs), self.least());
         let keep = self.options.keep;
         if keep > 0 && keep < least {
-            return Refusal::new(
+            return OptionConflict::new(
                 IterateOptions::keep(),
                 format!("`keep` leaves {keep} iterates, but this covariance needs {least}"),
                 "raise `keep`, or write `covariance = point`",
             );
         }
         if planned < least && self.options.iterates.is_none() {
-            return Refusal::new(
+            return OptionConflict::new(
                 IterateOptions::warmup(),
                 format!(
                     "{epochs} epochs with a warm-up of {} and one iterate every {} give {planned} iterates, but this covariance needs {least}",
@@ -226,17 +226,17 @@ impl MethodPart for Swag {
         self.train.predictive_draws()
     }
 
-    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+    fn place(&mut self, option: &str) -> Option<OptionField<'_>> {
         let own = self.gaussian.place(option);
         own.or_else(|| self.options.place(option))
             .or_else(|| self.train.place(option))
     }
 
-    fn check(&self, extent: Extent<'_>) -> Result<(), Refusal> {
+    fn check(&self, extent: DataExtent<'_>) -> Result<(), OptionConflict> {
         self.check_iterates(extent.examples)
     }
 
-    fn hears(&self, option: &str) -> Result<(), Refusal> {
+    fn hears(&self, option: &str) -> Result<(), OptionConflict> {
         self.check_training(|of_training| of_training.as_str() == option)
     }
 
@@ -278,7 +278,7 @@ impl MethodPart for Ensemble {
         self.train.predictive_draws()
     }
 
-    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+    fn place(&mut self, option: &str) -> Option<OptionField<'_>> {
         let own = self.options.place(option);
         own.or_else(|| self.train.place(option))
     }

@@ -10,10 +10,12 @@ use crate::code::Artifact;
 use crate::manifest::{SiteReport, Train, Training};
 use crate::method::declare::OptionGroup;
 use crate::plan::Plan;
-use crate::steering::{Place, Refusal};
-use crate::work::{Extent, MethodPart};
+use crate::steering::{OptionConflict, OptionField};
+use crate::work::{DataExtent, MethodPart};
 pub(crate) use options::RECORD;
-pub use options::{Curvature, Link, Options, Over, PriorPrecision, PriorStructure, Score, Structure};
+pub use options::{
+    CurvatureKind, LaplaceOptions, Link, Over, PriorPrecision, PriorStructure, Score, Structure,
+};
 use serde::{Deserialize, Serialize};
 
 /// The part of an inference block that approximates the posterior by Gaussians around maxima.
@@ -34,21 +36,21 @@ use serde::{Deserialize, Serialize};
 /// - `factors`: input `cotangents`; outputs `BLOCK/left` `[left, left]` and `BLOCK/right` `[right, right]`: sums over rows of `a a'`, and over rows and
 ///   columns of `g g'`, where the Jacobian of a block is the outer product of `a` and `g`.
 /// - `turned`: inputs `cotangents`, and for each of the blocks `BLOCK/first` `[p, p]` and `BLOCK/second` `[q, q]`, whose rows are the eigenvectors of
-///   its factors in the order of [`Block::extents`], and `BLOCK/variance` `[p, q]` of the rotated coordinates; output `spread` as above.
+///   its factors in the order of [`WeightBlock::extents`], and `BLOCK/variance` `[p, q]` of the rotated coordinates; output `spread` as above.
 /// - `products`: inputs `STATE/vector` `[columns, elements]`; outputs `STATE/product` `[columns, elements]`: minus the second derivative of the sum
 ///   over rows of `log p`, times the vectors.
 /// - `prior`: inputs the states and the inputs that all rows share; outputs `log_prior` (with log Jacobians), its derivative `STATE/slope`
 ///   `[elements]`, and `STATE/precision` `[elements]`: minus its second derivative times a vector of ones, which is the diagonal if the elements are
 ///   independent. For the other states that move, `STATE/slope` is the derivative of `log_prior_of_all`, the log prior of all sites.
 /// - `prior_products`: as `products`, for the log prior.
-/// - `functions`: inputs `outputs` `[draws, batch, outputs]`, `draw0`, `row0`, `step`; outputs as [`crate::manifest::Infer::predict`], and `variance`
+/// - `functions`: inputs `outputs` `[draws, batch, outputs]`, `draw0`, `row0`, `step`; outputs as [`crate::manifest::InferenceBlock::predict`], and `variance`
 ///   `[draws, batch, ..]`, the variance of the output given `f`, if its distribution states one.
 /// - `inputs`: inputs `cotangents` and `STATE/vector` `[batch, columns, elements]`; outputs `INPUT/slope` and `INPUT/bend` `[batch, columns, ..]` for
 ///   each real input of a row: the derivatives by the input of `cotangent . f` and of `cotangent . df/dw . vector`. The derivative of the variance of
 ///   `c . f` is twice `INPUT/bend` at the vector `P^-1 J' c'`, with the precision `P` and the Jacobian `J`.
 /// - the step of `train`, if the search is `online`: inputs `STATE/` [`PRIOR_FACTOR`] and `STATE/` [`EVIDENCE_SLOPE`] `[elements]` for each state
 ///   that moves.
-/// - [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each of `weights`.
+/// - [`crate::manifest::InferenceBlock::predict`] and [`crate::manifest::InferenceBlock::sites`] take `[draws, ..]` for each of `weights`.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Laplace {
     /// The search for the maximum; none of its epochs runs if `search` is false.
@@ -70,9 +72,9 @@ pub struct Laplace {
     /// The programs.
     pub programs: Programs,
     /// The blocks of `factors`.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<WeightBlock>,
     /// The options.
-    pub options: Options,
+    pub options: LaplaceOptions,
     /// An approximation that would need less memory; absent if this one already has a subnetwork or a diagonal precision.
     pub smaller: Option<Box<Smaller>>,
 }
@@ -100,9 +102,9 @@ pub struct Smaller {
     pub spread: Plan,
     /// [`Programs::products`] of all weights, if the curvature needs it.
     pub products: Option<Plan>,
-    /// [`crate::manifest::Infer::predict`] with all weights drawn.
+    /// [`crate::manifest::InferenceBlock::predict`] with all weights drawn.
     pub predict: Plan,
-    /// [`crate::manifest::Infer::sites`].
+    /// [`crate::manifest::InferenceBlock::sites`].
     pub sites: Plan,
 }
 
@@ -143,7 +145,7 @@ impl MethodPart for Laplace {
         self.train.predictive_draws()
     }
 
-    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+    fn place(&mut self, option: &str) -> Option<OptionField<'_>> {
         let own = self.options.place(option);
         own.or_else(|| self.train.place(option))
     }
@@ -155,7 +157,7 @@ impl MethodPart for Laplace {
         }
     }
 
-    fn check(&self, _: Extent<'_>) -> Result<(), Refusal> {
+    fn check(&self, _: DataExtent<'_>) -> Result<(), OptionConflict> {
         self.options.check_search(self.search, !self.noise.is_empty())
     }
 
@@ -232,7 +234,7 @@ pub struct Weights {
 /// A diagonal block of a Kronecker-factored curvature. Element `i * right + j` of its weights belongs to row `i` of `left` and row `j` of `right`;
 /// if the block is `swapped`, element `j * left + i` does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Block {
+pub struct WeightBlock {
     /// The prefix of the names of its outputs.
     pub name: String,
     /// Its position in [`Laplace::weights`].
@@ -245,7 +247,7 @@ pub struct Block {
     pub swapped: bool,
 }
 
-impl Block {
+impl WeightBlock {
     /// Returns the sizes of the two factors: first the one whose index varies slowest among the elements.
     pub fn extents(&self) -> (usize, usize) {
         match self.swapped {

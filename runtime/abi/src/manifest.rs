@@ -2,7 +2,7 @@
 
 mod training;
 
-pub use crate::binding::{Binding, Check, Codes, DataSource, Positions};
+pub use crate::binding::{Binding, Codes, DataSource, PositionCheck, Positions};
 use crate::code::Artifact;
 use crate::collapsed::Collapsed;
 use crate::cost::Cost;
@@ -11,7 +11,7 @@ use crate::design::Design;
 use crate::iterates::{Ensemble, Swag};
 use crate::laplace::Laplace;
 use crate::method::{self, MethodDef, MethodName};
-use crate::metrics::Measure;
+use crate::metrics::ComparedMetric;
 use crate::names::Names;
 use crate::sampling::Sampling;
 pub use crate::variational::KlWeight;
@@ -24,7 +24,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 pub(crate) use training::MAP;
-pub use training::{Length, OptimiserChoice, Pruning, Schedule, StartFrom, Train, Training};
+pub use training::{Length, OptimiserChoice, Pruning, RateSchedule, StartFrom, Train, Training};
 
 /// A compiled file.
 #[derive(Clone, Serialize, Deserialize)]
@@ -38,9 +38,9 @@ pub struct Manifest {
     /// The data items that inference blocks use.
     pub data: Vec<DataSpec>,
     /// The inference blocks, in an order in which each comes after those that it needs.
-    pub infers: Vec<Infer>,
+    pub infers: Vec<InferenceBlock>,
     /// The `compare` items.
-    pub compares: Vec<Compare>,
+    pub compares: Vec<CompareBlock>,
     /// The schemas of the data of this run, by item, before the data are read.
     #[serde(skip)]
     pub schemas: HashMap<String, Schema>,
@@ -48,11 +48,11 @@ pub struct Manifest {
 
 /// A `compare` item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Compare {
+pub struct CompareBlock {
     /// The inference blocks in the rows.
     pub infers: Vec<String>,
     /// The metrics in the columns.
-    pub metrics: Vec<Measure>,
+    pub metrics: Vec<ComparedMetric>,
 }
 
 /// The initial value of a state tensor.
@@ -201,12 +201,12 @@ impl Output {
 ///   row does not depend on how rows are grouped), `step` (int); symbols `draws` and `batch`; outputs
 ///   `log_likelihood` `[draws, batch]`, `mean` `[draws, batch, ..]`, `draw` `[draws, batch, ..]`, and
 ///   `probabilities` `[draws, batch, classes]` for classes; quantities that do not exist are absent. If the model has several
-///   outputs, `log_likelihood` covers all of them, and each output has its own four quantities, named by [`Infer::said_of`]. The positions of
-///   [`Infer::reached`] are further outputs, named as in [`Positions`]. If the inference block
+///   outputs, `log_likelihood` covers all of them, and each output has its own four quantities, named by [`InferenceBlock::said_of`]. The positions of
+///   [`InferenceBlock::reached`] are further outputs, named as in [`Positions`]. If the inference block
 ///   samples, the states that move are `[draws, ..]`: one position per draw.
 /// - `sites`: inputs `draw0`, `step`; symbol `draws`; one output per site, `[draws, ..]`, on the declared scale.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct Infer {
+pub struct InferenceBlock {
     /// Its name.
     pub name: String,
     /// The method's name.
@@ -233,7 +233,7 @@ pub struct Infer {
     /// Positions to check before rows are used.
     pub positions: Option<Positions>,
     /// Positions that depend on parameters, which `predict` computes as `position/0` and so on.
-    pub reached: Vec<Check>,
+    pub reached: Vec<PositionCheck>,
     /// The parameters in which the model is linear, with the columns that they multiply.
     pub design: Design,
     /// The model's outputs, in order; at least one.
@@ -248,7 +248,7 @@ pub struct Infer {
     pub compile_seconds: f64,
 }
 
-impl Infer {
+impl InferenceBlock {
     /// Returns the number of draws that predictions average over.
     pub fn predictive_draws(&self) -> usize {
         self.work.part().predictive_draws()
@@ -270,7 +270,7 @@ pub enum Start {
     File(StartFile),
 }
 
-/// A safetensors file that holds sites by name on the declared scale, or states as [`Infer::states`] names them.
+/// A safetensors file that holds sites by name on the declared scale, or states as [`InferenceBlock::states`] names them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartFile {
     /// The path of the file.
@@ -297,7 +297,10 @@ pub struct StartSite {
 impl Manifest {
     /// Returns every program, in an order that depends on the manifest alone.
     pub fn artifacts(&mut self) -> Vec<&mut Artifact> {
-        self.infers.iter_mut().flat_map(Infer::artifacts).collect()
+        self.infers
+            .iter_mut()
+            .flat_map(InferenceBlock::artifacts)
+            .collect()
     }
 
     /// Changes the seed, and with it the keys of all noise. The code must consist of objects.
@@ -309,7 +312,7 @@ impl Manifest {
     }
 }
 
-impl Infer {
+impl InferenceBlock {
     /// Returns the number of examples that `rows` rows make: at most one if the model takes the whole file as one example.
     pub fn examples(&self, rows: usize) -> usize {
         match self.bindings.iter().all(|binding| binding.from.is_shared()) {

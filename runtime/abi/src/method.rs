@@ -5,7 +5,7 @@ pub(crate) mod options;
 mod records;
 mod value;
 
-use crate::sampling::Sampler;
+use crate::sampling::SamplerKind;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::spellings;
 use declare::OptionGroup;
@@ -42,12 +42,12 @@ pub enum OptionKind {
     /// inference block.
     Weights(&'static [&'static str]),
     /// One of these forms: words, and calls with numbers.
-    Call(&'static [Form]),
+    Call(&'static [CallForm]),
 }
 
 /// A form of [`OptionKind::Call`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Form {
+pub struct CallForm {
     /// The word, or the name of the call.
     pub word: &'static str,
     /// The number of arguments of the call; 0 for a word.
@@ -218,7 +218,7 @@ pub enum Finds {
     /// An optimiser with random masks, which predictions draw as well.
     Masked,
     /// Markov chains of this sampler.
-    Chains(Sampler),
+    Chains(SamplerKind),
     /// A Gaussian around a maximum.
     Laplace,
     /// A Gaussian over iterates.

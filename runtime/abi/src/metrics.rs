@@ -1,6 +1,6 @@
 //! The metrics of predictions: their names, meanings, and the quantities that each is computed from.
 
-use crate::manifest::{Infer, Output, OutputKind};
+use crate::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::source::Span;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub enum Basis {
 
 /// One metric.
 #[derive(Clone, Copy, Debug)]
-pub struct Metric {
+pub struct MetricDef {
     /// Its name in `result.json`.
     pub name: &'static str,
     /// The metric as a program writes it.
@@ -36,8 +36,8 @@ pub struct Metric {
     pub basis: Basis,
 }
 
-const fn metric(name: &'static str, basis: Basis, meaning: &'static str) -> Metric {
-    Metric {
+const fn metric(name: &'static str, basis: Basis, meaning: &'static str) -> MetricDef {
+    MetricDef {
         name,
         written: name,
         meaning,
@@ -45,8 +45,8 @@ const fn metric(name: &'static str, basis: Basis, meaning: &'static str) -> Metr
     }
 }
 
-const fn coverage(name: &'static str, written: &'static str, meaning: &'static str) -> Metric {
-    Metric {
+const fn coverage(name: &'static str, written: &'static str, meaning: &'static str) -> MetricDef {
+    MetricDef {
         name,
         written,
         meaning,
@@ -55,7 +55,7 @@ const fn coverage(name: &'static str, written: &'static str, meaning: &'static s
 }
 
 /// Every metric.
-pub static ALL: &[Metric] = &[
+pub static ALL: &[MetricDef] = &[
     metric(
         "rmse",
         Basis::Mean,
@@ -135,13 +135,13 @@ pub static ALL: &[Metric] = &[
 ];
 
 /// Returns the metric with this name in `result.json`.
-pub fn find(name: &str) -> Option<&'static Metric> {
+pub fn find(name: &str) -> Option<&'static MetricDef> {
     ALL.iter().find(|metric| metric.name == name)
 }
 
 /// A metric that a `compare` item names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measure {
+pub struct ComparedMetric {
     /// The output that it measures, if the program names one.
     pub output: Option<String>,
     /// Its name in `result.json`.
@@ -150,7 +150,7 @@ pub struct Measure {
     pub span: Span,
 }
 
-impl Measure {
+impl ComparedMetric {
     /// Returns its name in tables: `rmse`, or `y.rmse` if the program names the output.
     pub fn label(&self) -> String {
         match &self.output {
@@ -160,7 +160,7 @@ impl Measure {
     }
 
     /// Returns its name among the metrics of an inference run: without a prefix if the model has one output.
-    pub fn key(&self, infer: &Infer) -> String {
+    pub fn key(&self, infer: &InferenceBlock) -> String {
         let only = infer.only_output().map(|output| &output.name);
         match &self.output {
             Some(output) if only != Some(output) => self.label(),

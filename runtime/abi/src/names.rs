@@ -15,14 +15,14 @@ pub struct Names {
     #[serde(default)]
     pub layers: Vec<(String, Vec<Option<String>>)>,
     /// Dims whose positions have names.
-    pub dims: Vec<Labels>,
+    pub dims: Vec<PositionLabels>,
     /// Outputs whose classes have names.
-    pub classes: Vec<Labels>,
+    pub classes: Vec<PositionLabels>,
 }
 
 /// The names of the positions along a dim, or of the classes of an output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Labels {
+pub struct PositionLabels {
     /// The dim or the output.
     pub of: String,
     /// The source of the names.
@@ -129,7 +129,7 @@ mod tests {
                 ("w".to_owned(), vec![None, Some("d".to_owned())]),
             ],
             layers: vec![("hidden.w".to_owned(), vec![None, Some("d".to_owned())])],
-            dims: vec![Labels {
+            dims: vec![PositionLabels {
                 of: "d".to_owned(),
                 from: LabelSource::Columns,
                 names: ["age", "sex", "bmi"].map(str::to_owned).to_vec(),

@@ -117,7 +117,7 @@ pub enum Storage {
 
 /// The owner of a buffer, and the times at which it holds a value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Role {
+pub enum BufferRole {
     /// Written by the host before a run of the plan.
     Input,
     /// Lives from run to run; read and updated in place.
@@ -140,7 +140,7 @@ pub struct Buffer {
     /// Its axes.
     pub shape: Shape,
     /// Its owner and lifetime.
-    pub role: Role,
+    pub role: BufferRole,
 }
 
 /// The operation by which a reducing output combines a new element with its value.
@@ -202,7 +202,7 @@ pub struct Reduce {
 
 /// A call of a library primitive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Call {
+pub struct PrimitiveCall {
     /// The primitive.
     pub primitive: Primitive,
     /// Operands, then the result.
@@ -213,11 +213,11 @@ pub struct Call {
 
 /// One step of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Step {
+pub enum PlanStep {
     /// Run a kernel.
     Launch(Launch),
     /// Call a primitive.
-    Call(Call),
+    Call(PrimitiveCall),
     /// Run `body` for `counter` = 0, 1, .. `count` - 1 (`counter` is an `Int` scalar buffer).
     Repeat {
         /// The number of iterations.
@@ -225,7 +225,7 @@ pub enum Step {
         /// The buffer that holds the iteration number.
         counter: BufferId,
         /// The steps of the body.
-        body: Vec<Step>,
+        body: Vec<PlanStep>,
     },
 }
 
@@ -239,7 +239,7 @@ pub struct Plan {
     /// All buffers.
     pub buffers: Arena<BufferId, Buffer>,
     /// The steps, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlanStep>,
     /// The number of kernels.
     pub kernels: usize,
 }
@@ -249,7 +249,7 @@ impl Plan {
     pub fn port(&self, name: &str) -> Option<BufferId> {
         self.buffers.ids().find(|id| {
             let buffer = &self.buffers[*id];
-            &*buffer.name == name && !matches!(buffer.role, Role::Scratch | Role::Constant(_))
+            &*buffer.name == name && !matches!(buffer.role, BufferRole::Scratch | BufferRole::Constant(_))
         })
     }
 
@@ -265,7 +265,8 @@ impl Plan {
             used.insert(id);
         });
         let buffers = used.into_iter().map(|id| &self.buffers[id]);
-        let ports = buffers.filter(|buffer| !matches!(buffer.role, Role::Scratch | Role::Constant(_)));
+        let ports =
+            buffers.filter(|buffer| !matches!(buffer.role, BufferRole::Scratch | BufferRole::Constant(_)));
         ports.map(|buffer| buffer.name.clone()).collect()
     }
 
@@ -275,32 +276,32 @@ impl Plan {
     }
 }
 
-fn operations(steps: &[Step], sizes: &Sizes) -> u64 {
+fn operations(steps: &[PlanStep], sizes: &Sizes) -> u64 {
     let positive = |amount: &Amount| u64::try_from(amount.resolve(sizes)).unwrap_or(0);
-    let of_step = |step: &Step| match step {
-        Step::Launch(launch) => positive(&launch.outer).saturating_mul(positive(&launch.work)),
-        Step::Call(_) => 0,
-        Step::Repeat { count, body, .. } => positive(count).saturating_mul(operations(body, sizes)),
+    let of_step = |step: &PlanStep| match step {
+        PlanStep::Launch(launch) => positive(&launch.outer).saturating_mul(positive(&launch.work)),
+        PlanStep::Call(_) => 0,
+        PlanStep::Repeat { count, body, .. } => positive(count).saturating_mul(operations(body, sizes)),
     };
     steps.iter().map(of_step).fold(0, u64::saturating_add)
 }
 
-fn each_buffer(steps: &[Step], visit: &mut dyn FnMut(BufferId)) {
+fn each_buffer(steps: &[PlanStep], visit: &mut dyn FnMut(BufferId)) {
     for step in steps {
         match step {
-            Step::Launch(launch) => launch.buffers.iter().for_each(|id| visit(*id)),
-            Step::Call(call) => call.buffers.iter().for_each(|id| visit(*id)),
-            Step::Repeat { body, .. } => each_buffer(body, visit),
+            PlanStep::Launch(launch) => launch.buffers.iter().for_each(|id| visit(*id)),
+            PlanStep::Call(call) => call.buffers.iter().for_each(|id| visit(*id)),
+            PlanStep::Repeat { body, .. } => each_buffer(body, visit),
         }
     }
 }
 
-fn each_launch(steps: &mut [Step], visit: &mut dyn FnMut(&mut Launch)) {
+fn each_launch(steps: &mut [PlanStep], visit: &mut dyn FnMut(&mut Launch)) {
     for step in steps {
         match step {
-            Step::Launch(launch) => visit(launch),
-            Step::Call(_) => {}
-            Step::Repeat { body, .. } => each_launch(body, visit),
+            PlanStep::Launch(launch) => visit(launch),
+            PlanStep::Call(_) => {}
+            PlanStep::Repeat { body, .. } => each_launch(body, visit),
         }
     }
 }
@@ -312,7 +313,7 @@ mod tests {
     #[test]
     fn operations_count_repeated_kernels() {
         let launch = |outer: &Extent, work| {
-            Step::Launch(Launch {
+            PlanStep::Launch(Launch {
                 kernel: 0,
                 buffers: Vec::new(),
                 ints: Vec::new(),
@@ -328,7 +329,7 @@ mod tests {
             buffers: Arena::default(),
             steps: vec![
                 launch(&draws, 3),
-                Step::Repeat {
+                PlanStep::Repeat {
                     count: Amount::one(Extent::fixed(4)),
                     counter: BufferId(0),
                     body: vec![launch(&Extent::fixed(2), 10), launch(&draws, 1)],

@@ -7,10 +7,10 @@ mod schedule;
 
 use crate::code::Artifact;
 use crate::method::declare::OptionGroup;
-use crate::steering::{Place, Refusal};
-use crate::work::{Extent, MethodPart};
-pub use adaptation::{Adaptation, Metric};
-pub use options::{ChainOptions, LeaveOneOut, Report, Store};
+use crate::steering::{OptionConflict, OptionField};
+use crate::work::{DataExtent, MethodPart};
+pub use adaptation::{Adaptation, MetricKind};
+pub use options::{ChainOptions, DiagnosedQuantities, DrawStorage, LooPolicy};
 pub use samplers::hmc::HmcOptions;
 pub use samplers::mala::MalaOptions;
 pub use samplers::nuts::NutsOptions;
@@ -18,7 +18,7 @@ pub use samplers::penalty::{Correction, Estimator, Loss, Penalty, Proposal};
 pub use samplers::random_walk::RandomWalkOptions;
 pub use samplers::sghmc::SghmcOptions;
 pub use samplers::sgld::SgldOptions;
-pub use samplers::{EvaluationRows, Sampler, SamplerPart, Transition};
+pub use samplers::{EvaluationRows, SamplerKind, SamplerPart, Transition};
 pub use schedule::Steps;
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 ///   `log_likelihood` `[batch]`.
 /// - If there is a [`Prepare`], both `density` and `rows` take its columns as inputs. Data and states that only the preparing program reads are then
 ///   not inputs of these two.
-/// - [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each state that moves.
+/// - [`crate::manifest::InferenceBlock::predict`] and [`crate::manifest::InferenceBlock::sites`] take `[draws, ..]` for each state that moves.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Sampling {
     /// The values that do not depend on the position, computed once before the chains.
@@ -46,7 +46,7 @@ pub struct Sampling {
     pub rows: Artifact,
     /// The states that make up a position, concatenated in this order; the others keep their start values.
     pub moved: Vec<String>,
-    /// The sites in the non-centred parameterisation, by their index in [`crate::manifest::Infer::reports`].
+    /// The sites in the non-centred parameterisation, by their index in [`crate::manifest::InferenceBlock::reports`].
     pub noncentred: Vec<usize>,
     /// The sites that move and that the model compares or rounds: the likelihood may be discontinuous in them.
     #[serde(default)]
@@ -66,12 +66,12 @@ pub struct Prepare {
     /// Inputs: the states that do not move and the data ports; symbol `batch`; outputs: the columns.
     pub program: Artifact,
     /// Its outputs.
-    pub columns: Vec<Column>,
+    pub columns: Vec<PreparedColumn>,
 }
 
 /// One output of [`Prepare`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Column {
+pub struct PreparedColumn {
     /// The name of the port: an output of [`Prepare`] and an input of the other programs.
     pub name: String,
     /// Elements per row, or in all if rows share them.
@@ -90,12 +90,12 @@ impl MethodPart for Sampling {
         self.options.predictive_draws
     }
 
-    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+    fn place(&mut self, option: &str) -> Option<OptionField<'_>> {
         let of_chains = self.options.place(option);
         of_chains.or_else(|| self.transition.part_mut().place(option))
     }
 
-    fn check(&self, extent: Extent<'_>) -> Result<(), Refusal> {
+    fn check(&self, extent: DataExtent<'_>) -> Result<(), OptionConflict> {
         self.transition.part().check(extent.schema.train, &self.options)
     }
 

@@ -3,14 +3,14 @@
 //! A built executable sets them as the compiler does. [`crate::method`] declares the options of each method.
 
 use crate::data::Schema;
-use crate::manifest::{Infer, Training};
+use crate::manifest::{InferenceBlock, Training};
 use crate::method::declare::OptionName;
 use crate::method::{self, Phase};
-use crate::work::Extent;
+use crate::work::DataExtent;
 
 /// Incompatible options.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct OptionConflict {
     /// The option at which the diagnostic points.
     pub option: OptionName,
     /// The mistake, as a sentence.
@@ -19,13 +19,13 @@ pub struct Refusal {
     pub help: String,
 }
 
-impl Refusal {
+impl OptionConflict {
     pub(crate) fn new(
         option: OptionName,
         message: impl Into<String>,
         help: impl Into<String>,
-    ) -> Result<(), Refusal> {
-        Err(Refusal {
+    ) -> Result<(), OptionConflict> {
+        Err(OptionConflict {
             option,
             message: message.into(),
             help: help.into(),
@@ -34,7 +34,7 @@ impl Refusal {
 }
 
 /// The field of a manifest that holds an option.
-pub enum Place<'a> {
+pub enum OptionField<'a> {
     /// A count.
     Count(&'a mut usize),
     /// A count that has no value by default.
@@ -45,18 +45,18 @@ pub enum Place<'a> {
     Chosen(&'a mut Option<f64>),
 }
 
-impl Place<'_> {
+impl OptionField<'_> {
     fn set(self, number: f64) {
         match self {
-            Place::Count(count) => *count = number as usize,
-            Place::ChosenCount(count) => *count = Some(number as usize),
-            Place::Real(real) => *real = number,
-            Place::Chosen(chosen) => *chosen = Some(number),
+            OptionField::Count(count) => *count = number as usize,
+            OptionField::ChosenCount(count) => *count = Some(number as usize),
+            OptionField::Real(real) => *real = number,
+            OptionField::Chosen(chosen) => *chosen = Some(number),
         }
     }
 }
 
-impl Infer {
+impl InferenceBlock {
     /// Sets an option to a number that its record allows. Returns false, without any change, if the option is compiled into the code or is not a
     /// number.
     pub fn steer(&mut self, option: &str, number: f64) -> bool {
@@ -77,11 +77,11 @@ impl Infer {
     ///
     /// # Errors
     /// The first incompatible options.
-    pub fn check(&self, schema: &Schema) -> Result<(), Refusal> {
+    pub fn check(&self, schema: &Schema) -> Result<(), OptionConflict> {
         let training = self.training().map(|train| &train.options);
         let patience = training.map_or(0, |training| training.patience);
         watches(patience, schema.validation, &self.data)?;
-        self.work.part().check(Extent {
+        self.work.part().check(DataExtent {
             schema,
             examples: self.examples(schema.train),
         })
@@ -91,7 +91,7 @@ impl Infer {
     ///
     /// # Errors
     /// The option has no effect, with the reason.
-    pub fn hears(&self, option: &str) -> Result<(), Refusal> {
+    pub fn hears(&self, option: &str) -> Result<(), OptionConflict> {
         self.work.part().hears(option)
     }
 }
@@ -100,11 +100,11 @@ impl Infer {
 ///
 /// # Errors
 /// `patience` is above 0, but there are no validation rows.
-pub fn watches(patience: usize, validation: usize, data: &str) -> Result<(), Refusal> {
+pub fn watches(patience: usize, validation: usize, data: &str) -> Result<(), OptionConflict> {
     if patience == 0 || validation > 0 {
         return Ok(());
     }
-    Refusal::new(
+    OptionConflict::new(
         Training::patience(),
         format!("`patience` needs validation rows, but `{data}` does not hold out any"),
         format!("write `validation = 0.1` in the options of `{data}`"),

@@ -13,7 +13,7 @@ pub type Binary = unsafe extern "C" fn(out: *mut u8, x: *const u8, y: *const u8,
 
 /// `(out, shapes, n, key, first, draw, example, step)`: writes elements `first .. first + n` of a noise stream. `shapes` holds one
 /// number per element if the distribution has a shape parameter, and may be `out`; otherwise it is not read.
-pub type Noise = unsafe extern "C" fn(
+pub type NoiseFn = unsafe extern "C" fn(
     out: *mut u8,
     shapes: *const u8,
     n: i64,
@@ -98,7 +98,7 @@ pub fn noise_symbol(kind: NoiseKind, precision: Precision) -> String {
 pub enum Callable {
     /// An elementwise function: [`Unary`] or [`Binary`].
     Scalar(Scalar),
-    /// A noise stream: [`Noise`].
+    /// A noise stream: [`NoiseFn`].
     Noise(NoiseKind),
 }
 

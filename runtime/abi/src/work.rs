@@ -7,7 +7,7 @@ use crate::iterates::{Ensemble, Swag};
 use crate::laplace::Laplace;
 use crate::manifest::{SiteReport, Train};
 use crate::sampling::Sampling;
-use crate::steering::{Place, Refusal};
+use crate::steering::{OptionConflict, OptionField};
 use serde::{Deserialize, Serialize};
 
 /// Declares the part of each method by its type.
@@ -54,7 +54,7 @@ works! {
 
 /// The data of a run, and the number of examples that its training rows make.
 #[derive(Clone, Copy, Debug)]
-pub struct Extent<'a> {
+pub struct DataExtent<'a> {
     /// The sizes, columns and levels of the data.
     pub schema: &'a Schema,
     /// The number of examples; one if the model takes the whole file as one example.
@@ -70,7 +70,7 @@ pub trait MethodPart {
     fn predictive_draws(&self) -> usize;
 
     /// Returns the field that holds the number of an option; `None` if it cannot be set at run time.
-    fn place(&mut self, option: &str) -> Option<Place<'_>>;
+    fn place(&mut self, option: &str) -> Option<OptionField<'_>>;
 
     /// Updates the fields that depend on an option after it was set.
     fn steered(&mut self, option: &str) {
@@ -83,7 +83,7 @@ pub trait MethodPart {
     ///
     /// # Errors
     /// The first incompatible options.
-    fn check(&self, _: Extent<'_>) -> Result<(), Refusal> {
+    fn check(&self, _: DataExtent<'_>) -> Result<(), OptionConflict> {
         Ok(())
     }
 
@@ -91,7 +91,7 @@ pub trait MethodPart {
     ///
     /// # Errors
     /// The option has no effect, with the reason.
-    fn hears(&self, _option: &str) -> Result<(), Refusal> {
+    fn hears(&self, _option: &str) -> Result<(), OptionConflict> {
         Ok(())
     }
 

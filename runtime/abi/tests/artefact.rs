@@ -1,19 +1,19 @@
 //! Executable bundles: a bundle is read as it was written, and other bytes are rejected with the reason.
 #![allow(clippy::unwrap_used)]
 
-use bnnc_abi::artefact::{Built, Origin, Refusal, appended, carried, decode, encode};
-use bnnc_abi::code::{Artifact, Code, Detached, KernelArgs, Object, ObjectKernel};
+use bnnc_abi::artefact::{Built, BundleError, Origin, appended, carried, decode, encode};
+use bnnc_abi::code::{Artifact, Detached, KernelArgs, KernelCode, Object, ObjectKernel};
 use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Elements;
 use bnnc_abi::design::Design;
-use bnnc_abi::device::{Count, Entry, Image, Parameter, Program, Routine, Work};
+use bnnc_abi::device::{Count, DeviceProgram, Image, KernelEntry, KernelParameter, LaunchSequence, Routine};
 use bnnc_abi::manifest::{
-    self, Binding, Codes, DataSource, Infer, Init, KlWeight, Manifest, Output, OutputKind, Schedule, State,
-    Train, Training,
+    self, Binding, Codes, DataSource, InferenceBlock, Init, KlWeight, Manifest, Output, OutputKind,
+    RateSchedule, State, Train, Training,
 };
 use bnnc_abi::method::declare::OptionGroup;
-use bnnc_abi::names::{LabelSource, Labels, Names};
-use bnnc_abi::plan::{Amount, Buffer, Call, Extent, Launch, Plan, Role, Step, Storage};
+use bnnc_abi::names::{LabelSource, Names, PositionLabels};
+use bnnc_abi::plan::{Amount, Buffer, BufferRole, Extent, Launch, Plan, PlanStep, PrimitiveCall, Storage};
 use bnnc_abi::primitive;
 use bnnc_abi::variational::ViOptions;
 use bnnc_base::arena::Arena;
@@ -28,16 +28,16 @@ use std::sync::Arc;
 /// A program of one kernel that draws noise under `seed`, in a loop, and one library call.
 fn artifact(seed: u64) -> Artifact {
     let mut buffers = Arena::default();
-    let buffer = |name: &str, role: Role| Buffer {
+    let buffer = |name: &str, role: BufferRole| Buffer {
         name: name.into(),
         storage: Storage::Real,
         shape: Shape(vec![Dim::Fixed(3), Dim::Symbol(Symbol::Batch)]),
         role,
     };
-    let input = buffers.push(buffer("x", Role::Constant(vec![1.5, -2.0, 0.25].into())));
-    let output = buffers.push(buffer("y", Role::Output));
+    let input = buffers.push(buffer("x", BufferRole::Constant(vec![1.5, -2.0, 0.25].into())));
+    let output = buffers.push(buffer("y", BufferRole::Output));
     let key = |site: &str| Amount::one(Extent::fixed(philox::key(seed, site).cast_signed()));
-    let launch = Step::Launch(Launch {
+    let launch = PlanStep::Launch(Launch {
         kernel: 0,
         buffers: vec![input, output],
         ints: vec![
@@ -49,12 +49,12 @@ fn artifact(seed: u64) -> Artifact {
         work: Amount::default(),
         reduces: Vec::new(),
     });
-    let call = Step::Call(Call {
+    let call = PlanStep::Call(PrimitiveCall {
         primitive: primitive::lookup("cumsum").unwrap(),
         buffers: vec![input, output],
         ints: vec![Amount::one(Extent::fixed(1)); 4],
     });
-    let looped = Step::Repeat {
+    let looped = PlanStep::Repeat {
         count: Amount::one(Extent::fixed(2)),
         counter: output,
         body: vec![launch.clone(), call],
@@ -90,7 +90,7 @@ fn train(seed: u64) -> Train {
         options: Training {
             epochs: Some(10),
             batch: 5,
-            schedule: Schedule::Step {
+            schedule: RateSchedule::Step {
                 fraction: 0.5,
                 factor: 0.1,
             },
@@ -106,7 +106,7 @@ fn train(seed: u64) -> Train {
 }
 
 fn built(seed: u64) -> Built {
-    let infer = Infer {
+    let infer = InferenceBlock {
         name: "fit".to_owned(),
         method: "vi",
         data: "rows".to_owned(),
@@ -149,7 +149,7 @@ fn built(seed: u64) -> Built {
             mean_range: None,
         }],
         names: Names {
-            classes: vec![Labels {
+            classes: vec![PositionLabels {
                 of: "y".to_owned(),
                 from: LabelSource::Levels("kind".to_owned()),
                 names: ["a", "b", "c", "d"].map(str::to_owned).to_vec(),
@@ -199,7 +199,7 @@ fn what_is_written_is_read() {
 /// The same program for a device.
 fn on_a_device(seed: u64, kernels: usize) -> Artifact {
     let Artifact { plan, code } = artifact(seed);
-    let entry = Entry {
+    let entry = KernelEntry {
         name: "kernel_0".to_owned(),
         grid: [
             Count::Quotient(Box::new(Count::Outer), 256),
@@ -209,13 +209,17 @@ fn on_a_device(seed: u64, kernels: usize) -> Artifact {
         block: [256, 1, 1],
         static_shared: 64,
         dynamic_shared: Count::Fixed(0),
-        parameters: vec![Parameter::Buffer(0), Parameter::Int(0), Parameter::Scratch],
+        parameters: vec![
+            KernelParameter::Buffer(0),
+            KernelParameter::Int(0),
+            KernelParameter::Scratch,
+        ],
     };
-    let work = Work {
+    let work = LaunchSequence {
         entries: vec![entry],
         scratch: Count::Fixed(8),
     };
-    let device = Program {
+    let device = DeviceProgram {
         images: vec![Image {
             capability: 80,
             ptx: ".version 7.0".into(),
@@ -252,7 +256,7 @@ fn images_are_read_as_they_were_written() {
     // The device has work for more kernels than the plan.
     built.manifest.infers[0].predict = on_a_device(3, 2);
     let refusal = decode(&bytes(&built)).err().unwrap();
-    assert!(matches!(refusal, Refusal::Damaged(_)), "{refusal}");
+    assert!(matches!(refusal, BundleError::Damaged(_)), "{refusal}");
 }
 
 #[test]
@@ -268,7 +272,7 @@ fn another_seed_is_another_build() {
 /// Code that is not an object.
 struct InMemory;
 
-impl Code for InMemory {
+impl KernelCode for InMemory {
     unsafe fn launch(&self, _: usize, _: &KernelArgs) {}
     fn scratch_bytes(&self, _: usize) -> usize {
         0
@@ -285,7 +289,7 @@ impl Code for InMemory {
 fn code_of_a_process_stays_there() {
     let mut stuck = built(0);
     stuck.manifest.infers[0].predict.code = Arc::new(InMemory);
-    assert!(matches!(encode(&stuck, Vec::new()), Err(Refusal::Damaged(_))));
+    assert!(matches!(encode(&stuck, Vec::new()), Err(BundleError::Damaged(_))));
 }
 
 /// Updates the length and the checksum of a bundle whose body was changed.
@@ -300,30 +304,30 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
 fn damage_is_found_and_named() {
     let whole = bytes(&built(0));
     let refusal = |bytes: &[u8]| decode(bytes).err().unwrap();
-    assert_eq!(refusal(b""), Refusal::Unknown);
+    assert_eq!(refusal(b""), BundleError::Unknown);
     assert_eq!(
         refusal(b"#!/bin/sh\necho this is no artefact at all\n"),
-        Refusal::Unknown
+        BundleError::Unknown
     );
     for length in 0..whole.len() {
         let expected = if length < 32 {
-            Refusal::Unknown
+            BundleError::Unknown
         } else {
-            Refusal::Truncated
+            BundleError::Truncated
         };
         assert_eq!(refusal(&whole[..length]), expected, "{length} bytes");
     }
-    assert_eq!(refusal(&[&*whole, b"."].concat()), Refusal::Truncated);
+    assert_eq!(refusal(&[&*whole, b"."].concat()), BundleError::Truncated);
     for at in 0..whole.len() {
         for bit in 0..8 {
             let mut flipped = whole.clone();
             flipped[at] ^= 1 << bit;
             let found = refusal(&flipped);
             let fits = match at {
-                0..8 => found == Refusal::Unknown,
-                8..16 => found == Refusal::OtherLayout,
-                16..24 => found == Refusal::Truncated,
-                _ => matches!(found, Refusal::Damaged(_)),
+                0..8 => found == BundleError::Unknown,
+                8..16 => found == BundleError::OtherLayout,
+                16..24 => found == BundleError::Truncated,
+                _ => matches!(found, BundleError::Damaged(_)),
             };
             assert!(fits, "bit {bit} of byte {at}: {found:?}");
         }
@@ -364,7 +368,7 @@ fn another_architecture_is_named() {
     other[at] = b'z';
     let found = decode(&sealed(other)).err().unwrap();
     let expected = format!("z{}", &std::env::consts::ARCH[1..]);
-    assert_eq!(found, Refusal::OtherArchitecture(expected.clone()));
+    assert_eq!(found, BundleError::OtherArchitecture(expected.clone()));
     assert!(found.to_string().contains(&expected));
 }
 
@@ -374,12 +378,12 @@ fn an_executable_carries_its_artefact() {
     let read = |bytes: Vec<u8>| carried(&mut Cursor::new(bytes)).unwrap();
     let executable = [b"\x7FELF and so on".to_vec(), appended(&artefact)].concat();
     assert_eq!(read(executable.clone()), Ok(artefact.clone()));
-    assert_eq!(read(b"\x7FELF".to_vec()), Err(Refusal::Unknown));
+    assert_eq!(read(b"\x7FELF".to_vec()), Err(BundleError::Unknown));
     assert_eq!(
         read(executable[..executable.len() - 1].to_vec()),
-        Err(Refusal::Unknown)
+        Err(BundleError::Unknown)
     );
     // The trailer states a length that is greater than the length of the file.
     let tail = &executable[executable.len() - 100..];
-    assert_eq!(read(tail.to_vec()), Err(Refusal::Truncated));
+    assert_eq!(read(tail.to_vec()), Err(BundleError::Truncated));
 }

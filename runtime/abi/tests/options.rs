@@ -5,15 +5,15 @@ use bnnc_abi::dropout::DropoutOptions;
 use bnnc_abi::iterates::{EnsembleOptions, IterateOptions, SwagOptions};
 use bnnc_abi::laplace;
 use bnnc_abi::manifest::Training;
-use bnnc_abi::method::declare::{Given, Mismatch, OptionGroup, Ranking, Source};
+use bnnc_abi::method::declare::{Mismatch, OptionGroup, OptionSource, Ranking, RawOption};
 use bnnc_abi::method::{self, Finds, MethodDef, OptionKind};
 use bnnc_abi::sampling::{ChainOptions, Transition};
 use bnnc_abi::variational::ViOptions;
 use std::sync::Arc;
 
 /// Reads every option of a method, with one value given; returns the number of options of the method.
-fn read(method: &MethodDef, given: Option<(&str, Given<'_>)>) -> Result<usize, Mismatch> {
-    let source = Source {
+fn read(method: &MethodDef, given: Option<(&str, RawOption<'_>)>) -> Result<usize, Mismatch> {
+    let source = OptionSource {
         records: method.options,
         given: &|name| {
             given
@@ -21,7 +21,7 @@ fn read(method: &MethodDef, given: Option<(&str, Given<'_>)>) -> Result<usize, M
                 .map(|(_, given)| given)
         },
     };
-    fn group<T: OptionGroup>(method: &MethodDef, source: &Source<'_>) -> Result<usize, Mismatch> {
+    fn group<T: OptionGroup>(method: &MethodDef, source: &OptionSource<'_>) -> Result<usize, Mismatch> {
         match method.has::<T>() {
             true => T::read(source).map(|_| T::OPTIONS.len()),
             false => Ok(0),
@@ -36,7 +36,7 @@ fn read(method: &MethodDef, given: Option<(&str, Given<'_>)>) -> Result<usize, M
         group::<SwagOptions>,
         group::<Training>,
         group::<ViOptions>,
-        group::<laplace::Options>,
+        group::<laplace::LaplaceOptions>,
     ];
     let mut count = 0;
     for group in groups {
@@ -59,7 +59,7 @@ fn defaults_of_all_options_can_be_read() {
 
 /// Reads the values that the checker accepts for an option of a kind.
 fn read_all(method: &MethodDef, option: &str, kind: OptionKind) {
-    let check = |given: Given<'_>| {
+    let check = |given: RawOption<'_>| {
         let found = read(method, Some((option, given)));
         assert!(
             found.is_ok(),
@@ -67,34 +67,34 @@ fn read_all(method: &MethodDef, option: &str, kind: OptionKind) {
             method.name
         );
     };
-    let words = |words: &[&str]| words.iter().for_each(|word| check(Given::Call(word, &[])));
+    let words = |words: &[&str]| words.iter().for_each(|word| check(RawOption::Call(word, &[])));
     let names = [Arc::from("first"), Arc::from("second.w")];
     match kind {
-        OptionKind::Int(least, most) => [least, most].map(Given::Int).into_iter().for_each(check),
-        OptionKind::Real(..) | OptionKind::AtLeast(_) => check(Given::Real(0.5)),
-        OptionKind::Bool => [false, true].map(Given::Bool).into_iter().for_each(check),
+        OptionKind::Int(least, most) => [least, most].map(RawOption::Int).into_iter().for_each(check),
+        OptionKind::Real(..) | OptionKind::AtLeast(_) => check(RawOption::Real(0.5)),
+        OptionKind::Bool => [false, true].map(RawOption::Bool).into_iter().for_each(check),
         OptionKind::Word(all) => words(all),
-        OptionKind::Optimiser => check(Given::Optimiser),
-        OptionKind::Infer => check(Given::Infer("fit")),
-        OptionKind::Fractions => check(Given::Reals(&[0.0, 0.5])),
-        OptionKind::Names => check(Given::Names(&names)),
+        OptionKind::Optimiser => check(RawOption::Optimiser),
+        OptionKind::Infer => check(RawOption::Infer("fit")),
+        OptionKind::Fractions => check(RawOption::Reals(&[0.0, 0.5])),
+        OptionKind::Names => check(RawOption::Names(&names)),
         OptionKind::Call(forms) => forms
             .iter()
-            .for_each(|form| check(Given::Call(form.word, &vec![2.0; form.numbers]))),
+            .for_each(|form| check(RawOption::Call(form.word, &vec![2.0; form.numbers]))),
         OptionKind::Start => {
-            check(Given::Infer("fit"));
-            check(Given::File("weights.safetensors"));
+            check(RawOption::Infer("fit"));
+            check(RawOption::File("weights.safetensors"));
         }
         OptionKind::NumberOr(_, _, all) => {
-            check(Given::Real(0.5));
+            check(RawOption::Real(0.5));
             words(all);
         }
         OptionKind::Weights(scores) => {
             words(&["all", "last_layer"]);
-            check(Given::Names(&names));
-            check(Given::Subnetwork(3.0, Ranking::Infer("fit")));
+            check(RawOption::Names(&names));
+            check(RawOption::Subnetwork(3.0, Ranking::Infer("fit")));
             for score in scores {
-                check(Given::Subnetwork(3.0, Ranking::Score(score)));
+                check(RawOption::Subnetwork(3.0, Ranking::Score(score)));
             }
         }
     }
@@ -115,11 +115,11 @@ fn values_of_other_types_are_bugs() {
         panic!("there is no `nuts`");
     };
     for (option, given) in [
-        ("metric", Given::Call("thick", &[])),
-        ("metric", Given::Int(1)),
-        ("max_depth", Given::Int(-1)),
-        ("max_depth", Given::Call("all", &[])),
-        ("step_size", Given::Bool(true)),
+        ("metric", RawOption::Call("thick", &[])),
+        ("metric", RawOption::Int(1)),
+        ("max_depth", RawOption::Int(-1)),
+        ("max_depth", RawOption::Call("all", &[])),
+        ("step_size", RawOption::Bool(true)),
     ] {
         assert_eq!(read(nuts, Some((option, given))), Err(Mismatch(option)));
     }

@@ -1,6 +1,6 @@
 //! A check for Gaussians around a maximum that predict worse than the maximum alone.
 
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::laplace as codes;
 use bnnc_core::context::{Context, Stop};
@@ -26,7 +26,7 @@ const LEAST: usize = 20;
 /// # Errors
 /// There is too little memory, or the user interrupts the run.
 pub fn worse_than_centre(
-    infer: &Infer,
+    infer: &InferenceBlock,
     outcome: &Outcome,
     context: &Context,
 ) -> Result<Option<Diagnostic>, Stop> {

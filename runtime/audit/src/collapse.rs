@@ -6,7 +6,7 @@
 
 use super::found::moments;
 use super::neighbours::Neighbours;
-use bnnc_abi::manifest::{DataSource, Infer, Output, OutputKind, SiteReport};
+use bnnc_abi::manifest::{DataSource, InferenceBlock, Output, OutputKind, SiteReport};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
 use bnnc_core::codes::found as codes;
@@ -46,7 +46,7 @@ const LEAST: usize = 30;
 /// # Errors
 /// There is too little memory, or the user interrupts the run.
 pub fn collapsed(
-    infer: &Infer,
+    infer: &InferenceBlock,
     found: &dyn Posterior,
     (dataset, context): (&Dataset, &Context),
 ) -> Result<Option<Diagnostic>, Stop> {
@@ -86,7 +86,7 @@ pub fn collapsed(
 }
 
 /// Returns the number of arrays of weights whose prior is known, and the share of their elements whose posterior is their prior.
-fn at_prior(infer: &Infer, values: &Values) -> (usize, f64) {
+fn at_prior(infer: &InferenceBlock, values: &Values) -> (usize, f64) {
     let (mut arrays, mut all, mut same) = (0, 0, 0);
     for report in &infer.reports {
         let Some((elements, at_prior)) = of_site(report, values) else {
@@ -120,7 +120,7 @@ fn of_site(report: &SiteReport, values: &Values) -> Option<(usize, usize)> {
 
 /// Returns the largest standard deviation over rows of a mean prediction or a probability.
 fn variation(
-    infer: &Infer,
+    infer: &InferenceBlock,
     found: &dyn Posterior,
     (dataset, context): (&Dataset, &Context),
 ) -> Result<f64, Stop> {
@@ -149,7 +149,7 @@ fn variation(
 }
 
 /// Returns the inputs of training rows that are single numbers, each scaled to a standard deviation of one.
-fn columns(infer: &Infer, rows: &Rows) -> Vec<Vec<f64>> {
+fn columns(infer: &InferenceBlock, rows: &Rows) -> Vec<Vec<f64>> {
     let is_input = |port: &str| infer.outputs.iter().all(|output| output.name != port);
     let mut found: Vec<Vec<f64>> = Vec::new();
     let element = |at: usize| (0..rows.count).map(|row| rows.input(row)[at]).collect();
@@ -180,7 +180,7 @@ struct Targets {
 }
 
 impl Targets {
-    fn of(infer: &Infer, output: &Output, dataset: &Dataset) -> Option<Targets> {
+    fn of(infer: &InferenceBlock, output: &Output, dataset: &Dataset) -> Option<Targets> {
         let column = infer.column(output);
         let (values, are_classes) = match output.kind {
             OutputKind::Real | OutputKind::Count => {

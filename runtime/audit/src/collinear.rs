@@ -4,7 +4,7 @@ use super::orthogonal::dot;
 use super::{COLUMNS, Column, columns_of, relation};
 use bnnc_abi::data::{DataSpec, Elements};
 use bnnc_abi::design::{ColumnFormula, Design};
-use bnnc_abi::manifest::{Binding, DataSource, Infer};
+use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::audit::{self as codes, ColumnTerm};
 use bnnc_core::feed;
@@ -44,7 +44,7 @@ impl Source<'_> {
 
 /// The data of a design.
 struct Columns<'a> {
-    infer: &'a Infer,
+    infer: &'a InferenceBlock,
     spec: &'a DataSpec,
     dataset: &'a Dataset,
     sources: Vec<Source<'a>>,
@@ -117,7 +117,7 @@ fn number(formula: &ColumnFormula) -> Option<f64> {
 }
 
 /// Returns the warnings about coefficients whose columns depend on each other.
-pub(super) fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagnostic> {
+pub(super) fn warnings(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagnostic> {
     let design = &infer.design;
     let Some(columns) = Columns::new(infer, spec, dataset) else {
         return Vec::new();
@@ -219,7 +219,7 @@ fn distinct(mut all: Vec<Coefficient<'_>>) -> Vec<Coefficient<'_>> {
 
 impl<'a> Columns<'a> {
     /// Reads the ports of the design. Returns `None` if the data have too many columns.
-    fn new(infer: &'a Infer, spec: &'a DataSpec, dataset: &'a Dataset) -> Option<Columns<'a>> {
+    fn new(infer: &'a InferenceBlock, spec: &'a DataSpec, dataset: &'a Dataset) -> Option<Columns<'a>> {
         let rows = &dataset.train;
         if rows.width > COLUMNS || rows.count == 0 {
             return None;

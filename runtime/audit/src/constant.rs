@@ -1,6 +1,6 @@
 //! A check for maxima at which a network predicts the same for every row.
 
-use bnnc_abi::manifest::{Infer, Output, OutputKind, SiteReport};
+use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind, SiteReport};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
 use bnnc_core::codes::found as codes;
@@ -28,7 +28,7 @@ const SAME: f64 = 1e-3;
 /// # Errors
 /// There is too little memory, or the user interrupts the run.
 pub fn ignored_inputs(
-    infer: &Infer,
+    infer: &InferenceBlock,
     found: &dyn Posterior,
     (dataset, context): (&Dataset, &Context),
 ) -> Result<Option<Diagnostic>, Stop> {
@@ -89,7 +89,7 @@ fn at_mean(report: &SiteReport, point: &Values) -> Option<f64> {
 }
 
 /// Returns the smallest difference between predictions that counts; `None` if the target does not vary.
-fn least(infer: &Infer, output: &Output, dataset: &Dataset) -> Option<f64> {
+fn least(infer: &InferenceBlock, output: &Output, dataset: &Dataset) -> Option<f64> {
     match output.kind {
         OutputKind::Classes(_) | OutputKind::Bool => Some(SAME),
         OutputKind::Real | OutputKind::Count => {

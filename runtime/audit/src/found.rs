@@ -2,7 +2,7 @@
 //!
 //! Every check is a statement about the result of the run that is true for any data, with a margin that chance does not reach.
 
-use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
 use bnnc_core::codes::found as codes;
@@ -31,7 +31,7 @@ const IMBALANCED: f64 = 0.8;
 const MOVED: f64 = 0.1;
 
 /// Returns the warnings about the last split of a result. `is_converged` is false if its training is known to have ended too early.
-pub fn conflicts(infer: &Infer, outcome: &Outcome, is_converged: bool) -> Vec<Diagnostic> {
+pub fn conflicts(infer: &InferenceBlock, outcome: &Outcome, is_converged: bool) -> Vec<Diagnostic> {
     let fitted = outcome.splits.last().and_then(|last| last.found.fitted());
     let descent = fitted.and_then(|fitted| fitted.descent.as_ref());
     let at_ends = descent.iter().flat_map(|descent| &descent.at_ends);
@@ -55,7 +55,7 @@ pub fn conflicts(infer: &Infer, outcome: &Outcome, is_converged: bool) -> Vec<Di
 }
 
 /// Returns a note if the only output of a model does not have predictions, so that its only metric is the log likelihood.
-fn unpredicted(infer: &Infer, outcome: &Outcome) -> Option<Diagnostic> {
+fn unpredicted(infer: &InferenceBlock, outcome: &Outcome) -> Option<Diagnostic> {
     let output = infer.only_output()?;
     let is_whole = infer.bindings.iter().all(|binding| binding.from.is_shared());
     let is_number = matches!(output.kind, OutputKind::Real | OutputKind::Count);
@@ -68,7 +68,7 @@ fn unpredicted(infer: &Infer, outcome: &Outcome) -> Option<Diagnostic> {
 }
 
 /// Returns a metric of the last split.
-fn metric(infer: &Infer, outcome: &Outcome, output: &Output, name: &str) -> Option<f64> {
+fn metric(infer: &InferenceBlock, outcome: &Outcome, output: &Output, name: &str) -> Option<f64> {
     let name = match infer.outputs.len() {
         1 => name.to_owned(),
         _ => format!("{}.{name}", output.name),
@@ -82,7 +82,7 @@ fn metric(infer: &Infer, outcome: &Outcome, output: &Output, name: &str) -> Opti
 
 /// Returns a warning if the mean error of predictions is larger than the scatter of the errors.
 fn bias(
-    infer: &Infer,
+    infer: &InferenceBlock,
     outcome: &Outcome,
     output: &Output,
     (rows, kind): (&Rows, &str),
@@ -117,7 +117,7 @@ pub(super) fn moments(values: &[f64]) -> (f64, f64) {
 /// Returns a warning if the predictive intervals contain far fewer rows than they should, or if all rows lie in the central half of their predictive
 /// distributions.
 fn intervals(
-    infer: &Infer,
+    infer: &InferenceBlock,
     outcome: &Outcome,
     output: &Output,
     (rows, kind): (&Rows, &str),
@@ -139,7 +139,7 @@ fn intervals(
 
 /// Returns a warning if the accuracy is no higher than the share of the most frequent class.
 fn accuracy(
-    infer: &Infer,
+    infer: &InferenceBlock,
     outcome: &Outcome,
     output: &Output,
     (rows, kind): (&Rows, &str),
@@ -171,7 +171,7 @@ fn accuracy(
 }
 
 /// Returns whether the posterior of a parameter is where its prior has no mass, or at an end of its type. The maxima of `at_ends` have a warning.
-fn of_site(infer: &Infer, site: &SiteSummary, at_ends: &[&str]) -> Vec<Diagnostic> {
+fn of_site(infer: &InferenceBlock, site: &SiteSummary, at_ends: &[&str]) -> Vec<Diagnostic> {
     let Some(report) = infer
         .reports
         .iter()
@@ -224,7 +224,7 @@ fn piled_up((mean, sd): (f64, f64), (low, high): (f64, f64), is_coefficient: boo
 /// # Errors
 /// There is too little memory, or the user interrupts the run.
 pub fn unbounded(
-    infer: &Infer,
+    infer: &InferenceBlock,
     found: &dyn Posterior,
     dataset: &Dataset,
     context: &Context,

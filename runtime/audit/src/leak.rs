@@ -2,7 +2,7 @@
 
 use super::orthogonal::{Basis, dot};
 use super::{Column, relation};
-use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::audit as codes;
 use bnnc_data::Rows;
@@ -49,7 +49,7 @@ const ROWS_PER_CLASS: usize = 10;
 /// Returns the warnings about columns of levels or integers that are a code of a class: each level goes with one class, and each class with one level. Those of
 /// `known` have a warning.
 pub(super) fn codes_of_classes(
-    infer: &Infer,
+    infer: &InferenceBlock,
     output: &Output,
     rows: &Rows,
     known: &[Column],

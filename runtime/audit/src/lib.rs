@@ -17,7 +17,7 @@ pub mod scales;
 mod targets;
 
 use bnnc_abi::data::{DataSpec, Elements, Test};
-use bnnc_abi::manifest::{Binding, Codes, DataSource, Infer, Output, OutputKind};
+use bnnc_abi::manifest::{Binding, Codes, DataSource, InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::audit as codes;
 use bnnc_core::feed::examples;
@@ -41,7 +41,7 @@ struct Column {
 }
 
 /// Returns the warnings about an inference block and the rows that it will use.
-pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagnostic> {
+pub fn warnings(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = order::of_series(infer, dataset).into_iter().collect();
     if examples(&infer.bindings, &dataset.train) != dataset.train.count {
         found.extend(collinear::warnings(infer, spec, dataset));
@@ -118,7 +118,7 @@ pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagno
 pub type Ranges = Vec<(String, (f64, f64))>;
 
 /// Returns the ranges of the inputs in the training rows of an inference block.
-pub fn ranges(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Ranges {
+pub fn ranges(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> Ranges {
     let of_column = |column: Column| (column.name, range(&column.train));
     let found = measures(infer, spec, dataset).into_iter().map(of_column);
     found.filter(|(_, (low, high))| low <= high).collect()
@@ -126,7 +126,7 @@ pub fn ranges(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Ranges {
 
 /// Returns a warning for each input that exceeds its training range by more than half of the range in some of the new rows, which are the test rows
 /// of `dataset`.
-pub fn far(infer: &Infer, spec: &DataSpec, dataset: &Dataset, ranges: &Ranges) -> Vec<Diagnostic> {
+pub fn far(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset, ranges: &Ranges) -> Vec<Diagnostic> {
     let of_column = |column: Column| {
         let (_, known) = ranges.iter().find(|(name, _)| *name == column.name)?;
         let outside = count_outside(&column.test, *known);
@@ -141,7 +141,7 @@ pub fn far(infer: &Infer, spec: &DataSpec, dataset: &Dataset, ranges: &Ranges) -
 }
 
 /// Returns a warning if test rows select a position that no training row selects. Unseen levels are rejected where the data are read.
-fn untrained(infer: &Infer, binding: &Binding, dataset: &Dataset) -> Option<Diagnostic> {
+fn untrained(infer: &InferenceBlock, binding: &Binding, dataset: &Dataset) -> Option<Diagnostic> {
     let (Elements::Index(_), Codes::Positions, DataSource::Field(name)) =
         (binding.elements, &binding.codes, &binding.from)
     else {
@@ -160,7 +160,7 @@ fn untrained(infer: &Infer, binding: &Binding, dataset: &Dataset) -> Option<Diag
 }
 
 /// Returns the values of an output with one element per row.
-fn target(infer: &Infer, output: &Output, dataset: &Dataset) -> Option<Column> {
+fn target(infer: &InferenceBlock, output: &Output, dataset: &Dataset) -> Option<Column> {
     let binding = infer
         .bindings
         .iter()
@@ -172,7 +172,7 @@ fn target(infer: &Infer, output: &Output, dataset: &Dataset) -> Option<Column> {
 }
 
 /// Returns the columns of the file that the model reads individually.
-fn fields(infer: &Infer) -> Vec<&str> {
+fn fields(infer: &InferenceBlock) -> Vec<&str> {
     infer
         .bindings
         .iter()
@@ -200,14 +200,14 @@ fn field(name: &str, dataset: &Dataset) -> Option<Column> {
 }
 
 /// Returns the numeric columns that the model reads, without its outputs.
-fn inputs(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
+fn inputs(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
     inputs_of(infer, dataset)
         .flat_map(|binding| columns_of(binding, spec, dataset))
         .collect()
 }
 
 /// Returns the columns of [`inputs`] except those of inputs that select a position, because the numbers in such a column are names.
-fn measures(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
+fn measures(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
     inputs_of(infer, dataset)
         .filter(|binding| !matches!(binding.elements, Elements::Index(_)))
         .flat_map(|binding| columns_of(binding, spec, dataset))
@@ -215,7 +215,12 @@ fn measures(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
 }
 
 /// Returns a warning if the mean of a real output cannot reach many of its values.
-fn bounded(infer: &Infer, output: &Output, dataset: &Dataset, inputs: &[Column]) -> Option<Diagnostic> {
+fn bounded(
+    infer: &InferenceBlock,
+    output: &Output,
+    dataset: &Dataset,
+    inputs: &[Column],
+) -> Option<Diagnostic> {
     let bounds = output.mean_range.filter(|_| output.kind == OutputKind::Real)?;
     let column = target(infer, output, dataset)?;
     let preparation = &dataset.preparation;
@@ -231,7 +236,7 @@ fn bounded(infer: &Infer, output: &Output, dataset: &Dataset, inputs: &[Column])
 }
 
 /// Returns the inputs of the model; empty if the data have too many columns or cells to examine.
-fn inputs_of<'a>(infer: &'a Infer, dataset: &Dataset) -> impl Iterator<Item = &'a Binding> {
+fn inputs_of<'a>(infer: &'a InferenceBlock, dataset: &Dataset) -> impl Iterator<Item = &'a Binding> {
     let width = dataset.train.width;
     let is_small = width <= COLUMNS && width * dataset.train.count <= CELLS;
     let is_input =

@@ -1,6 +1,6 @@
 //! A check that a series is in the order of its time.
 
-use bnnc_abi::manifest::{DataSource, Infer};
+use bnnc_abi::manifest::{DataSource, InferenceBlock};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::audit as codes;
 use bnnc_data::table::Values;
@@ -10,7 +10,7 @@ use bnnc_data::{Dataset, Rows};
 const LEAST: usize = 10;
 
 /// Returns a warning if an output of whole columns, whose elements depend on each other, comes with a column of times that is not in order.
-pub(super) fn of_series(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> {
+pub(super) fn of_series(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> {
     let whole = |name: &str| {
         let binding = infer.bindings.iter().find(|binding| binding.port == name)?;
         match &binding.from {

@@ -1,7 +1,7 @@
 //! Checks that the inputs of a model fit priors, starts and steps of size one.
 
 use bnnc_abi::data::Elements;
-use bnnc_abi::manifest::{Binding, DataSource, Infer, OutputKind};
+use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes;
 use bnnc_core::feed;
@@ -31,7 +31,7 @@ struct Scale {
 
 /// Returns a warning if the inputs of a model have very different scales, or if the vector of inputs has a very large or very small column. A single
 /// input with its own name may be an exposure, which the model uses as it is.
-pub fn warning(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> {
+pub fn warning(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> {
     let scales = scales(infer, dataset);
     let widest = scales.iter().max_by(|a, b| a.sd.total_cmp(&b.sd))?;
     let narrowest = scales.iter().min_by(|a, b| a.sd.total_cmp(&b.sd))?;
@@ -57,7 +57,7 @@ const STUCK: f64 = 1.05;
 const FAR_OUTPUT: f64 = 1e6;
 
 /// Returns the warnings about chains that are stuck although an input with its own name, or an output, is large: their starts are too far away.
-pub fn stuck(infer: &Infer, outcome: &Outcome) -> Vec<Diagnostic> {
+pub fn stuck(infer: &InferenceBlock, outcome: &Outcome) -> Vec<Diagnostic> {
     let quantities = outcome
         .diagnosis
         .iter()
@@ -97,7 +97,7 @@ pub fn stuck(infer: &Infer, outcome: &Outcome) -> Vec<Diagnostic> {
 const FAR: f64 = 3.0;
 
 /// Returns a warning if an input is far from zero relative to its spread, and the intercept of its weighted sum has its own family.
-pub fn far_from_zero(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> {
+pub fn far_from_zero(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> {
     if infer.sampling().is_some() {
         return None;
     }
@@ -116,7 +116,7 @@ pub fn far_from_zero(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> {
 }
 
 /// Returns the scales of the real inputs that vary.
-fn scales(infer: &Infer, dataset: &Dataset) -> Vec<Scale> {
+fn scales(infer: &InferenceBlock, dataset: &Dataset) -> Vec<Scale> {
     let is_output = |binding: &&Binding| infer.outputs.iter().any(|output| output.name == binding.port);
     let inputs = infer.bindings.iter().filter(|binding| !is_output(binding));
     inputs.flat_map(|binding| of_binding(binding, dataset)).collect()

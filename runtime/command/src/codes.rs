@@ -1,6 +1,6 @@
 //! The diagnostics of built executables.
 
-use bnnc_abi::artefact::Refusal;
+use bnnc_abi::artefact::BundleError;
 use bnnc_abi::method::MethodDef;
 use bnnc_abi::settings::BAD_SETTING;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Place};
@@ -50,16 +50,16 @@ static DECIDED: Code = Code {
 };
 
 /// An executable from which a program cannot be read.
-pub fn no_program(executable: &Path, refusal: &Refusal) -> Diagnostic {
+pub fn no_program(executable: &Path, refusal: &BundleError) -> Diagnostic {
     let text = format!("`{}` cannot run: {refusal}", executable.display());
     let diagnostic = Diagnostic::usage(&NO_PROGRAM, text);
     match refusal {
-        Refusal::Unknown => diagnostic
+        BundleError::Unknown => diagnostic
             .note("`strip`, and other tools that rewrite an executable, remove the program that `bnnc build --no-linker` appended to it")
             .help("build the executable again: `bnnc build FILE -o EXE`; to make it smaller, strip `bnnc-runner` first, not the executable"),
-        Refusal::OtherLayout => diagnostic
+        BundleError::OtherLayout => diagnostic
             .help("build the compiler and the runtime together, `cargo build --release -p bnnc -p bnnc-runner`, and then the executable again"),
-        Refusal::Truncated | Refusal::Damaged(_) | Refusal::OtherArchitecture(_) => {
+        BundleError::Truncated | BundleError::Damaged(_) | BundleError::OtherArchitecture(_) => {
             diagnostic.help("copy or build it again")
         }
     }

@@ -24,7 +24,7 @@ mod training;
 use crate::codes;
 use crate::fingerprint::Fingerprint;
 use crate::store::{self, ChainStore, Layout};
-use bnnc_abi::sampling::Store;
+use bnnc_abi::sampling::DrawStorage;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::{file, write};
@@ -168,8 +168,8 @@ impl Checkpoint {
     ///
     /// # Errors
     /// Files that cannot be read or written; damaged files.
-    pub fn chain(&self, id: ChainId<'_>, layout: Layout, keep: Store) -> Result<ChainFile, Diagnostic> {
-        let in_memory = keep == Store::Memory;
+    pub fn chain(&self, id: ChainId<'_>, layout: Layout, keep: DrawStorage) -> Result<ChainFile, Diagnostic> {
+        let in_memory = keep == DrawStorage::Memory;
         let Some(folder) = &self.folder else {
             return Ok(ChainFile::new(unsaved(id, layout, in_memory)?, None, self.every));
         };

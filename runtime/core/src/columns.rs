@@ -2,7 +2,7 @@
 
 use crate::predict::Predictive;
 use crate::score::probabilities;
-use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::dtype::Precision;
 use bnnc_data::Rows;
 use bnnc_data::metrics::{Draws, Summary, sorted};
@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Columns that grow with every block of rows.
 pub struct Columns<'a> {
-    infer: &'a Infer,
+    infer: &'a InferenceBlock,
     lead: Vec<(String, ResultColumn)>,
     each: Vec<OfOutput<'a>>,
 }
@@ -50,7 +50,7 @@ const PARTS: [Part; 4] = [
 
 impl<'a> Columns<'a> {
     /// Returns empty columns for the first `count` of these rows.
-    pub fn new(infer: &'a Infer, rows: &Rows, count: usize) -> Columns<'a> {
+    pub fn new(infer: &'a InferenceBlock, rows: &Rows, count: usize) -> Columns<'a> {
         let each = infer
             .outputs
             .iter()
@@ -118,7 +118,7 @@ pub fn places(rows: &Rows, count: usize) -> Vec<(String, ResultColumn)> {
 }
 
 /// Returns the names of the probability columns of an output: `p[malignant]`, or `p0` if classes do not have names.
-pub fn classes(infer: &Infer, output: &Output, count: usize) -> Vec<String> {
+pub fn classes(infer: &InferenceBlock, output: &Output, count: usize) -> Vec<String> {
     match infer.names.classes(&output.name, count) {
         Some(names) => names.iter().map(|name| format!("p[{name}]")).collect(),
         None => (0..count).map(|class| format!("p{class}")).collect(),
@@ -126,7 +126,7 @@ pub fn classes(infer: &Infer, output: &Output, count: usize) -> Vec<String> {
 }
 
 impl<'a> OfOutput<'a> {
-    fn new(infer: &Infer, output: &'a Output, rows: usize) -> OfOutput<'a> {
+    fn new(infer: &InferenceBlock, output: &'a Output, rows: usize) -> OfOutput<'a> {
         let names: Vec<String> = match output.kind {
             OutputKind::Classes(count) => classes(infer, output, count),
             OutputKind::Bool => classes(infer, output, 2),

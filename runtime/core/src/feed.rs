@@ -2,9 +2,9 @@
 
 mod values;
 
-use bnnc_abi::manifest::{Binding, Infer, Output, OutputKind};
+use bnnc_abi::manifest::{Binding, InferenceBlock, Output, OutputKind};
 use bnnc_abi::plan::{Plan, Storage};
-use bnnc_abi::sampling::Column;
+use bnnc_abi::sampling::PreparedColumn;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -67,7 +67,7 @@ impl Feed {
     /// # Errors
     /// As [`Feed::new`].
     pub fn of_plan(
-        (infer, plan): (&Infer, &Plan),
+        (infer, plan): (&InferenceBlock, &Plan),
         rows: &Rows,
         dataset: &Dataset,
         target: bool,
@@ -87,7 +87,12 @@ impl Feed {
     ///
     /// # Errors
     /// An element that is too large; as [`Feed::new`].
-    pub fn check(infer: &Infer, rows: &Rows, dataset: &Dataset, target: bool) -> Result<(), Diagnostic> {
+    pub fn check(
+        infer: &InferenceBlock,
+        rows: &Rows,
+        dataset: &Dataset,
+        target: bool,
+    ) -> Result<(), Diagnostic> {
         let plan = &infer.predict.plan;
         for binding in infer.bindings.iter().filter(|_| rows.count > 0) {
             let output = infer.outputs.iter().find(|output| output.name == binding.port);
@@ -150,8 +155,8 @@ impl Feed {
     }
 
     /// Returns ports for the outputs of a program: without elements, but with capacity for the elements of `rows` rows.
-    pub fn of_columns(columns: &[Column], rows: usize, precision: Precision) -> Feed {
-        let port = |column: &Column| {
+    pub fn of_columns(columns: &[PreparedColumn], rows: usize, precision: Precision) -> Feed {
+        let port = |column: &PreparedColumn| {
             let room = column.width * if column.of_row { rows } else { 1 };
             Port {
                 name: column.name.clone(),

@@ -3,7 +3,7 @@
 use crate::context::Stop;
 use crate::predict::{Predictive, Predictor};
 use crate::tally::Tally;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_data::{Dataset, Rows};
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub trait Forecaster {
     ///
     /// # Errors
     /// Some columns do not fit the program.
-    fn replace_rows(&mut self, infer: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop>;
+    fn replace_rows(&mut self, infer: &InferenceBlock, rows: &Rows, dataset: &Dataset) -> Result<(), Stop>;
 
     /// Returns the counts and errors of the integrals over weights, if there are any.
     fn tally(&self) -> Option<&Tally> {
@@ -36,7 +36,7 @@ impl Forecaster for Predictor {
         Predictor::run(self, take)
     }
 
-    fn replace_rows(&mut self, infer: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
+    fn replace_rows(&mut self, infer: &InferenceBlock, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
         Predictor::replace_rows(self, infer, rows, dataset)
     }
 }

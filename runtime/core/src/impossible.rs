@@ -3,7 +3,7 @@
 use super::context::{Context, Stop};
 use super::predict::Predictor;
 use super::states::Values;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_data::Dataset;
 
 /// Returns a note that names the first row whose likelihood at some parameters is zero or not a number; `None` if there is no such row. `begin`
@@ -12,7 +12,7 @@ use bnnc_data::Dataset;
 /// # Errors
 /// There is too little memory, or the user interrupts the run.
 pub fn note(
-    infer: &Infer,
+    infer: &InferenceBlock,
     dataset: &Dataset,
     (start, begin): (&Values, &str),
     context: &Context,
@@ -60,7 +60,7 @@ pub fn note(
 }
 
 /// Returns the value of an output in one row, as in its file.
-fn target(infer: &Infer, output: &str, dataset: &Dataset, row: usize) -> Option<f64> {
+fn target(infer: &InferenceBlock, output: &str, dataset: &Dataset, row: usize) -> Option<f64> {
     let binding = infer.bindings.iter().find(|binding| binding.port == output)?;
     let column = binding.from.column()?;
     let field = dataset.train.field(column)?;

@@ -2,7 +2,7 @@
 
 use crate::predict::{self, Said};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
 use bnnc_kernels::arena::{element_bytes, predict_arena_bytes};
 
@@ -25,7 +25,7 @@ pub fn elements(shape: &Shape) -> u64 {
 }
 
 /// Returns the bytes of all states outside a machine.
-pub fn states(infer: &Infer) -> u64 {
+pub fn states(infer: &InferenceBlock) -> u64 {
     NUMBER
         * infer
             .states
@@ -35,13 +35,13 @@ pub fn states(infer: &Infer) -> u64 {
 }
 
 /// Returns the bytes of the parameters outside a machine.
-pub fn parameters(infer: &Infer) -> u64 {
+pub fn parameters(infer: &InferenceBlock) -> u64 {
     let parameters = infer.states.iter().filter(|state| state.parameter);
     NUMBER * parameters.map(|state| elements(&state.shape)).sum::<u64>()
 }
 
 /// Returns the bytes of rows in the form that a program reads.
-pub fn feed(infer: &Infer, program: &Artifact, rows: usize) -> u64 {
+pub fn feed(infer: &InferenceBlock, program: &Artifact, rows: usize) -> u64 {
     let of_rows = infer.bindings.iter().filter(|binding| !binding.from.is_shared());
     let sizes = Sizes::default();
     let plan = &program.plan;
@@ -54,13 +54,13 @@ pub fn feed(infer: &Infer, program: &Artifact, rows: usize) -> u64 {
 }
 
 /// Returns the bytes of a prediction program with its rows and the outputs for a block of them.
-pub fn predicting(infer: &Infer, program: &Artifact, rows: usize, draws: usize) -> u64 {
+pub fn predicting(infer: &InferenceBlock, program: &Artifact, rows: usize, draws: usize) -> u64 {
     predicting_some(infer, program, (rows, draws), &predict::said(infer))
 }
 
 /// Returns the bytes of a prediction program with its rows and some of the outputs for a block of them.
 pub fn predicting_some(
-    infer: &Infer,
+    infer: &InferenceBlock,
     program: &Artifact,
     (rows, draws): (usize, usize),
     said: &[Said],

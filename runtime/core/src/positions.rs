@@ -5,7 +5,7 @@ use crate::context::{Context, Stop};
 use crate::feed::Feed;
 use crate::predict::Predictor;
 use crate::states::Values;
-use bnnc_abi::manifest::{Check, DataSource, Infer};
+use bnnc_abi::manifest::{DataSource, InferenceBlock, PositionCheck};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_data::report::{self, At};
@@ -22,7 +22,7 @@ const ROWS: usize = 256;
 /// # Errors
 /// A position is outside its axis (the error names the row), some columns do not fit the program, or there is too little memory.
 pub fn check(
-    infer: &Infer,
+    infer: &InferenceBlock,
     (rows, has_outputs): (&Rows, bool),
     dataset: &Dataset,
     pool: &Arc<Pool>,
@@ -60,7 +60,7 @@ pub fn check(
 /// A position is outside its axis (the error names the row if the position depends on a row), some columns do not fit the program, or there is
 /// too little memory.
 pub fn check_values(
-    infer: &Infer,
+    infer: &InferenceBlock,
     (values, draws): (&Values, usize),
     (rows, has_outputs): (&Rows, bool),
     (dataset, context): (&Dataset, &Context),
@@ -85,10 +85,10 @@ pub fn check_values(
 
 /// Returns the checks with their indices, except checks that depend on unknown outputs.
 fn known<'a>(
-    infer: &'a Infer,
-    checks: &'a [Check],
+    infer: &'a InferenceBlock,
+    checks: &'a [PositionCheck],
     has_outputs: bool,
-) -> impl Iterator<Item = (usize, &'a Check)> {
+) -> impl Iterator<Item = (usize, &'a PositionCheck)> {
     checks.iter().enumerate().filter(move |(_, check)| {
         let mut outputs = infer.outputs.iter();
         has_outputs || !outputs.any(|output| check.inputs.contains(&output.name) && !output.given)
@@ -138,7 +138,7 @@ fn outside(machine: &Machine, number: usize, size: usize) -> Result<Option<Outsi
 
 /// The data that positions come from.
 struct Places<'a> {
-    infer: &'a Infer,
+    infer: &'a InferenceBlock,
     rows: &'a Rows,
     dataset: &'a Dataset,
 }
@@ -146,7 +146,7 @@ struct Places<'a> {
 impl<'a> Places<'a> {
     /// Returns the row that determines a position: the row of an example, or the row of an element of a whole column. Returns the file alone if the
     /// row is not known, and `None` if the position does not depend on data.
-    fn of(&self, check: &Check, example: usize, element: Option<usize>) -> Option<At<'a>> {
+    fn of(&self, check: &PositionCheck, example: usize, element: Option<usize>) -> Option<At<'a>> {
         let sources: Vec<&DataSource> = self
             .infer
             .bindings
@@ -177,7 +177,7 @@ impl<'a> Places<'a> {
 }
 
 /// Returns the column that feeds an input. A parameter, or an input without a column, is returned as it is.
-fn column<'a>(infer: &'a Infer, input: &'a str) -> &'a str {
+fn column<'a>(infer: &'a InferenceBlock, input: &'a str) -> &'a str {
     let binding = infer.bindings.iter().find(|binding| binding.port == input);
     match binding.map(|binding| &binding.from) {
         Some(DataSource::Field(name) | DataSource::Whole(name) | DataSource::Shared(name)) => name,

@@ -8,7 +8,7 @@ use crate::feed::{Feed, examples};
 use crate::interrupt::Interrupt;
 use crate::ports;
 use crate::states::Values;
-use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -66,7 +66,7 @@ pub struct Said {
 
 /// Returns the outputs that the prediction program of an inference block may have. The first is the log likelihood of all outputs of the model
 /// together.
-pub fn said(infer: &Infer) -> Vec<Said> {
+pub fn said(infer: &InferenceBlock) -> Vec<Said> {
     let of_all = |part: Part| Said {
         port: part.name().to_owned(),
         part,
@@ -148,7 +148,7 @@ impl Predictive {
     }
 
     /// Converts means, draws and quantiles of a standardised target to its original units. Classes do not have units.
-    pub fn undo(&mut self, infer: &Infer, preparation: &Preparation) {
+    pub fn undo(&mut self, infer: &InferenceBlock, preparation: &Preparation) {
         for (said, output) in self.each_mut().iter_mut().zip(&infer.outputs) {
             said.undo_one(output, units(infer, output, preparation));
         }
@@ -216,7 +216,7 @@ impl Predictive {
 }
 
 /// Returns the standardisation of an output. Only the target of the data may be standardised.
-pub fn units(infer: &Infer, output: &Output, preparation: &Preparation) -> Standardisation {
+pub fn units(infer: &InferenceBlock, output: &Output, preparation: &Preparation) -> Standardisation {
     match preparation.target_name.as_deref() == Some(infer.column(output)) {
         true => preparation.target,
         false => Standardisation::IDENTITY,
@@ -224,7 +224,7 @@ pub fn units(infer: &Infer, output: &Output, preparation: &Preparation) -> Stand
 }
 
 /// Returns the number of draws or iterates in these values; 0 if they hold a single value of each state.
-pub fn held(infer: &Infer, values: &Values) -> usize {
+pub fn held(infer: &InferenceBlock, values: &Values) -> usize {
     let held = infer.per_draw().into_iter().filter_map(|name| {
         let state = infer.states.iter().find(|state| state.name == name)?;
         let width = state.shape.count(&Sizes::default());
@@ -235,7 +235,7 @@ pub fn held(infer: &Infer, values: &Values) -> usize {
 
 /// Returns the number of predictive draws from `held` positions. The number is `held` if all outputs are classes, otherwise the smallest multiple of
 /// `held` that is at least `predictive_draws`. Each position is used equally often.
-pub fn predictive_draws(infer: &Infer, held: usize) -> usize {
+pub fn predictive_draws(infer: &InferenceBlock, held: usize) -> usize {
     let held = held.max(1);
     let is_of_classes = |output: &Output| matches!(output.kind, OutputKind::Classes(_) | OutputKind::Bool);
     match infer.outputs.iter().all(is_of_classes) {
@@ -266,7 +266,7 @@ impl Predictor {
     /// # Errors
     /// Some columns do not fit the program, or there is too little memory.
     pub fn new(
-        infer: &Infer,
+        infer: &InferenceBlock,
         rows: &Rows,
         dataset: &Dataset,
         draws: usize,
@@ -281,7 +281,7 @@ impl Predictor {
     /// # Errors
     /// Some columns do not fit the program, or there is too little memory.
     pub fn with_target(
-        infer: &Infer,
+        infer: &InferenceBlock,
         rows: &Rows,
         dataset: &Dataset,
         (draws, target): (usize, bool),
@@ -354,7 +354,12 @@ impl Predictor {
     ///
     /// # Errors
     /// Some columns do not fit the program.
-    pub fn replace_rows(&mut self, infer: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
+    pub fn replace_rows(
+        &mut self,
+        infer: &InferenceBlock,
+        rows: &Rows,
+        dataset: &Dataset,
+    ) -> Result<(), Stop> {
         self.feed = Feed::of_plan((infer, &infer.predict.plan), rows, dataset, false)?;
         Ok(())
     }

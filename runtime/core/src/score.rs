@@ -1,7 +1,7 @@
 //! Metrics of an inference block on rows whose targets are known, fed by blocks of rows.
 
 use crate::predict::{Predictive, units};
-use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::metrics::{ClassScores, Draws, MetricSet, RealScores};
 use bnnc_data::{Dataset, Rows, Standardisation};
@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// Scores that grow with every block of rows.
 pub struct Scorer<'a> {
-    infer: &'a Infer,
+    infer: &'a InferenceBlock,
     /// For several outputs: the scores of their joint log likelihood, and the number of standardised elements per example.
     together: Option<(Box<RealScores>, usize)>,
     /// The scores of each output.
@@ -33,7 +33,7 @@ impl<'a> Scorer<'a> {
         rows: &Rows,
         examples: usize,
         dataset: &Dataset,
-        infer: &'a Infer,
+        infer: &'a InferenceBlock,
     ) -> Result<Scorer<'a>, Diagnostic> {
         let each = infer.outputs.iter().map(|output| {
             let scores = Scores::new((rows, examples), dataset, (infer, output))?;
@@ -115,7 +115,7 @@ impl Scores {
     fn new(
         (rows, examples): (&Rows, usize),
         dataset: &Dataset,
-        (infer, output): (&Infer, &Output),
+        (infer, output): (&InferenceBlock, &Output),
     ) -> Result<Scores, Diagnostic> {
         let classes = match output.kind {
             OutputKind::Classes(classes) => Some(classes),

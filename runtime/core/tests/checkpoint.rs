@@ -4,7 +4,7 @@
 
 use bnnc_abi::data::{DataSpec, Divisor, Format, Test};
 use bnnc_abi::manifest::Manifest;
-use bnnc_abi::sampling::Store;
+use bnnc_abi::sampling::DrawStorage;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{SourceId, Span};
@@ -113,7 +113,7 @@ fn print() -> Fingerprint {
 }
 
 fn open(out: &Path, how: Opening) -> Result<ChainFile, Diagnostic> {
-    Checkpoint::open(out, &print(), how)?.chain(ID, LAYOUT, Store::Disk)
+    Checkpoint::open(out, &print(), how)?.chain(ID, LAYOUT, DrawStorage::Disk)
 }
 
 fn numbers(store: &ChainStore) -> Vec<f64> {
@@ -146,7 +146,7 @@ fn state_of(out: &Path) -> PathBuf {
 fn resumed_at(out: &Path) -> Result<usize, &'static str> {
     let checkpoint = Checkpoint::open(out, &print(), Opening::Resume).map_err(|found| found.code.id)?;
     let mut file = checkpoint
-        .chain(ID, LAYOUT, Store::Memory)
+        .chain(ID, LAYOUT, DrawStorage::Memory)
         .map_err(|found| found.code.id)?;
     let Some(resumed) = file.resumed() else {
         return Ok(0);
@@ -246,7 +246,7 @@ fn more_draws_continue_where_fewer_ended() {
     let mut more = print();
     more.draws("x", 50);
     let checkpoint = Checkpoint::open(&out, &more, Opening::Resume).unwrap();
-    let file = checkpoint.chain(ID, LAYOUT, Store::Memory).unwrap();
+    let file = checkpoint.chain(ID, LAYOUT, DrawStorage::Memory).unwrap();
     let store = drive(file, Plan { draws: 50, ..WHOLE }).unwrap();
     assert_eq!(numbers(&store), expected(50));
     drop(checkpoint);
@@ -357,7 +357,7 @@ fn links_are_not_followed() {
     }
     let opened = Checkpoint::open(&out, &print(), Opening::New).unwrap();
     opened.keep("y", 0, &1.5).unwrap();
-    drive(opened.chain(ID, LAYOUT, Store::Disk).unwrap(), WHOLE).unwrap();
+    drive(opened.chain(ID, LAYOUT, DrawStorage::Disk).unwrap(), WHOLE).unwrap();
     drop(opened);
     let lock = checkpoint.join("lock");
     fs::remove_file(&lock).unwrap();
@@ -429,7 +429,7 @@ fn draws_truncated_at_any_byte_are_drawn_again_or_an_error() {
     put_back(&files);
     fs::write(draws_of(&out), &bytes[..needed(10) - 1]).unwrap();
     let checkpoint = Checkpoint::open(&out, &print(), Opening::Resume).unwrap();
-    let short = checkpoint.chain(ID, LAYOUT, Store::Memory).unwrap_err();
+    let short = checkpoint.chain(ID, LAYOUT, DrawStorage::Memory).unwrap_err();
     let name = draws_of(&out).file_name().unwrap().to_string_lossy().into_owned();
     assert!(short.message.contains(&name), "{}", short.message);
     drop(checkpoint);
@@ -444,7 +444,7 @@ fn files_of_another_chain_are_an_error() {
     let other = ChainId { chain: 2, ..ID };
     let checkpoint = Checkpoint::open(&out, &print(), Opening::New).unwrap();
     for id in [ID, other] {
-        drive(checkpoint.chain(id, LAYOUT, Store::Disk).unwrap(), WHOLE).unwrap();
+        drive(checkpoint.chain(id, LAYOUT, DrawStorage::Disk).unwrap(), WHOLE).unwrap();
     }
     drop(checkpoint);
     let of = |chain: usize, extension: &str| out.join("checkpoint").join(format!("x-0-{chain}.{extension}"));
@@ -459,7 +459,7 @@ fn files_of_another_chain_are_an_error() {
     }
     fs::copy(of(2, "draws"), of(1, "draws")).unwrap();
     let checkpoint = Checkpoint::open(&out, &print(), Opening::Resume).unwrap();
-    let found = checkpoint.chain(ID, LAYOUT, Store::Memory).unwrap_err();
+    let found = checkpoint.chain(ID, LAYOUT, DrawStorage::Memory).unwrap_err();
     assert!(
         found.message.contains("the draws of another chain"),
         "{}",
@@ -471,7 +471,7 @@ fn files_of_another_chain_are_an_error() {
     let mut print = print();
     print.fact("the seed", "2");
     let checkpoint = Checkpoint::open(&elsewhere, &print, Opening::New).unwrap();
-    drive(checkpoint.chain(ID, LAYOUT, Store::Disk).unwrap(), WHOLE).unwrap();
+    drive(checkpoint.chain(ID, LAYOUT, DrawStorage::Disk).unwrap(), WHOLE).unwrap();
     for extension in ["draws", "chain"] {
         let from = elsewhere.join("checkpoint").join(format!("x-0-1.{extension}"));
         fs::copy(from, of(1, extension)).unwrap();
@@ -574,7 +574,7 @@ fn the_result_of_a_training_is_kept() {
 #[test]
 fn no_file_stays_without_a_folder() {
     let checkpoint = Checkpoint::none();
-    for keep in [Store::Memory, Store::Disk] {
+    for keep in [DrawStorage::Memory, DrawStorage::Disk] {
         let file = checkpoint.chain(ID, LAYOUT, keep).unwrap();
         assert!(!file.is_due());
         assert_eq!(numbers(&drive(file, WHOLE).unwrap()), expected(DRAWS));
@@ -597,13 +597,13 @@ fn commits_are_due_after_a_time() {
     let mut file = checkpoint
         .clone()
         .every(Duration::from_secs(2))
-        .chain(ID, LAYOUT, Store::Memory)
+        .chain(ID, LAYOUT, DrawStorage::Memory)
         .unwrap();
     assert!(!file.is_due());
     let mut file_now = checkpoint
         .clone()
         .every(Duration::ZERO)
-        .chain(ChainId { chain: 2, ..ID }, LAYOUT, Store::Memory)
+        .chain(ChainId { chain: 2, ..ID }, LAYOUT, DrawStorage::Memory)
         .unwrap();
     assert!(file_now.is_due());
     file_now.commit(0, Vec::new()).unwrap();

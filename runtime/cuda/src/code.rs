@@ -5,9 +5,9 @@ use crate::device::Device;
 use crate::driver::Driver;
 use crate::module::{self, LoadedModule};
 use crate::session::{CudaSession, OnDevice};
-use bnnc_abi::accelerator::{Accelerator, Arena, Session};
-use bnnc_abi::code::{Code, KernelArgs};
-use bnnc_abi::device::Program;
+use bnnc_abi::accelerator::{Accelerator, DeviceArena, DeviceSession};
+use bnnc_abi::code::{KernelArgs, KernelCode};
+use bnnc_abi::device::DeviceProgram;
 use bnnc_base::fault::Fault;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 ///
 /// # Errors
 /// There is no driver or no device, or the code has no images.
-pub fn attach(code: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault> {
+pub fn attach(code: Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault> {
     on(&device()?, code)
 }
 
@@ -38,7 +38,7 @@ pub fn device() -> Result<Arc<Device>, Fault> {
 ///
 /// # Errors
 /// The code has no images, or none of its images can run on the device.
-pub fn on(device: &Arc<Device>, code: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault> {
+pub fn on(device: &Arc<Device>, code: Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault> {
     let Some(program) = code.device() else {
         return Err(Fault::Bug("code without images for a device".to_owned()));
     };
@@ -52,9 +52,9 @@ pub fn on(device: &Arc<Device>, code: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fa
 }
 
 struct Attached {
-    program: Arc<Program>,
+    program: Arc<DeviceProgram>,
     device: Arc<Device>,
-    code: Arc<dyn Code>,
+    code: Arc<dyn KernelCode>,
     /// The module. The first session loads it, and all sessions share it.
     loaded: Mutex<Option<Arc<LoadedModule>>>,
 }
@@ -71,7 +71,7 @@ impl Attached {
     }
 }
 
-impl Code for Attached {
+impl KernelCode for Attached {
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
         // SAFETY: the caller's promise.
         unsafe { self.code.launch(kernel, args) }
@@ -89,7 +89,7 @@ impl Code for Attached {
         self.code.text()
     }
 
-    fn device(&self) -> Option<&Program> {
+    fn device(&self) -> Option<&DeviceProgram> {
         Some(&self.program)
     }
 
@@ -99,7 +99,7 @@ impl Code for Attached {
 }
 
 impl Accelerator for Attached {
-    fn open(&self, arena: Arena) -> Result<Box<dyn Session>, Fault> {
+    fn open(&self, arena: DeviceArena) -> Result<Box<dyn DeviceSession>, Fault> {
         self.program.verify(arena.plan)?;
         self.device.enter()?;
         let on = OnDevice {

@@ -9,7 +9,7 @@
 use crate::capture::Captured;
 use crate::device::OwnStream;
 use crate::memory::PageLocked;
-use bnnc_abi::accelerator::Traffic;
+use bnnc_abi::accelerator::CopiedRanges;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub struct Exchange {
 
 impl Exchange {
     /// Creates an exchange without a graph, when it occurs for the first time.
-    pub fn new(sizes: &Sizes, traffic: Traffic<'_>) -> Exchange {
+    pub fn new(sizes: &Sizes, traffic: CopiedRanges<'_>) -> Exchange {
         Exchange {
             sizes: *sizes,
             sent: traffic.sent.to_vec(),
@@ -44,7 +44,7 @@ impl Exchange {
     }
 
     /// Returns whether the exchange has these sizes and copies.
-    pub fn is(&self, sizes: &Sizes, traffic: Traffic<'_>) -> bool {
+    pub fn is(&self, sizes: &Sizes, traffic: CopiedRanges<'_>) -> bool {
         self.sizes == *sizes && self.sent == traffic.sent && self.wanted == traffic.wanted
     }
 

@@ -6,7 +6,7 @@
 use crate::device::Device;
 use crate::driver::{Function, Stream};
 use crate::memory::Allocation;
-use bnnc_abi::accelerator::Rows;
+use bnnc_abi::accelerator::CachedRows;
 use bnnc_base::fault::Fault;
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -53,7 +53,7 @@ impl Tables {
     ///
     /// # Errors
     /// Errors of the driver.
-    pub fn need(&mut self, device: &Arc<Device>, at: usize, rows: &Rows) -> Result<Need, Fault> {
+    pub fn need(&mut self, device: &Arc<Device>, at: usize, rows: &CachedRows) -> Result<Need, Fault> {
         let table = self.tables.entry(at).or_insert(Table {
             stamp: !rows.stamp,
             rows: None,

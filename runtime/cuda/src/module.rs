@@ -4,7 +4,7 @@ use crate::codes;
 use crate::device::Device;
 use crate::driver::{Function, Module};
 use crate::gather;
-use bnnc_abi::device::{Image, Program};
+use bnnc_abi::device::{DeviceProgram, Image};
 use bnnc_base::fault::Fault;
 use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
@@ -25,7 +25,7 @@ impl LoadedModule {
     ///
     /// # Errors
     /// No image matches the device, the driver rejects the image (with the message of its compiler), or the image lacks an entry.
-    pub fn new(device: &Arc<Device>, program: &Program) -> Result<LoadedModule, Fault> {
+    pub fn new(device: &Arc<Device>, program: &DeviceProgram) -> Result<LoadedModule, Fault> {
         let image = image(device, program)?;
         let mut loaded = LoadedModule {
             device: device.clone(),
@@ -82,7 +82,7 @@ impl Drop for LoadedModule {
 ///
 /// # Errors
 /// No image matches.
-pub fn image<'a>(device: &Device, program: &'a Program) -> Result<&'a Image, Fault> {
+pub fn image<'a>(device: &Device, program: &'a DeviceProgram) -> Result<&'a Image, Fault> {
     program.image(device.capability).ok_or_else(|| {
         let made = program
             .images

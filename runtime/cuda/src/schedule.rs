@@ -7,8 +7,8 @@ use crate::factors::{Factor, factor};
 use crate::module::LoadedModule;
 use crate::products::{BatchedProduct, products};
 use crate::systems::{System, system};
-use bnnc_abi::device::{Blocked, Bound, Entry, Parameter, Program, Work};
-use bnnc_abi::plan::{Amount, BufferId, Call, Extent, Launch, Plan, Step};
+use bnnc_abi::device::{Blocked, DeviceProgram, KernelEntry, KernelParameter, LaunchSequence, LaunchValues};
+use bnnc_abi::plan::{Amount, BufferId, Extent, Launch, Plan, PlanStep, PrimitiveCall};
 use bnnc_abi::primitive::{CHOLESKY, MATMUL, TRIANGULAR_SOLVE};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
@@ -61,7 +61,7 @@ pub struct Resolver<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// The program with the plan's kernels.
-    pub program: &'a Program,
+    pub program: &'a DeviceProgram,
     /// The functions of the program.
     pub loaded: &'a LoadedModule,
     /// The device.
@@ -83,17 +83,17 @@ pub struct Schedule {
 }
 
 /// Returns the largest number of bytes of scratch memory that a step needs.
-pub fn scratch_bytes(program: &Program, (plan, steps): (&Plan, &[Step]), sizes: &Sizes) -> usize {
-    let of = |work: &Work, numbers: Numbers| work.scratch.value(numbers.bound()).max(0) as usize;
-    let one = |step: &Step| match step {
-        Step::Launch(launch) => program
+pub fn scratch_bytes(program: &DeviceProgram, (plan, steps): (&Plan, &[PlanStep]), sizes: &Sizes) -> usize {
+    let of = |work: &LaunchSequence, numbers: Numbers| work.scratch.value(numbers.bound()).max(0) as usize;
+    let one = |step: &PlanStep| match step {
+        PlanStep::Launch(launch) => program
             .kernels
             .get(launch.kernel as usize)
             .map_or(0, |work| of(work, Numbers::of_launch(plan, launch, sizes))),
-        Step::Call(call) => program.routine(call).map_or(0, |routine| {
+        PlanStep::Call(call) => program.routine(call).map_or(0, |routine| {
             of(&routine.work, Numbers::of_call(plan, call, sizes))
         }),
-        Step::Repeat { body, .. } => scratch_bytes(program, (plan, body), sizes),
+        PlanStep::Repeat { body, .. } => scratch_bytes(program, (plan, body), sizes),
     };
     steps.iter().map(one).max().unwrap_or(0)
 }
@@ -105,7 +105,7 @@ enum ByBlas {
     Factor(Factor),
 }
 
-fn by_blas(call: &Call, ints: &[i64]) -> Option<ByBlas> {
+fn by_blas(call: &PrimitiveCall, ints: &[i64]) -> Option<ByBlas> {
     match call.primitive.name {
         name if name == MATMUL.name => products(ints).map(ByBlas::Products),
         name if name == TRIANGULAR_SOLVE.name => system(ints).map(ByBlas::System),
@@ -115,11 +115,11 @@ fn by_blas(call: &Call, ints: &[i64]) -> Option<ByBlas> {
 }
 
 /// Returns whether cuBLAS has anything to compute in these steps.
-pub fn uses_blas(steps: &[Step], sizes: &Sizes) -> bool {
+pub fn uses_blas(steps: &[PlanStep], sizes: &Sizes) -> bool {
     steps.iter().any(|step| match step {
-        Step::Launch(_) => false,
-        Step::Call(call) => by_blas(call, &numbers(&call.ints, sizes)).is_some(),
-        Step::Repeat { body, .. } => uses_blas(body, sizes),
+        PlanStep::Launch(_) => false,
+        PlanStep::Call(call) => by_blas(call, &numbers(&call.ints, sizes)).is_some(),
+        PlanStep::Repeat { body, .. } => uses_blas(body, sizes),
     })
 }
 
@@ -139,7 +139,7 @@ impl Numbers {
         }
     }
 
-    fn of_call(plan: &Plan, call: &Call, sizes: &Sizes) -> Numbers {
+    fn of_call(plan: &Plan, call: &PrimitiveCall, sizes: &Sizes) -> Numbers {
         Numbers {
             ints: numbers(&call.ints, sizes),
             elements: elements(plan, &call.buffers, sizes),
@@ -147,8 +147,8 @@ impl Numbers {
         }
     }
 
-    fn bound(&self) -> Bound<'_> {
-        Bound {
+    fn bound(&self) -> LaunchValues<'_> {
+        LaunchValues {
             ints: &self.ints,
             elements: &self.elements,
             outer: self.outer,
@@ -184,13 +184,13 @@ impl Resolver<'_> {
         })
     }
 
-    fn steps(&self, steps: &[Step], sizes: &Sizes) -> Result<Vec<Op>, Fault> {
+    fn steps(&self, steps: &[PlanStep], sizes: &Sizes) -> Result<Vec<Op>, Fault> {
         let mut ops = Vec::new();
         for step in steps {
             match step {
-                Step::Launch(launch) => self.launch(launch, sizes, &mut ops)?,
-                Step::Call(call) => self.call(call, sizes, &mut ops)?,
-                Step::Repeat { count, counter, body } => ops.push(Op::Repeat {
+                PlanStep::Launch(launch) => self.launch(launch, sizes, &mut ops)?,
+                PlanStep::Call(call) => self.call(call, sizes, &mut ops)?,
+                PlanStep::Repeat { count, counter, body } => ops.push(Op::Repeat {
                     count: count.resolve(sizes),
                     counter: self.address(*counter),
                     body: self.steps(body, sizes)?,
@@ -211,7 +211,7 @@ impl Resolver<'_> {
         self.work(work, &launch.buffers, numbers.bound(), ops)
     }
 
-    fn call(&self, call: &Call, sizes: &Sizes, ops: &mut Vec<Op>) -> Result<(), Fault> {
+    fn call(&self, call: &PrimitiveCall, sizes: &Sizes, ops: &mut Vec<Op>) -> Result<(), Fault> {
         let numbers = Numbers::of_call(self.plan, call, sizes);
         let ints = &numbers.ints;
         let found = self.blas.then(|| by_blas(call, ints)).flatten();
@@ -263,7 +263,7 @@ impl Resolver<'_> {
     /// Adds the operations of a Cholesky factor: see Note [Cholesky factors] in `factors`.
     fn factor(
         &self,
-        (call, blocked): (&Call, &Blocked),
+        (call, blocked): (&PrimitiveCall, &Blocked),
         factored: &Factored<'_>,
         ops: &mut Vec<Op>,
     ) -> Result<(), Fault> {
@@ -275,7 +275,7 @@ impl Resolver<'_> {
                 addresses: [l; 3],
             }));
             let ints = [factor.batch, factor.n, column.first, column.rows, column.below].map(i64::from);
-            let bound = Bound {
+            let bound = LaunchValues {
                 ints: &ints,
                 elements,
                 outer: 1,
@@ -289,9 +289,9 @@ impl Resolver<'_> {
 
     fn work(
         &self,
-        work: &Work,
+        work: &LaunchSequence,
         buffers: &[BufferId],
-        bound: Bound<'_>,
+        bound: LaunchValues<'_>,
         ops: &mut Vec<Op>,
     ) -> Result<(), Fault> {
         let scratch = work.scratch.value(bound);
@@ -308,15 +308,20 @@ impl Resolver<'_> {
     }
 
     /// Returns a launch; `None` if there is nothing to do.
-    fn ready(&self, entry: &Entry, buffers: &[BufferId], bound: Bound<'_>) -> Result<Option<Ready>, Fault> {
+    fn ready(
+        &self,
+        entry: &KernelEntry,
+        buffers: &[BufferId],
+        bound: LaunchValues<'_>,
+    ) -> Result<Option<Ready>, Fault> {
         let Some(grid) = self.grid(entry, bound)? else {
             return Ok(None);
         };
-        let parameter = |parameter: &Parameter| match parameter {
-            Parameter::Buffer(slot) => self.address(buffers[*slot as usize]),
-            Parameter::Int(slot) => bound.ints[*slot as usize] as u64,
-            Parameter::Elements(slot) => bound.elements[*slot as usize] as u64,
-            Parameter::Scratch => self.scratch.0,
+        let parameter = |parameter: &KernelParameter| match parameter {
+            KernelParameter::Buffer(slot) => self.address(buffers[*slot as usize]),
+            KernelParameter::Int(slot) => bound.ints[*slot as usize] as u64,
+            KernelParameter::Elements(slot) => bound.elements[*slot as usize] as u64,
+            KernelParameter::Scratch => self.scratch.0,
         };
         let function = self.loaded.function(&entry.name)?;
         Ok(Some(Ready {
@@ -330,7 +335,7 @@ impl Resolver<'_> {
     }
 
     /// Returns the grid of a launch in blocks; `None` if there is nothing to do.
-    fn grid(&self, entry: &Entry, bound: Bound<'_>) -> Result<Option<[u32; 3]>, Fault> {
+    fn grid(&self, entry: &KernelEntry, bound: LaunchValues<'_>) -> Result<Option<[u32; 3]>, Fault> {
         let sizes = entry.grid.each_ref().map(|count| count.value(bound));
         if sizes.iter().any(|size| *size <= 0) {
             return Ok(None);
@@ -345,7 +350,7 @@ impl Resolver<'_> {
     }
 
     /// Returns the bytes of dynamic shared memory of a launch, after allowing the function to use them.
-    fn shared(&self, entry: &Entry, function: Function, bound: Bound<'_>) -> Result<u32, Fault> {
+    fn shared(&self, entry: &KernelEntry, function: Function, bound: LaunchValues<'_>) -> Result<u32, Fault> {
         let dynamic = entry.dynamic_shared.value(bound).max(0);
         let all = dynamic.saturating_add(i64::from(entry.static_shared));
         if all > i64::from(self.device.shared_bytes) {

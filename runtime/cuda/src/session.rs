@@ -13,8 +13,10 @@ use crate::gather::{self, Need, Tables};
 use crate::memory::{Allocation, PageLocked};
 use crate::module::LoadedModule;
 use crate::schedule::{Resolver, Schedule, scratch_bytes, uses_blas};
-use bnnc_abi::accelerator::{Arena, Place, Rows, Session, Traffic, one_by_one};
-use bnnc_abi::device::Program;
+use bnnc_abi::accelerator::{
+    CachedRows, CopiedRanges, DeviceAddress, DeviceArena, DeviceSession, one_by_one,
+};
+use bnnc_abi::device::DeviceProgram;
 use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
@@ -38,7 +40,7 @@ pub struct OnDevice {
     /// The device.
     pub device: Arc<Device>,
     /// The launch descriptions.
-    pub program: Arc<Program>,
+    pub program: Arc<DeviceProgram>,
     /// The functions that the program names.
     pub loaded: Arc<LoadedModule>,
 }
@@ -71,7 +73,7 @@ impl CudaSession {
     ///
     /// # Errors
     /// The device does not have enough memory, or the driver reports an error.
-    pub fn open(on: OnDevice, arena: Arena) -> Result<CudaSession, Fault> {
+    pub fn open(on: OnDevice, arena: DeviceArena) -> Result<CudaSession, Fault> {
         let device = on.device.clone();
         device.enter()?;
         let plan = arena.plan.clone();
@@ -222,7 +224,7 @@ impl CudaSession {
 
     /// Moves an exchange to the front of the kept exchanges, or creates it at the front. An exchange that was kept before is captured as a
     /// graph if possible. See Note [Exchanges] in `exchange`.
-    fn recall(&mut self, sizes: &Sizes, traffic: Traffic<'_>) -> Result<(), Fault> {
+    fn recall(&mut self, sizes: &Sizes, traffic: CopiedRanges<'_>) -> Result<(), Fault> {
         let Some(at) = self.exchanges.iter().position(|one| one.is(sizes, traffic)) else {
             if let Some(oldest) = self.exchanges.get_mut(REMEMBERED - 1) {
                 oldest.settle(&self.stream)?;
@@ -261,7 +263,7 @@ impl CudaSession {
     }
 }
 
-impl Session for CudaSession {
+impl DeviceSession for CudaSession {
     fn upload(&mut self, at: usize, bytes: &[u8]) -> Result<(), Fault> {
         let to = self.address(at, bytes.len())?;
         if bytes.is_empty() {
@@ -309,7 +311,7 @@ impl Session for CudaSession {
         }
     }
 
-    fn exchange(&mut self, sizes: &Sizes, mirror: &mut [u8], traffic: Traffic<'_>) -> Result<(), Fault> {
+    fn exchange(&mut self, sizes: &Sizes, mirror: &mut [u8], traffic: CopiedRanges<'_>) -> Result<(), Fault> {
         for range in traffic.sent.iter().chain(traffic.wanted) {
             self.address(range.start, range.len())?;
         }
@@ -327,7 +329,7 @@ impl Session for CudaSession {
     }
 
     /// Gathers the chosen rows into the arena: see Note [Rows on the device] in `gather`.
-    fn gather(&mut self, at: usize, rows: &Rows, chosen: &[u32]) -> Result<bool, Fault> {
+    fn gather(&mut self, at: usize, rows: &CachedRows, chosen: &[u32]) -> Result<bool, Fault> {
         let to = self.address(at, chosen.len() * rows.width)?;
         let count = rows.bytes.len() / rows.width.max(1);
         if let Some(row) = chosen.iter().find(|row| **row as usize >= count) {
@@ -360,15 +362,15 @@ impl Session for CudaSession {
         Ok(true)
     }
 
-    fn place(&mut self, at: usize) -> Result<Place<'_>, Fault> {
+    fn place(&mut self, at: usize) -> Result<DeviceAddress<'_>, Fault> {
         let address = self.address(at, 0)?;
         self.on.device.enter()?;
         self.synchronise()?;
         // SAFETY: the arena lives as long as the session, which the place borrows.
-        Ok(unsafe { Place::new(device_number(&self.on.device), address) })
+        Ok(unsafe { DeviceAddress::new(device_number(&self.on.device), address) })
     }
 
-    fn copy(&mut self, at: usize, from: Place, bytes: usize) -> Result<bool, Fault> {
+    fn copy(&mut self, at: usize, from: DeviceAddress, bytes: usize) -> Result<bool, Fault> {
         let to = self.address(at, bytes)?;
         if from.device != device_number(&self.on.device) {
             return Ok(false);

@@ -4,8 +4,10 @@
 
 mod stub;
 
-use bnnc_abi::device::{Blocked, Count, Entry, Parameter, Program, Routine, Work};
-use bnnc_abi::plan::{Amount, Buffer, BufferId, Call, Extent, Plan, Role, Step, Storage};
+use bnnc_abi::device::{
+    Blocked, Count, DeviceProgram, KernelEntry, KernelParameter, LaunchSequence, Routine,
+};
+use bnnc_abi::plan::{Amount, Buffer, BufferId, BufferRole, Extent, Plan, PlanStep, PrimitiveCall, Storage};
 use bnnc_abi::primitive::{self, CHOLESKY};
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::Precision;
@@ -45,7 +47,7 @@ const FLAWS: [Flaw; 10] = [
 ];
 
 /// Returns a plan and its program, which factor `batch` matrices.
-fn factoring(precision: Precision) -> (Plan, Program) {
+fn factoring(precision: Precision) -> (Plan, DeviceProgram) {
     let mut buffers = Arena::default();
     let (batch, n) = (Dim::Symbol(Symbol::Batch), Dim::Fixed(N));
     let mut buffer = |name: &str, role| -> BufferId {
@@ -56,9 +58,9 @@ fn factoring(precision: Precision) -> (Plan, Program) {
             role,
         })
     };
-    let operands = vec![buffer("a", Role::Input), buffer("l", Role::Output)];
+    let operands = vec![buffer("a", BufferRole::Input), buffer("l", BufferRole::Output)];
     let cholesky = primitive::lookup(CHOLESKY.name).unwrap();
-    let call = Call {
+    let call = PrimitiveCall {
         primitive: cholesky,
         buffers: operands,
         ints: vec![Amount::one(Extent::of(batch)), fixed(N as i64)],
@@ -67,19 +69,19 @@ fn factoring(precision: Precision) -> (Plan, Program) {
         name: "fit.factor".into(),
         precision,
         buffers,
-        steps: vec![Step::Call(call)],
+        steps: vec![PlanStep::Call(call)],
         kernels: 0,
     };
     let names = ["cholesky", "cholesky_diagonal", "cholesky_panel"].map(|name| format!("{name}_{precision}"));
-    let buffers = || (0..2).map(Parameter::Buffer);
-    let whole = buffers().chain((0..2).map(Parameter::Int)).collect();
+    let buffers = || (0..2).map(KernelParameter::Buffer);
+    let whole = buffers().chain((0..2).map(KernelParameter::Int)).collect();
     let matrices = [Count::Int(0), Count::Fixed(1), Count::Fixed(1)];
-    let part = |name: &str, grid| -> Entry {
-        let parameters = buffers().chain((0..5).map(Parameter::Int)).collect();
-        let Work { mut entries, .. } = work(name, grid, parameters, Count::Fixed(0));
+    let part = |name: &str, grid| -> KernelEntry {
+        let parameters = buffers().chain((0..5).map(KernelParameter::Int)).collect();
+        let LaunchSequence { mut entries, .. } = work(name, grid, parameters, Count::Fixed(0));
         entries.remove(0)
     };
-    let program = Program {
+    let program = DeviceProgram {
         images: vec![image(80, &names.join(" "))],
         kernels: Vec::new(),
         routines: vec![Routine {
@@ -215,7 +217,7 @@ fn missing_kernels_and_unbound_slots_are_reported() {
     );
     let (plan, mut program) = factoring(Precision::F64);
     if let Some(blocked) = &mut program.routines[0].blocked {
-        blocked.panel.parameters.push(Parameter::Int(5));
+        blocked.panel.parameters.push(KernelParameter::Int(5));
     }
     let fault = planned(&device, (plan, program), 1).map(|_| ()).unwrap_err();
     assert!(

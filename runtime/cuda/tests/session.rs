@@ -570,7 +570,7 @@ fn images_that_do_not_fit_are_reported() {
         "{entry}"
     );
     let mut unbound = program();
-    unbound.kernels[1].entries[0].parameters[0] = bnnc_abi::device::Parameter::Buffer(2);
+    unbound.kernels[1].entries[0].parameters[0] = bnnc_abi::device::KernelParameter::Buffer(2);
     assert!(text(stub::machine(&device, unbound, 8)).contains("names a slot that is not bound"));
     drop(device);
     assert_eq!(stub.live(), 0);

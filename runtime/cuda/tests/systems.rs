@@ -4,8 +4,8 @@
 
 mod stub;
 
-use bnnc_abi::device::{Count, Parameter, Program, Routine};
-use bnnc_abi::plan::{Amount, Buffer, BufferId, Call, Extent, Plan, Role, Step, Storage};
+use bnnc_abi::device::{Count, DeviceProgram, KernelParameter, Routine};
+use bnnc_abi::plan::{Amount, Buffer, BufferId, BufferRole, Extent, Plan, PlanStep, PrimitiveCall, Storage};
 use bnnc_abi::primitive::{self, TRIANGULAR_SOLVE};
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::Precision;
@@ -23,7 +23,7 @@ const COLUMNS: usize = 3;
 type Transposed = i64;
 
 /// Returns a plan and its program, which compute `x` with `l x = b`, or `transpose(l) x = b`, for `batch` systems.
-fn solving(transposed: Transposed) -> (Plan, Program) {
+fn solving(transposed: Transposed) -> (Plan, DeviceProgram) {
     let mut buffers = Arena::default();
     let (batch, n, columns) = (Dim::Symbol(Symbol::Batch), Dim::Fixed(N), Dim::Fixed(COLUMNS));
     let mut buffer = |name: &str, dims: &[Dim], role| -> BufferId {
@@ -35,14 +35,14 @@ fn solving(transposed: Transposed) -> (Plan, Program) {
         })
     };
     let operands = vec![
-        buffer("l", &[batch, n, n], Role::Input),
-        buffer("b", &[batch, n, columns], Role::Input),
-        buffer("x", &[batch, n, columns], Role::Output),
+        buffer("l", &[batch, n, n], BufferRole::Input),
+        buffer("b", &[batch, n, columns], BufferRole::Input),
+        buffer("x", &[batch, n, columns], BufferRole::Output),
     ];
     let solve = primitive::lookup(TRIANGULAR_SOLVE.name).unwrap();
     let mut ints = [0, N as i64, COLUMNS as i64, transposed].map(fixed).to_vec();
     ints[0] = Amount::one(Extent::of(batch));
-    let call = Call {
+    let call = PrimitiveCall {
         primitive: solve,
         buffers: operands,
         ints,
@@ -51,12 +51,14 @@ fn solving(transposed: Transposed) -> (Plan, Program) {
         name: "fit.solve".into(),
         precision: Precision::F64,
         buffers,
-        steps: vec![Step::Call(call)],
+        steps: vec![PlanStep::Call(call)],
         kernels: 0,
     };
-    let parameters = (0..3).map(Parameter::Buffer).chain((0..4).map(Parameter::Int));
+    let parameters = (0..3)
+        .map(KernelParameter::Buffer)
+        .chain((0..4).map(KernelParameter::Int));
     let threads = blocks(vec![Count::Int(0), Count::Int(2)]);
-    let program = Program {
+    let program = DeviceProgram {
         images: vec![image(80, "triangular")],
         kernels: Vec::new(),
         routines: vec![Routine {

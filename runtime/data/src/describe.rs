@@ -3,7 +3,7 @@
 use crate::dataset::Preparation;
 use crate::expression;
 use crate::standardise::Standardisation;
-use bnnc_abi::data::{Column, DataSpec, InputEntry};
+use bnnc_abi::data::{ColumnExpr, DataSpec, InputEntry};
 use bnnc_abi::manifest::DataSource;
 
 /// Describes the columns or expressions that feed a port, one for each element of the port, with the scales that were fitted to the training rows.
@@ -46,7 +46,7 @@ fn element(at: usize, spec: &DataSpec, entries: &[InputEntry], preparation: &Pre
         let name = preparation.columns.get(at).map_or("", String::as_str);
         return format!("column {name}{scale}");
     };
-    let calls = |column: &Column| expression::scored(column).len();
+    let calls = |column: &ColumnExpr| expression::scored(column).len();
     let first: usize = spec.inputs[..entry].iter().map(calls).sum();
     let count = spec.inputs.get(entry).map_or(0, calls);
     let scores: String = preparation
@@ -65,10 +65,10 @@ pub fn scores<'a>(
     spec: &DataSpec,
     preparation: &'a Preparation,
 ) -> impl Iterator<Item = &'a Standardisation> {
-    let is_named = |column: &Column| expression::text(column) == name;
+    let is_named = |column: &ColumnExpr| expression::text(column) == name;
     let at = spec.inputs.iter().position(is_named);
     let (before, own) = at.map_or((0, 0), |at| {
-        let calls = |column: &Column| expression::scored(column).len();
+        let calls = |column: &ColumnExpr| expression::scored(column).len();
         (spec.inputs[..at].iter().map(calls).sum(), calls(&spec.inputs[at]))
     });
     preparation.zscores.iter().skip(before).take(own)

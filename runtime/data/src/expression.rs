@@ -3,7 +3,7 @@
 use crate::report::{self, At};
 use crate::standardise::{Fitted, Standardisation};
 use crate::table::{Array, Table};
-use bnnc_abi::data::{Column, Divisor};
+use bnnc_abi::data::{ColumnExpr, Divisor};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 
@@ -17,7 +17,7 @@ pub(crate) enum Scores<'a> {
 
 impl Scores<'_> {
     /// Passes over the fitted numbers of an expression that is not evaluated.
-    pub(crate) fn skip(&mut self, column: &Column) {
+    pub(crate) fn skip(&mut self, column: &ColumnExpr) {
         if let Scores::Apply(fitted) = self {
             fitted.by_ref().take(scored(column).len()).for_each(drop);
         }
@@ -106,11 +106,11 @@ static FUNCTIONS: &[Function] = &[
 const ZSCORE: &str = "zscore";
 
 /// Returns the text of an expression. It is the name of the field, also in messages.
-pub fn text(column: &Column) -> String {
+pub fn text(column: &ColumnExpr) -> String {
     match column {
-        Column::Name(name, _) => name.clone(),
-        Column::Number(value) => value.to_string(),
-        Column::Apply(name, arguments, _) => {
+        ColumnExpr::Name(name, _) => name.clone(),
+        ColumnExpr::Number(value) => value.to_string(),
+        ColumnExpr::Apply(name, arguments, _) => {
             let infix = FUNCTIONS
                 .iter()
                 .find(|function| function.name == name)
@@ -123,13 +123,13 @@ pub fn text(column: &Column) -> String {
                 ),
             }
         }
-        Column::Named(name, ..) => name.clone(),
+        ColumnExpr::Named(name, ..) => name.clone(),
     }
 }
 
-fn operand(column: &Column) -> String {
+fn operand(column: &ColumnExpr) -> String {
     let text = text(column);
-    if matches!(column, Column::Apply(..)) && text.contains(' ') {
+    if matches!(column, ColumnExpr::Apply(..)) && text.contains(' ') {
         format!("({text})")
     } else {
         text
@@ -137,48 +137,50 @@ fn operand(column: &Column) -> String {
 }
 
 /// Returns the columns that an expression mentions.
-pub(crate) fn names(column: &Column) -> Vec<&str> {
+pub(crate) fn names(column: &ColumnExpr) -> Vec<&str> {
     match column {
-        Column::Name(name, _) => vec![name],
-        Column::Number(_) => Vec::new(),
-        Column::Apply(_, arguments, _) => arguments.iter().flat_map(names).collect(),
-        Column::Named(_, column, _) => names(column),
+        ColumnExpr::Name(name, _) => vec![name],
+        ColumnExpr::Number(_) => Vec::new(),
+        ColumnExpr::Apply(_, arguments, _) => arguments.iter().flat_map(names).collect(),
+        ColumnExpr::Named(_, column, _) => names(column),
     }
 }
 
 /// Returns the span of an expression in the program; `None` for a number.
-pub(crate) fn span(column: &Column) -> Option<Span> {
+pub(crate) fn span(column: &ColumnExpr) -> Option<Span> {
     match column {
-        Column::Name(_, span) | Column::Apply(_, _, span) | Column::Named(_, _, span) => Some(*span),
-        Column::Number(_) => None,
+        ColumnExpr::Name(_, span) | ColumnExpr::Apply(_, _, span) | ColumnExpr::Named(_, _, span) => {
+            Some(*span)
+        }
+        ColumnExpr::Number(_) => None,
     }
 }
 
 /// Returns whether the values depend on the choice of the training rows.
-pub(crate) fn uses_zscore(column: &Column) -> bool {
+pub(crate) fn uses_zscore(column: &ColumnExpr) -> bool {
     match column {
-        Column::Name(..) | Column::Number(_) => false,
-        Column::Apply(name, arguments, _) => name == ZSCORE || arguments.iter().any(uses_zscore),
-        Column::Named(_, column, _) => uses_zscore(column),
+        ColumnExpr::Name(..) | ColumnExpr::Number(_) => false,
+        ColumnExpr::Apply(name, arguments, _) => name == ZSCORE || arguments.iter().any(uses_zscore),
+        ColumnExpr::Named(_, column, _) => uses_zscore(column),
     }
 }
 
 /// Returns the arguments of the calls of `zscore` in an expression, in the order of evaluation.
-pub(crate) fn scored(column: &Column) -> Vec<&Column> {
+pub(crate) fn scored(column: &ColumnExpr) -> Vec<&ColumnExpr> {
     match column {
-        Column::Name(..) | Column::Number(_) => Vec::new(),
-        Column::Apply(name, arguments, _) => {
-            let mut all: Vec<&Column> = arguments.iter().flat_map(scored).collect();
+        ColumnExpr::Name(..) | ColumnExpr::Number(_) => Vec::new(),
+        ColumnExpr::Apply(name, arguments, _) => {
+            let mut all: Vec<&ColumnExpr> = arguments.iter().flat_map(scored).collect();
             all.extend(arguments.first().filter(|_| name == ZSCORE));
             all
         }
-        Column::Named(_, column, _) => scored(column),
+        ColumnExpr::Named(_, column, _) => scored(column),
     }
 }
 
 /// Returns whether the values are Boolean, that is 0 and 1.
-pub(crate) fn is_truth(column: &Column) -> bool {
-    matches!(column, Column::Apply(name, _, _) if name == "eq")
+pub(crate) fn is_truth(column: &ColumnExpr) -> bool {
+    matches!(column, ColumnExpr::Apply(name, _, _) if name == "eq")
 }
 
 /// Returns the array of this name and its position in the table.
@@ -195,13 +197,13 @@ pub(crate) fn lookup<'a>(
 
 /// Evaluates an expression: one value per row of the table.
 pub(crate) fn evaluate(
-    column: &Column,
+    column: &ColumnExpr,
     table: &Table,
     scores: &mut Scores<'_>,
 ) -> Result<Vec<f64>, Diagnostic> {
     match column {
-        Column::Number(value) => Ok(vec![*value; table.rows]),
-        Column::Name(name, span) => {
+        ColumnExpr::Number(value) => Ok(vec![*value; table.rows]),
+        ColumnExpr::Name(name, span) => {
             let (_, array) = lookup(table, name, Some(*span))?;
             let why = match (array.per_example, array.width()) {
                 (true, 1) if array.values.is_text() => {
@@ -213,8 +215,8 @@ pub(crate) fn evaluate(
             };
             Err(report::not_a_column(&table.path(), name, &why, Some(*span)))
         }
-        Column::Named(_, column, _) => evaluate(column, table, scores),
-        Column::Apply(name, arguments, span) => {
+        ColumnExpr::Named(_, column, _) => evaluate(column, table, scores),
+        ColumnExpr::Apply(name, arguments, span) => {
             let values: Vec<Vec<f64>> = arguments
                 .iter()
                 .map(|argument| evaluate(argument, table, scores))
@@ -290,12 +292,12 @@ mod tests {
         Span::new(SourceId(0), 0, 0)
     }
 
-    fn name(text: &str) -> Column {
-        Column::Name(text.into(), here())
+    fn name(text: &str) -> ColumnExpr {
+        ColumnExpr::Name(text.into(), here())
     }
 
-    fn apply(function: &str, arguments: Vec<Column>) -> Column {
-        Column::Apply(function.into(), arguments, here())
+    fn apply(function: &str, arguments: Vec<ColumnExpr>) -> ColumnExpr {
+        ColumnExpr::Apply(function.into(), arguments, here())
     }
 
     fn table() -> Table {
@@ -310,7 +312,7 @@ mod tests {
         )
     }
 
-    fn value(column: &Column) -> Result<Vec<f64>, Diagnostic> {
+    fn value(column: &ColumnExpr) -> Result<Vec<f64>, Diagnostic> {
         evaluate(
             column,
             &table(),
@@ -334,10 +336,10 @@ mod tests {
                 "{function}"
             );
         }
-        let halves = apply("div", vec![name("a"), Column::Number(2.0)]);
+        let halves = apply("div", vec![name("a"), ColumnExpr::Number(2.0)]);
         assert_eq!(value(&halves), Ok(vec![0.5, 1.0, 1.5, 5.0]));
         assert_eq!(
-            value(&apply("eq", vec![name("a"), Column::Number(2.0)])),
+            value(&apply("eq", vec![name("a"), ColumnExpr::Number(2.0)])),
             Ok(vec![0.0, 1.0, 0.0, 0.0])
         );
         assert_eq!(
@@ -396,7 +398,7 @@ mod tests {
             "mul",
             vec![
                 apply("log", vec![name("a")]),
-                apply("add", vec![name("b"), Column::Number(1.0)]),
+                apply("add", vec![name("b"), ColumnExpr::Number(1.0)]),
             ],
         );
         assert_eq!(text(&nested), "log(a) * (b + 1)");

@@ -3,7 +3,7 @@
 use crate::expression;
 use crate::report::{self, Faults};
 use crate::table::{Array, Table};
-use bnnc_abi::data::{Column, Contents, DataSpec, InputEntry};
+use bnnc_abi::data::{ColumnExpr, Contents, DataSpec, InputEntry};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 use std::collections::HashMap;
@@ -15,17 +15,17 @@ pub(crate) enum Input {
     /// All elements of an array, in order.
     Array(usize),
     /// An expression.
-    Computed(Column),
+    Computed(ColumnExpr),
     /// An array that is not part of the input vector, because it is text, is renamed, or is shared by all examples. It is bound by its name
     /// only.
     Aside,
 }
 
 /// Describes an entry of `inputs = [..]`. `place` is its range among the elements of all inputs.
-pub(crate) fn entry(column: &Column, place: Range<usize>, span: Span) -> InputEntry {
+pub(crate) fn entry(column: &ColumnExpr, place: Range<usize>, span: Span) -> InputEntry {
     let (name, inner) = match column {
-        Column::Named(name, inner, _) => (Some(name.clone()), &**inner),
-        Column::Name(..) | Column::Number(_) | Column::Apply(..) => (None, column),
+        ColumnExpr::Named(name, inner, _) => (Some(name.clone()), &**inner),
+        ColumnExpr::Name(..) | ColumnExpr::Number(_) | ColumnExpr::Apply(..) => (None, column),
     };
     let mut columns: Vec<String> = Vec::new();
     for name in expression::names(inner) {
@@ -37,7 +37,7 @@ pub(crate) fn entry(column: &Column, place: Range<usize>, span: Span) -> InputEn
         name,
         text: expression::text(inner),
         columns,
-        computed: !matches!(inner, Column::Name(..)),
+        computed: !matches!(inner, ColumnExpr::Name(..)),
         span: expression::span(column).unwrap_or(span),
         first: place.start,
         elements: place.len(),
@@ -99,17 +99,17 @@ pub(crate) fn resolve_inputs(
 /// Finds an array of a table by its name.
 type Find<'f, 't> = &'f dyn Fn(&str, Span) -> Result<(usize, &'t Array), Diagnostic>;
 
-fn resolve_input(table: &Table, column: &Column, find: Find<'_, '_>) -> Result<Input, Diagnostic> {
+fn resolve_input(table: &Table, column: &ColumnExpr, find: Find<'_, '_>) -> Result<Input, Diagnostic> {
     let (name, span) = match column {
-        Column::Name(name, span) => (name, span),
-        Column::Named(_, inner, _) => {
+        ColumnExpr::Name(name, span) => (name, span),
+        ColumnExpr::Named(_, inner, _) => {
             let of_row = |array: &Array| array.per_example && !array.values.is_text();
             return match &**inner {
-                Column::Name(name, span) if !of_row(find(name, *span)?.1) => Ok(Input::Aside),
+                ColumnExpr::Name(name, span) if !of_row(find(name, *span)?.1) => Ok(Input::Aside),
                 inner => resolve_input(table, inner, find),
             };
         }
-        Column::Number(_) | Column::Apply(..) => return Ok(Input::Computed(column.clone())),
+        ColumnExpr::Number(_) | ColumnExpr::Apply(..) => return Ok(Input::Computed(column.clone())),
     };
     let (place, array) = find(name, *span)?;
     if array.values.is_text() {

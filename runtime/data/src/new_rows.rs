@@ -7,7 +7,7 @@ use crate::report::{self, At, Faults};
 use crate::rows::Rows;
 use crate::source::{Source, known_target};
 use crate::table::{self, Array, Table, Values};
-use bnnc_abi::data::{Column, Contents, DataSpec};
+use bnnc_abi::data::{ColumnExpr, Contents, DataSpec};
 use bnnc_abi::manifest::DataSource;
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{HashMap, HashSet};
@@ -72,7 +72,7 @@ impl Preparation {
                 DataSource::Row | DataSource::Shared(_) => {}
             }
         }
-        let is_wanted = |column: &&Column| {
+        let is_wanted = |column: &&ColumnExpr| {
             wanted.all_inputs || wanted.computed.contains(&expression::text(without_name(column)))
         };
         let names = spec.inputs.iter().filter(is_wanted).flat_map(expression::names);
@@ -161,10 +161,10 @@ impl Preparation {
 }
 
 /// An entry of `inputs = [..]` without the name that it gives.
-fn without_name(column: &Column) -> &Column {
+fn without_name(column: &ColumnExpr) -> &ColumnExpr {
     match column {
-        Column::Named(_, column, _) => column,
-        Column::Name(..) | Column::Number(_) | Column::Apply(..) => column,
+        ColumnExpr::Named(_, column, _) => column,
+        ColumnExpr::Name(..) | ColumnExpr::Number(_) | ColumnExpr::Apply(..) => column,
     }
 }
 

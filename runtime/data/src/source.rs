@@ -9,7 +9,7 @@ use crate::read::{self, Reading};
 use crate::report::{self, Faults};
 use crate::split::{self, Pool};
 use crate::table::{Array, Table, Values};
-use bnnc_abi::data::{Column, Contents, DataSpec, Field, FieldKind, Outliers, Schema, Test};
+use bnnc_abi::data::{ColumnExpr, Contents, DataSpec, Field, FieldKind, Outliers, Schema, Test};
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::BTreeMap;
@@ -116,11 +116,11 @@ impl Source {
             let names = prepared
                 .named
                 .iter()
-                .map(|(name, _)| Column::Name(name.clone(), spec.span));
+                .map(|(name, _)| ColumnExpr::Name(name.clone(), spec.span));
             spec.inputs = names.collect();
         }
         let target = match &spec.target {
-            Some(target @ Column::Apply(..))
+            Some(target @ ColumnExpr::Apply(..))
                 if expression::names(target)
                     .iter()
                     .all(|name| table.find(name).is_some()) =>
@@ -405,7 +405,7 @@ fn resolve_target(spec: &DataSpec, table: &mut Table) -> Result<Option<usize>, D
             None => return Ok(None),
         },
         (None, Contents::Arrays) => return Ok(None),
-        (Some(Column::Name(name, span)), _) => {
+        (Some(ColumnExpr::Name(name, span)), _) => {
             let (place, array) = expression::lookup(table, name, Some(*span))?;
             if !array.per_example {
                 let why = array.shared_by(table.rows);

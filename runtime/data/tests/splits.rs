@@ -4,7 +4,7 @@
 
 mod folder;
 
-use bnnc_abi::data::{Column, DataSpec, FieldKind, Format, Test};
+use bnnc_abi::data::{ColumnExpr, DataSpec, FieldKind, Format, Test};
 use bnnc_data::{Dataset, NewRows, Source, Standardisation, load, schema};
 use folder::{Folder, apply, example, name, said, spec};
 use std::path::Path;
@@ -214,7 +214,7 @@ fn computed_targets_hide_their_columns_from_the_inputs() {
     assert_eq!((data.train.width, &data.train.inputs[..]), (1, &[60.0, 70.0][..]));
     assert_eq!(data.target.as_deref(), Some("log(earn)"));
     assert_eq!(data.train.reals("log(earn)").unwrap(), [0.0, 100.0_f64.ln()]);
-    let tall = apply("eq", vec![name("height"), Column::Number(70.0)]);
+    let tall = apply("eq", vec![name("height"), ColumnExpr::Number(70.0)]);
     let tall = DataSpec {
         target: Some(tall),
         ..spec(Format::Csv, &[&file])

@@ -5,8 +5,8 @@
 mod folder;
 
 use bnnc_abi::sampling::{
-    Adaptation, Correction, Estimator, HmcOptions, Loss, MalaOptions, Metric, NutsOptions, Penalty, Proposal,
-    RandomWalkOptions, SghmcOptions, SgldOptions, Steps, Transition,
+    Adaptation, Correction, Estimator, HmcOptions, Loss, MalaOptions, MetricKind, NutsOptions, Penalty,
+    Proposal, RandomWalkOptions, SghmcOptions, SgldOptions, Steps, Transition,
 };
 use bnnc_data::write::stan_csv::{Chain, Parameter, Settings};
 use folder::Folder;
@@ -24,7 +24,7 @@ const STATISTICS: [&str; 8] = [
     "log_det",
 ];
 
-fn adaptation(metric: Metric) -> Adaptation {
+fn adaptation(metric: MetricKind) -> Adaptation {
     Adaptation {
         step_size: None,
         target_acceptance: 0.8,
@@ -32,7 +32,7 @@ fn adaptation(metric: Metric) -> Adaptation {
     }
 }
 
-fn nuts(metric: Metric) -> Transition {
+fn nuts(metric: MetricKind) -> Transition {
     Transition::Nuts(NutsOptions {
         max_depth: 10,
         adaptation: adaptation(metric),
@@ -79,7 +79,7 @@ fn header(path: &Path) -> String {
 fn elements_come_in_column_major_order() {
     let folder = Folder::new();
     let path = folder.0.join("p_2.csv");
-    let transition = nuts(Metric::Diagonal);
+    let transition = nuts(MetricKind::Diagonal);
     let parameters = [
         parameter("mu", &[]),
         parameter("hidden.w", &[2, 3]),
@@ -120,7 +120,7 @@ fn elements_come_in_column_major_order() {
 fn settings_are_cmdstans_and_the_count_is_that_of_the_draws() {
     let folder = Folder::new();
     let path = folder.0.join("p.csv");
-    let transition = nuts(Metric::Dense);
+    let transition = nuts(MetricKind::Dense);
     let mut chain = Chain::create(&path, &settings(&transition), &["lp"], &[parameter("x", &[2])]).unwrap();
     chain.adapted(1.0, &[2.0, 0.5, 0.5, 3.0]).unwrap();
     for _ in 0..12 {
@@ -161,7 +161,7 @@ fn settings_are_cmdstans_and_the_count_is_that_of_the_draws() {
 fn draws_of_the_warm_up_come_first_and_are_not_counted() {
     let folder = Folder::new();
     let path = folder.0.join("p.csv");
-    let transition = nuts(Metric::Unit);
+    let transition = nuts(MetricKind::Unit);
     let settings = Settings {
         draws: 1,
         thin: 1,
@@ -194,7 +194,7 @@ fn draws_of_the_warm_up_come_first_and_are_not_counted() {
 fn names_are_stans_and_are_kept_apart() {
     let folder = Folder::new();
     let path = folder.0.join("p.csv");
-    let transition = nuts(Metric::Unit);
+    let transition = nuts(MetricKind::Unit);
     let names = ["a.b", "a_b", "a__", "a", "0:x", "µ"].map(|name| parameter(name, &[]));
     let chain = Chain::create(&path, &settings(&transition), &["accepted"], &names).unwrap();
     chain.finish().unwrap();
@@ -205,7 +205,7 @@ fn names_are_stans_and_are_kept_apart() {
 fn numbers_read_back_and_nan_and_infinity_are_written_as_in_c() {
     let folder = Folder::new();
     let path = folder.0.join("p.csv");
-    let transition = nuts(Metric::Unit);
+    let transition = nuts(MetricKind::Unit);
     let values = [
         0.1,
         1.0 / 3.0,
@@ -234,7 +234,7 @@ fn numbers_read_back_and_nan_and_infinity_are_written_as_in_c() {
 #[test]
 fn every_transition_names_its_algorithm() {
     let folder = Folder::new();
-    let adaptation = adaptation(Metric::Diagonal);
+    let adaptation = adaptation(MetricKind::Diagonal);
     let schedule = Steps::Constant;
     let penalty = Penalty {
         batch: 5,
@@ -297,7 +297,7 @@ fn every_transition_names_its_algorithm() {
 #[test]
 fn unfinished_files_are_removed_and_write_errors_are_reported() {
     let folder = Folder::new();
-    let transition = nuts(Metric::Unit);
+    let transition = nuts(MetricKind::Unit);
     let path = folder.0.join("p.csv");
     let chain = Chain::create(&path, &settings(&transition), &["lp"], &[]).unwrap();
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);

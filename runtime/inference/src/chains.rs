@@ -1,6 +1,6 @@
 //! Markov chains in the form that the rest of a run reads: their draws, the diagnosed quantities, and convergence diagnostics.
 
-use bnnc_abi::manifest::{Infer, State};
+use bnnc_abi::manifest::{InferenceBlock, State};
 use bnnc_abi::sampling::Sampling;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
@@ -162,7 +162,7 @@ pub struct Layout {
 
 impl Layout {
     /// Returns the layout of the positions of an inference block.
-    pub fn new(infer: &Infer, sampling: &Sampling) -> Layout {
+    pub fn new(infer: &InferenceBlock, sampling: &Sampling) -> Layout {
         let mut slots = Vec::new();
         let mut dimension = 0;
         for name in &sampling.moved {
@@ -196,7 +196,7 @@ impl Layout {
 pub struct Quantity {
     /// The name: `tau`, `theta[2]`, `norm(hidden.w)`.
     pub name: String,
-    /// The index of the site in [`Infer::reports`] and the index of the element, if the quantity is an element of a site.
+    /// The index of the site in [`InferenceBlock::reports`] and the index of the element, if the quantity is an element of a site.
     pub element: Option<(usize, usize)>,
     /// The summary and the diagnostics.
     pub summary: Summary,

@@ -3,8 +3,8 @@
 use crate::leave_one_out::LeftOut;
 use crate::outcome::{Outcome, RunResult};
 use crate::summary::SiteSummary;
-use bnnc_abi::manifest::{Compare, Infer, Manifest};
-use bnnc_abi::metrics::{Basis, Measure};
+use bnnc_abi::manifest::{CompareBlock, InferenceBlock, Manifest};
+use bnnc_abi::metrics::{Basis, ComparedMetric};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::compare as codes;
 use bnnc_core::number::{finite, number};
@@ -64,11 +64,11 @@ pub fn leaves_out(manifest: &Manifest, infer: &str, tested: bool) -> bool {
     own.any(|compare| !tested || names_left_out(compare))
 }
 
-fn names_left_out(compare: &Compare) -> bool {
+fn names_left_out(compare: &CompareBlock) -> bool {
     compare.metrics.iter().any(is_left_out)
 }
 
-fn is_left_out(measure: &Measure) -> bool {
+fn is_left_out(measure: &ComparedMetric) -> bool {
     measure.basis() == Some(Basis::LeftOut)
 }
 
@@ -81,17 +81,17 @@ pub fn comparisons(manifest: &Manifest, result: &RunResult) -> Vec<Comparison> {
         .collect()
 }
 
-fn compared(compare: &Compare, manifest: &Manifest, result: &RunResult) -> Comparison {
+fn compared(compare: &CompareBlock, manifest: &Manifest, result: &RunResult) -> Comparison {
     let both = |name: &String| {
         let infer = manifest.infers.iter().find(|infer| infer.name == *name)?;
         let outcome = result.outcomes.iter().find(|outcome| outcome.name == *name)?;
         Some((infer, outcome))
     };
-    let found: Vec<(&Infer, &Outcome)> = compare.infers.iter().filter_map(both).collect();
+    let found: Vec<(&InferenceBlock, &Outcome)> = compare.infers.iter().filter_map(both).collect();
     let is_named = names_left_out(compare);
     let untested = !found.is_empty() && found.iter().all(|(_, outcome)| !outcome.tested);
     let has_any = found.iter().any(|(_, outcome)| outcome.left_out.is_some());
-    let measures: Vec<&Measure> = compare
+    let measures: Vec<&ComparedMetric> = compare
         .metrics
         .iter()
         .filter(|measure| !is_left_out(measure))
@@ -137,7 +137,7 @@ fn compared(compare: &Compare, manifest: &Manifest, result: &RunResult) -> Compa
 }
 
 /// Returns the warning that two inferences are scored on different observations.
-fn other_rows(one: (&Infer, &Outcome), first: (&Infer, &Outcome)) -> Option<Diagnostic> {
+fn other_rows(one: (&InferenceBlock, &Outcome), first: (&InferenceBlock, &Outcome)) -> Option<Diagnostic> {
     if one.1.tested != first.1.tested {
         // The table already shows this in its column with the rows of each line.
         return None;
@@ -160,7 +160,7 @@ fn other_rows(one: (&Infer, &Outcome), first: (&Infer, &Outcome)) -> Option<Diag
 }
 
 /// Returns the values of each output in some rows.
-fn observed((infer, outcome): (&Infer, &Outcome), rows: &Rows) -> Vec<Option<Vec<f64>>> {
+fn observed((infer, outcome): (&InferenceBlock, &Outcome), rows: &Rows) -> Vec<Option<Vec<f64>>> {
     let of = |output| score::targets(rows, &outcome.dataset, infer.column(output)).ok();
     infer.outputs.iter().map(of).collect()
 }
@@ -178,7 +178,7 @@ fn alike(one: &[Option<Vec<f64>>], other: &[Option<Vec<f64>>]) -> bool {
 }
 
 /// Returns the reason why rows are not left out of an inference block.
-fn not_left_out(infer: &Infer) -> String {
+fn not_left_out(infer: &InferenceBlock) -> String {
     let why = match infer.integrates() {
         // The mean of p(y | iterate) over iterates is the density of a row given all rows. The density given the other rows needs the mean of 1 / p(y
         // | all weights).
@@ -190,7 +190,7 @@ fn not_left_out(infer: &Infer) -> String {
     format!("`{}` has no elpd_loo: {why}", infer.name)
 }
 
-fn value(measure: &Measure, infer: &Infer, outcome: &Outcome) -> Option<(f64, Option<f64>)> {
+fn value(measure: &ComparedMetric, infer: &InferenceBlock, outcome: &Outcome) -> Option<(f64, Option<f64>)> {
     if measure.basis() == Some(Basis::Time) {
         let seconds = outcome.splits.iter().map(|split| split.fit_seconds).sum();
         return Some((seconds, None));
@@ -202,7 +202,7 @@ fn value(measure: &Measure, infer: &Infer, outcome: &Outcome) -> Option<(f64, Op
 }
 
 /// Adds the estimates and their differences from the best estimate, and sorts the lines.
-fn leave_out(table: &mut Comparison, found: &[(&Infer, &Outcome)]) {
+fn leave_out(table: &mut Comparison, found: &[(&InferenceBlock, &Outcome)]) {
     let estimates: Vec<Option<&LeftOut>> = found
         .iter()
         .map(|(_, outcome)| outcome.left_out.as_ref())
@@ -264,7 +264,7 @@ const LEAST_P: f64 = 0.05;
 /// Returns the number of parameters that the rows inform, estimated by how much narrower their posteriors are than their priors. For a linear model
 /// under independent normal priors, this sum of `1 - posterior variance / prior variance` is the effective number of parameters. Parameters without a
 /// known prior are left out. Returns 1 if no parameter has a known prior.
-fn informed(infer: &Infer, sites: &[SiteSummary]) -> f64 {
+fn informed(infer: &InferenceBlock, sites: &[SiteSummary]) -> f64 {
     let mut known = false;
     let mut sum = 0.0;
     for site in sites {
@@ -290,7 +290,7 @@ fn informed(infer: &Infer, sites: &[SiteSummary]) -> f64 {
 }
 
 /// Returns the warnings that the leave-one-out estimates of an approximation may be too high.
-fn doubts((infer, outcome): (&Infer, &Outcome), left_out: &LeftOut) -> Vec<Diagnostic> {
+fn doubts((infer, outcome): (&InferenceBlock, &Outcome), left_out: &LeftOut) -> Vec<Diagnostic> {
     let p = left_out.total.p().sum;
     let found = outcome.splits.last().map(|split| &split.found);
     let is_sampled = found.is_some_and(|found| found.sampled().is_some());
@@ -306,7 +306,7 @@ fn doubts((infer, outcome): (&Infer, &Outcome), left_out: &LeftOut) -> Vec<Diagn
 }
 
 /// Returns whether two inferences observed the same values, row by row.
-fn same_observations(one: (&Infer, &Outcome), other: (&Infer, &Outcome)) -> bool {
+fn same_observations(one: (&InferenceBlock, &Outcome), other: (&InferenceBlock, &Outcome)) -> bool {
     let [own, reference] = [one, other].map(|pair| observed(pair, &pair.1.dataset.train));
     alike(&own, &reference)
 }

@@ -1,7 +1,7 @@
 //! Draws of the parameters of approximations: variational and Laplace approximations, iterates, members, dropout.
 
 use crate::summary::draws_per_call;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_abi::method::{Finds, lookup};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -22,12 +22,12 @@ pub struct Draws {
     pub count: usize,
 }
 
-/// Receives the index of a site in [`Infer::reports`], and the values of the site at some draws, `[draws, ..]`.
+/// Receives the index of a site in [`InferenceBlock::reports`], and the values of the site at some draws, `[draws, ..]`.
 pub type Visit<'a> = dyn FnMut(usize, &[f64]) -> Result<(), Stop> + 'a;
 
 impl Draws {
     /// Returns the states at a range of the draws.
-    pub fn slice(&self, infer: &Infer, range: Range<usize>) -> Values {
+    pub fn slice(&self, infer: &InferenceBlock, range: Range<usize>) -> Values {
         let mut values = self.values.as_ref().clone();
         for name in infer.per_draw() {
             if let Some(all) = values.get_mut(name) {
@@ -39,14 +39,14 @@ impl Draws {
     }
 
     /// Passes the parameters at the draws to `visit` in blocks: `visit(site, values)` with values `[draws of the block, ..]`, for each of the wanted
-    /// sites, which are given by their indices in [`Infer::reports`]. The noise is the same as in predictions, so that draw `i` here is draw `i` of
+    /// sites, which are given by their indices in [`InferenceBlock::reports`]. The noise is the same as in predictions, so that draw `i` here is draw `i` of
     /// the predictions.
     ///
     /// # Errors
     /// There is too little memory.
     pub fn visit(
         &self,
-        infer: &Infer,
+        infer: &InferenceBlock,
         wanted: &[usize],
         context: &Context,
         visit: &mut Visit<'_>,
@@ -68,7 +68,7 @@ impl Draws {
         Ok(())
     }
 
-    fn run(&self, machine: &mut Machine, infer: &Infer, range: Range<usize>) -> Result<(), Fault> {
+    fn run(&self, machine: &mut Machine, infer: &InferenceBlock, range: Range<usize>) -> Result<(), Fault> {
         machine.set_sizes(&Sizes::default().with(Symbol::Draws, range.len()))?;
         for state in infer.states.iter().filter(|state| state.parameter) {
             let Some(values) = self
@@ -97,7 +97,7 @@ impl Draws {
     ///
     /// # Errors
     /// There is too little memory.
-    pub fn distinct(self, infer: &Infer, context: &Context) -> Result<Draws, Stop> {
+    pub fn distinct(self, infer: &InferenceBlock, context: &Context) -> Result<Draws, Stop> {
         let is_masked = lookup(infer.method).is_some_and(|method| method.finds == Finds::Masked);
         if !infer.per_draw().is_empty() || is_masked || self.count < 2 {
             return Ok(self);
@@ -126,7 +126,7 @@ impl Draws {
 }
 
 /// Returns the number of draws in the values of a site.
-fn draws_in(values: &[f64], infer: &Infer, site: usize) -> usize {
+fn draws_in(values: &[f64], infer: &InferenceBlock, site: usize) -> usize {
     let elements = infer.reports[site].shape.count(&Sizes::default());
     (values.len() / elements.max(1)).max(1)
 }

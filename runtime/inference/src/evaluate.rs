@@ -1,7 +1,7 @@
 //! Scores of predictions: for the test rows, for the same rows rotated, and for outliers.
 
 use crate::posterior::Posterior;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_core::columns::Columns;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::examples;
@@ -32,7 +32,7 @@ pub struct Evaluation {
 /// Some columns do not fit the program, or there is too little memory.
 pub fn evaluate(
     found: &dyn Posterior,
-    infer: &Infer,
+    infer: &InferenceBlock,
     dataset: &Dataset,
     (draws, context): (usize, &Context),
 ) -> Result<Evaluation, Stop> {

@@ -7,7 +7,7 @@ use crate::outcome::Outcome;
 use crate::posterior::{Parts, Posterior};
 use crate::summary::{SiteSummary, summaries_of_draws};
 use bnnc_abi::iterates::Covariance;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::predict::predictive_draws;
@@ -32,17 +32,17 @@ impl Posterior for Collected {
         Some(&self.fitted)
     }
 
-    fn warnings(&self, infer: &Infer, rows: usize, dataset: &Dataset) -> Vec<Diagnostic> {
+    fn warnings(&self, infer: &InferenceBlock, rows: usize, dataset: &Dataset) -> Vec<Diagnostic> {
         let mut warnings = report::warnings(infer, self, (rows, dataset));
         warnings.extend(bnnc_training::report::warnings(infer, &self.fitted, dataset));
         warnings
     }
 
-    fn predictive_draws(&self, infer: &Infer) -> usize {
+    fn predictive_draws(&self, infer: &InferenceBlock) -> usize {
         predictive_draws(infer, self.draws)
     }
 
-    fn draws(&self, _: &Infer, _: usize, _: &Context) -> Result<Option<Draws>, Stop> {
+    fn draws(&self, _: &InferenceBlock, _: usize, _: &Context) -> Result<Option<Draws>, Stop> {
         Ok(Some(Draws {
             values: self.values.clone(),
             count: self.draws,
@@ -53,7 +53,7 @@ impl Posterior for Collected {
         self.variances.get(state).map(Vec::as_slice)
     }
 
-    fn start(&self, infer: &Infer) -> start::Found {
+    fn start(&self, infer: &InferenceBlock) -> start::Found {
         start::Found {
             point: self.mean.clone(),
             members: self.members.clone(),
@@ -61,31 +61,31 @@ impl Posterior for Collected {
         }
     }
 
-    fn summaries(&self, infer: &Infer, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
+    fn summaries(&self, infer: &InferenceBlock, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
         summaries_of_draws(infer, &self.values, self.draws, context)
     }
 
-    fn diagnostics(&self, value: &mut Value, infer: &Infer, outcome: &Outcome) {
+    fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &Outcome) {
         let rows = outcome.splits.last().map_or(0, |split| split.train);
         report::diagnostics(value, infer, self, rows);
     }
 
-    fn table(&self, infer: &Infer, outcome: &Outcome) -> String {
+    fn table(&self, infer: &InferenceBlock, outcome: &Outcome) -> String {
         let rows = outcome.splits.last().map_or(0, |split| split.train);
         report::table(infer, self, rows)
     }
 
-    fn work(&self, infer: &Infer) -> String {
+    fn work(&self, infer: &InferenceBlock) -> String {
         report::work(infer, self)
     }
 
-    fn parts(&self, _: &Infer, _: &[SiteSummary]) -> Parts {
+    fn parts(&self, _: &InferenceBlock, _: &[SiteSummary]) -> Parts {
         Parts::Values
     }
 }
 
 /// Returns the iterates of a finished inference for later inferences; `None` if it does not hold iterates.
-fn found(infer: &Infer, found: &Collected) -> Option<start::Iterates> {
+fn found(infer: &InferenceBlock, found: &Collected) -> Option<start::Iterates> {
     // The draws of a Gaussian are not iterates. The members of an ensemble can be used like the iterates of one training.
     let is_gaussian = infer
         .iterated()

@@ -4,8 +4,8 @@ use crate::chains::Chain;
 use crate::chains::Sampled;
 use crate::draws::Draws;
 use crate::posterior::Posterior;
-use bnnc_abi::manifest::{Infer, Output, OutputKind};
-use bnnc_abi::sampling::{LeaveOneOut as Wanted, Sampling};
+use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
+use bnnc_abi::sampling::{LooPolicy, Sampling};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::examples;
 use bnnc_core::predict::{Predictor, units};
@@ -40,15 +40,15 @@ pub fn draws(sampling: &Sampling, sizes: (usize, usize), there_are: (usize, usiz
 }
 
 fn chosen(
-    (sampling, wanted): (&Sampling, Wanted),
+    (sampling, wanted): (&Sampling, LooPolicy),
     (rows, dimension): (usize, usize),
     (predictive, all): (usize, usize),
 ) -> Option<usize> {
     let few = rows.saturating_mul(predictive) <= LIKELIHOODS;
     let wanted = match wanted {
-        Wanted::Never => false,
-        Wanted::Automatic => few,
-        Wanted::Always => true,
+        LooPolicy::Never => false,
+        LooPolicy::Automatic => few,
+        LooPolicy::Always => true,
     };
     let draws = (LIKELIHOODS / rows.max(dimension).max(1))
         .max(predictive)
@@ -62,7 +62,7 @@ fn chosen(
 /// # Errors
 /// A file of draws cannot be read, or there is too little memory.
 pub fn leave_one_out(
-    infer: &Infer,
+    infer: &InferenceBlock,
     found: &dyn Posterior,
     dataset: &Dataset,
     asked: bool,
@@ -92,7 +92,7 @@ pub fn leave_one_out(
 
 /// Returns the number of draws of an approximation from which rows are left out: at most `DRAWS`, so that likelihoods and positions stay within
 /// `LIKELIHOODS`, and at least the predictive draws.
-pub fn draws_of_approximation(infer: &Infer, rows: usize) -> usize {
+pub fn draws_of_approximation(infer: &InferenceBlock, rows: usize) -> usize {
     let dimension = infer.cost.parameters;
     DRAWS
         .min(LIKELIHOODS / rows.max(dimension).max(1))
@@ -100,7 +100,7 @@ pub fn draws_of_approximation(infer: &Infer, rows: usize) -> usize {
 }
 
 fn of_chains(
-    (infer, sampling): (&Infer, &Sampling),
+    (infer, sampling): (&InferenceBlock, &Sampling),
     sampled: &Sampled,
     dataset: &Dataset,
     asked: bool,
@@ -109,7 +109,7 @@ fn of_chains(
     let rows = examples(&infer.bindings, &dataset.train);
     let there_are = (sampled.predictive, sampled.draws());
     let wanted = match (sampling.options.leave_one_out, asked) {
-        (Wanted::Automatic, true) => Wanted::Always,
+        (LooPolicy::Automatic, true) => LooPolicy::Always,
         (wanted, _) => wanted,
     };
     let Some(draws) = chosen((sampling, wanted), (rows, sampled.layout.dimension), there_are) else {
@@ -136,7 +136,12 @@ struct Drawn<'a> {
 }
 
 /// Returns the estimates of each training row, and their sums.
-fn sums(infer: &Infer, drawn: &Drawn<'_>, dataset: &Dataset, context: &Context) -> Result<LeftOut, Stop> {
+fn sums(
+    infer: &InferenceBlock,
+    drawn: &Drawn<'_>,
+    dataset: &Dataset,
+    context: &Context,
+) -> Result<LeftOut, Stop> {
     let draws = drawn.draws;
     let mut predictor = Predictor::new(infer, &dataset.train, dataset, draws, context)?;
     predictor.set_parameters(drawn.values)?;
@@ -174,7 +179,7 @@ fn sums(infer: &Infer, drawn: &Drawn<'_>, dataset: &Dataset, context: &Context) 
 }
 
 /// Returns the logarithm of the unit in which the model's density of an output is measured, in the output's own units.
-pub fn log_unit(infer: &Infer, output: &Output, dataset: &Dataset) -> f64 {
+pub fn log_unit(infer: &InferenceBlock, output: &Output, dataset: &Dataset) -> f64 {
     match output.kind {
         OutputKind::Real => output.elements() as f64 * units(infer, output, &dataset.preparation).sd.ln(),
         OutputKind::Count | OutputKind::Classes(_) | OutputKind::Bool => 0.0,

@@ -5,7 +5,7 @@ use crate::posterior::{Found, Posterior};
 use crate::summary::DRAWS;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::codes;
@@ -37,7 +37,7 @@ pub struct Given<'a> {
 
 impl<'a> Given<'a> {
     /// Returns the training task of an inference block.
-    pub fn task(&self, infer: &'a Infer) -> Task<'a> {
+    pub fn task(&self, infer: &'a InferenceBlock) -> Task<'a> {
         Task {
             infer,
             dataset: self.dataset,
@@ -54,7 +54,7 @@ impl<'a> Given<'a> {
     /// `find` fails, a checkpoint cannot be written, or the user interrupts the run.
     pub fn kept<T: Posterior + Serialize + DeserializeOwned>(
         &self,
-        infer: &Infer,
+        infer: &InferenceBlock,
         find: impl FnOnce() -> Result<T, Stop>,
     ) -> Result<T, Stop> {
         let checkpoint = &self.context.checkpoint;
@@ -97,13 +97,13 @@ pub struct Extent<'a> {
 
 impl Extent<'_> {
     /// Returns the number of examples that are predicted and scored.
-    pub fn scored(&self, infer: &Infer) -> usize {
+    pub fn scored(&self, infer: &InferenceBlock) -> usize {
         scored(infer, self.schema)
     }
 }
 
 /// Returns the number of examples that are predicted and scored: the test rows, or the training rows if there are none.
-pub fn scored(infer: &Infer, schema: &Schema) -> usize {
+pub fn scored(infer: &InferenceBlock, schema: &Schema) -> usize {
     let rows = if schema.test > 0 {
         schema.test
     } else {
@@ -201,7 +201,7 @@ pub trait Method {
 }
 
 /// Returns the warning about fewer than 20 predictive draws, of which 5 % are less than one draw.
-pub fn few_draws(infer: &Infer) -> Option<Diagnostic> {
+pub fn few_draws(infer: &InferenceBlock) -> Option<Diagnostic> {
     let has_quantiles = |output: &Output| matches!(output.kind, OutputKind::Real | OutputKind::Count);
     let is_few = infer.predictive_draws() < 20 && infer.outputs.iter().any(has_quantiles);
     is_few.then(|| codes::audit::few_predictive_draws(&infer.name, infer.predictive_draws()))
@@ -210,7 +210,7 @@ pub fn few_draws(infer: &Infer) -> Option<Diagnostic> {
 /// Returns the bytes needed to predict with draws of an approximation and to leave rows out. The positions of the draws take `drawn` bytes. Leaving
 /// rows out takes `weights` bytes for each draw.
 pub fn predicting_draws(
-    infer: &Infer,
+    infer: &InferenceBlock,
     extent: &Extent<'_>,
     draws: usize,
     (drawn, weights): (u64, u64),
@@ -223,13 +223,13 @@ pub fn predicting_draws(
 }
 
 /// Returns the bytes needed to leave rows out with draws of an approximation.
-fn leaving_out(infer: &Infer, rows: usize, weights: u64) -> u64 {
+fn leaving_out(infer: &InferenceBlock, rows: usize, weights: u64) -> u64 {
     let draws = leave_one_out::draws_of_approximation(infer, rows);
     let likelihoods = &predict::said(infer)[..1];
     predicting_some(infer, &infer.predict, (rows, draws), likelihoods) + draws as u64 * weights
 }
 
 /// Returns the bytes, per draw, of weights that are drawn beforehand and of their noise.
-pub fn drawn_weights(infer: &Infer) -> u64 {
+pub fn drawn_weights(infer: &InferenceBlock) -> u64 {
     2 * parameters(infer)
 }

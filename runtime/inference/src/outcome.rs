@@ -6,7 +6,7 @@ use crate::leave_one_out::LeftOut;
 use crate::posterior::Found;
 use crate::prune::{self, Pruned};
 use crate::summary::SiteSummary;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::Stop;
 use bnnc_core::tally::Tally;
@@ -75,7 +75,7 @@ impl Outcome {
     }
 
     /// Sets the standard deviations of predictions to infinity for the outputs that [`infinite`] names.
-    pub fn mark_infinite(&mut self, infer: &Infer) {
+    pub fn mark_infinite(&mut self, infer: &InferenceBlock) {
         let names: Vec<String> = infinite(infer, |parameter| lowest(&self.sites, parameter)).collect();
         for name in names {
             if let Some(last) = self.splits.last_mut() {
@@ -106,7 +106,7 @@ impl Outcome {
 /// Returns the names of the predictive standard deviations that are infinite. That is the case if at least 5 % of the posterior has a parameter under
 /// which the variance of the output is infinite: the standard deviation of draws then has no meaning. `q05` returns the 5 % quantile of a parameter,
 /// the lowest of its elements.
-pub fn infinite(infer: &Infer, q05: impl Fn(&str) -> Option<f64>) -> impl Iterator<Item = String> {
+pub fn infinite(infer: &InferenceBlock, q05: impl Fn(&str) -> Option<f64>) -> impl Iterator<Item = String> {
     infer.outputs.iter().filter_map(move |output| {
         let (parameter, threshold) = output.infinite_below.as_ref()?;
         (q05(parameter)? <= *threshold).then(|| infer.said_of(output, "sd"))

@@ -2,7 +2,7 @@
 
 use crate::draws::Draws;
 use crate::posterior::Posterior;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_core::context::{Context, Stop};
 pub use bnnc_core::positions::{check, check_values};
 use bnnc_data::Dataset;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// A position is outside its axis (the error names the row if the position depends on a row), some columns do not fit the program, or there is
 /// too little memory.
 pub fn check_found(
-    infer: &Infer,
+    infer: &InferenceBlock,
     found: &dyn Posterior,
     dataset: &Dataset,
     context: &Context,

@@ -5,7 +5,7 @@ use crate::draws::Draws;
 use crate::held::Held;
 use crate::outcome::Outcome;
 use crate::summary::SiteSummary;
-use bnnc_abi::manifest::{Infer, SiteReport};
+use bnnc_abi::manifest::{InferenceBlock, SiteReport};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::forecast::Forecaster;
@@ -66,15 +66,15 @@ pub trait Posterior: Any + Debug {
     }
 
     /// Returns the parameters that are fitted to the rows without a spread.
-    fn held<'a>(&self, _: &'a Infer) -> Held<'a> {
+    fn held<'a>(&self, _: &'a InferenceBlock) -> Held<'a> {
         Held::default()
     }
 
     /// Returns the warnings about an approximation to the posterior given this number of rows.
-    fn warnings(&self, infer: &Infer, rows: usize, dataset: &Dataset) -> Vec<Diagnostic>;
+    fn warnings(&self, infer: &InferenceBlock, rows: usize, dataset: &Dataset) -> Vec<Diagnostic>;
 
     /// Returns the warnings about the integrals in predictions.
-    fn warnings_of_integrals(&self, _: &Infer, _: Option<&Tally>) -> Vec<Diagnostic> {
+    fn warnings_of_integrals(&self, _: &InferenceBlock, _: Option<&Tally>) -> Vec<Diagnostic> {
         Vec::new()
     }
 
@@ -84,7 +84,7 @@ pub trait Posterior: Any + Debug {
     /// Some columns do not fit the program, or there is too little memory.
     fn forecaster<'a>(
         &'a self,
-        infer: &'a Infer,
+        infer: &'a InferenceBlock,
         (rows, target): (&Rows, bool),
         dataset: &Dataset,
         (draws, context): (usize, &'a Context),
@@ -95,14 +95,14 @@ pub trait Posterior: Any + Debug {
     }
 
     /// Returns the number of draws that predictions average over.
-    fn predictive_draws(&self, infer: &Infer) -> usize;
+    fn predictive_draws(&self, infer: &InferenceBlock) -> usize;
 
     /// Returns draws of an approximation: `wanted` draws of a family, all iterates, or all members. Returns `None` for chains, whose draws are in
     /// their stores, and for predictions that are integrals over some weights.
     ///
     /// # Errors
     /// A bug: the inference does not have the part that its results need.
-    fn draws(&self, infer: &Infer, wanted: usize, context: &Context) -> Result<Option<Draws>, Stop>;
+    fn draws(&self, infer: &InferenceBlock, wanted: usize, context: &Context) -> Result<Option<Draws>, Stop>;
 
     /// Returns the variance of each element of a state, where it is known.
     fn variances(&self, _state: &str) -> Option<&[f64]> {
@@ -110,7 +110,7 @@ pub trait Posterior: Any + Debug {
     }
 
     /// Returns the states from which later inferences start, with members and iterates.
-    fn start(&self, _: &Infer) -> start::Found {
+    fn start(&self, _: &InferenceBlock) -> start::Found {
         start::Found {
             point: self.point().clone(),
             ..start::Found::default()
@@ -123,7 +123,7 @@ pub trait Posterior: Any + Debug {
     /// There is too little memory, or a file cannot be read.
     fn summarise(
         &self,
-        infer: &Infer,
+        infer: &InferenceBlock,
         outcome: &mut Outcome,
         context: &Context,
     ) -> Result<Vec<Diagnostic>, Stop> {
@@ -135,24 +135,24 @@ pub trait Posterior: Any + Debug {
     ///
     /// # Errors
     /// There is too little memory.
-    fn summaries(&self, infer: &Infer, context: &Context) -> Result<Vec<SiteSummary>, Stop>;
+    fn summaries(&self, infer: &InferenceBlock, context: &Context) -> Result<Vec<SiteSummary>, Stop>;
 
     /// Returns the tensors of the posterior that are not states, by name.
-    fn arrays(&self, _: &Infer) -> Vec<Array<'_>> {
+    fn arrays(&self, _: &InferenceBlock) -> Vec<Array<'_>> {
         Vec::new()
     }
 
     /// Adds to the diagnostics of the result object. `self` is the posterior of the last split.
-    fn diagnostics(&self, value: &mut Value, infer: &Infer, outcome: &Outcome);
+    fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &Outcome);
 
     /// Returns the lines of the printed table. `self` is the posterior of the last split.
-    fn table(&self, infer: &Infer, outcome: &Outcome) -> String;
+    fn table(&self, infer: &InferenceBlock, outcome: &Outcome) -> String;
 
     /// Returns a short text on the work that was done.
-    fn work(&self, infer: &Infer) -> String;
+    fn work(&self, infer: &InferenceBlock) -> String;
 
     /// Returns how the HTML report shows the parameters.
-    fn parts(&self, infer: &Infer, sites: &[SiteSummary]) -> Parts;
+    fn parts(&self, infer: &InferenceBlock, sites: &[SiteSummary]) -> Parts;
 }
 
 impl dyn Posterior {
@@ -163,7 +163,7 @@ impl dyn Posterior {
 }
 
 /// Returns a text about each site, by name.
-pub fn of_sites(infer: &Infer, text: fn(&SiteReport) -> &String) -> Value {
+pub fn of_sites(infer: &InferenceBlock, text: fn(&SiteReport) -> &String) -> Value {
     let sites = infer.reports.iter();
     let sites: Map<String, Value> = sites.map(|site| (site.name.clone(), json!(text(site)))).collect();
     Value::Object(sites)

@@ -1,6 +1,6 @@
 //! The pruning table: metrics after the weights with the lowest signal-to-noise ratios are set to zero.
 
-use bnnc_abi::manifest::{Infer, Pruning};
+use bnnc_abi::manifest::{InferenceBlock, Pruning};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
@@ -52,7 +52,7 @@ impl Line {
 /// # Errors
 /// Some columns do not fit the program, or there is too little memory.
 pub fn prune(
-    infer: &Infer,
+    infer: &InferenceBlock,
     values: &Values,
     dataset: &Dataset,
     context: &Context,
@@ -62,7 +62,7 @@ pub fn prune(
     };
     let ratios = signal_to_noise(pruning, values, context)?;
     let order = ranked(&ratios);
-    let masked = Infer {
+    let masked = InferenceBlock {
         predict: pruning.predict.clone(),
         ..infer.clone()
     };

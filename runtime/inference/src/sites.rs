@@ -1,7 +1,7 @@
 //! The values of sites on their declared scale, computed from positions.
 
 use crate::chains::Sampled;
-use bnnc_abi::manifest::{Infer, SiteReport};
+use bnnc_abi::manifest::{InferenceBlock, SiteReport};
 use bnnc_abi::names::Names;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -16,7 +16,7 @@ const ELEMENTS: usize = 1 << 16;
 
 /// The program that computes sites from positions.
 pub struct Sites<'a> {
-    infer: &'a Infer,
+    infer: &'a InferenceBlock,
     sampled: &'a Sampled,
     machine: Machine,
     per_call: usize,
@@ -30,7 +30,7 @@ impl<'a> Sites<'a> {
     /// # Errors
     /// There is too little memory.
     pub fn new(
-        infer: &'a Infer,
+        infer: &'a InferenceBlock,
         sampled: &'a Sampled,
         dataset: &Dataset,
         context: &Context,
@@ -66,7 +66,7 @@ impl<'a> Sites<'a> {
     }
 
     /// Passes the draws of a chain to `visit` in blocks: `visit(site, values)` with values `[draws of the block, ..]`, for each of the wanted sites,
-    /// which are given by their indices in [`Infer::reports`].
+    /// which are given by their indices in [`InferenceBlock::reports`].
     ///
     /// # Errors
     /// The machine fails because of a bug, or a file cannot be read.

@@ -1,7 +1,7 @@
 //! Posterior summaries of sites, from draws on the declared scale.
 
 use crate::chains::Quantity;
-use bnnc_abi::manifest::{Infer, SiteReport};
+use bnnc_abi::manifest::{InferenceBlock, SiteReport};
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::ports;
@@ -40,7 +40,7 @@ pub struct SiteSummary {
 
 impl SiteSummary {
     /// Combines the summaries of the elements of a site.
-    pub fn new(infer: &Infer, site: &SiteReport, elements: Vec<Summary>) -> SiteSummary {
+    pub fn new(infer: &InferenceBlock, site: &SiteReport, elements: Vec<Summary>) -> SiteSummary {
         let shape = site.shape.resolve(&Sizes::default());
         let axis =
             |(at, size): (usize, &usize)| infer.names.axis(&site.name, at, *size).map(<[String]>::to_vec);
@@ -58,7 +58,7 @@ impl SiteSummary {
 }
 
 /// Returns the summaries of the sites whose elements are among the quantities of sampled chains.
-pub fn of_draws(infer: &Infer, quantities: &[Quantity]) -> Vec<SiteSummary> {
+pub fn of_draws(infer: &InferenceBlock, quantities: &[Quantity]) -> Vec<SiteSummary> {
     let of_site = |(at, site): (usize, &SiteReport)| {
         let elements = quantities
             .iter()
@@ -77,7 +77,7 @@ pub fn of_draws(infer: &Infer, quantities: &[Quantity]) -> Vec<SiteSummary> {
 }
 
 /// Returns the number of draws per call of the program that draws sites. It draws all sites, small or not.
-pub fn draws_per_call(infer: &Infer) -> usize {
+pub fn draws_per_call(infer: &InferenceBlock) -> usize {
     (ELEMENTS / infer.cost.parameters.max(1)).clamp(1, DRAWS)
 }
 
@@ -85,7 +85,11 @@ pub fn draws_per_call(infer: &Infer) -> usize {
 ///
 /// # Errors
 /// There is too little memory.
-pub fn summaries(infer: &Infer, values: &Values, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
+pub fn summaries(
+    infer: &InferenceBlock,
+    values: &Values,
+    context: &Context,
+) -> Result<Vec<SiteSummary>, Stop> {
     summaries_of_draws(infer, values, DRAWS, context)
 }
 
@@ -94,7 +98,7 @@ pub fn summaries(infer: &Infer, values: &Values, context: &Context) -> Result<Ve
 /// # Errors
 /// There is too little memory.
 pub fn summaries_of_draws(
-    infer: &Infer,
+    infer: &InferenceBlock,
     values: &Values,
     draws: usize,
     context: &Context,

@@ -6,7 +6,7 @@
 //! anything reads it. Buffers other than scratch always live. Two buffers share memory only if they are never alive at the same position.
 
 use crate::chunks;
-use bnnc_abi::plan::{Buffer, BufferId, Launch, Plan, Role, Step, Storage};
+use bnnc_abi::plan::{Buffer, BufferId, BufferRole, Launch, Plan, PlanStep, Storage};
 use bnnc_base::arena::Id;
 use bnnc_base::shape::Sizes;
 use std::ops::Range;
@@ -89,7 +89,7 @@ pub fn layout(plan: &Plan, sizes: &Sizes) -> Layout {
     let mut lasting = 0usize;
     let mut scratch: Vec<BufferId> = Vec::new();
     for id in plan.buffers.ids() {
-        if plan.buffers[id].role == Role::Scratch {
+        if plan.buffers[id].role == BufferRole::Scratch {
             scratch.push(id);
         } else {
             offsets[id.index()] = lasting;
@@ -136,13 +136,13 @@ fn first_gap<'a>(taken: impl Iterator<Item = &'a Range<usize>>, from: usize, siz
 }
 
 /// Returns the largest number of bytes that the copies of one launch need.
-fn workspace_bytes(plan: &Plan, steps: &[Step], sizes: &Sizes) -> usize {
-    let of = |step: &Step| match step {
-        Step::Launch(launch) => {
+fn workspace_bytes(plan: &Plan, steps: &[PlanStep], sizes: &Sizes) -> usize {
+    let of = |step: &PlanStep| match step {
+        PlanStep::Launch(launch) => {
             (chunks::count(plan, launch, sizes) - 1).saturating_mul(copy_bytes(plan, launch, sizes))
         }
-        Step::Call(_) => 0,
-        Step::Repeat { body, .. } => workspace_bytes(plan, body, sizes),
+        PlanStep::Call(_) => 0,
+        PlanStep::Repeat { body, .. } => workspace_bytes(plan, body, sizes),
     };
     steps.iter().map(of).max().unwrap_or(0)
 }
@@ -211,11 +211,11 @@ struct Trace {
 }
 
 impl Trace {
-    fn walk(&mut self, steps: &[Step]) {
+    fn walk(&mut self, steps: &[PlanStep]) {
         for step in steps {
             self.position += 1;
             match step {
-                Step::Launch(launch) => {
+                PlanStep::Launch(launch) => {
                     for (slot, id) in launch.buffers.iter().enumerate() {
                         let reduces =
                             |at: usize| launch.reduces.iter().any(|reduce| reduce.slot as usize == at);
@@ -228,8 +228,8 @@ impl Trace {
                         self.touch(*id, reduces(slot) && all.count() == 1);
                     }
                 }
-                Step::Call(call) => call.buffers.iter().for_each(|id| self.touch(*id, false)),
-                Step::Repeat { counter, body, .. } => {
+                PlanStep::Call(call) => call.buffers.iter().for_each(|id| self.touch(*id, false)),
+                PlanStep::Repeat { counter, body, .. } => {
                     let first = self.position;
                     self.touch(*counter, false);
                     self.walk(body);

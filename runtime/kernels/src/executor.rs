@@ -9,8 +9,8 @@ use crate::ports::Port;
 use crate::reduction::{combine, fill};
 use crate::resolved::{ReadyCall, ReadyLaunch, Resolved, ResolvingContext};
 use bnnc_abi::accelerator;
-use bnnc_abi::code::{Artifact, Code, KernelArgs};
-use bnnc_abi::plan::{BufferId, Plan, Role};
+use bnnc_abi::code::{Artifact, KernelArgs, KernelCode};
+use bnnc_abi::plan::{BufferId, BufferRole, Plan};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 /// A plan with its memory, ready to run.
 pub struct Machine {
     pub(crate) plan: Arc<Plan>,
-    code: Arc<dyn Code>,
+    code: Arc<dyn KernelCode>,
     pool: Arc<Pool>,
     capacity: Sizes,
     sizes: Sizes,
@@ -50,7 +50,7 @@ struct Workers {
 }
 
 impl Workers {
-    fn new(plan: &Plan, code: &dyn Code, threads: usize) -> Result<Workers, Fault> {
+    fn new(plan: &Plan, code: &dyn KernelCode, threads: usize) -> Result<Workers, Fault> {
         let scratch = (0..plan.kernels)
             .map(|kernel| code.scratch_bytes(kernel))
             .max()
@@ -77,7 +77,7 @@ impl Workers {
 /// If the code runs on a device, opens a session with the arena on this device.
 fn open(
     plan: &Arc<Plan>,
-    code: &dyn Code,
+    code: &dyn KernelCode,
     layout: &Layout,
     capacity: &Sizes,
 ) -> Result<Option<Mutex<Mirror>>, Fault> {
@@ -85,7 +85,7 @@ fn open(
         return Ok(None);
     };
     let (offsets, bytes) = (&layout.offsets, layout.workspace.start.max(arena::ALIGN));
-    let session = accelerator.open(accelerator::Arena {
+    let session = accelerator.open(accelerator::DeviceArena {
         plan,
         offsets,
         bytes,
@@ -94,12 +94,12 @@ fn open(
     Ok(Some(Mutex::new(Mirror::new(session, plan, (offsets, bytes)))))
 }
 
-fn most_slots(steps: &[bnnc_abi::plan::Step]) -> usize {
-    use bnnc_abi::plan::Step;
-    let of = |step: &Step| match step {
-        Step::Launch(launch) => launch.buffers.len(),
-        Step::Call(_) => 0,
-        Step::Repeat { body, .. } => most_slots(body),
+fn most_slots(steps: &[bnnc_abi::plan::PlanStep]) -> usize {
+    use bnnc_abi::plan::PlanStep;
+    let of = |step: &PlanStep| match step {
+        PlanStep::Launch(launch) => launch.buffers.len(),
+        PlanStep::Call(_) => 0,
+        PlanStep::Repeat { body, .. } => most_slots(body),
     };
     steps.iter().map(of).max().unwrap_or(0)
 }
@@ -123,10 +123,12 @@ impl Machine {
         let mirror = open(&plan, &*code, &layout, &capacity)?;
         let threads = if mirror.is_some() { 0 } else { pool.threads() };
         let workers = Workers::new(&plan, &*code, threads)?;
-        let named = plan
-            .buffers
-            .ids()
-            .filter(|id| !matches!(plan.buffers[*id].role, Role::Scratch | Role::Constant(_)));
+        let named = plan.buffers.ids().filter(|id| {
+            !matches!(
+                plan.buffers[*id].role,
+                BufferRole::Scratch | BufferRole::Constant(_)
+            )
+        });
         let mut ports: Vec<_> = named.map(|id| (plan.buffers[id].name.clone(), id)).collect();
         ports.sort();
         let context = ResolvingContext {
@@ -159,7 +161,7 @@ impl Machine {
     fn fill_constants(&mut self) -> Result<(), Fault> {
         let plan = self.plan.clone();
         for id in plan.buffers.ids() {
-            if let Role::Constant(values) = &plan.buffers[id].role {
+            if let BufferRole::Constant(values) = &plan.buffers[id].role {
                 self.write_values(id, values)?;
             }
         }
@@ -235,9 +237,9 @@ impl Machine {
 
     /// Returns a readable name of each outermost step: the index of a kernel, or the name of a primitive with its integers.
     pub fn step_names(&self) -> Vec<String> {
-        use bnnc_abi::plan::Step;
-        let name = |step: &Step| match step {
-            Step::Launch(launch) => {
+        use bnnc_abi::plan::PlanStep;
+        let name = |step: &PlanStep| match step {
+            PlanStep::Launch(launch) => {
                 let outputs: Vec<&str> = launch
                     .buffers
                     .iter()
@@ -245,7 +247,7 @@ impl Machine {
                     .collect();
                 format!("kernel {} on {}", launch.kernel, outputs.join(" "))
             }
-            Step::Call(call) => {
+            PlanStep::Call(call) => {
                 let ints: Vec<i64> = call
                     .ints
                     .iter()
@@ -254,7 +256,7 @@ impl Machine {
                     .collect();
                 format!("{} {ints:?}", call.primitive.name)
             }
-            Step::Repeat { .. } => "repeat".to_owned(),
+            PlanStep::Repeat { .. } => "repeat".to_owned(),
         };
         self.plan.steps.iter().map(name).collect()
     }

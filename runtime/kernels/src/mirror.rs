@@ -6,8 +6,8 @@
 //! never stale. The exception is an input or constant into which the device copied the bytes of another machine.
 
 use crate::arena::ALIGN;
-use bnnc_abi::accelerator::{Rows, Session, Traffic};
-use bnnc_abi::plan::{BufferId, Plan, Role};
+use bnnc_abi::accelerator::{CachedRows, CopiedRanges, DeviceSession};
+use bnnc_abi::plan::{BufferId, BufferRole, Plan};
 use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
@@ -15,7 +15,7 @@ use std::ops::Range;
 
 /// A session, with the state of each buffer.
 pub struct Mirror {
-    session: Box<dyn Session>,
+    session: Box<dyn DeviceSession>,
     /// The state of each buffer.
     states: Vec<State>,
     /// The buffers that the host writes or reads, in the order of their places in the arena.
@@ -50,16 +50,16 @@ pub struct HostSpan {
 
 impl Mirror {
     /// Creates a mirror of `bytes` bytes, all of which are zero on both sides.
-    pub fn new(session: Box<dyn Session>, plan: &Plan, (offsets, bytes): (&[usize], usize)) -> Mirror {
+    pub fn new(session: Box<dyn DeviceSession>, plan: &Plan, (offsets, bytes): (&[usize], usize)) -> Mirror {
         let state = |id: BufferId| State {
             unsent: 0..0,
             seen: 1,
-            computed: !matches!(plan.buffers[id].role, Role::Input | Role::Constant(_)),
+            computed: !matches!(plan.buffers[id].role, BufferRole::Input | BufferRole::Constant(_)),
         };
         let visible = plan
             .buffers
             .ids()
-            .filter(|id| plan.buffers[*id].role != Role::Scratch);
+            .filter(|id| plan.buffers[*id].role != BufferRole::Scratch);
         let mut visible: Vec<BufferId> = visible.collect();
         visible.sort_by_key(|id| offsets[id.index()]);
         Mirror {
@@ -160,7 +160,7 @@ impl Mirror {
         ranges.extend(changed.map(|(_, range)| range).filter(|range| !range.is_empty()));
         join(&mut ranges);
         self.wanted = ranges;
-        let traffic = Traffic {
+        let traffic = CopiedRanges {
             sent: &self.sent,
             wanted: &self.wanted,
         };
@@ -209,7 +209,7 @@ impl Mirror {
     pub unsafe fn gather(
         &mut self,
         (id, span): (BufferId, &HostSpan),
-        rows: &Rows,
+        rows: &CachedRows,
         chosen: &[u32],
     ) -> Result<bool, Fault> {
         // SAFETY: the caller's promise.

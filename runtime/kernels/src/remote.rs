@@ -5,7 +5,7 @@ use crate::executor::Machine;
 use crate::mirror::{HostSpan, Mirror};
 use crate::ports::{Port, Stored};
 use crate::resolved::StoredElement;
-use bnnc_abi::accelerator::Rows;
+use bnnc_abi::accelerator::CachedRows;
 use bnnc_abi::plan::BufferId;
 use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
@@ -129,7 +129,7 @@ impl Machine {
         let span = self.span(id, 0, asked);
         // SAFETY: elements are plain numbers without padding.
         let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) };
-        let rows = Rows {
+        let rows = CachedRows {
             stamp,
             bytes,
             width: width * size_of::<T>(),

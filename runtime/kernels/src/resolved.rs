@@ -3,7 +3,7 @@
 use crate::arena::{buffer_bytes, copy_bytes, element_count};
 use crate::chunks;
 use crate::library::{self, Native};
-use bnnc_abi::plan::{Amount, Call, Combine, Launch, Plan, Step, Storage};
+use bnnc_abi::plan::{Amount, Combine, Launch, Plan, PlanStep, PrimitiveCall, Storage};
 use bnnc_abi::primitive::Primitive;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
@@ -109,10 +109,10 @@ pub struct ReadyCall {
 
 impl ResolvingContext<'_> {
     /// Resolves everything in the steps except numbers, which [`ResolvingContext::update`] fills in.
-    pub fn prepare(&self, steps: &[Step]) -> Vec<Resolved> {
+    pub fn prepare(&self, steps: &[PlanStep]) -> Vec<Resolved> {
         let address = |id: &bnnc_abi::plan::BufferId| self.addresses[id.index()];
-        let one = |step: &Step| match step {
-            Step::Launch(launch) => Resolved::Launch(ReadyLaunch {
+        let one = |step: &PlanStep| match step {
+            PlanStep::Launch(launch) => Resolved::Launch(ReadyLaunch {
                 kernel: launch.kernel as usize,
                 buffers: launch.buffers.iter().map(address).collect(),
                 ints: vec![0; launch.ints.len()],
@@ -125,14 +125,14 @@ impl ResolvingContext<'_> {
                     .collect(),
                 copy_bytes: 0,
             }),
-            Step::Call(call) => Resolved::Call(ReadyCall {
+            PlanStep::Call(call) => Resolved::Call(ReadyCall {
                 primitive: call.primitive,
                 native: library::native(call.primitive).filter(|_| !self.reference),
                 buffers: call.buffers.iter().map(address).collect(),
                 counts: vec![0; call.buffers.len()],
                 ints: vec![0; call.ints.len()],
             }),
-            Step::Repeat { counter, body, .. } => Resolved::Repeat {
+            PlanStep::Repeat { counter, body, .. } => Resolved::Repeat {
                 count: 0,
                 counter: address(counter).cast(),
                 body: self.prepare(body),
@@ -153,14 +153,16 @@ impl ResolvingContext<'_> {
     }
 
     /// Fills in the numbers for these sizes. Allocates nothing.
-    pub fn update(&self, resolved: &mut [Resolved], steps: &[Step], sizes: &Sizes) {
+    pub fn update(&self, resolved: &mut [Resolved], steps: &[PlanStep], sizes: &Sizes) {
         for (ready, step) in resolved.iter_mut().zip(steps) {
             match (ready, step) {
-                (Resolved::Launch(ready), Step::Launch(launch)) => self.update_launch(ready, launch, sizes),
-                (Resolved::Call(ready), Step::Call(call)) => self.update_call(ready, call, sizes),
+                (Resolved::Launch(ready), PlanStep::Launch(launch)) => {
+                    self.update_launch(ready, launch, sizes)
+                }
+                (Resolved::Call(ready), PlanStep::Call(call)) => self.update_call(ready, call, sizes),
                 (
                     Resolved::Repeat { count, body, .. },
-                    Step::Repeat {
+                    PlanStep::Repeat {
                         count: amount,
                         body: steps,
                         ..
@@ -194,7 +196,7 @@ impl ResolvingContext<'_> {
         }
     }
 
-    fn update_call(&self, ready: &mut ReadyCall, call: &Call, sizes: &Sizes) {
+    fn update_call(&self, ready: &mut ReadyCall, call: &PrimitiveCall, sizes: &Sizes) {
         fill_amounts(&mut ready.ints, &call.ints, sizes);
         for (count, id) in ready.counts.iter_mut().zip(&call.buffers) {
             *count = element_count(&self.plan.buffers[*id], sizes);

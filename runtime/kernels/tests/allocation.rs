@@ -3,7 +3,7 @@
 
 mod mock;
 
-use bnnc_abi::plan::{Call, Combine, Role, Step, Storage};
+use bnnc_abi::plan::{BufferRole, Combine, PlanStep, PrimitiveCall, Storage};
 use bnnc_abi::primitive;
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::Precision;
@@ -48,22 +48,22 @@ static ALLOCATOR: Counting = Counting;
 fn the_steady_state_allocates_nothing() {
     let mut buffers = Arena::default();
     let (rows, columns) = (Dim::Symbol(Symbol::Batch), Dim::Fixed(50));
-    let counter = buffers.push(buffer("counter", Storage::Int, &[], Role::Scratch));
-    let x = buffers.push(buffer("x", Storage::Real, &[rows, columns], Role::Input));
-    let sum = buffers.push(buffer("sum", Storage::Real, &[columns], Role::Scratch));
-    let max = buffers.push(buffer("max", Storage::Real, &[columns], Role::Output));
-    let running = buffers.push(buffer("running", Storage::Real, &[columns], Role::Output));
+    let counter = buffers.push(buffer("counter", Storage::Int, &[], BufferRole::Scratch));
+    let x = buffers.push(buffer("x", Storage::Real, &[rows, columns], BufferRole::Input));
+    let sum = buffers.push(buffer("sum", Storage::Real, &[columns], BufferRole::Scratch));
+    let max = buffers.push(buffer("max", Storage::Real, &[columns], BufferRole::Output));
+    let running = buffers.push(buffer("running", Storage::Real, &[columns], BufferRole::Output));
     let mut step = launch(0, &[x, sum, max], &[fixed(50)], amount(rows), 400);
     step.reduces = vec![reduce(1, Combine::Sum, true), reduce(2, Combine::Max, true)];
     let ints = vec![fixed(1), fixed(50), fixed(1), fixed(0)];
     let primitive = primitive::lookup("cumsum").unwrap();
-    let call = Call {
+    let call = PrimitiveCall {
         primitive,
         buffers: vec![sum, running],
         ints,
     };
-    let body = vec![Step::Launch(step), Step::Call(call)];
-    let steps = vec![Step::Repeat {
+    let body = vec![PlanStep::Launch(step), PlanStep::Call(call)];
+    let steps = vec![PlanStep::Repeat {
         count: fixed(3),
         counter,
         body,

@@ -2,7 +2,7 @@
 
 mod mock;
 
-use bnnc_abi::plan::{BufferId, Combine, Plan, Role, Step, Storage};
+use bnnc_abi::plan::{BufferId, BufferRole, Combine, Plan, PlanStep, Storage};
 use bnnc_base::arena::{Arena, Id};
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Dim, Sizes};
@@ -26,9 +26,9 @@ fn random_plan(random: &mut Random) -> Plan {
     let mut buffers = Arena::default();
     for at in 0..3 + random.below(12) {
         let role = if random.below(4) == 0 {
-            Role::State
+            BufferRole::State
         } else {
-            Role::Scratch
+            BufferRole::Scratch
         };
         let dims = [Dim::Fixed(random.below(60))];
         buffers.push(buffer(&format!("b{at}"), Storage::Real, &dims, role));
@@ -49,14 +49,14 @@ fn random_steps(
     buffers: &mut Arena<BufferId, bnnc_abi::plan::Buffer>,
     count: usize,
     depth: usize,
-) -> Vec<Step> {
+) -> Vec<PlanStep> {
     let mut steps = Vec::new();
     for _ in 0..count {
         if depth < 2 && random.below(5) == 0 {
-            let counter = buffers.push(buffer("counter", Storage::Int, &[], Role::Scratch));
+            let counter = buffers.push(buffer("counter", Storage::Int, &[], BufferRole::Scratch));
             let count = 1 + random.below(4);
             let body = random_steps(random, buffers, count, depth + 1);
-            steps.push(Step::Repeat {
+            steps.push(PlanStep::Repeat {
                 count: fixed(3),
                 counter,
                 body,
@@ -71,7 +71,7 @@ fn random_steps(
         if random.below(3) == 0 {
             step.reduces = vec![reduce(slots as u32 - 1, Combine::Sum, false)];
         }
-        steps.push(Step::Launch(step));
+        steps.push(PlanStep::Launch(step));
     }
     steps
 }
@@ -109,10 +109,10 @@ impl Simulation<'_> {
         }
     }
 
-    fn run(&mut self, steps: &[Step]) {
+    fn run(&mut self, steps: &[PlanStep]) {
         for step in steps {
             match step {
-                Step::Launch(launch) => {
+                PlanStep::Launch(launch) => {
                     let Some((out, read)) = launch.buffers.split_last() else {
                         continue;
                     };
@@ -126,14 +126,14 @@ impl Simulation<'_> {
                     self.write(*out);
                     read.iter().filter(|id| *id != out).for_each(|id| self.read(*id));
                 }
-                Step::Repeat { counter, body, .. } => {
+                PlanStep::Repeat { counter, body, .. } => {
                     for _ in 0..3 {
                         self.write(*counter);
                         self.run(body);
                         self.read(*counter);
                     }
                 }
-                Step::Call(_) => {}
+                PlanStep::Call(_) => {}
             }
         }
     }
@@ -159,7 +159,7 @@ fn live_buffers_are_never_overwritten() {
         for id in plan
             .buffers
             .ids()
-            .filter(|id| plan.buffers[*id].role == Role::Scratch)
+            .filter(|id| plan.buffers[*id].role == BufferRole::Scratch)
         {
             simulation.expected[id.index()] = None;
         }
@@ -184,13 +184,13 @@ fn a_chain_needs_two_buffers() {
                 &format!("b{at}"),
                 Storage::Real,
                 &[Dim::Fixed(8)],
-                Role::Scratch,
+                BufferRole::Scratch,
             ))
         })
         .collect();
     let steps = chain
         .windows(2)
-        .map(|pair| Step::Launch(launch(0, pair, &[], fixed(1), 1)))
+        .map(|pair| PlanStep::Launch(launch(0, pair, &[], fixed(1), 1)))
         .collect();
     let plan = Plan {
         name: "chain".into(),

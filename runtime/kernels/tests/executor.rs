@@ -5,7 +5,7 @@
 mod mock;
 
 use bnnc_abi::code::Artifact;
-use bnnc_abi::plan::{Call, Combine, Plan, Role, Step, Storage};
+use bnnc_abi::plan::{BufferRole, Combine, Plan, PlanStep, PrimitiveCall, Storage};
 use bnnc_abi::primitive;
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::Precision;
@@ -28,11 +28,11 @@ fn machine(artifact: &Artifact, batch: usize, threads: usize) -> Machine {
 fn doubling() -> Artifact {
     let mut buffers = Arena::default();
     let dims = [BATCH, Dim::Fixed(3)];
-    let x = buffers.push(buffer("x", Storage::Real, &dims, Role::Input));
-    let middle = buffers.push(buffer("middle", Storage::Real, &dims, Role::Scratch));
-    let y = buffers.push(buffer("y", Storage::Real, &dims, Role::Output));
+    let x = buffers.push(buffer("x", Storage::Real, &dims, BufferRole::Input));
+    let middle = buffers.push(buffer("middle", Storage::Real, &dims, BufferRole::Scratch));
+    let y = buffers.push(buffer("y", Storage::Real, &dims, BufferRole::Output));
     let step = |from, to, factor| {
-        Step::Launch(launch(
+        PlanStep::Launch(launch(
             0,
             &[from, to],
             &[fixed(3), fixed(factor)],
@@ -91,10 +91,20 @@ fn column_reductions(rows: usize, columns: usize) -> Artifact {
         "x",
         Storage::Real,
         &[Dim::Fixed(rows), Dim::Fixed(columns)],
-        Role::Input,
+        BufferRole::Input,
     ));
-    let sum = buffers.push(buffer("sum", Storage::Real, &[Dim::Fixed(columns)], Role::Output));
-    let max = buffers.push(buffer("max", Storage::Real, &[Dim::Fixed(columns)], Role::Output));
+    let sum = buffers.push(buffer(
+        "sum",
+        Storage::Real,
+        &[Dim::Fixed(columns)],
+        BufferRole::Output,
+    ));
+    let max = buffers.push(buffer(
+        "max",
+        Storage::Real,
+        &[Dim::Fixed(columns)],
+        BufferRole::Output,
+    ));
     let columns = columns as i64;
     let mut step = launch(
         0,
@@ -107,7 +117,7 @@ fn column_reductions(rows: usize, columns: usize) -> Artifact {
     artifact(
         Precision::F32,
         buffers,
-        vec![Step::Launch(step)],
+        vec![PlanStep::Launch(step)],
         vec![sum_and_max()],
     )
 }
@@ -144,10 +154,10 @@ fn partial_reductions_do_not_depend_on_threads() {
 #[test]
 fn loops_run_count_iterations() {
     let mut buffers = Arena::default();
-    let counter = buffers.push(buffer("counter", Storage::Int, &[], Role::Scratch));
-    let total = buffers.push(buffer("total", Storage::Real, &[], Role::State));
-    let body = vec![Step::Launch(launch(0, &[counter, total], &[], fixed(1), 1))];
-    let steps = vec![Step::Repeat {
+    let counter = buffers.push(buffer("counter", Storage::Int, &[], BufferRole::Scratch));
+    let total = buffers.push(buffer("total", Storage::Real, &[], BufferRole::State));
+    let body = vec![PlanStep::Launch(launch(0, &[counter, total], &[], fixed(1), 1))];
+    let steps = vec![PlanStep::Repeat {
         count: amount(BATCH),
         counter,
         body,
@@ -167,15 +177,25 @@ fn loops_run_count_iterations() {
 /// Creates a machine that computes `c = a b` with a constant `a`.
 fn product(reference: bool, precision: Precision) -> Result<Machine, bnnc_base::fault::Fault> {
     let mut buffers = Arena::default();
-    let values = Role::Constant(Arc::from([1.0, 2.0, 3.0, 4.0]));
+    let values = BufferRole::Constant(Arc::from([1.0, 2.0, 3.0, 4.0]));
     let a = buffers.push(buffer(
         "a",
         Storage::Real,
         &[Dim::Fixed(2), Dim::Fixed(2)],
         values,
     ));
-    let b = buffers.push(buffer("b", Storage::Real, &[Dim::Fixed(2), BATCH], Role::Input));
-    let c = buffers.push(buffer("c", Storage::Real, &[Dim::Fixed(2), BATCH], Role::Output));
+    let b = buffers.push(buffer(
+        "b",
+        Storage::Real,
+        &[Dim::Fixed(2), BATCH],
+        BufferRole::Input,
+    ));
+    let c = buffers.push(buffer(
+        "c",
+        Storage::Real,
+        &[Dim::Fixed(2), BATCH],
+        BufferRole::Output,
+    ));
     let n = || amount(BATCH);
     let ints = vec![
         fixed(2),
@@ -189,7 +209,7 @@ fn product(reference: bool, precision: Precision) -> Result<Machine, bnnc_base::
         fixed(1),
     ];
     let primitive = primitive::lookup("matmul").unwrap();
-    let steps = vec![Step::Call(Call {
+    let steps = vec![PlanStep::Call(PrimitiveCall {
         primitive,
         buffers: vec![a, b, c],
         ints,

@@ -886,7 +886,7 @@ fn predicted_memory_covers_the_arrays_of_the_posterior() {
             .map(|array| array.2.len() as u64 * 8)
             .sum::<u64>()
     };
-    let blocks = [(2, 3, true), (1, 4, false)].map(|(left, right, swapped)| bnnc_abi::laplace::Block {
+    let blocks = [(2, 3, true), (1, 4, false)].map(|(left, right, swapped)| bnnc_abi::laplace::WeightBlock {
         name: String::new(),
         weights: 0,
         left,

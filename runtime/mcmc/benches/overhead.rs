@@ -1,6 +1,6 @@
 //! Measures the time of a leapfrog step in addition to its gradient: `cargo bench -p bnnc-mcmc --bench overhead`.
 
-use bnnc_abi::sampling::{Adaptation, Metric, NutsOptions, Transition};
+use bnnc_abi::sampling::{Adaptation, MetricKind, NutsOptions, Transition};
 use bnnc_mcmc::noise::Noise;
 use bnnc_mcmc::registry::{Setup, sampler};
 use bnnc_mcmc::seam::{Answers, Target, next};
@@ -30,7 +30,7 @@ impl Target for Round {
 }
 
 /// Returns the nanoseconds per leapfrog step outside of the gradient, the best of 20 batches, and the steps per iteration.
-fn overhead(dimension: usize, metric: Metric, step_size: f64, iterations: usize) -> (f64, f64) {
+fn overhead(dimension: usize, metric: MetricKind, step_size: f64, iterations: usize) -> (f64, f64) {
     let transition = Transition::Nuts(NutsOptions {
         max_depth: 10,
         adaptation: Adaptation {
@@ -77,13 +77,13 @@ fn overhead(dimension: usize, metric: Metric, step_size: f64, iterations: usize)
 fn main() {
     println!("dimension  metric    step   steps/draw  ns/step");
     for (dimension, metric, step_size, iterations) in [
-        (10, Metric::Unit, 0.9, 40_000),
-        (10, Metric::Diagonal, 0.9, 40_000),
-        (10, Metric::Diagonal, 0.1, 10_000),
-        (10, Metric::Dense, 0.9, 40_000),
-        (400, Metric::Diagonal, 0.4, 10_000),
-        (400, Metric::Diagonal, 0.05, 1_000),
-        (400, Metric::Dense, 0.4, 500),
+        (10, MetricKind::Unit, 0.9, 40_000),
+        (10, MetricKind::Diagonal, 0.9, 40_000),
+        (10, MetricKind::Diagonal, 0.1, 10_000),
+        (10, MetricKind::Dense, 0.9, 40_000),
+        (400, MetricKind::Diagonal, 0.4, 10_000),
+        (400, MetricKind::Diagonal, 0.05, 1_000),
+        (400, MetricKind::Dense, 0.4, 500),
     ] {
         let (nanoseconds, steps) = overhead(dimension, metric, step_size, iterations);
         let metric = format!("{metric:?}");

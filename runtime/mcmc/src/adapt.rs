@@ -5,7 +5,7 @@ pub mod metric;
 pub mod step_size;
 pub mod windows;
 
-use bnnc_abi::sampling::{Adaptation, Metric};
+use bnnc_abi::sampling::{Adaptation, MetricKind};
 use gradients::Spreads;
 use metric::{Moments, Whitening};
 use serde::{Deserialize, Serialize};
@@ -58,11 +58,13 @@ impl Warmup {
             (whitening, Learner::Windows { windows, moments })
         };
         let (whitening, learner) = match adaptation.metric {
-            Metric::Unit => (Whitening::Unit, Learner::Fixed),
-            Metric::Automatic | Metric::Diagonal | Metric::Windowed => {
+            MetricKind::Unit => (Whitening::Unit, Learner::Fixed),
+            MetricKind::Automatic | MetricKind::Diagonal | MetricKind::Windowed => {
                 learnt(Whitening::Diagonal(vec![1.0; dimension]), false)
             }
-            Metric::Dense | Metric::WindowedDense => learnt(Whitening::Dense(identity(dimension)), true),
+            MetricKind::Dense | MetricKind::WindowedDense => {
+                learnt(Whitening::Dense(identity(dimension)), true)
+            }
         };
         let start = adaptation.step_size.unwrap_or(1.0);
         Warmup {
@@ -85,9 +87,9 @@ impl Warmup {
     ) -> Warmup {
         let mut warmup = Warmup::new(adaptation, position.len(), length);
         let dense = match adaptation.metric {
-            Metric::Automatic | Metric::Diagonal => Some(false),
-            Metric::Dense => Some(true),
-            Metric::Unit | Metric::Windowed | Metric::WindowedDense => None,
+            MetricKind::Automatic | MetricKind::Diagonal => Some(false),
+            MetricKind::Dense => Some(true),
+            MetricKind::Unit | MetricKind::Windowed | MetricKind::WindowedDense => None,
         };
         if let Some(dense) = dense
             && length >= Windows::SHORTEST

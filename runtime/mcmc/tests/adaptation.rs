@@ -4,7 +4,7 @@
 mod chains;
 mod targets;
 
-use bnnc_abi::sampling::{Adaptation, HmcOptions, Metric, NutsOptions, Transition};
+use bnnc_abi::sampling::{Adaptation, HmcOptions, MetricKind, NutsOptions, Transition};
 use bnnc_mcmc::adapt::metric::Whitening;
 use bnnc_mcmc::nuts::nuts as sampler;
 use bnnc_mcmc::seam::Sampler;
@@ -34,7 +34,7 @@ fn interrupted_chains_continue_bit_by_bit() {
 /// Chains continue from every draw of the warm-up and of the iterations after it.
 #[test]
 fn chains_continue_from_every_draw() {
-    for metric in [Metric::Diagonal, Metric::Dense, Metric::Windowed] {
+    for metric in [MetricKind::Diagonal, MetricKind::Dense, MetricKind::Windowed] {
         let (transition, start) = (nuts(adapted(metric)), [1.0, -4.0]);
         let fresh = || {
             let mut setup = unadapted(&transition, &start, 1);
@@ -76,15 +76,15 @@ fn states_of_other_samplers_are_rejected() {
         draws(&mut sampler, &mut Density(pair), 3);
         sampler.save()
     };
-    let bytes = save(Metric::Diagonal);
+    let bytes = save(MetricKind::Diagonal);
     let transition = Transition::Hmc(HmcOptions {
         steps: 4,
-        adaptation: adapted(Metric::Diagonal),
+        adaptation: adapted(MetricKind::Diagonal),
     });
     let hmc = |start: &[f64]| bnnc_mcmc::registry::sampler(&unadapted(&transition, start, 0));
     assert!(hmc(&[0.0; 2]).restore(&bytes).is_err());
     for length in 0..bytes.len() {
-        let transition = nuts(adapted(Metric::Diagonal));
+        let transition = nuts(adapted(MetricKind::Diagonal));
         let mut sampler = bnnc_mcmc::registry::sampler(&unadapted(&transition, &[0.0; 2], 0));
         assert!(sampler.restore(&bytes[..length]).is_err());
     }
@@ -104,7 +104,7 @@ fn adapted_step_sizes_reach_the_target_acceptance() {
     for target_acceptance in [0.8, 0.9, 0.95] {
         let adaptation = Adaptation {
             target_acceptance,
-            ..adapted(Metric::Diagonal)
+            ..adapted(MetricKind::Diagonal)
         };
         let length = Length {
             warmup: 1000,
@@ -133,10 +133,10 @@ fn adapted_step_sizes_reach_the_target_acceptance() {
 #[test]
 fn adapted_metrics_agree_with_the_covariance() {
     for (metric, want) in [
-        (Metric::Diagonal, [0.6, 8.0, 60.0]),
-        (Metric::Windowed, [1.0, 8.0, 100.0]),
-        (Metric::Dense, [1.0, 8.0, 100.0]),
-        (Metric::WindowedDense, [1.0, 8.0, 100.0]),
+        (MetricKind::Diagonal, [0.6, 8.0, 60.0]),
+        (MetricKind::Windowed, [1.0, 8.0, 100.0]),
+        (MetricKind::Dense, [1.0, 8.0, 100.0]),
+        (MetricKind::WindowedDense, [1.0, 8.0, 100.0]),
     ] {
         let transition = nuts(adapted(metric));
         let mut setup = unadapted(&transition, &[0.0; 2], 4);
@@ -168,7 +168,7 @@ fn adapted_metrics_agree_with_the_covariance() {
 fn a_given_step_size_is_kept() {
     let adaptation = Adaptation {
         step_size: Some(0.37),
-        ..adapted(Metric::Diagonal)
+        ..adapted(MetricKind::Diagonal)
     };
     let length = Length { warmup: 0, draws: 50 };
     for draw in run(&nuts(adaptation), &mut Density(pair), &[0.0; 2], length) {
@@ -184,7 +184,7 @@ fn chains_return_from_starts_far_away() {
         draws: 2000,
     };
     let draws = run(
-        &nuts(adapted(Metric::Diagonal)),
+        &nuts(adapted(MetricKind::Diagonal)),
         &mut Density(pair),
         &[1e6, -1e6],
         length,
@@ -224,7 +224,12 @@ fn warm_ups_with_gradients_take_few_steps() {
         warmup: 400,
         draws: 400,
     };
-    run(&nuts(adapted(Metric::Diagonal)), &mut target, &[1.0; 9], length);
+    run(
+        &nuts(adapted(MetricKind::Diagonal)),
+        &mut target,
+        &[1.0; 9],
+        length,
+    );
     assert!(steps < 800.0 * 10.0, "{steps} steps");
 }
 
@@ -248,7 +253,7 @@ fn dense_metrics_remove_correlations_near_one() {
         warmup: 1000,
         draws: 1000,
     };
-    let draws = run(&nuts(adapted(Metric::Dense)), &mut target, &[0.0; 4], length);
+    let draws = run(&nuts(adapted(MetricKind::Dense)), &mut target, &[0.0; 4], length);
     let steps: Vec<f64> = draws.iter().map(|draw| draw.stats[place("n_steps")]).collect();
     assert!(chains::mean(&steps) < 7.0, "{} steps", chains::mean(&steps));
 }
@@ -275,7 +280,7 @@ fn dense_metrics_from_few_draws_keep_trajectories_short() {
             draws: 300,
         };
         let start = vec![0.1; dimension];
-        let draws = run(&nuts(adapted(Metric::Dense)), &mut target, &start, length);
+        let draws = run(&nuts(adapted(MetricKind::Dense)), &mut target, &start, length);
         let steps: Vec<f64> = draws.iter().map(|draw| draw.stats[place("n_steps")]).collect();
         chains::mean(&steps)
     };

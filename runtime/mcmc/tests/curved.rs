@@ -4,7 +4,7 @@
 mod chains;
 mod targets;
 
-use bnnc_abi::sampling::{Adaptation, Metric};
+use bnnc_abi::sampling::{Adaptation, MetricKind};
 use bnnc_mcmc::diagnostics::Summariser;
 use bnnc_mcmc::noise::{Noise, Purpose};
 use bnnc_mcmc::registry::{self, Setup};
@@ -207,7 +207,7 @@ fn gradients_agree_with_finite_differences() {
     check(&non_centred, &at[..10]);
 }
 
-fn at(target_acceptance: f64, metric: Metric) -> Adaptation {
+fn at(target_acceptance: f64, metric: MetricKind) -> Adaptation {
     Adaptation {
         target_acceptance,
         ..adapted(metric)
@@ -231,7 +231,7 @@ fn correlated(at: &[f64], gradient: &mut [f64]) -> f64 {
 
 /// Returns whether the dense metric has correlations after the warm-up of a chain.
 fn keeps_correlations(density: impl Fn(&[f64], &mut [f64]) -> f64, dimension: usize, chain: usize) -> bool {
-    let adaptation = at(0.9, Metric::Dense);
+    let adaptation = at(0.9, MetricKind::Dense);
     let (transition, start) = (nuts(adaptation), vec![0.5; dimension]);
     let setup = Setup {
         transition: &transition,
@@ -268,10 +268,10 @@ fn dense_metric_is_dropped_if_gradients_vary_more_under_it() {
 #[ignore = "takes a minute"]
 fn eight_seeds_agree() {
     for (name, found) in [
-        ("counts", sweep(counts, 13, 0..8, at(0.9, Metric::Dense))),
+        ("counts", sweep(counts, 13, 0..8, at(0.9, MetricKind::Dense))),
         (
             "non-centred",
-            sweep(non_centred, 10, 0..8, at(0.8, Metric::Dense)),
+            sweep(non_centred, 10, 0..8, at(0.8, MetricKind::Dense)),
         ),
     ] {
         assert!(found.rhat.iter().all(|rhat| *rhat < 1.01), "{name}: {found:?}");
@@ -286,7 +286,7 @@ fn eight_seeds_agree() {
 #[test]
 #[ignore = "takes a minute"]
 fn a_centred_funnel_is_reported_for_every_seed() {
-    let found = sweep(centred, 10, 0..8, at(0.8, Metric::Dense));
+    let found = sweep(centred, 10, 0..8, at(0.8, MetricKind::Dense));
     let shown = found.rhat.iter().zip(&found.divergences);
     assert!(
         shown

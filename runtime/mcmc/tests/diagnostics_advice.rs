@@ -1,7 +1,7 @@
 //! All warnings about chains: their conditions and their texts.
 #![allow(clippy::unwrap_used)]
 
-use bnnc_abi::sampling::{Adaptation, HmcOptions, Metric, NutsOptions, RandomWalkOptions, Transition};
+use bnnc_abi::sampling::{Adaptation, HmcOptions, MetricKind, NutsOptions, RandomWalkOptions, Transition};
 use bnnc_base::diagnostic::{Diagnostic, Severity};
 use bnnc_mcmc::diagnostics::advice::rows_not_left_out;
 use bnnc_mcmc::diagnostics::{CODES, Facts, Summary, advice};
@@ -10,7 +10,7 @@ use bnnc_mcmc::loo::Shapes;
 const ADAPTED: Adaptation = Adaptation {
     step_size: None,
     target_acceptance: 0.8,
-    metric: Metric::Diagonal,
+    metric: MetricKind::Diagonal,
 };
 
 const NUTS: Transition = Transition::Nuts(NutsOptions {

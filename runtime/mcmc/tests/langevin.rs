@@ -3,14 +3,14 @@
 
 mod chains;
 
-use bnnc_abi::sampling::{Adaptation, MalaOptions, Metric, Transition};
+use bnnc_abi::sampling::{Adaptation, MalaOptions, MetricKind, Transition};
 use bnnc_mcmc::noise::{Noise, Purpose};
 use bnnc_mcmc::registry::{self, Setup};
 use bnnc_mcmc::seam::{Answer, Request, Target};
 use chains::{Density, Drawn, Length, deviation, draws, mean, sampler, stat};
 use std::f64::consts::TAU;
 
-fn mala(step_size: Option<f64>, metric: Metric) -> Transition {
+fn mala(step_size: Option<f64>, metric: MetricKind) -> Transition {
     Transition::Mala(MalaOptions(Adaptation {
         step_size,
         target_acceptance: 0.6,
@@ -73,7 +73,7 @@ fn acceptance(step_size: f64) -> f64 {
 #[test]
 fn acceptance_agrees_with_the_integral() {
     for step_size in [0.5, 1.0, 1.8] {
-        let mut sampler = sampler(&mala(Some(step_size), Metric::Unit), &[0.5], 1, LENGTH);
+        let mut sampler = sampler(&mala(Some(step_size), MetricKind::Unit), &[0.5], 1, LENGTH);
         let drawn = draws(&mut *sampler, &mut normal(), LENGTH.warmup + LENGTH.draws);
         let rates = &stat(&*sampler, &drawn, "acceptance_rate")[LENGTH.warmup..];
         let want = acceptance(step_size);
@@ -124,7 +124,7 @@ fn moments(positions: &[f64], second: f64, fourth: f64) -> f64 {
 
 #[test]
 fn moments_of_the_quartic_density_are_exact() {
-    for (step_size, metric) in [(0.3, Metric::Unit), (0.6, Metric::Diagonal)] {
+    for (step_size, metric) in [(0.3, MetricKind::Unit), (0.6, MetricKind::Diagonal)] {
         let mut sampler = sampler(&mala(Some(step_size), metric), &[0.5], 1, LENGTH);
         let drawn = draws(&mut *sampler, &mut quartic(), LENGTH.warmup + LENGTH.draws);
         assert!(moments(&kept(&drawn, 0, |value| value), QUARTIC_SQUARE, 1.0) < 4.5);
@@ -155,7 +155,7 @@ fn points_without_density_are_rejected() {
                     failure
                 }
             });
-            let mut sampler = sampler(&mala(Some(1.0), Metric::Unit), &[-0.5], 1, LENGTH);
+            let mut sampler = sampler(&mala(Some(1.0), MetricKind::Unit), &[-0.5], 1, LENGTH);
             let drawn = draws(&mut *sampler, &mut half, LENGTH.warmup + LENGTH.draws);
             let first = drawn.iter().position(|draw| draw.position[0] > 0.0).unwrap();
             assert!(first < LENGTH.warmup && drawn[first..].iter().all(|draw| draw.position[0] > 0.0));
@@ -179,7 +179,7 @@ fn overflowing_proposals_are_rejected() {
         gradient[0] = if at[0] > 0.0 { -1e200 } else { 1.0 };
         -at[0].abs()
     });
-    let mut sampler = sampler(&mala(Some(1e200), Metric::Unit), &[1.0], 1, LENGTH);
+    let mut sampler = sampler(&mala(Some(1e200), MetricKind::Unit), &[1.0], 1, LENGTH);
     let drawn = draws(&mut *sampler, &mut steep, 100);
     assert!(drawn.iter().all(|draw| draw.position == [1.0]));
     assert!(
@@ -192,7 +192,7 @@ fn overflowing_proposals_are_rejected() {
 /// The target has standard deviations of 0.2 and 5, and a correlation of 0.9 (0 for a diagonal metric).
 #[test]
 fn step_size_and_metric_are_adapted() {
-    for (metric, correlation) in [(Metric::Diagonal, 0.0), (Metric::Dense, 0.9)] {
+    for (metric, correlation) in [(MetricKind::Diagonal, 0.0), (MetricKind::Dense, 0.9)] {
         let mut skewed = Density(|at: &[f64], gradient: &mut [f64]| {
             let (first, second) = (at[0] / 0.2, at[1] / 5.0);
             let rest = 1.0 - correlation * correlation;
@@ -231,7 +231,7 @@ fn step_size_and_metric_are_adapted() {
 /// Every request covers all rows, with the likelihood divided by the temperature, and an iteration makes one request.
 #[test]
 fn each_iteration_requests_one_gradient() {
-    let transition = mala(Some(0.5), Metric::Unit);
+    let transition = mala(Some(0.5), MetricKind::Unit);
     let setup = Setup {
         transition: &transition,
         start: &[1.0, 2.0],
@@ -269,9 +269,9 @@ fn each_iteration_requests_one_gradient() {
 #[test]
 fn chains_resume_bit_by_bit() {
     for (step_size, metric) in [
-        (Some(0.5), Metric::Unit),
-        (None, Metric::Diagonal),
-        (None, Metric::Dense),
+        (Some(0.5), MetricKind::Unit),
+        (None, MetricKind::Diagonal),
+        (None, MetricKind::Dense),
     ] {
         chains::resumes(&mala(step_size, metric), &mut normal(), 1);
     }

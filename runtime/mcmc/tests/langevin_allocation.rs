@@ -3,7 +3,7 @@
 mod chains;
 
 use bnnc_abi::sampling::{
-    Adaptation, MalaOptions, Metric, RandomWalkOptions, SghmcOptions, SgldOptions, Steps, Transition,
+    Adaptation, MalaOptions, MetricKind, RandomWalkOptions, SghmcOptions, SgldOptions, Steps, Transition,
 };
 use bnnc_mcmc::seam::{self, Answers};
 use chains::{Length, Mean, sampler};
@@ -39,7 +39,7 @@ fn iterations_after_the_warm_up_do_not_allocate() {
     let adaptation = Adaptation {
         step_size: None,
         target_acceptance: 0.5,
-        metric: Metric::Dense,
+        metric: MetricKind::Dense,
     };
     let (batch, step_size, schedule) = (3, 0.01, Steps::Polynomial { b: 5.0, gamma: 0.6 });
     let transitions = [

@@ -4,7 +4,7 @@
 mod chains;
 mod targets;
 
-use bnnc_abi::sampling::{Adaptation, Metric};
+use bnnc_abi::sampling::{Adaptation, MetricKind};
 use chains::{Density, Length};
 use targets::{METRICS, Mean, adapted, check, furthest, no_divergences, normal_means, nuts, place, run};
 
@@ -75,7 +75,7 @@ fn a_dense_metric_removes_correlation() {
         gradient[1] = (covariance * at[0] - variance * at[1]) / determinant;
         0.5 * (at[0] * gradient[0] + at[1] * gradient[1])
     });
-    let draws = run(&nuts(adapted(Metric::Dense)), &mut target, &[0.0; 2], LENGTH);
+    let draws = run(&nuts(adapted(MetricKind::Dense)), &mut target, &[0.0; 2], LENGTH);
     check(
         &draws,
         &normal_means(&[0.0; 2], &[vec![1.0, 0.999], vec![0.999, 1.0]]),
@@ -91,7 +91,7 @@ fn moments_of_a_student_distribution_are_exact() {
         gradient[0] = -6.0 * at[0] / (5.0 + at[0] * at[0]);
         -3.0 * (at[0] * at[0] / 5.0).ln_1p()
     });
-    let draws = run(&nuts(adapted(Metric::Diagonal)), &mut target, &[1.0], LENGTH);
+    let draws = run(&nuts(adapted(MetricKind::Diagonal)), &mut target, &[1.0], LENGTH);
     let means = [
         Mean::new("mean", 0.0, |at| at[0]),
         Mean::new("middle", 0.9, |at| f64::from(u8::from(at[0].abs() < 2.015_048))),
@@ -113,7 +113,12 @@ fn non_centred_funnel_has_its_known_moments() {
         }
         log_density
     });
-    let draws = run(&nuts(adapted(Metric::Diagonal)), &mut target, &[0.5; 10], LENGTH);
+    let draws = run(
+        &nuts(adapted(MetricKind::Diagonal)),
+        &mut target,
+        &[0.5; 10],
+        LENGTH,
+    );
     let mut means = vec![
         Mean::new("mean of v", 0.0, |at| at[0]),
         Mean::new("variance of v", 9.0, |at| at[0] * at[0]),
@@ -220,7 +225,7 @@ fn eight_schools_means() -> Vec<Mean<'static>> {
 fn eight_schools_agrees_with_the_published_draws() {
     let adaptation = Adaptation {
         target_acceptance: 0.95,
-        ..adapted(Metric::Diagonal)
+        ..adapted(MetricKind::Diagonal)
     };
     let draws = run(&nuts(adaptation), &mut Density(eight_schools), &[0.1; 10], LENGTH);
     check(&draws, &eight_schools_means());
@@ -235,7 +240,12 @@ fn missing_jacobian_is_detected() {
         gradient[9] -= 1.0;
         log_density
     });
-    let draws = run(&nuts(adapted(Metric::Diagonal)), &mut target, &[0.1; 10], LENGTH);
+    let draws = run(
+        &nuts(adapted(MetricKind::Diagonal)),
+        &mut target,
+        &[0.1; 10],
+        LENGTH,
+    );
     let (distance, name) = furthest(&draws, &eight_schools_means());
     assert!(distance > 10.0, "{name}: {distance}");
 }

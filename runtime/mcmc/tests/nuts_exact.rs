@@ -5,7 +5,7 @@ mod chains;
 mod recursive;
 mod targets;
 
-use bnnc_abi::sampling::{Adaptation, Metric, NutsOptions, Transition};
+use bnnc_abi::sampling::{Adaptation, MetricKind, NutsOptions, Transition};
 use bnnc_mcmc::adapt::metric::Whitening;
 use bnnc_mcmc::noise::{Noise, Purpose};
 use bnnc_mcmc::nuts::nuts as sampler;
@@ -86,7 +86,7 @@ fn trees_agree_with_the_recursive_form() {
             "{dimension}"
         );
     }
-    for metric in [Metric::Diagonal, Metric::Windowed] {
+    for metric in [MetricKind::Diagonal, MetricKind::Windowed] {
         assert_eq!(differences(7, adapted(metric), 200, Mistake::None), 0);
     }
 }

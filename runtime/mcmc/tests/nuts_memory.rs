@@ -4,7 +4,7 @@
 mod chains;
 mod targets;
 
-use bnnc_abi::sampling::{HmcOptions, Metric, Transition};
+use bnnc_abi::sampling::{HmcOptions, MetricKind, Transition};
 use bnnc_mcmc::seam::{Answers, next};
 use chains::{Density, Length, sampler};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -63,7 +63,7 @@ fn iterations_do_not_allocate() {
             }
             assert_eq!(counted[2], 0, "{transition:?}");
             // A warm-up that learns a matrix allocates memory for its factor.
-            let dense = matches!(metric, Metric::Dense | Metric::WindowedDense);
+            let dense = matches!(metric, MetricKind::Dense | MetricKind::WindowedDense);
             assert!(dense || counted[1] == 0, "{transition:?}: {counted:?}");
         }
     }

@@ -3,7 +3,7 @@
 
 mod chains;
 
-use bnnc_abi::sampling::{Adaptation, Metric, RandomWalkOptions, Transition};
+use bnnc_abi::sampling::{Adaptation, MetricKind, RandomWalkOptions, Transition};
 use bnnc_mcmc::seam::{Answer, Request};
 use chains::{Density, Drawn, Length, deviation, draws, mean, sampler, stat};
 use std::f64::consts::PI;
@@ -12,11 +12,11 @@ fn fixed(step_size: f64) -> Transition {
     Transition::RandomWalk(RandomWalkOptions(Adaptation {
         step_size: Some(step_size),
         target_acceptance: 0.3,
-        metric: Metric::Unit,
+        metric: MetricKind::Unit,
     }))
 }
 
-fn adapted(metric: Metric) -> Transition {
+fn adapted(metric: MetricKind) -> Transition {
     Transition::RandomWalk(RandomWalkOptions(Adaptation {
         step_size: None,
         target_acceptance: 0.3,
@@ -113,7 +113,7 @@ fn points_without_density_are_rejected() {
 /// The target has standard deviations of 0.2 and 5, and a correlation of 0.9 (0 for a diagonal metric).
 #[test]
 fn step_size_and_metric_are_adapted() {
-    for (metric, correlation) in [(Metric::Diagonal, 0.0), (Metric::Dense, 0.9)] {
+    for (metric, correlation) in [(MetricKind::Diagonal, 0.0), (MetricKind::Dense, 0.9)] {
         let mut skewed = Density(|at: &[f64], _: &mut [f64]| {
             let (first, second) = (at[0] / 0.2, at[1] / 5.0);
             let square = first * first - 2.0 * correlation * first * second + second * second;
@@ -164,7 +164,11 @@ fn only_values_are_requested() {
 
 #[test]
 fn chains_resume_bit_by_bit() {
-    for transition in [fixed(0.5), adapted(Metric::Diagonal), adapted(Metric::Dense)] {
+    for transition in [
+        fixed(0.5),
+        adapted(MetricKind::Diagonal),
+        adapted(MetricKind::Dense),
+    ] {
         chains::resumes(&transition, &mut normal(), 1);
     }
 }

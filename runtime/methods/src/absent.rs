@@ -1,7 +1,7 @@
 //! A stand-in for a method that this build leaves out. It is needed if another build compiled the program.
 
 use bnnc_abi::code::Artifact;
-use bnnc_abi::manifest::{Infer, Train};
+use bnnc_abi::manifest::{InferenceBlock, Train};
 use bnnc_base::feature::not_in_build;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
@@ -11,7 +11,7 @@ use bnnc_inference::posterior::Found;
 /// The method of an inference block that cannot run in this build. Finding or restoring a posterior reports the missing feature.
 pub struct Absent<'a> {
     /// The inference block.
-    pub infer: &'a Infer,
+    pub infer: &'a InferenceBlock,
     /// The plan of the training with which the method would begin.
     pub train: &'a Train,
 }

@@ -21,9 +21,9 @@ pub mod published;
 pub mod report;
 pub mod sampled;
 
-use bnnc_abi::collapsed::{Collapsed, Form};
+use bnnc_abi::collapsed::{Collapsed, LocationForm};
 use bnnc_abi::laplace::Likelihood;
-use bnnc_abi::manifest::{Infer, OutputKind};
+use bnnc_abi::manifest::{InferenceBlock, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
@@ -39,7 +39,7 @@ pub use posterior::Integrated;
 use sampled::Draws;
 
 /// Returns whether the integrals have exact forms. Otherwise the weights are drawn from the box.
-pub fn is_exact(infer: &Infer, collapsed: &Collapsed) -> bool {
+pub fn is_exact(infer: &InferenceBlock, collapsed: &Collapsed) -> bool {
     let Some(output) = infer.only_output() else {
         return false;
     };
@@ -50,11 +50,11 @@ pub fn is_exact(infer: &Infer, collapsed: &Collapsed) -> bool {
         (Likelihood::Bernoulli, _) => collapsed.outputs == 1 && elements == 1,
         (Likelihood::Categorical | Likelihood::Other, _) => false,
     };
-    fits && collapsed.local.is_some() && !matches!(collapsed.form, Form::Sampled(_))
+    fits && collapsed.local.is_some() && !matches!(collapsed.form, LocationForm::Sampled(_))
 }
 
 /// Returns the number of predictive draws for `iterates` iterates. Where the integrals are exact, quantiles take the place of draws.
-pub fn draws(infer: &Infer, collapsed: &Collapsed, iterates: usize) -> usize {
+pub fn draws(infer: &InferenceBlock, collapsed: &Collapsed, iterates: usize) -> usize {
     match is_exact(infer, collapsed) {
         true => infer.predictive_draws(),
         false => predictive_draws(infer, iterates * collapsed.options.draws.max(1)),
@@ -76,7 +76,7 @@ pub struct FoundBox<'a, 'c> {
 /// # Errors
 /// Some columns do not fit the program, or there is too little memory.
 pub fn forecaster<'a>(
-    (infer, collapsed): (&'a Infer, &'a Collapsed),
+    (infer, collapsed): (&'a InferenceBlock, &'a Collapsed),
     found: &FoundBox<'a, '_>,
     (rows, is_known): (&Rows, bool),
     dataset: &Dataset,
@@ -95,7 +95,7 @@ pub fn forecaster<'a>(
 
 /// Returns the warnings about the iterates that span the box, and about the integrals over it.
 pub fn warnings(
-    infer: &Infer,
+    infer: &InferenceBlock,
     collapsed: &Collapsed,
     found: &Integrated,
     tally: Option<&Tally>,

@@ -3,7 +3,7 @@
 pub mod method;
 
 use bnnc_abi::iterates::Ensemble;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::states::Values;
 use bnnc_kernels::pool::Pool;
@@ -145,7 +145,7 @@ fn one_member(
 
 /// Collects the results of several trainings as draws.
 fn together(
-    infer: &Infer,
+    infer: &InferenceBlock,
     ensemble: &Ensemble,
     found: Vec<Numbered>,
     interrupted: bool,

@@ -28,7 +28,7 @@ pub mod tune;
 pub mod weights;
 
 use bnnc_abi::laplace::{Laplace, PriorPrecision, Structure};
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
@@ -56,7 +56,7 @@ const RISE: f64 = 0.1;
 /// # Errors
 /// The errors of training; a curvature that is not a precision; a subnetwork that cannot be chosen.
 pub fn laplace(
-    infer: &Infer,
+    infer: &InferenceBlock,
     dataset: &Dataset,
     (starts, split): (&Starts<'_>, usize),
     earlier: Earlier<'_>,
@@ -80,7 +80,7 @@ pub fn laplace(
 }
 
 fn approximate(
-    infer: &Infer,
+    infer: &InferenceBlock,
     dataset: &Dataset,
     (starts, split): (&Starts<'_>, usize),
     earlier: Earlier<'_>,
@@ -130,7 +130,7 @@ fn approximate(
 }
 
 /// Returns the warnings about the Gaussians.
-fn warnings(infer: &Infer, laplace: &Laplace, members: &[Gaussian]) -> Vec<Diagnostic> {
+fn warnings(infer: &InferenceBlock, laplace: &Laplace, members: &[Gaussian]) -> Vec<Diagnostic> {
     let far = members.iter().filter_map(|member| {
         let weights = member.facts.weights;
         let rise = member.facts.rise.filter(|rise| *rise > RISE * weights as f64)?;
@@ -166,7 +166,7 @@ fn warnings(infer: &Infer, laplace: &Laplace, members: &[Gaussian]) -> Vec<Diagn
 
 /// An inference block with its data, the earlier results and the context.
 struct Around<'a> {
-    infer: &'a Infer,
+    infer: &'a InferenceBlock,
     laplace: &'a Laplace,
     dataset: &'a Dataset,
     earlier: Earlier<'a>,

@@ -9,11 +9,11 @@ pub mod laplace;
 pub mod sample;
 pub mod train;
 
-use bnnc_abi::manifest::{Infer, Work};
+use bnnc_abi::manifest::{InferenceBlock, Work};
 use bnnc_inference::method::Method;
 
 /// Returns the method of an inference block.
-pub fn of<'a>(infer: &'a Infer) -> Box<dyn Method + 'a> {
+pub fn of<'a>(infer: &'a InferenceBlock) -> Box<dyn Method + 'a> {
     match &infer.work {
         #[cfg(not(feature = "collapsed"))]
         Work::Collapsed(collapsed) => Box::new(absent::Absent {

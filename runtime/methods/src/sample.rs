@@ -9,8 +9,8 @@ pub mod quantities;
 pub mod report;
 pub mod target;
 
-use bnnc_abi::manifest::{Infer, SiteReport};
-use bnnc_abi::sampling::{Metric, Sampling, Store};
+use bnnc_abi::manifest::{InferenceBlock, SiteReport};
+use bnnc_abi::sampling::{DrawStorage, MetricKind, Sampling};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_core::codes;
@@ -30,7 +30,7 @@ use target::Shared;
 /// # Errors
 /// There are no rows, no start has a finite density, some columns do not fit the program, there is too little memory, or a file cannot be written.
 pub fn sample(
-    infer: &Infer,
+    infer: &InferenceBlock,
     dataset: &Dataset,
     start: Values,
     split: usize,
@@ -109,7 +109,7 @@ pub fn sample(
 /// Returns the mean states. For non-centred sites the mean of the values replaces the mean of the noise, since inferences that start from these
 /// states are centred.
 fn centred(
-    infer: &Infer,
+    infer: &InferenceBlock,
     sampling: &Sampling,
     sampled: &Sampled,
     dataset: &Dataset,
@@ -166,7 +166,7 @@ fn average(chains: &[Chain], layout: &Layout, values: &mut Values) -> Result<(),
 const STATS: usize = 9;
 
 /// Returns the bytes that sampling takes: machines for one chain, the rows, and [`held`]. Like every such prediction, it assumes one thread.
-pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
+pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
     let draws = sampling.options.chains.saturating_mul(sampling.options.draws);
     let size = |site: &SiteReport| quantities::of_site(site, sampling);
     // Diagnostics read the draws one site at a time.
@@ -178,8 +178,8 @@ pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
         .unwrap_or(1)
         .max(quantities::PREDICTIONS);
     let looked = match sampling.options.store {
-        Store::Memory => draws,
-        Store::Disk => draws.min(DIAGNOSED),
+        DrawStorage::Memory => draws,
+        DrawStorage::Disk => draws.min(DIAGNOSED),
     };
     let diagnosed = looked.saturating_mul(site + 3).saturating_mul(size_of::<f64>()) as u64;
     target::bytes(infer, sampling, rows)
@@ -191,16 +191,17 @@ pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
 /// Returns the bytes of dense metrics. One chain holds the sums of products from which it adapts (one sum, or two if gradients decide when to
 /// forget), the matrix to be factored and the factor. While the chain's state is kept, all of these exist a second time, with room to grow. Every
 /// chain also has its metric.
-fn metrics(infer: &Infer, sampling: &Sampling) -> u64 {
+fn metrics(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
     let matrices = match sampling
         .transition
         .part()
         .adaptation()
         .map(|adaptation| adaptation.metric)
     {
-        Some(Metric::Dense) => 9,
-        Some(Metric::WindowedDense) => 6,
-        Some(Metric::Automatic | Metric::Unit | Metric::Diagonal | Metric::Windowed) | None => return 0,
+        Some(MetricKind::Dense) => 9,
+        Some(MetricKind::WindowedDense) => 6,
+        Some(MetricKind::Automatic | MetricKind::Unit | MetricKind::Diagonal | MetricKind::Windowed)
+        | None => return 0,
     };
     let dimension = Layout::new(infer, sampling).dimension as u64;
     let numbers = dimension.saturating_mul(dimension);
@@ -211,7 +212,7 @@ fn metrics(infer: &Infer, sampling: &Sampling) -> u64 {
 }
 
 /// Returns the bytes of the draws that are held until the end of the run.
-pub fn held(infer: &Infer, sampling: &Sampling) -> u64 {
+pub fn held(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
     let draws = sampling.options.chains.saturating_mul(sampling.options.draws);
     let dimension = Layout::new(infer, sampling).dimension;
     let predictions = match quantities::predicts(infer) {
@@ -221,10 +222,10 @@ pub fn held(infer: &Infer, sampling: &Sampling) -> u64 {
     let elements = |site: &SiteReport| quantities::of_site(site, sampling);
     let in_memory = match sampling.options.store {
         // The draws, with room to grow, and the quantities.
-        Store::Memory => {
+        DrawStorage::Memory => {
             2 * (dimension + STATS) + infer.reports.iter().map(elements).sum::<usize>() + predictions + 1
         }
-        Store::Disk => 0,
+        DrawStorage::Disk => 0,
     };
     let predictive = infer.predictive_draws().min(draws).saturating_mul(dimension);
     let numbers = draws.saturating_mul(in_memory).saturating_add(predictive);

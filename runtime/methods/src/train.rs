@@ -1,7 +1,7 @@
 //! `vi`, `map` and `dropout`: the result of a training is the posterior, or a point instead of a posterior.
 
 use bnnc_abi::code::Artifact;
-use bnnc_abi::manifest::{Infer, State, Train};
+use bnnc_abi::manifest::{InferenceBlock, State, Train};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
@@ -33,7 +33,7 @@ impl Posterior for TrainedPosterior {
         Some(&self.0)
     }
 
-    fn held<'a>(&self, infer: &'a Infer) -> Held<'a> {
+    fn held<'a>(&self, infer: &'a InferenceBlock) -> Held<'a> {
         let is_held = |state: &&State| state.parameter && is_moved_point(infer, state);
         Held {
             states: infer.states.iter().filter(is_held).collect(),
@@ -45,26 +45,26 @@ impl Posterior for TrainedPosterior {
         true
     }
 
-    fn warnings(&self, infer: &Infer, _: usize, dataset: &Dataset) -> Vec<Diagnostic> {
+    fn warnings(&self, infer: &InferenceBlock, _: usize, dataset: &Dataset) -> Vec<Diagnostic> {
         report::warnings(infer, &self.0, dataset)
     }
 
-    fn predictive_draws(&self, infer: &Infer) -> usize {
+    fn predictive_draws(&self, infer: &InferenceBlock) -> usize {
         infer.predictive_draws()
     }
 
-    fn draws(&self, _: &Infer, wanted: usize, _: &Context) -> Result<Option<Draws>, Stop> {
+    fn draws(&self, _: &InferenceBlock, wanted: usize, _: &Context) -> Result<Option<Draws>, Stop> {
         Ok(Some(Draws {
             values: self.0.values.clone(),
             count: wanted,
         }))
     }
 
-    fn summaries(&self, infer: &Infer, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
+    fn summaries(&self, infer: &InferenceBlock, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
         summaries(infer, &self.0.values, context)
     }
 
-    fn diagnostics(&self, value: &mut Value, infer: &Infer, outcome: &Outcome) {
+    fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &Outcome) {
         let rows = outcome.splits.last().map_or(0, |split| split.train);
         value["loss"] = finite(self.0.loss);
         let name = match infer.maximises_bound() {
@@ -81,7 +81,7 @@ impl Posterior for TrainedPosterior {
         value["likelihood"] = of_sites(infer, |site| &site.likelihood);
     }
 
-    fn table(&self, infer: &Infer, outcome: &Outcome) -> String {
+    fn table(&self, infer: &InferenceBlock, outcome: &Outcome) -> String {
         let rows = outcome.splits.last().map_or(0, |split| split.train);
         let name = match infer.maximises_bound() {
             true => "elbo / row",
@@ -94,17 +94,17 @@ impl Posterior for TrainedPosterior {
         text
     }
 
-    fn work(&self, _: &Infer) -> String {
+    fn work(&self, _: &InferenceBlock) -> String {
         format!("{} epochs, {} steps", self.0.epochs, self.0.steps)
     }
 
-    fn parts(&self, _: &Infer, _: &[SiteSummary]) -> Parts {
+    fn parts(&self, _: &InferenceBlock, _: &[SiteSummary]) -> Parts {
         Parts::Divergences
     }
 }
 
 /// Returns whether a state is the value of a point site that an optimiser moves: such a state has states of the optimiser below its name.
-fn is_moved_point(infer: &Infer, state: &State) -> bool {
+fn is_moved_point(infer: &InferenceBlock, state: &State) -> bool {
     let is_point = infer
         .reports
         .iter()
@@ -117,7 +117,7 @@ fn is_moved_point(infer: &Infer, state: &State) -> bool {
 /// The method of an inference block whose posterior is found by training.
 pub struct Trains<'a> {
     /// The inference block.
-    pub infer: &'a Infer,
+    pub infer: &'a InferenceBlock,
     /// The plan of the training.
     pub train: &'a Train,
 }

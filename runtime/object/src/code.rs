@@ -1,7 +1,7 @@
 //! Kernels of a loaded object, or of this executable itself, in the form that the runtime calls.
 
 use crate::load::{Loaded, load};
-use bnnc_abi::code::{Code, KernelArgs, Object};
+use bnnc_abi::code::{KernelArgs, KernelCode, Object};
 use bnnc_abi::symbols::Address;
 use bnnc_base::fault::Fault;
 
@@ -63,7 +63,7 @@ impl LoadedCode {
     }
 }
 
-impl Code for LoadedCode {
+impl KernelCode for LoadedCode {
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
         // SAFETY: the caller promises what the generated code requires, and the code lives as long as `self`.
         unsafe { (self.functions[kernel])(args) }

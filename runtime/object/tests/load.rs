@@ -1,7 +1,7 @@
 //! Objects from Cranelift and from a C compiler are loaded and called. Damaged objects are rejected.
 #![allow(clippy::unwrap_used)]
 
-use bnnc_abi::code::{Code, KernelArgs, Object, ObjectKernel};
+use bnnc_abi::code::{KernelArgs, KernelCode, Object, ObjectKernel};
 use bnnc_abi::symbols::Address;
 use bnnc_object::{LoadedCode, load};
 use cranelift_codegen::ir::{AbiParam, InstBuilder, MemFlagsData, types};

@@ -4,7 +4,7 @@ use crate::forecast::Forecast;
 use crate::histogram::Histogram;
 use crate::replicates::{Check, shares, spread};
 use crate::svg::{Axis, Plot, Swatch};
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_data::Rows;
@@ -39,7 +39,7 @@ struct Element {
 ///
 /// # Errors
 /// There is too little memory.
-pub fn densities(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Vec<String>, Stop> {
+pub fn densities(infer: &InferenceBlock, outcome: &Outcome, context: &Context) -> Result<Vec<String>, Stop> {
     let elements = elements(infer, outcome, context)?;
     let mut plots: Vec<String> = elements.iter().filter_map(density).collect();
     // The pairs of chains are drawn with their divergences in another plot.
@@ -56,7 +56,7 @@ pub fn densities(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<
     Ok(plots)
 }
 
-fn elements(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Vec<Element>, Stop> {
+fn elements(infer: &InferenceBlock, outcome: &Outcome, context: &Context) -> Result<Vec<Element>, Stop> {
     let Some(last) = outcome.splits.last() else {
         return Ok(Vec::new());
     };
@@ -100,7 +100,7 @@ fn elements(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Vec<E
     Ok(found.into_iter().flatten().collect())
 }
 
-fn empty(infer: &Infer, site: usize) -> Vec<Element> {
+fn empty(infer: &InferenceBlock, site: usize) -> Vec<Element> {
     let report = &infer.reports[site];
     let shape = report.shape.resolve(&Sizes::default());
     let element = |at: usize| Element {

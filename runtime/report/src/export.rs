@@ -5,7 +5,7 @@ mod predictive;
 pub mod stan;
 
 pub use approximation::approximation;
-use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_data::write::zarr::{Dim, GroupId, Kind, Labels, Store, Variable, VariableId};
@@ -20,7 +20,7 @@ use std::path::Path;
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
     /// The inference block.
-    pub infer: &'a Infer,
+    pub infer: &'a InferenceBlock,
     /// The results of the inference. The draws come from the last split.
     pub outcome: &'a Outcome,
     /// The context with the seed, and a pool for the programs of the model.
@@ -47,7 +47,7 @@ impl Subject<'_> {
         ]
     }
 
-    /// Returns the indices, in [`Infer::reports`], of the parameters that vary or are computed from parameters that vary.
+    /// Returns the indices, in [`InferenceBlock::reports`], of the parameters that vary or are computed from parameters that vary.
     fn sites(&self) -> Vec<usize> {
         let reports = self.infer.reports.iter().enumerate();
         let drawn = reports.filter(|(_, site)| site.family != "fixed");

@@ -2,7 +2,7 @@
 
 use crate::forecast::{Curve, Forecast};
 use crate::svg::{Axis, Plot, Swatch, matrix};
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_data::metrics::{CALIBRATION_BINS, Summary};
 use bnnc_inference::outcome::Outcome;
 use bnnc_inference::prune::Line;
@@ -268,7 +268,7 @@ fn settled<'a>(label: &str, points: impl Iterator<Item = &'a (f64, f64)> + Clone
 }
 
 /// Draws the loss of every epoch, one line per split.
-pub fn loss(infer: &Infer, outcome: &Outcome) -> Option<String> {
+pub fn loss(infer: &InferenceBlock, outcome: &Outcome) -> Option<String> {
     let per_row = |history: &History, rows: usize| {
         let losses = history.means();
         let every = losses.len().div_ceil(LOSS_POINTS).max(1);

@@ -1,7 +1,7 @@
 //! The predictive distributions behind the plots of real outputs: intervals and ranks of rows, and a curve over one input.
 
 use bnnc_abi::data::DataSpec;
-use bnnc_abi::manifest::{Binding, DataSource, Infer, Output, OutputKind};
+use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, Output, OutputKind};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::score::targets;
 use bnnc_core::thinned::thinned;
@@ -71,7 +71,7 @@ pub struct Curve {
 /// # Errors
 /// There is too little memory.
 pub fn of_rows(
-    (infer, place): (&Infer, usize),
+    (infer, place): (&InferenceBlock, usize),
     outcome: &Outcome,
     context: &Context,
 ) -> Result<Option<Forecast>, Stop> {
@@ -103,7 +103,7 @@ pub fn of_rows(
 /// # Errors
 /// There is too little memory.
 pub fn curve(
-    (infer, place): (&Infer, usize),
+    (infer, place): (&InferenceBlock, usize),
     outcome: &Outcome,
     spec: &DataSpec,
     context: &Context,
@@ -150,7 +150,7 @@ fn is_number(output: &Output) -> bool {
 }
 
 fn forecast(
-    (infer, place): (&Infer, usize),
+    (infer, place): (&InferenceBlock, usize),
     outcome: &Outcome,
     rows: &Rows,
     dataset: &Dataset,
@@ -207,7 +207,7 @@ struct Only {
     column: Option<(f64, Standardisation)>,
 }
 
-fn only_input(infer: &Infer, dataset: &Dataset, spec: &DataSpec) -> Option<Only> {
+fn only_input(infer: &InferenceBlock, dataset: &Dataset, spec: &DataSpec) -> Option<Only> {
     let rows = &dataset.train;
     let is_output = |binding: &&Binding| infer.outputs.iter().any(|output| output.name == binding.port);
     let mut inputs = infer.bindings.iter().filter(|binding| !is_output(binding));
@@ -241,7 +241,7 @@ fn only_input(infer: &Infer, dataset: &Dataset, spec: &DataSpec) -> Option<Only>
 }
 
 /// Returns the name of the only input column: the one in the program, or the only field that is not a target.
-fn column_name(spec: &DataSpec, rows: &Rows, infer: &Infer) -> Option<String> {
+fn column_name(spec: &DataSpec, rows: &Rows, infer: &InferenceBlock) -> Option<String> {
     if let [column] = &spec.inputs[..] {
         return Some(expression::text(column));
     }

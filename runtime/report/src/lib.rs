@@ -14,7 +14,7 @@ pub mod result;
 pub mod svg;
 pub mod ticks;
 
-use bnnc_abi::manifest::{Infer, Manifest, Output, OutputKind};
+use bnnc_abi::manifest::{InferenceBlock, Manifest, Output, OutputKind};
 use bnnc_core::columns;
 use bnnc_core::context::{Context, Stop};
 use bnnc_data::write::ResultColumn;
@@ -110,7 +110,7 @@ fn chain_plots(outcome: &Outcome) -> Result<Vec<String>, Stop> {
 /// Returns the plots of the predictive distribution, the main plot first.
 fn predictive(
     manifest: &Manifest,
-    infer: &Infer,
+    infer: &InferenceBlock,
     outcome: &Outcome,
     context: &Context,
 ) -> Result<Vec<String>, Stop> {
@@ -131,7 +131,7 @@ fn predictive(
 /// Returns the plots of an output that is a number.
 fn numbers(
     manifest: &Manifest,
-    (infer, place): (&Infer, usize),
+    (infer, place): (&InferenceBlock, usize),
     outcome: &Outcome,
     context: &Context,
 ) -> Result<Vec<String>, Stop> {
@@ -168,7 +168,12 @@ fn numbers(
 }
 
 /// Returns the plots of an output that is one of `count` classes.
-fn classes((infer, output): (&Infer, &Output), count: usize, outcome: &Outcome, rows: &str) -> Vec<String> {
+fn classes(
+    (infer, output): (&InferenceBlock, &Output),
+    count: usize,
+    outcome: &Outcome,
+    rows: &str,
+) -> Vec<String> {
     let named = |name: String| {
         let name = infer.said_of(output, &name);
         let found = outcome.predictions.iter().find(|(known, _)| *known == name);

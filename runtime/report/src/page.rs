@@ -3,7 +3,7 @@
 use crate::result::{rounded, shown, what};
 use crate::svg::{STYLE, escape};
 use crate::{chain_tables, overview};
-use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_core::number::number;
 use bnnc_data::metrics::over_splits;
@@ -59,7 +59,7 @@ pub fn page(manifest: &Manifest, result: &RunResult, text: &str, plots: &[Plots]
     )
 }
 
-fn section(body: &mut String, infer: &Infer, outcome: &Outcome, plots: &Plots) {
+fn section(body: &mut String, infer: &InferenceBlock, outcome: &Outcome, plots: &Plots) {
     let Some(last) = outcome.splits.last() else {
         return;
     };
@@ -157,7 +157,7 @@ fn metrics(body: &mut String, outcome: &Outcome) {
     table(body, &title, &["metric", "value", error, ""], rows);
 }
 
-fn pruning(body: &mut String, infer: &Infer, outcome: &Outcome) {
+fn pruning(body: &mut String, infer: &InferenceBlock, outcome: &Outcome) {
     let lines = outcome.pruning();
     let pruning = infer.training().and_then(|train| train.pruning.as_ref());
     let (Some(first), Some(pruning)) = (lines.first(), pruning) else {
@@ -228,7 +228,7 @@ fn rejection(body: &mut String, outcome: &Outcome) {
     table(body, title, &heads, rows);
 }
 
-fn posterior(body: &mut String, infer: &Infer, outcome: &Outcome) {
+fn posterior(body: &mut String, infer: &InferenceBlock, outcome: &Outcome) {
     let mut sites: Vec<&SiteSummary> = outcome.sites.iter().collect();
     sites.sort_by_key(|site| !site.own);
     let (title, heads): (&str, &[&str]) = match infer.finds_point() {
@@ -248,7 +248,7 @@ fn posterior(body: &mut String, infer: &Infer, outcome: &Outcome) {
 }
 
 /// Writes the sites of a sampled model, with the scales on which they are sampled.
-fn sampled_sites(body: &mut String, infer: &Infer) {
+fn sampled_sites(body: &mut String, infer: &InferenceBlock) {
     let rows = infer.reports.iter().map(|site| {
         let name = format!("<code>{}</code>", escape(&site.name));
         vec![name, sizes(&site.shape), escape(&site.family), ticked(&site.kl)]
@@ -257,7 +257,7 @@ fn sampled_sites(body: &mut String, infer: &Infer) {
 }
 
 /// Writes the facts about an approximation, and its sites.
-fn approximation(body: &mut String, infer: &Infer, lines: Vec<(String, String)>) {
+fn approximation(body: &mut String, infer: &InferenceBlock, lines: Vec<(String, String)>) {
     let rows = lines
         .into_iter()
         .map(|(name, text)| vec![escape(&name), escape(&text)]);
@@ -272,7 +272,7 @@ fn sizes(shape: &Shape) -> String {
     sizes.join("\u{a0}\u{d7}\u{a0}")
 }
 
-fn kl(body: &mut String, infer: &Infer) {
+fn kl(body: &mut String, infer: &InferenceBlock) {
     if !infer.maximises_bound() {
         let rows = infer.reports.iter().map(|site| {
             let name = format!("<code>{}</code>", escape(&site.name));
@@ -303,7 +303,7 @@ fn kl(body: &mut String, infer: &Infer) {
     );
 }
 
-fn cost(body: &mut String, infer: &Infer, outcome: &Outcome) {
+fn cost(body: &mut String, infer: &InferenceBlock, outcome: &Outcome) {
     let cost = &infer.cost;
     let sum = |of: fn(&SplitOutcome) -> f64| outcome.splits.iter().map(of).sum::<f64>();
     let (flops, bytes, seconds) = match infer.sampling() {

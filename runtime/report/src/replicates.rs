@@ -2,7 +2,7 @@
 //! data.
 
 use crate::export::chosen;
-use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::examples;
 use bnnc_core::number::finite;
@@ -63,7 +63,7 @@ pub struct Check {
 ///
 /// # Errors
 /// There is too little memory, or some columns do not fit the program.
-pub fn checks(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Vec<Check>, Stop> {
+pub fn checks(infer: &InferenceBlock, outcome: &Outcome, context: &Context) -> Result<Vec<Check>, Stop> {
     let dataset = &outcome.dataset;
     let train = &dataset.train;
     let is_whole = examples(&infer.bindings, train) != train.count;
@@ -126,7 +126,7 @@ pub fn checks(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Vec
 }
 
 /// Returns the names of the classes of an output, or their indices as text if they have no names.
-fn names(infer: &Infer, output: &Output, count: usize) -> Vec<String> {
+fn names(infer: &InferenceBlock, output: &Output, count: usize) -> Vec<String> {
     match infer.names.classes(&output.name, count) {
         Some(names) => names.to_vec(),
         None => (0..count).map(|class| class.to_string()).collect(),
@@ -137,7 +137,12 @@ fn names(infer: &Infer, output: &Output, count: usize) -> Vec<String> {
 type Sets = Vec<Vec<Vec<f64>>>;
 
 /// Returns the data sets of the posterior, by output; empty if predictions are integrals over some weights.
-fn posterior(infer: &Infer, outcome: &Outcome, rows: &Rows, context: &Context) -> Result<Sets, Stop> {
+fn posterior(
+    infer: &InferenceBlock,
+    outcome: &Outcome,
+    rows: &Rows,
+    context: &Context,
+) -> Result<Sets, Stop> {
     let Some(last) = outcome.splits.last() else {
         return Ok(Vec::new());
     };
@@ -156,7 +161,7 @@ fn posterior(infer: &Infer, outcome: &Outcome, rows: &Rows, context: &Context) -
 
 /// Returns the data sets of the prior, by output, or the reason why there are none.
 fn prior(
-    infer: &Infer,
+    infer: &InferenceBlock,
     outcome: &Outcome,
     rows: &Rows,
     context: &Context,
@@ -165,7 +170,7 @@ fn prior(
         Ok(program) => program.clone(),
         Err(why) => return Ok(Err(why.clone())),
     };
-    let before = Infer {
+    let before = InferenceBlock {
         predict: program,
         states: Vec::new(),
         ..infer.clone()
@@ -176,7 +181,7 @@ fn prior(
 
 /// Draws data sets of each output: the draws of the predictor, or classes from their probabilities.
 fn sets(
-    (infer, stage): (&Infer, &str),
+    (infer, stage): (&InferenceBlock, &str),
     outcome: &Outcome,
     predictor: &mut Predictor,
     context: &Context,

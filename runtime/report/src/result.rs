@@ -3,7 +3,7 @@
 mod posterior;
 
 use crate::overview::file_name;
-use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_core::context::Stop;
 use bnnc_core::number::{finite, number};
@@ -40,7 +40,7 @@ pub fn json(manifest: &Manifest, result: &RunResult) -> Value {
         "backend": manifest.backend,
         "infer": infers,
     });
-    let device = |infer: &Infer| infer.predict.code.accelerator().map(|device| device.describe());
+    let device = |infer: &InferenceBlock| infer.predict.code.accelerator().map(|device| device.describe());
     if let Some(device) = manifest.infers.iter().find_map(device) {
         value["device"] = json!(device);
     }
@@ -128,7 +128,7 @@ fn data(manifest: &Manifest, result: &RunResult) -> Value {
     Value::Object(all)
 }
 
-fn infer_json(infer: &Infer, outcome: &Outcome) -> Value {
+fn infer_json(infer: &InferenceBlock, outcome: &Outcome) -> Value {
     let last = outcome.splits.last();
     let sum = |of: fn(&SplitOutcome) -> f64| outcome.splits.iter().map(of).sum::<f64>();
     let mut value = json!({
@@ -178,7 +178,7 @@ fn infer_json(infer: &Infer, outcome: &Outcome) -> Value {
 }
 
 /// Returns the diagnostics of an inference block.
-fn diagnostics(infer: &Infer, outcome: &Outcome) -> Value {
+fn diagnostics(infer: &InferenceBlock, outcome: &Outcome) -> Value {
     let mut value = json!({
         "metrics_on": if outcome.tested { "test" } else { "train" },
         "ece_bins": bnnc_data::metrics::CALIBRATION_BINS,
@@ -282,7 +282,7 @@ pub fn table(manifest: &Manifest, result: &RunResult) -> String {
     text
 }
 
-fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
+fn infer_table(infer: &InferenceBlock, outcome: &Outcome) -> String {
     let Some(last) = outcome.splits.last() else {
         return String::new();
     };
@@ -319,7 +319,7 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
 }
 
 /// Returns the pruning table: a line per fraction, a column per metric.
-fn pruning_table(infer: &Infer, outcome: &Outcome) -> String {
+fn pruning_table(infer: &InferenceBlock, outcome: &Outcome) -> String {
     let lines = outcome.pruning();
     let pruning = infer.training().and_then(|train| train.pruning.as_ref());
     let (Some(first), Some(pruning)) = (lines.first(), pruning) else {

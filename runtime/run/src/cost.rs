@@ -6,8 +6,8 @@ pub mod peaks;
 
 use crate::cost::peaks::peaks;
 use bnnc_abi::data::{Contents, DataSpec, Field, FieldKind, Outliers, Schema, Test};
-use bnnc_abi::manifest::{Infer, Manifest, OutputKind, Pruning};
-use bnnc_abi::plan::Step;
+use bnnc_abi::manifest::{InferenceBlock, Manifest, OutputKind, Pruning};
+use bnnc_abi::plan::PlanStep;
 use bnnc_abi::primitive;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::memory::{NUMBER, elements, machine, parameters, predicting, sum};
@@ -33,19 +33,19 @@ pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
 }
 
 /// Returns the bytes of the matrices in the precision of a Laplace approximation; `None` if its data are not known, and for other methods.
-pub fn precision(manifest: &Manifest, infer: &Infer) -> Option<u64> {
+pub fn precision(manifest: &Manifest, infer: &InferenceBlock) -> Option<u64> {
     let laplace = infer.laplace()?;
     Some(memory::precision(laplace, trained(manifest, infer)?))
 }
 
 /// Returns the number of examples that an inference block is fitted to.
-fn trained(manifest: &Manifest, infer: &Infer) -> Option<usize> {
+fn trained(manifest: &Manifest, infer: &InferenceBlock) -> Option<usize> {
     let schema = manifest.schemas.get(&infer.data)?;
     Some(infer.examples(schema.train))
 }
 
 /// Returns the bytes that a finished inference holds, for a number of rows and iterates.
-fn kept_of(infer: &Infer, (rows, planned): (usize, usize)) -> u64 {
+fn kept_of(infer: &InferenceBlock, (rows, planned): (usize, usize)) -> u64 {
     sum(&[parameters(infer), bnnc_methods::of(infer).held(rows, planned)])
 }
 
@@ -118,7 +118,7 @@ fn per_row_copied<'a>(spec: &DataSpec, schema: &'a Schema) -> impl Iterator<Item
 }
 
 /// Returns the largest bytes of training, predicting, leaving rows out (if a comparison does) and summarising, with `planned` iterates.
-fn computing(manifest: &Manifest, infer: &Infer, schema: &Schema, planned: usize) -> u64 {
+fn computing(manifest: &Manifest, infer: &InferenceBlock, schema: &Schema, planned: usize) -> u64 {
     let method = bnnc_methods::of(infer);
     let extent = Extent {
         schema,
@@ -138,12 +138,12 @@ fn computing(manifest: &Manifest, infer: &Infer, schema: &Schema, planned: usize
 }
 
 /// Returns whether a thread that runs the inference keeps the workspace of matrix products.
-fn multiplies(infer: &Infer) -> bool {
-    fn calls(steps: &[Step]) -> bool {
+fn multiplies(infer: &InferenceBlock) -> bool {
+    fn calls(steps: &[PlanStep]) -> bool {
         steps.iter().any(|step| match step {
-            Step::Call(call) => std::ptr::eq(call.primitive.0, &primitive::MATMUL),
-            Step::Launch(_) => false,
-            Step::Repeat { body, .. } => calls(body),
+            PlanStep::Call(call) => std::ptr::eq(call.primitive.0, &primitive::MATMUL),
+            PlanStep::Launch(_) => false,
+            PlanStep::Repeat { body, .. } => calls(body),
         })
     }
     [bnnc_methods::of(infer).program(), &infer.predict, &infer.sites]
@@ -152,7 +152,7 @@ fn multiplies(infer: &Infer) -> bool {
 }
 
 /// Returns the bytes needed to rank the weights or to predict with masks afterwards, whichever is larger.
-fn pruning(infer: &Infer, table: &Pruning, schema: &Schema) -> u64 {
+fn pruning(infer: &InferenceBlock, table: &Pruning, schema: &Schema) -> u64 {
     let weights = infer
         .reports
         .iter()
@@ -170,7 +170,7 @@ fn pruning(infer: &Infer, table: &Pruning, schema: &Schema) -> u64 {
 }
 
 /// Returns the bytes of the draws behind the summaries of small sites, for an approximation with `members` members.
-fn summaries(infer: &Infer, members: usize) -> u64 {
+fn summaries(infer: &InferenceBlock, members: usize) -> u64 {
     let sizes = infer.reports.iter().map(|site| elements(&site.shape));
     let small: Vec<u64> = sizes.filter(|size| *size <= summary::SMALL as u64).collect();
     let largest = small.iter().max().copied().unwrap_or(0);
@@ -185,7 +185,7 @@ fn summaries(infer: &Infer, members: usize) -> u64 {
 }
 
 /// Returns the bytes of the columns of predictions.
-fn predictions(infer: &Infer, schema: &Schema) -> u64 {
+fn predictions(infer: &InferenceBlock, schema: &Schema) -> u64 {
     let columns = infer.outputs.iter().map(|output| match output.kind {
         OutputKind::Classes(classes) => classes as u64,
         OutputKind::Bool => 2,

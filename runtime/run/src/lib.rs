@@ -7,7 +7,7 @@ pub mod out;
 mod saved;
 
 use bnnc_abi::data::DataSpec;
-use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_audit::scales;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::checkpoint::Checkpoint;
@@ -108,7 +108,7 @@ pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
 }
 
 /// Adds a note that names the inferences which were not run because of the failure.
-fn with_rest(stop: Stop, rest: &[Infer]) -> Stop {
+fn with_rest(stop: Stop, rest: &[InferenceBlock]) -> Stop {
     let names: Vec<String> = rest.iter().map(|infer| format!("`{}`", infer.name)).collect();
     match (stop, names.is_empty()) {
         (Stop::Diagnostics(mut found), false) => {
@@ -152,7 +152,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn infer(&mut self, infer: &Infer) -> Result<(), Stop> {
+    fn infer(&mut self, infer: &InferenceBlock) -> Result<(), Stop> {
         let Some(spec) = self.manifest.data.iter().find(|spec| spec.name == infer.data) else {
             return Err(Stop::Fault(bnnc_base::fault::Fault::Bug(format!(
                 "no data item `{}`",
@@ -197,7 +197,7 @@ impl Run<'_> {
     }
 
     /// Adds the warnings about an inference block and its rows. A warning is added only once, even if several inferences share the rows.
-    fn audit(&mut self, infer: &Infer, spec: &DataSpec, dataset: &Dataset) {
+    fn audit(&mut self, infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) {
         let settings = bnnc_methods::of(infer).settings();
         for warning in settings
             .into_iter()
@@ -215,7 +215,7 @@ impl Run<'_> {
     }
 
     /// Adds the outcome of an inference block to the result, with its summaries and warnings.
-    fn finish(&mut self, infer: &Infer, mut outcome: Outcome) -> Result<(), Stop> {
+    fn finish(&mut self, infer: &InferenceBlock, mut outcome: Outcome) -> Result<(), Stop> {
         let dataset = &outcome.dataset;
         let of = |split: &SplitOutcome| split.found.warnings(infer, split.train, dataset);
         let found: Vec<Diagnostic> = outcome.splits.iter().flat_map(of).collect();
@@ -255,7 +255,12 @@ impl Run<'_> {
     }
 
     /// Returns the warnings about a result that contradicts its model.
-    fn judged(&self, infer: &Infer, outcome: &Outcome, is_converged: bool) -> Result<Vec<Diagnostic>, Stop> {
+    fn judged(
+        &self,
+        infer: &InferenceBlock,
+        outcome: &Outcome,
+        is_converged: bool,
+    ) -> Result<Vec<Diagnostic>, Stop> {
         let mut warnings = scales::stuck(infer, outcome);
         warnings.extend(bnnc_audit::conflicts(infer, outcome, is_converged));
         if let Some(last) = outcome.splits.last() {
@@ -301,7 +306,7 @@ impl Run<'_> {
     }
 
     /// Rejects rows that cannot be used. This is called before an inference run, whose result would otherwise be lost.
-    fn check_rows(&self, infer: &Infer, dataset: &Dataset) -> Result<(), Stop> {
+    fn check_rows(&self, infer: &InferenceBlock, dataset: &Dataset) -> Result<(), Stop> {
         Feed::check(infer, &dataset.test, dataset, true)?;
         Feed::check(infer, &dataset.outliers, dataset, false)?;
         [&dataset.train, &dataset.validation, &dataset.test]
@@ -309,7 +314,12 @@ impl Run<'_> {
             .try_for_each(|rows| positions::check(infer, (rows, true), dataset, &self.context.pool))
     }
 
-    fn split(&mut self, infer: &Infer, split: usize, dataset: Arc<Dataset>) -> Result<Outcome, Stop> {
+    fn split(
+        &mut self,
+        infer: &InferenceBlock,
+        split: usize,
+        dataset: Arc<Dataset>,
+    ) -> Result<Outcome, Stop> {
         let clock = Instant::now();
         self.check_rows(infer, &dataset)?;
         let earlier = self.earlier(split);
@@ -360,7 +370,7 @@ impl Run<'_> {
     }
 
     /// Returns the variances of all weights of `infer` under an earlier inference block on the same split, by its name.
-    fn variances(&self, infer: &Infer, name: &str, split: usize) -> Result<Vec<f64>, Stop> {
+    fn variances(&self, infer: &InferenceBlock, name: &str, split: usize) -> Result<Vec<f64>, Stop> {
         let by = self.manifest.infers.iter().find(|infer| infer.name == name);
         let outcome = self.result.outcomes.iter().find(|outcome| outcome.name == name);
         let found = outcome.and_then(|outcome| outcome.splits.iter().find(|one| one.split == split));

@@ -2,7 +2,7 @@
 
 use super::saved::{checked, draws_in, table};
 use bnnc_abi::data::Elements;
-use bnnc_abi::manifest::{Codes, DataSource, Infer};
+use bnnc_abi::manifest::{Codes, DataSource, InferenceBlock};
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::predict::{Predictor, held};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// Adds the new levels of `rows` along an axis to the codes of the inputs `ports`, which select from that axis. The levels are added in the order in
 /// which they appear. Returns their number.
-pub fn extend(infer: &mut Infer, preparation: &Preparation, rows: &Rows, ports: &[String]) -> usize {
+pub fn extend(infer: &mut InferenceBlock, preparation: &Preparation, rows: &Rows, ports: &[String]) -> usize {
     let all = infer.bindings.iter().enumerate();
     let own = all.filter(|(_, binding)| ports.contains(&binding.port));
     let own: Vec<usize> = own.map(|(at, _)| at).collect();
@@ -89,7 +89,7 @@ fn texts_of(column: &Column) -> impl Iterator<Item = String> + '_ {
 /// # Errors
 /// As [`super::predict()`].
 pub fn predict(
-    (infer, grown): (&Infer, &Infer),
+    (infer, grown): (&InferenceBlock, &InferenceBlock),
     preparation: &Preparation,
     values: &Values,
     rows: Rows,
@@ -114,7 +114,11 @@ pub fn predict(
 }
 
 /// Returns the values of all parameters at each draw, in the shapes that they have in `grown`. Elements of new levels are 0.
-fn sites((infer, grown): (&Infer, &Infer), values: &Values, context: &Context) -> Result<Values, Stop> {
+fn sites(
+    (infer, grown): (&InferenceBlock, &InferenceBlock),
+    values: &Values,
+    context: &Context,
+) -> Result<Values, Stop> {
     let count = match held(infer, values) {
         0 => infer.predictive_draws(),
         held => held,

@@ -3,7 +3,7 @@
 
 use crate::folder::{self, Staging};
 use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::{Infer, Manifest, Output, OutputKind};
+use bnnc_abi::manifest::{InferenceBlock, Manifest, Output, OutputKind};
 use bnnc_audit::Ranges;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
@@ -229,7 +229,7 @@ fn scored(outcome: &Outcome) -> &Rows {
 }
 
 /// Returns the observed values in the scored rows, for outputs with one value per row.
-fn targets(infer: &Infer, outcome: &Outcome) -> Vec<(String, ResultColumn)> {
+fn targets(infer: &InferenceBlock, outcome: &Outcome) -> Vec<(String, ResultColumn)> {
     let rows = scored(outcome);
     let column = |output: &Output| {
         let name = infer.column(output).to_owned();

@@ -3,7 +3,7 @@
 use crate::out;
 use bnnc_abi::data::DataSpec;
 use bnnc_abi::laplace::{Laplace, Likelihood};
-use bnnc_abi::manifest::{DataSource, Infer};
+use bnnc_abi::manifest::{DataSource, InferenceBlock};
 use bnnc_audit::Ranges;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes;
@@ -30,7 +30,7 @@ use std::path::Path;
 /// # Errors
 /// Some columns do not fit the program, or the values belong to another program.
 pub fn predict(
-    infer: &Infer,
+    infer: &InferenceBlock,
     preparation: &Preparation,
     (values, folder): (&Values, &Path),
     rows: Rows,
@@ -61,7 +61,7 @@ pub fn predict(
 
 /// Returns the number of draws that predictions with these values average over. It depends on the number of draws that the values hold, if they hold
 /// draws.
-pub(super) fn draws_in(infer: &Infer, values: &Values) -> usize {
+pub(super) fn draws_in(infer: &InferenceBlock, values: &Values) -> usize {
     match held(infer, values) {
         0 => infer.predictive_draws(),
         held => bnnc_methods::of(infer).predictive_draws(held),
@@ -70,7 +70,7 @@ pub(super) fn draws_in(infer: &Infer, values: &Values) -> usize {
 
 /// Returns the predictions for the test rows, which `run` computes by blocks, as the columns of a table.
 pub(super) fn table(
-    infer: &Infer,
+    infer: &InferenceBlock,
     preparation: &Preparation,
     dataset: &Dataset,
     run: impl FnOnce(&mut Take<'_>) -> Result<(), Stop>,
@@ -94,7 +94,7 @@ pub(super) fn table(
 /// Returns the warnings about new rows that are far from the training rows of an inference block. Rows that cannot be used are reported by
 /// [`predict`] instead.
 pub fn far(
-    infer: &Infer,
+    infer: &InferenceBlock,
     (spec, preparation): (&DataSpec, &Preparation),
     rows: Rows,
     ranges: &Ranges,
@@ -112,7 +112,7 @@ pub fn far(
 /// # Errors
 /// An inference block without such a covariance; a covariance that takes more than `max_memory` bytes; the errors of [`predict`].
 pub fn joint(
-    infer: &Infer,
+    infer: &InferenceBlock,
     preparation: &Preparation,
     (values, folder): (&Values, &Path),
     rows: Rows,
@@ -145,7 +145,7 @@ pub fn joint(
 /// # Errors
 /// As [`joint()`].
 pub fn slopes(
-    infer: &Infer,
+    infer: &InferenceBlock,
     preparation: &Preparation,
     (values, folder): (&Values, &Path),
     rows: Rows,
@@ -216,7 +216,7 @@ fn unit(laplace: &Laplace, preparation: &Preparation) -> Option<f64> {
 }
 
 /// Returns the Gaussians of a Laplace inference.
-fn gaussians(infer: &Infer, at: (&Values, &Path)) -> Result<Found, Stop> {
+fn gaussians(infer: &InferenceBlock, at: (&Values, &Path)) -> Result<Found, Stop> {
     match infer.laplace() {
         Some(_) => restored(infer, at),
         None => Err(codes::no_joint(&infer.name).into()),
@@ -224,14 +224,14 @@ fn gaussians(infer: &Infer, at: (&Values, &Path)) -> Result<Found, Stop> {
 }
 
 /// Returns the members of such a posterior.
-fn members<'a>(infer: &Infer, found: &'a Found) -> Result<&'a [Gaussian], Stop> {
+fn members<'a>(infer: &InferenceBlock, found: &'a Found) -> Result<&'a [Gaussian], Stop> {
     let found: Option<&Approximated> = found.of();
     let members = found.map(|found| &found.members[..]);
     Ok(members.ok_or_else(|| codes::no_joint(&infer.name))?)
 }
 
 /// Checks that a computation fits into the memory limit.
-fn fits(infer: &Infer, what: &str, need: u64, max_memory: Option<u64>) -> Result<(), Stop> {
+fn fits(infer: &InferenceBlock, what: &str, need: u64, max_memory: Option<u64>) -> Result<(), Stop> {
     match max_memory.filter(|limit| need > *limit) {
         Some(limit) => Err(codes::too_large_together(&infer.name, what, need, limit).into()),
         None => Ok(()),
@@ -246,7 +246,7 @@ fn named(preparation: &Preparation, name: &str, element: usize) -> f64 {
 }
 
 /// Restores the posterior of an inference block from the folder of its run.
-fn restored(infer: &Infer, (values, folder): (&Values, &Path)) -> Result<Found, Stop> {
+fn restored(infer: &InferenceBlock, (values, folder): (&Values, &Path)) -> Result<Found, Stop> {
     bnnc_methods::of(infer).restore(&Saved {
         values,
         folder,
@@ -259,7 +259,7 @@ fn restored(infer: &Infer, (values, folder): (&Values, &Path)) -> Result<Found, 
 ///
 /// # Errors
 /// The column that holds text.
-fn check_text(infer: &Infer, preparation: &Preparation, rows: &Rows) -> Result<(), Diagnostic> {
+fn check_text(infer: &InferenceBlock, preparation: &Preparation, rows: &Rows) -> Result<(), Diagnostic> {
     for binding in &infer.bindings {
         let DataSource::Field(name) = &binding.from else {
             continue;
@@ -278,7 +278,11 @@ fn check_text(infer: &Infer, preparation: &Preparation, rows: &Rows) -> Result<(
 ///
 /// # Errors
 /// A model that takes an array for all examples, which new rows do not contain; rows with text instead of numbers.
-pub(super) fn checked(infer: &Infer, preparation: &Preparation, rows: Rows) -> Result<Dataset, Diagnostic> {
+pub(super) fn checked(
+    infer: &InferenceBlock,
+    preparation: &Preparation,
+    rows: Rows,
+) -> Result<Dataset, Diagnostic> {
     for binding in &infer.bindings {
         let is_read = infer.predict.plan.port(&binding.port).is_some();
         let mut outputs = infer.outputs.iter();

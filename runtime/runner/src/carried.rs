@@ -2,7 +2,7 @@
 
 use crate::program;
 use bnnc_abi::artefact;
-use bnnc_abi::code::{Code, Object};
+use bnnc_abi::code::{KernelCode, Object};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::render;
@@ -24,7 +24,7 @@ pub fn main() -> u8 {
         match read(&executable) {
             Ok(bytes) => {
                 let symbols = bnnc_kernels::arrays::symbols();
-                let mut load = |object: &Object| -> Result<Arc<dyn Code>, Fault> {
+                let mut load = |object: &Object| -> Result<Arc<dyn KernelCode>, Fault> {
                     Ok(Arc::new(LoadedCode::load(object, &symbols)?))
                 };
                 program::run(&bytes, &executable, words, &mut load)

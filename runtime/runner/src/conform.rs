@@ -1,7 +1,7 @@
 //! A check that data match those for which the program was compiled.
 
 use bnnc_abi::data::{DataSpec, Elements, Field, Schema, Test};
-use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest};
+use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, Manifest};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_command::codes;
 use std::collections::HashMap;
@@ -106,7 +106,7 @@ fn shape(binding: &Binding, field: &Field, schema: &Schema) -> Option<String> {
 }
 
 /// Replaces the names of axes and classes by the names in the present data.
-pub fn relabel(infers: &mut [Infer], schemas: &HashMap<String, Schema>) {
+pub fn relabel(infers: &mut [InferenceBlock], schemas: &HashMap<String, Schema>) {
     for infer in infers {
         if let Some(schema) = schemas.get(&infer.data) {
             infer.names.relabel(schema);

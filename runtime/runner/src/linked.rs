@@ -2,7 +2,7 @@
 
 use crate::program;
 use bnnc_abi::artefact::Linked;
-use bnnc_abi::code::{Code, Object};
+use bnnc_abi::code::{KernelCode, Object};
 use bnnc_abi::symbols;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
@@ -51,7 +51,7 @@ fn run(words: Vec<OsString>, parts: Parts) -> u8 {
         .or_else(|| words.first().map(PathBuf::from))
         .unwrap_or_default();
     let mut rest = parts.kernels;
-    let mut load = |object: &Object| -> Result<Arc<dyn Code>, Fault> {
+    let mut load = |object: &Object| -> Result<Arc<dyn KernelCode>, Fault> {
         let missing = || Fault::Bug("this executable has fewer kernels than its program".to_owned());
         let (own, others) = rest.split_at_checked(object.kernels.len()).ok_or_else(missing)?;
         rest = others;

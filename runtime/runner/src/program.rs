@@ -4,7 +4,7 @@ use crate::arguments::{self, Arguments};
 use crate::conform;
 use crate::steer;
 use bnnc_abi::artefact::{self, Built, Head};
-use bnnc_abi::code::{Code, Object};
+use bnnc_abi::code::{KernelCode, Object};
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::Manifest;
 use bnnc_abi::settings;
@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Makes the kernels of an object callable.
-pub type Load<'a> = &'a mut dyn FnMut(&Object) -> Result<Arc<dyn Code>, Fault>;
+pub type Load<'a> = &'a mut dyn FnMut(&Object) -> Result<Arc<dyn KernelCode>, Fault>;
 
 /// Shows diagnostics, without source frames: only the program's own text is available.
 struct Display<'a> {
@@ -148,13 +148,13 @@ fn load_all(manifest: &mut Manifest, load: Load<'_>) -> Result<(), Fault> {
 
 /// Loads code onto the device for which it was compiled.
 #[cfg(feature = "cuda")]
-fn attach(code: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault> {
+fn attach(code: Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault> {
     bnnc_cuda::attach(code)
 }
 
 /// Reports that this runtime was built without support for devices.
 #[cfg(not(feature = "cuda"))]
-fn attach(_: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault> {
+fn attach(_: Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault> {
     let part = "what runs code on an NVIDIA GPU";
     Err(bnnc_base::feature::not_in_build(part, "cuda").into())
 }

@@ -2,10 +2,10 @@
 
 use bnnc_abi::artefact::Built;
 use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_abi::method::{self, OptionDef, Phase};
 use bnnc_abi::settings;
-use bnnc_abi::steering::Refusal;
+use bnnc_abi::steering::OptionConflict;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_command::codes::{self, Decided};
 use std::collections::{HashMap, HashSet};
@@ -58,7 +58,7 @@ fn set_one(manifest: &mut Manifest, word: &str) -> Result<(), Box<Diagnostic>> {
 }
 
 /// Returns the definition of an option of the inference's method.
-fn option(infer: &Infer, key: &str) -> Result<&'static OptionDef, Box<Diagnostic>> {
+fn option(infer: &InferenceBlock, key: &str) -> Result<&'static OptionDef, Box<Diagnostic>> {
     match method::lookup(infer.method) {
         Some(method) => method
             .option(key)
@@ -74,7 +74,7 @@ fn number(text: &str) -> Option<f64> {
     number.filter(|number| number.is_finite())
 }
 
-fn refused(infer: &Infer, refusal: &Refusal) -> Box<Diagnostic> {
+fn refused(infer: &InferenceBlock, refusal: &OptionConflict) -> Box<Diagnostic> {
     Box::new(codes::options_apart(&infer.name, &refusal.message, &refusal.help))
 }
 

@@ -10,7 +10,7 @@
 //! trainings under a falling rate that are slightly too short.
 
 use super::history::History;
-use bnnc_abi::manifest::Schedule;
+use bnnc_abi::manifest::RateSchedule;
 
 /// The possible fall of the loss above which a training counts as not converged is the largest of three: one nat in total; `PER_ROW` nats per row;
 /// and, because networks continue to fit their training rows for as long as they are trained, the fall per weight that `laplace` accepts at a
@@ -82,7 +82,7 @@ struct Block {
 }
 
 /// Returns the evidence that a complete training has not converged, if there is any.
-pub fn unfinished(history: &History, schedule: Schedule, size: Size) -> Option<Unfinished> {
+pub fn unfinished(history: &History, schedule: RateSchedule, size: Size) -> Option<Unfinished> {
     let rows = size.rows;
     let least = material(size.weights, rows);
     // Every moved parameter scatters. A weight with its own mean and deviation counts once.
@@ -96,7 +96,7 @@ pub fn unfinished(history: &History, schedule: Schedule, size: Size) -> Option<U
 }
 
 /// Returns the time at which the rate of a training begins to fall, if it was constant for long before.
-fn constant(count: usize, schedule: Schedule) -> Option<f64> {
+fn constant(count: usize, schedule: RateSchedule) -> Option<f64> {
     let rate = |at: usize| schedule.factor((at as f64 + 0.5) / count as f64);
     let all: f64 = (0..count).map(rate).sum();
     let first = (0..count).take_while(|at| rate(*at) == rate(0)).count();
@@ -135,7 +135,7 @@ fn judge(blocks: &[Block], (least, steep): (f64, f64), rows: usize) -> Option<Un
 }
 
 /// Returns the blocks of the last part of a training up to a point of its time.
-fn blocks(losses: &[f64], schedule: Schedule, end: f64) -> Option<Vec<Block>> {
+fn blocks(losses: &[f64], schedule: RateSchedule, end: f64) -> Option<Vec<Block>> {
     let count = losses.len();
     let rate = |at: usize| schedule.factor((at as f64 + 0.5) / count as f64);
     let all: f64 = (0..count).map(rate).sum();
@@ -267,31 +267,36 @@ mod tests {
     #[test]
     fn a_slope_above_its_noise_is_found_and_extrapolated() {
         let falling = history(5.0, |done| 500.0 - 100.0 * done);
-        let Some(Unfinished::Falling(fall)) = unfinished(&falling, Schedule::Constant, size(3, 100)) else {
+        let Some(Unfinished::Falling(fall)) = unfinished(&falling, RateSchedule::Constant, size(3, 100))
+        else {
             panic!("the loss falls");
         };
         // Medians of 10 losses have a variance of 0.14 times 25. The slope of a line through 20 of them, over a time of 0.2, has a standard error of
         // 7.
         assert!((fall - 100.0).abs() < 35.0, "{fall}");
         let flat = history(5.0, |_| 400.0);
-        assert_eq!(unfinished(&flat, Schedule::Constant, size(3, 100)), None);
+        assert_eq!(unfinished(&flat, RateSchedule::Constant, size(3, 100)), None);
         // A slope below the noise is not detected, and one below a nat does not matter.
         assert_eq!(
-            unfinished(&history(0.0, |done| -0.9 * done), Schedule::Constant, size(3, 40)),
+            unfinished(
+                &history(0.0, |done| -0.9 * done),
+                RateSchedule::Constant,
+                size(3, 40)
+            ),
             None
         );
     }
 
     #[test]
     fn scatter_that_falls_with_the_rate_is_not_a_slope() {
-        let scatter = |done: f64| 400.0 + 30.0 * Schedule::Cosine.factor(done);
+        let scatter = |done: f64| 400.0 + 30.0 * RateSchedule::Cosine.factor(done);
         assert_eq!(
-            unfinished(&history(1.0, scatter), Schedule::Cosine, size(400, 200)),
+            unfinished(&history(1.0, scatter), RateSchedule::Cosine, size(400, 200)),
             None
         );
-        let scatter = |done: f64| 400.0 + 30.0 * Schedule::Cooldown.factor(done);
+        let scatter = |done: f64| 400.0 + 30.0 * RateSchedule::Cooldown.factor(done);
         assert_eq!(
-            unfinished(&history(1.0, scatter), Schedule::Cooldown, size(400, 200)),
+            unfinished(&history(1.0, scatter), RateSchedule::Cooldown, size(400, 200)),
             None
         );
     }
@@ -299,7 +304,7 @@ mod tests {
     #[test]
     fn noise_that_hides_any_slope_is_reported() {
         let noisy = history(20_000.0, |_| 400.0);
-        let found = unfinished(&noisy, Schedule::Constant, size(3, 100));
+        let found = unfinished(&noisy, RateSchedule::Constant, size(3, 100));
         assert!(matches!(found, Some(Unfinished::Noisy(_))), "{found:?}");
     }
 }

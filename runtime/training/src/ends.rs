@@ -6,7 +6,7 @@
 use super::Task;
 use super::maximum::declared;
 use super::surface::Surface;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use bnnc_base::support::Support;
@@ -142,7 +142,7 @@ fn candidates(
 }
 
 /// The site of a state and its interval, where its elements have one with an end.
-fn interval<'a>(infer: &Infer, state: &'a str) -> Option<(&'a str, (f64, f64))> {
+fn interval<'a>(infer: &InferenceBlock, state: &'a str) -> Option<(&'a str, (f64, f64))> {
     let site = state.rsplit_once('/').map_or(state, |(site, _)| site);
     let report = infer.reports.iter().find(|report| report.name == site)?;
     match report.prior.support {

@@ -21,7 +21,7 @@ use super::windows::Estimate;
 use super::{Fitted, Task};
 use crate::step::training;
 use bnnc_abi::code::Artifact;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_core::context::Stop;
 use bnnc_core::feed::examples;
 use std::ops::Range;
@@ -75,7 +75,7 @@ impl Budget {
 }
 
 /// Returns the number of reals that the descents hold in addition to their machine and rows.
-pub fn numbers(infer: &Infer) -> usize {
+pub fn numbers(infer: &InferenceBlock) -> usize {
     let moved = infer.cost.variational_parameters;
     descending(moved) + (EARLIER.len() + 2) * moved
 }

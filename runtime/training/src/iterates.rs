@@ -8,7 +8,7 @@ use crate::restarts;
 use crate::start::{self, Starts};
 use crate::{Fitted, Task, Watch, maximum, train};
 use bnnc_abi::iterates::{Covariance, Swag};
-use bnnc_abi::manifest::{Infer, State};
+use bnnc_abi::manifest::{InferenceBlock, State};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use bnnc_core::codes;
@@ -95,7 +95,7 @@ impl Trained {
 }
 
 /// Returns the states that move, with their sizes.
-pub fn moved<'a>(infer: &'a Infer, names: &'a [String]) -> Vec<(&'a str, usize)> {
+pub fn moved<'a>(infer: &'a InferenceBlock, names: &'a [String]) -> Vec<(&'a str, usize)> {
     let is_moved = |state: &&State| names.contains(&state.name);
     let states = infer.states.iter().filter(is_moved);
     states
@@ -226,7 +226,7 @@ impl Watch for Collector<'_> {
 /// # Errors
 /// A bug: the two inference blocks have different states.
 fn taken_before(
-    infer: &Infer,
+    infer: &InferenceBlock,
     found: &start::Iterates,
     (starts, context): (&Starts<'_>, &Context),
     moved: &[(&str, usize)],
@@ -271,12 +271,12 @@ fn taken_before(
 }
 
 /// Returns the key of the draws.
-fn key(infer: &Infer, context: &Context) -> u64 {
+fn key(infer: &InferenceBlock, context: &Context) -> u64 {
     philox::key(context.seed, &format!("iterates/{}", infer.name))
 }
 
 /// Returns the number of draws that are held for this number of iterates: one if the Gaussian has no spread.
-pub fn draws_of(infer: &Infer, swag: &Swag, iterates: usize) -> usize {
+pub fn draws_of(infer: &InferenceBlock, swag: &Swag, iterates: usize) -> usize {
     match swag.gaussian.covariance {
         Covariance::Point => 1,
         Covariance::Snapshots => iterates,

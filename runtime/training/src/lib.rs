@@ -22,7 +22,7 @@ pub mod surface;
 mod trainer;
 pub mod windows;
 
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::fault::Fault;
 use bnnc_core::checkpoint::Checkpoint;
 use bnnc_core::context::{Context, Stop};
@@ -72,7 +72,7 @@ pub struct Fitted {
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
     /// The inference block.
-    pub infer: &'a Infer,
+    pub infer: &'a InferenceBlock,
     /// The rows.
     pub dataset: &'a Dataset,
     /// The index of the split.
@@ -110,7 +110,12 @@ pub trait Watch {
 ///
 /// # Errors
 /// The loss diverges, some columns do not fit the program, or there is too little memory.
-pub fn fit(infer: &Infer, dataset: &Dataset, start: Values, context: &Context) -> Result<Fitted, Stop> {
+pub fn fit(
+    infer: &InferenceBlock,
+    dataset: &Dataset,
+    start: Values,
+    context: &Context,
+) -> Result<Fitted, Stop> {
     let context = Context {
         checkpoint: Checkpoint::none(),
         ..context.clone()

@@ -18,7 +18,7 @@ use super::report::is_cut_off;
 use super::surface::{self, Surface};
 use super::{Fitted, Task, gap};
 use crate::step::training;
-use bnnc_abi::manifest::{Infer, KlWeight, Train};
+use bnnc_abi::manifest::{InferenceBlock, KlWeight, Train};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::{Context, Stop};
@@ -203,7 +203,7 @@ pub fn breadth(
 /// times `H_ii` is therefore at least 1. For a state with many elements `n`, the mean of `d' H_ss d` over its deviations `d` is at least `n`, for the
 /// same reason.
 fn narrowest(
-    infer: &Infer,
+    infer: &InferenceBlock,
     surface: &mut Surface,
     centre: &[f64],
     draws: &Values,
@@ -265,7 +265,7 @@ fn site_of(state: &str) -> &str {
 }
 
 /// Returns the name of element `at` of `count` elements of a site.
-fn element(infer: &Infer, site: &str, (at, count): (usize, usize)) -> String {
+fn element(infer: &InferenceBlock, site: &str, (at, count): (usize, usize)) -> String {
     let report = infer.reports.iter().find(|report| report.name == site);
     let shape = report.map(|report| report.shape.resolve(&Sizes::default()));
     match shape.filter(|_| count > 1) {
@@ -315,13 +315,13 @@ pub fn material(weights: usize, rows: usize) -> f64 {
 }
 
 /// Returns the affordable number of values of the loss of all rows.
-fn affordable(infer: &Infer, train: &Train, rows: usize) -> usize {
+fn affordable(infer: &InferenceBlock, train: &Train, rows: usize) -> usize {
     let cheap = surface::affordable(infer, train, rows, OPERATIONS);
     cheap.max(train.options.epochs_of(rows) / TRAININGS).min(MOST)
 }
 
 /// Returns the number of reals that a descent holds in addition to its machine and rows.
-pub fn numbers(infer: &Infer) -> usize {
+pub fn numbers(infer: &InferenceBlock) -> usize {
     descent::numbers(infer.cost.variational_parameters)
 }
 
@@ -373,7 +373,7 @@ fn runaways(
 }
 
 /// Returns a machine that holds the parameters on their declared scale.
-pub(super) fn declared(infer: &Infer, values: &Values, context: &Context) -> Result<Machine, Fault> {
+pub(super) fn declared(infer: &InferenceBlock, values: &Values, context: &Context) -> Result<Machine, Fault> {
     let sizes = Sizes::default().with(Symbol::Draws, 1);
     let mut machine = Machine::new(&infer.sites, sizes, context.pool.clone())?;
     for (name, values) in values {

@@ -2,12 +2,17 @@
 
 use crate::{gap, maximum, restarts, surface};
 use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::{Infer, Train};
+use bnnc_abi::manifest::{InferenceBlock, Train};
 use bnnc_core::memory::{NUMBER, feed, machine, parameters, predicting, states, sum};
 
 /// Returns the bytes of the trainings that run at the same time, and of the results of the trainings that have ended. The arguments are those of
 /// [`one`].
-pub fn training((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, is_observed: bool) -> u64 {
+pub fn training(
+    (infer, train): (&InferenceBlock, &Train),
+    schema: &Schema,
+    rows: usize,
+    is_observed: bool,
+) -> u64 {
     let runs = restarts::at_once(&train.options) as u64;
     let results = (restarts::kept(&train.options) as u64).saturating_mul(parameters(infer));
     let one = one((infer, train), schema, rows, is_observed);
@@ -15,7 +20,12 @@ pub fn training((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, 
 }
 
 /// Returns the bytes of `count` trainings at the same time, each of which runs its restarts one after the other. The arguments are those of [`one`].
-pub fn at_a_time((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, count: usize) -> u64 {
+pub fn at_a_time(
+    (infer, train): (&InferenceBlock, &Train),
+    schema: &Schema,
+    rows: usize,
+    count: usize,
+) -> u64 {
     let results = (restarts::kept(&train.options) as u64).saturating_mul(parameters(infer));
     let one = one((infer, train), schema, rows, false);
     one.saturating_add(results).saturating_mul(count as u64)
@@ -23,7 +33,12 @@ pub fn at_a_time((infer, train): (&Infer, &Train), schema: &Schema, rows: usize,
 
 /// Returns the bytes of one training: the machine, the rows and the results. The best parameters are not kept if the iterates are collected
 /// (`is_observed`).
-pub fn one((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, is_observed: bool) -> u64 {
+pub fn one(
+    (infer, train): (&InferenceBlock, &Train),
+    schema: &Schema,
+    rows: usize,
+    is_observed: bool,
+) -> u64 {
     let options = &train.options;
     let order = rows as u64 * 4;
     let validating = match schema.validation {

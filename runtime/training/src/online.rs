@@ -1,7 +1,7 @@
 //! Learning from rows as they arrive, with predictions in between, for bandits and active learning.
 
 use crate::step::{self, Stepper, Terms, training};
-use bnnc_abi::manifest::{Infer, KlWeight};
+use bnnc_abi::manifest::{InferenceBlock, KlWeight};
 use bnnc_base::fault::Fault;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::Feed;
@@ -15,7 +15,7 @@ use std::ops::Range;
 /// An inference block with a memory of rows. The target of a step is the posterior given the rows in memory: the likelihood of a batch is scaled to
 /// all of them. Rows are on the model's scale; they are not scaled or standardised.
 pub struct Online<'a> {
-    infer: &'a Infer,
+    infer: &'a InferenceBlock,
     context: Context,
     stepper: Stepper<'a>,
     /// The predictor, with the numbers of rows and draws that it was built for.
@@ -37,7 +37,7 @@ impl<'a> Online<'a> {
     ///
     /// # Errors
     /// The model has columns that all examples share, `kl_weight` depends on epochs, or there is too little memory.
-    pub fn new(infer: &'a Infer, capacity: usize, context: &Context) -> Result<Online<'a>, Stop> {
+    pub fn new(infer: &'a InferenceBlock, capacity: usize, context: &Context) -> Result<Online<'a>, Stop> {
         if infer.bindings.iter().any(|binding| binding.from.is_shared()) {
             let why = format!(
                 "`{}` has columns that all examples share, so rows cannot arrive one by one",

@@ -4,7 +4,7 @@ use super::convergence::{Size, Unfinished, material, unfinished};
 use super::maximum::Runaway;
 use super::windows::{Estimate, Worsened};
 use super::{Fitted, restarts};
-use bnnc_abi::manifest::{Infer, Length, OptimiserChoice, Output, OutputKind, Train, Training};
+use bnnc_abi::manifest::{InferenceBlock, Length, OptimiserChoice, Output, OutputKind, Train, Training};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
 use bnnc_base::shape::Sizes;
@@ -20,7 +20,7 @@ const ROWS_PER_WEIGHT: usize = 10;
 
 /// Returns whether the validation rows ended a training that needs its optimum: a variational posterior, which otherwise keeps the standard deviations of its
 /// start, a maximum of few parameters, or iterates, which scatter around an optimum only where the training has reached it.
-pub(super) fn is_cut_off(infer: &Infer, fitted: &Fitted, rows: usize) -> bool {
+pub(super) fn is_cut_off(infer: &InferenceBlock, fitted: &Fitted, rows: usize) -> bool {
     let is_stopped = fitted.epochs < fitted.planned && !fitted.interrupted;
     let is_small = ROWS_PER_WEIGHT.saturating_mul(weights(infer)) <= rows;
     is_stopped && (infer.maximises_bound() || is_small || infer.iterated().is_some())
@@ -52,7 +52,7 @@ fn faster(train: &Train) -> Option<String> {
 }
 
 /// Returns the parts of the data that could be standardised and are not.
-pub fn raw(infer: &Infer, dataset: &Dataset) -> Vec<&'static str> {
+pub fn raw(infer: &InferenceBlock, dataset: &Dataset) -> Vec<&'static str> {
     let preparation = &dataset.preparation;
     let named = preparation.named.iter().flat_map(|(_, maps)| maps);
     let mut inputs = preparation.inputs.iter().chain(named).peekable();
@@ -99,12 +99,12 @@ pub fn learning(fitted: &Fitted, rows: usize) -> Value {
 }
 
 /// Returns the number of weights of a model.
-fn weights(infer: &Infer) -> usize {
+fn weights(infer: &InferenceBlock) -> usize {
     infer.cost.parameters
 }
 
 /// Returns the number of parameters that the optimiser moves.
-fn moved(infer: &Infer) -> usize {
+fn moved(infer: &InferenceBlock) -> usize {
     let parameters = infer.states.iter().filter(|state| state.parameter);
     parameters.map(|state| state.shape.count(&Sizes::default())).sum()
 }
@@ -123,7 +123,7 @@ pub enum Doubt<'a> {
 }
 
 /// Returns the most serious doubt about a training. If the user or the validation rows stopped the training, its convergence is not judged.
-pub fn doubt<'a>(infer: &Infer, fitted: &'a Fitted, rows: usize) -> Option<Doubt<'a>> {
+pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a Fitted, rows: usize) -> Option<Doubt<'a>> {
     let options = &infer.training()?.options;
     // Iterates that are averaged need to scatter, so that a loss above the minimum does not cast doubt on them.
     let is_point = infer.iterated().is_none();
@@ -156,7 +156,7 @@ pub fn doubt<'a>(infer: &Infer, fitted: &'a Fitted, rows: usize) -> Option<Doubt
 }
 
 /// Returns the warning about parameters that diverge while the density rises by `rise`.
-fn unbounded_density(infer: &Infer, runaways: &[Runaway], rise: f64) -> Diagnostic {
+fn unbounded_density(infer: &InferenceBlock, runaways: &[Runaway], rise: f64) -> Diagnostic {
     let moves = runaways
         .iter()
         .map(|runaway| (&*runaway.name, runaway.from, runaway.to));
@@ -164,20 +164,20 @@ fn unbounded_density(infer: &Infer, runaways: &[Runaway], rise: f64) -> Diagnost
 }
 
 /// Returns the warning about a missing maximum, for a method that judges its maximum itself.
-pub fn unbounded(infer: &Infer, fitted: &Fitted) -> Option<Diagnostic> {
+pub fn unbounded(infer: &InferenceBlock, fitted: &Fitted) -> Option<Diagnostic> {
     let descent = fitted.descent.as_ref()?;
     let warning = unbounded_density(infer, &descent.runaways, descent.fall);
     (!descent.runaways.is_empty()).then_some(warning)
 }
 
 /// The warnings about parameters whose maximum is at an end of their range.
-pub fn at_ends<'a>(infer: &'a Infer, fitted: &'a Fitted) -> impl Iterator<Item = Diagnostic> + 'a {
+pub fn at_ends<'a>(infer: &'a InferenceBlock, fitted: &'a Fitted) -> impl Iterator<Item = Diagnostic> + 'a {
     let all = fitted.descent.iter().flat_map(|descent| &descent.at_ends);
     all.map(|found| maximum_at_bound(&infer.name, &found.name, found.end))
 }
 
 /// Returns the warnings about the training of an inference block.
-pub fn warnings(infer: &Infer, fitted: &Fitted, dataset: &Dataset) -> Vec<Diagnostic> {
+pub fn warnings(infer: &InferenceBlock, fitted: &Fitted, dataset: &Dataset) -> Vec<Diagnostic> {
     let Some(train) = infer.training() else {
         return Vec::new();
     };
@@ -232,7 +232,7 @@ fn spread(fitted: &Fitted) -> Option<(Estimate, Estimate)> {
 }
 
 /// Adds the convergence and the restarts to the diagnostics of an inference block.
-pub fn diagnostics(value: &mut Value, infer: &Infer, fitted: &Fitted, rows: usize) {
+pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, fitted: &Fitted, rows: usize) {
     if fitted.steps == 0 {
         return;
     }
@@ -263,7 +263,7 @@ pub fn table(fitted: &Fitted, rows: usize) -> String {
 }
 
 /// Adds the losses of a training to the diagnostics of an inference block.
-pub fn losses(value: &mut Value, infer: &Infer, fitted: &Fitted, rows: usize) {
+pub fn losses(value: &mut Value, infer: &InferenceBlock, fitted: &Fitted, rows: usize) {
     value["loss"] = finite(fitted.loss);
     value["loss_per_row"] = finite(fitted.loss / rows.max(1) as f64);
     value["epochs"] = json!(fitted.epochs);
@@ -277,7 +277,7 @@ pub fn per_row(loss: f64, rows: usize) -> String {
 }
 
 /// Returns the first lines of the table: the log posterior, or the origin of the iterates.
-pub fn head(infer: &Infer, fitted: &Fitted, rows: usize) -> String {
+pub fn head(infer: &InferenceBlock, fitted: &Fitted, rows: usize) -> String {
     let from = infer.iterated().and_then(|swag| swag.options.iterates.as_ref());
     let mut text = match from {
         Some(name) => format!("  {:<21} {name:>10}\n", "iterates of"),

@@ -3,7 +3,7 @@
 pub mod file;
 
 use crate::Task;
-use bnnc_abi::manifest::{Infer, Init, Start, State};
+use bnnc_abi::manifest::{InferenceBlock, Init, Start, State};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::codes;
@@ -39,7 +39,7 @@ pub struct Iterates {
 
 /// The starts of one inference block on one split.
 pub struct Starts<'a> {
-    infer: &'a Infer,
+    infer: &'a InferenceBlock,
     earlier: HashMap<String, Arc<Values>>,
     /// The given values of each member, used in turn; empty if the states have their default starts.
     given: Vec<Arc<Values>>,
@@ -52,7 +52,7 @@ impl<'a> Starts<'a> {
     ///
     /// # Errors
     /// A file that cannot be read or does not fit; an earlier inference block without a result on this split.
-    pub fn new(infer: &'a Infer, earlier: &Earlier, split: usize) -> Result<Starts<'a>, Diagnostic> {
+    pub fn new(infer: &'a InferenceBlock, earlier: &Earlier, split: usize) -> Result<Starts<'a>, Diagnostic> {
         let given = match &infer.start {
             None => Vec::new(),
             Some(Start::File(file)) => vec![Arc::new(file::read(infer, file, split)?)],
@@ -147,7 +147,7 @@ impl Starts<'_> {
 }
 
 /// Copies the given values to every state of the same name and size that does not start from a state of another inference block.
-fn warm(infer: &Infer, start: &mut Values, given: &Values) {
+fn warm(infer: &InferenceBlock, start: &mut Values, given: &Values) {
     for state in infer.states.iter().filter(|state| state.from.is_none()) {
         let (Some(own), Some(values)) = (start.get_mut(&state.name), given.get(&state.name)) else {
             continue;

@@ -1,6 +1,6 @@
 //! One training step on chosen rows, and the share of the KL divergence in it.
 
-use bnnc_abi::manifest::{Infer, KlWeight, Train};
+use bnnc_abi::manifest::{InferenceBlock, KlWeight, Train};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Symbol;
@@ -14,7 +14,7 @@ use bnnc_kernels::ports::Port;
 
 /// A training program with its states, ready for steps.
 pub struct Stepper<'a> {
-    infer: &'a Infer,
+    infer: &'a InferenceBlock,
     train: &'a Train,
     /// The machine with the parameters and the optimiser's state.
     pub machine: Machine,
@@ -32,13 +32,13 @@ pub struct Stepper<'a> {
 ///
 /// # Errors
 /// A bug: the inference samples.
-pub fn training(infer: &Infer) -> Result<&Train, Fault> {
+pub fn training(infer: &InferenceBlock) -> Result<&Train, Fault> {
     let bug = || Fault::Bug(format!("`{}` does not train", infer.name));
     infer.training().ok_or_else(bug)
 }
 
 /// Returns the diagnostic of a step in which parameters selected a position outside its axis, without its row.
-pub fn outside(infer: &Infer, step: u64) -> Diagnostic {
+pub fn outside(infer: &InferenceBlock, step: u64) -> Diagnostic {
     let first = infer.reached.first();
     let names: Vec<&str> = first.map_or_else(Vec::new, |check| {
         check.inputs.iter().map(String::as_str).collect()
@@ -64,7 +64,7 @@ impl<'a> Stepper<'a> {
     /// # Errors
     /// There is too little memory, or the inference block does not train.
     pub fn new(
-        infer: &'a Infer,
+        infer: &'a InferenceBlock,
         rows: usize,
         start: &Values,
         context: &Context,

@@ -3,7 +3,7 @@
 use super::Task;
 use crate::step::training;
 use bnnc_abi::code::Artifact;
-use bnnc_abi::manifest::{Infer, Train};
+use bnnc_abi::manifest::{InferenceBlock, Train};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::Stop;
@@ -24,7 +24,7 @@ pub fn sizes(train: &Train, rows: usize) -> Sizes {
 }
 
 /// Returns the number of losses of all rows that cost as much as `operations`, in floating-point operations.
-pub fn affordable(infer: &Infer, train: &Train, rows: usize, operations: u64) -> usize {
+pub fn affordable(infer: &InferenceBlock, train: &Train, rows: usize, operations: u64) -> usize {
     let batch = train.options.batch_of(rows);
     let step = infer.cost.step.at(&train.sizes(rows)).flops.max(1);
     let each = step.saturating_mul(rows.div_ceil(batch).max(1) as u64);

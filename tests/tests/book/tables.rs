@@ -1,7 +1,7 @@
 //! The tables of the reference agree with the registries: functions, methods with their options, distributions, layers, optimisers.
 
 use bnnc_abi::method::{self, OptionDef, Takes};
-use bnnc_abi::metrics::{self, Basis, Metric};
+use bnnc_abi::metrics::{self, Basis, MetricDef};
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::ast::{DefinitionKind, DistDecl, Item, ItemKind};
 use bnnc_hir::builtin::{self, Builtin, Rule};
@@ -168,7 +168,7 @@ fn methods() -> String {
 }
 
 fn metric_rows() -> String {
-    let basis = |metric: &Metric| match metric.basis {
+    let basis = |metric: &MetricDef| match metric.basis {
         Basis::Mean => "predictive means",
         Basis::Draws => "predictive draws",
         Basis::Probabilities => "class probabilities",
@@ -177,7 +177,7 @@ fn metric_rows() -> String {
         Basis::LeftOut => "posterior draws",
         Basis::Time => "the clock",
     };
-    let row = |metric: &Metric| {
+    let row = |metric: &MetricDef| {
         [
             format!("`{}`", metric.written),
             metric.meaning.to_owned(),

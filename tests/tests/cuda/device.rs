@@ -1,8 +1,8 @@
 //! Runs single kernels on the device. The buffers of a kernel are copied to the device and back.
 
-use bnnc_abi::accelerator::{Arena, Session};
-use bnnc_abi::code::{Code, KernelArgs};
-use bnnc_abi::plan::{Launch, Plan, Step, Storage};
+use bnnc_abi::accelerator::{DeviceArena, DeviceSession};
+use bnnc_abi::code::{KernelArgs, KernelCode};
+use bnnc_abi::plan::{Launch, Plan, PlanStep, Storage};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
@@ -21,7 +21,7 @@ impl Backend for OnDevice {
         "on the device"
     }
 
-    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn Code>, Fault> {
+    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn KernelCode>, Fault> {
         let backend = backends::lookup("cuda").ok_or_else(|| Fault::Bug("no backend cuda".to_owned()))?;
         let code = bnnc_cuda::attach(backend.compile(program, options)?)?;
         Ok(Arc::new(Kernels {
@@ -32,7 +32,7 @@ impl Backend for OnDevice {
 }
 
 struct Kernels {
-    code: Arc<dyn Code>,
+    code: Arc<dyn KernelCode>,
     program: Program,
 }
 
@@ -40,8 +40,9 @@ impl Kernels {
     /// Returns a plan of one launch, the bytes in the arena of the buffer of each slot, and the size of the arena.
     fn alone(&self, kernel: usize) -> (Arc<Plan>, Vec<Range<usize>>, usize) {
         let steps = &self.program.plan.steps;
-        let is_it = |step: &&Step| matches!(step, Step::Launch(launch) if launch.kernel as usize == kernel);
-        let Some(step @ Step::Launch(Launch { buffers, .. })) = steps.iter().find(is_it) else {
+        let is_it =
+            |step: &&PlanStep| matches!(step, PlanStep::Launch(launch) if launch.kernel as usize == kernel);
+        let Some(step @ PlanStep::Launch(Launch { buffers, .. })) = steps.iter().find(is_it) else {
             unreachable!("every kernel is launched");
         };
         let plan = Plan {
@@ -62,9 +63,9 @@ impl Kernels {
         (Arc::new(plan), ranges, layout.bytes)
     }
 
-    fn open(&self, (plan, bytes): (&Arc<Plan>, usize)) -> Box<dyn Session> {
+    fn open(&self, (plan, bytes): (&Arc<Plan>, usize)) -> Box<dyn DeviceSession> {
         let accelerator = self.code.accelerator().unwrap();
-        let arena = Arena {
+        let arena = DeviceArena {
             plan,
             offsets: &layout(plan, &Sizes::default()).offsets,
             bytes,
@@ -74,7 +75,7 @@ impl Kernels {
     }
 }
 
-impl Code for Kernels {
+impl KernelCode for Kernels {
     /// A device runs the whole domain at once, so the first invocation that is not empty runs all of it, and the others do nothing.
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
         let nothing = self.program.kernels[kernel].dims[0] == Size::Fixed(0);

@@ -1,6 +1,6 @@
 //! Every example gives the same results on the device and with cranelift, in steps, predictions, densities and whole runs.
 
-use bnnc_abi::manifest::{Infer, Work};
+use bnnc_abi::manifest::{InferenceBlock, Work};
 use bnnc_base::dtype::Precision;
 use bnnc_core::states::{Values, start};
 use bnnc_driver::options::Options;
@@ -31,8 +31,8 @@ fn tolerance(precision: Precision) -> f64 {
 }
 
 struct Comparison<'a> {
-    host: &'a Infer,
-    device: &'a Infer,
+    host: &'a InferenceBlock,
+    device: &'a InferenceBlock,
     compiled: &'a Compiled,
     faults: Vec<String>,
 }

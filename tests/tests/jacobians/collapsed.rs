@@ -2,7 +2,7 @@
 //! neither, and whether its derivatives match finite differences.
 
 use super::setup::{assert_close, compiled, inputs, network, number, on_model, results};
-use bnnc_abi::collapsed::Form;
+use bnnc_abi::collapsed::LocationForm;
 use bnnc_abi::laplace::Likelihood;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -64,12 +64,12 @@ fn the_last_layer_is_affine() {
     assert_eq!(sites(&found), ["last.w", "last.b"]);
     assert_eq!(
         (&found.form, found.likelihood),
-        (&Form::Affine, Likelihood::Normal)
+        (&LocationForm::Affine, Likelihood::Normal)
     );
     assert!(!found.held);
     let classes = network(4, 3, "relu", "index(3)", "Categorical(logits = f)");
     let found = collapsed(&classes, OverWeights::LastLayer);
-    assert_eq!((&found.form, found.outputs), (&Form::Affine, 3));
+    assert_eq!((&found.form, found.outputs), (&LocationForm::Affine, 3));
     assert_eq!(found.likelihood, Likelihood::Categorical);
 }
 
@@ -81,14 +81,14 @@ fn a_head_for_the_noise_is_held() {
     assert_eq!((sites(&found), found.held), (vec!["mean.w", "mean.b"], false));
     let found = collapsed(TWO_HEADS, OverWeights::Names(&named("hidden")));
     assert_eq!((sites(&found), found.held), (vec!["hidden.w", "hidden.b"], true));
-    let form = Form::Piecewise { kinks: 4, direct: 4 };
+    let form = LocationForm::Piecewise { kinks: 4, direct: 4 };
     assert_eq!(found.form, form);
 }
 
 #[test]
 fn kinks_behind_kinks_are_counted_separately() {
     let kinks = |name: &str| match collapsed(DEEP, OverWeights::Names(&named(name))).form {
-        Form::Piecewise { kinks, direct } => (kinks, direct),
+        LocationForm::Piecewise { kinks, direct } => (kinks, direct),
         other => panic!("{other:?}"),
     };
     assert_eq!(kinks("second"), (4, 4));
@@ -98,7 +98,7 @@ fn kinks_behind_kinks_are_counted_separately() {
 #[test]
 fn networks_without_an_exact_form_are_sampled() {
     let reason = |text: &str, over: OverWeights<'_>| match collapsed(text, over).form {
-        Form::Sampled(reason) => reason,
+        LocationForm::Sampled(reason) => reason,
         other => panic!("{other:?}"),
     };
     let tanh = network(4, 1, "tanh", "real", "Normal(f[0], sigma)");
@@ -192,7 +192,7 @@ fn slopes_match_differences() {
         for (name, value) in &base {
             assert_close(&code[name], &value.data, 1e-9, &format!("{layer} {name}"));
         }
-        let has_kinks = found.form != Form::Affine;
+        let has_kinks = found.form != LocationForm::Affine;
         assert_eq!(base.contains_key("kinks"), has_kinks);
         for name in ["location", "kinks"].iter().take(1 + usize::from(has_kinks)) {
             let value = &base[*name];

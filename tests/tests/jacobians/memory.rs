@@ -1,7 +1,7 @@
 //! Only the program of whole Jacobians keeps the gradient of every row in memory.
 
 use super::setup::{ALL, approximated, compiled, lowered, network};
-use bnnc_abi::plan::Role;
+use bnnc_abi::plan::BufferRole;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Dim, Shape, Sizes, Symbol};
 use bnnc_graph::builder::Builder;
@@ -39,7 +39,7 @@ fn bytes(name: &str, function: &Function) -> u64 {
             buffer.shape,
             buffer_bytes(&program.plan, id, &sizes())
         );
-        assert!(!matches!(buffer.role, Role::State));
+        assert!(!matches!(buffer.role, BufferRole::State));
     }
     predict_arena_bytes(&program.plan, &sizes())
 }

@@ -1,8 +1,8 @@
 //! Runs programs on the reference interpreter and as machine code with the same inputs, and compares the results.
 
 use crate::BACKEND;
-use bnnc_abi::code::{Code, KernelArgs};
-use bnnc_abi::plan::{Launch, Role, Step, Storage};
+use bnnc_abi::code::{KernelArgs, KernelCode};
+use bnnc_abi::plan::{BufferRole, Launch, PlanStep, Storage};
 use bnnc_abi::symbols::{Address, CALLED, NoiseKind, noise_symbol, scalar_symbol};
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;
@@ -141,7 +141,7 @@ pub fn options() -> Options {
 /// Returns the only launch of a program.
 pub fn launch(program: &Program) -> &Launch {
     match &program.plan.steps[0] {
-        Step::Launch(launch) => launch,
+        PlanStep::Launch(launch) => launch,
         _ => panic!("the program launches a kernel"),
     }
 }
@@ -208,7 +208,7 @@ fn merged(programs: &[&Program]) -> Program {
         for id in &mut launch.buffers {
             *id = merged.plan.buffers.push(program.plan.buffers[*id].clone());
         }
-        merged.plan.steps.push(Step::Launch(launch));
+        merged.plan.steps.push(PlanStep::Launch(launch));
         merged.kernels.extend(program.kernels.iter().cloned());
     }
     merged.plan.kernels = merged.kernels.len();
@@ -225,7 +225,7 @@ const MARGIN: usize = 16;
 const GUARD: f64 = -77.0;
 
 fn run<T: Real>(
-    (code, kernel): (&dyn Code, usize),
+    (code, kernel): (&dyn KernelCode, usize),
     program: &Program,
     contents: &[Elements],
     chunks: &[i64],
@@ -303,7 +303,7 @@ pub fn initial(program: &Program, mut element: impl FnMut(Storage) -> f64) -> Ve
         let reduced = launch.reduces.iter().find(|reduce| reduce.slot as usize == at);
         contents.push(match (reduced, &buffer.role) {
             (Some(reduce), _) => vec![reduce.combine.identity(); count],
-            (None, Role::Output) => vec![5.0; count],
+            (None, BufferRole::Output) => vec![5.0; count],
             _ => (0..count).map(|_| element(buffer.storage)).collect(),
         });
     }

@@ -1,7 +1,7 @@
 //! Tests of kernels of the kinds that training uses, and of the duties that a backend has besides computing.
 
 use crate::harness;
-use bnnc_abi::code::Code;
+use bnnc_abi::code::KernelCode;
 use bnnc_backend_cranelift::Cranelift;
 use bnnc_loops::backend::{Backend, Options};
 use bnnc_loops::ir::Program;
@@ -114,7 +114,7 @@ fn a_symbol_without_an_address_is_reported_as_a_bug() {
 #[test]
 fn listings_name_their_kernels() {
     let program = program(IN_PLACE);
-    let code: Arc<dyn Code> = Cranelift.compile(&program, &harness::options()).unwrap();
+    let code: Arc<dyn KernelCode> = Cranelift.compile(&program, &harness::options()).unwrap();
     let clif = code.text();
     assert!(clif.starts_with("; kernel 0 \"step\"\nfunction"), "{clif}");
     assert!(clif.contains("f64x2"), "{clif}");

@@ -13,7 +13,7 @@ mod random_kernels;
 #[path = "../conformance/sweeps.rs"]
 mod sweeps;
 
-use bnnc_abi::code::Code;
+use bnnc_abi::code::KernelCode;
 use bnnc_backend_cranelift::Cranelift;
 use bnnc_base::fault::Fault;
 use bnnc_loops::backend::{Backend, Form, ObjectFormat, Options};
@@ -29,7 +29,7 @@ impl Backend for Loaded {
         "loaded"
     }
 
-    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn Code>, Fault> {
+    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn KernelCode>, Fault> {
         let form = Form::Object {
             prefix: "kernel_".to_owned(),
             format: ObjectFormat::Elf,

@@ -2,7 +2,7 @@
 
 use super::chip;
 use crate::backend::Mlir;
-use bnnc_abi::code::{Code, Detached, KernelArgs, Object, ObjectKernel};
+use bnnc_abi::code::{Detached, KernelArgs, KernelCode, Object, ObjectKernel};
 use bnnc_abi::device;
 use bnnc_base::fault::Fault;
 use bnnc_loops::backend::{Backend, Form, Options, keys};
@@ -23,7 +23,7 @@ impl Backend for Cuda {
         self.0.is_available()
     }
 
-    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn Code>, Fault> {
+    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn KernelCode>, Fault> {
         let chip = options.gpu.and_then(chip::lookup).unwrap_or(chip::DEFAULT);
         let images = super::compile(&self.0, program, chip)?;
         Ok(match options.form {
@@ -47,9 +47,9 @@ fn kernel(kernel: &Kernel) -> ObjectKernel {
 }
 
 /// Kernels that can run only on a device.
-struct Images(device::Program);
+struct Images(device::DeviceProgram);
 
-impl Code for Images {
+impl KernelCode for Images {
     unsafe fn launch(&self, _: usize, _: &KernelArgs) {
         unreachable!("code of the backend cuda is attached to a device before it runs");
     }
@@ -67,7 +67,7 @@ impl Code for Images {
         format!("{}{}", self.0, images.collect::<String>())
     }
 
-    fn device(&self) -> Option<&device::Program> {
+    fn device(&self) -> Option<&device::DeviceProgram> {
         Some(&self.0)
     }
 }

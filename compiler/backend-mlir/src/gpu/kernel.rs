@@ -8,7 +8,7 @@ use crate::func::{Emitter, Source, plus, times};
 use crate::scalar;
 use crate::schedule::Schedule;
 use crate::text::{LoopBounds, Text, Type, Value, commas};
-use bnnc_abi::device::{Count, Entry, Parameter, Work};
+use bnnc_abi::device::{Count, KernelEntry, KernelParameter, LaunchSequence};
 use bnnc_abi::plan::{Combine, Storage};
 use bnnc_base::dtype::Precision;
 use bnnc_loops::analysis::motion::sizes;
@@ -56,7 +56,7 @@ pub(super) struct Function<'a> {
 impl Function<'_> {
     /// Emits the function for the part, or the two functions if several blocks share a point. Returns the entries to launch. Entries that
     /// fill outputs which are reduced in memory come first.
-    pub fn emit(&self, (text, needs): (&mut Text, &mut Needs), symbol: String) -> Vec<Entry> {
+    pub fn emit(&self, (text, needs): (&mut Text, &mut Needs), symbol: String) -> Vec<KernelEntry> {
         let stages: &[(Stage, String)] = &match self.part.team {
             Team::Blocks => vec![
                 (Stage::Pieces, format!("{symbol}_pieces")),
@@ -68,7 +68,7 @@ impl Function<'_> {
             self.stage((text, needs), symbol, *stage);
             self.entry(symbol, *stage)
         });
-        let own: Vec<Entry> = own.collect();
+        let own: Vec<KernelEntry> = own.collect();
         self.fills().into_iter().chain(own).collect()
     }
 
@@ -123,9 +123,9 @@ impl Function<'_> {
     }
 
     /// Describes the launch of a function.
-    fn entry(&self, name: &str, stage: Stage) -> Entry {
+    fn entry(&self, name: &str, stage: Stage) -> KernelEntry {
         let team = self.part.team;
-        let buffers = (0..self.kernel.slots.len() as u32).map(Parameter::Buffer);
+        let buffers = (0..self.kernel.slots.len() as u32).map(KernelParameter::Buffer);
         let kept = self.axes(true).into_iter().map(|axis| self.kernel.dims[axis]);
         let counts = kept.map(|dim| match dim {
             Size::Fixed(size) => Count::Fixed(size),
@@ -133,8 +133,8 @@ impl Function<'_> {
         });
         let points = Count::Product(counts.collect());
         let blocks = matches!(team, Team::Block | Team::Blocks);
-        let ints = self.ints().into_iter().map(Parameter::Int);
-        let scratch = (stage != Stage::Whole).then_some(Parameter::Scratch);
+        let ints = self.ints().into_iter().map(KernelParameter::Int);
+        let scratch = (stage != Stage::Whole).then_some(KernelParameter::Scratch);
         entry(
             (name.to_owned(), if blocks { SHARED } else { 0 }),
             match (blocks, stage) {
@@ -147,7 +147,7 @@ impl Function<'_> {
     }
 
     /// Returns the entries that fill outputs whose reductions are combined in memory.
-    fn fills(&self) -> Vec<Entry> {
+    fn fills(&self) -> Vec<KernelEntry> {
         let outputs = self.part.outputs.iter().filter(|at| !self.in_register(**at));
         let outputs = outputs.map(|at| &self.kernel.outputs[*at]);
         outputs
@@ -157,7 +157,7 @@ impl Function<'_> {
                 Some(entry(
                     (fill_symbol(storage, combine), 0),
                     over_threads(Count::Elements(slot)),
-                    vec![Parameter::Buffer(slot), Parameter::Elements(slot)],
+                    vec![KernelParameter::Buffer(slot), KernelParameter::Elements(slot)],
                 ))
             })
             .collect()
@@ -371,8 +371,12 @@ fn shared(text: &mut Text, symbol: &str) -> Value {
 }
 
 /// Builds an entry whose grid has one axis. Each block has [`THREADS`] threads.
-pub(super) fn entry((name, shared): (String, u32), blocks: Count, parameters: Vec<Parameter>) -> Entry {
-    Entry {
+pub(super) fn entry(
+    (name, shared): (String, u32),
+    blocks: Count,
+    parameters: Vec<KernelParameter>,
+) -> KernelEntry {
+    KernelEntry {
         name,
         grid: [blocks, Count::Fixed(1), Count::Fixed(1)],
         block: [THREADS as u32, 1, 1],
@@ -419,7 +423,7 @@ fn fill_symbol(storage: Storage, combine: Combine) -> String {
 }
 
 /// Writes the functions that fill the buffers of these kernels.
-pub(super) fn fills(kernels: &[Work], precision: Precision, text: &mut Text) {
+pub(super) fn fills(kernels: &[LaunchSequence], precision: Precision, text: &mut Text) {
     let entries = kernels.iter().flat_map(|work| &work.entries);
     let wanted: BTreeSet<&str> = entries.map(|entry| entry.name.as_str()).collect();
     for storage in [Storage::Real, Storage::Int] {

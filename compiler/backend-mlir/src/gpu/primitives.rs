@@ -5,8 +5,8 @@ mod matmul;
 mod solve;
 
 use crate::text::{LoopBounds, Text, Type, Value};
-use bnnc_abi::device::{self, Count, Parameter, Routine, Work};
-use bnnc_abi::plan::{Plan, Step};
+use bnnc_abi::device::{self, Count, KernelParameter, LaunchSequence, Routine};
+use bnnc_abi::plan::{Plan, PlanStep};
 use bnnc_abi::primitive;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -36,7 +36,7 @@ pub(super) fn emit(plan: &Plan, text: &mut Text) -> Result<Vec<Routine>, Fault> 
         Ok(Routine {
             primitive,
             ints,
-            work: Work {
+            work: LaunchSequence {
                 entries: vec![entry],
                 scratch: Count::Fixed(0),
             },
@@ -46,14 +46,14 @@ pub(super) fn emit(plan: &Plan, text: &mut Text) -> Result<Vec<Routine>, Fault> 
     calls.into_iter().map(routine).collect()
 }
 
-fn collect(steps: &[Step], calls: &mut BTreeSet<(&'static str, usize)>) {
+fn collect(steps: &[PlanStep], calls: &mut BTreeSet<(&'static str, usize)>) {
     for step in steps {
         match step {
-            Step::Call(call) => {
+            PlanStep::Call(call) => {
                 calls.insert((call.primitive.name, call.ints.len()));
             }
-            Step::Launch(_) => {}
-            Step::Repeat { body, .. } => collect(body, calls),
+            PlanStep::Launch(_) => {}
+            PlanStep::Repeat { body, .. } => collect(body, calls),
         }
     }
 }
@@ -83,14 +83,14 @@ impl Entry {
     }
 
     /// Returns the parameters: first every buffer, then every integer.
-    fn parameters(&self) -> Vec<Parameter> {
-        let buffers = (0..self.addresses.len() as u32).map(Parameter::Buffer);
+    fn parameters(&self) -> Vec<KernelParameter> {
+        let buffers = (0..self.addresses.len() as u32).map(KernelParameter::Buffer);
         buffers
-            .chain((0..self.ints.len() as u32).map(Parameter::Int))
+            .chain((0..self.ints.len() as u32).map(KernelParameter::Int))
             .collect()
     }
 
-    fn end(self, text: &mut Text, shared: u32, blocks: Count) -> device::Entry {
+    fn end(self, text: &mut Text, shared: u32, blocks: Count) -> device::KernelEntry {
         super::kernel::end(text);
         let parameters = self.parameters();
         super::kernel::entry((self.symbol, shared), blocks, parameters)

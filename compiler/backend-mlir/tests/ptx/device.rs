@@ -1,8 +1,8 @@
 //! A backend that runs the plans of an image on the emulator of these tests, as the runtime of a GPU would run them.
 
 use crate::machine::Machine;
-use bnnc_abi::code::{Code, KernelArgs};
-use bnnc_abi::device::{self, Bound, Parameter, Work};
+use bnnc_abi::code::{KernelArgs, KernelCode};
+use bnnc_abi::device::{self, KernelParameter, LaunchSequence, LaunchValues};
 use bnnc_backend_mlir::Mlir;
 use bnnc_backend_mlir::gpu::{self, chip};
 use bnnc_base::fault::Fault;
@@ -22,7 +22,7 @@ pub struct Emulated;
 
 /// An image and the emulator that has read it.
 pub struct Device {
-    pub program: device::Program,
+    pub program: device::DeviceProgram,
     machine: Machine,
 }
 
@@ -38,8 +38,13 @@ impl Device {
     ///
     /// # Safety
     /// The requirements of [`Machine::launch`] must hold.
-    pub unsafe fn run(&self, work: &Work, (buffers, elements): (&[u64], Option<&[i64]>), ints: &[i64]) {
-        let bound = Bound {
+    pub unsafe fn run(
+        &self,
+        work: &LaunchSequence,
+        (buffers, elements): (&[u64], Option<&[i64]>),
+        ints: &[i64],
+    ) {
+        let bound = LaunchValues {
             ints,
             elements: elements.unwrap_or_default(),
             outer: 0,
@@ -51,17 +56,17 @@ impl Device {
             }
             let elements = elements.unwrap_or_default();
             let blocks = entry.grid[0]
-                .value(Bound {
+                .value(LaunchValues {
                     ints,
                     elements,
                     outer: 0,
                 })
                 .max(0) as u64;
-            let argument = |parameter: &Parameter| match parameter {
-                Parameter::Buffer(slot) => buffers[*slot as usize],
-                Parameter::Int(slot) => ints[*slot as usize] as u64,
-                Parameter::Elements(slot) => elements[*slot as usize] as u64,
-                Parameter::Scratch => scratch.as_mut_ptr() as u64,
+            let argument = |parameter: &KernelParameter| match parameter {
+                KernelParameter::Buffer(slot) => buffers[*slot as usize],
+                KernelParameter::Int(slot) => ints[*slot as usize] as u64,
+                KernelParameter::Elements(slot) => elements[*slot as usize] as u64,
+                KernelParameter::Scratch => scratch.as_mut_ptr() as u64,
             };
             let arguments: Vec<u64> = entry.parameters.iter().map(argument).collect();
             // SAFETY: passed on to the caller.
@@ -78,7 +83,7 @@ impl Backend for Emulated {
         "emulated"
     }
 
-    fn compile(&self, program: &Program, _: &Options) -> Result<Arc<dyn Code>, Fault> {
+    fn compile(&self, program: &Program, _: &Options) -> Result<Arc<dyn KernelCode>, Fault> {
         Ok(Arc::new(Launches {
             device: Device::new(program)?,
             program: program.clone(),
@@ -91,7 +96,7 @@ struct Launches {
     program: Program,
 }
 
-impl Code for Launches {
+impl KernelCode for Launches {
     /// A launch covers the whole domain. The first invocation therefore runs everything, and the others do nothing.
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
         if args.start != 0

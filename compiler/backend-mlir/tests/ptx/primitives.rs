@@ -1,7 +1,7 @@
 //! Compares primitives on the emulator with simple reference versions.
 
 use crate::device::Device;
-use bnnc_abi::device::{Count, Work};
+use bnnc_abi::device::{Count, LaunchSequence};
 use bnnc_abi::primitive::{self, PrimitiveDef};
 use bnnc_base::dtype::Precision;
 use bnnc_loops::parse::parse;
@@ -158,7 +158,7 @@ fn by_columns(precision: Precision, l: &mut [f64], (batch, n): (usize, usize)) {
             Precision::F64 => l.as_mut_ptr() as u64,
         };
         for entry in [&blocked.diagonal, &blocked.panel] {
-            let work = Work {
+            let work = LaunchSequence {
                 entries: vec![entry.clone()],
                 scratch: Count::Fixed(0),
             };

@@ -3,7 +3,7 @@
 use crate::arguments::Check;
 use crate::commands::run::timings;
 use crate::session::{self, Display};
-use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_abi::settings;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_command::terminal::{self, OK};
@@ -78,7 +78,7 @@ fn run_inner(arguments: &Check) -> Result<(), u8> {
     if status == OK { Ok(()) } else { Err(status) }
 }
 
-fn cost_json(manifest: &Manifest, infer: &Infer) -> serde_json::Value {
+fn cost_json(manifest: &Manifest, infer: &InferenceBlock) -> serde_json::Value {
     let kl: serde_json::Map<String, serde_json::Value> = infer
         .reports
         .iter()
@@ -110,7 +110,11 @@ fn cost_json(manifest: &Manifest, infer: &Infer) -> serde_json::Value {
 const MOST_COLUMNS: usize = 20;
 
 /// Describes where each input and output of an inference comes from, one line each.
-fn fed(infer: &Infer, sources: &HashMap<String, Source>, seed: u64) -> Result<String, Vec<Diagnostic>> {
+fn fed(
+    infer: &InferenceBlock,
+    sources: &HashMap<String, Source>,
+    seed: u64,
+) -> Result<String, Vec<Diagnostic>> {
     let Some(source) = sources.get(&infer.data) else {
         return Ok(String::new());
     };
@@ -140,7 +144,7 @@ fn fed(infer: &Infer, sources: &HashMap<String, Source>, seed: u64) -> Result<St
     Ok(text)
 }
 
-fn cost_text(manifest: &Manifest, infer: &Infer, fed: &str) -> String {
+fn cost_text(manifest: &Manifest, infer: &InferenceBlock, fed: &str) -> String {
     let cost = &infer.cost;
     let mut text = format!("{} = {}, {}\n{fed}", infer.name, infer.method, infer.precision);
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<26} {value:>14}\n"));

@@ -4,7 +4,7 @@ use crate::arguments::{Compile, NewLevels, Predict};
 use crate::commands::run::library;
 use crate::session::{self, Display};
 use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::{DataSource, Infer};
+use bnnc_abi::manifest::{DataSource, InferenceBlock};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
 use bnnc_command::execute::{interrupt, stopped};
@@ -46,8 +46,8 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     let options = options(arguments, &saved, display)?;
     let (program, compiled) = recompiled(arguments, &saved, &options, display)?;
     let refuse = |why: &str| display.show(&[codes::not_a_run(&arguments.run, why)], &program.sources);
-    let is_saved = |infer: &&Infer| saved.preparations.contains_key(&infer.name);
-    let known: Vec<&Infer> = compiled.manifest.infers.iter().filter(is_saved).collect();
+    let is_saved = |infer: &&InferenceBlock| saved.preparations.contains_key(&infer.name);
+    let known: Vec<&InferenceBlock> = compiled.manifest.infers.iter().filter(is_saved).collect();
     if known.is_empty() {
         return Err(refuse("it holds no results of an inference"));
     }
@@ -113,7 +113,7 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
 struct Fitted<'a> {
     arguments: &'a Predict,
     program: &'a Program,
-    infer: &'a Infer,
+    infer: &'a InferenceBlock,
     preparation: &'a Preparation,
     values: &'a Values,
     context: Context,
@@ -213,7 +213,11 @@ fn recompiled(
     let schemas: HashMap<String, Schema> = saved.schemas.clone().into_iter().collect();
     let mut compiled = compile(&program, &schemas, options)
         .map_err(|failure| display.failure(&failure, &program.sources))?;
-    compiled.manifest.infers.iter_mut().for_each(Infer::drop_unread);
+    compiled
+        .manifest
+        .infers
+        .iter_mut()
+        .for_each(InferenceBlock::drop_unread);
     if library(&program) != saved.library || !saved.fingerprint.is_of_this_version() {
         display.show(&[codes::other_library(&arguments.run)], &program.sources);
     }
@@ -221,7 +225,7 @@ fn recompiled(
 }
 
 /// Returns the columns that select positions along these axes.
-fn columns<'a>(infer: &'a Infer, axes: &[Axis]) -> Vec<&'a str> {
+fn columns<'a>(infer: &'a InferenceBlock, axes: &[Axis]) -> Vec<&'a str> {
     let selects = |port: &String| axes.iter().any(|axis| axis.ports.contains(port));
     let of_axes = infer.bindings.iter().filter(|binding| selects(&binding.port));
     of_axes.filter_map(|binding| field(&binding.from)).collect()
@@ -260,7 +264,10 @@ fn field(source: &DataSource) -> Option<&str> {
 ///
 /// # Errors
 /// Fails for an unknown name, and without a name if the run has several inferences.
-fn choose<'a>(saved: &[&'a Infer], name: Option<&str>) -> Result<&'a Infer, Box<Diagnostic>> {
+fn choose<'a>(
+    saved: &[&'a InferenceBlock],
+    name: Option<&str>,
+) -> Result<&'a InferenceBlock, Box<Diagnostic>> {
     let names: Vec<&str> = saved.iter().map(|infer| infer.name.as_str()).collect();
     match (name, saved) {
         (Some(name), _) => {

@@ -1,6 +1,6 @@
 //! Codes of comparisons.
 
-use bnnc_abi::metrics::Measure;
+use bnnc_abi::metrics::ComparedMetric;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_hir::tree::InferItem;
 
@@ -16,7 +16,7 @@ pub static METRIC_DOES_NOT_APPLY: Code = Code {
 
 /// Reports a metric that an inference does not have; the diagnostic gives the reason and a help.
 pub fn metric_does_not_apply(
-    measure: &Measure,
+    measure: &ComparedMetric,
     item: &InferItem,
     (why, help): (String, String),
 ) -> Diagnostic {

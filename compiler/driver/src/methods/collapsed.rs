@@ -6,12 +6,13 @@ use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
 use crate::methods::{Kept, Method, Parts, Programs};
 use bnnc_abi::collapsed::{
-    Collapsed, CollapsedOptions, Compat, Form, Noise, NoiseForm, Options, Radius, Selection,
+    Collapsed, CollapsedOptions, CollapsedSettings, Compat, LikelihoodNoise, LocationForm, NoiseForm, Radius,
+    Selection,
 };
 use bnnc_abi::cost::Cost;
 use bnnc_abi::iterates::{Covariance, SwagOptions};
 use bnnc_abi::laplace::{self, Likelihood};
-use bnnc_abi::manifest::{Infer, SiteReport, Work};
+use bnnc_abi::manifest::{InferenceBlock, SiteReport, Work};
 use bnnc_abi::method::MethodDef;
 use bnnc_abi::method::declare::OptionName;
 use bnnc_base::dtype::Precision;
@@ -53,7 +54,7 @@ impl Method for Collapses {
         Some("integrates over parameters")
     }
 
-    fn keeps_rows(&self, method: &MethodDef, _: &Infer) -> Option<Kept> {
+    fn keeps_rows(&self, method: &MethodDef, _: &InferenceBlock) -> Option<Kept> {
         Some(Kept::Always(format!(
             "`{}` integrates over weights given all rows, but leaving rows out needs draws of every weight",
             method.name
@@ -73,7 +74,7 @@ impl Compilation<'_> {
         let asked = self.options_of::<CollapsedOptions>()?;
         let found = self.collapse(elaborated, densities, &asked)?;
         let options = self.collapsing(&asked, &found)?;
-        if let Form::Sampled(reason) = &found.form {
+        if let LocationForm::Sampled(reason) = &found.form {
             let warning = codes::no_exact_integral(self.item, reason);
             self.context.warnings.push(warning);
         }
@@ -143,7 +144,7 @@ impl Compilation<'_> {
         result.map_err(|refusal| self.failure(refusal))
     }
 
-    fn collapsing(&self, asked: &CollapsedOptions, found: &Collapse) -> Result<Options, Failure> {
+    fn collapsing(&self, asked: &CollapsedOptions, found: &Collapse) -> Result<CollapsedSettings, Failure> {
         let apart = |option, message: &str, help: &str| Err(self.apart(option, message, help));
         if asked.floor > 1.0 {
             return apart(
@@ -157,7 +158,7 @@ impl Compilation<'_> {
             return apart(option, &message, help);
         }
         let always = self.always(asked, found)?;
-        if asked.units > 0 && found.form == Form::Affine {
+        if asked.units > 0 && found.form == LocationForm::Affine {
             let help = "name the layer before it: `over = [hidden]`";
             return apart(
                 CollapsedOptions::units(),
@@ -174,24 +175,24 @@ impl Compilation<'_> {
             );
         }
         let (alpha, floor) = (alpha(asked), asked.floor);
-        Ok(Options {
+        Ok(CollapsedSettings {
             extent: asked.extent,
             weights: weights(asked, found),
             always,
             units: asked.units,
             fixed: asked.selection == Selection::Fixed,
             noise: match (asked.compat, asked.noise) {
-                (Compat::Published, _) => Noise::Published {
+                (Compat::Published, _) => LikelihoodNoise::Published {
                     alpha,
                     smoothing: asked.smoothing,
                 },
-                (Compat::None, NoiseForm::Triangular) => Noise::Triangular { alpha, floor },
-                (Compat::None, NoiseForm::Normal) => Noise::Normal,
+                (Compat::None, NoiseForm::Triangular) => LikelihoodNoise::Triangular { alpha, floor },
+                (Compat::None, NoiseForm::Normal) => LikelihoodNoise::Normal,
             },
             sigmoid: asked.sigmoid,
             draws: asked.draws.unwrap_or(match &found.form {
-                Form::Piecewise { .. } => DRAWS[1],
-                Form::Affine | Form::Sampled(_) => DRAWS[0],
+                LocationForm::Piecewise { .. } => DRAWS[1],
+                LocationForm::Affine | LocationForm::Sampled(_) => DRAWS[0],
             }),
         })
     }
@@ -209,7 +210,7 @@ impl Compilation<'_> {
         ];
         const OF_TRIANGLE: [OptionName; 2] = [CollapsedOptions::alpha(), CollapsedOptions::floor()];
         let first = |options: &[OptionName]| options.iter().copied().find(|option| self.is_set(*option));
-        if let (Form::Sampled(_), Some(option)) = (&found.form, first(&OF_INTEGRALS)) {
+        if let (LocationForm::Sampled(_), Some(option)) = (&found.form, first(&OF_INTEGRALS)) {
             let message = format!(
                 "`{option}` applies only to exact integrals, but these weights are drawn from their box"
             );
@@ -219,7 +220,7 @@ impl Compilation<'_> {
                 "leave it out; the warning says why there is no exact integral",
             ));
         }
-        if asked.draws.is_some() && found.form == Form::Affine {
+        if asked.draws.is_some() && found.form == LocationForm::Affine {
             let message = "`draws` has no effect, because this integral is exact".to_owned();
             return Some((CollapsedOptions::draws(), message, "leave it out"));
         }
@@ -319,7 +320,7 @@ fn alpha(asked: &CollapsedOptions) -> f64 {
 }
 
 /// Adapts the report on a site: its family, and the sentence about its likelihood.
-fn report(site: SiteReport, found: &Collapse, options: &Options) -> SiteReport {
+fn report(site: SiteReport, found: &Collapse, options: &CollapsedSettings) -> SiteReport {
     let is_moved = found
         .moved
         .iter()

@@ -10,7 +10,8 @@ use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Schema;
 use bnnc_abi::laplace as plain;
 use bnnc_abi::laplace::{
-    Curvature, Laplace, Likelihood, Link, Options, Over, PriorPrecision, PriorStructure, Score, Structure,
+    CurvatureKind, Laplace, LaplaceOptions, Likelihood, Link, Over, PriorPrecision, PriorStructure, Score,
+    Structure,
 };
 use bnnc_abi::manifest::Work;
 use bnnc_abi::method::MethodDef;
@@ -103,7 +104,7 @@ impl Compilation<'_> {
         &mut self,
         elaborated: &Elaborated,
         densities: &Densities,
-        options: &Options,
+        options: &LaplaceOptions,
     ) -> Result<Approximation, Failure> {
         let over = candidates(&options.over);
         let mut wanted = wanted(options);
@@ -125,7 +126,7 @@ impl Compilation<'_> {
         elaborated: &Elaborated,
         densities: &Densities,
     ) -> Result<Option<(Function, f64)>, Failure> {
-        let Some(options) = self.options_if::<Options>()? else {
+        let Some(options) = self.options_if::<LaplaceOptions>()? else {
             return Ok(None);
         };
         let factor = match options.prior_precision {
@@ -215,12 +216,12 @@ impl Compilation<'_> {
     ///
     /// # Errors
     /// Fails only because of a bug, if the method does not have these options.
-    pub fn laplace_options(&self) -> Result<Options, Failure> {
+    pub fn laplace_options(&self) -> Result<LaplaceOptions, Failure> {
         Ok(self.options_of()?)
     }
 
     /// Rejects options that conflict with each other or with the data.
-    fn going_together(&self, options: &Options, schema: &Schema) -> Result<(), Failure> {
+    fn going_together(&self, options: &LaplaceOptions, schema: &Schema) -> Result<(), Failure> {
         let refusal = apart(options)
             .or_else(|| self.empty())
             .or_else(|| unvalidated(options, schema));
@@ -232,8 +233,13 @@ impl Compilation<'_> {
 
     /// Rejects a likelihood that lacks the derivatives from which the curvature of the weights is computed. These are derivatives in the
     /// arguments that the weights affect. Also checks the size of a subnetwork against the number of weights whose outputs are curved.
-    fn curved(&self, options: &Options, densities: &Densities, found: &Approximation) -> Result<(), Failure> {
-        let is_fisher = options.curvature == Curvature::Fisher;
+    fn curved(
+        &self,
+        options: &LaplaceOptions,
+        densities: &Densities,
+        found: &Approximation,
+    ) -> Result<(), Failure> {
+        let is_fisher = options.curvature == CurvatureKind::Fisher;
         let lacks = |flat: ZeroDerivative| flat == ZeroDerivative::First || !is_fisher;
         let flat = |name: &str| {
             let known = found.flat.iter().find(|(own, _)| **own == *name);
@@ -262,7 +268,7 @@ impl Compilation<'_> {
     }
 
     /// Rejects a link that does not apply to the likelihood.
-    fn linked(&self, options: &Options, found: &Approximation) -> Result<(), Failure> {
+    fn linked(&self, options: &LaplaceOptions, found: &Approximation) -> Result<(), Failure> {
         let serves = match (options.link, found.likelihood) {
             (Link::Probit, Likelihood::Categorical | Likelihood::Bernoulli) => true,
             (Link::Bridge | Link::BridgeNormalised, Likelihood::Categorical) => true,
@@ -275,17 +281,17 @@ impl Compilation<'_> {
         let link = options.link.word();
         let message = format!("`link = {link}` needs outputs that are the logits of classes");
         let help = "write `link = glm`, which uses the best link for each likelihood";
-        Err(self.apart(Options::link(), &message, help))
+        Err(self.apart(LaplaceOptions::link(), &message, help))
     }
 
     /// Returns an error for a number in `structure` that is not a positive whole number.
     fn empty(&self) -> Option<Apart> {
-        let Some(SettingValue::Call(_, counts)) = self.setting(Options::structure()) else {
+        let Some(SettingValue::Call(_, counts)) = self.setting(LaplaceOptions::structure()) else {
             return None;
         };
         let is_count = |count: &f64| (1.0..MOST).contains(count) && count.fract() == 0.0;
         (!counts.iter().all(is_count)).then_some((
-            Options::structure(),
+            LaplaceOptions::structure(),
             "the number in `structure` must be whole, from 1 to a billion",
             "such as `low_rank(20)` or `functional(500)`",
         ))
@@ -296,42 +302,42 @@ impl Compilation<'_> {
 type Apart = (OptionName, &'static str, &'static str);
 
 /// Returns an option that another option excludes.
-fn apart(options: &Options) -> Option<Apart> {
+fn apart(options: &LaplaceOptions) -> Option<Apart> {
     let is_subnetwork = options.over.is_subnetwork();
     let is_tuned = options.online || !matches!(options.prior_precision, PriorPrecision::Given(_));
     if options.online && options.prior_precision != PriorPrecision::Given(1.0) {
         return Some((
-            Options::prior_precision(),
+            LaplaceOptions::prior_precision(),
             "`online` already tunes the factor on the prior",
             "leave `prior_precision` out, or `online`",
         ));
     }
     let has_groups = options.prior_structure != PriorStructure::Scalar;
     let has_matrix = matches!(options.structure, Structure::Full | Structure::Diagonal);
-    if options.curvature == Curvature::Hessian && !has_matrix {
+    if options.curvature == CurvatureKind::Hessian && !has_matrix {
         return Some((
-            Options::curvature(),
+            LaplaceOptions::curvature(),
             "`curvature = hessian` works only with `structure = full` or `diagonal`",
             "write `structure = full` or `diagonal`, or `curvature = ggn`",
         ));
     }
     if is_subnetwork && !has_matrix {
         return Some((
-            Options::structure(),
+            LaplaceOptions::structure(),
             "a subnetwork needs `structure = full` or `diagonal`",
             "write `structure = full`: the matrix covers only the chosen weights",
         ));
     }
     if has_groups && !is_tuned {
         return Some((
-            Options::prior_structure(),
+            LaplaceOptions::prior_structure(),
             "`prior_structure` sets which weights share a factor, but no factor is tuned",
             "add `prior_precision = marginal_likelihood`, or `online = true`",
         ));
     }
     if has_groups && options.prior_precision == PriorPrecision::Validation {
         return Some((
-            Options::prior_structure(),
+            LaplaceOptions::prior_structure(),
             "validation rows can tune only one factor",
             "write `prior_precision = marginal_likelihood`, or `prior_structure = scalar`",
         ));
@@ -339,10 +345,10 @@ fn apart(options: &Options) -> Option<Apart> {
     None
 }
 
-fn unvalidated(options: &Options, schema: &Schema) -> Option<Apart> {
+fn unvalidated(options: &LaplaceOptions, schema: &Schema) -> Option<Apart> {
     let is_wanted = options.prior_precision == PriorPrecision::Validation;
     (is_wanted && schema.validation == 0).then_some((
-        Options::prior_precision(),
+        LaplaceOptions::prior_precision(),
         "`prior_precision = validation` needs validation rows, but the data have none",
         "write `validation = 0.1` in the options of the data",
     ))
@@ -358,7 +364,7 @@ fn candidates(over: &Over) -> choice::OverWeights<'_> {
 }
 
 /// Returns the programs that the options need.
-fn wanted(options: &Options) -> Wanted {
+fn wanted(options: &LaplaceOptions) -> Wanted {
     let is_subnetwork = options.over.is_subnetwork();
     let is_diagonal = options.structure == Structure::Diagonal;
     let by_marginal = matches!(
@@ -375,7 +381,7 @@ fn wanted(options: &Options) -> Wanted {
         squares: is_subnetwork || is_diagonal,
         spread: is_diagonal && !is_subnetwork,
         factors: options.structure == Structure::Kronecker,
-        products: options.curvature == Curvature::Hessian,
+        products: options.curvature == CurvatureKind::Hessian,
         smaller: !is_subnetwork && !is_diagonal,
     }
 }

@@ -6,13 +6,14 @@ use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
 use crate::methods::{Kept, Method, Parts, Programs};
 use bnnc_abi::cost::Cost;
-use bnnc_abi::manifest::{Infer, Work};
+use bnnc_abi::manifest::{InferenceBlock, Work};
 use bnnc_abi::method::MethodDef;
 use bnnc_abi::method::declare::OptionName;
 use bnnc_abi::sampling::{
-    ChainOptions, Column, LeaveOneOut, Prepare, Report, Sampler, Sampling, SgldOptions, Steps, Transition,
+    ChainOptions, DiagnosedQuantities, LooPolicy, Prepare, PreparedColumn, SamplerKind, Sampling,
+    SgldOptions, Steps, Transition,
 };
-use bnnc_abi::steering::Refusal;
+use bnnc_abi::steering::OptionConflict;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
@@ -29,16 +30,16 @@ use std::sync::Arc;
 const SMALL: usize = 50;
 
 /// The methods that find the posterior by Markov chains.
-pub(crate) struct Samples(pub Sampler);
+pub(crate) struct Samples(pub SamplerKind);
 
 impl Method for Samples {
     fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure> {
         compilation.sampling_programs(self.0, parts)
     }
 
-    fn keeps_rows(&self, _: &MethodDef, infer: &Infer) -> Option<Kept> {
+    fn keeps_rows(&self, _: &MethodDef, infer: &InferenceBlock) -> Option<Kept> {
         let options = &infer.sampling()?.options;
-        if options.leave_one_out == LeaveOneOut::Never {
+        if options.leave_one_out == LooPolicy::Never {
             let (why, help) = ("`loo = never` turns it off", "remove `loo = never`");
             return Some(Kept::TurnedOff(why.to_owned(), help.to_owned()));
         }
@@ -66,7 +67,7 @@ impl Compilation<'_> {
     }
 
     /// Builds the programs of an inference by Markov chains.
-    fn sampling_programs(&mut self, sampler: Sampler, parts: Parts<'_>) -> Result<Programs, Failure> {
+    fn sampling_programs(&mut self, sampler: SamplerKind, parts: Parts<'_>) -> Result<Programs, Failure> {
         let Parts {
             elaborated,
             densities,
@@ -138,7 +139,7 @@ impl Compilation<'_> {
         };
         let column = |(name, value): &(Arc<str>, Value)| {
             let shape = &function.ty(*value).shape;
-            Column {
+            PreparedColumn {
                 name: name.to_string(),
                 width: shape.count(&Sizes::default()),
                 of_row: shape.dims().first() == Some(&Dim::Symbol(Symbol::Batch)),
@@ -154,7 +155,7 @@ impl Compilation<'_> {
 
     /// Rejects names in `report` that the model does not have.
     fn reported(&self, sampled: &Sampled, options: &ChainOptions) -> Result<(), Failure> {
-        let Report::Sites(wanted) = &options.report else {
+        let DiagnosedQuantities::Sites(wanted) = &options.report else {
             return Ok(());
         };
         let names: Vec<&str> = sampled.reports.iter().map(|site| &*site.name).collect();
@@ -173,7 +174,7 @@ impl Compilation<'_> {
     }
 
     /// Returns the transition of a chain.
-    fn transition(&self, sampler: Sampler, sampled: &Sampled) -> Result<Transition, Failure> {
+    fn transition(&self, sampler: SamplerKind, sampled: &Sampled) -> Result<Transition, Failure> {
         let module = &self.program.module;
         let mut transition = module.read(self.item, |source| Transition::read(sampler, source))?;
         if let Some(SettingValue::Call(_, numbers)) = self.setting(SgldOptions::schedule())
@@ -195,7 +196,7 @@ impl Compilation<'_> {
     }
 
     /// Returns the failure for an option that is rejected by the checks shared with `--set`; see [`Compilation::apart`].
-    pub(crate) fn refused(&self, refusal: &Refusal) -> Failure {
+    pub(crate) fn refused(&self, refusal: &OptionConflict) -> Failure {
         self.apart(refusal.option, &refusal.message, &refusal.help)
     }
 }

@@ -4,7 +4,7 @@ use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
 use crate::methods::{self, Kept, Method, Parts, Programs};
 use bnnc_abi::cost::Cost;
-use bnnc_abi::manifest::{Infer, Pruning, Train, Training, Work};
+use bnnc_abi::manifest::{InferenceBlock, Pruning, Train, Training, Work};
 use bnnc_abi::method::MethodDef;
 use bnnc_base::dtype::Precision;
 use bnnc_loops::backend::Backend;
@@ -33,7 +33,7 @@ impl Method for Trains {
             .then_some("finds one value of each parameter")
     }
 
-    fn keeps_rows(&self, method: &MethodDef, _: &Infer) -> Option<Kept> {
+    fn keeps_rows(&self, method: &MethodDef, _: &InferenceBlock) -> Option<Kept> {
         let why = || {
             format!(
                 "`{}` finds one point, but leaving rows out needs draws",

@@ -6,7 +6,7 @@ use super::session::Session;
 use super::statements::strip;
 use crate::report::{infer as report, names as report_names};
 use crate::tree::{CompareItem, InferId, Target};
-use bnnc_abi::metrics::{self, Measure, Metric};
+use bnnc_abi::metrics::{self, ComparedMetric, MetricDef};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub fn check(session: &mut Session<'_>, item: &ast::CompareDecl, span: Span) {
 }
 
 /// Resolves a metric. `coverage(0.9)` is the metric `coverage_90`, and `y.rmse` is the metric `rmse` of the output `y`.
-fn metric(session: &mut Session<'_>, infers: &[InferId], written: &ast::Expr) -> Option<Measure> {
+fn metric(session: &mut Session<'_>, infers: &[InferId], written: &ast::Expr) -> Option<ComparedMetric> {
     let written = strip(written);
     let (callee, args) = match &*written.kind {
         ast::ExprKind::Call(callee, args) => (callee, args.as_slice()),
@@ -77,7 +77,7 @@ fn metric(session: &mut Session<'_>, infers: &[InferId], written: &ast::Expr) ->
         let expected = format!("`{}` of a whole inference", metric.name);
         return wrong(session, written.span, "by", &expected);
     }
-    Some(Measure {
+    Some(ComparedMetric {
         output: output.map(|output| output.to_string()),
         name: metric.name.to_owned(),
         span: written.span,
@@ -101,7 +101,7 @@ fn measured(
     span: Span,
     name: &Arc<str>,
     args: &[ast::Arg],
-) -> Option<&'static Metric> {
+) -> Option<&'static MetricDef> {
     if &**name == COVERAGE {
         let expected = "`coverage(0.5)`, `coverage(0.9)` or `coverage(0.95)`";
         let level = match args {

@@ -9,7 +9,7 @@ use super::statements::strip;
 use crate::report::infer as report;
 use crate::tree::{DataId, DataItem};
 use bnnc_abi::data::{DataSpec, Divisor, Format, Test};
-use bnnc_abi::method::declare::{Given, OptionValue};
+use bnnc_abi::method::declare::{OptionValue, RawOption};
 use bnnc_base::number::exact;
 use bnnc_base::source::Span;
 use bnnc_base::spellings;
@@ -198,7 +198,7 @@ fn source(session: &mut Session<'_>, written: &ast::Expr) -> Option<(Format, Vec
         _ => "",
     };
     let files = files(session, args, written.span);
-    let Some(format) = Format::read(Given::Call(word, &[])) else {
+    let Some(format) = Format::read(RawOption::Call(word, &[])) else {
         session
             .diagnostics
             .push(report::unknown_format(callee.span, word, Format::WORDS));

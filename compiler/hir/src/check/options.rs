@@ -11,7 +11,7 @@ use crate::constant::constant;
 use crate::report::{infer as report, names as report_names};
 use crate::tree::{Expr, Setting, SettingValue};
 use crate::types::Ty;
-use bnnc_abi::method::{Form, MethodDef, OptionDef, OptionKind};
+use bnnc_abi::method::{CallForm, MethodDef, OptionDef, OptionKind};
 use bnnc_base::number::exact;
 use bnnc_base::source::Span;
 use bnnc_base::spellings;
@@ -361,7 +361,7 @@ fn optimiser(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Opti
 /// Reads one of the forms of an option, such as `cosine` or `step(0.5, 0.1)`.
 fn call(
     session: &mut Session<'_>,
-    (def, forms): (&OptionDef, &[Form]),
+    (def, forms): (&OptionDef, &[CallForm]),
     written: &ast::Expr,
 ) -> Option<SettingValue> {
     let mut names: Vec<&str> = forms.iter().map(|form| form.word).collect();

@@ -3,8 +3,8 @@
 use super::Module;
 use super::{DataId, Expr, InferId, ModelId, OptimiserId, PosteriorId};
 use bnnc_abi::method::MethodDef;
-use bnnc_abi::method::declare::{Given, Mismatch, OptionName, Ranking, Source};
-use bnnc_abi::metrics::Measure;
+use bnnc_abi::method::declare::{Mismatch, OptionName, OptionSource, Ranking, RawOption};
+use bnnc_abi::metrics::ComparedMetric;
 use bnnc_base::source::Span;
 use std::sync::Arc;
 
@@ -42,35 +42,37 @@ impl Module {
     pub fn read<T>(
         &self,
         infer: &InferItem,
-        read: impl FnOnce(&Source<'_>) -> Result<T, Mismatch>,
+        read: impl FnOnce(&OptionSource<'_>) -> Result<T, Mismatch>,
     ) -> Result<T, Mismatch> {
         let given = |name: &str| {
             let setting = infer.options.iter().find(|setting| *setting.name == *name)?;
             Some(self.given(&setting.value))
         };
-        read(&Source {
+        read(&OptionSource {
             records: infer.method.options,
             given: &given,
         })
     }
 
-    fn given<'a>(&'a self, value: &'a SettingValue) -> Given<'a> {
+    fn given<'a>(&'a self, value: &'a SettingValue) -> RawOption<'a> {
         let name = |infer: InferId| &*self.infers[infer].name;
         match value {
-            SettingValue::Int(value) => Given::Int(*value),
-            SettingValue::Real(value) => Given::Real(*value),
-            SettingValue::Bool(value) => Given::Bool(*value),
-            SettingValue::Word(word) => Given::Call(word, &[]),
-            SettingValue::Optimiser(..) => Given::Optimiser,
-            SettingValue::Infer(infer) => Given::Infer(name(*infer)),
-            SettingValue::Reals(values) => Given::Reals(values),
-            SettingValue::Names(names) => Given::Names(names),
-            SettingValue::Call(word, numbers) => Given::Call(word, numbers),
-            SettingValue::File(path) => Given::File(path),
+            SettingValue::Int(value) => RawOption::Int(*value),
+            SettingValue::Real(value) => RawOption::Real(*value),
+            SettingValue::Bool(value) => RawOption::Bool(*value),
+            SettingValue::Word(word) => RawOption::Call(word, &[]),
+            SettingValue::Optimiser(..) => RawOption::Optimiser,
+            SettingValue::Infer(infer) => RawOption::Infer(name(*infer)),
+            SettingValue::Reals(values) => RawOption::Reals(values),
+            SettingValue::Names(names) => RawOption::Names(names),
+            SettingValue::Call(word, numbers) => RawOption::Call(word, numbers),
+            SettingValue::File(path) => RawOption::File(path),
             SettingValue::Subnetwork(size, _, Some(infer)) => {
-                Given::Subnetwork(*size, Ranking::Infer(name(*infer)))
+                RawOption::Subnetwork(*size, Ranking::Infer(name(*infer)))
             }
-            SettingValue::Subnetwork(size, score, None) => Given::Subnetwork(*size, Ranking::Score(score)),
+            SettingValue::Subnetwork(size, score, None) => {
+                RawOption::Subnetwork(*size, Ranking::Score(score))
+            }
         }
     }
 }
@@ -128,7 +130,7 @@ pub struct CompareItem {
     /// The inference blocks to compare.
     pub infers: Vec<InferId>,
     /// The metrics.
-    pub metrics: Vec<Measure>,
+    pub metrics: Vec<ComparedMetric>,
     /// The position of the comparison in the source.
     pub span: Span,
 }

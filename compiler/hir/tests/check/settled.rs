@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::{check, check_with, context};
-use bnnc_abi::data::{Column, Format, Outliers, Test};
+use bnnc_abi::data::{ColumnExpr, Format, Outliers, Test};
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::parse::parse_expr;
 use bnnc_hir::check::Override;
@@ -36,8 +36,8 @@ fn a_data_item_becomes_a_specification() {
         spec.files,
         ["/data/a.csv", "/data/b.csv"].map(std::path::PathBuf::from)
     );
-    assert!(matches!(&spec.target, Some(Column::Name(name, _)) if name == "strength"));
-    assert!(matches!(&spec.inputs[2], Column::Apply(name, args, _) if name == "mul" && args.len() == 2));
+    assert!(matches!(&spec.target, Some(ColumnExpr::Name(name, _)) if name == "strength"));
+    assert!(matches!(&spec.inputs[2], ColumnExpr::Apply(name, args, _) if name == "mul" && args.len() == 2));
     assert_eq!(
         spec.test,
         Test::Splits {

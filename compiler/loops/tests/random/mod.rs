@@ -1,7 +1,9 @@
 //! Generates random valid programs from seeds. Each program has one kernel; all kinds of accesses, operations
 //! and outputs occur.
 
-use bnnc_abi::plan::{Amount, Buffer, BufferId, Combine, Extent, Launch, Plan, Reduce, Role, Step, Storage};
+use bnnc_abi::plan::{
+    Amount, Buffer, BufferId, BufferRole, Combine, Extent, Launch, Plan, PlanStep, Reduce, Storage,
+};
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::{DType, Precision};
@@ -104,7 +106,7 @@ pub fn program(seed: u64, precision: Precision) -> Program {
         name: "random".to_owned(),
         precision,
         buffers: maker.buffers,
-        steps: vec![Step::Launch(maker.launch)],
+        steps: vec![PlanStep::Launch(maker.launch)],
         kernels: 1,
     };
     Program {
@@ -197,7 +199,7 @@ impl Maker {
             .collect()
     }
 
-    fn buffer(&mut self, storage: Storage, count: i64, role: Role) -> u32 {
+    fn buffer(&mut self, storage: Storage, count: i64, role: BufferRole) -> u32 {
         let name = format!("buffer_{}", self.buffers.len()).into();
         let id = self.buffers.push(Buffer {
             name,
@@ -235,7 +237,7 @@ impl Maker {
         } else {
             Storage::Real
         };
-        let slot = self.buffer(storage, count + skipped, Role::Input);
+        let slot = self.buffer(storage, count + skipped, BufferRole::Input);
         let offset = self.size(skipped);
         let id = self.push(
             InstOp::Load(Access {
@@ -375,7 +377,7 @@ impl Maker {
             dynamic.push(self.dynamic(&mut count));
         }
         let offset = self.dice.roll(3) as i64;
-        let slot = self.buffer(storage, count + offset, Role::Output);
+        let slot = self.buffer(storage, count + offset, BufferRole::Output);
         let partial = !kept.contains(&0) || !dynamic.is_empty();
         if let Some(combine) = combine {
             self.launch.reduces.push(Reduce {

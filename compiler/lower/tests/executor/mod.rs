@@ -4,7 +4,7 @@
 #![allow(dead_code)]
 
 use bnnc_abi::code::KernelArgs;
-use bnnc_abi::plan::{BufferId, Launch, Role, Step, Storage};
+use bnnc_abi::plan::{BufferId, BufferRole, Launch, PlanStep, Storage};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_base::shape::Sizes;
@@ -95,8 +95,8 @@ pub fn run(program: &Program, sizes: &Sizes, inputs: &[(&str, Vec<f64>)], output
         let count = buffer.shape.count(sizes);
         let given = inputs.iter().find(|(name, _)| **name == *buffer.name);
         let values = match (&buffer.role, given) {
-            (Role::Constant(values), _) => values.to_vec(),
-            (Role::Input | Role::State, Some((_, values))) => values.clone(),
+            (BufferRole::Constant(values), _) => values.to_vec(),
+            (BufferRole::Input | BufferRole::State, Some((_, values))) => values.clone(),
             _ => vec![f64::NAN; count],
         };
         assert_eq!(values.len(), count, "elements of `{}`", buffer.name);
@@ -130,11 +130,11 @@ pub fn run(program: &Program, sizes: &Sizes, inputs: &[(&str, Vec<f64>)], output
 }
 
 impl Machine<'_> {
-    fn steps(&mut self, steps: &[Step]) {
+    fn steps(&mut self, steps: &[PlanStep]) {
         for step in steps {
             match step {
-                Step::Launch(launch) => self.launch(launch),
-                Step::Call(call) => {
+                PlanStep::Launch(launch) => self.launch(launch),
+                PlanStep::Call(call) => {
                     let ints: Vec<i64> = call
                         .ints
                         .iter()
@@ -147,7 +147,7 @@ impl Machine<'_> {
                     let (id, values) = result.unwrap_or_else(|| panic!("a call has a result"));
                     *self.reals(*id) = values;
                 }
-                Step::Repeat { count, counter, body } => {
+                PlanStep::Repeat { count, counter, body } => {
                     for iteration in 0..count.resolve(self.sizes) {
                         self.memory[counter.index()] = Memory::Int(vec![iteration as i32]);
                         self.steps(body);
@@ -251,13 +251,13 @@ pub fn counts(program: &Program) -> (usize, usize) {
         .plan
         .steps
         .iter()
-        .filter(|step| matches!(step, Step::Launch(_)))
+        .filter(|step| matches!(step, PlanStep::Launch(_)))
         .count();
     let calls = program
         .plan
         .steps
         .iter()
-        .filter(|step| matches!(step, Step::Call(_)))
+        .filter(|step| matches!(step, PlanStep::Call(_)))
         .count();
     (launches, calls)
 }

@@ -19,7 +19,7 @@ use crate::nodes;
 use crate::pass::Context;
 use crate::pipeline::StageFunctions;
 use crate::{kl, pipeline, pipelines, rule};
-use bnnc_abi::collapsed::Form;
+use bnnc_abi::collapsed::LocationForm;
 use bnnc_abi::laplace::{Likelihood, Weights};
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_graph::builder::Builder;
@@ -38,7 +38,7 @@ pub struct Collapse {
     /// The distribution of the observation, given its location.
     pub likelihood: Likelihood,
     /// How the location depends on the elements of `weights`.
-    pub form: Form,
+    pub form: LocationForm,
     /// True if the scale of a Normal distribution depends on the elements of `weights` too.
     pub held: bool,
     /// The location and its derivatives, if the form is exact.
@@ -94,7 +94,7 @@ pub fn collapse(
         weights: weights.iter().map(|plan| self::weights(plan)).collect(),
         outputs,
         likelihood: Likelihood::Other,
-        form: Form::Sampled(reason),
+        form: LocationForm::Sampled(reason),
         held: false,
         local: None,
         plain: None,
@@ -118,8 +118,8 @@ pub fn collapse(
         Err(reason) => return Ok(sampled(&chosen, observed.size, reason)),
     };
     let form = match found.kinks {
-        0 => Form::Affine,
-        kinks => Form::Piecewise {
+        0 => LocationForm::Affine,
+        kinks => LocationForm::Piecewise {
             kinks,
             direct: found.direct,
         },

@@ -26,7 +26,7 @@ use super::train::Refusal;
 use crate::density::Densities;
 use crate::pass::Context;
 use crate::{kl, pipeline, pipelines};
-use bnnc_abi::laplace::{Block, Likelihood, Weights};
+use bnnc_abi::laplace::{Likelihood, WeightBlock, Weights};
 use bnnc_base::shape::{Dim, Sizes, Symbol};
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::Function;
@@ -110,7 +110,7 @@ pub struct Approximation {
     /// True if the elements of the weights are independent under the prior.
     pub independent: bool,
     /// The blocks of weights for which `factors` computes Kronecker factors.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<WeightBlock>,
     /// Computes `f`, the log-likelihood of a row given `f`, and the derivatives of this log-likelihood.
     pub rows: Function,
     /// The gradient of the log-likelihood.

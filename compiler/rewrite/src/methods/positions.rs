@@ -13,7 +13,7 @@ use crate::batch::batch;
 use crate::density::{Densities, coordinates};
 use crate::nodes::{self, Scope};
 use crate::rule::remove_dead;
-use bnnc_abi::manifest::Check;
+use bnnc_abi::manifest::PositionCheck;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Symbol};
@@ -37,7 +37,7 @@ pub struct RowPositions {
     /// columns.
     pub function: Function,
     /// For each position, the axis and its size.
-    pub checks: Vec<Check>,
+    pub checks: Vec<PositionCheck>,
 }
 
 /// Which values determine a position.
@@ -142,7 +142,7 @@ fn outside(function: &Function, model: &Model, by: By) -> Option<RowPositions> {
             continue;
         }
         results.push((Arc::from(format!("position/{}", checks.len())), *value));
-        checks.push(Check { size, inputs });
+        checks.push(PositionCheck { size, inputs });
     }
     if checks.is_empty() {
         return None;

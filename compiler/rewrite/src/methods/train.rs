@@ -61,7 +61,7 @@ pub struct TrainingSettings<'a> {
 /// The programs of one inference run, ready to be lowered, and the reports on its sites.
 #[derive(Clone, Debug)]
 pub struct Objective {
-    /// One training step, with the ports of `bnnc_abi::manifest::Infer`.
+    /// One training step, with the ports of `bnnc_abi::manifest::InferenceBlock`.
     pub train: Function,
     /// The loss and its gradient, if requested, with the ports of `bnnc_abi::manifest::Train`.
     pub gradient: Option<Function>,

@@ -1,10 +1,10 @@
 //! The options of the Laplace approximation.
 
 use crate::manifest::Training;
-use crate::method::declare::{Given, OptionGroup, OptionValue, Ranking, forms, join, options, words};
+use crate::method::declare::{OptionGroup, OptionValue, Ranking, RawOption, forms, join, options, words};
 use crate::method::options::{POSITIVE, from, listed, with_record};
 use crate::method::{Finds, MethodDef, OptionDef, OptionKind, Phase, Takes};
-use crate::steering::Refusal;
+use crate::steering::OptionConflict;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(crate) const RECORD: MethodDef = MethodDef {
     name: "laplace",
     doc: "A Gaussian around the maximum of the posterior.",
     options: {
-        const ALL: &[OptionDef] = listed![Training { precision = "f64" }, Options];
+        const ALL: &[OptionDef] = listed![Training { precision = "f64" }, LaplaceOptions];
         &with_record::<{ ALL.len() }>(join(&[ALL]), EPOCHS_OF_SEARCH)
     },
     takes: Takes::ModelOrFixed,
@@ -32,7 +32,7 @@ const EPOCHS_OF_SEARCH: OptionDef = OptionDef {
 
 options! {
     /// Options of `laplace`.
-    pub struct Options {
+    pub struct LaplaceOptions {
         /// The weights that are random: `all`, `last_layer`, layers or parameters in brackets, or `subnetwork(size, by = score)` with a number of
         /// weights (or a fraction below 1) and a score. The score of a weight is its variance under a `diagonal` approximation or under the exact
         /// `marginal`, its `magnitude`, a `random` number, or its variance under an earlier inference block, given by name. All other weights stay at
@@ -42,7 +42,7 @@ options! {
         /// matrix of this rank), or `functional` (a kernel over all training rows) and `functional(rows)` (over rows chosen at random).
         structure: Structure { "full", Structure::KIND, Phase::Compile };
         /// The curvature of the log likelihood: `ggn` (generalised Gauss-Newton), `fisher` (empirical Fisher) or `hessian`.
-        curvature: Curvature { "ggn", Curvature::KIND, Phase::Compile };
+        curvature: CurvatureKind { "ggn", CurvatureKind::KIND, Phase::Compile };
         /// The method of prediction: `glm` linearises, in closed form for a Normal likelihood, by `probit` for classes and by `monte_carlo` over
         /// functions for other likelihoods; `bridge` and `bridge_normalised` are the Laplace bridge; `weights` draws weights.
         link: Link { "glm", Link::KIND, Phase::Compile };
@@ -60,7 +60,7 @@ options! {
     }
 }
 
-impl Options {
+impl LaplaceOptions {
     /// Returns whether the precision of the prior of `S` of `D` weights is multiplied by `S / D`: the value of the option or, without one, whether
     /// the weights are a subnetwork.
     pub fn scales_prior(&self) -> bool {
@@ -94,7 +94,7 @@ forms!(Structure {
 
 /// The approximation of the curvature of the log likelihood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Curvature {
+pub enum CurvatureKind {
     /// The generalised Gauss-Newton matrix: second derivatives in the outputs, first derivatives in the weights.
     Ggn,
     /// The empirical Fisher matrix: the sum over rows of outer products of their gradients.
@@ -103,7 +103,7 @@ pub enum Curvature {
     Hessian,
 }
 
-words!(Curvature { "ggn" => Ggn, "fisher" => Fisher, "hessian" => Hessian });
+words!(CurvatureKind { "ggn" => Ggn, "fisher" => Fisher, "hessian" => Hessian });
 
 /// The random weights, or the weights from which a method chooses them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -124,16 +124,16 @@ pub enum Over {
 }
 
 impl OptionValue for Over {
-    fn read(given: Given<'_>) -> Option<Over> {
+    fn read(given: RawOption<'_>) -> Option<Over> {
         match given {
-            Given::Call("all", []) => Some(Over::All),
-            Given::Call("last_layer", []) => Some(Over::LastLayer),
-            Given::Names(names) => Some(Over::Names(names.to_vec())),
-            Given::Subnetwork(size, Ranking::Infer(name)) => Some(Over::Subnetwork {
+            RawOption::Call("all", []) => Some(Over::All),
+            RawOption::Call("last_layer", []) => Some(Over::LastLayer),
+            RawOption::Names(names) => Some(Over::Names(names.to_vec())),
+            RawOption::Subnetwork(size, Ranking::Infer(name)) => Some(Over::Subnetwork {
                 size,
                 by: Score::Infer(name.to_owned()),
             }),
-            Given::Subnetwork(size, Ranking::Score(word)) => Some(Over::Subnetwork {
+            RawOption::Subnetwork(size, Ranking::Score(word)) => Some(Over::Subnetwork {
                 size,
                 by: Score::of(word)?,
             }),
@@ -235,10 +235,10 @@ pub enum PriorPrecision {
 }
 
 impl OptionValue for PriorPrecision {
-    fn read(given: Given<'_>) -> Option<PriorPrecision> {
+    fn read(given: RawOption<'_>) -> Option<PriorPrecision> {
         match given {
-            Given::Call("marginal_likelihood", []) => Some(PriorPrecision::MarginalLikelihood),
-            Given::Call("validation", []) => Some(PriorPrecision::Validation),
+            RawOption::Call("marginal_likelihood", []) => Some(PriorPrecision::MarginalLikelihood),
+            RawOption::Call("validation", []) => Some(PriorPrecision::Validation),
             given => f64::read(given).map(PriorPrecision::Given),
         }
     }
@@ -257,22 +257,22 @@ pub enum PriorStructure {
 
 words!(PriorStructure { "scalar" => Scalar, "layer" => Layer, "diagonal" => Diagonal });
 
-impl Options {
+impl LaplaceOptions {
     /// Checks that `online` has a search, and that a learned noise is at temperature 1.
     ///
     /// # Errors
     /// `online` without a search, or `online` with a learned noise at a temperature other than 1.
-    pub fn check_search(&self, searches: bool, learns_noise: bool) -> Result<(), Refusal> {
+    pub fn check_search(&self, searches: bool, learns_noise: bool) -> Result<(), OptionConflict> {
         if self.online && !searches {
-            return Refusal::new(
-                Options::online(),
+            return OptionConflict::new(
+                LaplaceOptions::online(),
                 "`online` tunes during the search for the maximum, but the start is used as the maximum without a search",
                 "set `epochs`",
             );
         }
         if self.online && learns_noise && self.temperature != 1.0 {
-            return Refusal::new(
-                Options::temperature(),
+            return OptionConflict::new(
+                LaplaceOptions::temperature(),
                 "`online` learns the noise from the marginal likelihood, but a likelihood that is divided by a temperature has no normaliser",
                 "leave `temperature` out, or `online`; or fix the noise in a posterior",
             );

@@ -2,10 +2,10 @@
 
 use super::SiteReport;
 use crate::code::Artifact;
-use crate::method::declare::{Given, OptionGroup, OptionValue, PRECISIONS, forms, options};
+use crate::method::declare::{OptionGroup, OptionValue, PRECISIONS, RawOption, forms, options};
 use crate::method::options::{DRAWS, few, from, listed};
 use crate::method::{Finds, MethodDef, OptionKind, Phase, Takes};
-use crate::steering::Place;
+use crate::steering::OptionField;
 use crate::variational::{KlWeight, ViOptions};
 use crate::work::MethodPart;
 use bnnc_base::dtype::Precision;
@@ -73,7 +73,7 @@ impl MethodPart for Train {
         self.options.predictive_draws
     }
 
-    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+    fn place(&mut self, option: &str) -> Option<OptionField<'_>> {
         self.options.place(option)
     }
 
@@ -103,7 +103,7 @@ pub struct Pruning {
     pub untouched: Vec<(String, String)>,
     /// `(states..) -> SITE/mean, SITE/variance` for each of `sites`.
     pub moments: Artifact,
-    /// As [`super::Infer::predict`], with one more input `SITE/mask` per site, which multiplies the draws of the site.
+    /// As [`super::InferenceBlock::predict`], with one more input `SITE/mask` per site, which multiplies the draws of the site.
     pub predict: Artifact,
 }
 
@@ -122,7 +122,7 @@ options! {
         /// The optimiser and its arguments.
         optimiser: OptimiserChoice { "Adam(5e-3)", OptionKind::Optimiser, Phase::Compile, &["learning_rate", "lr", "step_size", "stepsize"] };
         /// The learning rate over the run: `constant`, `cooldown` (constant for the first half, then to zero by a cosine), `cosine` (to zero), `linear` (to zero), or `step(fraction, factor)`.
-        schedule: Schedule { "cooldown", Schedule::KIND, Phase::Run };
+        schedule: RateSchedule { "cooldown", RateSchedule::KIND, Phase::Run };
         /// Stop after this many epochs without improvement on the validation rows; 0 never stops.
         patience: usize { "0", from(0), Phase::Run };
         /// Posterior draws that predictions average over.
@@ -183,10 +183,10 @@ pub enum OptimiserChoice {
 }
 
 impl OptionValue for OptimiserChoice {
-    fn read(given: Given<'_>) -> Option<OptimiserChoice> {
+    fn read(given: RawOption<'_>) -> Option<OptimiserChoice> {
         match given {
-            Given::Optimiser => Some(OptimiserChoice::Given),
-            Given::Call(name, &[rate]) => Some(OptimiserChoice::Default(name.to_owned(), rate)),
+            RawOption::Optimiser => Some(OptimiserChoice::Given),
+            RawOption::Call(name, &[rate]) => Some(OptimiserChoice::Default(name.to_owned(), rate)),
             _ => None,
         }
     }
@@ -202,10 +202,10 @@ pub enum StartFrom {
 }
 
 impl OptionValue for StartFrom {
-    fn read(given: Given<'_>) -> Option<StartFrom> {
+    fn read(given: RawOption<'_>) -> Option<StartFrom> {
         match given {
-            Given::Infer(name) => Some(StartFrom::Infer(name.to_owned())),
-            Given::File(path) => Some(StartFrom::File(path.to_owned())),
+            RawOption::Infer(name) => Some(StartFrom::Infer(name.to_owned())),
+            RawOption::File(path) => Some(StartFrom::File(path.to_owned())),
             _ => None,
         }
     }
@@ -213,7 +213,7 @@ impl OptionValue for StartFrom {
 
 /// The schedule of the learning rate over a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Schedule {
+pub enum RateSchedule {
     /// A constant rate.
     Constant,
     /// Half a cosine, to zero.
@@ -231,34 +231,34 @@ pub enum Schedule {
     },
 }
 
-impl Schedule {
+impl RateSchedule {
     /// Returns whether the rate is zero at the end.
     pub fn ends_at_zero(&self) -> bool {
         match self {
-            Schedule::Cosine | Schedule::Cooldown | Schedule::Linear => true,
-            Schedule::Constant | Schedule::Step { .. } => false,
+            RateSchedule::Cosine | RateSchedule::Cooldown | RateSchedule::Linear => true,
+            RateSchedule::Constant | RateSchedule::Step { .. } => false,
         }
     }
 }
 
-forms!(Schedule {
-    "constant" => Schedule::Constant,
-    "cooldown" => Schedule::Cooldown,
-    "cosine" => Schedule::Cosine,
-    "linear" => Schedule::Linear,
-    "step"(fraction, factor) => Schedule::Step { fraction, factor },
+forms!(RateSchedule {
+    "constant" => RateSchedule::Constant,
+    "cooldown" => RateSchedule::Cooldown,
+    "cosine" => RateSchedule::Cosine,
+    "linear" => RateSchedule::Linear,
+    "step"(fraction, factor) => RateSchedule::Step { fraction, factor },
 });
 
-impl Schedule {
+impl RateSchedule {
     /// Returns the factor on the learning rate after a fraction `done` of the steps.
     pub fn factor(self, done: f64) -> f64 {
         let cosine = |done: f64| 0.5 * (1.0 + (std::f64::consts::PI * done).cos());
         match self {
-            Schedule::Constant => 1.0,
-            Schedule::Cosine => cosine(done),
-            Schedule::Cooldown => cosine((2.0 * done - 1.0).max(0.0)),
-            Schedule::Linear => 1.0 - done,
-            Schedule::Step { fraction, factor } => match done < fraction {
+            RateSchedule::Constant => 1.0,
+            RateSchedule::Cosine => cosine(done),
+            RateSchedule::Cooldown => cosine((2.0 * done - 1.0).max(0.0)),
+            RateSchedule::Linear => 1.0 - done,
+            RateSchedule::Step { fraction, factor } => match done < fraction {
                 true => 1.0,
                 false => factor,
             },

@@ -22,8 +22,8 @@
 
 use super::OptionDef;
 pub(crate) use super::value::PRECISIONS;
-pub use super::value::{Given, Mismatch, OptionName, OptionValue, Ranking, Source};
-use crate::steering::Place;
+pub use super::value::{Mismatch, OptionName, OptionSource, OptionValue, Ranking, RawOption};
+use crate::steering::OptionField;
 
 /// Options that are declared together.
 pub trait OptionGroup: Sized {
@@ -34,21 +34,21 @@ pub trait OptionGroup: Sized {
     ///
     /// # Errors
     /// A value does not have the type of its option, which is a bug of the checker or of a record.
-    fn read(source: &Source<'_>) -> Result<Self, Mismatch>;
+    fn read(source: &OptionSource<'_>) -> Result<Self, Mismatch>;
 
     /// Returns the defaults of all options.
     ///
     /// # Errors
     /// A default does not have the type of its option, which is a bug of the record.
     fn defaults() -> Result<Self, Mismatch> {
-        Self::read(&Source {
+        Self::read(&OptionSource {
             records: Self::OPTIONS,
             given: &|_| None,
         })
     }
 
     /// Returns the field that holds the number of an option; `None` if the option cannot be set to a number at run time.
-    fn place(&mut self, option: &str) -> Option<Place<'_>>;
+    fn place(&mut self, option: &str) -> Option<OptionField<'_>>;
 
     /// Returns the record of an option.
     fn record(option: &str) -> Option<&'static OptionDef> {
@@ -159,7 +159,7 @@ macro_rules! options {
             };
 
             fn read(
-                source: &$crate::method::declare::Source<'_>,
+                source: &$crate::method::declare::OptionSource<'_>,
             ) -> Result<$name, $crate::method::declare::Mismatch> {
                 Ok($name {
                     $( $before: <$Before as $crate::method::declare::OptionGroup>::read(source)?, )*
@@ -168,7 +168,7 @@ macro_rules! options {
                 })
             }
 
-            fn place(&mut self, option: &str) -> Option<$crate::steering::Place<'_>> {
+            fn place(&mut self, option: &str) -> Option<$crate::steering::OptionField<'_>> {
                 $( if let Some(place) = $crate::method::declare::OptionGroup::place(&mut self.$before, option) {
                     return Some(place);
                 } )*
@@ -234,9 +234,9 @@ macro_rules! words {
         }
 
         impl $crate::method::declare::OptionValue for $name {
-            fn read(given: $crate::method::declare::Given<'_>) -> Option<$name> {
+            fn read(given: $crate::method::declare::RawOption<'_>) -> Option<$name> {
                 match given {
-                    $( $crate::method::declare::Given::Call($word, []) => Some($name::$variant), )+
+                    $( $crate::method::declare::RawOption::Call($word, []) => Some($name::$variant), )+
                     _ => None,
                 }
             }
@@ -250,14 +250,14 @@ macro_rules! forms {
         impl $name {
             /// The kind of an option that takes one of the forms.
             pub(crate) const KIND: $crate::method::OptionKind = $crate::method::OptionKind::Call(&[
-                $( $crate::method::Form { word: $word, numbers: $crate::method::declare::numbers(&[$($(stringify!($number)),+)?]) }, )+
+                $( $crate::method::CallForm { word: $word, numbers: $crate::method::declare::numbers(&[$($(stringify!($number)),+)?]) }, )+
             ]);
         }
 
         impl $crate::method::declare::OptionValue for $name {
-            fn read(given: $crate::method::declare::Given<'_>) -> Option<$name> {
+            fn read(given: $crate::method::declare::RawOption<'_>) -> Option<$name> {
                 match given {
-                    $( $crate::method::declare::Given::Call($word, &[$($($number),+)?]) => Some($value), )+
+                    $( $crate::method::declare::RawOption::Call($word, &[$($($number),+)?]) => Some($value), )+
                     _ => None,
                 }
             }

@@ -1,7 +1,7 @@
 //! The values of options: as the checker passes them on, as defaults of records, and as typed fields.
 
 use super::OptionDef;
-use crate::steering::Place;
+use crate::steering::OptionField;
 use bnnc_base::dtype::Precision;
 use std::fmt;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl std::error::Error for Mismatch {}
 
 /// The value of an option, as the checker passes it on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Given<'a> {
+pub enum RawOption<'a> {
     /// An integer.
     Int(i64),
     /// A real.
@@ -77,7 +77,7 @@ pub enum Ranking<'a> {
 /// A type that an option can have.
 pub trait OptionValue: Sized {
     /// Converts a given value; returns `None` if it is not of this type.
-    fn read(given: Given<'_>) -> Option<Self>;
+    fn read(given: RawOption<'_>) -> Option<Self>;
 
     /// Returns the value of an option that a program omits and that has no default; `None` if there must be a value.
     fn absent() -> Option<Self> {
@@ -85,65 +85,65 @@ pub trait OptionValue: Sized {
     }
 
     /// Returns where a manifest keeps the value; `None` if it is not a number that can be set at run time.
-    fn place(&mut self) -> Option<Place<'_>> {
+    fn place(&mut self) -> Option<OptionField<'_>> {
         None
     }
 
     /// Returns where a manifest keeps an optional value of this type; `None` if it cannot be set at run time.
-    fn chosen(_: &mut Option<Self>) -> Option<Place<'_>> {
+    fn chosen(_: &mut Option<Self>) -> Option<OptionField<'_>> {
         None
     }
 }
 
 impl OptionValue for usize {
-    fn read(given: Given<'_>) -> Option<usize> {
+    fn read(given: RawOption<'_>) -> Option<usize> {
         match given {
-            Given::Int(value) => usize::try_from(value).ok(),
+            RawOption::Int(value) => usize::try_from(value).ok(),
             _ => None,
         }
     }
 
-    fn place(&mut self) -> Option<Place<'_>> {
-        Some(Place::Count(self))
+    fn place(&mut self) -> Option<OptionField<'_>> {
+        Some(OptionField::Count(self))
     }
 
-    fn chosen(value: &mut Option<usize>) -> Option<Place<'_>> {
-        Some(Place::ChosenCount(value))
+    fn chosen(value: &mut Option<usize>) -> Option<OptionField<'_>> {
+        Some(OptionField::ChosenCount(value))
     }
 }
 
 impl OptionValue for f64 {
-    fn read(given: Given<'_>) -> Option<f64> {
+    fn read(given: RawOption<'_>) -> Option<f64> {
         match given {
-            Given::Int(value) => Some(value as f64),
-            Given::Real(value) => Some(value),
+            RawOption::Int(value) => Some(value as f64),
+            RawOption::Real(value) => Some(value),
             _ => None,
         }
     }
 
-    fn place(&mut self) -> Option<Place<'_>> {
-        Some(Place::Real(self))
+    fn place(&mut self) -> Option<OptionField<'_>> {
+        Some(OptionField::Real(self))
     }
 
-    fn chosen(value: &mut Option<f64>) -> Option<Place<'_>> {
-        Some(Place::Chosen(value))
+    fn chosen(value: &mut Option<f64>) -> Option<OptionField<'_>> {
+        Some(OptionField::Chosen(value))
     }
 }
 
 impl OptionValue for bool {
-    fn read(given: Given<'_>) -> Option<bool> {
+    fn read(given: RawOption<'_>) -> Option<bool> {
         match given {
-            Given::Bool(value) => Some(value),
+            RawOption::Bool(value) => Some(value),
             _ => None,
         }
     }
 }
 
 impl OptionValue for Precision {
-    fn read(given: Given<'_>) -> Option<Precision> {
+    fn read(given: RawOption<'_>) -> Option<Precision> {
         match given {
-            Given::Call("f32", []) => Some(Precision::F32),
-            Given::Call("f64", []) => Some(Precision::F64),
+            RawOption::Call("f32", []) => Some(Precision::F32),
+            RawOption::Call("f64", []) => Some(Precision::F64),
             _ => None,
         }
     }
@@ -154,9 +154,9 @@ pub(crate) const PRECISIONS: &[&str] = &["f32", "f64"];
 
 /// A list of names.
 impl OptionValue for Vec<Arc<str>> {
-    fn read(given: Given<'_>) -> Option<Vec<Arc<str>>> {
+    fn read(given: RawOption<'_>) -> Option<Vec<Arc<str>>> {
         match given {
-            Given::Names(names) => Some(names.to_vec()),
+            RawOption::Names(names) => Some(names.to_vec()),
             _ => None,
         }
     }
@@ -168,9 +168,9 @@ impl OptionValue for Vec<Arc<str>> {
 
 /// A list of fractions.
 impl OptionValue for Vec<f64> {
-    fn read(given: Given<'_>) -> Option<Vec<f64>> {
+    fn read(given: RawOption<'_>) -> Option<Vec<f64>> {
         match given {
-            Given::Reals(values) => Some(values.to_vec()),
+            RawOption::Reals(values) => Some(values.to_vec()),
             _ => None,
         }
     }
@@ -182,16 +182,16 @@ impl OptionValue for Vec<f64> {
 
 /// The name of an earlier inference block.
 impl OptionValue for String {
-    fn read(given: Given<'_>) -> Option<String> {
+    fn read(given: RawOption<'_>) -> Option<String> {
         match given {
-            Given::Infer(name) => Some(name.to_owned()),
+            RawOption::Infer(name) => Some(name.to_owned()),
             _ => None,
         }
     }
 }
 
 impl<T: OptionValue> OptionValue for Option<T> {
-    fn read(given: Given<'_>) -> Option<Option<T>> {
+    fn read(given: RawOption<'_>) -> Option<Option<T>> {
         T::read(given).map(Some)
     }
 
@@ -199,20 +199,20 @@ impl<T: OptionValue> OptionValue for Option<T> {
         Some(None)
     }
 
-    fn place(&mut self) -> Option<Place<'_>> {
+    fn place(&mut self) -> Option<OptionField<'_>> {
         T::chosen(self)
     }
 }
 
 /// The source from which option values are read.
-pub struct Source<'a> {
+pub struct OptionSource<'a> {
     /// The records of the method, which hold its defaults.
     pub records: &'static [OptionDef],
     /// Returns the value that a program gives to an option; `None` if it gives none.
-    pub given: &'a dyn Fn(&str) -> Option<Given<'a>>,
+    pub given: &'a dyn Fn(&str) -> Option<RawOption<'a>>,
 }
 
-impl Source<'_> {
+impl OptionSource<'_> {
     /// Returns the value that the program gives, or the default.
     ///
     /// # Errors
@@ -236,16 +236,16 @@ fn written<T: OptionValue>(text: &str) -> Option<T> {
     let parts = text.strip_suffix(')').and_then(|text| text.split_once('('));
     if let Some((name, numbers)) = parts {
         let numbers: Result<Vec<f64>, _> = numbers.split(',').map(|number| number.trim().parse()).collect();
-        return T::read(Given::Call(name, &numbers.ok()?));
+        return T::read(RawOption::Call(name, &numbers.ok()?));
     }
     if let Ok(value) = text.parse() {
-        return T::read(Given::Int(value));
+        return T::read(RawOption::Int(value));
     }
     if let Ok(value) = text.parse() {
-        return T::read(Given::Real(value));
+        return T::read(RawOption::Real(value));
     }
     match text.parse() {
-        Ok(value) => T::read(Given::Bool(value)),
-        Err(_) => T::read(Given::Call(text, &[])),
+        Ok(value) => T::read(RawOption::Bool(value)),
+        Err(_) => T::read(RawOption::Call(text, &[])),
     }
 }

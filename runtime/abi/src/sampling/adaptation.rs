@@ -16,14 +16,14 @@ options! {
         /// The step size; without a value, it is adapted in the warm-up.
         step_size: Option<f64> { "", POSITIVE, Phase::Run, &["learning_rate", "lr"] };
         /// The metric that the warm-up adapts. `diagonal`, or `dense` with correlations, is estimated from positions and, in `nuts` and `hmc`, also from gradients. `windowed` and `windowed_dense` use only positions, in the windows of Stan. `unit` is not adapted. `automatic` is `dense` for `nuts` and `hmc` of models without layers in at most 50 dimensions, otherwise `diagonal`. A `dense` metric is diagonal until a window has two draws for each dimension; a warm-up of 1000 reaches that in up to 230 dimensions.
-        metric: Metric { "automatic", Metric::KIND, Phase::Run };
+        metric: MetricKind { "automatic", MetricKind::KIND, Phase::Run };
     }
 }
 
 /// The shape of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Metric {
-    /// [`Metric::Dense`] for small models with trajectories, else [`Metric::Diagonal`]: see [`Transition::resolve`](super::Transition::resolve).
+pub enum MetricKind {
+    /// [`MetricKind::Dense`] for small models with trajectories, else [`MetricKind::Diagonal`]: see [`Transition::resolve`](super::Transition::resolve).
     Automatic,
     /// The identity, which is not adapted.
     Unit,
@@ -37,7 +37,7 @@ pub enum Metric {
     WindowedDense,
 }
 
-words!(Metric {
+words!(MetricKind {
     "automatic" => Automatic,
     "diagonal" => Diagonal,
     "dense" => Dense,
@@ -46,9 +46,9 @@ words!(Metric {
     "unit" => Unit,
 });
 
-impl Metric {
+impl MetricKind {
     /// Returns whether the metric is a full matrix.
     pub fn is_dense(self) -> bool {
-        matches!(self, Metric::Dense | Metric::WindowedDense)
+        matches!(self, MetricKind::Dense | MetricKind::WindowedDense)
     }
 }

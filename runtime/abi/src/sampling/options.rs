@@ -1,7 +1,7 @@
 //! The options of every sampler.
 
 use crate::manifest::StartFrom;
-use crate::method::declare::{Given, OptionValue, PRECISIONS, options, words};
+use crate::method::declare::{OptionValue, PRECISIONS, RawOption, options, words};
 use crate::method::options::{DRAWS, PER_DRAW, POSITIVE, few};
 use crate::method::{OptionKind, Phase};
 use bnnc_base::dtype::Precision;
@@ -30,11 +30,11 @@ options! {
         /// Posterior draws that predictions average over, evenly spaced over all chains.
         predictive_draws: usize { "1000", OptionKind::Int(1, DRAWS), Phase::Run };
         /// Parameters to diagnose element by element; the table lists only these. Without names, all parameters of a small model are diagnosed, and of a large model the predictions and the norm of each parameter.
-        report: Report { "", OptionKind::Names, Phase::Run };
+        report: DiagnosedQuantities { "", OptionKind::Names, Phase::Run };
         /// Leave-one-out estimates by PSIS-LOO: `auto` (if they need at most a few million likelihoods), `always`, or `never`; not available for a tempered posterior. They use all draws if that needs at most a few million likelihoods, otherwise some evenly spaced draws, but at least `predictive_draws`.
-        leave_one_out as "loo": LeaveOneOut { "auto", LeaveOneOut::KIND, Phase::Run };
+        leave_one_out as "loo": LooPolicy { "auto", LooPolicy::KIND, Phase::Run };
         /// Where draws are kept until the end: in `memory`, or only on `disk`, from which the draws are read one parameter at a time.
-        store: Store { "memory", Store::KIND, Phase::Run };
+        store: DrawStorage { "memory", DrawStorage::KIND, Phase::Run };
         /// Parameters in the non-centred parameterisation: the chains move `(value - loc) / scale`.
         noncentre as "non_centered": Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
         /// The width of reals.
@@ -57,7 +57,7 @@ impl ChainOptions {
 
 /// When PSIS-LOO and WAIC are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum LeaveOneOut {
+pub enum LooPolicy {
     /// If PSIS-LOO takes at most a few million log likelihoods.
     Automatic,
     /// Always.
@@ -66,38 +66,40 @@ pub enum LeaveOneOut {
     Never,
 }
 
-words!(LeaveOneOut { "auto" => Automatic, "always" => Always, "never" => Never });
+words!(LooPolicy { "auto" => Automatic, "always" => Always, "never" => Never });
 
 /// Where the draws of a run are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Store {
+pub enum DrawStorage {
     /// In memory, and also on disk as they are drawn if there is an output folder.
     Memory,
     /// On disk only. Memory does not depend on the number of draws, except while the diagnostics of a site read its draws.
     Disk,
 }
 
-words!(Store { "memory" => Memory, "disk" => Disk });
+words!(DrawStorage { "memory" => Memory, "disk" => Disk });
 
 /// The quantities that are diagnosed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Report {
+pub enum DiagnosedQuantities {
     /// Every element of every site if there are few; otherwise predictions and the norm of each site.
     Automatic,
     /// These sites, element by element.
     Sites(Vec<String>),
 }
 
-impl OptionValue for Report {
-    fn read(given: Given<'_>) -> Option<Report> {
+impl OptionValue for DiagnosedQuantities {
+    fn read(given: RawOption<'_>) -> Option<DiagnosedQuantities> {
         match given {
-            Given::Names([]) => Some(Report::Automatic),
-            Given::Names(names) => Some(Report::Sites(names.iter().map(|name| name.to_string()).collect())),
+            RawOption::Names([]) => Some(DiagnosedQuantities::Automatic),
+            RawOption::Names(names) => Some(DiagnosedQuantities::Sites(
+                names.iter().map(|name| name.to_string()).collect(),
+            )),
             _ => None,
         }
     }
 
-    fn absent() -> Option<Report> {
-        Some(Report::Automatic)
+    fn absent() -> Option<DiagnosedQuantities> {
+        Some(DiagnosedQuantities::Automatic)
     }
 }

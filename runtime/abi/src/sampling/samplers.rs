@@ -9,10 +9,10 @@ pub(crate) mod sghmc;
 pub(crate) mod sgld;
 mod stan;
 
-use super::{Adaptation, ChainOptions, Metric, Steps};
-use crate::method::declare::{Mismatch, Source};
+use super::{Adaptation, ChainOptions, MetricKind, Steps};
+use crate::method::declare::{Mismatch, OptionSource};
 use crate::method::{Finds, MethodDef, OptionDef, Takes};
-use crate::steering::{Place, Refusal};
+use crate::steering::{OptionConflict, OptionField};
 use penalty::Penalty;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ macro_rules! samplers {
     ($($module:ident: $name:ident($options:ident)),+ $(,)?) => {
         /// The samplers.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Sampler {
+        pub enum SamplerKind {
             $( #[doc = concat!("The sampler of [`", stringify!($options), "`](super::", stringify!($options), ").")] $name, )+
         }
 
@@ -36,9 +36,9 @@ macro_rules! samplers {
             ///
             /// # Errors
             /// A value does not have the type of its option, which is a bug of the checker or of a record.
-            pub fn read(sampler: Sampler, source: &Source<'_>) -> Result<Transition, Mismatch> {
+            pub fn read(sampler: SamplerKind, source: &OptionSource<'_>) -> Result<Transition, Mismatch> {
                 Ok(match sampler {
-                    $( Sampler::$name => Transition::$name(<$module::$options as SamplerPart>::read(source)?), )+
+                    $( SamplerKind::$name => Transition::$name(<$module::$options as SamplerPart>::read(source)?), )+
                 })
             }
 
@@ -84,12 +84,12 @@ pub trait SamplerPart {
     ///
     /// # Errors
     /// A bug of the checker or of a record.
-    fn read(source: &Source<'_>) -> Result<Self, Mismatch>
+    fn read(source: &OptionSource<'_>) -> Result<Self, Mismatch>
     where
         Self: Sized;
 
     /// The place of an option that can be set at run time.
-    fn place(&mut self, option: &str) -> Option<Place<'_>>;
+    fn place(&mut self, option: &str) -> Option<OptionField<'_>>;
 
     /// The settings in the words of CmdStan's comments: the depth of each line and its text.
     fn stan_settings(&self) -> Vec<(usize, String)>;
@@ -157,7 +157,7 @@ pub trait SamplerPart {
     ///
     /// # Errors
     /// The first incompatible options.
-    fn check(&self, rows: usize, chains: &ChainOptions) -> Result<(), Refusal> {
+    fn check(&self, rows: usize, chains: &ChainOptions) -> Result<(), OptionConflict> {
         let _ = (rows, chains);
         Ok(())
     }
@@ -166,23 +166,23 @@ pub trait SamplerPart {
     ///
     /// # Errors
     /// A batch has fewer rows than there are files with rows.
-    fn check_shards(&self, shards: &[usize]) -> Result<(), Refusal> {
+    fn check_shards(&self, shards: &[usize]) -> Result<(), OptionConflict> {
         let _ = shards;
         Ok(())
     }
 }
 
 impl Transition {
-    /// Replaces [`Metric::Automatic`] with a metric. `is_small` is true of a model without layers in few dimensions.
+    /// Replaces [`MetricKind::Automatic`] with a metric. `is_small` is true of a model without layers in few dimensions.
     pub fn resolve(&mut self, is_small: bool) {
         let part = self.part_mut();
         let is_dense = part.has_trajectories() && is_small;
         if let Some(adaptation) = part.adaptation_mut()
-            && adaptation.metric == Metric::Automatic
+            && adaptation.metric == MetricKind::Automatic
         {
             adaptation.metric = match is_dense {
-                true => Metric::Dense,
-                false => Metric::Diagonal,
+                true => MetricKind::Dense,
+                false => MetricKind::Diagonal,
             };
         }
     }
@@ -200,7 +200,7 @@ fn batch(batch: usize, rows: usize) -> usize {
 const fn sampler(
     name: &'static str,
     doc: &'static str,
-    sampler: Sampler,
+    sampler: SamplerKind,
     options: &'static [OptionDef],
 ) -> MethodDef {
     MethodDef {

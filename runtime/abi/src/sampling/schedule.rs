@@ -3,7 +3,7 @@
 use super::ChainOptions;
 use super::samplers::sgld::SgldOptions;
 use crate::method::declare::forms;
-use crate::steering::Refusal;
+use crate::steering::OptionConflict;
 use serde::{Deserialize, Serialize};
 
 /// The schedules of the step size of samplers without an acceptance step. `t` counts iterations from 0.
@@ -71,15 +71,15 @@ impl ChainOptions {
 
 impl Steps {
     /// Checks that the numbers of the schedule are valid and that it leaves draws.
-    pub(super) fn check(self, chains: &ChainOptions) -> Result<(), Refusal> {
+    pub(super) fn check(self, chains: &ChainOptions) -> Result<(), OptionConflict> {
         match self {
-            Steps::Polynomial { b, gamma } if !(b > 0.0 && gamma > 0.0) => Refusal::new(
+            Steps::Polynomial { b, gamma } if !(b > 0.0 && gamma > 0.0) => OptionConflict::new(
                 SgldOptions::schedule(),
                 format!("`polynomial({b}, {gamma})` needs two positive numbers"),
                 "the steps shrink as `(1 + t / b)^-gamma`, such as `polynomial(1000, 0.55)`",
             ),
             Steps::Cyclical { cycles, exploration } if cycles == 0 || !(0.0..1.0).contains(&exploration) => {
-                Refusal::new(
+                OptionConflict::new(
                     SgldOptions::schedule(),
                     format!(
                         "`cyclical({cycles}, {exploration})` needs at least one cycle and a fraction from 0 to below 1"
@@ -87,7 +87,7 @@ impl Steps {
                     "such as `cyclical(4, 0.5)`, which explores in the first half of each of four cycles",
                 )
             }
-            Steps::Cyclical { .. } if !chains.leave_draws(self) => Refusal::new(
+            Steps::Cyclical { .. } if !chains.leave_draws(self) => OptionConflict::new(
                 SgldOptions::schedule(),
                 "no draw would be kept: all iterations whose draws could be kept only explore",
                 "use fewer cycles, a smaller fraction, or more `draws`",

@@ -1,6 +1,6 @@
 //! Codes of comparisons.
 
-use bnnc_abi::metrics::Measure;
+use bnnc_abi::metrics::ComparedMetric;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 
 /// A metric of a comparison that was not computed.
@@ -82,7 +82,7 @@ pub fn no_spread(infer: &str, p: f64, (informed, parameters): (f64, usize)) -> D
 }
 
 /// A metric of a comparison that was not computed.
-pub fn not_computed(measure: &Measure, infer: &str) -> Diagnostic {
+pub fn not_computed(measure: &ComparedMetric, infer: &str) -> Diagnostic {
     let text = format!("`{}` of `{infer}` was not computed", measure.label());
     Diagnostic::warning(&NOT_COMPUTED, measure.span, text)
         .help("compare by another metric; `bnnc explain E0567` lists the reasons")

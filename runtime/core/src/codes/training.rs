@@ -1,7 +1,7 @@
 //! Diagnostics about trainings.
 
 use super::error;
-use bnnc_abi::manifest::Schedule;
+use bnnc_abi::manifest::RateSchedule;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use bnnc_base::number::rounded;
 
@@ -70,7 +70,7 @@ pub struct Trained<'a> {
     /// An option with a value that makes the training longer.
     pub longer: &'a str,
     /// The schedule of the learning rate.
-    pub schedule: Schedule,
+    pub schedule: RateSchedule,
     /// The advice to use a larger learning rate, if the present rate is small.
     pub faster: Option<&'a str>,
     /// The parts of the data that could be standardised and are not: `inputs`, `target`.

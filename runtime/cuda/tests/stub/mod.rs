@@ -2,9 +2,11 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use bnnc_abi::code::{Artifact, Code, KernelArgs};
-use bnnc_abi::device::{Count, Entry, Image, Parameter, Program, Routine, Work};
-use bnnc_abi::plan::{Amount, Buffer, BufferId, Call, Extent, Launch, Plan, Role, Step, Storage};
+use bnnc_abi::code::{Artifact, KernelArgs, KernelCode};
+use bnnc_abi::device::{Count, DeviceProgram, Image, KernelEntry, KernelParameter, LaunchSequence, Routine};
+use bnnc_abi::plan::{
+    Amount, Buffer, BufferId, BufferRole, Extent, Launch, Plan, PlanStep, PrimitiveCall, Storage,
+};
 use bnnc_abi::primitive;
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::Precision;
@@ -135,13 +137,13 @@ pub fn sizes(batch: usize) -> Sizes {
     Sizes::default().with(Symbol::Batch, batch)
 }
 
-pub fn machine(device: &Arc<Device>, program: Program, batch: usize) -> Result<Machine, Fault> {
+pub fn machine(device: &Arc<Device>, program: DeviceProgram, batch: usize) -> Result<Machine, Fault> {
     planned(device, (plan(), program), batch)
 }
 
 pub fn planned(
     device: &Arc<Device>,
-    (plan, program): (Plan, Program),
+    (plan, program): (Plan, DeviceProgram),
     batch: usize,
 ) -> Result<Machine, Fault> {
     let code = bnnc_cuda::code::on(device, Arc::new(Images(program)))?;
@@ -153,9 +155,9 @@ pub fn planned(
 }
 
 /// Code that runs on devices only.
-struct Images(Program);
+struct Images(DeviceProgram);
 
-impl Code for Images {
+impl KernelCode for Images {
     unsafe fn launch(&self, _: usize, _: &KernelArgs) {
         unreachable!("the device runs the kernels");
     }
@@ -172,7 +174,7 @@ impl Code for Images {
         String::new()
     }
 
-    fn device(&self) -> Option<&Program> {
+    fn device(&self) -> Option<&DeviceProgram> {
         Some(&self.0)
     }
 }
@@ -193,15 +195,25 @@ pub fn plan() -> Plan {
             role,
         })
     };
-    let counter = buffer("counter", Storage::Int, &[], Role::Scratch);
-    let total = buffer("total", Storage::Real, &[], Role::State);
-    let x = buffer("x", Storage::Real, &[batch, Dim::Fixed(3)], Role::Input);
-    let middle = buffer("middle", Storage::Real, &[batch, Dim::Fixed(3)], Role::Scratch);
-    let w = buffer("w", Storage::Real, &[Dim::Fixed(3), Dim::Fixed(2)], Role::State);
-    let y = buffer("y", Storage::Real, &[batch, Dim::Fixed(2)], Role::Output);
+    let counter = buffer("counter", Storage::Int, &[], BufferRole::Scratch);
+    let total = buffer("total", Storage::Real, &[], BufferRole::State);
+    let x = buffer("x", Storage::Real, &[batch, Dim::Fixed(3)], BufferRole::Input);
+    let middle = buffer(
+        "middle",
+        Storage::Real,
+        &[batch, Dim::Fixed(3)],
+        BufferRole::Scratch,
+    );
+    let w = buffer(
+        "w",
+        Storage::Real,
+        &[Dim::Fixed(3), Dim::Fixed(2)],
+        BufferRole::State,
+    );
+    let y = buffer("y", Storage::Real, &[batch, Dim::Fixed(2)], BufferRole::Output);
     let rows = Amount::one(Extent::of(batch));
     let launch = |kernel, buffers: &[BufferId], ints: &[Amount], outer| {
-        Step::Launch(Launch {
+        PlanStep::Launch(Launch {
             kernel,
             buffers: buffers.to_vec(),
             ints: ints.to_vec(),
@@ -214,12 +226,12 @@ pub fn plan() -> Plan {
     ints[0] = rows.clone();
     let steps = vec![
         launch(0, &[x, middle], &[fixed(3), fixed(2)], rows),
-        Step::Repeat {
+        PlanStep::Repeat {
             count: fixed(3),
             counter,
             body: vec![launch(1, &[counter, total], &[], fixed(1))],
         },
-        Step::Call(Call {
+        PlanStep::Call(PrimitiveCall {
             primitive: primitive::lookup("matmul").unwrap(),
             buffers: vec![middle, w, y],
             ints,
@@ -239,8 +251,13 @@ pub fn blocks(elements: Vec<Count>) -> [Count; 3] {
     [along, Count::Fixed(1), Count::Fixed(1)]
 }
 
-pub fn work(name: &str, grid: [Count; 3], parameters: Vec<Parameter>, scratch: Count) -> Work {
-    let entry = Entry {
+pub fn work(
+    name: &str,
+    grid: [Count; 3],
+    parameters: Vec<KernelParameter>,
+    scratch: Count,
+) -> LaunchSequence {
+    let entry = KernelEntry {
         name: name.to_owned(),
         grid,
         block: [128, 1, 1],
@@ -248,20 +265,20 @@ pub fn work(name: &str, grid: [Count; 3], parameters: Vec<Parameter>, scratch: C
         dynamic_shared: Count::Fixed(0),
         parameters,
     };
-    Work {
+    LaunchSequence {
         entries: vec![entry],
         scratch,
     }
 }
 
 /// Returns the program of the plan.
-pub fn program() -> Program {
-    use Parameter::{Buffer, Elements, Int, Scratch};
+pub fn program() -> DeviceProgram {
+    use KernelParameter::{Buffer, Elements, Int, Scratch};
     let none = || Count::Fixed(0);
     let product = [Buffer(0), Buffer(1), Buffer(2), Int(0), Int(1), Int(2), Scratch];
     let elements = vec![Count::Int(0), Count::Int(1)];
     let bytes = Count::Product([vec![Count::Fixed(8)], elements.clone()].concat());
-    Program {
+    DeviceProgram {
         images: vec![image(80, "scale add_counter multiply")],
         kernels: vec![
             work(

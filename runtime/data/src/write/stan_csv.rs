@@ -8,7 +8,7 @@
 
 use crate::report;
 use crate::write::pending::Pending;
-use bnnc_abi::sampling::{Metric, Transition};
+use bnnc_abi::sampling::{MetricKind, Transition};
 use bnnc_base::diagnostic::Diagnostic;
 use std::fmt::Write as _;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -66,7 +66,7 @@ pub struct Chain {
     statistics: Vec<Option<usize>>,
     /// The index of the value in each of the other columns.
     elements: Vec<usize>,
-    metric: Option<Metric>,
+    metric: Option<MetricKind>,
     /// The position of the number of draws in the file, and the width reserved for it.
     count_at: (u64, usize),
     thin: usize,
@@ -132,12 +132,12 @@ impl Chain {
         };
         let mut text = format!("# Adaptation terminated\n# Step size = {}\n", number(step_size));
         let size = match metric {
-            Metric::Unit => 0,
-            Metric::Automatic | Metric::Diagonal | Metric::Windowed => {
+            MetricKind::Unit => 0,
+            MetricKind::Automatic | MetricKind::Diagonal | MetricKind::Windowed => {
                 text.push_str("# Diagonal elements of inverse mass matrix:\n");
                 inverse_metric.len()
             }
-            Metric::Dense | Metric::WindowedDense => {
+            MetricKind::Dense | MetricKind::WindowedDense => {
                 text.push_str("# Elements of inverse mass matrix:\n");
                 inverse_metric.len().isqrt()
             }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use bnnc_abi::data::{Column, DataSpec, Divisor, Format, Test};
+use bnnc_abi::data::{ColumnExpr, DataSpec, Divisor, Format, Test};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::source::{SourceId, Span};
 use std::fs;
@@ -41,12 +41,12 @@ pub fn here() -> Span {
     Span::new(SourceId(0), 0, 1)
 }
 
-pub fn name(text: &str) -> Column {
-    Column::Name(text.into(), here())
+pub fn name(text: &str) -> ColumnExpr {
+    ColumnExpr::Name(text.into(), here())
 }
 
-pub fn apply(function: &str, arguments: Vec<Column>) -> Column {
-    Column::Apply(function.into(), arguments, here())
+pub fn apply(function: &str, arguments: Vec<ColumnExpr>) -> ColumnExpr {
+    ColumnExpr::Apply(function.into(), arguments, here())
 }
 
 /// A plain data item.

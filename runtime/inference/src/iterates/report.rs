@@ -2,7 +2,7 @@
 
 use crate::posterior::of_sites;
 use bnnc_abi::iterates::{Covariance, Swag};
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::iterates;
 use bnnc_core::number::finite;
@@ -12,7 +12,7 @@ use bnnc_training::{Fitted, report};
 use serde_json::{Value, json};
 
 /// Adds the losses, the iterates and the members to the diagnostics of an inference block.
-pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Collected, rows: usize) {
+pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, found: &Collected, rows: usize) {
     let fitted = &found.fitted;
     report::losses(value, infer, fitted, rows);
     match infer.iterated() {
@@ -52,7 +52,11 @@ pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Collected, rows: us
 const ASTRAY: f64 = 1.0;
 
 /// Returns the warnings about the iterates of an inference block, on this number of rows of a data set.
-pub fn warnings(infer: &Infer, found: &Collected, (rows, dataset): (usize, &Dataset)) -> Vec<Diagnostic> {
+pub fn warnings(
+    infer: &InferenceBlock,
+    found: &Collected,
+    (rows, dataset): (usize, &Dataset),
+) -> Vec<Diagnostic> {
     let fitted = &found.fitted;
     let Some(swag) = infer.iterated() else {
         return Vec::new();
@@ -125,7 +129,7 @@ fn fall(swag: &Swag, fitted: &Fitted) -> Option<f64> {
 }
 
 /// Returns the lines of the table.
-pub fn table(infer: &Infer, found: &Collected, rows: usize) -> String {
+pub fn table(infer: &InferenceBlock, found: &Collected, rows: usize) -> String {
     let mut text = report::head(infer, &found.fitted, rows);
     match infer.iterated() {
         Some(_) => {
@@ -155,7 +159,7 @@ pub fn table(infer: &Infer, found: &Collected, rows: usize) -> String {
 }
 
 /// Returns a short text on the work that was done.
-pub fn work(infer: &Infer, found: &Collected) -> String {
+pub fn work(infer: &InferenceBlock, found: &Collected) -> String {
     let Collected { fitted, iterates, .. } = found;
     match infer.iterated() {
         Some(_) => format!(
@@ -167,7 +171,7 @@ pub fn work(infer: &Infer, found: &Collected) -> String {
 }
 
 /// Returns the number of members, with the planned number if the user stopped the run before the last member.
-fn members(infer: &Infer, found: &Collected) -> String {
+fn members(infer: &InferenceBlock, found: &Collected) -> String {
     let count = found.members.len();
     match infer.ensemble() {
         Some(ensemble) if found.fitted.interrupted => {

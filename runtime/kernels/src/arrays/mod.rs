@@ -4,7 +4,7 @@ pub mod blocks;
 pub mod noise;
 mod rare;
 
-use bnnc_abi::symbols::{self, Address, Binary, Callable, Noise, NoiseKind, Unary};
+use bnnc_abi::symbols::{self, Address, Binary, Callable, NoiseFn, NoiseKind, Unary};
 use bnnc_base::dtype::Precision;
 use bnnc_math::approx::Number;
 use bnnc_math::approx::functions::{
@@ -63,7 +63,7 @@ pub fn binary(scalar: Scalar, precision: Precision) -> Option<Binary> {
 }
 
 /// Returns the generator of a noise stream.
-pub fn noise(kind: NoiseKind, precision: Precision) -> Noise {
+pub fn noise(kind: NoiseKind, precision: Precision) -> NoiseFn {
     noise_at(Level::detect(), kind, precision)
 }
 
@@ -128,7 +128,7 @@ fn version<F: Elementwise, T: Number>(level: Level) -> Unary {
 }
 
 /// Returns [`noise()`] for a chosen level, which must be among [`Level::supported`].
-pub fn noise_at(level: Level, kind: NoiseKind, precision: Precision) -> Noise {
+pub fn noise_at(level: Level, kind: NoiseKind, precision: Precision) -> NoiseFn {
     match (kind, precision) {
         (NoiseKind::Uniform, Precision::F32) => stream::<law::Uniform, f32>(level),
         (NoiseKind::Uniform, Precision::F64) => stream::<law::Uniform, f64>(level),
@@ -139,7 +139,7 @@ pub fn noise_at(level: Level, kind: NoiseKind, precision: Precision) -> Noise {
     }
 }
 
-fn stream<N: law::NoiseLaw, T: Number>(level: Level) -> Noise {
+fn stream<N: law::NoiseLaw, T: Number>(level: Level) -> NoiseFn {
     match level {
         Level::Portable => noise::plain::<N, T>,
         #[cfg(target_arch = "x86_64")]

@@ -96,7 +96,7 @@ macro_rules! versions {
         $(#[$meta])*
         ///
         /// # Safety
-        /// As for [`bnnc_abi::symbols::Noise`], on a processor with the features.
+        /// As for [`bnnc_abi::symbols::NoiseFn`], on a processor with the features.
         pub unsafe extern "C" fn $name<N: NoiseLaw, T: Number>(
             out: *mut u8,
             _shapes: *const u8,
@@ -130,7 +130,7 @@ versions! {
 /// Generates gamma variates one by one, because each needs its own number of attempts, and in `f64` for either precision.
 ///
 /// # Safety
-/// As for [`bnnc_abi::symbols::Noise`].
+/// As for [`bnnc_abi::symbols::NoiseFn`].
 pub unsafe extern "C" fn gamma<T: Number>(
     out: *mut u8,
     shapes: *const u8,

@@ -2,8 +2,10 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use bnnc_abi::code::{Artifact, Code, KernelArgs};
-use bnnc_abi::plan::{Amount, Buffer, BufferId, Combine, Extent, Launch, Plan, Reduce, Role, Step, Storage};
+use bnnc_abi::code::{Artifact, KernelArgs, KernelCode};
+use bnnc_abi::plan::{
+    Amount, Buffer, BufferId, BufferRole, Combine, Extent, Launch, Plan, PlanStep, Reduce, Storage,
+};
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Dim, Shape, Symbol};
@@ -17,7 +19,7 @@ pub struct Mock {
     pub reference: bool,
 }
 
-impl Code for Mock {
+impl KernelCode for Mock {
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
         (self.kernels[kernel])(args);
     }
@@ -37,7 +39,7 @@ impl Code for Mock {
 
 pub const BATCH: Dim = Dim::Symbol(Symbol::Batch);
 
-pub fn buffer(name: &str, storage: Storage, dims: &[Dim], role: Role) -> Buffer {
+pub fn buffer(name: &str, storage: Storage, dims: &[Dim], role: BufferRole) -> Buffer {
     Buffer {
         name: name.into(),
         storage,
@@ -76,7 +78,7 @@ pub fn reduce(slot: u32, combine: Combine, partial: bool) -> Reduce {
 pub fn artifact(
     precision: Precision,
     buffers: Arena<BufferId, Buffer>,
-    steps: Vec<Step>,
+    steps: Vec<PlanStep>,
     kernels: Vec<Kernel>,
 ) -> Artifact {
     let plan = Plan {

@@ -1,7 +1,7 @@
 //! The memory of curvatures and posteriors, computed before they are allocated.
 
 use crate::matrix::COLUMNS;
-use bnnc_abi::laplace::{Block, Structure};
+use bnnc_abi::laplace::{Structure, WeightBlock};
 
 /// Bytes that are allocated at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,13 @@ impl Bytes {
 
 /// Returns the memory of a form over `elements` weights, for `rows` rows of data with `columns` outputs each. `blocks` are the blocks of the form
 /// `Kronecker`. Sums saturate at the largest number.
-pub fn bytes(structure: Structure, elements: usize, rows: usize, columns: usize, blocks: &[Block]) -> Bytes {
+pub fn bytes(
+    structure: Structure,
+    elements: usize,
+    rows: usize,
+    columns: usize,
+    blocks: &[WeightBlock],
+) -> Bytes {
     let [d, n, k] = [elements, rows, columns].map(|size| size as u64);
     // The numbers of reals while the curvature is summed, while the posterior is computed, and in the posterior.
     let numbers = match structure {
@@ -87,7 +93,7 @@ fn full(d: u64) -> [u64; 3] {
 
 /// Returns the numbers of reals of Kronecker blocks: in the factors; in the factors, their eigenvectors and four reals per weight while the largest
 /// factor is decomposed, which takes five more squares of its size; in the eigenvectors with two reals per weight.
-fn kronecker(d: u64, blocks: &[Block]) -> [u64; 3] {
+fn kronecker(d: u64, blocks: &[WeightBlock]) -> [u64; 3] {
     let square = |size: usize| (size as u64).saturating_mul(size as u64);
     let sides = blocks.iter().map(|block| block.left.max(block.right));
     let largest = square(sides.max().unwrap_or(0)).saturating_mul(5);

@@ -2,22 +2,22 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 use crate::chains::{Drawn, Length, deviation, draws, sampler};
-use bnnc_abi::sampling::{Adaptation, Metric, NutsOptions, Transition};
+use bnnc_abi::sampling::{Adaptation, MetricKind, NutsOptions, Transition};
 use bnnc_mcmc::noise::Noise;
 use bnnc_mcmc::registry::Setup;
 use bnnc_mcmc::seam::Target;
 
 /// All metrics. The first is not adapted.
-pub const METRICS: [Metric; 5] = [
-    Metric::Unit,
-    Metric::Diagonal,
-    Metric::Dense,
-    Metric::Windowed,
-    Metric::WindowedDense,
+pub const METRICS: [MetricKind; 5] = [
+    MetricKind::Unit,
+    MetricKind::Diagonal,
+    MetricKind::Dense,
+    MetricKind::Windowed,
+    MetricKind::WindowedDense,
 ];
 
 /// The default options.
-pub fn adapted(metric: Metric) -> Adaptation {
+pub fn adapted(metric: MetricKind) -> Adaptation {
     Adaptation {
         step_size: None,
         target_acceptance: 0.8,
@@ -29,7 +29,7 @@ pub fn adapted(metric: Metric) -> Adaptation {
 pub fn fixed(step_size: f64) -> Adaptation {
     Adaptation {
         step_size: Some(step_size),
-        ..adapted(Metric::Unit)
+        ..adapted(MetricKind::Unit)
     }
 }
 

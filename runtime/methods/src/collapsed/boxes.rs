@@ -1,6 +1,6 @@
 //! The box of the weights that may be integrated over, computed from their iterates.
 
-use bnnc_abi::collapsed::{Collapsed, Extent};
+use bnnc_abi::collapsed::{BoxExtent, Collapsed};
 use bnnc_core::states::Values;
 use std::ops::Range;
 
@@ -121,14 +121,14 @@ impl Boxes {
 }
 
 /// Returns the ends of the box of a weight, from the values of the weight at all iterates.
-fn ends<I: Iterator<Item = f64>>(extent: Extent, all: impl Fn() -> I) -> (f64, f64) {
+fn ends<I: Iterator<Item = f64>>(extent: BoxExtent, all: impl Fn() -> I) -> (f64, f64) {
     let range = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(lower, upper), value| {
         (lower.min(value), upper.max(value))
     });
     match extent {
-        Extent::Range => range,
-        Extent::Moments if range.0 >= range.1 => range,
-        Extent::Moments => {
+        BoxExtent::Range => range,
+        BoxExtent::Moments if range.0 >= range.1 => range,
+        BoxExtent::Moments => {
             let count = all().count() as f64;
             let mean = all().sum::<f64>() / count;
             let variance = all().map(|value| (value - mean).powi(2)).sum::<f64>() / count;

@@ -5,8 +5,8 @@ use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::{Block, Local};
 use crate::collapsed::memory;
 use crate::collapsed::moves::{Sets, across, to_base};
-use bnnc_abi::collapsed::{Collapsed, Form, Options};
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::collapsed::{Collapsed, CollapsedSettings, LocationForm};
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_core::context::{Context, Stop};
 use bnnc_data::Dataset;
 use bnnc_laplace::posterior::Array;
@@ -85,7 +85,7 @@ impl Choice {
 /// # Errors
 /// Some columns do not fit the program, or there is too little memory.
 pub fn choose(
-    (infer, collapsed): (&Infer, &Collapsed),
+    (infer, collapsed): (&InferenceBlock, &Collapsed),
     found: &Collected,
     dataset: &Dataset,
     context: &Context,
@@ -100,7 +100,7 @@ pub fn choose(
             .collect::<Vec<u32>>()
     };
     let given = (dataset, context);
-    if let (Form::Piecewise { direct, .. }, 1..) = (&collapsed.form, options.units) {
+    if let (LocationForm::Piecewise { direct, .. }, 1..) = (&collapsed.form, options.units) {
         let direct = (&boxes, *direct);
         let kept = match options.is_published() {
             true => feeding_first((infer, collapsed), found, direct, given)?,
@@ -122,13 +122,13 @@ pub fn choose(
 /// Returns the weights that move each output most. The score of a weight is its width times its slope, summed over the training rows and the
 /// iterates.
 fn movers(
-    programs: (&Infer, &Collapsed),
+    programs: (&InferenceBlock, &Collapsed),
     found: &Collected,
     boxes: &Boxes,
     given: (&Dataset, &Context),
 ) -> Result<Vec<Vec<u32>>, Stop> {
     let outputs = programs.1.outputs;
-    let bends = matches!(programs.1.form, Form::Piecewise { .. });
+    let bends = matches!(programs.1.form, LocationForm::Piecewise { .. });
     let mut sums = vec![vec![0.0; boxes.columns.len()]; outputs];
     let mut other = Block::default();
     each(programs, (found, boxes), given, |at, block, local| {
@@ -165,7 +165,7 @@ pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&Block; 2])
 
 /// Returns the places of the weights that are integrated over, in ascending order: those that are integrated over in every row, and the
 /// highest-scoring others. Weights with score 0 are left out.
-pub fn chosen(boxes: &Boxes, options: &Options, scores: &[f64]) -> Vec<usize> {
+pub fn chosen(boxes: &Boxes, options: &CollapsedSettings, scores: &[f64]) -> Vec<usize> {
     let is_always = |at: usize| options.always.contains(&boxes.columns[at].site);
     let part = |always: bool| -> Vec<f64> {
         let scores = scores.iter().enumerate();
@@ -195,7 +195,7 @@ pub fn most(scores: &[f64], count: usize) -> Vec<usize> {
 /// the outputs' slope across the kink, summed over the training rows and the iterates. Only kinks that depend on no other kink are scored. A kink of
 /// a later layer is fed by the weights of all kinks that it depends on.
 fn feeding(
-    programs: (&Infer, &Collapsed),
+    programs: (&InferenceBlock, &Collapsed),
     found: &Collected,
     (boxes, direct): (&Boxes, usize),
     given: (&Dataset, &Context),
@@ -232,7 +232,7 @@ fn feeding(
 
 /// Returns the weights that feed the first `units` kinks. A kink that depends on no other kink has the same slopes everywhere in the box.
 fn feeding_first(
-    programs: (&Infer, &Collapsed),
+    programs: (&InferenceBlock, &Collapsed),
     found: &Collected,
     (boxes, direct): (&Boxes, usize),
     given: (&Dataset, &Context),
@@ -274,7 +274,7 @@ fn jump(block: &Block, row: usize, kink: &[f64]) -> f64 {
 
 /// Evaluates the training rows near the middle of the box at every iterate. Passes the iterate, the range of rows and the evaluated block to `take`.
 fn each(
-    programs: (&Infer, &Collapsed),
+    programs: (&InferenceBlock, &Collapsed),
     (found, boxes): (&Collected, &Boxes),
     (dataset, context): (&Dataset, &Context),
     mut take: impl FnMut((usize, std::ops::Range<usize>), &Block, &mut Local<'_>) -> Result<(), Stop>,

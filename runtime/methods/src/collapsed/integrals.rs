@@ -10,9 +10,9 @@ use crate::collapsed::normals::Normals;
 use crate::collapsed::pieces::{self, Place};
 use crate::collapsed::published::Published;
 use crate::collapsed::{FoundBox, classes, memory, sampled};
-use bnnc_abi::collapsed::{Collapsed, Form};
+use bnnc_abi::collapsed::{Collapsed, LocationForm};
 use bnnc_abi::laplace::Likelihood;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::fault::Fault;
 use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
@@ -31,7 +31,7 @@ const PIECED_ROWS: usize = 16;
 
 /// Predictions of rows by integrals over the chosen weights.
 pub struct Integrals<'a> {
-    infer: &'a Infer,
+    infer: &'a InferenceBlock,
     collapsed: &'a Collapsed,
     values: &'a Values,
     boxes: Boxes,
@@ -71,7 +71,7 @@ impl<'a> Integrals<'a> {
     /// # Errors
     /// Some columns do not fit the program, or there is too little memory.
     pub fn new(
-        (infer, collapsed): (&'a Infer, &'a Collapsed),
+        (infer, collapsed): (&'a InferenceBlock, &'a Collapsed),
         found: &FoundBox<'a, '_>,
         (rows, is_known): (&Rows, bool),
         dataset: &Dataset,
@@ -119,7 +119,7 @@ impl Forecaster for Integrals<'_> {
         Some(&self.tally)
     }
 
-    fn replace_rows(&mut self, _: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
+    fn replace_rows(&mut self, _: &InferenceBlock, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
         let numbers = memory::per_row(
             self.collapsed,
             self.boxes.columns.len(),
@@ -134,9 +134,9 @@ impl Forecaster for Integrals<'_> {
 
     fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop> {
         let most = match self.collapsed.form {
-            Form::Affine | Form::Sampled(_) => usize::MAX,
+            LocationForm::Affine | LocationForm::Sampled(_) => usize::MAX,
             // All iterates of a block are in memory at the same time, and each may be cut into many pieces.
-            Form::Piecewise { .. } => PIECED_ROWS,
+            LocationForm::Piecewise { .. } => PIECED_ROWS,
         };
         let (rows, size) = (self.local.rows(), self.local.rows_per_call.clamp(1, most));
         let normals = Normals::new(self.collapsed, self.draws, self.published);
@@ -189,8 +189,10 @@ impl Integrals<'_> {
     fn around(&mut self, iterate: usize, rows: &Range<usize>) -> Result<Around, Stop> {
         let mut here = Block::default();
         match self.collapsed.form {
-            Form::Affine => self.local.evaluate(iterate, rows, None, &mut here)?,
-            Form::Piecewise { .. } | Form::Sampled(_) => self.local.values(iterate, rows, &mut here)?,
+            LocationForm::Affine => self.local.evaluate(iterate, rows, None, &mut here)?,
+            LocationForm::Piecewise { .. } | LocationForm::Sampled(_) => {
+                self.local.values(iterate, rows, &mut here)?
+            }
         }
         let mut around = Around {
             parts: vec![Part::Network(Network::default()); here.location.len()],
@@ -198,11 +200,11 @@ impl Integrals<'_> {
         };
         let mut used = Used::new(rows.len(), self.collapsed.outputs);
         match self.collapsed.form {
-            Form::Affine => self.affine(iterate, &here, &mut around, &mut used),
-            Form::Piecewise { kinks, direct } => {
+            LocationForm::Affine => self.affine(iterate, &here, &mut around, &mut used),
+            LocationForm::Piecewise { kinks, direct } => {
                 self.piecewise((iterate, rows), direct < kinks, &mut around, &mut used)?
             }
-            Form::Sampled(_) => {
+            LocationForm::Sampled(_) => {
                 let why = format!("`{}` has no exact integral", self.infer.name);
                 return Err(Fault::Bug(why).into());
             }
@@ -410,7 +412,7 @@ impl Used {
 
 /// Returns the published density for known targets, if the options select it.
 fn published(
-    infer: &Infer,
+    infer: &InferenceBlock,
     collapsed: &Collapsed,
     (rows, is_known): (&Rows, bool),
 ) -> Result<Option<Published>, Stop> {
@@ -425,7 +427,7 @@ fn published(
 
 /// Returns the true classes of rows, if the likelihood has classes and they are known.
 fn right(
-    infer: &Infer,
+    infer: &InferenceBlock,
     collapsed: &Collapsed,
     (rows, is_known): (&Rows, bool),
 ) -> Result<Option<Vec<i32>>, Stop> {

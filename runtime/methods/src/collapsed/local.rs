@@ -3,7 +3,7 @@
 use crate::collapsed::boxes::{Boxes, Column};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::collapsed::Collapsed;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks::{read, rows_per_call};
@@ -29,7 +29,7 @@ pub struct Local<'a> {
 
 /// The states of all iterates, and the selected columns.
 struct States<'a> {
-    infer: &'a Infer,
+    infer: &'a InferenceBlock,
     collapsed: &'a Collapsed,
     /// The states; those that move have the shape `[iterates, ..]`.
     values: &'a Values,
@@ -92,7 +92,7 @@ fn line(values: &[f64], at: usize, width: usize) -> &[f64] {
 ///
 /// # Errors
 /// A bug: the inference does not have such a program.
-pub fn program<'a>(infer: &Infer, collapsed: &'a Collapsed) -> Result<&'a Artifact, Fault> {
+pub fn program<'a>(infer: &InferenceBlock, collapsed: &'a Collapsed) -> Result<&'a Artifact, Fault> {
     let missing = || Fault::Bug(format!("`{}` has no program of its location", infer.name));
     collapsed.local.as_ref().ok_or_else(missing)
 }
@@ -108,7 +108,7 @@ impl<'a> Local<'a> {
     /// # Errors
     /// Some columns do not fit the program, or there is too little memory.
     pub fn new(
-        (infer, collapsed): (&'a Infer, &'a Collapsed),
+        (infer, collapsed): (&'a InferenceBlock, &'a Collapsed),
         (values, boxes): (&'a Values, &Boxes),
         rows: (&Rows, bool),
         (dataset, numbers): (&Dataset, usize),
@@ -230,7 +230,7 @@ impl States<'_> {
 
 /// The rows that a program reads.
 struct FedRows<'a> {
-    infer: &'a Infer,
+    infer: &'a InferenceBlock,
     rows: &'a Rows,
     /// True if the targets of the rows are known.
     is_known: bool,

@@ -1,9 +1,9 @@
 //! Predictions, before the run, of the memory for choosing weights and for predicting with integrals.
 
 use crate::collapsed::local::{plain_per_call, sizes};
-use bnnc_abi::collapsed::{Collapsed, Form};
+use bnnc_abi::collapsed::{Collapsed, LocationForm};
 use bnnc_abi::laplace::Likelihood;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::shape::Symbol;
 use bnnc_core::blocks::rows_per_call;
 use bnnc_core::memory::{feed, machine};
@@ -17,7 +17,11 @@ fn columns(collapsed: &Collapsed) -> usize {
 }
 
 /// Returns the bytes needed to run the program on blocks of rows, including the rows and the weights at the iterates.
-fn calling((infer, collapsed): (&Infer, &Collapsed), rows: usize, (planned, numbers): (usize, usize)) -> u64 {
+fn calling(
+    (infer, collapsed): (&InferenceBlock, &Collapsed),
+    rows: usize,
+    (planned, numbers): (usize, usize),
+) -> u64 {
     let Some(artifact) = &collapsed.local else {
         return 0;
     };
@@ -42,14 +46,14 @@ fn calling((infer, collapsed): (&Infer, &Collapsed), rows: usize, (planned, numb
 /// these points.
 pub fn choosing_per_row(collapsed: &Collapsed, columns: usize) -> usize {
     let kinks = match &collapsed.form {
-        Form::Piecewise { kinks, .. } => *kinks,
-        Form::Affine | Form::Sampled(_) => 0,
+        LocationForm::Piecewise { kinks, .. } => *kinks,
+        LocationForm::Affine | LocationForm::Sampled(_) => 0,
     };
     (2 * (collapsed.outputs + kinks) + 2).saturating_mul(columns + 1)
 }
 
 /// Returns the bytes needed to choose weights by the training rows; 0 if the options do not require such a choice.
-pub fn choosing(programs: (&Infer, &Collapsed), rows: usize, planned: usize) -> u64 {
+pub fn choosing(programs: (&InferenceBlock, &Collapsed), rows: usize, planned: usize) -> u64 {
     let options = &programs.1.options;
     match options.units > 0 || (options.fixed && options.weights > 0) {
         true => calling(
@@ -74,14 +78,16 @@ pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize,
     // A term has three numbers; a network, the location, the scale and the target together have ten.
     let around = match &collapsed.form {
         // Draws take the place of a function with too many pieces.
-        Form::Piecewise { .. } => iterates.saturating_mul((3 * terms + 10).max(collapsed.options.draws)),
-        Form::Affine | Form::Sampled(_) => iterates.saturating_mul(3 * terms + 10),
+        LocationForm::Piecewise { .. } => {
+            iterates.saturating_mul((3 * terms + 10).max(collapsed.options.draws))
+        }
+        LocationForm::Affine | LocationForm::Sampled(_) => iterates.saturating_mul(3 * terms + 10),
     };
     // Slopes are read at one point; with kinks, at two points, and also at a third one if each row chooses its weights.
     let (places, kinks) = match (&collapsed.form, collapsed.options.weights) {
-        (Form::Piecewise { kinks, .. }, 0) => (2, *kinks),
-        (Form::Piecewise { kinks, .. }, _) => (3, *kinks),
-        (Form::Affine | Form::Sampled(_), _) => (1, 0),
+        (LocationForm::Piecewise { kinks, .. }, 0) => (2, *kinks),
+        (LocationForm::Piecewise { kinks, .. }, _) => (3, *kinks),
+        (LocationForm::Affine | LocationForm::Sampled(_), _) => (1, 0),
     };
     let slopes = (places * (collapsed.outputs + kinks)).saturating_mul(columns + 1);
     let said = match collapsed.likelihood {
@@ -95,13 +101,17 @@ pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize,
 }
 
 /// Returns the bytes needed to predict `rows` rows with `planned` iterates and `draws` draws.
-pub fn predicting(programs: (&Infer, &Collapsed), rows: usize, (planned, draws): (usize, usize)) -> u64 {
+pub fn predicting(
+    programs: (&InferenceBlock, &Collapsed),
+    rows: usize,
+    (planned, draws): (usize, usize),
+) -> u64 {
     let numbers = per_row(programs.1, columns(programs.1), (planned, draws));
     calling(programs, rows, (planned, numbers))
 }
 
 /// Returns the bytes of draws from the box.
-pub fn drawn((_, collapsed): (&Infer, &Collapsed), planned: usize) -> u64 {
+pub fn drawn((_, collapsed): (&InferenceBlock, &Collapsed), planned: usize) -> u64 {
     let factors = [columns(collapsed), planned, collapsed.options.draws];
     let numbers = factors.into_iter().fold(1_usize, usize::saturating_mul);
     bytes(numbers)

@@ -4,7 +4,7 @@ use super::choice::{Choice, PREFIX};
 use super::{Integrated, draws, is_exact, memory};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::collapsed::Collapsed;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
 use bnnc_core::memory::predicting;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The method of an inference block that integrates over a box around iterates.
 pub struct Collapses<'a> {
     /// The inference block.
-    pub infer: &'a Infer,
+    pub infer: &'a InferenceBlock,
     /// The plan of the integration.
     pub collapsed: &'a Collapsed,
 }

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 /// The settings that all rows share.
 pub struct Normals {
-    noise: collapsed::Noise,
+    noise: collapsed::LikelihoodNoise,
     /// The probabilities of the quantiles.
     probabilities: Vec<f64>,
     /// The published density for known targets, if the options select it.
@@ -178,12 +178,12 @@ impl Normals {
 
     fn noise(&self, scale: f64) -> Noise {
         match self.noise {
-            collapsed::Noise::Normal => Noise::Normal { sd: scale },
-            collapsed::Noise::Triangular { alpha, floor } => Noise::Triangular {
+            collapsed::LikelihoodNoise::Normal => Noise::Normal { sd: scale },
+            collapsed::LikelihoodNoise::Triangular { alpha, floor } => Noise::Triangular {
                 radius: alpha * scale,
                 floor,
             },
-            collapsed::Noise::Published { alpha, .. } => Noise::Triangular {
+            collapsed::LikelihoodNoise::Published { alpha, .. } => Noise::Triangular {
                 radius: alpha * scale,
                 floor: 0.0,
             },

@@ -4,7 +4,7 @@ use super::choice::{Choice, choose};
 use super::report;
 use super::{FoundBox, draws, forecaster, warnings};
 use bnnc_abi::collapsed::Collapsed;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::forecast::Forecaster;
@@ -58,18 +58,18 @@ impl Posterior for Integrated {
         self.collected.fitted()
     }
 
-    fn warnings(&self, infer: &Infer, rows: usize, dataset: &Dataset) -> Vec<Diagnostic> {
+    fn warnings(&self, infer: &InferenceBlock, rows: usize, dataset: &Dataset) -> Vec<Diagnostic> {
         self.collected.warnings(infer, rows, dataset)
     }
 
-    fn warnings_of_integrals(&self, infer: &Infer, tally: Option<&Tally>) -> Vec<Diagnostic> {
+    fn warnings_of_integrals(&self, infer: &InferenceBlock, tally: Option<&Tally>) -> Vec<Diagnostic> {
         let part = infer.collapsed();
         part.map_or_else(Vec::new, |collapsed| warnings(infer, collapsed, self, tally))
     }
 
     fn forecaster<'a>(
         &'a self,
-        infer: &'a Infer,
+        infer: &'a InferenceBlock,
         rows: (&Rows, bool),
         dataset: &Dataset,
         how: (usize, &'a Context),
@@ -87,14 +87,14 @@ impl Posterior for Integrated {
         }
     }
 
-    fn predictive_draws(&self, infer: &Infer) -> usize {
+    fn predictive_draws(&self, infer: &InferenceBlock) -> usize {
         match infer.collapsed() {
             Some(collapsed) => draws(infer, collapsed, self.collected.draws),
             None => self.collected.predictive_draws(infer),
         }
     }
 
-    fn draws(&self, _: &Infer, _: usize, _: &Context) -> Result<Option<Draws>, Stop> {
+    fn draws(&self, _: &InferenceBlock, _: usize, _: &Context) -> Result<Option<Draws>, Stop> {
         Ok(None)
     }
 
@@ -102,19 +102,19 @@ impl Posterior for Integrated {
         self.collected.variances(state)
     }
 
-    fn start(&self, infer: &Infer) -> start::Found {
+    fn start(&self, infer: &InferenceBlock) -> start::Found {
         self.collected.start(infer)
     }
 
-    fn summaries(&self, infer: &Infer, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
+    fn summaries(&self, infer: &InferenceBlock, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
         self.collected.summaries(infer, context)
     }
 
-    fn arrays(&self, _: &Infer) -> Vec<Array<'_>> {
+    fn arrays(&self, _: &InferenceBlock) -> Vec<Array<'_>> {
         self.choice.arrays()
     }
 
-    fn diagnostics(&self, value: &mut Value, infer: &Infer, outcome: &Outcome) {
+    fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &Outcome) {
         let Some((last, collapsed)) = outcome.splits.last().zip(infer.collapsed()) else {
             return;
         };
@@ -125,7 +125,7 @@ impl Posterior for Integrated {
         value["sites"] = of_sites(infer, |site| &site.kl);
     }
 
-    fn table(&self, infer: &Infer, outcome: &Outcome) -> String {
+    fn table(&self, infer: &InferenceBlock, outcome: &Outcome) -> String {
         let Some((last, collapsed)) = outcome.splits.last().zip(infer.collapsed()) else {
             return String::new();
         };
@@ -139,11 +139,11 @@ impl Posterior for Integrated {
         text
     }
 
-    fn work(&self, infer: &Infer) -> String {
+    fn work(&self, infer: &InferenceBlock) -> String {
         self.collected.work(infer)
     }
 
-    fn parts(&self, infer: &Infer, sites: &[SiteSummary]) -> Parts {
+    fn parts(&self, infer: &InferenceBlock, sites: &[SiteSummary]) -> Parts {
         self.collected.parts(infer, sites)
     }
 }

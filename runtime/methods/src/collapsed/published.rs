@@ -10,7 +10,7 @@
 
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::Part;
-use bnnc_abi::collapsed::{Noise, Options};
+use bnnc_abi::collapsed::{CollapsedSettings, LikelihoodNoise};
 use bnnc_piecewise::{Law, Network};
 
 /// The distance by which the interval extends beyond the targets, on the model's scale.
@@ -27,8 +27,8 @@ pub struct Published {
 
 impl Published {
     /// Builds the density for the targets that are scored together. `None` if the options do not select the published density.
-    pub fn new(options: &Options, targets: &[f64]) -> Option<Published> {
-        let Noise::Published { smoothing, .. } = options.noise else {
+    pub fn new(options: &CollapsedSettings, targets: &[f64]) -> Option<Published> {
+        let LikelihoodNoise::Published { smoothing, .. } = options.noise else {
             return None;
         };
         let low = targets.iter().copied().fold(f64::INFINITY, f64::min);

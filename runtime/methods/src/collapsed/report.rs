@@ -1,7 +1,7 @@
 //! The report on collapsed inference: diagnostics of the result object, and lines of the printed table.
 
 use super::posterior::Integrated;
-use bnnc_abi::collapsed::{Collapsed, Extent, Form, Noise, Sigmoid};
+use bnnc_abi::collapsed::{BoxExtent, Collapsed, LikelihoodNoise, LocationForm, Sigmoid};
 use bnnc_abi::laplace::Likelihood;
 use bnnc_core::number::{finite, number};
 use bnnc_core::tally::Tally;
@@ -28,13 +28,15 @@ pub fn diagnostics(value: &mut Value, collapsed: &Collapsed, found: &Integrated,
     value["collapsed"] = json!(found.choice.columns.len());
     value["weights"] = json!(options.weights);
     value["box"] = json!(match options.extent {
-        Extent::Range => "range",
-        Extent::Moments => "moments",
+        BoxExtent::Range => "range",
+        BoxExtent::Moments => "moments",
     });
     match options.noise {
-        Noise::Normal => {}
-        Noise::Triangular { alpha, floor } => value["noise"] = json!({"alpha": alpha, "floor": floor}),
-        Noise::Published { alpha, smoothing } => {
+        LikelihoodNoise::Normal => {}
+        LikelihoodNoise::Triangular { alpha, floor } => {
+            value["noise"] = json!({"alpha": alpha, "floor": floor})
+        }
+        LikelihoodNoise::Published { alpha, smoothing } => {
             let interval = tally.and_then(|tally| tally.interval);
             value["published"] = json!({
                 "alpha": alpha,
@@ -44,9 +46,9 @@ pub fn diagnostics(value: &mut Value, collapsed: &Collapsed, found: &Integrated,
         }
     }
     value["form"] = match &collapsed.form {
-        Form::Affine => json!("affine"),
-        Form::Piecewise { kinks, direct } => json!({"kinks": kinks, "nested": direct < kinks}),
-        Form::Sampled(reason) => json!({"sampled": reason}),
+        LocationForm::Affine => json!("affine"),
+        LocationForm::Piecewise { kinks, direct } => json!({"kinks": kinks, "nested": direct < kinks}),
+        LocationForm::Sampled(reason) => json!({"sampled": reason}),
     };
     value["scale_held"] = json!(collapsed.held);
     let Some(tally) = tally else { return };

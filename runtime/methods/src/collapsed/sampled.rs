@@ -5,7 +5,7 @@ use crate::collapsed::errors::{self, Error};
 use crate::collapsed::local::Local;
 use crate::collapsed::pieces::Place;
 use bnnc_abi::collapsed::Collapsed;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::fault::Fault;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::forecast::{Forecaster, Take};
@@ -40,7 +40,7 @@ impl Draws {
     /// # Errors
     /// Some columns do not fit the program, or there is too little memory.
     pub fn new(
-        (infer, collapsed): (&Infer, &Collapsed),
+        (infer, collapsed): (&InferenceBlock, &Collapsed),
         (values, boxes): (&Values, &Boxes),
         (rows, is_known): (&Rows, bool),
         dataset: &Dataset,
@@ -66,7 +66,7 @@ impl Forecaster for Draws {
         Some(&self.tally)
     }
 
-    fn replace_rows(&mut self, infer: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
+    fn replace_rows(&mut self, infer: &InferenceBlock, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
         self.is_known = false;
         self.predictor.replace_rows(infer, rows, dataset)
     }
@@ -149,7 +149,7 @@ impl Strata {
 /// Returns the states with `draws` draws from the box for each iterate, `[iterates * draws, ..]`. Weights outside the box have the value of the
 /// iterate.
 pub fn drawn(
-    (infer, collapsed): (&Infer, &Collapsed),
+    (infer, collapsed): (&InferenceBlock, &Collapsed),
     (values, boxes): (&Values, &Boxes),
     context: &Context,
 ) -> Values {

@@ -3,7 +3,7 @@
 use super::{at_once, members};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::iterates::{Ensemble, Swag};
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::codes;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// The method of an inference block whose posterior comes from the iterates of one training.
 pub struct Averages<'a> {
     /// The inference block.
-    pub infer: &'a Infer,
+    pub infer: &'a InferenceBlock,
     /// The plan of the averaging.
     pub swag: &'a Swag,
 }
@@ -27,13 +27,13 @@ pub struct Averages<'a> {
 /// The method of an inference block whose posterior comes from several trainings.
 pub struct Ensembles<'a> {
     /// The inference block.
-    pub infer: &'a Infer,
+    pub infer: &'a InferenceBlock,
     /// The plan of the ensemble.
     pub ensemble: &'a Ensemble,
 }
 
 /// Returns the positions in the folder of a run as a posterior.
-fn restored(infer: &Infer, values: &Values) -> Found {
+fn restored(infer: &InferenceBlock, values: &Values) -> Found {
     Arc::new(Collected::restored(values, held(infer, values)))
 }
 

@@ -29,8 +29,8 @@ pub struct Curved {
 /// Returns the quantity that is pulled back through the Jacobians for this kind of curvature.
 pub fn pulled(evaluation: &Evaluation) -> Pulled {
     match evaluation.laplace.options.curvature {
-        laplace::Curvature::Ggn | laplace::Curvature::Hessian => Pulled::Roots,
-        laplace::Curvature::Fisher => Pulled::Slopes,
+        laplace::CurvatureKind::Ggn | laplace::CurvatureKind::Hessian => Pulled::Roots,
+        laplace::CurvatureKind::Fisher => Pulled::Slopes,
     }
 }
 
@@ -39,7 +39,7 @@ pub fn pulled(evaluation: &Evaluation) -> Pulled {
 /// # Errors
 /// The second derivative of the likelihood is not finite, or there is too little memory.
 pub fn curvature(evaluation: &Evaluation, which: Which) -> Result<Curved, Stop> {
-    let is_hessian = evaluation.laplace.options.curvature == laplace::Curvature::Hessian;
+    let is_hessian = evaluation.laplace.options.curvature == laplace::CurvatureKind::Hessian;
     match evaluation.laplace.options.structure {
         Structure::Full if is_hessian => hessian(evaluation, which).map(Curved::of),
         Structure::Full => full(evaluation, which),

@@ -3,7 +3,7 @@
 use crate::laplace::jacobians::Which;
 use crate::laplace::predictor::forecaster;
 use bnnc_abi::laplace::{Laplace, Structure};
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_core::codes;
@@ -113,7 +113,7 @@ pub fn weights(laplace: &Laplace, values: &Values) -> Vec<f64> {
 ///
 /// # Errors
 /// A bug: the inference has another method.
-pub fn part(infer: &Infer) -> Result<&Laplace, Fault> {
+pub fn part(infer: &InferenceBlock) -> Result<&Laplace, Fault> {
     let bug = || Fault::Bug(format!("`{}` is not a Gaussian around a maximum", infer.name));
     infer.laplace().ok_or_else(bug)
 }
@@ -125,7 +125,7 @@ impl Approximated {
     /// Some columns do not fit the program, or there is too little memory.
     pub fn predictor<'a>(
         &'a self,
-        infer: &'a Infer,
+        infer: &'a InferenceBlock,
         rows: (&Rows, bool),
         dataset: &Dataset,
         draws: (usize, &'a Context),
@@ -142,7 +142,7 @@ impl Approximated {
     }
 
     /// Returns the Gaussians as arrays. The name of an array contains the index of its member.
-    pub fn arrays(&self, infer: &Infer) -> Vec<Array<'_>> {
+    pub fn arrays(&self, infer: &InferenceBlock) -> Vec<Array<'_>> {
         let mut arrays = Vec::new();
         for (number, member) in self.members.iter().enumerate() {
             let mut own = member.posterior.arrays();
@@ -173,7 +173,7 @@ impl Approximated {
     /// # Errors
     /// Arrays of another program, or damaged arrays.
     pub fn restore(
-        infer: &Infer,
+        infer: &InferenceBlock,
         values: &Values,
         arrays: &[Array<'_>],
         folder: &Path,

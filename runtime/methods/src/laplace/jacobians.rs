@@ -235,7 +235,7 @@ pub fn squares(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<f64>, Cli
 pub fn factors(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<curvature::Block>, Clipped), Stop> {
     let artifact = needed(&evaluation.laplace.programs.factors, "factors")?;
     let described = &evaluation.laplace.blocks;
-    let has_left = |block: &&bnnc_abi::laplace::Block| block.left > 1;
+    let has_left = |block: &&bnnc_abi::laplace::WeightBlock| block.left > 1;
     let rights = described.iter().map(|block| format!("{}/right", block.name));
     let lefts = described
         .iter()
@@ -251,7 +251,7 @@ pub fn factors(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<curvature
             .map(|weights| weights.elements)
             .sum()
     };
-    let block = |(described, right): (&bnnc_abi::laplace::Block, &Vec<f64>)| {
+    let block = |(described, right): (&bnnc_abi::laplace::WeightBlock, &Vec<f64>)| {
         let (left_size, right_size) = (described.left, described.right);
         let mut block = curvature::Block::new(
             elements(described.weights),

@@ -8,7 +8,7 @@ use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;
 use crate::laplace::machines::{Evaluation, Pulled};
 use bnnc_abi::laplace::Laplace;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_core::context::{Context, Stop};
 use bnnc_data::{Dataset, Rows};
 use bnnc_laplace::matrix::Matrix;
@@ -19,7 +19,7 @@ use bnnc_laplace::matrix::Matrix;
 /// Some columns do not fit the program, or there is too little memory.
 pub fn covariance(
     members: &[Gaussian],
-    programs: (&Infer, &Laplace),
+    programs: (&InferenceBlock, &Laplace),
     rows: &Rows,
     dataset: &Dataset,
     context: &Context,

@@ -2,7 +2,7 @@
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::laplace::Laplace;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// A maximum, and the rows on which programs are evaluated there.
 pub struct Evaluation<'a> {
     /// The inference block.
-    pub infer: &'a Infer,
+    pub infer: &'a InferenceBlock,
     /// Its Laplace part, with the programs.
     pub laplace: &'a Laplace,
     /// The states at the maximum.
@@ -68,7 +68,7 @@ impl<'a> Evaluation<'a> {
     /// # Errors
     /// Some columns do not fit the program.
     pub fn new(
-        (infer, laplace): (&'a Infer, &'a Laplace),
+        (infer, laplace): (&'a InferenceBlock, &'a Laplace),
         values: &'a Values,
         (rows, target): (&Rows, bool),
         dataset: &Dataset,

@@ -4,8 +4,8 @@ use crate::laplace::curve::COLUMNS;
 use crate::laplace::predictor::{self, Way};
 use crate::laplace::{others, slopes};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::laplace::{Curvature, Laplace, Over, PriorPrecision, PriorStructure, Score, Structure};
-use bnnc_abi::manifest::{Binding, Infer, State};
+use bnnc_abi::laplace::{CurvatureKind, Laplace, Over, PriorPrecision, PriorStructure, Score, Structure};
+use bnnc_abi::manifest::{Binding, InferenceBlock, State};
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks::{self, BYTES};
 use bnnc_core::memory::feed;
@@ -76,7 +76,7 @@ fn form(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) ->
 /// Note \[Phases\]. The phases do not overlap, and the largest one counts. First a subnetwork is chosen among all weights. Then the curvature is
 /// summed over blocks of rows. Then the states that are not weights are moved a little. Finally the curvature becomes a Gaussian. The programs of a
 /// phase are freed before the next phase begins. A few vectors over all weights are held, but only until a subnetwork is chosen.
-pub fn finding(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
+pub fn finding(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
     let form = form(laplace, laplace.options.structure, selected(laplace), rows);
     // The vectors are the slope of the prior, its precision before and after scaling, and the gradient.
     let summing = form
@@ -110,7 +110,7 @@ fn summing(laplace: &Laplace, rows: usize) -> u64 {
     let programs = &laplace.programs;
     let is_of_all = !laplace.options.over.is_subnetwork();
     let curvature = match (laplace.options.structure, laplace.options.curvature) {
-        (Structure::Full | Structure::Diagonal, Curvature::Hessian) => multiplying(laplace, rows),
+        (Structure::Full | Structure::Diagonal, CurvatureKind::Hessian) => multiplying(laplace, rows),
         (Structure::Diagonal, _) if is_of_all => called(laplace, &programs.squares, (0, rows)),
         (Structure::Kronecker, _) => called(laplace, &programs.factors, (0, rows)),
         (Structure::Full | Structure::Diagonal | Structure::LowRank(_), _) => {
@@ -141,7 +141,7 @@ fn alone(artifact: &Artifact, sizes: Sizes, rows: usize) -> u64 {
 
 /// Returns the bytes needed to check that the states that are not weights are at the maximum: the slopes of these states at two points, one of them
 /// accumulated, a moved copy of all states, and a program.
-fn moving(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
+fn moving(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
     let programs = &laplace.programs;
     let states = infer.states.iter().filter(|state| state.parameter);
     let elements = |state: &State| state.shape.count(&Sizes::default());
@@ -259,7 +259,7 @@ pub fn held(laplace: &Laplace, rows: usize) -> u64 {
 
 /// Returns the bytes that predictions for this number of rows take, without the data and the Gaussians of the members.
 pub fn predicting(
-    (infer, laplace): (&Infer, &Laplace),
+    (infer, laplace): (&InferenceBlock, &Laplace),
     rows: usize,
     (draws, members): (usize, usize),
 ) -> u64 {
@@ -287,7 +287,7 @@ pub fn predicting(
 }
 
 /// Returns the bytes that the joint covariance of the outputs of `rows` rows under `members` members takes, without the Gaussians and the data.
-pub fn together(infer: &Infer, laplace: &Laplace, members: usize, rows: usize) -> u64 {
+pub fn together(infer: &InferenceBlock, laplace: &Laplace, members: usize, rows: usize) -> u64 {
     let weights = selected(laplace) as u64;
     let outputs = rows.saturating_mul(laplace.outputs) as u64;
     // The Jacobians, their products with a root of the covariance, and the covariance; for a mixture also the sum.
@@ -311,7 +311,7 @@ fn copies(laplace: &Laplace) -> u64 {
 }
 
 /// Returns the bytes of the derivatives with respect to the inputs of `rows` rows.
-pub fn sloping(infer: &Infer, laplace: &Laplace, members: usize, rows: usize) -> u64 {
+pub fn sloping(infer: &InferenceBlock, laplace: &Laplace, members: usize, rows: usize) -> u64 {
     let inputs = &laplace.programs.inputs;
     let slope = |binding: &Binding| inputs.plan.port(&format!("{}/slope", binding.port));
     let one = sizes(laplace, 0).with(Symbol::Batch, 1);
@@ -328,7 +328,7 @@ pub fn sloping(infer: &Infer, laplace: &Laplace, members: usize, rows: usize) ->
 }
 
 /// Returns the bytes of the program of Jacobians with respect to the random weights, with the rows that it reads.
-fn differentiating(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
+fn differentiating(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
     let called = called(laplace, jacobian(laplace), (selected(laplace), rows));
     called + feed(infer, &laplace.programs.rows, rows)
 }

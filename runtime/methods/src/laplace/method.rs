@@ -4,7 +4,7 @@ use super::gaussian::{Approximated, PREFIX};
 use super::{laplace, memory, weights};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::laplace::{Laplace, Link, Weights};
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
 use bnnc_core::memory::{feed, parameters, states, sum};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The method of an inference block whose posterior is Gaussian around a maximum.
 pub struct Approximates<'a> {
     /// The inference block.
-    pub infer: &'a Infer,
+    pub infer: &'a InferenceBlock,
     /// The plan of the approximation.
     pub laplace: &'a Laplace,
 }

@@ -3,7 +3,7 @@
 use super::gaussian::{Approximated, part};
 use super::{others, report, weights};
 use bnnc_abi::laplace::{Laplace, Over};
-use bnnc_abi::manifest::{Infer, State};
+use bnnc_abi::manifest::{InferenceBlock, State};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::forecast::Forecaster;
@@ -30,7 +30,7 @@ impl Posterior for Approximated {
         Some(&self.fitted)
     }
 
-    fn held<'a>(&self, infer: &'a Infer) -> Held<'a> {
+    fn held<'a>(&self, infer: &'a InferenceBlock) -> Held<'a> {
         let Some(laplace) = infer.laplace() else {
             return Held::default();
         };
@@ -45,7 +45,7 @@ impl Posterior for Approximated {
         true
     }
 
-    fn warnings(&self, infer: &Infer, _: usize, _: &Dataset) -> Vec<Diagnostic> {
+    fn warnings(&self, infer: &InferenceBlock, _: usize, _: &Dataset) -> Vec<Diagnostic> {
         let mut warnings = self.warnings.clone();
         warnings.extend(bnnc_training::report::unbounded(infer, &self.fitted));
         warnings.extend(bnnc_training::report::at_ends(infer, &self.fitted));
@@ -54,7 +54,7 @@ impl Posterior for Approximated {
 
     fn forecaster<'a>(
         &'a self,
-        infer: &'a Infer,
+        infer: &'a InferenceBlock,
         rows: (&Rows, bool),
         dataset: &Dataset,
         draws: (usize, &'a Context),
@@ -62,11 +62,11 @@ impl Posterior for Approximated {
         self.predictor(infer, rows, dataset, draws)
     }
 
-    fn predictive_draws(&self, infer: &Infer) -> usize {
+    fn predictive_draws(&self, infer: &InferenceBlock) -> usize {
         infer.predictive_draws()
     }
 
-    fn draws(&self, infer: &Infer, wanted: usize, context: &Context) -> Result<Option<Draws>, Stop> {
+    fn draws(&self, infer: &InferenceBlock, wanted: usize, context: &Context) -> Result<Option<Draws>, Stop> {
         let laplace = part(infer)?;
         let count = wanted.max(self.members.len());
         let values = weights::drawn(&self.members, infer, laplace, count, context);
@@ -76,7 +76,7 @@ impl Posterior for Approximated {
         }))
     }
 
-    fn start(&self, _: &Infer) -> start::Found {
+    fn start(&self, _: &InferenceBlock) -> start::Found {
         start::Found {
             point: self.values.clone(),
             members: self.maxima(),
@@ -84,27 +84,27 @@ impl Posterior for Approximated {
         }
     }
 
-    fn summaries(&self, infer: &Infer, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
+    fn summaries(&self, infer: &InferenceBlock, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
         report::summaries(infer, self, context)
     }
 
-    fn arrays(&self, infer: &Infer) -> Vec<Array<'_>> {
+    fn arrays(&self, infer: &InferenceBlock) -> Vec<Array<'_>> {
         Approximated::arrays(self, infer)
     }
 
-    fn diagnostics(&self, value: &mut Value, infer: &Infer, outcome: &Outcome) {
+    fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &Outcome) {
         report::diagnostics(value, infer, self, &outcome.sites);
     }
 
-    fn table(&self, infer: &Infer, outcome: &Outcome) -> String {
+    fn table(&self, infer: &InferenceBlock, outcome: &Outcome) -> String {
         report::table(infer, self, &outcome.sites)
     }
 
-    fn work(&self, _: &Infer) -> String {
+    fn work(&self, _: &InferenceBlock) -> String {
         format!("{} epochs, {} steps", self.fitted.epochs, self.fitted.steps)
     }
 
-    fn parts(&self, infer: &Infer, sites: &[SiteSummary]) -> Parts {
+    fn parts(&self, infer: &InferenceBlock, sites: &[SiteSummary]) -> Parts {
         Parts::Lines(report::lines(infer, self, sites))
     }
 }

@@ -6,7 +6,7 @@ use crate::laplace::machines::{Block, Evaluation};
 use crate::laplace::moments::Moments;
 use crate::laplace::{closed, weights};
 use bnnc_abi::laplace::{Laplace, Likelihood, Link};
-use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::fault::Fault;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::forecast::{Forecaster, Take};
@@ -43,7 +43,7 @@ pub struct Linear<'a> {
 /// Some columns do not fit the program, there is too little memory, or the link does not fit the likelihood.
 pub fn forecaster<'a>(
     members: &'a [Gaussian],
-    (infer, laplace): (&'a Infer, &'a Laplace),
+    (infer, laplace): (&'a InferenceBlock, &'a Laplace),
     (rows, target): (&Rows, bool),
     dataset: &Dataset,
     (draws, context): (usize, &'a Context),
@@ -89,7 +89,11 @@ pub fn forecaster<'a>(
 
 impl Way {
     /// Returns the true classes of rows, if the likelihood has classes and they are known.
-    fn classes(self, infer: &Infer, (rows, target): (&Rows, bool)) -> Result<Option<Vec<i32>>, Stop> {
+    fn classes(
+        self,
+        infer: &InferenceBlock,
+        (rows, target): (&Rows, bool),
+    ) -> Result<Option<Vec<i32>>, Stop> {
         match (self, infer.only_output()) {
             (Way::Classes(_) | Way::Truth, Some(output)) if target => {
                 Ok(Some(rows.ints(infer.column(output))?))
@@ -100,7 +104,7 @@ impl Way {
 }
 
 /// Returns how predictions are computed from the linearised outputs of an inference block.
-pub(super) fn way(infer: &Infer, laplace: &Laplace) -> Result<Way, Stop> {
+pub(super) fn way(infer: &InferenceBlock, laplace: &Laplace) -> Result<Way, Stop> {
     // A likelihood of several outputs does not have a closed form, so such a model is treated as if its output had no elements.
     let elements = infer.only_output().map_or(0, Output::elements);
     let kind = infer.only_output().map(|output| &output.kind);
@@ -127,7 +131,7 @@ pub(super) fn way(infer: &Infer, laplace: &Laplace) -> Result<Way, Stop> {
 }
 
 impl Forecaster for Linear<'_> {
-    fn replace_rows(&mut self, _: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
+    fn replace_rows(&mut self, _: &InferenceBlock, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
         for evaluation in &mut self.evaluations {
             *evaluation = evaluation.on((rows, false), dataset)?;
         }

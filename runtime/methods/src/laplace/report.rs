@@ -2,8 +2,8 @@
 
 use crate::laplace::gaussian::{Approximated, Facts, Gaussian, part};
 use crate::laplace::weights;
-use bnnc_abi::laplace::{Curvature, Laplace, Link, Over, Structure, Weights};
-use bnnc_abi::manifest::{Infer, SiteReport};
+use bnnc_abi::laplace::{CurvatureKind, Laplace, Link, Over, Structure, Weights};
+use bnnc_abi::manifest::{InferenceBlock, SiteReport};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::{Context, Stop};
@@ -29,11 +29,11 @@ fn structure(structure: Structure) -> String {
     }
 }
 
-fn curvature(curvature: Curvature) -> &'static str {
+fn curvature(curvature: CurvatureKind) -> &'static str {
     match curvature {
-        Curvature::Ggn => "ggn",
-        Curvature::Fisher => "fisher",
-        Curvature::Hessian => "hessian",
+        CurvatureKind::Ggn => "ggn",
+        CurvatureKind::Fisher => "fisher",
+        CurvatureKind::Hessian => "hessian",
     }
 }
 
@@ -63,7 +63,7 @@ fn over(laplace: &Laplace) -> String {
 }
 
 /// Adds the diagnostics to a JSON object.
-pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Approximated, sites: &[SiteSummary]) {
+pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, found: &Approximated, sites: &[SiteSummary]) {
     let Ok(laplace) = part(infer) else { return };
     let options = &laplace.options;
     value["structure"] = json!(structure(options.structure));
@@ -122,7 +122,7 @@ fn facts(value: &mut Value, facts: &Facts) {
 
 /// Returns the sites that stay at the maximum, with their values on their own scale.
 fn fixed<'a>(
-    infer: &'a Infer,
+    infer: &'a InferenceBlock,
     laplace: &'a Laplace,
     sites: &'a [SiteSummary],
 ) -> impl Iterator<Item = (String, Vec<f64>)> + 'a {
@@ -138,7 +138,7 @@ fn fixed<'a>(
 }
 
 /// Returns the lines of the printed table.
-pub fn table(infer: &Infer, found: &Approximated, sites: &[SiteSummary]) -> String {
+pub fn table(infer: &InferenceBlock, found: &Approximated, sites: &[SiteSummary]) -> String {
     lines(infer, found, sites)
         .into_iter()
         .map(|(name, text)| format!("  {name:<21} {text}\n"))
@@ -147,7 +147,7 @@ pub fn table(infer: &Infer, found: &Approximated, sites: &[SiteSummary]) -> Stri
 }
 
 /// Returns the facts about the approximation, each with its name.
-pub fn lines(infer: &Infer, found: &Approximated, sites: &[SiteSummary]) -> Vec<(String, String)> {
+pub fn lines(infer: &InferenceBlock, found: &Approximated, sites: &[SiteSummary]) -> Vec<(String, String)> {
     let Ok(laplace) = part(infer) else {
         return Vec::new();
     };
@@ -212,7 +212,11 @@ pub fn lines(infer: &Infer, found: &Approximated, sites: &[SiteSummary]) -> Vec<
 ///
 /// # Errors
 /// There is too little memory.
-pub fn summaries(infer: &Infer, found: &Approximated, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
+pub fn summaries(
+    infer: &InferenceBlock,
+    found: &Approximated,
+    context: &Context,
+) -> Result<Vec<SiteSummary>, Stop> {
     let laplace = part(infer)?;
     let small = |site: &&SiteReport| site.shape.count(&Sizes::default()) <= SMALL;
     let small: Vec<&SiteReport> = infer.reports.iter().filter(small).collect();
@@ -250,7 +254,7 @@ pub fn summaries(infer: &Infer, found: &Approximated, context: &Context) -> Resu
 
 /// The small sites at draws of the weights.
 struct Sites<'a> {
-    infer: &'a Infer,
+    infer: &'a InferenceBlock,
     laplace: &'a Laplace,
     context: &'a Context,
     small: &'a [&'a SiteReport],
@@ -265,7 +269,7 @@ struct Sites<'a> {
 
 impl<'a> Sites<'a> {
     fn new(
-        infer: &'a Infer,
+        infer: &'a InferenceBlock,
         laplace: &'a Laplace,
         small: &'a [&'a SiteReport],
         context: &'a Context,

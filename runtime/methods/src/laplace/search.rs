@@ -2,7 +2,7 @@
 
 use crate::laplace::gaussian::found;
 use bnnc_abi::laplace::Laplace;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes;
 use bnnc_core::context::Stop;
@@ -15,7 +15,12 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// A weight without a given value, which would begin at the default of its state.
-pub fn stated(infer: &Infer, laplace: &Laplace, starts: &Starts, member: usize) -> Result<(), Diagnostic> {
+pub fn stated(
+    infer: &InferenceBlock,
+    laplace: &Laplace,
+    starts: &Starts,
+    member: usize,
+) -> Result<(), Diagnostic> {
     let mut weights = laplace.weights.iter();
     match weights.find(|weights| !laplace.search && !starts.gives(member, &weights.state)) {
         Some(weights) => Err(codes::no_maximum(&infer.name, &weights.site)),

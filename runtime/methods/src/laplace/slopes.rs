@@ -6,7 +6,7 @@ use crate::laplace::joint::Mean;
 use crate::laplace::machines::{Evaluation, Pulled};
 use crate::laplace::memory;
 use bnnc_abi::laplace::Laplace;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks;
@@ -33,7 +33,7 @@ pub struct Slopes {
 /// Some columns do not fit the program, or there is too little memory.
 pub fn slopes(
     members: &[Gaussian],
-    programs: (&Infer, &Laplace),
+    programs: (&InferenceBlock, &Laplace),
     rows: &Rows,
     dataset: &Dataset,
     context: &Context,

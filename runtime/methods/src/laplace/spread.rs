@@ -5,7 +5,7 @@
 
 use crate::laplace::gaussian::part;
 use bnnc_abi::laplace::Weights;
-use bnnc_abi::manifest::{Infer, SiteReport};
+use bnnc_abi::manifest::{InferenceBlock, SiteReport};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::codes;
@@ -26,8 +26,8 @@ const PER_CALL: usize = 20;
 /// # Errors
 /// An earlier inference block without spread, or with other sites.
 pub fn variances(
-    infer: &Infer,
-    (by, found): (&Infer, &dyn Posterior),
+    infer: &InferenceBlock,
+    (by, found): (&InferenceBlock, &dyn Posterior),
     context: &Context,
 ) -> Result<Vec<f64>, Stop> {
     let laplace = part(infer)?;
@@ -48,7 +48,7 @@ pub fn variances(
 
 /// Returns the variances that the states hold: the variance over iterates or draws, or the square of a scale that is the standard deviation of its
 /// family. The scale of other families is not a standard deviation.
-fn stated(weights: &Weights, by: &Infer, found: &dyn Posterior) -> Option<Vec<f64>> {
+fn stated(weights: &Weights, by: &InferenceBlock, found: &dyn Posterior) -> Option<Vec<f64>> {
     if let Some(own) = found.variances(&weights.state) {
         return (own.len() == weights.elements).then(|| own.to_vec());
     }
@@ -82,7 +82,7 @@ fn variance(draws: &[f64], at: usize, width: usize) -> f64 {
 /// Returns the variances of draws of the site. `None` if the inference does not have such a site, or holds points in place of draws.
 fn drawn(
     weights: &Weights,
-    by: &Infer,
+    by: &InferenceBlock,
     found: &dyn Posterior,
     context: &Context,
 ) -> Result<Option<Vec<f64>>, Fault> {

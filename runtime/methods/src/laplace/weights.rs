@@ -2,7 +2,7 @@
 
 use crate::laplace::gaussian::Gaussian;
 use bnnc_abi::laplace::Laplace;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_core::context::Context;
 use bnnc_core::states::Values;
 use bnnc_laplace::matrix::Matrix;
@@ -16,7 +16,7 @@ const NUMBERS: usize = 1 << 20;
 /// Returns the states with `draws` draws `[draws, ..]` of the weights. The members contribute equal shares, and at least one draw each.
 pub fn drawn(
     members: &[Gaussian],
-    infer: &Infer,
+    infer: &InferenceBlock,
     laplace: &Laplace,
     draws: usize,
     context: &Context,
@@ -46,7 +46,7 @@ pub fn drawn(
 /// Passes the weights of each of some draws to `take`, state by state.
 pub fn each(
     member: &Gaussian,
-    infer: &Infer,
+    infer: &InferenceBlock,
     laplace: &Laplace,
     (draws, context): (Range<usize>, &Context),
     mut take: impl FnMut(usize, &[f64]),

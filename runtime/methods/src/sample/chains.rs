@@ -3,7 +3,7 @@
 
 use super::member::{Member, Patience};
 use super::target::{Model, Shared};
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_abi::sampling::Sampling;
 use bnnc_core::checkpoint::ChainId;
 use bnnc_core::codes;
@@ -25,7 +25,7 @@ const ATTEMPTS: u64 = 100;
 /// The data that the chains of an inference block share.
 pub struct Chains<'a> {
     /// The inference block.
-    pub infer: &'a Infer,
+    pub infer: &'a InferenceBlock,
     /// Its sampler and options.
     pub sampling: &'a Sampling,
     /// The model and its rows.

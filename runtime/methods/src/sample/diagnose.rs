@@ -1,6 +1,6 @@
 //! Diagnostics of draws: the samplers' own statistics, R-hat and effective sample sizes of every quantity, PSIS-LOO.
 
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_abi::sampling::{Correction, Sampling};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::Stop;
@@ -18,7 +18,7 @@ use bnnc_mcmc::penalty::report::target;
 /// # Errors
 /// A file cannot be read, or there is too little memory.
 pub fn diagnose(
-    infer: &Infer,
+    infer: &InferenceBlock,
     sampled: &Sampled,
     quantities: &[Quantity],
     dataset: &Dataset,
@@ -88,7 +88,7 @@ const COMPONENTS: usize = 10;
 
 /// Returns the elements of a vector, or two scalars, on which the chains disagree, although they agree once the values of each draw are sorted.
 /// `None` if the draws are only on disk.
-fn swapped(infer: &Infer, quantities: &[Quantity]) -> Option<Swapped> {
+fn swapped(infer: &InferenceBlock, quantities: &[Quantity]) -> Option<Swapped> {
     let apart = |quantity: &&Quantity| {
         !quantity.chains.is_empty() && quantity.element.is_some() && quantity.summary.rhat > APART
     };

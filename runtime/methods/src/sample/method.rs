@@ -3,7 +3,7 @@
 use super::posterior::ChainsPosterior;
 use super::{bytes, held, sample, target};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::manifest::{Infer, Start};
+use bnnc_abi::manifest::{InferenceBlock, Start};
 use bnnc_abi::sampling::Sampling;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The method of an inference block whose posterior is sampled by chains.
 pub struct Samples<'a> {
     /// The inference block.
-    pub infer: &'a Infer,
+    pub infer: &'a InferenceBlock,
     /// Its sampler and options.
     pub sampling: &'a Sampling,
 }
@@ -42,7 +42,7 @@ impl Samples<'_> {
 }
 
 /// Returns the warning about several chains that share their start.
-fn one_start(infer: &Infer, sampling: &Sampling) -> Option<Diagnostic> {
+fn one_start(infer: &InferenceBlock, sampling: &Sampling) -> Option<Diagnostic> {
     let options = &sampling.options;
     let from = match &infer.start {
         Some(Start::Infer(name)) => format!("the result of `{name}`"),

@@ -3,7 +3,7 @@
 use super::diagnose::diagnose;
 use super::quantities::quantities;
 use super::report;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
 use bnnc_core::codes;
@@ -40,19 +40,19 @@ impl Posterior for ChainsPosterior {
         self.0.interrupted
     }
 
-    fn warnings(&self, _: &Infer, _: usize, _: &Dataset) -> Vec<Diagnostic> {
+    fn warnings(&self, _: &InferenceBlock, _: usize, _: &Dataset) -> Vec<Diagnostic> {
         Vec::new()
     }
 
-    fn predictive_draws(&self, _: &Infer) -> usize {
+    fn predictive_draws(&self, _: &InferenceBlock) -> usize {
         self.0.predictive
     }
 
-    fn draws(&self, _: &Infer, _: usize, _: &Context) -> Result<Option<Draws>, Stop> {
+    fn draws(&self, _: &InferenceBlock, _: usize, _: &Context) -> Result<Option<Draws>, Stop> {
         Ok(None)
     }
 
-    fn start(&self, infer: &Infer) -> start::Found {
+    fn start(&self, infer: &InferenceBlock) -> start::Found {
         start::Found {
             point: self.0.mean.clone(),
             members: Vec::new(),
@@ -66,7 +66,7 @@ impl Posterior for ChainsPosterior {
 
     fn summarise(
         &self,
-        infer: &Infer,
+        infer: &InferenceBlock,
         outcome: &mut Outcome,
         context: &Context,
     ) -> Result<Vec<Diagnostic>, Stop> {
@@ -81,11 +81,11 @@ impl Posterior for ChainsPosterior {
         Ok(warnings)
     }
 
-    fn summaries(&self, infer: &Infer, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
+    fn summaries(&self, infer: &InferenceBlock, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
         summaries_of_draws(infer, &self.0.values, self.0.predictive, context)
     }
 
-    fn diagnostics(&self, value: &mut Value, infer: &Infer, outcome: &Outcome) {
+    fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &Outcome) {
         value["sites"] = of_sites(infer, |site| &site.kl);
         if let Some(temperature) = infer.tempered() {
             value["temperature"] = json!(temperature);
@@ -95,17 +95,17 @@ impl Posterior for ChainsPosterior {
         }
     }
 
-    fn table(&self, _: &Infer, outcome: &Outcome) -> String {
+    fn table(&self, _: &InferenceBlock, outcome: &Outcome) -> String {
         let left_out = outcome.left_out.as_ref();
         let diagnosis = outcome.diagnosis.as_ref();
         diagnosis.map_or_else(String::new, |found| report::table(&self.0, found, left_out))
     }
 
-    fn work(&self, _: &Infer) -> String {
+    fn work(&self, _: &InferenceBlock) -> String {
         format!("{} chains, {} draws", self.0.chains.len(), self.0.draws())
     }
 
-    fn parts(&self, _: &Infer, _: &[SiteSummary]) -> Parts {
+    fn parts(&self, _: &InferenceBlock, _: &[SiteSummary]) -> Parts {
         Parts::Divergences
     }
 }
@@ -115,7 +115,7 @@ const APART: f64 = 1e-3;
 
 /// Returns a warning if the program's jitter of the starts is negligible compared to every posterior standard deviation. A standard deviation on the
 /// unconstrained scale is taken as the standard deviation of the values times the slope of the map at their mean.
-fn close_starts(infer: &Infer, found: &[Quantity]) -> Option<Diagnostic> {
+fn close_starts(infer: &InferenceBlock, found: &[Quantity]) -> Option<Diagnostic> {
     let sampling = infer.sampling()?;
     let options = &sampling.options;
     let jitter = options

@@ -1,8 +1,8 @@
 //! The quantities that are diagnosed for a sampled posterior: elements of small sites, norms of large sites and of sites of layers, predictions, the
 //! log density.
 
-use bnnc_abi::manifest::{Infer, Output, SiteReport};
-use bnnc_abi::sampling::{Report, Sampling, Store};
+use bnnc_abi::manifest::{InferenceBlock, Output, SiteReport};
+use bnnc_abi::sampling::{DiagnosedQuantities, DrawStorage, Sampling};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
@@ -65,8 +65,8 @@ impl Collector {
 /// switch places.
 fn by_element(site: &SiteReport, sampling: &Sampling) -> bool {
     let is_named = match &sampling.options.report {
-        Report::Sites(names) => names.contains(&site.name),
-        Report::Automatic => false,
+        DiagnosedQuantities::Sites(names) => names.contains(&site.name),
+        DiagnosedQuantities::Automatic => false,
     };
     is_named || !by_norm(site)
 }
@@ -78,7 +78,7 @@ fn by_norm(site: &SiteReport) -> bool {
 }
 
 /// Returns whether predictions are diagnosed: if there is a large site or a layer, since such sites may not show whether predictions have converged.
-pub fn predicts(infer: &Infer) -> bool {
+pub fn predicts(infer: &InferenceBlock) -> bool {
     infer.reports.iter().any(by_norm)
 }
 
@@ -97,7 +97,7 @@ pub fn of_site(site: &SiteReport, sampling: &Sampling) -> usize {
 /// # Errors
 /// A file cannot be read, or there is too little memory.
 pub fn quantities(
-    infer: &Infer,
+    infer: &InferenceBlock,
     sampled: &Sampled,
     dataset: &Dataset,
     context: &Context,
@@ -110,7 +110,7 @@ pub fn quantities(
     };
     let mut found = Collector {
         summariser: Summariser::default(),
-        keeps: sampling.options.store != Store::Disk,
+        keeps: sampling.options.store != DrawStorage::Disk,
         found: Vec::new(),
     };
     for site in wanted {
@@ -220,7 +220,7 @@ fn norm(sites: &mut Sites<'_>, site: usize, name: &str, sampled: &Sampled) -> Re
 /// Returns the mean of the first element of each output at evenly spaced test rows (training rows if there are none), in original units, or the log
 /// likelihood if the output does not have a mean. The weights of a network may switch places without changing its predictions.
 fn predictions(
-    infer: &Infer,
+    infer: &InferenceBlock,
     sampled: &Sampled,
     dataset: &Dataset,
     context: &Context,
@@ -275,7 +275,7 @@ fn predictions(
 }
 
 /// Returns the mean or else the log likelihood of each output; the joint log likelihood if no output has either.
-fn said<'a>(infer: &Infer, block: &'a Predictive) -> Vec<(String, &'a [f64])> {
+fn said<'a>(infer: &InferenceBlock, block: &'a Predictive) -> Vec<(String, &'a [f64])> {
     let of_output = |(output, said): (&Output, &'a Predictive)| {
         let (what, matrix) = match said.mean.is_empty() {
             true => ("log_likelihood", &said.log_likelihood[..]),

@@ -1,7 +1,7 @@
 //! The compiled model as the log density that a sampler evaluates.
 
 use bnnc_abi::code::Artifact;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_abi::sampling::{EvaluationRows, Prepare, Sampling};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// The data that all chains read.
 pub struct Shared<'a> {
-    infer: &'a Infer,
+    infer: &'a InferenceBlock,
     sampling: &'a Sampling,
     /// The ranges of the states within a position.
     pub layout: Layout,
@@ -39,7 +39,7 @@ impl<'a> Shared<'a> {
     /// # Errors
     /// Some columns do not fit the program, or there is too little memory.
     pub fn new(
-        infer: &'a Infer,
+        infer: &'a InferenceBlock,
         sampling: &'a Sampling,
         dataset: &Dataset,
         start: &'a Values,
@@ -109,7 +109,12 @@ fn sizes(sampling: &Sampling, rows: usize, examples: usize) -> Sizes {
         .with(Symbol::Draws, sampling.abreast)
 }
 
-fn feed(infer: &Infer, artifact: &Artifact, rows: &Rows, dataset: &Dataset) -> Result<Feed, Diagnostic> {
+fn feed(
+    infer: &InferenceBlock,
+    artifact: &Artifact,
+    rows: &Rows,
+    dataset: &Dataset,
+) -> Result<Feed, Diagnostic> {
     let plan = &artifact.plan;
     Feed::of_plan((infer, plan), rows, dataset, true)
 }
@@ -124,7 +129,7 @@ const ROWS: usize = 256;
 /// # Errors
 /// Some columns do not fit the program, or there is too little memory.
 pub fn prepare(
-    infer: &Infer,
+    infer: &InferenceBlock,
     sampling: &Sampling,
     dataset: &Dataset,
     start: &Values,
@@ -152,7 +157,7 @@ pub fn prepare(
 }
 
 /// Returns the bytes of the machines of one chain and of the rows that they read, or of the preparation if that is larger.
-pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
+pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
     let evaluation = sampling.transition.part().evaluation(rows);
     let sizes = |count: usize| sizes(sampling, count, rows);
     let columns = sampling.prepare.iter().flat_map(|prepare| &prepare.columns);

@@ -2,7 +2,7 @@
 
 use super::{Export, Subject, kind_of};
 use bnnc_abi::manifest::{Output, OutputKind};
-use bnnc_abi::sampling::LeaveOneOut;
+use bnnc_abi::sampling::LooPolicy;
 use bnnc_core::context::Stop;
 use bnnc_core::feed::examples;
 use bnnc_core::predict::{Predictive, Predictor};
@@ -178,8 +178,8 @@ impl Export<'_> {
             .sampling()
             .map(|sampling| sampling.options.leave_one_out)
         {
-            Some(LeaveOneOut::Always) => usize::MAX,
-            Some(LeaveOneOut::Automatic | LeaveOneOut::Never) | None => MOST,
+            Some(LooPolicy::Always) => usize::MAX,
+            Some(LooPolicy::Automatic | LooPolicy::Never) | None => MOST,
         };
         if rows == 0 || draws == 0 || chains.len() * draws > wanted / rows {
             return Ok(());

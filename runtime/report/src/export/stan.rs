@@ -1,7 +1,7 @@
 //! Draws as Stan CSV.
 
 use super::Export;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
@@ -13,7 +13,7 @@ use std::path::Path;
 const COLUMNS: usize = 1 << 14;
 
 /// Returns the number of elements of all sites that an inference block samples, if there are too many for Stan CSV.
-pub fn too_long(infer: &Infer) -> Option<usize> {
+pub fn too_long(infer: &InferenceBlock) -> Option<usize> {
     infer.sampling()?;
     let drawn = infer.reports.iter().filter(|site| site.family != "fixed");
     let sizes = drawn.map(|site| site.shape.resolve(&Sizes::default()).iter().product::<usize>());

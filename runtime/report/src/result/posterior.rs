@@ -1,7 +1,7 @@
 //! The posterior in the printed table: the parameters that the program declares, followed by the parameters of its layers.
 
-use bnnc_abi::manifest::{Infer, SiteReport};
-use bnnc_abi::sampling::Report;
+use bnnc_abi::manifest::{InferenceBlock, SiteReport};
+use bnnc_abi::sampling::DiagnosedQuantities;
 use bnnc_base::shape::Sizes;
 use bnnc_core::number::number;
 use bnnc_data::metrics::Summary;
@@ -16,24 +16,24 @@ const LINES: usize = 16;
 const NAMED_LINES: usize = 100;
 
 /// Returns whether `report` names a parameter.
-fn is_named(infer: &Infer, site: &str) -> bool {
+fn is_named(infer: &InferenceBlock, site: &str) -> bool {
     match infer.sampling().map(|sampling| &sampling.options.report) {
-        Some(Report::Sites(names)) => names.iter().any(|name| name == site),
-        Some(Report::Automatic) | None => false,
+        Some(DiagnosedQuantities::Sites(names)) => names.iter().any(|name| name == site),
+        Some(DiagnosedQuantities::Automatic) | None => false,
     }
 }
 
 /// Returns whether a parameter has a place in the table. All parameters have one if `report` does not name any.
-fn is_wanted(infer: &Infer, site: &str) -> bool {
+fn is_wanted(infer: &InferenceBlock, site: &str) -> bool {
     let names_some = matches!(
         infer.sampling().map(|sampling| &sampling.options.report),
-        Some(Report::Sites(_))
+        Some(DiagnosedQuantities::Sites(_))
     );
     !names_some || is_named(infer, site)
 }
 
 /// Returns the table; empty if there are no parameters.
-pub fn table(infer: &Infer, outcome: &Outcome) -> String {
+pub fn table(infer: &InferenceBlock, outcome: &Outcome) -> String {
     let sites = outcome.sites.iter();
     let mut sites: Vec<&SiteSummary> = sites.filter(|site| is_wanted(infer, &site.name)).collect();
     sites.sort_by_key(|site| !site.own);
@@ -93,7 +93,7 @@ fn line((name, width): (&str, usize), cells: [String; 4]) -> String {
 }
 
 /// Formats ranges: `16 values: mean -0.5 to 1.2, sd 0.1 to 0.3`, or `16 values: -0.5 to 1.2` for a point.
-fn ranged(infer: &Infer, site: &SiteSummary) -> String {
+fn ranged(infer: &InferenceBlock, site: &SiteSummary) -> String {
     let range = |of: fn(&Summary) -> f64| {
         let values = || site.elements.iter().map(of).filter(|value| !value.is_nan());
         let (low, high) = (
@@ -114,7 +114,7 @@ fn ranged(infer: &Infer, site: &SiteSummary) -> String {
 }
 
 /// Returns the lines on parameters without a summary, and on where their values are.
-fn left_out(infer: &Infer, outcome: &Outcome, width: usize) -> String {
+fn left_out(infer: &InferenceBlock, outcome: &Outcome, width: usize) -> String {
     let is_shown = |site: &&SiteReport| outcome.sites.iter().any(|shown| shown.name == site.name);
     let wanted = infer.reports.iter().filter(|site| is_wanted(infer, &site.name));
     let missing: Vec<&SiteReport> = wanted.filter(|site| !is_shown(site)).collect();

@@ -3,13 +3,13 @@
 use super::fitting::{self, Offer};
 use super::{peaks, precision};
 use bnnc_abi::laplace::Laplace;
-use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_base::diagnostic::{Diagnostic, FaultyInput};
 use bnnc_core::codes::{TOO_LITTLE_MEMORY, error, size};
 use bnnc_methods::laplace::memory;
 
 /// Returns the diagnostic of an inference block whose predicted memory is above the limit.
-pub fn too_little_memory(manifest: &Manifest, infer: &Infer, limit: u64) -> Diagnostic {
+pub fn too_little_memory(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> Diagnostic {
     let name = &infer.name;
     let text = format!(
         "`{name}` needs {} of memory, the limit is {}",
@@ -39,7 +39,7 @@ pub fn too_little_memory(manifest: &Manifest, infer: &Infer, limit: u64) -> Diag
 
 /// Adds advice for a Laplace approximation, whose matrices take most of the memory.
 fn too_large(
-    (manifest, infer): (&Manifest, &Infer),
+    (manifest, infer): (&Manifest, &InferenceBlock),
     laplace: &Laplace,
     limit: u64,
     mut diagnostic: Diagnostic,

@@ -3,7 +3,7 @@
 use super::{peaks, trained};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::laplace::{Laplace, Over, Score, Smaller, Structure};
-use bnnc_abi::manifest::{Infer, Manifest, Work};
+use bnnc_abi::manifest::{InferenceBlock, Manifest, Work};
 use bnnc_abi::plan::Plan;
 use bnnc_methods::laplace::memory;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub enum Offer {
 }
 
 /// Returns the approximations that would fit into `limit` bytes in place of one inference of a manifest with schemas.
-pub fn offers(manifest: &Manifest, infer: &Infer, limit: u64) -> Vec<Offer> {
+pub fn offers(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> Vec<Offer> {
     let position = manifest.infers.iter().position(|own| own.name == infer.name);
     let (Some(position), Some(laplace)) = (position, infer.laplace()) else {
         return Vec::new();
@@ -108,7 +108,7 @@ fn written(laplace: &Laplace, (size, by): (usize, &Score)) -> String {
 }
 
 /// Returns the inference with a subnetwork of this size.
-fn as_subnetwork(infer: &Infer, laplace: &Laplace, (size, by): (usize, &Score)) -> Infer {
+fn as_subnetwork(infer: &InferenceBlock, laplace: &Laplace, (size, by): (usize, &Score)) -> InferenceBlock {
     let mut laplace = laplace.clone();
     let mut infer = infer.clone();
     if let Some(smaller) = laplace.smaller.take() {
@@ -131,7 +131,7 @@ fn as_subnetwork(infer: &Infer, laplace: &Laplace, (size, by): (usize, &Score)) 
 }
 
 /// Returns the inference with a kernel of this number of rows.
-fn with_rows(infer: &Infer, laplace: &Laplace, rows: usize) -> Infer {
+fn with_rows(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> InferenceBlock {
     let mut laplace = laplace.clone();
     let mut infer = infer.clone();
     laplace.options.structure = Structure::Functional(Some(rows));
@@ -140,7 +140,7 @@ fn with_rows(infer: &Infer, laplace: &Laplace, rows: usize) -> Infer {
 }
 
 /// Returns the inference with a diagonal precision of the same weights.
-fn as_diagonal(infer: &Infer, laplace: &Laplace, smaller: &Smaller) -> Infer {
+fn as_diagonal(infer: &InferenceBlock, laplace: &Laplace, smaller: &Smaller) -> InferenceBlock {
     let mut laplace = laplace.clone();
     let mut infer = infer.clone();
     let (squares, spread) = (
@@ -156,7 +156,7 @@ fn as_diagonal(infer: &Infer, laplace: &Laplace, smaller: &Smaller) -> Infer {
 }
 
 /// Makes all weights part of the approximation, without whole Jacobians.
-fn of_all(infer: &mut Infer, laplace: &mut Laplace, smaller: &Smaller) {
+fn of_all(infer: &mut InferenceBlock, laplace: &mut Laplace, smaller: &Smaller) {
     infer.predict = planned(laplace, &smaller.predict);
     infer.sites = planned(laplace, &smaller.sites);
     laplace.weights.clone_from(&smaller.weights);
@@ -190,7 +190,7 @@ struct Room {
 
 impl Room {
     /// Returns whether an inference block fits at this position.
-    fn fits(&mut self, infer: Infer) -> bool {
+    fn fits(&mut self, infer: InferenceBlock) -> bool {
         self.manifest.infers[self.position] = infer;
         let peak = peaks(&self.manifest, self.manifest.infers.iter())
             .get(self.position)
@@ -201,7 +201,7 @@ impl Room {
 
     /// Returns the largest size, at most `all`, for which an inference block fits although it does not fit at the next size; 0 if it does not fit at
     /// size 1.
-    fn largest(&mut self, all: usize, of_size: &dyn Fn(usize) -> Infer) -> usize {
+    fn largest(&mut self, all: usize, of_size: &dyn Fn(usize) -> InferenceBlock) -> usize {
         let mut found = 0;
         let mut start = Some(1).filter(|one| *one <= all && self.fits(of_size(*one)));
         while let Some(fitting) = start {
@@ -214,7 +214,7 @@ impl Room {
     }
 
     /// Returns a size, starting from one that fits, such that the next size does not fit.
-    fn end_of(&mut self, fitting: usize, all: usize, of_size: &dyn Fn(usize) -> Infer) -> usize {
+    fn end_of(&mut self, fitting: usize, all: usize, of_size: &dyn Fn(usize) -> InferenceBlock) -> usize {
         let (mut fits, mut fails) = (fitting, all + 1);
         while fails - fits > 1 {
             let middle = fits + (fails - fits) / 2;

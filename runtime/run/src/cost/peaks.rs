@@ -1,7 +1,7 @@
 //! The peak memory of a run during each of its inferences, including the results of earlier ones.
 
 use crate::cost::{computing, data, kept_of, multiplies, predictions};
-use bnnc_abi::manifest::{Infer, Manifest, Start};
+use bnnc_abi::manifest::{InferenceBlock, Manifest, Start};
 use bnnc_core::memory::sum;
 use bnnc_kernels::matmul;
 use std::collections::{HashMap, HashSet};
@@ -16,14 +16,14 @@ pub(super) struct Peak {
 }
 
 /// Returns the bytes that the results of earlier inferences hold at the peak of this one.
-pub fn earlier(manifest: &Manifest, infer: &Infer) -> u64 {
+pub fn earlier(manifest: &Manifest, infer: &InferenceBlock) -> u64 {
     let at = manifest.infers.iter().position(|own| own.name == infer.name);
     let peak = at.and_then(|at| *peaks(manifest, manifest.infers.iter()).get(at)?);
     peak.map_or(0, |peak| peak.earlier)
 }
 
 /// Returns whether an inference block fits into `limit` bytes if only it and the inferences that it needs are run.
-pub fn fits_alone(manifest: &Manifest, infer: &Infer, limit: u64) -> bool {
+pub fn fits_alone(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> bool {
     let mut wanted = HashSet::from([&*infer.name]);
     // Every inference comes after the inferences that it needs.
     for infer in manifest.infers.iter().rev() {
@@ -40,14 +40,17 @@ pub fn fits_alone(manifest: &Manifest, infer: &Infer, limit: u64) -> bool {
 }
 
 /// Returns the peak of each of these inferences, in the order in which they run; `None` if the data of an inference block are not known.
-pub(super) fn peaks<'a>(manifest: &Manifest, infers: impl Iterator<Item = &'a Infer>) -> Vec<Option<Peak>> {
+pub(super) fn peaks<'a>(
+    manifest: &Manifest,
+    infers: impl Iterator<Item = &'a InferenceBlock>,
+) -> Vec<Option<Peak>> {
     // The bytes of data and of the results of inferences, so far.
     let (mut kept, mut found) = (0, 0);
     let mut read = HashSet::new();
     let (mut workspace, mut packed) = (0, 0);
     let mut iterates: HashMap<String, usize> = HashMap::new();
     let mut members: HashMap<String, usize> = HashMap::new();
-    let mut peak = |infer: &Infer| -> Option<Peak> {
+    let mut peak = |infer: &InferenceBlock| -> Option<Peak> {
         let spec = manifest.data.iter().find(|spec| spec.name == infer.data)?;
         let schema = manifest.schemas.get(&infer.data)?;
         let method = bnnc_methods::of(infer);

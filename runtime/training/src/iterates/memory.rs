@@ -3,11 +3,15 @@
 use super::moved;
 use crate::restarts;
 use bnnc_abi::iterates::{Covariance, Swag};
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 
 /// Returns the number of iterates that an inference block takes for a number of rows, if nothing stops the run. `of_earlier` gives the number for an
 /// earlier inference block.
-pub fn planned((infer, swag): (&Infer, &Swag), rows: usize, of_earlier: &dyn Fn(&str) -> usize) -> usize {
+pub fn planned(
+    (infer, swag): (&InferenceBlock, &Swag),
+    rows: usize,
+    of_earlier: &dyn Fn(&str) -> usize,
+) -> usize {
     match (&swag.options.iterates, swag.options.keep) {
         (None, _) => swag.planned(swag.train.options.epochs_of(infer.examples(rows))),
         (Some(name), 0) => of_earlier(name),
@@ -17,7 +21,11 @@ pub fn planned((infer, swag): (&Infer, &Swag), rows: usize, of_earlier: &dyn Fn(
 
 /// Returns the bytes needed to collect `planned` iterates. `held` is the number of bytes of the result, and `training` the number of bytes of one
 /// training.
-pub fn collecting((infer, swag): (&Infer, &Swag), planned: usize, (held, training): (u64, u64)) -> u64 {
+pub fn collecting(
+    (infer, swag): (&InferenceBlock, &Swag),
+    planned: usize,
+    (held, training): (u64, u64),
+) -> u64 {
     let options = &swag.train.options;
     let held_at_once = (restarts::at_once(options) + restarts::kept(options)) as u64;
     let meanwhile = numbers(infer, &swag.moved, summing(swag, planned)).saturating_mul(held_at_once);
@@ -45,7 +53,7 @@ fn summing(swag: &Swag, planned: usize) -> usize {
 }
 
 /// Returns the bytes of a number of positions of the states that move.
-pub fn numbers(infer: &Infer, names: &[String], positions: usize) -> u64 {
+pub fn numbers(infer: &InferenceBlock, names: &[String], positions: usize) -> u64 {
     let elements: usize = moved(infer, names).iter().map(|(_, size)| size).sum();
     (elements.saturating_mul(positions)).saturating_mul(size_of::<f64>()) as u64
 }

@@ -1,6 +1,6 @@
 //! Starts from safetensors files: sites by name on the declared scale, or the states that a run wrote.
 
-use bnnc_abi::manifest::{Infer, StartFile, StartSite};
+use bnnc_abi::manifest::{InferenceBlock, StartFile, StartSite};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_core::codes;
@@ -15,7 +15,7 @@ const LINES: usize = 12;
 ///
 /// # Errors
 /// A file cannot be read; tensors are missing, unknown, or of another shape or type; or values lie outside their supports.
-pub fn read(infer: &Infer, file: &StartFile, split: usize) -> Result<Values, Diagnostic> {
+pub fn read(infer: &InferenceBlock, file: &StartFile, split: usize) -> Result<Values, Diagnostic> {
     let fail = |why: &str| codes::no_start_file(&infer.name, &file.path, &[why.to_owned()]);
     let bytes = bnnc_data::file::whole(&file.path).map_err(|error| fail(&error.to_string()))?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|error| fail(&error.to_string()))?;
@@ -51,7 +51,7 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     /// Returns the inference whose states a run wrote to the file; `None` if the file holds sites.
-    fn run_of(&self, infer: &Infer) -> Result<Option<String>, String> {
+    fn run_of(&self, infer: &InferenceBlock) -> Result<Option<String>, String> {
         let is_site = |name: &&str| self.file.sites.iter().any(|site| site.site == **name);
         if self.tensors.names().iter().any(|name| is_site(&&**name)) {
             return Ok(None);
@@ -81,7 +81,7 @@ impl Reading<'_> {
     }
 
     /// Reads the states of a run without transforming them.
-    fn states(&mut self, infer: &Infer, run: &str, split: usize) {
+    fn states(&mut self, infer: &InferenceBlock, run: &str, split: usize) {
         for site in self.file.sites.iter().filter(|site| site.moves) {
             let name = format!("{run}/{}", site.state);
             let of_split = format!("{name}#{split}");

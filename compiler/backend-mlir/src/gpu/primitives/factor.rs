@@ -20,7 +20,7 @@ struct Square {
 }
 
 /// Writes the primitive `cholesky`, with one block of threads for each matrix.
-pub(super) fn cholesky(text: &mut Text, precision: Precision) -> device::Entry {
+pub(super) fn cholesky(text: &mut Text, precision: Precision) -> device::KernelEntry {
     let entry = Entry::begin(text, "cholesky".to_owned(), (2, 2));
     let ([a, l], n) = ([entry.addresses[0], entry.addresses[1]], entry.ints[1]);
     let (_, block) = place(text);
@@ -42,7 +42,7 @@ pub(super) fn blocked(text: &mut Text, precision: Precision) -> Blocked {
     }
 }
 
-fn diagonal(text: &mut Text, precision: Precision) -> device::Entry {
+fn diagonal(text: &mut Text, precision: Precision) -> device::KernelEntry {
     let entry = Entry::begin(text, "cholesky_diagonal".to_owned(), (2, 5));
     let (_, block) = place(text);
     let square = corner(text, &entry, block);
@@ -52,7 +52,7 @@ fn diagonal(text: &mut Text, precision: Precision) -> device::Entry {
 }
 
 /// Writes the function for the rows below the diagonal block. One thread handles each row.
-fn panel(text: &mut Text, precision: Precision) -> device::Entry {
+fn panel(text: &mut Text, precision: Precision) -> device::KernelEntry {
     let entry = Entry::begin(text, "cholesky_panel".to_owned(), (2, 5));
     let (l, batch, below) = (entry.addresses[1], entry.ints[0], entry.ints[4]);
     let number = flat(text);

@@ -37,7 +37,7 @@ struct Slice {
 }
 
 /// Writes the variant of the primitive that has this number of integers.
-pub(super) fn emit(text: &mut Text, precision: Precision, ints: usize) -> device::Entry {
+pub(super) fn emit(text: &mut Text, precision: Precision, ints: usize) -> device::KernelEntry {
     let axes = (ints - 9) / 4;
     let symbol = format!("matmul_{axes}");
     let bytes = precision.bytes() as i64 * DEPTH * PITCH;

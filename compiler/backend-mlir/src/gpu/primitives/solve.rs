@@ -7,7 +7,7 @@ use bnnc_abi::device::{self, Count};
 use bnnc_base::dtype::Precision;
 
 /// Writes the primitive `cumsum`, with one thread for each line.
-pub(super) fn cumsum(text: &mut Text, precision: Precision) -> device::Entry {
+pub(super) fn cumsum(text: &mut Text, precision: Precision) -> device::KernelEntry {
     let entry = Entry::begin(text, "cumsum".to_owned(), (2, 4));
     let ([x, y], [outer, length, inner, reverse]) = (
         [entry.addresses[0], entry.addresses[1]],
@@ -47,7 +47,7 @@ pub(super) fn cumsum(text: &mut Text, precision: Precision) -> device::Entry {
 }
 
 /// Writes the primitive `triangular_solve`, with one thread for each right-hand side.
-pub(super) fn triangular(text: &mut Text, precision: Precision) -> device::Entry {
+pub(super) fn triangular(text: &mut Text, precision: Precision) -> device::KernelEntry {
     let entry = Entry::begin(text, "triangular_solve".to_owned(), (3, 4));
     let ([l, b, x], [batch, n, columns, transposed]) = (
         [entry.addresses[0], entry.addresses[1], entry.addresses[2]],

@@ -1,16 +1,20 @@
 //! The report's sentence about sites that may be collapsed: which weights are integrated over, over which box, and how exactly.
 
-use bnnc_abi::collapsed::{Extent, Form, MOST_CUT, MOST_SIMPLICES, Noise, Options, Sigmoid};
+use bnnc_abi::collapsed::{
+    BoxExtent, CollapsedSettings, LikelihoodNoise, LocationForm, MOST_CUT, MOST_SIMPLICES, Sigmoid,
+};
 use bnnc_abi::laplace::Likelihood;
 use bnnc_rewrite::methods::collapse::Collapse;
 
 /// Describes how the sites that may be collapsed are integrated over. The result is a sentence without a full stop.
-pub fn treated(found: &Collapse, options: &Options) -> String {
+pub fn treated(found: &Collapse, options: &CollapsedSettings) -> String {
     let extent = match options.extent {
-        Extent::Range => "the range of the iterates",
-        Extent::Moments => "the mean of the iterates plus and minus the square root of 3 standard deviations",
+        BoxExtent::Range => "the range of the iterates",
+        BoxExtent::Moments => {
+            "the mean of the iterates plus and minus the square root of 3 standard deviations"
+        }
     };
-    if let Form::Sampled(reason) = &found.form {
+    if let LocationForm::Sampled(reason) = &found.form {
         return format!("drawn from its box, {extent}: {reason}");
     }
     let (which, how, form) = (which(found, options), how(found, options), form(found, options));
@@ -23,7 +27,7 @@ pub fn treated(found: &Collapse, options: &Options) -> String {
 }
 
 /// Describes which weights are integrated over.
-fn which(found: &Collapse, options: &Options) -> String {
+fn which(found: &Collapse, options: &CollapsedSettings) -> String {
     let rows = match options.fixed {
         true => "with the largest mean effect on the training rows",
         false => "with the largest effect on a row",
@@ -55,7 +59,7 @@ fn which(found: &Collapse, options: &Options) -> String {
 }
 
 /// Describes the density that replaces the likelihood in the integral.
-fn how(found: &Collapse, options: &Options) -> &'static str {
+fn how(found: &Collapse, options: &CollapsedSettings) -> &'static str {
     match (found.likelihood, options.sigmoid, options.noise) {
         (Likelihood::Categorical, Sigmoid::Exact, _) => {
             "for each class with the logits of the other classes at the iterate"
@@ -63,8 +67,8 @@ fn how(found: &Collapse, options: &Options) -> &'static str {
         (Likelihood::Categorical | Likelihood::Bernoulli, Sigmoid::Cubic, _) => {
             "with a cubic instead of the sigmoid"
         }
-        (Likelihood::Normal, _, Noise::Triangular { .. }) => "with triangular noise",
-        (Likelihood::Normal, _, Noise::Published { .. }) => {
+        (Likelihood::Normal, _, LikelihoodNoise::Triangular { .. }) => "with triangular noise",
+        (Likelihood::Normal, _, LikelihoodNoise::Published { .. }) => {
             "with triangular noise, truncated to the range of the known targets"
         }
         (Likelihood::Normal | Likelihood::Bernoulli | Likelihood::Other, _, _) => {
@@ -74,13 +78,13 @@ fn how(found: &Collapse, options: &Options) -> &'static str {
 }
 
 /// Describes how the location depends on the weights, and where this dependence makes the integral exact.
-fn form(found: &Collapse, options: &Options) -> String {
+fn form(found: &Collapse, options: &CollapsedSettings) -> String {
     let (kinks, direct) = match &found.form {
-        Form::Affine => {
+        LocationForm::Affine => {
             return "the integral is exact, because the location is affine in the weights".to_owned();
         }
-        Form::Sampled(reason) => return reason.clone(),
-        Form::Piecewise { kinks, direct } => (*kinks, *direct),
+        LocationForm::Sampled(reason) => return reason.clone(),
+        LocationForm::Piecewise { kinks, direct } => (*kinks, *direct),
     };
     let elements: usize = found.weights.iter().map(|weights| weights.elements).sum();
     let at_once = match options.weights {

@@ -4,7 +4,7 @@
 use super::codes;
 use crate::program::Program;
 use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_hir::tree::InferItem;
@@ -14,9 +14,9 @@ use std::collections::HashMap;
 pub fn wrong_iterates(
     program: &Program,
     schemas: &HashMap<String, Schema>,
-    infers: &[Infer],
+    infers: &[InferenceBlock],
 ) -> Vec<Diagnostic> {
-    let item = |infer: &Infer| {
+    let item = |infer: &InferenceBlock| {
         program
             .module
             .infers
@@ -27,7 +27,7 @@ pub fn wrong_iterates(
         let schema = schemas.get(&*program.module.datas[item.data].name);
         schema.map_or(1, |schema| schema.splits)
     };
-    let wrong = |infer: &Infer| {
+    let wrong = |infer: &InferenceBlock| {
         let name = infer.iterated()?.options.iterates.as_ref()?;
         let from = infers.iter().find(|other| other.name == *name)?;
         let (own, other) = (item(infer)?, item(from)?);
@@ -55,7 +55,7 @@ pub fn wrong_iterates(
 }
 
 /// Returns the states of an inference that hold the non-centred form of a site instead of its value.
-fn noise(infer: &Infer) -> impl Iterator<Item = String> {
+fn noise(infer: &InferenceBlock) -> impl Iterator<Item = String> {
     let noncentred = infer.work.part().noncentred();
     noncentred
         .iter()
@@ -63,7 +63,7 @@ fn noise(infer: &Infer) -> impl Iterator<Item = String> {
 }
 
 /// Returns the number of elements of a state.
-fn size(infer: &Infer, name: &str) -> Option<usize> {
+fn size(infer: &InferenceBlock, name: &str) -> Option<usize> {
     let state = infer.states.iter().find(|state| state.name == name)?;
     Some(state.shape.count(&Sizes::default()))
 }

@@ -3,8 +3,8 @@
 use crate::codes::{self, NoMaximum, NoRanking};
 use crate::infer::{Compilation, Failure};
 use crate::program::Program;
-use bnnc_abi::laplace::{Laplace, Options, Over, PriorPrecision, PriorStructure, Structure, Weights};
-use bnnc_abi::manifest::{Infer, SiteReport, Start, State, Training};
+use bnnc_abi::laplace::{Laplace, LaplaceOptions, Over, PriorPrecision, PriorStructure, Structure, Weights};
+use bnnc_abi::manifest::{InferenceBlock, SiteReport, Start, State, Training};
 use bnnc_abi::method::declare::OptionName;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
@@ -22,16 +22,20 @@ const OF_SEARCH: [OptionName; 5] = [
 
 impl Compilation<'_> {
     /// Rejects a structure that the prior of the weights does not allow.
-    pub(super) fn possible(&self, options: &Options, found: &Approximation) -> Result<(), Failure> {
+    pub(super) fn possible(&self, options: &LaplaceOptions, found: &Approximation) -> Result<(), Failure> {
         if !found.independent && options.structure != Structure::Full {
             let message =
                 "weights depend on each other under the prior, which only a full precision can represent";
-            return Err(self.apart(Options::structure(), message, "take `structure = full`"));
+            return Err(self.apart(LaplaceOptions::structure(), message, "take `structure = full`"));
         }
         if !found.independent && options.prior_structure != PriorStructure::Scalar {
             let message =
                 "weights depend on each other under the prior, which allows only one factor for all weights";
-            return Err(self.apart(Options::prior_structure(), message, "leave `prior_structure` out"));
+            return Err(self.apart(
+                LaplaceOptions::prior_structure(),
+                message,
+                "leave `prior_structure` out",
+            ));
         }
         Ok(())
     }
@@ -40,7 +44,7 @@ impl Compilation<'_> {
     /// likelihood is curved.
     pub(super) fn choosable(
         &self,
-        options: &Options,
+        options: &LaplaceOptions,
         found: &Approximation,
         curved: usize,
     ) -> Result<(), Failure> {
@@ -59,7 +63,7 @@ impl Compilation<'_> {
     }
 
     /// Rejects a tuning of the prior during the search, or a factor on the prior, that the model does not allow.
-    pub(super) fn tunable(&self, options: &Options, found: &Approximation) -> Result<(), Failure> {
+    pub(super) fn tunable(&self, options: &LaplaceOptions, found: &Approximation) -> Result<(), Failure> {
         let checked = options.check_search(self.searches()?, !found.noise.is_empty());
         checked.map_err(|refusal| self.refused(&refusal))?;
         let Some(site) = &found.tied else {
@@ -72,7 +76,7 @@ impl Compilation<'_> {
             let help = format!(
                 "leave `prior_precision` out, because `{site}` already scales that prior; or fix `{site}` in a posterior"
             );
-            return Err(self.apart(Options::prior_precision(), &message, &help));
+            return Err(self.apart(LaplaceOptions::prior_precision(), &message, &help));
         }
         if !options.online {
             return Ok(());
@@ -83,7 +87,7 @@ impl Compilation<'_> {
         let help = format!(
             "fix `{site}` in a posterior, or replace `online` by `prior_precision = marginal_likelihood`, which tunes at the maximum"
         );
-        Err(self.apart(Options::online(), &message, &help))
+        Err(self.apart(LaplaceOptions::online(), &message, &help))
     }
 
     /// Rejects options of the search when the start is taken for the maximum.
@@ -112,8 +116,8 @@ impl Compilation<'_> {
 
 /// Reports what an approximation needs from an earlier inference but does not find there: a start with every weight, or the variances by
 /// which weights are ranked.
-pub fn lacking(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
-    let of_one = |infer: &Infer| {
+pub fn lacking(program: &Program, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
+    let of_one = |infer: &InferenceBlock| {
         let laplace = infer.laplace()?;
         let mut items = program.module.infers.iter();
         let item = items.find(|item| *item.name == *infer.name)?;
@@ -124,9 +128,9 @@ pub fn lacking(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
 
 /// Reports a start that is taken for the maximum but lacks a site.
 fn no_maximum(
-    (item, infer): (&InferItem, &Infer),
+    (item, infer): (&InferItem, &InferenceBlock),
     laplace: &Laplace,
-    infers: &[Infer],
+    infers: &[InferenceBlock],
 ) -> Option<Diagnostic> {
     if laplace.search {
         return None;
@@ -151,7 +155,7 @@ fn no_maximum(
 }
 
 /// Reports a subnetwork that is ranked by an inference without variances, or by an inference that lacks one of the sites.
-fn no_ranking(item: &InferItem, laplace: &Laplace, infers: &[Infer]) -> Option<Diagnostic> {
+fn no_ranking(item: &InferItem, laplace: &Laplace, infers: &[InferenceBlock]) -> Option<Diagnostic> {
     let name = laplace.options.over.ranked_by()?;
     let by = infers.iter().find(|other| other.name == name)?;
     let mut weights = laplace.weights.iter();

@@ -33,7 +33,7 @@
 
 use crate::infer::{Compilation, Failure};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::plan::{Plan, Step};
+use bnnc_abi::plan::{Plan, PlanStep};
 use bnnc_abi::primitive;
 use bnnc_abi::sampling::ChainOptions;
 use bnnc_base::dtype::Precision;
@@ -101,11 +101,11 @@ impl Compilation<'_> {
 
 /// Returns the number of matrix products in a plan. The body of a loop is counted once.
 fn products(plan: &Plan) -> usize {
-    fn of(steps: &[Step]) -> usize {
-        let one = |step: &Step| match step {
-            Step::Call(call) => usize::from(std::ptr::eq(call.primitive.0, &primitive::MATMUL)),
-            Step::Launch(_) => 0,
-            Step::Repeat { body, .. } => of(body),
+    fn of(steps: &[PlanStep]) -> usize {
+        let one = |step: &PlanStep| match step {
+            PlanStep::Call(call) => usize::from(std::ptr::eq(call.primitive.0, &primitive::MATMUL)),
+            PlanStep::Launch(_) => 0,
+            PlanStep::Repeat { body, .. } => of(body),
         };
         steps.iter().map(one).sum()
     }

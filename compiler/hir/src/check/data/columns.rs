@@ -2,7 +2,7 @@
 
 use crate::check::session::Session;
 use crate::report::infer as report;
-use bnnc_abi::data::Column;
+use bnnc_abi::data::ColumnExpr;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 
@@ -10,11 +10,11 @@ use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 const FUNCTIONS: &[&str] = &["log", "exp", "sqrt", "abs", "zscore"];
 
 /// Reads an entry of `inputs = [..]`, which is a column or `name = column`.
-pub(super) fn entry(session: &mut Session<'_>, written: &ast::Expr) -> Option<Column> {
+pub(super) fn entry(session: &mut Session<'_>, written: &ast::Expr) -> Option<ColumnExpr> {
     match &*written.kind {
         ast::ExprKind::Named(name, value) => {
             let inner = column(session, value)?;
-            Some(Column::Named(
+            Some(ColumnExpr::Named(
                 name.name.to_string(),
                 Box::new(inner),
                 written.span,
@@ -25,15 +25,15 @@ pub(super) fn entry(session: &mut Session<'_>, written: &ast::Expr) -> Option<Co
 }
 
 /// Reads a column expression such as `log(earn) * male`. Names in a column expression refer to columns.
-pub(super) fn column(session: &mut Session<'_>, written: &ast::Expr) -> Option<Column> {
+pub(super) fn column(session: &mut Session<'_>, written: &ast::Expr) -> Option<ColumnExpr> {
     let span = written.span;
-    let apply = |name: &str, args: Vec<Column>| Some(Column::Apply(name.to_owned(), args, span));
+    let apply = |name: &str, args: Vec<ColumnExpr>| Some(ColumnExpr::Apply(name.to_owned(), args, span));
     match &*written.kind {
-        ast::ExprKind::Name(name) => Some(Column::Name(name.to_string(), span)),
+        ast::ExprKind::Name(name) => Some(ColumnExpr::Name(name.to_string(), span)),
         // A string is the name of a column that is not an identifier, such as `"hours per week"`.
-        ast::ExprKind::Text(name) => Some(Column::Name(name.to_string(), span)),
-        ast::ExprKind::Int(value) => Some(Column::Number(*value as f64)),
-        ast::ExprKind::Real(value, _) => Some(Column::Number(*value)),
+        ast::ExprKind::Text(name) => Some(ColumnExpr::Name(name.to_string(), span)),
+        ast::ExprKind::Int(value) => Some(ColumnExpr::Number(*value as f64)),
+        ast::ExprKind::Real(value, _) => Some(ColumnExpr::Number(*value)),
         ast::ExprKind::Paren(inner) => column(session, inner),
         ast::ExprKind::Unary(UnaryOp::Neg, inner) => {
             let inner = column(session, inner)?;
@@ -82,7 +82,7 @@ pub(super) fn column(session: &mut Session<'_>, written: &ast::Expr) -> Option<C
     }
 }
 
-fn unreadable_column(session: &mut Session<'_>, span: Span) -> Option<Column> {
+fn unreadable_column(session: &mut Session<'_>, span: Span) -> Option<ColumnExpr> {
     session
         .diagnostics
         .push(report::column(span, "expected a column".to_owned()));

@@ -20,7 +20,7 @@ use crate::rules::outer::{
     LetterSizes, LetteredProduct, contracted, letters_from, of_linear, products, renamed, split_or_factor,
 };
 use crate::{report, rule, simplify, unroll};
-use bnnc_abi::laplace::Block;
+use bnnc_abi::laplace::WeightBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::analysis::dataflow::dependents;
@@ -41,7 +41,7 @@ const COTANGENTS: &str = "cotangents";
 /// # Errors
 /// Fails for an op without a derivative, and for weights that are too large for a dense block and whose
 /// gradient is not an outer product.
-pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<Block>, Function), Refusal> {
+pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<WeightBlock>, Function), Refusal> {
     let gradients = simplified(&pulled(parts)?);
     let mut builder = Builder::new("factors");
     let params = nodes::params_of(&mut builder, &gradients);
@@ -65,7 +65,7 @@ pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<Block>, Function), Refus
         return Err(Refusal::Program(faults));
     }
     let blocks = parts.weights.iter().enumerate().zip(&forms);
-    let blocks: Vec<Block> = blocks
+    let blocks: Vec<WeightBlock> = blocks
         .map(|((at, weight), form)| form.block(&builder, at, super::state(weight)))
         .collect();
     let one = builder.finish(Vec::new());
@@ -140,7 +140,7 @@ impl Form {
         }
     }
 
-    fn block(&self, builder: &Builder, weights: usize, name: String) -> Block {
+    fn block(&self, builder: &Builder, weights: usize, name: String) -> WeightBlock {
         let count = |value: Value, from: usize| size(&builder.ty(value).dims()[from..]);
         let (left, right, swapped) = match self {
             Form::Outer { uses, swapped } => {
@@ -153,7 +153,7 @@ impl Form {
             }
             Form::Whole(value) => (1, count(*value, 0), false),
         };
-        Block {
+        WeightBlock {
             name,
             weights,
             left,
@@ -300,7 +300,7 @@ fn halves(
 }
 
 /// Returns the products of each piece with itself, summed over rows, columns and uses.
-fn sums([lefts, rights]: [&Function; 2], forms: &[Form], blocks: &[Block]) -> Function {
+fn sums([lefts, rights]: [&Function; 2], forms: &[Form], blocks: &[WeightBlock]) -> Function {
     let mut builder = Builder::new("factors");
     let mut scope = Scope::default();
     for (param, value) in rights.params.iter().zip(nodes::params_of(&mut builder, rights)) {

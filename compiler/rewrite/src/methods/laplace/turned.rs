@@ -7,7 +7,7 @@ use super::super::train::Refusal;
 use super::columns::{gradients, sum_of};
 use super::outputs::LaplaceParts;
 use super::{COLUMNS, ROWS};
-use bnnc_abi::laplace::Block;
+use bnnc_abi::laplace::WeightBlock;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
@@ -19,7 +19,7 @@ use bnnc_graph::types::Type;
 ///
 /// # Errors
 /// Fails for an op without a derivative.
-pub fn turned(parts: &LaplaceParts<'_>, blocks: &[Block]) -> Result<Function, Refusal> {
+pub fn turned(parts: &LaplaceParts<'_>, blocks: &[WeightBlock]) -> Result<Function, Refusal> {
     let mut builder = Builder::new("turned");
     let gradients = gradients(parts, &mut builder)?;
     let mut terms = Vec::new();

@@ -1,17 +1,17 @@
 //! Static Hamiltonian Monte Carlo.
 
-use super::{Sampler, SamplerPart, sampler, stan};
-use crate::method::declare::{Mismatch, OptionGroup, Source, options};
+use super::{SamplerKind, SamplerPart, sampler, stan};
+use crate::method::declare::{Mismatch, OptionGroup, OptionSource, options};
 use crate::method::options::{from, listed};
 use crate::method::{MethodDef, Phase};
 use crate::sampling::{Adaptation, ChainOptions};
-use crate::steering::Place;
+use crate::steering::OptionField;
 
 /// The record of the method.
 pub(crate) const RECORD: MethodDef = sampler(
     "hmc",
     "Static Hamiltonian Monte Carlo.",
-    Sampler::Hmc,
+    SamplerKind::Hmc,
     listed![ChainOptions, HmcOptions],
 );
 
@@ -26,11 +26,11 @@ options! {
 }
 
 impl SamplerPart for HmcOptions {
-    fn read(source: &Source<'_>) -> Result<Self, Mismatch> {
+    fn read(source: &OptionSource<'_>) -> Result<Self, Mismatch> {
         OptionGroup::read(source)
     }
 
-    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+    fn place(&mut self, option: &str) -> Option<OptionField<'_>> {
         OptionGroup::place(self, option)
     }
 

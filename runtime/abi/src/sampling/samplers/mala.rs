@@ -1,18 +1,18 @@
 //! The Metropolis-adjusted Langevin algorithm.
 
-use super::{Sampler, SamplerPart, sampler, stan};
+use super::{SamplerKind, SamplerPart, sampler, stan};
 use crate::method::MethodDef;
-use crate::method::declare::{Mismatch, OptionGroup, Source};
+use crate::method::declare::{Mismatch, OptionGroup, OptionSource};
 use crate::method::options::listed;
 use crate::sampling::{Adaptation, ChainOptions};
-use crate::steering::Place;
+use crate::steering::OptionField;
 use serde::{Deserialize, Serialize};
 
 /// The record of the method.
 pub(crate) const RECORD: MethodDef = sampler(
     "mala",
     "Metropolis-adjusted Langevin sampling.",
-    Sampler::Mala,
+    SamplerKind::Mala,
     listed![ChainOptions, Adaptation { target_acceptance = "0.574" }],
 );
 
@@ -21,11 +21,11 @@ pub(crate) const RECORD: MethodDef = sampler(
 pub struct MalaOptions(pub Adaptation);
 
 impl SamplerPart for MalaOptions {
-    fn read(source: &Source<'_>) -> Result<Self, Mismatch> {
+    fn read(source: &OptionSource<'_>) -> Result<Self, Mismatch> {
         Adaptation::read(source).map(MalaOptions)
     }
 
-    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+    fn place(&mut self, option: &str) -> Option<OptionField<'_>> {
         self.0.place(option)
     }
 

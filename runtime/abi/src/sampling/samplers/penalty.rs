@@ -1,19 +1,19 @@
 //! Metropolis sampling on mini-batches with the penalty method: the options, which of them are compatible, and the target distribution that follows
 //! from them.
 
-use super::{EvaluationRows, Sampler, SamplerPart, batch, sampler, stan};
-use crate::method::declare::{Mismatch, OptionGroup, Source, forms, options, words};
+use super::{EvaluationRows, SamplerKind, SamplerPart, batch, sampler, stan};
+use crate::method::declare::{Mismatch, OptionGroup, OptionSource, forms, options, words};
 use crate::method::options::{from, listed};
 use crate::method::{MethodDef, OptionKind, Phase};
 use crate::sampling::ChainOptions;
-use crate::steering::{Place, Refusal};
+use crate::steering::{OptionConflict, OptionField};
 use serde::{Deserialize, Serialize};
 
 /// The record of the method.
 pub(crate) const RECORD: MethodDef = sampler(
     "penalty",
     "Metropolis sampling on mini-batches with the penalty method.",
-    Sampler::Penalty,
+    SamplerKind::Penalty,
     listed![ChainOptions { draws = "10000" }, Penalty],
 );
 
@@ -114,11 +114,11 @@ impl Penalty {
 }
 
 impl SamplerPart for Penalty {
-    fn read(source: &Source<'_>) -> Result<Self, Mismatch> {
+    fn read(source: &OptionSource<'_>) -> Result<Self, Mismatch> {
         OptionGroup::read(source)
     }
 
-    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+    fn place(&mut self, option: &str) -> Option<OptionField<'_>> {
         OptionGroup::place(self, option)
     }
 
@@ -158,19 +158,19 @@ impl SamplerPart for Penalty {
         stan::plain("penalty", &options)
     }
 
-    fn check(&self, rows: usize, _: &ChainOptions) -> Result<(), Refusal> {
+    fn check(&self, rows: usize, _: &ChainOptions) -> Result<(), OptionConflict> {
         let step = match self.proposal {
             Proposal::RandomWalk { step } | Proposal::Langevin { step } => step,
         };
         if !(step > 0.0 && step.is_finite()) {
-            return Refusal::new(
+            return OptionConflict::new(
                 Penalty::proposal(),
                 format!("the step of a proposal must be a positive number, not {step}"),
                 "start with 1e-3 and raise it while acceptance stays above 0.3",
             );
         }
         if matches!(self.proposal, Proposal::RandomWalk { .. }) && self.gradient_batch != 0 {
-            return Refusal::new(
+            return OptionConflict::new(
                 Penalty::gradient_batch(),
                 "`gradient_batch` has no effect: a random walk needs no gradient",
                 "remove it, or write `proposal = mala(step)`",
@@ -183,7 +183,7 @@ impl SamplerPart for Penalty {
         };
         if !self.takes_all(rows) && self.batches < least {
             let (batches, correction) = (self.batches, self.correction.word());
-            return Refusal::new(
+            return OptionConflict::new(
                 Penalty::batches(),
                 format!("`penalty = {correction}` needs `batches` of at least {least}, not {batches}"),
                 "the variance of the loss difference is estimated from the batches; `batch = 0` uses all rows and needs no estimate",
@@ -193,7 +193,7 @@ impl SamplerPart for Penalty {
     }
 
     // Every batch contains rows of each file that has rows.
-    fn check_shards(&self, shards: &[usize]) -> Result<(), Refusal> {
+    fn check_shards(&self, shards: &[usize]) -> Result<(), OptionConflict> {
         let files = shards.iter().filter(|rows| **rows > 0).count();
         let gradients = if self.gradient_batch == 0 {
             self.batch
@@ -205,7 +205,7 @@ impl SamplerPart for Penalty {
             (Penalty::gradient_batch(), gradients),
         ] {
             if batch != 0 && batch < files {
-                return Refusal::new(
+                return OptionConflict::new(
                     option,
                     format!("`{option} = {batch}` is less than the {files} files of the data"),
                     format!("each batch has rows of every file: use at least {files}"),
@@ -220,13 +220,13 @@ impl SamplerPart for Penalty {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::method::declare::{Given, Mismatch, OptionGroup, Source};
+    use crate::method::declare::{Mismatch, OptionGroup, OptionSource, RawOption};
     use crate::sampling::Estimator;
-    use crate::steering::Place;
+    use crate::steering::OptionField;
 
-    fn read<'a>(given: &'a dyn Fn(&str) -> Option<Given<'a>>) -> Result<Penalty, Mismatch> {
+    fn read<'a>(given: &'a dyn Fn(&str) -> Option<RawOption<'a>>) -> Result<Penalty, Mismatch> {
         let records = Penalty::OPTIONS;
-        <Penalty as OptionGroup>::read(&Source { records, given })
+        <Penalty as OptionGroup>::read(&OptionSource { records, given })
     }
 
     fn chains() -> ChainOptions {
@@ -261,10 +261,10 @@ mod tests {
         };
         assert_eq!(defaults, expected);
         let given = |name: &str| match name {
-            "batch" => Some(Given::Int(7)),
-            "penalty" => Some(Given::Call("naive", &[])),
-            "proposal" => Some(Given::Call("mala", &[0.5])),
-            "replacement" => Some(Given::Bool(true)),
+            "batch" => Some(RawOption::Int(7)),
+            "penalty" => Some(RawOption::Call("naive", &[])),
+            "proposal" => Some(RawOption::Call("mala", &[0.5])),
+            "replacement" => Some(RawOption::Bool(true)),
             _ => None,
         };
         let changed_by = read(&given).unwrap();
@@ -276,13 +276,13 @@ mod tests {
             ..expected
         };
         assert_eq!(changed_by, changed);
-        let wrong = |option: &'static str, given: Given<'static>| {
+        let wrong = |option: &'static str, given: RawOption<'static>| {
             read(&|name| (name == option).then_some(given)).unwrap_err().0
         };
-        assert_eq!(wrong("penalty", Given::Call("none", &[])), "penalty");
-        assert_eq!(wrong("proposal", Given::Call("walk", &[0.5])), "proposal");
-        assert_eq!(wrong("batches", Given::Int(-1)), "batches");
-        assert_eq!(wrong("replacement", Given::Int(1)), "replacement");
+        assert_eq!(wrong("penalty", RawOption::Call("none", &[])), "penalty");
+        assert_eq!(wrong("proposal", RawOption::Call("walk", &[0.5])), "proposal");
+        assert_eq!(wrong("batches", RawOption::Int(-1)), "batches");
+        assert_eq!(wrong("replacement", RawOption::Int(1)), "replacement");
     }
 
     #[test]
@@ -290,7 +290,10 @@ mod tests {
         let mut options = plain();
         for name in ["batch", "batches", "gradient_batch"] {
             assert!(
-                matches!(OptionGroup::place(&mut options, name), Some(Place::Count(_))),
+                matches!(
+                    OptionGroup::place(&mut options, name),
+                    Some(OptionField::Count(_))
+                ),
                 "{name}"
             );
         }

@@ -1,18 +1,18 @@
 //! Random-walk Metropolis.
 
-use super::{Sampler, SamplerPart, sampler, stan};
+use super::{SamplerKind, SamplerPart, sampler, stan};
 use crate::method::MethodDef;
-use crate::method::declare::{Mismatch, OptionGroup, Source};
+use crate::method::declare::{Mismatch, OptionGroup, OptionSource};
 use crate::method::options::listed;
 use crate::sampling::{Adaptation, ChainOptions};
-use crate::steering::Place;
+use crate::steering::OptionField;
 use serde::{Deserialize, Serialize};
 
 /// The record of the method.
 pub(crate) const RECORD: MethodDef = sampler(
     "random_walk",
     "Random-walk Metropolis sampling.",
-    Sampler::RandomWalk,
+    SamplerKind::RandomWalk,
     listed![ChainOptions { draws = "10000" }, Adaptation { target_acceptance = "0.234" }],
 );
 
@@ -21,11 +21,11 @@ pub(crate) const RECORD: MethodDef = sampler(
 pub struct RandomWalkOptions(pub Adaptation);
 
 impl SamplerPart for RandomWalkOptions {
-    fn read(source: &Source<'_>) -> Result<Self, Mismatch> {
+    fn read(source: &OptionSource<'_>) -> Result<Self, Mismatch> {
         Adaptation::read(source).map(RandomWalkOptions)
     }
 
-    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+    fn place(&mut self, option: &str) -> Option<OptionField<'_>> {
         self.0.place(option)
     }
 

@@ -1,18 +1,18 @@
 //! Stochastic-gradient Hamiltonian Monte Carlo (Chen, Fox and Guestrin 2014, equation 15).
 
 use super::sgld::SgldOptions;
-use super::{EvaluationRows, Sampler, SamplerPart, batch, sampler, stan};
-use crate::method::declare::{Mismatch, OptionGroup, Source, options};
+use super::{EvaluationRows, SamplerKind, SamplerPart, batch, sampler, stan};
+use crate::method::declare::{Mismatch, OptionGroup, OptionSource, options};
 use crate::method::options::listed;
 use crate::method::{MethodDef, OptionKind, Phase};
 use crate::sampling::{ChainOptions, Steps};
-use crate::steering::{Place, Refusal};
+use crate::steering::{OptionConflict, OptionField};
 
 /// The record of the method.
 pub(crate) const RECORD: MethodDef = sampler(
     "sghmc",
     "Stochastic-gradient Hamiltonian Monte Carlo.",
-    Sampler::Sghmc,
+    SamplerKind::Sghmc,
     listed![ChainOptions { draws = "10000" }, SghmcOptions],
 );
 
@@ -32,11 +32,11 @@ options! {
 }
 
 impl SamplerPart for SghmcOptions {
-    fn read(source: &Source<'_>) -> Result<Self, Mismatch> {
+    fn read(source: &OptionSource<'_>) -> Result<Self, Mismatch> {
         OptionGroup::read(source)
     }
 
-    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+    fn place(&mut self, option: &str) -> Option<OptionField<'_>> {
         OptionGroup::place(self, option)
     }
 
@@ -59,7 +59,7 @@ impl SamplerPart for SghmcOptions {
         }
     }
 
-    fn check(&self, _: usize, chains: &ChainOptions) -> Result<(), Refusal> {
+    fn check(&self, _: usize, chains: &ChainOptions) -> Result<(), OptionConflict> {
         self.schedule.check(chains)
     }
 

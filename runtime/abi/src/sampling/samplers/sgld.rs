@@ -1,17 +1,17 @@
 //! Stochastic-gradient Langevin dynamics (Welling and Teh 2011): `theta' = theta + eta gradient + sqrt(2 eta) noise`.
 
-use super::{EvaluationRows, Sampler, SamplerPart, batch, sampler, stan};
-use crate::method::declare::{Mismatch, OptionGroup, Source, options};
+use super::{EvaluationRows, SamplerKind, SamplerPart, batch, sampler, stan};
+use crate::method::declare::{Mismatch, OptionGroup, OptionSource, options};
 use crate::method::options::{POSITIVE, from, listed};
 use crate::method::{MethodDef, Phase};
 use crate::sampling::{ChainOptions, Steps};
-use crate::steering::{Place, Refusal};
+use crate::steering::{OptionConflict, OptionField};
 
 /// The record of the method.
 pub(crate) const RECORD: MethodDef = sampler(
     "sgld",
     "Stochastic-gradient Langevin dynamics.",
-    Sampler::Sgld,
+    SamplerKind::Sgld,
     listed![ChainOptions { draws = "10000" }, SgldOptions],
 );
 
@@ -29,11 +29,11 @@ options! {
 }
 
 impl SamplerPart for SgldOptions {
-    fn read(source: &Source<'_>) -> Result<Self, Mismatch> {
+    fn read(source: &OptionSource<'_>) -> Result<Self, Mismatch> {
         OptionGroup::read(source)
     }
 
-    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+    fn place(&mut self, option: &str) -> Option<OptionField<'_>> {
         OptionGroup::place(self, option)
     }
 
@@ -56,7 +56,7 @@ impl SamplerPart for SgldOptions {
         }
     }
 
-    fn check(&self, _: usize, chains: &ChainOptions) -> Result<(), Refusal> {
+    fn check(&self, _: usize, chains: &ChainOptions) -> Result<(), OptionConflict> {
         self.schedule.check(chains)
     }
 

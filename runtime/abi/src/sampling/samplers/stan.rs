@@ -1,6 +1,6 @@
 //! The settings of a sampler in the words of CmdStan's comments: the depth of each line and its text.
 
-use crate::sampling::{Adaptation, Metric};
+use crate::sampling::{Adaptation, MetricKind};
 
 /// The lines of a sampler that CmdStan does not have.
 pub(super) fn plain(name: &str, options: &[(&str, String)]) -> Vec<(usize, String)> {
@@ -28,10 +28,10 @@ pub(super) fn hamiltonian(
 }
 
 /// CmdStan's name of a metric.
-pub(super) fn metric(metric: Metric) -> &'static str {
+pub(super) fn metric(metric: MetricKind) -> &'static str {
     match metric {
-        Metric::Unit => "unit_e",
-        Metric::Automatic | Metric::Diagonal | Metric::Windowed => "diag_e",
-        Metric::Dense | Metric::WindowedDense => "dense_e",
+        MetricKind::Unit => "unit_e",
+        MetricKind::Automatic | MetricKind::Diagonal | MetricKind::Windowed => "diag_e",
+        MetricKind::Dense | MetricKind::WindowedDense => "dense_e",
     }
 }
