@@ -22,7 +22,7 @@ const NON_BLOCKING: u32 = 1;
 /// The first device that the driver lists (selected by `CUDA_VISIBLE_DEVICES`), with its primary context.
 pub struct Device {
     driver: Driver,
-    number: crate::driver::Device,
+    number: crate::driver::DeviceNumber,
     context: Context,
     /// The name of the device, as the driver reports it.
     pub name: String,
@@ -152,7 +152,7 @@ impl Drop for Device {
     }
 }
 
-fn ask(driver: &Driver, number: crate::driver::Device, attribute: i32) -> Result<u32, Fault> {
+fn ask(driver: &Driver, number: crate::driver::DeviceNumber, attribute: i32) -> Result<u32, Fault> {
     let mut value = 0;
     // SAFETY: the call writes to `value`.
     driver.check("cuDeviceGetAttribute", unsafe {
@@ -161,7 +161,7 @@ fn ask(driver: &Driver, number: crate::driver::Device, attribute: i32) -> Result
     Ok(value.max(0) as u32)
 }
 
-fn name(driver: &Driver, number: crate::driver::Device) -> Result<String, Fault> {
+fn name(driver: &Driver, number: crate::driver::DeviceNumber) -> Result<String, Fault> {
     let mut text = [0u8; 256];
     // SAFETY: the call writes at most this number of bytes and ends them with 0.
     driver.check("cuDeviceGetName", unsafe {

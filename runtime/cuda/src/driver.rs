@@ -18,7 +18,7 @@ pub use symbols::{Context, Function, Graph, GraphExec, Module, NAMES as ENTRY_PO
 pub type DriverStatus = i32;
 
 /// The driver's number of a device.
-pub type Device = i32;
+pub type DeviceNumber = i32;
 
 /// The status if there is a driver but no device. `cuInit`, the first call, returns it.
 const NO_DEVICE: DriverStatus = 100;

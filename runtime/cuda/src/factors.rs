@@ -32,7 +32,7 @@ pub struct Factor {
 
 /// A column of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct BlockColumn {
     /// The first row and column of the column of blocks.
     pub first: i32,
     /// The number of rows and columns of the block on the diagonal.
@@ -60,12 +60,12 @@ impl Factor {
     }
 
     /// Returns the columns of blocks of this number of rows, in order.
-    pub fn columns(self, rows: u32) -> impl Iterator<Item = Column> {
+    pub fn columns(self, rows: u32) -> impl Iterator<Item = BlockColumn> {
         let n = self.n;
         let most = i32::try_from(rows).map_or(n, |rows| rows.max(1));
         let column = move |first: i32| {
             let rows = most.min(n - first);
-            Column {
+            BlockColumn {
                 first,
                 rows,
                 below: n - first - rows,
@@ -76,7 +76,7 @@ impl Factor {
 
     /// Returns the product that subtracts the contribution of earlier columns from this column: `l[first.., column] -= l[first.., ..first]
     /// l[column, ..first]^T`. Operands and result are parts of the same matrix. In cuBLAS's column-major order, both sides are transposed.
-    pub fn update(&self, column: &Column) -> Option<BatchedProduct> {
+    pub fn update(&self, column: &BlockColumn) -> Option<BatchedProduct> {
         let n = i64::from(self.n);
         let operand = |column_offset: i32, transposed| MatrixOperand {
             slot: 0,

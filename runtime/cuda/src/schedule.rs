@@ -77,7 +77,7 @@ pub struct Resolver<'a> {
 }
 
 /// The operations of a plan for given sizes.
-pub struct Schedule {
+pub struct LaunchSchedule {
     ops: Vec<Op>,
     precision: Precision,
 }
@@ -177,8 +177,8 @@ impl Resolver<'_> {
     ///
     /// # Errors
     /// A call without an implementation, or a launch beyond the device's limits.
-    pub fn schedule(&self, sizes: &Sizes) -> Result<Schedule, Fault> {
-        Ok(Schedule {
+    pub fn schedule(&self, sizes: &Sizes) -> Result<LaunchSchedule, Fault> {
+        Ok(LaunchSchedule {
             ops: self.steps(&self.plan.steps, sizes)?,
             precision: self.plan.precision,
         })
@@ -366,7 +366,7 @@ impl Resolver<'_> {
     }
 }
 
-impl Schedule {
+impl LaunchSchedule {
     /// Returns the number of operations that are enqueued.
     pub fn length(&self) -> u64 {
         length(&self.ops)
@@ -419,7 +419,7 @@ struct Issue<'a> {
 
 impl Issue<'_> {
     /// # Safety
-    /// As for [`Schedule::issue`].
+    /// As for [`LaunchSchedule::issue`].
     unsafe fn ops(&mut self, ops: &[Op]) -> Result<(), Fault> {
         for op in ops {
             // SAFETY: the caller's promise.
@@ -462,7 +462,7 @@ impl Issue<'_> {
     }
 
     /// # Safety
-    /// As for [`Schedule::issue`].
+    /// As for [`LaunchSchedule::issue`].
     unsafe fn launch(&mut self, ready: &Ready) -> Result<(), Fault> {
         self.arguments.clear();
         let address = |parameter: &u64| std::ptr::from_ref(parameter).cast_mut().cast();

@@ -12,7 +12,7 @@ use crate::exchange::Exchange;
 use crate::gather::{self, Need, Tables};
 use crate::memory::{Allocation, PageLocked};
 use crate::module::LoadedModule;
-use crate::schedule::{Resolver, Schedule, scratch_bytes, uses_blas};
+use crate::schedule::{LaunchSchedule, Resolver, scratch_bytes, uses_blas};
 use bnnc_abi::accelerator::{
     CachedRows, CopiedRanges, DeviceAddress, DeviceArena, DeviceSession, one_by_one,
 };
@@ -64,7 +64,7 @@ pub struct CudaSession {
 /// The schedule and the graph for given sizes.
 struct Run {
     sizes: Sizes,
-    schedule: Schedule,
+    schedule: LaunchSchedule,
     graph: Option<Captured>,
 }
 
@@ -117,7 +117,7 @@ impl CudaSession {
         Ok(session)
     }
 
-    fn resolve(&self, sizes: &Sizes) -> Result<Schedule, Fault> {
+    fn resolve(&self, sizes: &Sizes) -> Result<LaunchSchedule, Fault> {
         let resolver = Resolver {
             plan: &self.plan,
             program: &self.on.program,

@@ -16,7 +16,7 @@ pub const ALIGN: usize = 64;
 
 /// The places of all buffers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct ArenaLayout {
     /// The offset of each buffer in bytes.
     pub offsets: Vec<usize>,
     /// The range of bytes for the copies of partial reductions.
@@ -82,7 +82,7 @@ pub fn predict_arena_bytes(plan: &Plan, sizes: &Sizes) -> u64 {
 }
 
 /// Plans the arena. Buffers that always live are placed one after the other. Then scratch buffers are placed by first fit, the largest first.
-pub fn layout(plan: &Plan, sizes: &Sizes) -> Layout {
+pub fn layout(plan: &Plan, sizes: &Sizes) -> ArenaLayout {
     let lifetimes = lifetimes(plan);
     let size = |id: BufferId| buffer_bytes(plan, id, sizes);
     let mut offsets = vec![0; plan.buffers.len()];
@@ -116,7 +116,7 @@ pub fn layout(plan: &Plan, sizes: &Sizes) -> Layout {
         placed.insert(at, (range, lifetime));
     }
     let workspace = end..end.saturating_add(workspace_bytes(plan, &plan.steps, sizes));
-    Layout {
+    ArenaLayout {
         offsets,
         bytes: workspace.end.max(ALIGN),
         workspace,

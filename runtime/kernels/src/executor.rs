@@ -1,6 +1,6 @@
 //! The executor of plans. It allocates memory and resolves steps once, and then runs the steps many times.
 
-use crate::arena::{self, Layout, element_count};
+use crate::arena::{self, ArenaLayout, element_count};
 use crate::chunks;
 use crate::memory::Memory;
 use crate::mirror::Mirror;
@@ -23,7 +23,7 @@ pub struct Machine {
     pool: Arc<Pool>,
     capacity: Sizes,
     sizes: Sizes,
-    layout: Layout,
+    layout: ArenaLayout,
     /// The memory that `addresses`, `workspace` and the resolved steps point into.
     memory: Memory,
     pub(crate) addresses: Vec<*mut u8>,
@@ -78,7 +78,7 @@ impl Workers {
 fn open(
     plan: &Arc<Plan>,
     code: &dyn KernelCode,
-    layout: &Layout,
+    layout: &ArenaLayout,
     capacity: &Sizes,
 ) -> Result<Option<Mutex<Mirror>>, Fault> {
     let Some(accelerator) = code.accelerator() else {

@@ -2,7 +2,7 @@
 //!
 //! The parts that take cubic time are matrix products on blocks of `BLOCK` rows. The rest are plain loops along rows.
 
-use crate::matmul::{Extents, Real, subtract_product};
+use crate::matmul::{Extents, MatmulElement, subtract_product};
 use crate::pool::Pool;
 use bnnc_base::dtype::Precision;
 use bnnc_math::approx::{Number, Plain};
@@ -70,7 +70,7 @@ fn dot<T: Number>(x: &[T], y: &[T]) -> T {
 
 /// # Safety
 /// As for [`cholesky`].
-unsafe fn factors<T: Real>(pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
+unsafe fn factors<T: MatmulElement>(pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
     let (batch, n) = (ints[0].max(0) as usize, ints[1].max(0) as usize);
     let (a, l) = (Shared(buffers[0].cast::<T>()), Shared(buffers[1].cast::<T>()));
     pool.run(batch, &|_, item| {
@@ -85,7 +85,7 @@ unsafe fn factors<T: Real>(pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
 }
 
 /// Replaces the lower triangle of a symmetric matrix by its factor, block column by block column.
-fn factor<T: Real>(l: &mut [T], n: usize) {
+fn factor<T: MatmulElement>(l: &mut [T], n: usize) {
     for start in (0..n).step_by(BLOCK) {
         let end = (start + BLOCK).min(n);
         factor_columns(l, n, start..end);
@@ -126,7 +126,7 @@ fn factor_columns<T: Number>(l: &mut [T], n: usize, block: std::ops::Range<usize
 
 /// # Safety
 /// As for [`triangular_solve`].
-unsafe fn solutions<T: Real>(pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
+unsafe fn solutions<T: MatmulElement>(pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
     let (batch, n, columns) = (
         ints[0].max(0) as usize,
         ints[1].max(0) as usize,
@@ -153,7 +153,7 @@ unsafe fn solutions<T: Real>(pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
 }
 
 /// Solves in place, one block row at a time: from the top, or from the bottom if the matrix is transposed.
-fn solve<T: Real>(l: &[T], x: &mut [T], n: usize, transposed: bool) {
+fn solve<T: MatmulElement>(l: &[T], x: &mut [T], n: usize, transposed: bool) {
     let columns = x.len().checked_div(n).unwrap_or(0);
     let blocks = n.div_ceil(BLOCK);
     for step in 0..blocks {

@@ -6,7 +6,7 @@ use bnnc_abi::plan::{BufferId, BufferRole, Combine, Plan, PlanStep, Storage};
 use bnnc_base::arena::{Arena, Id};
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Dim, Sizes};
-use bnnc_kernels::arena::{ALIGN, Layout, layout, predict_arena_bytes};
+use bnnc_kernels::arena::{ALIGN, ArenaLayout, layout, predict_arena_bytes};
 use mock::*;
 
 struct Random(u64);
@@ -79,7 +79,7 @@ fn random_steps(
 /// The memory in lines, and the expected content of each buffer.
 struct Simulation<'a> {
     plan: &'a Plan,
-    layout: &'a Layout,
+    layout: &'a ArenaLayout,
     lines: Vec<usize>,
     expected: Vec<Option<usize>>,
     clock: usize,

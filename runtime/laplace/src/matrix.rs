@@ -1,6 +1,6 @@
 //! Dense row-major matrices in double precision.
 
-use bnnc_kernels::matmul::dense::{Part, Product};
+use bnnc_kernels::matmul::dense::{ComputedPart, Product};
 use bnnc_kernels::matmul::{Extents, Update};
 use bnnc_kernels::pool::Pool;
 use serde::{Deserialize, Serialize};
@@ -207,7 +207,7 @@ impl Matrix {
             a: &left.values,
             b: &right.values,
             update: Update::Add,
-            part: Part::All,
+            part: ComputedPart::All,
         };
         product.write(pool, &mut self.values);
     }
@@ -245,7 +245,7 @@ impl Matrix {
             a: &left.values,
             b: &right.values,
             update: Update::Add,
-            part: Part::Upper,
+            part: ComputedPart::Upper,
         };
         product.write(pool, &mut self.values);
     }
@@ -290,7 +290,7 @@ impl Matrix {
             a: &rows.values,
             b: &rows.values,
             update: Update::Add,
-            part: Part::Upper,
+            part: ComputedPart::Upper,
         };
         product.write(pool, &mut self.values);
     }

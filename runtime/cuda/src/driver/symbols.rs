@@ -1,6 +1,6 @@
 //! The entry points of the driver that bnnc uses, with their types (CUDA Driver API, 12.0).
 
-use super::{Device, DriverStatus};
+use super::{DeviceNumber, DriverStatus};
 use bnnc_base::fault::Fault;
 use libloading::Library;
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -78,11 +78,11 @@ entry_points! {
     get_error_name "cuGetErrorName" (DriverStatus, *mut *const c_char);
     get_error_string "cuGetErrorString" (DriverStatus, *mut *const c_char);
     device_count "cuDeviceGetCount" (*mut c_int);
-    device_get "cuDeviceGet" (*mut Device, c_int);
-    device_name "cuDeviceGetName" (*mut c_char, c_int, Device);
-    device_attribute "cuDeviceGetAttribute" (*mut c_int, c_int, Device);
-    context_retain "cuDevicePrimaryCtxRetain" (*mut Context, Device);
-    context_release "cuDevicePrimaryCtxRelease_v2" (Device);
+    device_get "cuDeviceGet" (*mut DeviceNumber, c_int);
+    device_name "cuDeviceGetName" (*mut c_char, c_int, DeviceNumber);
+    device_attribute "cuDeviceGetAttribute" (*mut c_int, c_int, DeviceNumber);
+    context_retain "cuDevicePrimaryCtxRetain" (*mut Context, DeviceNumber);
+    context_release "cuDevicePrimaryCtxRelease_v2" (DeviceNumber);
     context_set "cuCtxSetCurrent" (Context);
     memory_info "cuMemGetInfo_v2" (*mut usize, *mut usize);
     allocate "cuMemAlloc_v2" (*mut u64, usize);

@@ -6,7 +6,7 @@
 //! L1 cache. More copies do not pay on processors that reorder loads over hundreds of instructions.
 
 use super::Extents;
-use super::tile::{Kernels, Real, TileJob, TileKernel, Update};
+use super::tile::{Kernels, MatmulElement, TileJob, TileKernel, Update};
 use super::workspace::{self, DEPTH, HEIGHT_BYTES, Workspace};
 
 /// The number of columns of a sweep along one row. It is small enough for the row to stay in the L1 cache.
@@ -89,7 +89,7 @@ fn cost<T>(kernels: &Kernels<T>, extents: &Extents) -> usize {
 ///
 /// # Safety
 /// The operands must hold all elements that the extents address; the result overlaps neither.
-pub unsafe fn compute<T: Real>(
+pub unsafe fn compute<T: MatmulElement>(
     kernels: &Kernels<T>,
     form: ProductForm,
     extents: &Extents,
@@ -143,7 +143,7 @@ struct Strip<T: 'static> {
     job: TileJob<T>,
 }
 
-impl<T: Real> Piece<'_, T> {
+impl<T: MatmulElement> Piece<'_, T> {
     /// Returns the update of the result in the block of the contracted axis that starts at `first`.
     fn update(&self, first: usize) -> Update {
         if first > 0 && self.update == Update::Store {
@@ -377,7 +377,7 @@ impl<T: Real> Piece<'_, T> {
     }
 }
 
-impl<T: Real> Strip<T> {
+impl<T: MatmulElement> Strip<T> {
     /// Runs the kernels from top to bottom, in tiles of at most `most` rows.
     ///
     /// # Safety

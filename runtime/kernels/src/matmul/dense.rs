@@ -1,7 +1,7 @@
 //! Products of dense matrices in slices. The result is cut into tiles, which are divided between threads.
 
 use super::blocked::{Addresses, compute, form};
-use super::tile::{Real, Update};
+use super::tile::{MatmulElement, Update};
 use super::{Extents, Operands, PIECE};
 use crate::arrays::Level;
 use crate::pool::Pool;
@@ -13,7 +13,7 @@ const ENOUGH: usize = 16;
 
 /// The elements of a result that are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ComputedPart {
     /// All elements.
     All,
     /// The elements on and above the diagonal, and those below it that are in the same tiles.
@@ -31,7 +31,7 @@ pub struct Product<'a, T> {
     /// The update of the result.
     pub update: Update,
     /// The part of the result that is computed.
-    pub part: Part,
+    pub part: ComputedPart,
 }
 
 /// Returns the number of elements that a matrix with these sizes and strides spans.
@@ -46,7 +46,7 @@ fn reach(sizes: [usize; 2], strides: [isize; 2]) -> usize {
     along(0).saturating_add(along(1)).saturating_add(1)
 }
 
-impl<T: Real> Product<'_, T> {
+impl<T: MatmulElement> Product<'_, T> {
     /// Writes the product to `c`, from its first element. No element depends on the number of threads.
     ///
     /// # Panics
@@ -94,8 +94,8 @@ impl<T: Real> Product<'_, T> {
     fn tiles(&self, side: usize) -> Vec<(usize, usize)> {
         let Extents { m, n, .. } = self.extents;
         let first = |top: usize| match self.part {
-            Part::All => 0,
-            Part::Upper => top,
+            ComputedPart::All => 0,
+            ComputedPart::Upper => top,
         };
         let tops = (0..m).step_by(side);
         tops.flat_map(|top| (first(top)..n).step_by(side).map(move |left| (top, left)))
@@ -179,7 +179,7 @@ mod tests {
                 Update::Add => result[at] += sum,
                 Update::Subtract => result[at] -= sum,
             }
-            match product.part == Part::All || i <= j {
+            match product.part == ComputedPart::All || i <= j {
                 true => surely.push(at),
                 false => maybe.push(at),
             }
@@ -199,9 +199,9 @@ mod tests {
             [0, 4, 2],
         ];
         let updates = [
-            (Update::Store, Part::All),
-            (Update::Add, Part::Upper),
-            (Update::Subtract, Part::All),
+            (Update::Store, ComputedPart::All),
+            (Update::Add, ComputedPart::Upper),
+            (Update::Subtract, ComputedPart::All),
         ];
         let pools = [Pool::new(1), Pool::new(2)];
         for (case, [m, n, k]) in sizes
@@ -257,7 +257,7 @@ mod tests {
             a: &[0.0; 8],
             b: &[0.0; 11],
             update: Update::Store,
-            part: Part::All,
+            part: ComputedPart::All,
         };
         product.write(&Pool::new(1), &mut [0.0; 6]);
     }
@@ -278,7 +278,7 @@ mod tests {
             a: &[0.0; 8],
             b: &[0.0; 11],
             update: Update::Store,
-            part: Part::All,
+            part: ComputedPart::All,
         };
         product.write(&Pool::new(1), &mut [0.0; 6]);
     }

@@ -17,7 +17,7 @@ use crate::arrays::Level;
 use crate::pool::Pool;
 use blocked::{Addresses, compute, form};
 use bnnc_base::dtype::Precision;
-pub use tile::{Real, Update};
+pub use tile::{MatmulElement, Update};
 pub use workspace::BYTES as WORKSPACE_BYTES;
 
 /// A second thread does not pay for products with fewer floating-point operations than this.
@@ -243,7 +243,7 @@ fn piece_count(work: u64) -> usize {
 
 /// # Safety
 /// As for [`matmul()`].
-unsafe fn batched<T: Real>(level: Level, pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
+unsafe fn batched<T: MatmulElement>(level: Level, pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
     let kernels = T::kernels(level);
     let mut extents = Extents::of(ints);
     let (axes, _) = ints[9..].as_chunks::<4>();
@@ -285,7 +285,7 @@ unsafe fn batched<T: Real>(level: Level, pool: &Pool, buffers: &[*mut u8], ints:
 ///
 /// # Safety
 /// The operands must hold all elements that the extents address; `c` overlaps neither.
-pub unsafe fn subtract_product<T: Real>(extents: &Extents, a: *const T, b: *const T, c: *mut T) {
+pub unsafe fn subtract_product<T: MatmulElement>(extents: &Extents, a: *const T, b: *const T, c: *mut T) {
     if extents.k == 0 {
         return;
     }

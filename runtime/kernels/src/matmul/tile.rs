@@ -97,7 +97,7 @@ pub struct Kernels<T: 'static> {
 }
 
 /// An element type of products.
-pub trait Real: Number {
+pub trait MatmulElement: Number {
     /// Returns the kernels of this type for an instruction set, which the processor must support.
     fn kernels(level: Level) -> &'static Kernels<Self>;
 }
@@ -285,7 +285,7 @@ macro_rules! kernels {
 
 macro_rules! real {
     ($element:ty, $lanes:literal, $half:ident, $whole:ident, $transpose:ident, $square:literal) => {
-        impl Real for $element {
+        impl MatmulElement for $element {
             fn kernels(level: Level) -> &'static Kernels<$element> {
                 #[cfg(target_arch = "x86_64")]
                 use std::arch::x86_64::{$half, $whole};

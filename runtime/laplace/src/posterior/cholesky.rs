@@ -7,7 +7,7 @@
 
 use crate::curvature::NotPositive;
 use crate::matrix::Matrix;
-use bnnc_kernels::matmul::dense::{Part, Product};
+use bnnc_kernels::matmul::dense::{ComputedPart, Product};
 use bnnc_kernels::matmul::{Extents, Update};
 use bnnc_kernels::pool::Pool;
 use std::ops::Range;
@@ -41,7 +41,7 @@ struct Step<'a> {
     /// The stride of the rows of the result.
     line: usize,
     update: Update,
-    part: Part,
+    part: ComputedPart,
 }
 
 impl Step<'_> {
@@ -91,7 +91,7 @@ impl Cholesky {
                 b: (&panel.values, [rest, 1]),
                 line: size,
                 update: Update::Store,
-                part: Part::All,
+                part: ComputedPart::All,
             }
             .write(
                 upper
@@ -107,7 +107,7 @@ impl Cholesky {
                 b: (&panel.values, [rest, 1]),
                 line: size,
                 update: Update::Subtract,
-                part: Part::Upper,
+                part: ComputedPart::Upper,
             }
             .write(upper.values.get_mut(end * size + end..).unwrap_or_default(), pool);
             inverses.push(inverse);
@@ -161,7 +161,7 @@ impl Cholesky {
                 ),
                 line: size,
                 update: Update::Subtract,
-                part: Part::All,
+                part: ComputedPart::All,
             }
             .write(rows.values.get_mut(end..).unwrap_or_default(), pool);
         }
@@ -180,7 +180,7 @@ impl Cholesky {
                 b: (&self.upper.values[block.start..], [1, size]),
                 line: size,
                 update: Update::Subtract,
-                part: Part::All,
+                part: ComputedPart::All,
             }
             .write(&mut rows.values, pool);
         }
@@ -203,7 +203,7 @@ fn solved_block(
         b: (&inverse.values, strides),
         line: width,
         update: Update::Store,
-        part: Part::All,
+        part: ComputedPart::All,
     };
     step.write(&mut solved.values, pool);
     for row in 0..height {
