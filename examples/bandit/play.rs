@@ -5,7 +5,7 @@ use bnnc_abi::data::{Field, FieldKind, Schema};
 use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_core::context::{Context, Stop};
 use bnnc_data::Rows;
-use bnnc_data::table::Values;
+use bnnc_data::table::ArrayValues;
 use bnnc_driver::compile::compile;
 use bnnc_driver::options::Options;
 use bnnc_driver::program;
@@ -172,6 +172,6 @@ fn rows(plays: &[(&Mushroom, bool)], reward: Option<f64>) -> Rows {
         inputs.extend_from_slice(&mushroom.columns);
         inputs.extend(ACTIONS.map(|action| f64::from(u8::from(action == *eat))));
     }
-    let fields = reward.map(|reward| ("reward".to_owned(), Values::Real(vec![reward])));
+    let fields = reward.map(|reward| ("reward".to_owned(), ArrayValues::Real(vec![reward])));
     Rows::of(COLUMNS + ACTIONS.len(), inputs, fields.into_iter().collect())
 }

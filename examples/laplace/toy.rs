@@ -3,7 +3,7 @@
 use crate::figure;
 use crate::runs::{Done, Wish};
 use bnnc_data::Rows;
-use bnnc_data::metrics::Draws;
+use bnnc_data::metrics::DrawMatrix;
 use bnnc_report::svg::{Axis, Plot, Swatch};
 
 /// The inference blocks with their titles, in the order of the figure.
@@ -60,7 +60,7 @@ fn band(done: &Done, name: &str, x: &[f64]) -> Result<Band, String> {
     let (mut mean, mut epistemic, mut aleatoric) = (Vec::new(), Vec::new(), Vec::new());
     forecaster
         .run(&mut |_, block| {
-            let draws = Draws::new(&block.mean, block.rows);
+            let draws = DrawMatrix::new(&block.mean, block.rows);
             mean.extend((0..block.rows).map(|row| draws.of_row(row).sum::<f64>() / block.draws as f64));
             epistemic.extend_from_slice(&block.epistemic);
             aleatoric.extend_from_slice(&block.aleatoric);

@@ -11,7 +11,7 @@ use bnnc_core::context::{Context, Stop};
 use bnnc_core::fingerprint::Fingerprint;
 use bnnc_core::states::Values as States;
 use bnnc_data::Dataset;
-use bnnc_data::table::Values;
+use bnnc_data::table::ArrayValues;
 use bnnc_data::write::ResultColumn;
 use bnnc_driver::compile::{compile, data};
 use bnnc_driver::program;
@@ -1445,7 +1445,7 @@ fn shifted(kept: &Kept, name: &str, by: f64) -> [Vec<f64>; 2] {
     let mut rows = dataset.test.clone();
     for field in rows.fields.iter_mut().filter(|field| field.name == "x") {
         let x = (0..field.values.len()).map(|at| field.values.real(at) + by);
-        field.values = Values::Real(x.collect());
+        field.values = ArrayValues::Real(x.collect());
     }
     let (infer, at) = (kept.infer(name), kept.at(name));
     let columns = predict(infer, &dataset.preparation, at, rows, &kept.context).unwrap();

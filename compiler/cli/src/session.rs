@@ -8,7 +8,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_base::source::SourceMap;
 use bnnc_command::memory;
 use bnnc_command::terminal;
-use bnnc_data::Source;
+use bnnc_data::LoadedData;
 use bnnc_driver::infer::Failure;
 use bnnc_driver::options::Options;
 use bnnc_driver::program::{self, Program};
@@ -104,8 +104,8 @@ pub fn load_text(file: &Path, text: &str, options: &Options, display: Display) -
 }
 
 /// Returns the schemas of data items by name.
-pub fn schemas_of(sources: &HashMap<String, Source>) -> HashMap<String, Schema> {
-    let schema = |(name, source): (&String, &Source)| (name.clone(), source.schema().clone());
+pub fn schemas_of(sources: &HashMap<String, LoadedData>) -> HashMap<String, Schema> {
+    let schema = |(name, source): (&String, &LoadedData)| (name.clone(), source.schema().clone());
     sources.iter().map(schema).collect()
 }
 
@@ -125,14 +125,14 @@ pub fn sources(
     options: &Options,
     most: Option<u64>,
     display: Display,
-) -> Result<HashMap<String, Source>, u8> {
+) -> Result<HashMap<String, LoadedData>, u8> {
     let specs = bnnc_driver::compile::data(program, options)
         .map_err(|found| display.show(&found, &program.sources))?;
     let most = most.or_else(memory::available);
     let mut sources = HashMap::new();
     let mut diagnostics = Vec::new();
     for spec in specs {
-        match Source::read_within(&spec, most) {
+        match LoadedData::read_within(&spec, most) {
             Ok(source) => {
                 sources.insert(spec.name.clone(), source);
             }

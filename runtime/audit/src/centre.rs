@@ -7,7 +7,7 @@ use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::examples;
 use bnnc_core::forecast::Forecaster;
 use bnnc_core::predict::Predictor;
-use bnnc_data::metrics::{Draws, log_mean_exp};
+use bnnc_data::metrics::{DrawMatrix, log_mean_exp};
 use bnnc_inference::outcome::Outcome;
 
 /// The smallest loss per row that counts: ten times the loss of the correct approximations in the book.
@@ -70,7 +70,7 @@ pub fn worse_than_centre(
 fn densities(forecaster: &mut dyn Forecaster) -> Result<Vec<f64>, Stop> {
     let mut found = Vec::new();
     forecaster.run(&mut |_, block| {
-        let draws = Draws::new(&block.log_likelihood, block.rows);
+        let draws = DrawMatrix::new(&block.log_likelihood, block.rows);
         found.extend((0..block.rows).map(|row| log_mean_exp(draws.of_row(row))));
     })?;
     Ok(found)

@@ -3,7 +3,7 @@
 use bnnc_abi::manifest::{DataSource, InferenceBlock};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::audit as codes;
-use bnnc_data::table::Values;
+use bnnc_data::table::ArrayValues;
 use bnnc_data::{Dataset, Rows};
 
 /// The number of rows below which a regular grid may be chance.
@@ -34,16 +34,16 @@ pub(super) fn of_series(infer: &InferenceBlock, dataset: &Dataset) -> Option<Dia
 }
 
 /// Returns whether values are not sorted, although they are dates or form a regular grid.
-fn is_shuffled(rows: &Rows, values: &Values, width: usize) -> bool {
+fn is_shuffled(rows: &Rows, values: &ArrayValues, width: usize) -> bool {
     if width != 1 || rows.count < LEAST {
         return false;
     }
     match values {
-        Values::Level { codes, levels } => {
+        ArrayValues::Level { codes, levels } => {
             let dates: Vec<&str> = codes.iter().map(|code| levels[*code as usize].as_str()).collect();
             dates.iter().all(|date| is_date(date)) && !is_monotone(&dates)
         }
-        Values::Byte(_) | Values::Int(_) | Values::Real(_) => {
+        ArrayValues::Byte(_) | ArrayValues::Int(_) | ArrayValues::Real(_) => {
             let values: Vec<f64> = (0..rows.count).map(|row| values.real(row)).collect();
             is_grid(&values) && !is_monotone(&values)
         }

@@ -5,7 +5,7 @@ use crate::score::probabilities;
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::dtype::Precision;
 use bnnc_data::Rows;
-use bnnc_data::metrics::{Draws, Summary, sorted};
+use bnnc_data::metrics::{DrawMatrix, DrawSummary, sorted};
 use bnnc_data::write::ResultColumn;
 use std::path::Path;
 
@@ -37,7 +37,7 @@ const NAMES: [&str; 6] = [
 ];
 
 /// The name of a column and the statistic that it holds.
-type Part = (&'static str, fn(&Summary) -> f64);
+type Part = (&'static str, fn(&DrawSummary) -> f64);
 
 /// The statistics of predictive draws.
 const PARTS: [Part; 4] = [
@@ -187,13 +187,13 @@ impl<'a> OfOutput<'a> {
         };
         let has_mean = predictive.mean.len() == rows * count;
         if has_mean {
-            let draws = Draws::new(&predictive.mean, rows);
+            let draws = DrawMatrix::new(&predictive.mean, rows);
             means.extend((0..rows).map(|row| draws.of_row(row).sum::<f64>() / count as f64));
         }
         if predictive.draw.len() == rows * count {
-            let draws = Draws::new(&predictive.draw, rows);
+            let draws = DrawMatrix::new(&predictive.draw, rows);
             for row in 0..rows {
-                let mut summary = Summary::of_sorted(&sorted(draws.of_row(row)));
+                let mut summary = DrawSummary::of_sorted(&sorted(draws.of_row(row)));
                 if self.output.infinite_variance {
                     summary.sd = f64::INFINITY;
                 }

@@ -12,7 +12,7 @@ use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
-use bnnc_data::metrics::{Draws, log_mean_exp};
+use bnnc_data::metrics::{DrawMatrix, log_mean_exp};
 use bnnc_data::{Dataset, Preparation, Rows, Standardisation};
 use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
@@ -385,7 +385,7 @@ impl Predictor {
     pub fn log_likelihood(&mut self) -> Result<f64, Fault> {
         let mut sum = 0.0;
         self.each(1, &|| Ok::<(), Fault>(()), |_, block| {
-            let draws = Draws::new(&block.log_likelihood, block.rows);
+            let draws = DrawMatrix::new(&block.log_likelihood, block.rows);
             sum += (0..block.rows)
                 .map(|row| log_mean_exp(draws.of_row(row)))
                 .sum::<f64>();

@@ -3,7 +3,7 @@
 use crate::predict::{Predictive, units};
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_data::metrics::{ClassScores, Draws, MetricSet, RealScores};
+use bnnc_data::metrics::{ClassScores, DrawMatrix, MetricSet, RealScores};
 use bnnc_data::{Dataset, Rows, Standardisation};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -56,7 +56,7 @@ impl<'a> Scorer<'a> {
     /// Adds the predictions for the rows of a range, in original units.
     pub fn add(&mut self, range: Range<usize>, predictive: &Predictive) {
         if let Some((scores, width)) = &mut self.together {
-            scores.add_log_likelihood_of(Draws::new(&predictive.log_likelihood, range.len()), *width);
+            scores.add_log_likelihood_of(DrawMatrix::new(&predictive.log_likelihood, range.len()), *width);
         }
         let is_whole = self.infer.examples(2) == 1;
         for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
@@ -141,7 +141,7 @@ impl Scores {
 
     fn add(&mut self, range: Range<usize>, said: &Predictive, (output, is_prior): (&Output, bool)) {
         let known = Some(&said.log_likelihood).filter(|values| !values.is_empty());
-        let log_likelihood = known.map(|values| Draws::new(values, range.len()));
+        let log_likelihood = known.map(|values| DrawMatrix::new(values, range.len()));
         match self {
             Scores::Classes(scores, targets, width) => {
                 if let Some(log_likelihood) = log_likelihood {
@@ -149,7 +149,7 @@ impl Scores {
                 }
                 // For a row with several classes only the sum of their log likelihoods is known.
                 let of_class = known.filter(|_| *width == 1);
-                let of_class = of_class.map(|values| Draws::new(values, range.len()));
+                let of_class = of_class.map(|values| DrawMatrix::new(values, range.len()));
                 let targets = &targets[range.start * *width..range.end * *width];
                 let all = probabilities(said, output);
                 if all.len().is_multiple_of(targets.len().max(1)) {
@@ -166,10 +166,10 @@ impl Scores {
                     !is_prior && !values.is_empty() && values.len().is_multiple_of(targets.len().max(1))
                 };
                 if complete(&said.mean) {
-                    scores.add_mean(Draws::new(&said.mean, targets.len()), targets);
+                    scores.add_mean(DrawMatrix::new(&said.mean, targets.len()), targets);
                 }
                 if complete(&said.draw) {
-                    scores.add_draws(Draws::new(&said.draw, targets.len()), targets);
+                    scores.add_draws(DrawMatrix::new(&said.draw, targets.len()), targets);
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Evenly spaced rows.
 
 use bnnc_data::Rows;
-use bnnc_data::table::Values;
+use bnnc_data::table::ArrayValues;
 
 /// Returns every `every`-th row, starting with the first.
 pub fn thinned(rows: &Rows, every: usize) -> Rows {
@@ -15,10 +15,10 @@ pub fn thinned(rows: &Rows, every: usize) -> Rows {
     for field in &mut kept.fields {
         let width = field.width();
         field.values = match &field.values {
-            Values::Byte(all) => Values::Byte(every_row(all, width, every)),
-            Values::Int(all) => Values::Int(every_row(all, width, every)),
-            Values::Real(all) => Values::Real(every_row(all, width, every)),
-            Values::Level { codes, levels } => Values::Level {
+            ArrayValues::Byte(all) => ArrayValues::Byte(every_row(all, width, every)),
+            ArrayValues::Int(all) => ArrayValues::Int(every_row(all, width, every)),
+            ArrayValues::Real(all) => ArrayValues::Real(every_row(all, width, every)),
+            ArrayValues::Level { codes, levels } => ArrayValues::Level {
                 codes: every_row(codes, width, every),
                 levels: levels.clone(),
             },

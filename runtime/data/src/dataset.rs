@@ -4,10 +4,10 @@ use crate::expression::{self, Scores};
 use crate::images::Images;
 use crate::report::{self, At, Faults};
 use crate::rows::{RowField, Rows};
-use crate::source::{Input, Source, scaled_bytes};
+use crate::source::{Input, LoadedData, scaled_bytes};
 use crate::split::{Parts, stream};
-use crate::standardise::{Fitted, Standardisation};
-use crate::table::{Array, Table, Values};
+use crate::standardise::{FittedStandardisation, Standardisation};
+use crate::table::{Array, ArrayValues, Table};
 use bnnc_abi::data::{FieldKind, Schema};
 use bnnc_base::diagnostic::Diagnostic;
 use serde::{Deserialize, Serialize};
@@ -84,7 +84,7 @@ pub struct Preparation {
 }
 
 /// Builds the dataset of one split from a source.
-pub(crate) fn cut(source: &Source, parts: Parts, seed: u64) -> Result<Dataset, Faults> {
+pub(crate) fn cut(source: &LoadedData, parts: Parts, seed: u64) -> Result<Dataset, Faults> {
     let mut zscores = Vec::new();
     let columns = input_columns(
         &source.inputs,
@@ -189,10 +189,10 @@ pub(crate) fn input_columns<'a>(
 
 /// Computes the means and standard deviations of the training rows that the program requests.
 fn fit(
-    source: &Source,
+    source: &LoadedData,
     columns: &[InputColumn<'_>],
     train: &[usize],
-    zscores: &[Fitted],
+    zscores: &[FittedStandardisation],
     warnings: &mut Vec<Diagnostic>,
 ) -> Preparation {
     let (spec, table) = (&source.spec, &source.table);
@@ -243,8 +243,8 @@ fn fit(
         .iter()
         .zip(&source.levels)
         .filter_map(|(array, &count)| match &array.values {
-            Values::Level { levels, .. } => Some((array.name.clone(), levels[..count].to_vec())),
-            Values::Byte(_) | Values::Int(_) | Values::Real(_) => None,
+            ArrayValues::Level { levels, .. } => Some((array.name.clone(), levels[..count].to_vec())),
+            ArrayValues::Byte(_) | ArrayValues::Int(_) | ArrayValues::Real(_) => None,
         });
     let target_name = source.target.map(|place| table.arrays[place].name.clone());
     Preparation {
@@ -260,7 +260,7 @@ fn fit(
 
 /// Prepares the chosen rows, in that order.
 pub(crate) fn assemble(
-    source: &Source,
+    source: &LoadedData,
     columns: &[InputColumn<'_>],
     preparation: &Preparation,
     part: &[usize],
@@ -306,9 +306,9 @@ pub(crate) fn assemble(
 }
 
 /// Marks text fields with a level that occurs in no training row. A model that uses such a field gets an error.
-fn mark_unseen(source: &Source, rows: &mut Rows, train: &[usize], kind: &str) {
+fn mark_unseen(source: &LoadedData, rows: &mut Rows, train: &[usize], kind: &str) {
     for array in &source.table.arrays {
-        let (Values::Level { codes, levels }, true) = (&array.values, array.per_example) else {
+        let (ArrayValues::Level { codes, levels }, true) = (&array.values, array.per_example) else {
             continue;
         };
         let width = array.width();
@@ -341,13 +341,13 @@ fn shards(table: &Table, train: &[usize]) -> Vec<Range<usize>> {
     bounds.filter(|range| !range.is_empty()).collect()
 }
 
-fn whole(source: &Source) -> Vec<Array> {
+fn whole(source: &LoadedData) -> Vec<Array> {
     let arrays = source.table.arrays.iter();
     arrays.filter(|array| !array.per_example).cloned().collect()
 }
 
 /// Checks that the data still match the schema that a program was compiled for; rows may have changed.
-pub(crate) fn check_unchanged(source: &Source, compiled: &Schema) -> Result<(), Faults> {
+pub(crate) fn check_unchanged(source: &LoadedData, compiled: &Schema) -> Result<(), Faults> {
     let found = source.schema();
     let numbers = compiled
         .fields

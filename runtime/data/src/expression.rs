@@ -1,7 +1,7 @@
 //! Column expressions: `log(earn) * male`, evaluated over all rows of a table.
 
 use crate::report::{self, At};
-use crate::standardise::{Fitted, Standardisation};
+use crate::standardise::{FittedStandardisation, Standardisation};
 use crate::table::{Array, Table};
 use bnnc_abi::data::{ColumnExpr, Divisor};
 use bnnc_base::diagnostic::Diagnostic;
@@ -10,7 +10,7 @@ use bnnc_base::source::Span;
 /// The means and standard deviations that `zscore` uses.
 pub(crate) enum Scores<'a> {
     /// Fits means and standard deviations to these rows, and appends them to the list in the order of evaluation.
-    Fit(&'a [usize], Divisor, &'a mut Vec<Fitted>),
+    Fit(&'a [usize], Divisor, &'a mut Vec<FittedStandardisation>),
     /// Applies means and standard deviations that were fitted earlier, in the same order.
     Apply(std::slice::Iter<'a, Standardisation>),
 }
@@ -285,7 +285,7 @@ fn zscore(values: &[f64], scores: &mut Scores<'_>) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Values;
+    use crate::table::ArrayValues;
     use bnnc_base::source::SourceId;
 
     fn here() -> Span {
@@ -301,7 +301,7 @@ mod tests {
     }
 
     fn table() -> Table {
-        let column = |name: &str, values: &[f64]| Array::column(name, Values::Real(values.to_vec()));
+        let column = |name: &str, values: &[f64]| Array::column(name, ArrayValues::Real(values.to_vec()));
         Table::new(
             "t.csv",
             2,

@@ -3,16 +3,16 @@
 use crate::dataset::Preparation;
 use crate::report::Faults;
 use crate::rows::Rows;
-use crate::source::{Input, Source};
+use crate::source::{Input, LoadedData};
 use crate::split::shuffled;
-use crate::table::Values;
+use crate::table::ArrayValues;
 use bnnc_abi::data::Outliers;
 
 /// The images of some rows, with the values from the file.
 #[derive(Clone, Debug)]
 pub struct Images {
     frame: Frame,
-    values: Values,
+    values: ArrayValues,
     scale: f64,
     degrees: Vec<f64>,
     /// The side of the squares that are shuffled to make outliers, in pixels.
@@ -21,7 +21,7 @@ pub struct Images {
 
 impl Images {
     /// Returns the images of the rows `part`, or `None` if the program neither rotates nor shuffles images.
-    pub(crate) fn of(source: &Source, part: &[usize]) -> Result<Option<Images>, Faults> {
+    pub(crate) fn of(source: &LoadedData, part: &[usize]) -> Result<Option<Images>, Faults> {
         let Some(frame) = source.frame()? else {
             return Ok(None);
         };

@@ -1,6 +1,6 @@
 //! Columns of text as they are read: codes into distinct strings.
 
-use crate::table::Values;
+use crate::table::ArrayValues;
 use std::collections::HashMap;
 
 /// Collects strings into codes.
@@ -27,8 +27,8 @@ impl Levels {
     }
 
     /// All strings so far.
-    pub(crate) fn finish(self) -> Values {
-        Values::Level {
+    pub(crate) fn finish(self) -> ArrayValues {
+        ArrayValues::Level {
             codes: self.codes,
             levels: self.levels,
         }

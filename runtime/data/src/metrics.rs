@@ -34,15 +34,15 @@ pub const COVERAGE_LEVELS: [u32; 3] = [50, 90, 95];
 
 /// An array `[draws, rows]` of numbers, in row-major order.
 #[derive(Clone, Copy, Debug)]
-pub struct Draws<'a> {
+pub struct DrawMatrix<'a> {
     values: &'a [f64],
     rows: usize,
 }
 
-impl<'a> Draws<'a> {
+impl<'a> DrawMatrix<'a> {
     /// Creates the array. `values` holds a whole number of draws of `rows` numbers each.
-    pub fn new(values: &'a [f64], rows: usize) -> Draws<'a> {
-        Draws { values, rows }
+    pub fn new(values: &'a [f64], rows: usize) -> DrawMatrix<'a> {
+        DrawMatrix { values, rows }
     }
 
     /// Returns all draws of one row.
@@ -100,7 +100,7 @@ pub fn crps(sorted: &[f64], y: f64) -> f64 {
 
 /// Summary statistics of the draws of one number.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
+pub struct DrawSummary {
     /// Mean.
     pub mean: f64,
     /// Standard deviation. The divisor is S - 1; for one draw it is 0.
@@ -113,16 +113,16 @@ pub struct Summary {
     pub q95: f64,
 }
 
-impl Summary {
+impl DrawSummary {
     /// Summarises sorted draws.
-    pub fn of_sorted(sorted: &[f64]) -> Summary {
+    pub fn of_sorted(sorted: &[f64]) -> DrawSummary {
         let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
         let sd = if sorted.len() < 2 {
             0.0
         } else {
             Squares::of(sorted.iter().map(|x| x - mean)).root(sorted.len() as f64 - 1.0)
         };
-        Summary {
+        DrawSummary {
             mean,
             sd,
             q05: quantile(sorted, 0.05),
@@ -188,12 +188,12 @@ impl RealScores {
 
     /// Adds log likelihoods of `rows` targets on the model's scale. Dividing the density by the target's standard deviation converts it to
     /// original units.
-    pub fn add_log_likelihood(&mut self, log_likelihood: Draws<'_>) {
+    pub fn add_log_likelihood(&mut self, log_likelihood: DrawMatrix<'_>) {
         self.add_log_likelihood_of(log_likelihood, 1);
     }
 
     /// Adds log likelihoods of targets of `elements` numbers each.
-    pub fn add_log_likelihood_of(&mut self, log_likelihood: Draws<'_>, elements: usize) {
+    pub fn add_log_likelihood_of(&mut self, log_likelihood: DrawMatrix<'_>, elements: usize) {
         for row in 0..log_likelihood.rows {
             let density = log_mean_exp(log_likelihood.of_row(row));
             self.log_likelihood.add(density - self.log_sd * elements as f64);
@@ -201,7 +201,7 @@ impl RealScores {
     }
 
     /// Adds predictive means in original units, with the targets.
-    pub fn add_mean(&mut self, mean: Draws<'_>, targets: &[f64]) {
+    pub fn add_mean(&mut self, mean: DrawMatrix<'_>, targets: &[f64]) {
         for (row, y) in targets.iter().enumerate() {
             let mut average = Mean::default();
             mean.of_row(row).for_each(|value| average.add(value));
@@ -210,7 +210,7 @@ impl RealScores {
     }
 
     /// Adds predictive draws in original units, with the targets.
-    pub fn add_draws(&mut self, draws: Draws<'_>, targets: &[f64]) {
+    pub fn add_draws(&mut self, draws: DrawMatrix<'_>, targets: &[f64]) {
         for (row, &y) in targets.iter().enumerate() {
             let sorted = sorted(draws.of_row(row));
             for (mean, level) in self.covered.iter_mut().zip(COVERAGE_LEVELS) {
@@ -221,7 +221,7 @@ impl RealScores {
             self.crps.add(crps(&sorted, y));
             self.sd.add(match self.infinite_variance {
                 true => f64::INFINITY,
-                false => Summary::of_sorted(&sorted).sd,
+                false => DrawSummary::of_sorted(&sorted).sd,
             });
         }
     }
@@ -277,7 +277,7 @@ impl ClassScores {
     }
 
     /// Adds log likelihoods `[draws, rows]`.
-    pub fn add_log_likelihood(&mut self, log_likelihood: Draws<'_>) {
+    pub fn add_log_likelihood(&mut self, log_likelihood: DrawMatrix<'_>) {
         (0..log_likelihood.rows)
             .for_each(|row| self.log_likelihood.add(log_mean_exp(log_likelihood.of_row(row))));
     }
@@ -290,7 +290,12 @@ impl ClassScores {
 
     /// Adds class probabilities together with the log likelihoods `[draws, rows]` of the targets, which are finite even if a probability is
     /// rounded to zero.
-    pub fn add_classes(&mut self, probabilities: &[f64], targets: &[i32], log_likelihood: Option<Draws<'_>>) {
+    pub fn add_classes(
+        &mut self,
+        probabilities: &[f64],
+        targets: &[i32],
+        log_likelihood: Option<DrawMatrix<'_>>,
+    ) {
         if probabilities.is_empty() {
             return;
         }

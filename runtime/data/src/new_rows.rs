@@ -5,8 +5,8 @@ use crate::expression::{self, Scores};
 use crate::read::Reading;
 use crate::report::{self, At, Faults};
 use crate::rows::Rows;
-use crate::source::{Source, known_target};
-use crate::table::{self, Array, Table, Values};
+use crate::source::{LoadedData, known_target};
+use crate::table::{self, Array, ArrayValues, Table};
 use bnnc_abi::data::{ColumnExpr, Contents, DataSpec};
 use bnnc_abi::manifest::DataSource;
 use bnnc_base::diagnostic::Diagnostic;
@@ -121,7 +121,7 @@ impl Preparation {
             }
         }
         let some = wanted.filter(|wanted| !wanted.all_inputs);
-        let source = Source::of_new_rows(spec, table, (self, some.is_none()))?;
+        let source = LoadedData::of_new_rows(spec, table, (self, some.is_none()))?;
         let mut scores = Scores::Apply(self.zscores.iter());
         let columns = match some {
             Some(wanted) => self.some_inputs(spec, &source.table, (wanted, &mut scores))?,
@@ -176,7 +176,7 @@ fn relevel<'a>(
     known: &[String],
 ) -> Result<(), Diagnostic> {
     let width = array.width().max(1);
-    let Values::Level { codes, levels } = &mut array.values else {
+    let ArrayValues::Level { codes, levels } = &mut array.values else {
         return Err(report::column_differs(
             file,
             &array.name,

@@ -2,7 +2,7 @@
 
 use crate::report::{self, At};
 use crate::standardise::Standardisation;
-use crate::table::{self, Array, Shard, Values};
+use crate::table::{self, Array, ArrayValues, Shard};
 use bnnc_abi::data::LARGEST_INTEGER;
 use bnnc_abi::manifest::Codes;
 use bnnc_base::diagnostic::Diagnostic;
@@ -36,7 +36,7 @@ pub struct RowField {
     /// The axes of one example.
     pub shape: Vec<usize>,
     /// The elements as in the file.
-    pub values: Values,
+    pub values: ArrayValues,
     /// The factor by which reals are multiplied.
     pub scale: f64,
     /// The maps that standardise reals after the scale, one per element of an example.
@@ -71,7 +71,7 @@ impl RowField {
 
 impl Rows {
     /// Creates rows that do not come from a file. `inputs` is `[rows, width]`, and every field has one element per row.
-    pub fn of(width: usize, inputs: Vec<f64>, fields: Vec<(String, Values)>) -> Rows {
+    pub fn of(width: usize, inputs: Vec<f64>, fields: Vec<(String, ArrayValues)>) -> Rows {
         let of_fields = fields.first().map_or(0, |(_, values)| values.len());
         let count = inputs.len().checked_div(width).unwrap_or(of_fields);
         let field = |(name, values)| RowField {
@@ -162,8 +162,8 @@ impl Rows {
             At { path, row, column: 0 }
         };
         let levels = match &field.values {
-            Values::Level { levels, .. } => levels.as_slice(),
-            Values::Byte(_) | Values::Int(_) | Values::Real(_) => &[],
+            ArrayValues::Level { levels, .. } => levels.as_slice(),
+            ArrayValues::Byte(_) | ArrayValues::Int(_) | ArrayValues::Real(_) => &[],
         };
         let texts: HashMap<&str, i32> = match codes {
             Codes::Texts(all) => all.iter().map(String::as_str).zip(0..).collect(),
@@ -239,7 +239,7 @@ impl Rows {
 }
 
 /// Returns an element if it is a whole number, such as `3` or `3.0`.
-fn integer(values: &Values, i: usize) -> Option<i64> {
+fn integer(values: &ArrayValues, i: usize) -> Option<i64> {
     let whole = |real: f64| (real.fract() == 0.0 && real.abs() < 2f64.powi(53)).then_some(real as i64);
     values.int(i).or_else(|| whole(values.real(i)))
 }

@@ -8,7 +8,7 @@ use crate::inputs::{entry, named_inputs, resolve_inputs};
 use crate::read::{self, Reading};
 use crate::report::{self, Faults};
 use crate::split::{self, Pool};
-use crate::table::{Array, Table, Values};
+use crate::table::{Array, ArrayValues, Table};
 use bnnc_abi::data::{ColumnExpr, Contents, DataSpec, Field, FieldKind, Outliers, Schema, Test};
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// All data that a data item names, in memory. Each split is cut from these data.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct LoadedData {
     pub(crate) spec: DataSpec,
     /// The rows of the data files, then the rows of the test files. If the target is computed, it is the last array.
     pub(crate) table: Table,
@@ -39,14 +39,14 @@ pub struct Source {
     checksums: BTreeMap<PathBuf, Checksum>,
 }
 
-impl Source {
+impl LoadedData {
     /// Reads all files of a data item and checks everything that does not depend on a split.
-    pub fn read(spec: &DataSpec) -> Result<Source, Faults> {
-        Source::read_within(spec, None)
+    pub fn read(spec: &DataSpec) -> Result<LoadedData, Faults> {
+        LoadedData::read_within(spec, None)
     }
 
-    /// Reads as [`Source::read`] does, with at most this many bytes of memory.
-    pub fn read_within(spec: &DataSpec, most: Option<u64>) -> Result<Source, Faults> {
+    /// Reads as [`LoadedData::read`] does, with at most this many bytes of memory.
+    pub fn read_within(spec: &DataSpec, most: Option<u64>) -> Result<LoadedData, Faults> {
         let reading = &Reading::within(most);
         check_options(spec)?;
         let known = known_target(spec);
@@ -68,7 +68,7 @@ impl Source {
         let named = named_inputs(spec, &table, target, &inputs);
         let outliers = read_outliers(spec, &table, reading)?;
         let schema = empty_schema(spec);
-        let source = Source {
+        let source = LoadedData {
             spec: spec.clone(),
             table,
             rows,
@@ -103,7 +103,7 @@ impl Source {
         spec: &DataSpec,
         mut table: Table,
         (prepared, reads_inputs): (&Preparation, bool),
-    ) -> Result<Source, Faults> {
+    ) -> Result<LoadedData, Faults> {
         let mut spec = DataSpec {
             test: Test::None,
             shared: None,
@@ -144,7 +144,7 @@ impl Source {
         };
         let (rows, levels, schema) = (table.rows, vec![0; table.arrays.len()], empty_schema(&spec));
         let (named, shared, splits) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Source {
+        Ok(LoadedData {
             spec,
             table,
             rows,
@@ -216,7 +216,7 @@ impl Source {
     }
 
     /// Fills in the schema.
-    fn described(mut self) -> Result<Source, Faults> {
+    fn described(mut self) -> Result<LoadedData, Faults> {
         let path = self.table.path();
         let parts = split::parts(&self.spec, &self.pool(&path), 0, 0).map_err(|fault| vec![fault])?;
         let every: Vec<usize> = (0..self.table.rows).collect();
@@ -306,8 +306,8 @@ pub(crate) fn scaled_bytes(spec: &DataSpec, name: &str) -> bool {
 
 fn level_count(array: &Array) -> usize {
     match &array.values {
-        Values::Level { levels, .. } => levels.len(),
-        Values::Byte(_) | Values::Int(_) | Values::Real(_) => 0,
+        ArrayValues::Level { levels, .. } => levels.len(),
+        ArrayValues::Byte(_) | ArrayValues::Int(_) | ArrayValues::Real(_) => 0,
     }
 }
 
@@ -421,17 +421,17 @@ fn resolve_target(spec: &DataSpec, table: &mut Table) -> Result<Option<usize>, D
             let values = expression::evaluate(column, table, &mut Scores::Apply([].iter()))?;
             let truth = expression::is_truth(column);
             let values = if truth {
-                Values::Int(values.iter().map(|&x| x as i64).collect())
+                ArrayValues::Int(values.iter().map(|&x| x as i64).collect())
             } else {
-                Values::Real(values)
+                ArrayValues::Real(values)
             };
             table.arrays.push(Array::column(expression::text(column), values));
             table.arrays.len() - 1
         }
     };
     let array = &table.arrays[place];
-    let labels =
-        array.values.is_text() || (spec.format.keeps_bytes() && !matches!(array.values, Values::Real(_)));
+    let labels = array.values.is_text()
+        || (spec.format.keeps_bytes() && !matches!(array.values, ArrayValues::Real(_)));
     if spec.standardise_target && labels {
         return Err(report::standardised_class(&table.path(), &array.name, spec.span));
     }

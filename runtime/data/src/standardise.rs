@@ -14,7 +14,7 @@ pub struct Standardisation {
 
 /// The map fitted to some values.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fitted {
+pub struct FittedStandardisation {
     /// The map.
     pub map: Standardisation,
     /// True if the values differ; otherwise the map only subtracts their mean.
@@ -27,8 +27,8 @@ impl Standardisation {
 
     /// Fits the map to some values. If all values are equal, the map only subtracts their mean, so that a constant column becomes zeros for
     /// the model.
-    pub fn fit(values: impl Iterator<Item = f64> + Clone, divisor: Divisor) -> Fitted {
-        let constant = |mean| Fitted {
+    pub fn fit(values: impl Iterator<Item = f64> + Clone, divisor: Divisor) -> FittedStandardisation {
+        let constant = |mean| FittedStandardisation {
             map: Standardisation { mean, sd: 1.0 },
             varies: false,
         };
@@ -54,7 +54,7 @@ impl Standardisation {
             (mean * largest, sd * largest)
         });
         match mean.is_finite() && sd.is_finite() && sd > 0.0 {
-            true => Fitted {
+            true => FittedStandardisation {
                 map: Standardisation { mean, sd },
                 varies: true,
             },

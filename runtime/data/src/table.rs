@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The elements of an array, in row-major order.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Values {
+pub enum ArrayValues {
     /// Unsigned bytes (images), which are stored as bytes.
     Byte(Vec<u8>),
     /// Integers.
@@ -23,14 +23,14 @@ pub enum Values {
     },
 }
 
-impl Values {
+impl ArrayValues {
     /// Returns the number of elements.
     pub fn len(&self) -> usize {
         match self {
-            Values::Byte(values) => values.len(),
-            Values::Int(values) => values.len(),
-            Values::Real(values) => values.len(),
-            Values::Level { codes, .. } => codes.len(),
+            ArrayValues::Byte(values) => values.len(),
+            ArrayValues::Int(values) => values.len(),
+            ArrayValues::Real(values) => values.len(),
+            ArrayValues::Level { codes, .. } => codes.len(),
         }
     }
 
@@ -41,14 +41,14 @@ impl Values {
 
     /// Returns whether the elements are strings.
     pub fn is_text(&self) -> bool {
-        matches!(self, Values::Level { .. })
+        matches!(self, ArrayValues::Level { .. })
     }
 
     /// Returns the known levels, followed by the levels of this array that are not among them.
     pub(crate) fn levels_after(&self, known: &[String]) -> Vec<String> {
         let own = match self {
-            Values::Level { levels, .. } => levels.as_slice(),
-            Values::Byte(_) | Values::Int(_) | Values::Real(_) => &[],
+            ArrayValues::Level { levels, .. } => levels.as_slice(),
+            ArrayValues::Byte(_) | ArrayValues::Int(_) | ArrayValues::Real(_) => &[],
         };
         let seen: HashSet<&String> = known.iter().collect();
         let new = own.iter().filter(|level| !seen.contains(level));
@@ -58,30 +58,30 @@ impl Values {
     /// Returns element `i` as a real; for a string, its code.
     pub fn real(&self, i: usize) -> f64 {
         match self {
-            Values::Byte(values) => f64::from(values[i]),
-            Values::Int(values) => values[i] as f64,
-            Values::Real(values) => values[i],
-            Values::Level { codes, .. } => f64::from(codes[i]),
+            ArrayValues::Byte(values) => f64::from(values[i]),
+            ArrayValues::Int(values) => values[i] as f64,
+            ArrayValues::Real(values) => values[i],
+            ArrayValues::Level { codes, .. } => f64::from(codes[i]),
         }
     }
 
     /// Returns element `i` as an integer, if the elements are integers; for a string, its code.
     pub fn int(&self, i: usize) -> Option<i64> {
         match self {
-            Values::Byte(values) => Some(i64::from(values[i])),
-            Values::Int(values) => Some(values[i]),
-            Values::Real(_) => None,
-            Values::Level { codes, .. } => Some(i64::from(codes[i])),
+            ArrayValues::Byte(values) => Some(i64::from(values[i])),
+            ArrayValues::Int(values) => Some(values[i]),
+            ArrayValues::Real(_) => None,
+            ArrayValues::Level { codes, .. } => Some(i64::from(codes[i])),
         }
     }
 
     /// Returns the kind of the elements, with the range of integers or the levels.
     pub fn kind(&self) -> FieldKind {
         match self {
-            Values::Byte(values) => int_range(values.iter().map(|&value| i64::from(value))),
-            Values::Int(values) => int_range(values.iter().copied()),
-            Values::Real(_) => FieldKind::Real,
-            Values::Level { levels, .. } => FieldKind::Levels(levels.clone()),
+            ArrayValues::Byte(values) => int_range(values.iter().map(|&value| i64::from(value))),
+            ArrayValues::Int(values) => int_range(values.iter().copied()),
+            ArrayValues::Real(_) => FieldKind::Real,
+            ArrayValues::Level { levels, .. } => FieldKind::Levels(levels.clone()),
         }
     }
 
@@ -110,7 +110,9 @@ impl Values {
 
     /// The least and the largest of some reals.
     fn extent(&self) -> Option<(f64, f64)> {
-        let Values::Real(values) = self else { return None };
+        let ArrayValues::Real(values) = self else {
+            return None;
+        };
         let ends = (f64::INFINITY, f64::NEG_INFINITY);
         let extent = values
             .iter()
@@ -124,18 +126,18 @@ impl Values {
     }
 
     /// Appends values. Integers become reals if one side is real, and levels are merged. `None` if one side is text and the other side is numbers.
-    fn append(self, other: Values) -> Option<Values> {
+    fn append(self, other: ArrayValues) -> Option<ArrayValues> {
         match (self, other) {
-            (Values::Byte(mut a), Values::Byte(b)) => {
+            (ArrayValues::Byte(mut a), ArrayValues::Byte(b)) => {
                 a.extend(b);
-                Some(Values::Byte(a))
+                Some(ArrayValues::Byte(a))
             }
             (
-                Values::Level {
+                ArrayValues::Level {
                     mut codes,
                     mut levels,
                 },
-                Values::Level {
+                ArrayValues::Level {
                     codes: more,
                     levels: names,
                 },
@@ -146,22 +148,25 @@ impl Values {
                     .map(|name| code_of(&places, &mut levels, name))
                     .collect();
                 codes.extend(more.into_iter().map(|code| map[code as usize]));
-                Some(Values::Level { codes, levels })
+                Some(ArrayValues::Level { codes, levels })
             }
-            (Values::Level { .. }, _) | (_, Values::Level { .. }) => None,
-            (a @ (Values::Byte(_) | Values::Int(_)), b @ (Values::Byte(_) | Values::Int(_))) => Some(
-                Values::Int((0..a.len()).filter_map(|i| a.int(i)).chain(ints(&b)).collect()),
-            ),
-            (a, b) => Some(Values::Real(reals(&a).chain(reals(&b)).collect())),
+            (ArrayValues::Level { .. }, _) | (_, ArrayValues::Level { .. }) => None,
+            (
+                a @ (ArrayValues::Byte(_) | ArrayValues::Int(_)),
+                b @ (ArrayValues::Byte(_) | ArrayValues::Int(_)),
+            ) => Some(ArrayValues::Int(
+                (0..a.len()).filter_map(|i| a.int(i)).chain(ints(&b)).collect(),
+            )),
+            (a, b) => Some(ArrayValues::Real(reals(&a).chain(reals(&b)).collect())),
         }
     }
 }
 
-fn ints(values: &Values) -> impl Iterator<Item = i64> + '_ {
+fn ints(values: &ArrayValues) -> impl Iterator<Item = i64> + '_ {
     (0..values.len()).filter_map(|i| values.int(i))
 }
 
-fn reals(values: &Values) -> impl Iterator<Item = f64> + '_ {
+fn reals(values: &ArrayValues) -> impl Iterator<Item = f64> + '_ {
     (0..values.len()).map(|i| values.real(i))
 }
 
@@ -192,14 +197,14 @@ pub struct Array {
     /// The sizes of all axes, including the axis of the examples.
     pub shape: Vec<usize>,
     /// The elements.
-    pub values: Values,
+    pub values: ArrayValues,
     /// True if the file writes the integers 0 and 1 as the words `false` and `true`.
     pub words: bool,
 }
 
 impl Array {
     /// Creates a column, which has one element per example.
-    pub fn column(name: impl Into<String>, values: Values) -> Array {
+    pub fn column(name: impl Into<String>, values: ArrayValues) -> Array {
         Array {
             name: name.into(),
             per_example: true,
@@ -237,14 +242,14 @@ impl Array {
     }
 
     /// Returns the elements of some rows.
-    pub fn rows(&self, part: &[usize]) -> Values {
+    pub fn rows(&self, part: &[usize]) -> ArrayValues {
         let width = self.width();
         let elements = || part.iter().flat_map(|&row| row * width..(row + 1) * width);
         match &self.values {
-            Values::Byte(all) => Values::Byte(elements().map(|i| all[i]).collect()),
-            Values::Int(all) => Values::Int(elements().map(|i| all[i]).collect()),
-            Values::Real(all) => Values::Real(elements().map(|i| all[i]).collect()),
-            Values::Level { codes, levels } => Values::Level {
+            ArrayValues::Byte(all) => ArrayValues::Byte(elements().map(|i| all[i]).collect()),
+            ArrayValues::Int(all) => ArrayValues::Int(elements().map(|i| all[i]).collect()),
+            ArrayValues::Real(all) => ArrayValues::Real(elements().map(|i| all[i]).collect()),
+            ArrayValues::Level { codes, levels } => ArrayValues::Level {
                 codes: elements().map(|i| codes[i]).collect(),
                 levels: levels.clone(),
             },
@@ -371,7 +376,7 @@ impl Table {
 
     /// Returns the row and the text of the cell because of which an array is text: the first row with the first level that is not a number.
     pub fn first_text<'a>(&self, array: &'a Array) -> Option<(usize, &'a str)> {
-        let Values::Level { codes, levels } = &array.values else {
+        let ArrayValues::Level { codes, levels } = &array.values else {
             return None;
         };
         let text = word(levels);
@@ -407,7 +412,7 @@ impl Table {
                 continue;
             }
             array.words &= theirs.words;
-            let mine = std::mem::replace(&mut array.values, Values::Real(Vec::new()));
+            let mine = std::mem::replace(&mut array.values, ArrayValues::Real(Vec::new()));
             match mine.append(theirs.values) {
                 Some(values) => array.values = values,
                 None => unreachable!("`disagreements` compares the kinds"),

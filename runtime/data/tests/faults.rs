@@ -5,7 +5,7 @@
 mod folder;
 
 use bnnc_abi::data::{DataSpec, Format, Test};
-use bnnc_data::{CODES, Source};
+use bnnc_data::{CODES, LoadedData};
 use folder::{Folder, apply, idx, name, npy, parquet, said, spec};
 use std::path::Path;
 
@@ -16,7 +16,7 @@ fn check(format: Format, file: &str, bytes: impl AsRef<[u8]>) -> Vec<String> {
 }
 
 fn faults(spec: &DataSpec) -> Vec<String> {
-    let found = Source::read(spec).and_then(|source| source.dataset(0, 1).map(|_| ()));
+    let found = LoadedData::read(spec).and_then(|source| source.dataset(0, 1).map(|_| ()));
     let found = found.expect_err("the data are accepted");
     assert!(
         found.iter().all(|fault| !fault.help.is_empty()),
@@ -101,7 +101,7 @@ fn wide_tables_are_read_in_linear_time() {
     let folder = Folder::new();
     let file = folder.file("wide.csv", format!("{}\n{row}\n{row}\n", names.join(",")));
     let clock = std::time::Instant::now();
-    let source = Source::read(&spec(Format::Csv, &[&file])).unwrap();
+    let source = LoadedData::read(&spec(Format::Csv, &[&file])).unwrap();
     assert_eq!(source.dataset(0, 1).unwrap().train.width, 99_999);
     assert!(clock.elapsed().as_secs() < 20, "{:?}", clock.elapsed());
 }
@@ -110,14 +110,14 @@ fn wide_tables_are_read_in_linear_time() {
 fn contents_beyond_the_memory_are_not_read() {
     let folder = Folder::new();
     let fault = |format, file: &Path, most| {
-        let found = Source::read_within(&spec(format, &[file]), Some(most)).unwrap_err();
+        let found = LoadedData::read_within(&spec(format, &[file]), Some(most)).unwrap_err();
         found[0].code.id
     };
     let text = format!("x,y\n{}", "1,2\n".repeat(100_000));
     let csv = folder.file("t.csv", &text);
     assert_eq!(fault(Format::Csv, &csv, 100_000), "E0435");
     assert_eq!(fault(Format::Csv, &csv, 1_000_000), "E0435");
-    assert!(Source::read_within(&spec(Format::Csv, &[&csv]), Some(8_000_000)).is_ok());
+    assert!(LoadedData::read_within(&spec(Format::Csv, &[&csv]), Some(8_000_000)).is_ok());
     let names: Vec<String> = (0..1000).map(|at| format!("x{at}")).collect();
     let blank = folder.file(
         "b.csv",
@@ -125,7 +125,7 @@ fn contents_beyond_the_memory_are_not_read() {
     );
     // Reserving eight bytes for each blank line of each column would take 8 GB.
     assert_eq!(
-        Source::read_within(&spec(Format::Csv, &[&blank]), Some(1 << 30)).unwrap_err()[0]
+        LoadedData::read_within(&spec(Format::Csv, &[&blank]), Some(1 << 30)).unwrap_err()[0]
             .code
             .id,
         "E0405"
@@ -330,7 +330,7 @@ fn unsupported_parquet_codecs_are_named() {
 fn missing_and_damaged_files_are_reported() {
     let folder = Folder::new();
     folder.file("yacht.csv", "x\n1\n");
-    let missing = Source::read(&spec(Format::Csv, &[&folder.0.join("yatch.csv")])).unwrap_err();
+    let missing = LoadedData::read(&spec(Format::Csv, &[&folder.0.join("yatch.csv")])).unwrap_err();
     assert_eq!(said(&missing[0]), "E0401 yatch.csv:0:0 the file does not exist");
     assert_eq!(
         missing[0].help,
@@ -339,12 +339,12 @@ fn missing_and_damaged_files_are_reported() {
             folder.0.join("yacht.csv").display()
         )]
     );
-    let nowhere = Source::read(&spec(Format::Csv, &[Path::new("/no/such/folder/x.csv")])).unwrap_err();
+    let nowhere = LoadedData::read(&spec(Format::Csv, &[Path::new("/no/such/folder/x.csv")])).unwrap_err();
     assert_eq!(
         nowhere[0].help,
         ["the folder `/no/such/folder` does not exist either"]
     );
-    let directory = Source::read(&spec(Format::Csv, &[&folder.0])).unwrap_err();
+    let directory = LoadedData::read(&spec(Format::Csv, &[&folder.0])).unwrap_err();
     assert_eq!(directory[0].code.id, "E0402");
     let cut = check(Format::Csv, "t.csv.gz", b"\x1f\x8b\x08\x00\x00\x00");
     assert!(
@@ -390,7 +390,7 @@ fn wrong_columns_and_expressions_are_rejected() {
             target,
             ..spec(Format::Csv, &[&file])
         };
-        let found = Source::read(&spec).unwrap_err();
+        let found = LoadedData::read(&spec).unwrap_err();
         assert!(
             found.iter().all(|fault| fault.labels.len() == 1),
             "no place in the program: {found:?}"
@@ -520,7 +520,7 @@ fn levels_without_a_training_row_are_rejected() {
     );
     // A text column that is not the target is an error only if a program binds it.
     spec.target = Some(name("x"));
-    let data = Source::read(&spec)
+    let data = LoadedData::read(&spec)
         .and_then(|source| source.dataset(0, 1))
         .unwrap();
     assert_eq!(data.train.ints("y"), Ok(vec![0, 1]));
@@ -549,7 +549,7 @@ fn a_quote_that_is_never_closed_is_reported() {
         "x,y\n1,a\n2,5\" pipe\n",
     ] {
         let file = folder.file("t.csv", text);
-        assert!(Source::read(&spec(Format::Csv, &[&file])).is_ok(), "{text}");
+        assert!(LoadedData::read(&spec(Format::Csv, &[&file])).is_ok(), "{text}");
     }
 }
 
@@ -567,7 +567,7 @@ fn rows_are_numbered_by_their_lines() {
     );
     spec.files = vec![file];
     spec.test = Test::None;
-    let data = Source::read(&spec)
+    let data = LoadedData::read(&spec)
         .and_then(|source| source.dataset(0, 1))
         .unwrap();
     assert_eq!(data.train.numbers(), Some(vec![2, 4, 6, 9]));
@@ -577,7 +577,7 @@ fn rows_are_numbered_by_their_lines() {
 fn integers_must_be_integers() {
     let folder = Folder::new();
     let file = folder.file("t.csv", "a,b,c\n1.0,3000000000,0.5\n2,1,1\n");
-    let data = Source::read(&spec(Format::Csv, &[&file]))
+    let data = LoadedData::read(&spec(Format::Csv, &[&file]))
         .and_then(|source| source.dataset(0, 1))
         .unwrap();
     assert_eq!(data.train.ints("a"), Ok(vec![1, 2]));

@@ -6,7 +6,7 @@ mod folder;
 
 use bnnc_abi::data::{Field, FieldKind, Format};
 use bnnc_data::read::{Reading, read};
-use bnnc_data::table::{Array, Values};
+use bnnc_data::table::{Array, ArrayValues};
 use flate2::{Compression, write::GzEncoder};
 use folder::{Folder, idx, npy, packed_parquet, parquet, spec};
 use std::io::Write;
@@ -19,15 +19,15 @@ fn arrays(format: Format, name: &str, bytes: &[u8]) -> Vec<Array> {
 }
 
 /// Returns the inputs of an NPY or IDX file: their shape and elements.
-fn inputs(format: Format, bytes: &[u8]) -> (Vec<usize>, Values) {
+fn inputs(format: Format, bytes: &[u8]) -> (Vec<usize>, ArrayValues) {
     let folder = Folder::new();
     let table =
         bnnc_data::read::read_inputs(format, &folder.file("x", bytes), None, &Reading::within(None)).unwrap();
     (table.arrays[0].shape.clone(), table.arrays[0].values.clone())
 }
 
-fn level(codes: &[u32], levels: &[&str]) -> Values {
-    Values::Level {
+fn level(codes: &[u32], levels: &[&str]) -> ArrayValues {
+    ArrayValues::Level {
         codes: codes.to_vec(),
         levels: levels.iter().map(|level| level.to_string()).collect(),
     }
@@ -38,8 +38,8 @@ fn csv_columns_have_kinds() {
     let text = "\u{feff}n, x ,city\r\n1,2,\"a, b\"\r\n\r\n-3,1e-3,c\r\n5,.5,\"a, b\"\r\n";
     let found = arrays(Format::Csv, "t.csv", text.as_bytes());
     let expected = [
-        Array::column("n", Values::Int(vec![1, -3, 5])),
-        Array::column("x", Values::Real(vec![2.0, 1e-3, 0.5])),
+        Array::column("n", ArrayValues::Int(vec![1, -3, 5])),
+        Array::column("x", ArrayValues::Real(vec![2.0, 1e-3, 0.5])),
         Array::column("city", level(&[0, 1, 0], &["a, b", "c"])),
     ];
     assert_eq!(found, expected);
@@ -50,7 +50,7 @@ fn csv_may_be_packed() {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(b"x\n1\n2\n").unwrap();
     let found = arrays(Format::Csv, "t.csv.gz", &encoder.finish().unwrap());
-    assert_eq!(found, [Array::column("x", Values::Int(vec![1, 2]))]);
+    assert_eq!(found, [Array::column("x", ArrayValues::Int(vec![1, 2]))]);
 }
 
 #[test]
@@ -60,34 +60,37 @@ fn npy_reads_types_orders_and_versions() {
         .flat_map(|x| x.to_le_bytes())
         .collect();
     let c = inputs(Format::Npy, &npy("<f8", false, "(2, 3)", &doubles));
-    assert_eq!(c, (vec![2, 3], Values::Real(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])));
+    assert_eq!(
+        c,
+        (vec![2, 3], ArrayValues::Real(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
+    );
     // The numbers are stored by columns, which gives [[1, 3, 5], [2, 4, 6]].
     let fortran = inputs(Format::Npy, &npy("<f8", true, "(2, 3)", &doubles));
     assert_eq!(
         fortran,
-        (vec![2, 3], Values::Real(vec![1.0, 3.0, 5.0, 2.0, 4.0, 6.0]))
+        (vec![2, 3], ArrayValues::Real(vec![1.0, 3.0, 5.0, 2.0, 4.0, 6.0]))
     );
     let big: Vec<u8> = [-2_i16, 300].iter().flat_map(|x| x.to_be_bytes()).collect();
     assert_eq!(
         inputs(Format::Npy, &npy(">i2", false, "(2,)", &big)),
-        (vec![2, 1], Values::Int(vec![-2, 300]))
+        (vec![2, 1], ArrayValues::Int(vec![-2, 300]))
     );
     let singles: Vec<u8> = [0.5_f32, -8.0].iter().flat_map(|x| x.to_le_bytes()).collect();
     assert_eq!(
         inputs(Format::Npy, &npy("<f4", false, "(2,)", &singles)).1,
-        Values::Real(vec![0.5, -8.0])
+        ArrayValues::Real(vec![0.5, -8.0])
     );
     assert_eq!(
         inputs(Format::Npy, &npy("|b1", false, "(3,)", &[1, 0, 1])).1,
-        Values::Int(vec![1, 0, 1])
+        ArrayValues::Int(vec![1, 0, 1])
     );
     assert_eq!(
         inputs(Format::Npy, &npy("|u1", false, "(2,)", &[7, 255])).1,
-        Values::Byte(vec![7, 255])
+        ArrayValues::Byte(vec![7, 255])
     );
     assert_eq!(
         inputs(Format::Npy, &npy("|i1", false, "(2,)", &[7, 255])).1,
-        Values::Int(vec![7, -1])
+        ArrayValues::Int(vec![7, -1])
     );
     let words: Vec<u8> = [u64::from(u32::MAX)]
         .iter()
@@ -95,14 +98,14 @@ fn npy_reads_types_orders_and_versions() {
         .collect();
     assert_eq!(
         inputs(Format::Npy, &npy("<u8", false, "(1,)", &words)).1,
-        Values::Int(vec![4_294_967_295])
+        ArrayValues::Int(vec![4_294_967_295])
     );
     let header = "{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }\n";
     let mut version2 = b"\x93NUMPY\x02\x00".to_vec();
     version2.extend((header.len() as u32).to_le_bytes());
     version2.extend(header.as_bytes());
     version2.extend((-5_i64).to_le_bytes());
-    assert_eq!(inputs(Format::Npy, &version2).1, Values::Int(vec![-5]));
+    assert_eq!(inputs(Format::Npy, &version2).1, ArrayValues::Int(vec![-5]));
 }
 
 #[test]
@@ -112,28 +115,34 @@ fn npy_fortran_order_of_three_axes() {
         0, 12, 4, 16, 8, 20, 1, 13, 5, 17, 9, 21, 2, 14, 6, 18, 10, 22, 3, 15, 7, 19, 11, 23,
     ];
     let found = inputs(Format::Npy, &npy("|u1", true, "(2, 3, 4)", &fortran));
-    assert_eq!(found, (vec![2, 12], Values::Byte((0..24).collect())));
+    assert_eq!(found, (vec![2, 12], ArrayValues::Byte((0..24).collect())));
 }
 
 #[test]
 fn idx_reads_all_types() {
     assert_eq!(
         inputs(Format::Idx, &idx(&[2, 1, 2], &[1, 2, 3, 255])),
-        (vec![2, 2], Values::Byte(vec![1, 2, 3, 255]))
+        (vec![2, 2], ArrayValues::Byte(vec![1, 2, 3, 255]))
     );
     let typed = |code: u8, data: &[u8]| {
         let mut bytes = vec![0, 0, code, 1, 0, 0, 0, 1];
         bytes.extend(data);
         inputs(Format::Idx, &bytes).1
     };
-    assert_eq!(typed(0x09, &[0xff]), Values::Int(vec![-1]));
-    assert_eq!(typed(0x0b, &(-2_i16).to_be_bytes()), Values::Int(vec![-2]));
+    assert_eq!(typed(0x09, &[0xff]), ArrayValues::Int(vec![-1]));
+    assert_eq!(typed(0x0b, &(-2_i16).to_be_bytes()), ArrayValues::Int(vec![-2]));
     assert_eq!(
         typed(0x0c, &(-70_000_i32).to_be_bytes()),
-        Values::Int(vec![-70_000])
+        ArrayValues::Int(vec![-70_000])
     );
-    assert_eq!(typed(0x0d, &0.25_f32.to_be_bytes()), Values::Real(vec![0.25]));
-    assert_eq!(typed(0x0e, &(-1e9_f64).to_be_bytes()), Values::Real(vec![-1e9]));
+    assert_eq!(
+        typed(0x0d, &0.25_f32.to_be_bytes()),
+        ArrayValues::Real(vec![0.25])
+    );
+    assert_eq!(
+        typed(0x0e, &(-1e9_f64).to_be_bytes()),
+        ArrayValues::Real(vec![-1e9])
+    );
 }
 
 #[test]
@@ -162,7 +171,10 @@ fn json_distinguishes_examples_from_shared_arrays() {
         field("g", FieldKind::Levels(vec!["b".into(), "a".into()]), &[], true),
     ];
     assert_eq!(found.iter().map(Array::field).collect::<Vec<_>>(), expected);
-    assert_eq!(found[3].values, Values::Real(vec![1.0, 2.5, 3.0, 4.0, 5.0, 6.0]));
+    assert_eq!(
+        found[3].values,
+        ArrayValues::Real(vec![1.0, 2.5, 3.0, 4.0, 5.0, 6.0])
+    );
 }
 
 #[test]
@@ -195,11 +207,11 @@ fn parquet_reads_numbers_booleans_and_text() {
         &parquet(&[Some(0.5), Some(1.5), Some(-2.0)]),
     );
     let expected = [
-        Array::column("x", Values::Real(vec![0.5, 1.5, -2.0])),
-        Array::column("n", Values::Int(vec![-1, 0, 1])),
+        Array::column("x", ArrayValues::Real(vec![0.5, 1.5, -2.0])),
+        Array::column("n", ArrayValues::Int(vec![-1, 0, 1])),
         Array {
             words: true,
-            ..Array::column("ok", Values::Int(vec![1, 0, 1]))
+            ..Array::column("ok", ArrayValues::Int(vec![1, 0, 1]))
         },
         Array::column("kind", level(&[0, 1, 0], &["b", "a"])),
     ];
@@ -230,7 +242,7 @@ fn the_digits_have_the_shape_of_their_readme() {
     let mut spec = spec(Format::Idx, &[&path("train-images.gz"), &path("train-labels.gz")]);
     spec.test = bnnc_abi::data::Test::Files(vec![path("test-images.gz"), path("test-labels.gz")]);
     spec.scale = 1.0 / 255.0;
-    let source = bnnc_data::Source::read(&spec).unwrap();
+    let source = bnnc_data::LoadedData::read(&spec).unwrap();
     let schema = source.schema();
     assert_eq!(
         (schema.rows, schema.train, schema.test, schema.inputs),

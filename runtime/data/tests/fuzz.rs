@@ -5,7 +5,7 @@
 mod folder;
 
 use bnnc_abi::data::{DataSpec, Format, Test};
-use bnnc_data::Source;
+use bnnc_data::LoadedData;
 use bnnc_math::philox;
 use flate2::{Compression, write::GzEncoder};
 use folder::{Folder, idx, npy, parquet, spec};
@@ -77,7 +77,7 @@ fn survive(format: Format, seed: &[u8], rounds: u64) {
         let file = folder.file("x", mutate(&mut dice, seed));
         let files: Vec<&std::path::Path> = if pair { vec![&file, &target] } else { vec![&file] };
         let base = spec(format, &files);
-        let read = Source::read(&DataSpec {
+        let read = LoadedData::read(&DataSpec {
             standardise_inputs: true,
             ..base
         })
@@ -147,7 +147,7 @@ fn mutated_split_files_never_panic() {
             file: folder.file("s.json", mutate(&mut dice, seed)),
             split: None,
         };
-        let _ = Source::read(&DataSpec {
+        let _ = LoadedData::read(&DataSpec {
             test,
             ..spec(Format::Csv, &[&file])
         })

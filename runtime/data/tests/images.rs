@@ -5,7 +5,7 @@
 mod folder;
 
 use bnnc_abi::data::{DataSpec, Format, Outliers, Test};
-use bnnc_data::{Dataset, Source};
+use bnnc_data::{Dataset, LoadedData};
 use folder::{Folder, idx, npy, said, spec};
 
 /// Returns a data item with two training images of two by two pixels. One of the images is also the test image.
@@ -26,13 +26,13 @@ fn images(folder: &Folder) -> DataSpec {
 }
 
 fn cut(spec: &DataSpec) -> Dataset {
-    Source::read(spec)
+    LoadedData::read(spec)
         .and_then(|source| source.dataset(0, 1))
         .unwrap()
 }
 
 fn faults(spec: &DataSpec) -> Vec<String> {
-    Source::read(spec).unwrap_err().iter().map(said).collect()
+    LoadedData::read(spec).unwrap_err().iter().map(said).collect()
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn outliers_are_the_images_of_a_file() {
         outliers: Some(Outliers::File(file)),
         ..plain.clone()
     };
-    let source = Source::read(&with).unwrap();
+    let source = LoadedData::read(&with).unwrap();
     assert_eq!(source.schema().outliers, 3);
     let data = source.dataset(0, 1).unwrap();
     let expected: Vec<f64> = data.preparation.inputs.iter().map(|map| map.apply(9.0)).collect();
@@ -177,7 +177,7 @@ fn shuffled_outliers_are_not_rotated() {
             ..images(&folder)
         }
     };
-    let source = Source::read(&whole(0.0)).unwrap();
+    let source = LoadedData::read(&whole(0.0)).unwrap();
     assert_eq!(source.schema().outliers, 1);
     let data = source.dataset(0, 1).unwrap();
     let mut pixels = data.outliers.inputs.clone();

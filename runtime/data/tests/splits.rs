@@ -5,7 +5,7 @@
 mod folder;
 
 use bnnc_abi::data::{ColumnExpr, DataSpec, FieldKind, Format, Test};
-use bnnc_data::{Dataset, NewRows, Source, Standardisation, load, schema};
+use bnnc_data::{Dataset, LoadedData, NewRows, Standardisation, load, schema};
 use folder::{Folder, apply, example, name, said, spec};
 use std::path::Path;
 
@@ -20,7 +20,7 @@ fn yacht() -> DataSpec {
 }
 
 fn cut(spec: &DataSpec) -> Dataset {
-    Source::read(spec)
+    LoadedData::read(spec)
         .and_then(|source| source.dataset(0, 1))
         .unwrap()
 }
@@ -137,7 +137,7 @@ fn standardisation_uses_training_rows_only() {
 fn parts_are_disjoint_and_complete() {
     let mut spec = yacht();
     (spec.test, spec.validation) = (Test::Fraction(0.25), 0.1);
-    let source = Source::read(&spec).unwrap();
+    let source = LoadedData::read(&spec).unwrap();
     let data = source.dataset(0, 7).unwrap();
     // A quarter of 308 rows is 77, and a tenth of the other 231 is 23.
     assert_eq!(
@@ -187,7 +187,7 @@ fn expressions_scale_and_zscore() {
         scale: 0.5,
         ..spec(Format::Csv, &[&file])
     };
-    let source = Source::read(&spec).unwrap();
+    let source = LoadedData::read(&spec).unwrap();
     assert_eq!(source.schema().inputs, 3);
     let data = source.dataset(0, 1).unwrap();
     // The training ages 20 and 40 have mean 30 and sd 10.
@@ -233,7 +233,7 @@ fn levels_are_in_order_of_first_appearance() {
         standardise_inputs: true,
         ..spec
     };
-    let source = Source::read(&spec).unwrap();
+    let source = LoadedData::read(&spec).unwrap();
     let levels = ["Wake", "Durham", "Orange"].map(String::from).to_vec();
     assert_eq!(source.schema().fields[0].kind, FieldKind::Levels(levels));
     // Default inputs that include text are bound by name only.
@@ -288,7 +288,7 @@ fn a_shared_table_is_seen_by_all_examples() {
         shared: Some((Format::Csv, counties)),
         ..spec(Format::Csv, &[&file])
     };
-    let source = Source::read(&spec).unwrap();
+    let source = LoadedData::read(&spec).unwrap();
     let field = &source.schema().shared[0];
     assert_eq!(
         (field.name.as_str(), &field.shape[..], field.per_example),

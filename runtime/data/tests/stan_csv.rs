@@ -8,7 +8,7 @@ use bnnc_abi::sampling::{
     Adaptation, Correction, Estimator, HmcOptions, Loss, MalaOptions, MetricKind, NutsOptions, Penalty,
     Proposal, RandomWalkOptions, SghmcOptions, SgldOptions, Steps, Transition,
 };
-use bnnc_data::write::stan_csv::{Chain, Parameter, Settings};
+use bnnc_data::write::stan_csv::{ChainWriter, CsvSite, Settings};
 use folder::Folder;
 use std::fs;
 use std::path::Path;
@@ -52,8 +52,8 @@ fn settings(transition: &Transition) -> Settings<'_> {
     }
 }
 
-fn parameter<'a>(name: &'a str, shape: &'a [usize]) -> Parameter<'a> {
-    Parameter {
+fn parameter<'a>(name: &'a str, shape: &'a [usize]) -> CsvSite<'a> {
+    CsvSite {
         name,
         shape,
         names: &[],
@@ -86,7 +86,7 @@ fn elements_come_in_column_major_order() {
         parameter("none", &[0, 4]),
         parameter("t", &[2, 1, 2]),
     ];
-    let mut chain = Chain::create(&path, &settings(&transition), &STATISTICS, &parameters).unwrap();
+    let mut chain = ChainWriter::create(&path, &settings(&transition), &STATISTICS, &parameters).unwrap();
     chain.adapted(0.25, &[1.0, 0.5]).unwrap();
     // mu, then w in C order 11 12 13 21 22 23, then t 111 112 211 212.
     let values = [
@@ -121,7 +121,8 @@ fn settings_are_cmdstans_and_the_count_is_that_of_the_draws() {
     let folder = Folder::new();
     let path = folder.0.join("p.csv");
     let transition = nuts(MetricKind::Dense);
-    let mut chain = Chain::create(&path, &settings(&transition), &["lp"], &[parameter("x", &[2])]).unwrap();
+    let mut chain =
+        ChainWriter::create(&path, &settings(&transition), &["lp"], &[parameter("x", &[2])]).unwrap();
     chain.adapted(1.0, &[2.0, 0.5, 0.5, 3.0]).unwrap();
     for _ in 0..12 {
         chain.draw(&[0.0], &[0.0, 0.0]).unwrap();
@@ -168,7 +169,7 @@ fn draws_of_the_warm_up_come_first_and_are_not_counted() {
         saves_warmup: true,
         ..settings(&transition)
     };
-    let mut chain = Chain::create(&path, &settings, &["lp"], &[]).unwrap();
+    let mut chain = ChainWriter::create(&path, &settings, &["lp"], &[]).unwrap();
     chain.draw(&[-3.0], &[]).unwrap();
     chain.draw(&[-2.0], &[]).unwrap();
     chain.adapted(0.5, &[]).unwrap();
@@ -196,7 +197,7 @@ fn names_are_stans_and_are_kept_apart() {
     let path = folder.0.join("p.csv");
     let transition = nuts(MetricKind::Unit);
     let names = ["a.b", "a_b", "a__", "a", "0:x", "µ"].map(|name| parameter(name, &[]));
-    let chain = Chain::create(&path, &settings(&transition), &["accepted"], &names).unwrap();
+    let chain = ChainWriter::create(&path, &settings(&transition), &["accepted"], &names).unwrap();
     chain.finish().unwrap();
     assert_eq!(header(&path), "lp__,a_b,a_b_2,a,a_2,v0_x,v");
 }
@@ -217,7 +218,7 @@ fn numbers_read_back_and_nan_and_infinity_are_written_as_in_c() {
     ];
     let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
     let shapes = [parameter("x", &[7]), parameter("y", &[3])];
-    let mut chain = Chain::create(&path, &settings(&transition), &[], &shapes).unwrap();
+    let mut chain = ChainWriter::create(&path, &settings(&transition), &[], &shapes).unwrap();
     chain.draw(&[], &[&values[..], &odd].concat()).unwrap();
     chain.finish().unwrap();
     let all = lines(&path);
@@ -282,7 +283,7 @@ fn every_transition_names_its_algorithm() {
     ];
     for (transition, expected) in &cases {
         let path = folder.0.join("p.csv");
-        Chain::create(&path, &settings(transition), &["lp"], &[])
+        ChainWriter::create(&path, &settings(transition), &["lp"], &[])
             .unwrap()
             .finish()
             .unwrap();
@@ -299,11 +300,11 @@ fn unfinished_files_are_removed_and_write_errors_are_reported() {
     let folder = Folder::new();
     let transition = nuts(MetricKind::Unit);
     let path = folder.0.join("p.csv");
-    let chain = Chain::create(&path, &settings(&transition), &["lp"], &[]).unwrap();
+    let chain = ChainWriter::create(&path, &settings(&transition), &["lp"], &[]).unwrap();
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
     drop(chain);
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0);
     let nowhere = folder.0.join("no/p.csv");
-    let fault = Chain::create(&nowhere, &settings(&transition), &["lp"], &[]).unwrap_err();
+    let fault = ChainWriter::create(&nowhere, &settings(&transition), &["lp"], &[]).unwrap_err();
     assert_eq!(fault.code.id, "E0432");
 }

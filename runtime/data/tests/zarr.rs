@@ -4,7 +4,7 @@
 
 mod folder;
 
-use bnnc_data::write::zarr::{Dim, Kind, Labels, Store, Variable};
+use bnnc_data::write::zarr::{ZarrDim, ZarrLabels, ZarrStore, ZarrType, ZarrVariable};
 use folder::Folder;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -116,8 +116,8 @@ fn entries(folder: &Path) -> usize {
     fs::read_dir(folder).unwrap().count()
 }
 
-fn variable<'a>(name: &'a str, kind: Kind, dims: &'a [Dim]) -> Variable<'a> {
-    Variable { name, kind, dims }
+fn variable<'a>(name: &'a str, kind: ZarrType, dims: &'a [ZarrDim]) -> ZarrVariable<'a> {
+    ZarrVariable { name, kind, dims }
 }
 
 /// Returns a different number for every element.
@@ -127,11 +127,15 @@ fn value(chain: usize, draw: usize, element: usize) -> f64 {
 
 /// Writes a store of 2 chains with 7 draws of 80 x 80 elements each. A chunk holds five draws. Draws are appended in blocks of `block`.
 fn wide(path: &Path, block: usize) {
-    let mut store = Store::create(path, [("model".to_owned(), json!("wide"))]).unwrap();
+    let mut store = ZarrStore::create(path, [("model".to_owned(), json!("wide"))]).unwrap();
     let group = store.samples("posterior", 2, 7).unwrap();
-    let dims = [Dim::named("row", 80), Dim::unnamed(80)];
-    let w = store.variable(group, &variable("w", Kind::Real, &dims)).unwrap();
-    let lp = store.variable(group, &variable("lp", Kind::Real, &[])).unwrap();
+    let dims = [ZarrDim::named("row", 80), ZarrDim::unnamed(80)];
+    let w = store
+        .variable(group, &variable("w", ZarrType::Real, &dims))
+        .unwrap();
+    let lp = store
+        .variable(group, &variable("lp", ZarrType::Real, &[]))
+        .unwrap();
     for first in (0..7).step_by(block) {
         for chain in [1, 0] {
             let draws = first..(first + block).min(7);
@@ -202,35 +206,42 @@ fn the_bytes_do_not_depend_on_how_draws_are_appended() {
 fn all_kinds_and_groups_are_described() {
     let folder = Folder::new();
     let path = folder.0.join("a.zarr");
-    let mut store = Store::create(&path, [("seed".to_owned(), json!(3))]).unwrap();
+    let mut store = ZarrStore::create(&path, [("seed".to_owned(), json!(3))]).unwrap();
     let posterior = store.samples("posterior", 1, 1).unwrap();
     let stats = store.samples("sample_stats", 1, 1).unwrap();
     let data = store.constants("observed_data").unwrap();
-    let schools = Dim::labelled("school", vec!["Zürich".into(), String::new(), "b".into()]);
+    let schools = ZarrDim::labelled("school", vec!["Zürich".into(), String::new(), "b".into()]);
     let theta = store
         .variable(
             posterior,
-            &variable("theta", Kind::Real, std::slice::from_ref(&schools)),
+            &variable("theta", ZarrType::Real, std::slice::from_ref(&schools)),
         )
         .unwrap();
     let empty = store
-        .variable(posterior, &variable("empty", Kind::Real, &[Dim::unnamed(0)]))
+        .variable(
+            posterior,
+            &variable("empty", ZarrType::Real, &[ZarrDim::unnamed(0)]),
+        )
         .unwrap();
     let steps = store
-        .variable(stats, &variable("n_steps", Kind::Int, &[]))
+        .variable(stats, &variable("n_steps", ZarrType::Int, &[]))
         .unwrap();
     let diverging = store
-        .variable(stats, &variable("diverging", Kind::Bool, &[]))
+        .variable(stats, &variable("diverging", ZarrType::Bool, &[]))
         .unwrap();
     let y = store
-        .variable(data, &variable("y", Kind::Real, &[schools]))
+        .variable(data, &variable("y", ZarrType::Real, &[schools]))
         .unwrap();
-    let total = store.variable(data, &variable("total", Kind::Int, &[])).unwrap();
-    let rows = Dim {
-        labels: Labels::Int(vec![4, 9]),
-        ..Dim::named("row", 2)
+    let total = store
+        .variable(data, &variable("total", ZarrType::Int, &[]))
+        .unwrap();
+    let rows = ZarrDim {
+        labels: ZarrLabels::Int(vec![4, 9]),
+        ..ZarrDim::named("row", 2)
     };
-    let x = store.variable(data, &variable("x", Kind::Real, &[rows])).unwrap();
+    let x = store
+        .variable(data, &variable("x", ZarrType::Real, &[rows]))
+        .unwrap();
     store.append(theta, 0, &[1.0, -0.0, f64::INFINITY]).unwrap();
     store.append(empty, 0, &[]).unwrap();
     store.append(steps, 0, &[7.0]).unwrap();
@@ -276,17 +287,22 @@ fn all_kinds_and_groups_are_described() {
 fn names_are_kept_apart_and_are_parts_of_a_path() {
     let folder = Folder::new();
     let path = folder.0.join("a.zarr");
-    let mut store = Store::create(&path, NO_ATTRIBUTES).unwrap();
+    let mut store = ZarrStore::create(&path, NO_ATTRIBUTES).unwrap();
     let group = store.samples("posterior", 3, 2).unwrap();
-    let mut add = |name: &str, dims: &[Dim]| {
-        store.variable(group, &variable(name, Kind::Real, dims)).unwrap();
+    let mut add = |name: &str, dims: &[ZarrDim]| {
+        store
+            .variable(group, &variable(name, ZarrType::Real, dims))
+            .unwrap();
     };
     add("draw", &[]);
-    add("n", &[Dim::named("chain", 3), Dim::named("class", 2)]);
-    add("class", &[Dim::named("n", 2)]);
-    add("cov", &[Dim::named("class", 2), Dim::named("class", 2)]);
-    add("other", &[Dim::named("class", 5)]);
-    add("named", &[Dim::labelled("class", vec!["a".into(), "b".into()])]);
+    add("n", &[ZarrDim::named("chain", 3), ZarrDim::named("class", 2)]);
+    add("class", &[ZarrDim::named("n", 2)]);
+    add("cov", &[ZarrDim::named("class", 2), ZarrDim::named("class", 2)]);
+    add("other", &[ZarrDim::named("class", 5)]);
+    add(
+        "named",
+        &[ZarrDim::labelled("class", vec!["a".into(), "b".into()])],
+    );
     add("../x/y\u{0}", &[]);
     add("hidden.w[1]", &[]);
     add(".zgroup", &[]);
@@ -308,11 +324,11 @@ fn names_are_kept_apart_and_are_parts_of_a_path() {
 fn chains_are_cut_to_the_shortest() {
     let folder = Folder::new();
     let path = folder.0.join("a.zarr");
-    let mut store = Store::create(&path, NO_ATTRIBUTES).unwrap();
+    let mut store = ZarrStore::create(&path, NO_ATTRIBUTES).unwrap();
     let group = store.samples("posterior", 2, 100).unwrap();
     let size = 1 << 14;
     let w = store
-        .variable(group, &variable("w", Kind::Real, &[Dim::unnamed(size)]))
+        .variable(group, &variable("w", ZarrType::Real, &[ZarrDim::unnamed(size)]))
         .unwrap();
     for (chain, draws) in [(0, 9), (1, 3)] {
         for draw in 0..draws {
@@ -337,7 +353,7 @@ fn a_store_is_replaced_and_nothing_else_is() {
     let folder = Folder::new();
     let path = folder.0.join("a.zarr");
     wide(&path, 7);
-    let mut store = Store::create(&path, NO_ATTRIBUTES).unwrap();
+    let mut store = ZarrStore::create(&path, NO_ATTRIBUTES).unwrap();
     store.constants("observed_data").unwrap();
     assert!(path.join("posterior").exists());
     store.finish().unwrap();
@@ -346,7 +362,7 @@ fn a_store_is_replaced_and_nothing_else_is() {
     let work = folder.file("notes.txt", "mine");
     fs::create_dir(folder.0.join("thesis")).unwrap();
     for theirs in [work, folder.0.join("thesis"), folder.0.join("no/folder/a.zarr")] {
-        let fault = Store::create(&theirs, NO_ATTRIBUTES).unwrap_err();
+        let fault = ZarrStore::create(&theirs, NO_ATTRIBUTES).unwrap_err();
         assert_eq!(fault.code.id, "E0432");
     }
     assert_eq!(entries(&folder.0), 3);
@@ -355,9 +371,11 @@ fn a_store_is_replaced_and_nothing_else_is() {
 #[test]
 fn an_unfinished_store_is_removed() {
     let folder = Folder::new();
-    let mut store = Store::create(&folder.0.join("a.zarr"), NO_ATTRIBUTES).unwrap();
+    let mut store = ZarrStore::create(&folder.0.join("a.zarr"), NO_ATTRIBUTES).unwrap();
     let group = store.samples("posterior", 1, 1).unwrap();
-    let w = store.variable(group, &variable("w", Kind::Real, &[])).unwrap();
+    let w = store
+        .variable(group, &variable("w", ZarrType::Real, &[]))
+        .unwrap();
     store.append(w, 0, &[1.0]).unwrap();
     assert_eq!(entries(&folder.0), 1);
     drop(store);

@@ -6,7 +6,7 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::ports;
 use bnnc_core::states::Values;
-use bnnc_data::metrics::{Summary, sorted};
+use bnnc_data::metrics::{DrawSummary, sorted};
 use bnnc_kernels::executor::Machine;
 
 /// The number of draws behind every summary.
@@ -29,7 +29,7 @@ pub struct SiteSummary {
     /// The sizes of its axes.
     pub shape: Vec<usize>,
     /// The summary of each element.
-    pub elements: Vec<Summary>,
+    pub elements: Vec<DrawSummary>,
     /// The name of each element: `beta[age]`.
     pub names: Vec<String>,
     /// The names of the positions along each axis, if it has names.
@@ -40,7 +40,7 @@ pub struct SiteSummary {
 
 impl SiteSummary {
     /// Combines the summaries of the elements of a site.
-    pub fn new(infer: &InferenceBlock, site: &SiteReport, elements: Vec<Summary>) -> SiteSummary {
+    pub fn new(infer: &InferenceBlock, site: &SiteReport, elements: Vec<DrawSummary>) -> SiteSummary {
         let shape = site.shape.resolve(&Sizes::default());
         let axis =
             |(at, size): (usize, &usize)| infer.names.axis(&site.name, at, *size).map(<[String]>::to_vec);
@@ -63,7 +63,7 @@ pub fn of_draws(infer: &InferenceBlock, quantities: &[Quantity]) -> Vec<SiteSumm
         let elements = quantities
             .iter()
             .filter(|quantity| quantity.element.is_some_and(|(found, _)| found == at));
-        let summary = |quantity: &Quantity| Summary {
+        let summary = |quantity: &Quantity| DrawSummary {
             mean: quantity.summary.mean,
             sd: quantity.summary.sd,
             q05: quantity.summary.q05,
@@ -162,10 +162,10 @@ pub fn summaries_of_draws(
         }
         first += count;
     }
-    let summary = |columns: Vec<Vec<f64>>| -> Vec<Summary> {
+    let summary = |columns: Vec<Vec<f64>>| -> Vec<DrawSummary> {
         columns
             .into_iter()
-            .map(|column| Summary::of_sorted(&sorted(column.into_iter())))
+            .map(|column| DrawSummary::of_sorted(&sorted(column.into_iter())))
             .collect()
     };
     let named = small

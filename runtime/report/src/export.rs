@@ -8,7 +8,7 @@ pub use approximation::approximation;
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
-use bnnc_data::write::zarr::{Dim, GroupId, Kind, Labels, Store, Variable, VariableId};
+use bnnc_data::write::zarr::{GroupId, VariableId, ZarrDim, ZarrLabels, ZarrStore, ZarrType, ZarrVariable};
 use bnnc_inference::chains::Sampled;
 use bnnc_inference::outcome::Outcome;
 use bnnc_inference::sites::Sites;
@@ -59,25 +59,25 @@ impl Subject<'_> {
     }
 
     /// Returns the axes of a site, with the names of the axes and positions in the program.
-    fn dims(&self, site: usize) -> Vec<Dim> {
+    fn dims(&self, site: usize) -> Vec<ZarrDim> {
         let (names, site_name) = (&self.infer.names, &self.infer.reports[site].name);
         let dim = |(at, size): (usize, usize)| {
             let labels = names.axis(site_name, at, size);
             let name = names.dim(site_name, at).map(str::to_owned);
-            let labels = labels.map_or(Labels::Count, |labels| Labels::Text(labels.to_vec()));
-            Dim { name, size, labels }
+            let labels = labels.map_or(ZarrLabels::Count, |labels| ZarrLabels::Text(labels.to_vec()));
+            ZarrDim { name, size, labels }
         };
         self.shape(site).into_iter().enumerate().map(dim).collect()
     }
 
     /// Creates the variables of the group `posterior`. Returns them with the indices of their parameters.
-    fn variables(&self, store: &mut Store, group: GroupId) -> Result<Vec<(usize, VariableId)>, Stop> {
+    fn variables(&self, store: &mut ZarrStore, group: GroupId) -> Result<Vec<(usize, VariableId)>, Stop> {
         let mut variables = Vec::new();
         for site in self.sites() {
             let dims = self.dims(site);
-            let variable = Variable {
+            let variable = ZarrVariable {
                 name: &self.infer.reports[site].name,
-                kind: Kind::Real,
+                kind: ZarrType::Real,
                 dims: &dims,
             };
             variables.push((site, store.variable(group, &variable)?));
@@ -94,7 +94,7 @@ impl Export<'_> {
     /// # Errors
     /// A file cannot be read or written, or there is too little memory.
     pub fn zarr(&self, path: &Path) -> Result<(), Stop> {
-        let mut store = Store::create(path, self.of.attributes())?;
+        let mut store = ZarrStore::create(path, self.of.attributes())?;
         self.posterior(&mut store)?;
         self.statistics(&mut store)?;
         self.predictive(&mut store)?;
@@ -124,7 +124,7 @@ impl Export<'_> {
         )
     }
 
-    fn posterior(&self, store: &mut Store) -> Result<(), Stop> {
+    fn posterior(&self, store: &mut ZarrStore) -> Result<(), Stop> {
         let (chains, wanted) = (self.chains(), self.of.sites());
         let group = store.samples("posterior", chains.len(), self.draws())?;
         let variables = self.of.variables(store, group)?;
@@ -142,19 +142,19 @@ impl Export<'_> {
         Ok(())
     }
 
-    fn statistics(&self, store: &mut Store) -> Result<(), Stop> {
+    fn statistics(&self, store: &mut ZarrStore) -> Result<(), Stop> {
         let chains = self.chains();
         let group = store.samples("sample_stats", chains.len(), self.draws())?;
         let mut variables = Vec::new();
         for name in self.sampled.stats() {
             let kind = match *name {
-                "diverging" | "accepted" => Kind::Bool,
-                "n_steps" | "tree_depth" | "n_rows" => Kind::Int,
-                _ => Kind::Real,
+                "diverging" | "accepted" => ZarrType::Bool,
+                "n_steps" | "tree_depth" | "n_rows" => ZarrType::Int,
+                _ => ZarrType::Real,
             };
             variables.push(store.variable(
                 group,
-                &Variable {
+                &ZarrVariable {
                     name,
                     kind,
                     dims: &[],
@@ -180,10 +180,10 @@ impl Export<'_> {
 }
 
 /// Returns the type of the elements of an output.
-fn kind_of(output: &Output) -> Kind {
+fn kind_of(output: &Output) -> ZarrType {
     match output.kind {
-        OutputKind::Real => Kind::Real,
-        OutputKind::Count | OutputKind::Classes(_) => Kind::Int,
-        OutputKind::Bool => Kind::Bool,
+        OutputKind::Real => ZarrType::Real,
+        OutputKind::Count | OutputKind::Classes(_) => ZarrType::Int,
+        OutputKind::Bool => ZarrType::Bool,
     }
 }

@@ -3,7 +3,7 @@
 use crate::forecast::{Curve, Forecast};
 use crate::svg::{Axis, Plot, Swatch, matrix};
 use bnnc_abi::manifest::InferenceBlock;
-use bnnc_data::metrics::{CALIBRATION_BINS, Summary};
+use bnnc_data::metrics::{CALIBRATION_BINS, DrawSummary};
 use bnnc_inference::outcome::Outcome;
 use bnnc_inference::prune::Line;
 use bnnc_inference::summary::SiteSummary;
@@ -397,7 +397,7 @@ pub fn intervals(site: &SiteSummary) -> String {
         true => plot.rows("interval", bars),
         false => plot.bars("interval", bars),
     }
-    let dot = |(at, s): (usize, &Summary)| match is_named {
+    let dot = |(at, s): (usize, &DrawSummary)| match is_named {
         true => (s.mean, at as f64, 3.0),
         false => (at as f64, s.mean, 3.0),
     };

@@ -5,8 +5,8 @@ use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, Output, OutputKind
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::score::targets;
 use bnnc_core::thinned::thinned;
-use bnnc_data::metrics::{Draws, quantile, sorted};
-use bnnc_data::table::Values;
+use bnnc_data::metrics::{DrawMatrix, quantile, sorted};
+use bnnc_data::table::ArrayValues;
 use bnnc_data::{Dataset, Rows, Standardisation, expression};
 use bnnc_inference::outcome::Outcome;
 
@@ -178,10 +178,10 @@ fn forecast(
             return;
         }
         for (at, row) in range.enumerate() {
-            let draws = sorted(Draws::new(spread, block.rows).of_row(at));
+            let draws = sorted(DrawMatrix::new(spread, block.rows).of_row(at));
             let count = draws.len() as f64;
             let sum: f64 = match mean.len() == size {
-                true => Draws::new(mean, block.rows).of_row(at).sum(),
+                true => DrawMatrix::new(mean, block.rows).of_row(at).sum(),
                 false => draws.iter().sum(),
             };
             found.mean.push(sum / count);
@@ -225,12 +225,14 @@ fn only_input(infer: &InferenceBlock, dataset: &Dataset, spec: &DataSpec) -> Opt
             })
         }
         DataSource::Field(name) => match &rows.field(name)?.values {
-            Values::Real(values) if values.len() == rows.count => Some(Only {
+            ArrayValues::Real(values) if values.len() == rows.count => Some(Only {
                 name: name.clone(),
                 values: values.clone(),
                 column: None,
             }),
-            Values::Real(_) | Values::Byte(_) | Values::Int(_) | Values::Level { .. } => None,
+            ArrayValues::Real(_) | ArrayValues::Byte(_) | ArrayValues::Int(_) | ArrayValues::Level { .. } => {
+                None
+            }
         },
         DataSource::Inputs
         | DataSource::Input(_)
@@ -270,7 +272,7 @@ impl Only {
                 rows.fields.retain(|field| field.name == self.name);
                 rows.fields
                     .iter_mut()
-                    .for_each(|field| field.values = Values::Real(x.to_vec()));
+                    .for_each(|field| field.values = ArrayValues::Real(x.to_vec()));
             }
         }
         rows

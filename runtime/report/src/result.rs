@@ -9,7 +9,7 @@ use bnnc_core::context::Stop;
 use bnnc_core::number::{finite, number};
 use bnnc_data::Standardisation;
 use bnnc_data::describe::scores;
-use bnnc_data::metrics::{Summary, over_splits};
+use bnnc_data::metrics::{DrawSummary, over_splits};
 use bnnc_inference::comparison::comparisons;
 use bnnc_inference::leave_one_out::LeftOut;
 use bnnc_inference::outcome::Metric;
@@ -244,7 +244,7 @@ fn object(metrics: &[(String, f64)]) -> Value {
 
 fn sites(sites: &[SiteSummary]) -> Value {
     let one = |site: &SiteSummary| {
-        let of = |part: fn(&Summary) -> f64| nest(&site.shape, &mut site.elements.iter().map(part));
+        let of = |part: fn(&DrawSummary) -> f64| nest(&site.shape, &mut site.elements.iter().map(part));
         let mut value = json!({
             "mean": of(|s| s.mean),
             "sd": of(|s| s.sd),

@@ -17,7 +17,7 @@ use bnnc_core::date;
 use bnnc_core::feed::Feed;
 use bnnc_core::interrupt::Interrupt;
 pub use bnnc_core::sources::Sources;
-use bnnc_data::{Dataset, Source};
+use bnnc_data::{Dataset, LoadedData};
 use bnnc_inference::comparison;
 use bnnc_inference::evaluate::evaluate;
 use bnnc_inference::leave_one_out::leave_one_out;
@@ -138,7 +138,7 @@ enum Data {
     /// The only split. The source of the rows is not needed any more.
     Whole(Arc<Dataset>),
     /// The source of the rows of every split.
-    Splits(Box<Source>),
+    Splits(Box<LoadedData>),
 }
 
 struct Run<'a> {
@@ -283,7 +283,7 @@ impl Run<'_> {
         if !self.data.contains_key(&spec.name) {
             let source = match self.options.sources.take(&spec.name) {
                 Some(source) => source,
-                None => Source::read_within(spec, self.options.max_memory)?,
+                None => LoadedData::read_within(spec, self.options.max_memory)?,
             };
             let data = match source.schema().splits {
                 0 | 1 => Data::Whole(Arc::new(source.dataset(0, self.manifest.seed)?)),

@@ -7,8 +7,8 @@ use bnnc_base::shape::{Shape, Sizes};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::predict::{Predictor, held};
 use bnnc_core::states::Values;
-use bnnc_data::metrics::{Summary, sorted};
-use bnnc_data::table::Values as Column;
+use bnnc_data::metrics::{DrawSummary, sorted};
+use bnnc_data::table::ArrayValues;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Preparation, Rows};
 use bnnc_inference::draws::Draws;
@@ -30,7 +30,7 @@ pub fn extend(infer: &mut InferenceBlock, preparation: &Preparation, rows: &Rows
     let Elements::Index(size) = first.elements else {
         return 0;
     };
-    let columns: Vec<&Column> = own
+    let columns: Vec<&ArrayValues> = own
         .iter()
         .filter_map(|at| match &infer.bindings[*at].from {
             DataSource::Field(name) => rows.field(name).map(|field| &field.values),
@@ -71,14 +71,14 @@ fn with_new<T: Clone + Eq + Hash>(known: &[T], found: impl Iterator<Item = T>) -
     all
 }
 
-fn integers(column: &Column) -> impl Iterator<Item = i64> + '_ {
+fn integers(column: &ArrayValues) -> impl Iterator<Item = i64> + '_ {
     (0..column.len()).filter_map(|at| column.int(at))
 }
 
-fn texts_of(column: &Column) -> impl Iterator<Item = String> + '_ {
+fn texts_of(column: &ArrayValues) -> impl Iterator<Item = String> + '_ {
     let all = match column {
-        Column::Level { codes, levels } => Some((codes, levels)),
-        Column::Byte(_) | Column::Int(_) | Column::Real(_) => None,
+        ArrayValues::Level { codes, levels } => Some((codes, levels)),
+        ArrayValues::Byte(_) | ArrayValues::Int(_) | ArrayValues::Real(_) => None,
     };
     all.into_iter()
         .flat_map(|(codes, levels)| codes.iter().map(|code| levels[*code as usize].clone()))
@@ -105,7 +105,7 @@ pub fn predict(
     // The parameter is a scalar and does not have levels.
     let lowest = |parameter: &str| {
         let values = sites.get(parameter)?;
-        Some(Summary::of_sorted(&sorted(values.iter().copied())).q05)
+        Some(DrawSummary::of_sorted(&sorted(values.iter().copied())).q05)
     };
     for name in outcome::infinite(infer, lowest) {
         outcome::fill_infinite(&mut columns, &name);

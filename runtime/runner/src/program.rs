@@ -16,7 +16,7 @@ use bnnc_command::codes;
 use bnnc_command::execute::Job;
 use bnnc_command::memory;
 use bnnc_command::terminal::{self, OK};
-use bnnc_data::Source;
+use bnnc_data::LoadedData;
 use bnnc_run::Sources;
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -112,7 +112,7 @@ fn execute(
     code.map_err(|fault| terminal::fault_status(&fault, &|found| display.show(found)))?;
     steer::keep(manifest, &chosen);
     let sources = sources(manifest, memory).map_err(|found| display.show(&found))?;
-    let schema = |(name, source): (&String, &Source)| (name.clone(), source.schema().clone());
+    let schema = |(name, source): (&String, &LoadedData)| (name.clone(), source.schema().clone());
     let schemas: HashMap<String, Schema> = sources.iter().map(schema).collect();
     refuse(conform::differences(manifest, &schemas))?;
     refuse(steer::apart(manifest, &schemas))?;
@@ -205,12 +205,12 @@ fn remember_files(known: &mut Vec<String>, words: &[String]) {
 }
 
 /// Reads the data, with at most this many bytes of memory per item, or else as many as the machine has available.
-fn sources(manifest: &Manifest, most: Option<u64>) -> Result<HashMap<String, Source>, Vec<Diagnostic>> {
+fn sources(manifest: &Manifest, most: Option<u64>) -> Result<HashMap<String, LoadedData>, Vec<Diagnostic>> {
     let most = most.or_else(memory::available);
     let mut sources = HashMap::new();
     let mut diagnostics = Vec::new();
     for spec in &manifest.data {
-        match Source::read_within(spec, most) {
+        match LoadedData::read_within(spec, most) {
             Ok(source) => {
                 sources.insert(spec.name.clone(), source);
             }

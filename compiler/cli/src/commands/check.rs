@@ -8,7 +8,7 @@ use bnnc_abi::settings;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_command::terminal::{self, OK};
 use bnnc_core::codes::size;
-use bnnc_data::Source;
+use bnnc_data::LoadedData;
 use bnnc_data::describe::feeds;
 use bnnc_driver::compile::compile;
 use bnnc_methods::laplace::memory;
@@ -112,7 +112,7 @@ const MOST_COLUMNS: usize = 20;
 /// Describes where each input and output of an inference comes from, one line each.
 fn fed(
     infer: &InferenceBlock,
-    sources: &HashMap<String, Source>,
+    sources: &HashMap<String, LoadedData>,
     seed: u64,
 ) -> Result<String, Vec<Diagnostic>> {
     let Some(source) = sources.get(&infer.data) else {

@@ -92,11 +92,11 @@ fn a_calibrated_normal_has_its_coverage_and_likelihood() {
         .map(|x| 3.0 + 2.0 * x)
         .collect();
     let mut scores = RealScores::new(Standardisation { mean: 3.0, sd: 2.0 });
-    scores.add_draws(Draws::new(&draws, rows), &targets);
-    scores.add_mean(Draws::new(&vec![3.0; rows], rows), &targets);
+    scores.add_draws(DrawMatrix::new(&draws, rows), &targets);
+    scores.add_mean(DrawMatrix::new(&vec![3.0; rows], rows), &targets);
     // On the standardised scale the density is the standard normal.
     let log_density = |y: &f64| -((y - 3.0) / 2.0).powi(2) / 2.0 - (2.0 * std::f64::consts::PI).sqrt().ln();
-    scores.add_log_likelihood(Draws::new(
+    scores.add_log_likelihood(DrawMatrix::new(
         &targets.iter().map(log_density).collect::<Vec<_>>(),
         rows,
     ));
@@ -141,7 +141,7 @@ fn the_nll_of_an_underflowed_probability_is_finite() {
     scores.add_classes(
         &[1.0, 0.0, 0.4, 0.6, 1.0, 0.0, 0.4, 0.6],
         &[1, 1],
-        Some(Draws::new(&log_likelihood, 2)),
+        Some(DrawMatrix::new(&log_likelihood, 2)),
     );
     let expected = (1200.0 + 2f64.ln() - 0.6_f64.ln()) / 2.0;
     near(get(&scores.finish(), "nll"), expected, 1e-12);

@@ -3,7 +3,7 @@
 use super::{Parsed, Reading, bytes};
 use crate::levels::Levels;
 use crate::report::{self, At, Faults};
-use crate::table::{Array, Jump, Values};
+use crate::table::{Array, ArrayValues, Jump};
 use bnnc_base::diagnostic::Diagnostic;
 use csv::{ByteRecord, ReaderBuilder};
 use std::collections::HashSet;
@@ -225,8 +225,8 @@ fn header(path: &Path, record: &ByteRecord) -> Result<Vec<String>, Faults> {
 }
 
 /// Converts a column that holds only the words `true` and `false` to 1 and 0, as in a JSON file; returns other text unchanged.
-fn truth(values: Values) -> Values {
-    let Values::Level { codes, levels } = values else {
+fn truth(values: ArrayValues) -> ArrayValues {
+    let ArrayValues::Level { codes, levels } = values else {
         return values;
     };
     let number = |level: &String| TRUTH.iter().find(|(word, _)| word == level);
@@ -235,8 +235,8 @@ fn truth(values: Values) -> Values {
         .map(|level| number(level).map(|(_, value)| *value))
         .collect();
     match numbers {
-        Some(numbers) => Values::Int(codes.iter().map(|code| numbers[*code as usize]).collect()),
-        None => Values::Level { codes, levels },
+        Some(numbers) => ArrayValues::Int(codes.iter().map(|code| numbers[*code as usize]).collect()),
+        None => ArrayValues::Level { codes, levels },
     }
 }
 
@@ -349,11 +349,11 @@ impl Column {
     }
 
     /// Returns the values. A column that holds only `true` and `false` becomes numbers, unless it is known to hold text.
-    fn finish(self, is_text: bool) -> Values {
+    fn finish(self, is_text: bool) -> ArrayValues {
         match self {
-            Column::Unknown(_) | Column::LeftOut => Values::Int(Vec::new()),
-            Column::Int(values) => Values::Int(values),
-            Column::Real(values) => Values::Real(values),
+            Column::Unknown(_) | Column::LeftOut => ArrayValues::Int(Vec::new()),
+            Column::Int(values) => ArrayValues::Int(values),
+            Column::Real(values) => ArrayValues::Real(values),
             Column::Text(levels) if is_text => levels.finish(),
             Column::Text(levels) => truth(levels.finish()),
         }

@@ -1,12 +1,12 @@
 //! IDX, the format of MNIST: `0 0 type rank`, the sizes of the axes as big-endian 32-bit integers, then the elements.
 
 use crate::report::{self, At};
-use crate::table::Values;
+use crate::table::ArrayValues;
 use bnnc_base::diagnostic::Diagnostic;
 use std::path::Path;
 
 /// Returns the shape and the elements of a file.
-pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, Values), Diagnostic> {
+pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, ArrayValues), Diagnostic> {
     let at = At::file(path);
     let &[0, 0, code, rank, ..] = bytes else {
         return Err(report::malformed(
@@ -54,23 +54,23 @@ fn big_endian(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte))
 }
 
-fn elements(path: &Path, code: u8, data: &[u8]) -> Result<Values, Diagnostic> {
+fn elements(path: &Path, code: u8, data: &[u8]) -> Result<ArrayValues, Diagnostic> {
     let reals: Vec<f64> = match code {
-        0x08 => return Ok(Values::Byte(data.to_vec())),
+        0x08 => return Ok(ArrayValues::Byte(data.to_vec())),
         0x09 => {
-            return Ok(Values::Int(
+            return Ok(ArrayValues::Int(
                 data.iter().map(|&byte| i64::from(byte as i8)).collect(),
             ));
         }
         0x0b => {
-            return Ok(Values::Int(
+            return Ok(ArrayValues::Int(
                 data.chunks_exact(2)
                     .map(|c| i64::from(big_endian(c) as u16 as i16))
                     .collect(),
             ));
         }
         0x0c => {
-            return Ok(Values::Int(
+            return Ok(ArrayValues::Int(
                 data.chunks_exact(4)
                     .map(|c| i64::from(big_endian(c) as u32 as i32))
                     .collect(),

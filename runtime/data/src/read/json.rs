@@ -3,7 +3,7 @@
 use super::{Parsed, Reading, bytes};
 use crate::levels::Levels;
 use crate::report::{self, At, Faults};
-use crate::table::{Array, Values};
+use crate::table::{Array, ArrayValues};
 use bnnc_base::diagnostic::Diagnostic;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
@@ -143,8 +143,8 @@ fn array(path: &Path, name: &str, value: &Value) -> Result<Array, Diagnostic> {
     collect(path, &mut name.to_string(), value, &shape, &mut leaves)?;
     let words = is_of_words(value);
     let values = match leaves {
-        Leaves::Int(values) => Values::Int(values),
-        Leaves::Real(values) => Values::Real(values),
+        Leaves::Int(values) => ArrayValues::Int(values),
+        Leaves::Real(values) => ArrayValues::Real(values),
         Leaves::Text(levels) => levels.finish(),
     };
     Ok(Array {

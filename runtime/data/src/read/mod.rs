@@ -9,7 +9,7 @@ mod parquet;
 mod reading;
 
 use crate::report::{self, Faults};
-use crate::table::{Array, Jump, Table, Values};
+use crate::table::{Array, ArrayValues, Jump, Table};
 use bnnc_abi::data::Format;
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::HashSet;
@@ -47,7 +47,7 @@ impl Parsed {
 }
 
 /// Reads one file of a pair: the shape and the elements of its array.
-type Half = fn(&Path, &[u8]) -> Result<(Vec<usize>, Values), Diagnostic>;
+type Half = fn(&Path, &[u8]) -> Result<(Vec<usize>, ArrayValues), Diagnostic>;
 
 /// The reader of a format.
 enum Reader {
@@ -161,7 +161,7 @@ fn read_pair(read: Half, inputs: &Path, targets: &Path, reading: &Reading) -> Re
 }
 
 /// Builds a table of inputs and targets that keeps the axes of the inputs.
-fn pair(file: &Path, inputs: (Vec<usize>, Values), targets: Option<(Vec<usize>, Values)>) -> Table {
+fn pair(file: &Path, inputs: (Vec<usize>, ArrayValues), targets: Option<(Vec<usize>, ArrayValues)>) -> Table {
     let axes = inputs.0[1..].to_vec();
     let targets = targets.map(|targets| flattened(TARGET, targets));
     let arrays = std::iter::once(flattened(INPUTS, inputs)).chain(targets);
@@ -172,12 +172,12 @@ fn pair(file: &Path, inputs: (Vec<usize>, Values), targets: Option<(Vec<usize>, 
 }
 
 /// Reads the shape and the elements of one file of a pair.
-fn half(read: Half, file: &Path, reading: &Reading) -> Result<(Vec<usize>, Values), Faults> {
+fn half(read: Half, file: &Path, reading: &Reading) -> Result<(Vec<usize>, ArrayValues), Faults> {
     let bytes = bytes(file, reading)?;
     let (shape, values) = read(file, &bytes).map_err(|fault| vec![fault])?;
     let width = match values {
-        Values::Byte(_) => 1,
-        Values::Int(_) | Values::Real(_) | Values::Level { .. } => 8,
+        ArrayValues::Byte(_) => 1,
+        ArrayValues::Int(_) | ArrayValues::Real(_) | ArrayValues::Level { .. } => 8,
     };
     let taken = reading.take(file, width * values.len());
     reading.free(bytes.len());
@@ -189,7 +189,7 @@ fn half(read: Half, file: &Path, reading: &Reading) -> Result<(Vec<usize>, Value
 }
 
 /// Flattens the elements to one vector per example. Targets of one number per example stay scalars.
-fn flattened(name: &str, (shape, values): (Vec<usize>, Values)) -> Array {
+fn flattened(name: &str, (shape, values): (Vec<usize>, ArrayValues)) -> Array {
     let rows = shape[0];
     let inputs_or_rank = name == INPUTS || shape.len() > 1;
     let shape = if inputs_or_rank {

@@ -1,7 +1,7 @@
 //! NumPy's NPY, versions 1 to 3: a magic string, a Python dictionary with type, order and shape, then the elements.
 
 use crate::report::{self, At};
-use crate::table::Values;
+use crate::table::ArrayValues;
 use bnnc_base::diagnostic::Diagnostic;
 use std::path::Path;
 
@@ -15,7 +15,7 @@ struct Header {
 }
 
 /// Returns the shape and the elements of a file, in row-major order.
-pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, Values), Diagnostic> {
+pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, ArrayValues), Diagnostic> {
     let bad = |detail: &str| report::malformed(At::file(path), "npy", detail);
     let (dictionary, data) = split(bytes).map_err(bad)?;
     let header = header(path, dictionary)?;
@@ -34,7 +34,7 @@ pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, Values), D
         values
     };
     let values = match values {
-        Values::Real(reals) => finite(path, reals)?,
+        ArrayValues::Real(reals) => finite(path, reals)?,
         whole => whole,
     };
     Ok((header.shape, values))
@@ -130,7 +130,7 @@ fn element_type(name: &str) -> Option<(bool, u8, usize)> {
     known.then_some((little_endian, kind, width))
 }
 
-fn elements(path: &Path, header: &Header, data: &[u8]) -> Result<Values, Diagnostic> {
+fn elements(path: &Path, header: &Header, data: &[u8]) -> Result<ArrayValues, Diagnostic> {
     let words = data.chunks_exact(header.width).map(|chunk| {
         let bytes = chunk.iter().enumerate();
         bytes.fold(0_u64, |word, (i, &byte)| {
@@ -143,28 +143,30 @@ fn elements(path: &Path, header: &Header, data: &[u8]) -> Result<Values, Diagnos
         })
     });
     Ok(match (header.kind, header.width) {
-        (b'f', 4) => Values::Real(words.map(|word| f64::from(f32::from_bits(word as u32))).collect()),
-        (b'f', _) => Values::Real(words.map(f64::from_bits).collect()),
-        (b'u', 1) => Values::Byte(data.to_vec()),
-        (b'b', _) => Values::Int(words.map(|word| i64::from(word != 0)).collect()),
+        (b'f', 4) => ArrayValues::Real(words.map(|word| f64::from(f32::from_bits(word as u32))).collect()),
+        (b'f', _) => ArrayValues::Real(words.map(f64::from_bits).collect()),
+        (b'u', 1) => ArrayValues::Byte(data.to_vec()),
+        (b'b', _) => ArrayValues::Int(words.map(|word| i64::from(word != 0)).collect()),
         (b'i', width) => {
             let unused = 64 - 8 * width as u32;
-            Values::Int(words.map(|word| (word << unused) as i64 >> unused).collect())
+            ArrayValues::Int(words.map(|word| (word << unused) as i64 >> unused).collect())
         }
         _ => {
             let ints: Option<Vec<i64>> = words.map(|word| i64::try_from(word).ok()).collect();
-            Values::Int(ints.ok_or_else(|| unsupported(At::file(path), "an unsigned integer above 2^63"))?)
+            ArrayValues::Int(
+                ints.ok_or_else(|| unsupported(At::file(path), "an unsigned integer above 2^63"))?,
+            )
         }
     })
 }
 
 /// Reorders elements that are stored with the first axis varying fastest.
-fn row_major(shape: &[usize], values: Values) -> Values {
+fn row_major(shape: &[usize], values: ArrayValues) -> ArrayValues {
     match values {
-        Values::Byte(values) => Values::Byte(reorder(shape, &values)),
-        Values::Int(values) => Values::Int(reorder(shape, &values)),
-        Values::Real(values) => Values::Real(reorder(shape, &values)),
-        text @ Values::Level { .. } => text,
+        ArrayValues::Byte(values) => ArrayValues::Byte(reorder(shape, &values)),
+        ArrayValues::Int(values) => ArrayValues::Int(reorder(shape, &values)),
+        ArrayValues::Real(values) => ArrayValues::Real(reorder(shape, &values)),
+        text @ ArrayValues::Level { .. } => text,
     }
 }
 
@@ -190,9 +192,9 @@ fn reorder<T: Copy>(shape: &[usize], values: &[T]) -> Vec<T> {
 }
 
 /// Returns the reals if all of them are finite, and otherwise a diagnostic for the first real that is not.
-pub(super) fn finite(path: &Path, reals: Vec<f64>) -> Result<Values, Diagnostic> {
+pub(super) fn finite(path: &Path, reals: Vec<f64>) -> Result<ArrayValues, Diagnostic> {
     match reals.iter().position(|value| !value.is_finite()) {
-        None => Ok(Values::Real(reals)),
+        None => Ok(ArrayValues::Real(reals)),
         Some(i) => Err(report::not_finite(
             At::file(path),
             &format!("element {i}"),

@@ -3,7 +3,7 @@
 use super::{Parsed, Reading};
 use crate::levels::Levels;
 use crate::report::{self, At};
-use crate::table::{Array, Values};
+use crate::table::{Array, ArrayValues};
 use bnnc_base::caught::caught;
 use bnnc_base::diagnostic::Diagnostic;
 use bytes::Bytes;
@@ -184,7 +184,7 @@ fn values(
     reader: &SerializedFileReader<Bounded>,
     (at, column): (At<'_>, &ColumnDescriptor),
     (reading, room): (&Reading, &Room),
-) -> Result<Values, Diagnostic> {
+) -> Result<ArrayValues, Diagnostic> {
     let bad = |error: ParquetError| malformed(at.path, &error.to_string());
     let place = at.column - 1;
     let mut builder = Builder::new(at, column, (reading, room))?;
@@ -372,10 +372,10 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Values, Diagnostic> {
+    fn finish(self) -> Result<ArrayValues, Diagnostic> {
         Ok(match (self.ints.is_empty(), self.reals.is_empty()) {
-            (false, true) => Values::Int(self.ints),
-            (true, false) => Values::Real(self.reals),
+            (false, true) => ArrayValues::Int(self.ints),
+            (true, false) => ArrayValues::Real(self.reals),
             (true, true) => self.text.finish(),
             (false, false) => return Err(malformed(self.at.path, "a column changes its type")),
         })

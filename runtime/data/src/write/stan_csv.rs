@@ -29,7 +29,7 @@ pub struct Settings<'a> {
     pub draws: usize,
     /// Iterations per draw.
     pub thin: usize,
-    /// True if draws of the warm-up come before [`Chain::adapted`].
+    /// True if draws of the warm-up come before [`ChainWriter::adapted`].
     pub saves_warmup: bool,
     /// The transition of the sampler.
     pub transition: &'a Transition,
@@ -37,7 +37,7 @@ pub struct Settings<'a> {
 
 /// A site whose elements are columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameter<'a> {
+pub struct CsvSite<'a> {
     /// The path of the site, such as `hidden.w`.
     pub name: &'a str,
     /// The shape of the site.
@@ -57,9 +57,9 @@ const STATISTICS: [(&str, &str); 7] = [
     ("energy", "energy__"),
 ];
 
-/// The file of one chain. It gets its name in [`Chain::finish`], and is removed if it is dropped unfinished.
+/// The file of one chain. It gets its name in [`ChainWriter::finish`], and is removed if it is dropped unfinished.
 #[derive(Debug)]
-pub struct Chain {
+pub struct ChainWriter {
     path: PathBuf,
     file: Pending,
     /// The index of the statistic in each of the first columns; `None` if the sampler does not compute it.
@@ -77,7 +77,7 @@ pub struct Chain {
     line: String,
 }
 
-impl Chain {
+impl ChainWriter {
     /// Begins the file of a chain. `statistics` has the names of the sampler's statistics, and `parameters` the sites.
     ///
     /// # Errors
@@ -86,15 +86,15 @@ impl Chain {
         path: &Path,
         settings: &Settings<'_>,
         statistics: &[&str],
-        parameters: &[Parameter<'_>],
-    ) -> Result<Chain, Diagnostic> {
+        parameters: &[CsvSite<'_>],
+    ) -> Result<ChainWriter, Diagnostic> {
         let fail = |error: io::Error| report::unwritable(path, &error);
         let (columns, order) = statistic_columns(statistics);
         let (before, after) = settings_text(settings);
         let count = (settings.draws * settings.thin).to_string();
         let names = columns.into_iter().chain(element_columns(parameters));
         let header = names.collect::<Vec<_>>().join(",");
-        let mut chain = Chain {
+        let mut chain = ChainWriter {
             path: path.to_path_buf(),
             file: Pending::create(path).map_err(fail)?,
             statistics: order,
@@ -188,7 +188,7 @@ impl Chain {
                 .and_then(|()| self.file.seek(SeekFrom::Start(at)))
                 .and_then(|_| self.file.write_all(&count.as_bytes()[..width]));
         }
-        let Chain { path, file, .. } = self;
+        let ChainWriter { path, file, .. } = self;
         let finished = written.and_then(|()| file.finish());
         finished.map_err(|error| report::unwritable(&path, &error))
     }
@@ -222,7 +222,7 @@ fn plain(name: &str) -> String {
     }
 }
 
-fn element_columns(parameters: &[Parameter<'_>]) -> Vec<String> {
+fn element_columns(parameters: &[CsvSite<'_>]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut columns = Vec::new();
     for parameter in parameters {
@@ -240,8 +240,8 @@ fn element_columns(parameters: &[Parameter<'_>]) -> Vec<String> {
 }
 
 /// Returns one comment for each column whose element has a name.
-fn name_comments(parameters: &[Parameter<'_>]) -> String {
-    let named = |parameter: &Parameter<'_>| {
+fn name_comments(parameters: &[CsvSite<'_>]) -> String {
+    let named = |parameter: &CsvSite<'_>| {
         let count = parameter.shape.iter().product();
         (0..count)
             .map(|at| parameter.names.get(at).cloned())
@@ -261,10 +261,10 @@ fn name_comments(parameters: &[Parameter<'_>]) -> String {
 }
 
 /// Returns, for each column, the index of its value among all values.
-fn element_order(parameters: &[Parameter<'_>]) -> Vec<usize> {
+fn element_order(parameters: &[CsvSite<'_>]) -> Vec<usize> {
     let mut start = 0;
     let mut order = Vec::new();
-    for Parameter { shape, .. } in parameters {
+    for CsvSite { shape, .. } in parameters {
         let place = |index: Vec<usize>| {
             let row_major = index
                 .iter()

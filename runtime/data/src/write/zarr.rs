@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 
 /// The element type of a variable. Values are always passed as reals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ZarrType {
     /// 64-bit reals.
     Real,
     /// 64-bit integers. Reals are truncated, and NaN becomes zero.
@@ -43,47 +43,47 @@ pub enum Kind {
 
 /// A dimension of a variable.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Dim {
+pub struct ZarrDim {
     /// The name of the dimension. If it has no name, or if the group has a dimension of this name with another size or other labels, the
     /// dimension is called `VARIABLE_dim_POSITION`, as in ArviZ.
     pub name: Option<String>,
     /// The length of the dimension.
     pub size: usize,
     /// The labels of the positions.
-    pub labels: Labels,
+    pub labels: ZarrLabels,
 }
 
-impl Dim {
+impl ZarrDim {
     /// A dimension with a name, whose positions count from 0.
-    pub fn named(name: &str, size: usize) -> Dim {
-        Dim {
+    pub fn named(name: &str, size: usize) -> ZarrDim {
+        ZarrDim {
             name: Some(name.to_owned()),
-            ..Dim::unnamed(size)
+            ..ZarrDim::unnamed(size)
         }
     }
 
     /// A dimension without a name, whose positions count from 0.
-    pub fn unnamed(size: usize) -> Dim {
-        Dim {
+    pub fn unnamed(size: usize) -> ZarrDim {
+        ZarrDim {
             name: None,
             size,
-            labels: Labels::Count,
+            labels: ZarrLabels::Count,
         }
     }
 
     /// A dimension with a name, whose positions have labels.
-    pub fn labelled(name: &str, labels: Vec<String>) -> Dim {
-        Dim {
+    pub fn labelled(name: &str, labels: Vec<String>) -> ZarrDim {
+        ZarrDim {
             name: Some(name.to_owned()),
             size: labels.len(),
-            labels: Labels::Text(labels),
+            labels: ZarrLabels::Text(labels),
         }
     }
 }
 
 /// The labels of the positions along a dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Labels {
+pub enum ZarrLabels {
     /// 0, 1, 2, ...
     Count,
     /// Integers, such as row numbers; one per position.
@@ -94,13 +94,13 @@ pub enum Labels {
 
 /// A variable to add to a group.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Variable<'a> {
+pub struct ZarrVariable<'a> {
     /// The name of the variable. Characters that a file name cannot hold become `_`, and a name that is taken gets a `_` at its end.
     pub name: &'a str,
     /// The element type of the variable.
-    pub kind: Kind,
+    pub kind: ZarrType,
     /// The dimensions of the variable, without `chain` and `draw`. Elements are in C order.
-    pub dims: &'a [Dim],
+    pub dims: &'a [ZarrDim],
 }
 
 /// A group of a store.
@@ -121,7 +121,7 @@ struct Group {
 
 /// A store that does not have its final name yet. It is removed if it is dropped unfinished.
 #[derive(Debug)]
-pub struct Store {
+pub struct ZarrStore {
     target: PathBuf,
     temporary: PathBuf,
     attributes: Map<String, Value>,
@@ -131,7 +131,7 @@ pub struct Store {
     is_finished: bool,
 }
 
-impl Store {
+impl ZarrStore {
     /// Begins a store. All groups get these attributes, and attributes that name `bnnc` and its version as the writer.
     ///
     /// # Errors
@@ -139,7 +139,7 @@ impl Store {
     pub fn create(
         path: &Path,
         attributes: impl IntoIterator<Item = (String, Value)>,
-    ) -> Result<Store, Diagnostic> {
+    ) -> Result<ZarrStore, Diagnostic> {
         let version = env!("CARGO_PKG_VERSION");
         let own = [
             ("inference_library", "bnnc"),
@@ -151,7 +151,7 @@ impl Store {
             .and_then(|()| cleared(&temporary))
             .and_then(|()| fs::create_dir(&temporary));
         begun.map_err(|error| report::unwritable(path, &error))?;
-        Ok(Store {
+        Ok(ZarrStore {
             target: path.to_path_buf(),
             temporary,
             attributes: own.into_iter().chain(attributes).collect(),
@@ -193,7 +193,7 @@ impl Store {
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn variable(&mut self, of: GroupId, variable: &Variable<'_>) -> Result<VariableId, Diagnostic> {
+    pub fn variable(&mut self, of: GroupId, variable: &ZarrVariable<'_>) -> Result<VariableId, Diagnostic> {
         let group = &mut self.groups[of.0];
         let (name, dims) = group.names.take(variable.name, variable.dims);
         let folder = self.temporary.join(&group.name).join(&name);
@@ -274,7 +274,7 @@ impl Store {
     }
 }
 
-impl Drop for Store {
+impl Drop for ZarrStore {
     fn drop(&mut self) {
         if !self.is_finished {
             let _ = fs::remove_dir_all(&self.temporary);

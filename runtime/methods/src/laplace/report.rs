@@ -9,7 +9,7 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::number::{finite, number};
 use bnnc_core::ports;
-use bnnc_data::metrics::{Summary, sorted};
+use bnnc_data::metrics::{DrawSummary, sorted};
 use bnnc_inference::summary::{DRAWS, SMALL, SiteSummary, draws_per_call};
 use bnnc_kernels::executor::Machine;
 use bnnc_laplace::link;
@@ -241,7 +241,7 @@ pub fn summaries(
         let size = site.shape.count(&Sizes::default());
         let of_element = |at: usize| {
             let draws = draws.iter().copied().skip(at).step_by(size.max(1));
-            Summary::of_sorted(&sorted(draws))
+            DrawSummary::of_sorted(&sorted(draws))
         };
         let elements = match exact {
             Some((_, elements)) => elements.clone(),
@@ -366,7 +366,7 @@ fn exact(
     laplace: &Laplace,
     is_real: &[bool],
     context: &Context,
-) -> Vec<(String, Vec<Summary>)> {
+) -> Vec<(String, Vec<DrawSummary>)> {
     let [only] = &found.members[..] else {
         return Vec::new();
     };
@@ -379,7 +379,7 @@ fn exact(
     let far = link::standard_quantile(0.95);
     let summary = |(mean, variance): (f64, f64)| {
         let sd = variance.sqrt();
-        Summary {
+        DrawSummary {
             mean,
             sd,
             q05: mean - far * sd,

@@ -8,7 +8,7 @@ use bnnc_core::codes;
 use bnnc_core::context::Stop;
 use bnnc_core::forecast::Forecaster;
 use bnnc_data::Dataset;
-use bnnc_data::metrics::{Draws, log_mean_exp};
+use bnnc_data::metrics::{DrawMatrix, log_mean_exp};
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::curvature::{Curvature, NotPositive, Prior};
 use bnnc_laplace::marginal::{self, Scalar, Tuning};
@@ -381,7 +381,7 @@ const STEPS: usize = 200;
 fn mean_log_likelihood(forecaster: &mut dyn Forecaster) -> Result<f64, Stop> {
     let (mut sum, mut count) = (0.0, 0);
     forecaster.run(&mut |_, block| {
-        let draws = Draws::new(&block.log_likelihood, block.rows);
+        let draws = DrawMatrix::new(&block.log_likelihood, block.rows);
         sum += (0..block.rows)
             .map(|row| log_mean_exp(draws.of_row(row)))
             .sum::<f64>();

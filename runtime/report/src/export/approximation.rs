@@ -4,7 +4,7 @@ use super::Subject;
 use super::predictive::{MOST, per_block};
 use bnnc_core::context::Stop;
 use bnnc_core::predict::Predictor;
-use bnnc_data::write::zarr::Store;
+use bnnc_data::write::zarr::ZarrStore;
 use bnnc_inference::draws::Draws;
 use bnnc_inference::posterior::Posterior;
 use std::path::Path;
@@ -30,14 +30,14 @@ pub fn approximation(of: &Subject<'_>, found: &dyn Posterior, path: &Path) -> Re
         return Ok(());
     };
     let drawn = drawn.distinct(of.infer, of.context)?;
-    let mut store = Store::create(path, of.attributes())?;
+    let mut store = ZarrStore::create(path, of.attributes())?;
     posterior(of, &drawn, &mut store)?;
     predictive(of, &drawn, &mut store)?;
     of.observed(&mut store)?;
     Ok(store.finish()?)
 }
 
-fn posterior(of: &Subject<'_>, drawn: &Draws, store: &mut Store) -> Result<(), Stop> {
+fn posterior(of: &Subject<'_>, drawn: &Draws, store: &mut ZarrStore) -> Result<(), Stop> {
     let group = store.samples("posterior", 1, drawn.count)?;
     let variables = of.variables(store, group)?;
     drawn.visit(of.infer, &of.sites(), of.context, &mut |site, values| {
@@ -49,7 +49,7 @@ fn posterior(of: &Subject<'_>, drawn: &Draws, store: &mut Store) -> Result<(), S
     })
 }
 
-fn predictive(of: &Subject<'_>, drawn: &Draws, store: &mut Store) -> Result<(), Stop> {
+fn predictive(of: &Subject<'_>, drawn: &Draws, store: &mut ZarrStore) -> Result<(), Stop> {
     let (rows, dataset) = (of.rows(), &of.outcome.dataset);
     if rows == 0 || drawn.count > MOST / rows {
         return Ok(());

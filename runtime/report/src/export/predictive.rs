@@ -8,7 +8,7 @@ use bnnc_core::feed::examples;
 use bnnc_core::predict::{Predictive, Predictor};
 use bnnc_core::score::{classes, probabilities, targets};
 use bnnc_core::states::Values;
-use bnnc_data::write::zarr::{Dim, Kind, Labels, Store, Variable, VariableId};
+use bnnc_data::write::zarr::{VariableId, ZarrDim, ZarrLabels, ZarrStore, ZarrType, ZarrVariable};
 use bnnc_inference::leave_one_out::log_unit;
 use bnnc_math::philox;
 use std::ops::Range;
@@ -27,22 +27,22 @@ impl Subject<'_> {
 
     /// Returns the dimension of the rows, labelled with the row numbers in the file (counted over all files if there are several), followed by the
     /// dimensions of an output with this number of elements.
-    fn output_dims(&self, output: &Output, elements: usize) -> Vec<Dim> {
+    fn output_dims(&self, output: &Output, elements: usize) -> Vec<ZarrDim> {
         let (rows, train) = (self.rows(), &self.outcome.dataset.train);
-        let mut dims = vec![Dim::named("row", rows)];
+        let mut dims = vec![ZarrDim::named("row", rows)];
         let numbers = train.numbers().unwrap_or_else(|| train.index.clone());
         if numbers.len() == rows {
-            dims[0].labels = Labels::Int(numbers.into_iter().map(|number| number as i64).collect());
+            dims[0].labels = ZarrLabels::Int(numbers.into_iter().map(|number| number as i64).collect());
         }
         let shape = output.shape.static_sizes();
         let shape = shape.filter(|sizes| sizes.iter().product::<usize>() == elements);
         let shape = shape.unwrap_or_else(|| vec![elements]);
-        dims.extend(shape.into_iter().map(Dim::unnamed));
+        dims.extend(shape.into_iter().map(ZarrDim::unnamed));
         dims
     }
 
     /// Writes the targets of the training rows, in their own units.
-    pub(super) fn observed(&self, store: &mut Store) -> Result<(), Stop> {
+    pub(super) fn observed(&self, store: &mut ZarrStore) -> Result<(), Stop> {
         let dataset = &self.outcome.dataset;
         let observed = |output: &Output| {
             let column = self.infer.column(output);
@@ -67,7 +67,7 @@ impl Subject<'_> {
     /// Writes the log likelihood of every row under every draw, and a prediction of its target. `block` computes them for some draws of a chain.
     pub(super) fn write_predictive(
         &self,
-        store: &mut Store,
+        store: &mut ZarrStore,
         (chains, draws): (usize, usize),
         block: &mut BlockOf<'_>,
     ) -> Result<(), Stop> {
@@ -85,7 +85,8 @@ impl Subject<'_> {
                 {
                     if written.likelihood.is_none() {
                         let rows_only = &self.output_dims(output, 1)[..1];
-                        let made = store.variable(likelihoods, &variable(output, Kind::Real, rows_only))?;
+                        let made =
+                            store.variable(likelihoods, &variable(output, ZarrType::Real, rows_only))?;
                         written.likelihood = Some(made);
                     }
                     if written.draw.is_none() && !found.draw.is_empty() {
@@ -170,7 +171,7 @@ impl Subject<'_> {
 
 impl Export<'_> {
     /// Writes the log likelihood of every row under every draw, and a prediction of its target.
-    pub(super) fn predictive(&self, store: &mut Store) -> Result<(), Stop> {
+    pub(super) fn predictive(&self, store: &mut ZarrStore) -> Result<(), Stop> {
         let (chains, draws, rows) = (self.chains(), self.draws(), self.of.rows());
         let wanted = match self
             .of
@@ -219,8 +220,8 @@ struct Written {
     draw: Option<VariableId>,
 }
 
-fn variable<'a>(output: &'a Output, kind: Kind, dims: &'a [Dim]) -> Variable<'a> {
-    Variable {
+fn variable<'a>(output: &'a Output, kind: ZarrType, dims: &'a [ZarrDim]) -> ZarrVariable<'a> {
+    ZarrVariable {
         name: &output.name,
         kind,
         dims,

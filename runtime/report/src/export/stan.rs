@@ -5,7 +5,7 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
-use bnnc_data::write::stan_csv::{Chain, Parameter, Settings};
+use bnnc_data::write::stan_csv::{ChainWriter, CsvSite, Settings};
 use std::fs;
 use std::path::Path;
 
@@ -48,12 +48,12 @@ impl Export<'_> {
             .iter()
             .zip(&shapes)
             .zip(&names)
-            .map(|((site, shape), names)| Parameter {
+            .map(|((site, shape), names)| CsvSite {
                 name: &self.of.infer.reports[*site].name,
                 shape,
                 names,
             });
-        let parameters: Vec<Parameter<'_>> = parameters.collect();
+        let parameters: Vec<CsvSite<'_>> = parameters.collect();
         for (number, chain) in chains.into_iter().enumerate() {
             self.chain(&name(number + 1), (number + 1, chain), &parameters)?;
         }
@@ -80,7 +80,7 @@ impl Export<'_> {
         &self,
         path: &Path,
         (number, chain): (usize, usize),
-        parameters: &[Parameter<'_>],
+        parameters: &[CsvSite<'_>],
     ) -> Result<(), Stop> {
         let Some(sampling) = self.of.infer.sampling() else {
             return Ok(());
@@ -95,7 +95,7 @@ impl Export<'_> {
             saves_warmup: false,
             transition: &sampling.transition,
         };
-        let mut file = Chain::create(path, &settings, self.sampled.stats(), parameters)?;
+        let mut file = ChainWriter::create(path, &settings, self.sampled.stats(), parameters)?;
         let of = &self.sampled.chains[chain];
         let first = self.sampled.layout.dimension;
         let step_size = of.stats.iter().position(|name| *name == "step_size");
@@ -121,9 +121,9 @@ impl Export<'_> {
     /// written.
     fn lines(
         &self,
-        file: &mut Chain,
+        file: &mut ChainWriter,
         (chain, before): (usize, usize),
-        parameters: &[Parameter<'_>],
+        parameters: &[CsvSite<'_>],
         block: &[Vec<f64>],
     ) -> Result<usize, Diagnostic> {
         let widths = parameters

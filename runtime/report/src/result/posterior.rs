@@ -4,7 +4,7 @@ use bnnc_abi::manifest::{InferenceBlock, SiteReport};
 use bnnc_abi::sampling::DiagnosedQuantities;
 use bnnc_base::shape::Sizes;
 use bnnc_core::number::number;
-use bnnc_data::metrics::Summary;
+use bnnc_data::metrics::DrawSummary;
 use bnnc_inference::outcome::Outcome;
 use bnnc_inference::summary::SiteSummary;
 
@@ -94,7 +94,7 @@ fn line((name, width): (&str, usize), cells: [String; 4]) -> String {
 
 /// Formats ranges: `16 values: mean -0.5 to 1.2, sd 0.1 to 0.3`, or `16 values: -0.5 to 1.2` for a point.
 fn ranged(infer: &InferenceBlock, site: &SiteSummary) -> String {
-    let range = |of: fn(&Summary) -> f64| {
+    let range = |of: fn(&DrawSummary) -> f64| {
         let values = || site.elements.iter().map(of).filter(|value| !value.is_nan());
         let (low, high) = (
             values().fold(f64::INFINITY, f64::min),

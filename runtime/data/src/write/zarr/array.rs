@@ -1,7 +1,7 @@
 //! One array of a Zarr store: its chunks and its metadata (Zarr storage specification, version 2).
 
 use super::names::NamedDim;
-use super::{Kind, Labels};
+use super::{ZarrLabels, ZarrType};
 use serde_json::{Value, json};
 use std::fs;
 use std::io;
@@ -33,7 +33,7 @@ pub(super) struct Written {
 pub(super) struct Array {
     folder: PathBuf,
     name: String,
-    kind: Kind,
+    kind: ZarrType,
     dims: Vec<NamedDim>,
     is_sampled: bool,
     /// The number of draws in a chunk.
@@ -56,7 +56,7 @@ impl Array {
         folder: PathBuf,
         name: String,
         dims: Vec<NamedDim>,
-        (kind, samples): (Kind, Option<Samples>),
+        (kind, samples): (ZarrType, Option<Samples>),
     ) -> io::Result<Array> {
         fs::create_dir(&folder)?;
         let Samples { chains, draws } = samples.unwrap_or(Samples { chains: 1, draws: 1 });
@@ -153,27 +153,27 @@ impl Array {
     }
 }
 
-impl Kind {
+impl ZarrType {
     fn bytes(self) -> usize {
         match self {
-            Kind::Real | Kind::Int => 8,
-            Kind::Bool => 1,
+            ZarrType::Real | ZarrType::Int => 8,
+            ZarrType::Bool => 1,
         }
     }
 
     fn code(self) -> &'static str {
         match self {
-            Kind::Real => "<f8",
-            Kind::Int => "<i8",
-            Kind::Bool => "|b1",
+            ZarrType::Real => "<f8",
+            ZarrType::Int => "<i8",
+            ZarrType::Bool => "|b1",
         }
     }
 
     fn push(self, value: f64, bytes: &mut Vec<u8>) {
         match self {
-            Kind::Real => bytes.extend(value.to_le_bytes()),
-            Kind::Int => bytes.extend((value as i64).to_le_bytes()),
-            Kind::Bool => bytes.push(u8::from(value != 0.0 && !value.is_nan())),
+            ZarrType::Real => bytes.extend(value.to_le_bytes()),
+            ZarrType::Int => bytes.extend((value as i64).to_le_bytes()),
+            ZarrType::Bool => bytes.push(u8::from(value != 0.0 && !value.is_nan())),
         }
     }
 }
@@ -199,7 +199,7 @@ pub(super) fn coordinates(
     });
     let mut written = Vec::new();
     for (name, size) in sizes {
-        written.push(coordinate(folder, name, size, &Labels::Count)?);
+        written.push(coordinate(folder, name, size, &ZarrLabels::Count)?);
     }
     for dim in dims {
         written.push(coordinate(folder, &dim.name, dim.size, &dim.labels)?);
@@ -207,12 +207,12 @@ pub(super) fn coordinates(
     Ok(written)
 }
 
-fn coordinate(folder: &Path, name: &str, size: usize, labels: &Labels) -> io::Result<Written> {
+fn coordinate(folder: &Path, name: &str, size: usize, labels: &ZarrLabels) -> io::Result<Written> {
     let integers = |values: &mut dyn Iterator<Item = i64>| values.flat_map(i64::to_le_bytes).collect();
     let (code, bytes): (String, Vec<u8>) = match labels {
-        Labels::Count => ("<i8".to_owned(), integers(&mut (0..size as i64))),
-        Labels::Int(numbers) => ("<i8".to_owned(), integers(&mut numbers.iter().copied())),
-        Labels::Text(texts) => {
+        ZarrLabels::Count => ("<i8".to_owned(), integers(&mut (0..size as i64))),
+        ZarrLabels::Int(numbers) => ("<i8".to_owned(), integers(&mut numbers.iter().copied())),
+        ZarrLabels::Text(texts) => {
             let width = texts
                 .iter()
                 .map(|text| text.chars().count())

@@ -1,6 +1,6 @@
 //! Names of variables and dimensions in a group. xarray needs distinct names, and file systems do not allow all characters.
 
-use super::{Dim, Labels};
+use super::{ZarrDim, ZarrLabels};
 
 /// The names in use in one group.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Names {
 pub(super) struct NamedDim {
     pub name: String,
     pub size: usize,
-    pub labels: Labels,
+    pub labels: ZarrLabels,
 }
 
 impl Names {
@@ -34,7 +34,7 @@ impl Names {
     }
 
     /// Returns the final name of a variable, and its dimensions with their final names.
-    pub fn take(&mut self, wanted: &str, dims: &[Dim]) -> (String, Vec<NamedDim>) {
+    pub fn take(&mut self, wanted: &str, dims: &[ZarrDim]) -> (String, Vec<NamedDim>) {
         let mut name = file_name(wanted);
         while self.is_taken(&name) {
             name.push('_');
@@ -51,7 +51,7 @@ impl Names {
     }
 
     /// Returns a dimension with this name if the name is new, or if the earlier dimension with this name has the same size and labels.
-    fn share(&mut self, name: String, dim: &Dim) -> Option<NamedDim> {
+    fn share(&mut self, name: String, dim: &ZarrDim) -> Option<NamedDim> {
         let wanted = NamedDim {
             name,
             size: dim.size,
@@ -67,7 +67,7 @@ impl Names {
         })
     }
 
-    fn default_dim(&mut self, variable: &str, at: usize, dim: &Dim) -> NamedDim {
+    fn default_dim(&mut self, variable: &str, at: usize, dim: &ZarrDim) -> NamedDim {
         let mut name = format!("{variable}_dim_{at}");
         while self.is_taken(&name) {
             name.push('_');
