@@ -14,7 +14,7 @@ use bnnc_core::memory::{parameters, predicting, predicting_some};
 use bnnc_core::predict;
 use bnnc_core::states::Values;
 use bnnc_data::Dataset;
-use bnnc_laplace::posterior::Array;
+use bnnc_laplace::posterior::PosteriorArray;
 use bnnc_training::Task;
 use bnnc_training::start::Starts;
 use serde::Serialize;
@@ -79,7 +79,7 @@ pub struct Saved<'a> {
     /// The folder of the run.
     pub folder: &'a Path,
     /// Returns the tensors whose names begin with a prefix.
-    pub arrays: &'a dyn Fn(&str) -> Result<Vec<Array<'static>>, Diagnostic>,
+    pub arrays: &'a dyn Fn(&str) -> Result<Vec<PosteriorArray<'static>>, Diagnostic>,
 }
 
 /// The sizes on which the memory of an inference block depends.

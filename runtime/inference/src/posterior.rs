@@ -13,7 +13,7 @@ use bnnc_core::predict::Predictor;
 use bnnc_core::states::Values;
 use bnnc_core::tally::Tally;
 use bnnc_data::{Dataset, Rows};
-use bnnc_laplace::posterior::Array;
+use bnnc_laplace::posterior::PosteriorArray;
 use bnnc_training::Fitted;
 use bnnc_training::start;
 use serde_json::{Map, Value, json};
@@ -138,7 +138,7 @@ pub trait Posterior: Any + Debug {
     fn summaries(&self, infer: &InferenceBlock, context: &Context) -> Result<Vec<SiteSummary>, Stop>;
 
     /// Returns the tensors of the posterior that are not states, by name.
-    fn arrays(&self, _: &InferenceBlock) -> Vec<Array<'_>> {
+    fn arrays(&self, _: &InferenceBlock) -> Vec<PosteriorArray<'_>> {
         Vec::new()
     }
 

@@ -11,12 +11,12 @@ mod memory;
 mod prior;
 
 use crate::matrix::Matrix;
-use crate::posterior::Posterior;
+use crate::posterior::GaussianPosterior;
 use bnnc_base::number::rounded;
 use bnnc_kernels::pool::Pool;
 pub use gram::{Gram, add_squares};
-pub use kronecker::Block;
-pub use low_rank::{LowRank, Passes, Search};
+pub use kronecker::KroneckerBlock;
+pub use low_rank::{EigenpairSearch, LowRank, Passes};
 pub use memory::{Bytes, bytes};
 pub use prior::Prior;
 pub(crate) use prior::PriorRoot;
@@ -33,11 +33,11 @@ pub enum Curvature {
     /// Kronecker products along the diagonal. Elements outside of all blocks have no curvature.
     Kronecker {
         /// The blocks, which do not overlap.
-        blocks: Vec<Block>,
+        blocks: Vec<KroneckerBlock>,
         /// The number of weights `D`.
         elements: usize,
     },
-    /// The largest eigenpairs: see [`Search`].
+    /// The largest eigenpairs: see [`EigenpairSearch`].
     LowRank(LowRank),
     /// The rows `G` themselves, `[M, D]`: see [`Matrix::append`]. The posterior shares them.
     Functional(Arc<Matrix>),
@@ -128,7 +128,12 @@ impl Curvature {
     ///
     /// # Errors
     /// The precision is not positive definite; in the forms `LowRank` and `Functional`, the prior is not.
-    pub fn posterior(&self, prior: &Prior, temperature: f64, pool: &Pool) -> Result<Posterior, NotPositive> {
-        Posterior::new(self, prior, temperature, pool)
+    pub fn posterior(
+        &self,
+        prior: &Prior,
+        temperature: f64,
+        pool: &Pool,
+    ) -> Result<GaussianPosterior, NotPositive> {
+        GaussianPosterior::new(self, prior, temperature, pool)
     }
 }

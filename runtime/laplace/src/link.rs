@@ -3,7 +3,7 @@
 //! A row has outputs `f` `[K]` with a `mean` and a `covariance` `[K, K]`, row-major. Class probabilities are written as logarithms and normalised
 //! on that scale, so that they do not underflow.
 
-use crate::root::{Failure, Roots};
+use crate::root::{RootError, Roots};
 use bnnc_base::dtype::Precision;
 use bnnc_math::special::{erfc, softplus};
 use std::f64::consts::{FRAC_1_SQRT_2, PI, TAU};
@@ -270,16 +270,16 @@ fn normalise(logits: &mut [f64]) {
 }
 
 /// Buffers for draws of the outputs of one row, so that nothing is allocated per row.
-pub struct Draws {
+pub struct OutputDraws {
     roots: Roots,
     root: Vec<f64>,
     outputs: usize,
 }
 
-impl Draws {
+impl OutputDraws {
     /// Allocates buffers for draws of `outputs` elements: the outputs of one row, or of several rows that are drawn jointly.
-    pub fn new(outputs: usize) -> Draws {
-        Draws {
+    pub fn new(outputs: usize) -> OutputDraws {
+        OutputDraws {
             roots: Roots::new(outputs, Precision::F64),
             root: vec![0.0; outputs * outputs],
             outputs,
@@ -298,7 +298,7 @@ impl Draws {
         covariance: &[f64],
         noise: &[f64],
         out: &mut [f64],
-    ) -> Result<usize, Failure> {
+    ) -> Result<usize, RootError> {
         let (k, mut clipped) = (self.outputs, 0);
         let rows = mean.len().checked_div(k).unwrap_or(0);
         for row in 0..rows {

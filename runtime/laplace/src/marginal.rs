@@ -8,8 +8,8 @@ mod scalar;
 mod tuning;
 
 pub use grid::{Grid, search};
-pub use scalar::Scalar;
-pub use tuning::{Evaluation, Tuning, evaluate, groups};
+pub use scalar::ScalarEvidence;
+pub use tuning::{EvidenceTerms, Tuning, evaluate, groups};
 
 use std::f64::consts::TAU;
 
@@ -31,7 +31,7 @@ pub fn log_evidence_of_normal(log_likelihood: f64, scatter: f64, log_determinant
 
 /// The result of a search for factors.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Tuned {
+pub struct TuningResult {
     /// The factors.
     pub factors: Vec<f64>,
     /// The log marginal likelihood at the start.
@@ -44,7 +44,7 @@ pub struct Tuned {
     pub converged: bool,
 }
 
-impl Tuned {
+impl TuningResult {
     /// Returns the factors that are at a bound; see [`LARGEST_FACTOR`].
     pub fn at_bounds(&self) -> impl Iterator<Item = f64> {
         let at_bound = |factor: &f64| factor.ln().abs() >= LARGEST_FACTOR.ln() - 1e-9;

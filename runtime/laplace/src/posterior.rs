@@ -15,7 +15,7 @@ mod woodbury;
 
 use crate::curvature::{Curvature, NotPositive, Prior};
 use crate::matrix::{Matrix, dot};
-pub use arrays::{Array, Malformed};
+pub use arrays::{Malformed, PosteriorArray};
 use bnnc_kernels::pool::Pool;
 pub use cholesky::Cholesky;
 pub use spectrum::Spectrum;
@@ -24,7 +24,7 @@ pub use whitened::whitened;
 
 /// A Gaussian of the `D` weights around a maximum, defined by its precision `P`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Posterior {
+pub struct GaussianPosterior {
     form: Form,
     log_determinant: f64,
     /// The log determinant of the precision of the prior, as far as the form represents it.
@@ -58,14 +58,14 @@ trait Root {
     fn variances(&self, pool: &Pool) -> Vec<f64>;
 }
 
-impl Posterior {
+impl GaussianPosterior {
     /// Implements [`Curvature::posterior`].
     pub(crate) fn new(
         curvature: &Curvature,
         prior: &Prior,
         temperature: f64,
         pool: &Pool,
-    ) -> Result<Posterior, NotPositive> {
+    ) -> Result<GaussianPosterior, NotPositive> {
         assert_eq!(prior.precision.len(), curvature.elements(), "elements of a prior");
         if let Some((gram, prior)) = whole(curvature, prior, pool) {
             return full::Full::posterior(&gram, &prior, temperature, pool);
@@ -132,7 +132,7 @@ impl Posterior {
         self.root().variances(pool)
     }
 
-    /// Maps standard normal numbers `[draws,` [`Posterior::noise`]`]` to deviations `[draws, D]` from the maximum with the covariance `P^-1`.
+    /// Maps standard normal numbers `[draws,` [`GaussianPosterior::noise`]`]` to deviations `[draws, D]` from the maximum with the covariance `P^-1`.
     pub fn draws(&self, noise: &Matrix, pool: &Pool) -> Matrix {
         self.root().backward(noise.clone(), pool)
     }
@@ -163,7 +163,7 @@ pub struct Turned<'a> {
     pub variances: Vec<f64>,
 }
 
-impl Posterior {
+impl GaussianPosterior {
     /// Returns the blocks of a Kronecker-factored posterior, in the order of the weights; `None` for other forms, or if some weights are in no block.
     pub fn turned(&self) -> Option<Vec<Turned<'_>>> {
         let Form::Kronecker(kronecker) = &self.form else {

@@ -13,7 +13,7 @@ use faer::{MatMut, MatRef, Par, Spec};
 
 /// The reason why a matrix does not have a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum RootError {
     /// An element of the matrix of this row is infinite or not a number.
     NotFinite {
         /// The row.
@@ -26,28 +26,28 @@ pub enum Failure {
     },
 }
 
-impl Failure {
+impl RootError {
     /// Returns the same failure for another row.
-    pub(crate) fn in_row(self, row: usize) -> Failure {
+    pub(crate) fn in_row(self, row: usize) -> RootError {
         match self {
-            Failure::NotFinite { .. } => Failure::NotFinite { row },
-            Failure::NoConvergence { .. } => Failure::NoConvergence { row },
+            RootError::NotFinite { .. } => RootError::NotFinite { row },
+            RootError::NoConvergence { .. } => RootError::NoConvergence { row },
         }
     }
 }
 
-impl std::fmt::Display for Failure {
+impl std::fmt::Display for RootError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Failure::NotFinite { row } => write!(f, "the matrix of row {row} is not finite"),
-            Failure::NoConvergence { row } => {
+            RootError::NotFinite { row } => write!(f, "the matrix of row {row} is not finite"),
+            RootError::NoConvergence { row } => {
                 write!(f, "the eigenvalues of the matrix of row {row} were not found")
             }
         }
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for RootError {}
 
 /// Buffers for roots of symmetric matrices of one size, so that nothing is allocated per row.
 pub struct Roots {
@@ -90,7 +90,7 @@ impl Roots {
     ///
     /// # Errors
     /// An element is not finite, or eigenvalues were not found.
-    pub fn cotangents(&mut self, curvature: &[f64], cotangents: &mut [f64]) -> Result<usize, Failure> {
+    pub fn cotangents(&mut self, curvature: &[f64], cotangents: &mut [f64]) -> Result<usize, RootError> {
         let square = self.size * self.size;
         if square == 0 {
             return Ok(0);
@@ -111,16 +111,16 @@ impl Roots {
     }
 
     /// Writes the root of one matrix; returns whether negative eigenvalues were replaced.
-    fn one(&mut self, row: usize, matrix: &[f64], root: &mut [f64]) -> Result<bool, Failure> {
+    fn one(&mut self, row: usize, matrix: &[f64], root: &mut [f64]) -> Result<bool, RootError> {
         if !matrix.iter().all(|element| element.is_finite()) {
-            return Err(Failure::NotFinite { row });
+            return Err(RootError::NotFinite { row });
         }
         self.symmetrise(matrix);
         if self.by_pivots(root) {
             return Ok(false);
         }
         self.symmetrise(matrix);
-        self.by_eigenvalues(root).ok_or(Failure::NoConvergence { row })
+        self.by_eigenvalues(root).ok_or(RootError::NoConvergence { row })
     }
 
     /// Copies a matrix as the mean of its two triangles, which differ by rounding errors.

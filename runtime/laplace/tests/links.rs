@@ -5,10 +5,10 @@ mod models;
 
 use bnnc_base::dtype::Precision;
 use bnnc_laplace::link::{
-    Draws, Normal, bridge, bridge_normalised, deviation, mixture_quantile, probit, probit_truth,
+    Normal, OutputDraws, bridge, bridge_normalised, deviation, mixture_quantile, probit, probit_truth,
     standard_cumulative, standard_quantile,
 };
-use bnnc_laplace::root::{Failure, Roots};
+use bnnc_laplace::root::{RootError, Roots};
 use bnnc_math::philox;
 use models::{classification, close, diagonal, inverse, plus_diagonal, product, transposed};
 
@@ -141,10 +141,10 @@ fn rows_are_counted_one_by_one() {
     broken[9] = f64::NAN;
     assert_eq!(
         roots.cotangents(&broken, &mut out),
-        Err(Failure::NotFinite { row: 2 })
+        Err(RootError::NotFinite { row: 2 })
     );
     assert_eq!(
-        Failure::NotFinite { row: 2 }.to_string(),
+        RootError::NotFinite { row: 2 }.to_string(),
         "the matrix of row 2 is not finite"
     );
     assert_eq!(Roots::new(0, Precision::F64).cotangents(&[], &mut []), Ok(0));
@@ -242,7 +242,7 @@ fn mean_softmax_of_draws_is_the_exact_expectation() {
     let mut functions = vec![0.0; 3 * draws];
     let noise = normals("functions", 3 * draws);
     assert_eq!(
-        Draws::new(3).write(&mean, &covariance, &noise, &mut functions),
+        OutputDraws::new(3).write(&mean, &covariance, &noise, &mut functions),
         Ok(0)
     );
     let each: Vec<Vec<f64>> = functions.chunks(3).map(classification::softmax).collect();
@@ -261,7 +261,10 @@ fn draws_have_the_given_covariance() {
     let mean = [1.0, -1.0, 10.0, 20.0];
     let noise = [1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0];
     let mut out = [0.0; 8];
-    assert_eq!(Draws::new(2).write(&mean, &covariance, &noise, &mut out), Ok(0));
+    assert_eq!(
+        OutputDraws::new(2).write(&mean, &covariance, &noise, &mut out),
+        Ok(0)
+    );
     for row in 0..2 {
         let deviations: Vec<f64> = (0..4)
             .map(|at| out[at / 2 * 4 + 2 * row + at % 2] - mean[2 * row + at % 2])
@@ -269,10 +272,13 @@ fn draws_have_the_given_covariance() {
         all_close(&square(&deviations, 2), &covariance[4 * row..4 * row + 4], 1e-14);
     }
     let broken = [2.0, 0.5, 0.5, 1.0, 4.0, f64::INFINITY, -2.0, 1.0];
-    let failure = Draws::new(2).write(&mean, &broken, &noise, &mut out);
-    assert_eq!(failure, Err(Failure::NotFinite { row: 1 }));
+    let failure = OutputDraws::new(2).write(&mean, &broken, &noise, &mut out);
+    assert_eq!(failure, Err(RootError::NotFinite { row: 1 }));
     let negative = [2.0, 0.5, 0.5, 1.0, 4.0, 0.0, 0.0, -1.0];
-    assert_eq!(Draws::new(2).write(&mean, &negative, &noise, &mut out), Ok(1));
+    assert_eq!(
+        OutputDraws::new(2).write(&mean, &negative, &noise, &mut out),
+        Ok(1)
+    );
 }
 
 /// The probit approximation of one logit agrees with quadrature: its error is known to be below 0.02.

@@ -5,9 +5,9 @@ mod models;
 
 use bnnc_abi::laplace::PriorStructure;
 use bnnc_kernels::pool::Pool;
-use bnnc_laplace::curvature::{Block, Curvature, LowRank, NotPositive, Prior};
+use bnnc_laplace::curvature::{Curvature, KroneckerBlock, LowRank, NotPositive, Prior};
 use bnnc_laplace::marginal::{
-    Evaluation, LARGEST_FACTOR, Scalar, Tuned, Tuning, evaluate, groups, log_evidence,
+    EvidenceTerms, LARGEST_FACTOR, ScalarEvidence, Tuning, TuningResult, evaluate, groups, log_evidence,
     log_evidence_of_normal, search,
 };
 use bnnc_laplace::matrix::Matrix;
@@ -200,7 +200,7 @@ fn one_factor_maximises_the_exact_evidence_of_a_linear_model() {
     let mut factor = 1.0;
     for _ in 0..200 {
         let weights = linear.mean(&[factor; 5]);
-        let scalar = Scalar {
+        let scalar = ScalarEvidence {
             eigenvalues: &values,
             temperature: 1.0,
             scatter: linear.scatter(&weights).iter().sum(),
@@ -295,7 +295,7 @@ fn slopes_agree_with_central_differences() {
         }
         let values = whitened(form, &prior, &pool).unwrap();
         let total = scatter.iter().sum();
-        let scalar = Scalar {
+        let scalar = ScalarEvidence {
             eigenvalues: &values,
             temperature,
             scatter: total,
@@ -369,7 +369,7 @@ fn one_factor_is_the_same_by_eigenvalues_and_by_every_form() {
                 .maximise(&[1.0], evaluate(form, &linear.prior(), temperature, &pool))
                 .unwrap();
             let values = whitened(form, &linear.prior(), &pool).unwrap();
-            let scalar = Scalar {
+            let scalar = ScalarEvidence {
                 eigenvalues: &values,
                 temperature,
                 scatter: scatter.iter().sum(),
@@ -427,7 +427,10 @@ fn factors_of_kronecker_blocks_agree_with_the_full_matrix() {
         whole[row * 8 + column] = left[row / 3 * 2 + column / 3] * right[row % 3 * 3 + column % 3];
     }
     (0..4).for_each(|at| whole[(6 + at / 2) * 8 + 6 + at % 2] = bias[at]);
-    let mut blocks = vec![Block::new(0, 2, 3, false), Block::new(6, 1, 2, false)];
+    let mut blocks = vec![
+        KroneckerBlock::new(0, 2, 3, false),
+        KroneckerBlock::new(6, 1, 2, false),
+    ];
     blocks[0].left = Matrix::new(2, 2, left.to_vec());
     blocks[0].right = Matrix::new(3, 3, right.to_vec());
     blocks[1].right = Matrix::new(2, 2, bias.to_vec());
@@ -475,7 +478,7 @@ fn nan_scatters_do_not_converge() {
         .maximise(&[2.0], evaluate(&form, &prior, 1.0, &pool))
         .unwrap();
     assert!(!tuned.converged && tuned.steps == 0 && tuned.after.is_nan());
-    let scalar = Scalar {
+    let scalar = ScalarEvidence {
         eigenvalues: &[1.0],
         temperature: 1.0,
         scatter: f64::NAN,
@@ -542,7 +545,7 @@ fn factors_without_a_maximum_end_at_bounds() {
     close(tuned.factors[0] / LARGEST_FACTOR, 1.0, 1e-9);
     close(tuned.factors[1], 1.0, 1e-12);
     assert_eq!(tuned.at_bounds().count(), 1);
-    let scalar = Scalar {
+    let scalar = ScalarEvidence {
         eigenvalues: &[2.0, 1.0],
         temperature: 1.0,
         scatter: 0.0,
@@ -551,7 +554,7 @@ fn factors_without_a_maximum_end_at_bounds() {
     let tuned = scalar.maximise(1.0);
     assert!(tuned.converged);
     assert_eq!(tuned.at_bounds().count(), 1);
-    let none = Scalar {
+    let none = ScalarEvidence {
         eigenvalues: &[],
         temperature: 1.0,
         scatter: 0.0,
@@ -560,7 +563,7 @@ fn factors_without_a_maximum_end_at_bounds() {
     .maximise(3.0);
     assert_eq!(
         none,
-        Tuned {
+        TuningResult {
             factors: vec![none.factors[0]],
             before: -2.0,
             after: -2.0,
@@ -589,7 +592,7 @@ fn negative_curvatures_bound_the_factors() {
     assert!(tuned.converged && tuned.factors[0] > 0.5, "{tuned:?}");
     let failure = tuning.maximise(&[0.4], evaluate(&form, &prior, 1.0, &pool));
     assert!(matches!(failure, Err(NotPositive { element: Some(0), .. })));
-    let scalar = Scalar {
+    let scalar = ScalarEvidence {
         eigenvalues: &[-0.5, 0.8],
         temperature: 1.0,
         scatter: 5.0,
@@ -605,9 +608,9 @@ fn negative_curvatures_bound_the_factors() {
 /// Even if the log determinant and the variances are inconsistent, so that the slopes are wrong, no step decreases the evidence.
 #[test]
 fn evidence_never_falls_for_inconsistent_evaluations() {
-    let wrong = |factors: &[f64]| -> Result<Evaluation, NotPositive> {
+    let wrong = |factors: &[f64]| -> Result<EvidenceTerms, NotPositive> {
         let log = factors[0].ln();
-        Ok(Evaluation {
+        Ok(EvidenceTerms {
             log_determinant_ratio: (log - 0.3).powi(2),
             variances: vec![0.2],
         })

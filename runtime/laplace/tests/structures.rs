@@ -3,10 +3,10 @@
 
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::curvature::{
-    Block, Curvature, Gram, LowRank, NotPositive, Prior, Search, add_squares, bytes,
+    Curvature, EigenpairSearch, Gram, KroneckerBlock, LowRank, NotPositive, Prior, add_squares, bytes,
 };
 use bnnc_laplace::matrix::Matrix;
-use bnnc_laplace::posterior::{Cholesky, Posterior, whitened};
+use bnnc_laplace::posterior::{Cholesky, GaussianPosterior, whitened};
 use std::convert::Infallible;
 
 /// Returns standard normal numbers from a counter, by sums of twelve uniform numbers.
@@ -215,7 +215,10 @@ fn forms() -> Vec<(&'static str, Curvature, Matrix)> {
     let squares = Matrix::from_diagonal(&diagonal);
     let mut sum = Gram::new(12);
     sum.add(&rows, 1.0, &pool);
-    let mut blocks = vec![Block::new(1, 2, 3, true), Block::new(8, 1, 4, false)];
+    let mut blocks = vec![
+        KroneckerBlock::new(1, 2, 3, true),
+        KroneckerBlock::new(8, 1, 4, false),
+    ];
     for seed in [2, 3] {
         let factors = [random(seed, 3, 2), random(seed + 5, 3, 3), random(seed + 7, 2, 4)];
         let [left, right, whole] = factors.map(|rows| naive_gram(&rows).values);
@@ -224,7 +227,7 @@ fn forms() -> Vec<(&'static str, Curvature, Matrix)> {
     }
     blocks.iter_mut().for_each(|block| block.finish(6));
     let kronecker = naive_kronecker(&blocks, 12);
-    let search = Search {
+    let search = EigenpairSearch {
         rank: 4,
         tolerance: 1e-10,
         passes: 20,
@@ -260,7 +263,7 @@ fn forms() -> Vec<(&'static str, Curvature, Matrix)> {
 }
 
 /// Returns the matrix of Kronecker blocks, by the definition of the order of their elements.
-fn naive_kronecker(blocks: &[Block], elements: usize) -> Matrix {
+fn naive_kronecker(blocks: &[KroneckerBlock], elements: usize) -> Matrix {
     let mut matrix = Matrix::zeros(elements, elements);
     for block in blocks {
         let [left, right] = [block.left.rows, block.right.rows];
@@ -395,7 +398,7 @@ fn a_kronecker_product_of_one_row_is_the_full_curvature() {
         });
         let mut sum = Gram::new(12);
         sum.add(&Matrix::from_row(&row.collect::<Vec<f64>>()), 1.0, &pool);
-        let mut block = Block::new(0, 4, 3, swapped);
+        let mut block = KroneckerBlock::new(0, 4, 3, swapped);
         block.add(&naive_gram(&a).values, &naive_gram(&g).values);
         block.finish(1);
         let prior = Prior::diagonal(vec![0.4; 12]);
@@ -416,7 +419,7 @@ fn a_kronecker_product_of_one_row_is_the_full_curvature() {
 #[test]
 fn prior_varying_within_a_block_enters_by_its_diagonal_in_the_eigenbasis() {
     let pool = pool();
-    let mut block = Block::new(0, 3, 4, true);
+    let mut block = KroneckerBlock::new(0, 3, 4, true);
     block.add(
         &naive_gram(&random(60, 5, 3)).values,
         &naive_gram(&random(61, 6, 4)).values,
@@ -453,7 +456,7 @@ fn prior_varying_within_a_block_enters_by_its_diagonal_in_the_eigenbasis() {
     assert!((x - y).abs() < 1e-9 * y.abs());
     // Without data the log ratio of determinants is zero.
     let empty = Curvature::Kronecker {
-        blocks: vec![Block::new(0, 3, 4, true)],
+        blocks: vec![KroneckerBlock::new(0, 3, 4, true)],
         elements: 12,
     };
     let posterior = empty
@@ -482,7 +485,7 @@ fn search_finds_the_largest_eigenpairs_of_known_matrices() {
         }
         Ok(products)
     };
-    let search = Search {
+    let search = EigenpairSearch {
         rank: 5,
         tolerance: 1e-8,
         passes: 100,
@@ -502,7 +505,7 @@ fn search_finds_the_largest_eigenpairs_of_known_matrices() {
 #[test]
 fn search_with_a_rank_above_that_of_the_matrix_finds_all_pairs() {
     let (pool, rows) = (pool(), random(80, 3, 40));
-    let search = Search {
+    let search = EigenpairSearch {
         rank: 10,
         tolerance: 1e-9,
         passes: 10,
@@ -593,7 +596,7 @@ fn column_blocks_do_not_change_results() {
         &[full.log_determinant_ratio().unwrap()],
         1e-9,
     );
-    let restored = Posterior::from_arrays(&functional.arrays()).unwrap();
+    let restored = GaussianPosterior::from_arrays(&functional.arrays()).unwrap();
     assert_eq!(restored, functional);
 }
 
@@ -694,7 +697,7 @@ fn errors_name_what_is_not_positive_definite() {
     let flat = Prior::diagonal(vec![1.0, 0.0, 1.0]);
     let rows = random(121, 2, 3);
     let kronecker = |right: Matrix| {
-        let mut block = Block::new(0, 1, 3, false);
+        let mut block = KroneckerBlock::new(0, 1, 3, false);
         block.add(&[], &right.values);
         Curvature::Kronecker {
             blocks: vec![block],
@@ -762,7 +765,7 @@ fn posteriors_are_rebuilt_from_arrays_bit_for_bit() {
         let posterior = curvature.posterior(&prior(), 0.6, &pool).unwrap();
         let mut arrays = posterior.arrays();
         arrays.reverse();
-        let rebuilt = Posterior::from_arrays(&arrays).unwrap();
+        let rebuilt = GaussianPosterior::from_arrays(&arrays).unwrap();
         assert_eq!(rebuilt, posterior, "{name}");
         same_bits(
             &rebuilt.joint(&jacobian, &pool).values,
@@ -772,7 +775,7 @@ fn posteriors_are_rebuilt_from_arrays_bit_for_bit() {
         for at in 0..arrays.len() {
             let mut fewer = arrays.clone();
             fewer.remove(at);
-            let fault = Posterior::from_arrays(&fewer);
+            let fault = GaussianPosterior::from_arrays(&fewer);
             // Blocks are counted by their `start` arrays: a block without a `start` array is ignored.
             assert!(
                 fault.is_err() || arrays[at].0.ends_with("/start"),
@@ -782,7 +785,7 @@ fn posteriors_are_rebuilt_from_arrays_bit_for_bit() {
             let mut shorter = arrays.clone();
             shorter[at].1[0] += 1;
             assert!(
-                Posterior::from_arrays(&shorter)
+                GaussianPosterior::from_arrays(&shorter)
                     .unwrap_err()
                     .to_string()
                     .contains(&arrays[at].0)
@@ -879,7 +882,7 @@ fn large_factors_multiply_back_and_invert() {
 fn predicted_memory_covers_the_arrays_of_the_posterior() {
     use bnnc_abi::laplace::Structure;
     let pool = pool();
-    let size = |posterior: &Posterior| {
+    let size = |posterior: &GaussianPosterior| {
         posterior
             .arrays()
             .iter()

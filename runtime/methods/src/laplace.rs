@@ -182,7 +182,7 @@ struct Before<'a> {
     /// The log prior of all parameters that are not random weights.
     of_others: f64,
     /// The Gaussian of all weights, if choosing a subnetwork needed it.
-    full: Option<algebra::posterior::Posterior>,
+    full: Option<algebra::posterior::GaussianPosterior>,
     /// True if no row contributes to the curvature.
     is_empty: bool,
 }
@@ -345,7 +345,7 @@ impl Around<'_> {
     }
 
     /// Returns the Wasserstein distance between the Gaussian of all weights and the Gaussian of a subnetwork.
-    fn distance(&self, full: algebra::posterior::Posterior, member: &Gaussian) -> f64 {
+    fn distance(&self, full: algebra::posterior::GaussianPosterior, member: &Gaussian) -> f64 {
         let pool = &self.context.pool;
         let covariance = full.inverse(pool);
         drop(full);

@@ -16,7 +16,7 @@ use bnnc_data::write::{self, ResultColumn};
 use bnnc_data::{Preparation, Rows};
 use bnnc_inference::outcome::{Outcome, RunResult};
 use bnnc_kernels::pool::Pool;
-use bnnc_laplace::posterior::Array;
+use bnnc_laplace::posterior::PosteriorArray;
 use bnnc_report::export::{Export, Subject, approximation};
 use bnnc_report::replicates::{self, Check};
 use bnnc_report::result;
@@ -259,7 +259,7 @@ fn whole(rows: &Rows, name: &str) -> Option<Vec<i64>> {
 
 /// Writes one tensor per parameter and inference, `INFER/STATE`, as `F64`. With several splits, the names end in `#SPLIT`.
 fn posterior(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), Diagnostic> {
-    let mut tensors: Vec<Array<'_>> = Vec::new();
+    let mut tensors: Vec<PosteriorArray<'_>> = Vec::new();
     for outcome in &result.outcomes {
         let Some(infer) = manifest.infers.iter().find(|infer| infer.name == outcome.name) else {
             continue;
@@ -294,7 +294,7 @@ fn posterior(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(
 
 /// Writes tensors one after the other, so that no tensor is copied in memory: the length of the header, the header, padded to a multiple of eight
 /// bytes, and the elements.
-fn safetensors(tensors: &[Array<'_>], writer: &mut dyn Write) -> io::Result<()> {
+fn safetensors(tensors: &[PosteriorArray<'_>], writer: &mut dyn Write) -> io::Result<()> {
     let (mut header, mut end) = (Map::new(), 0);
     for (name, shape, values) in tensors {
         let start = end;
@@ -346,8 +346,8 @@ pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, Values>), Diagno
 ///
 /// # Errors
 /// A folder that no run wrote.
-pub fn arrays(folder: &Path, infer: &str, prefix: &str) -> Result<Vec<Array<'static>>, Diagnostic> {
-    let mut arrays: Vec<Array<'static>> = Vec::new();
+pub fn arrays(folder: &Path, infer: &str, prefix: &str) -> Result<Vec<PosteriorArray<'static>>, Diagnostic> {
+    let mut arrays: Vec<PosteriorArray<'static>> = Vec::new();
     each_tensor(folder, |of, name, shape, numbers| {
         if of == infer && name.starts_with(prefix) {
             arrays.retain(|(known, ..)| known != name);

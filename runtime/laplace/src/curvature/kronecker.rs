@@ -5,7 +5,7 @@ use crate::matrix::Matrix;
 /// A diagonal block that is approximated by the Kronecker product of a mean over rows of `a a'` and a sum of `g g'` (Martens and Grosse 2015,
 /// section 3; Botev et al. 2017). The approximation is exact for one row.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Block {
+pub struct KroneckerBlock {
     /// Its first element among the `D` weights.
     pub start: usize,
     /// The mean over the rows of the data of `a a'`; 1 if the right factor is the whole block.
@@ -17,10 +17,10 @@ pub struct Block {
     pub swapped: bool,
 }
 
-impl Block {
+impl KroneckerBlock {
     /// Returns a block over no rows, with factors of these sizes.
-    pub fn new(start: usize, left: usize, right: usize, swapped: bool) -> Block {
-        Block {
+    pub fn new(start: usize, left: usize, right: usize, swapped: bool) -> KroneckerBlock {
+        KroneckerBlock {
             start,
             left: match left {
                 1 => Matrix::identity(1),

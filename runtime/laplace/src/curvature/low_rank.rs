@@ -24,7 +24,7 @@ pub struct LowRank {
 
 /// A search for eigenpairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Search {
+pub struct EigenpairSearch {
     /// The number of eigenpairs to find.
     pub rank: usize,
     /// The largest residual to accept, relative to the largest eigenvalue.
@@ -75,7 +75,7 @@ impl LowRank {
 /// A pass over the data: it calls its argument with blocks of the rows `G`, one after the other. Each call of a pass covers all rows.
 pub type Passes<'a, E> = &'a mut dyn FnMut(&mut dyn FnMut(&Matrix)) -> Result<(), E>;
 
-impl Search {
+impl EigenpairSearch {
     /// Returns the number of rows of noise from which the search starts: a few more than the rank, so that the last pairs converge too.
     pub fn start_rows(&self, elements: usize) -> usize {
         self.rank
@@ -83,7 +83,7 @@ impl Search {
             .min(elements)
     }
 
-    /// Returns the eigenpairs of `G'G`, from standard normal noise [[`Search::start_rows`]`, D]`.
+    /// Returns the eigenpairs of `G'G`, from standard normal noise [[`EigenpairSearch::start_rows`]`, D]`.
     ///
     /// # Errors
     /// An error of a pass.

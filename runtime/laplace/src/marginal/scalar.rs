@@ -1,12 +1,12 @@
 //! One factor on the precision of the whole prior, from eigenvalues.
 
-use super::{Tuned, bounded, log_evidence_of_normal};
+use super::{TuningResult, bounded, log_evidence_of_normal};
 
 /// The log marginal likelihood as a function of one factor `t`. The curvature enters only through its eigenvalues, in coordinates in which the prior
 /// is standard normal, so that the time of an evaluation is proportional to their number. For nonnegative eigenvalues the log marginal likelihood is
 /// strictly concave in `log t`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scalar<'a> {
+pub struct ScalarEvidence<'a> {
     /// The eigenvalues `mu` of `P0^-1/2 H P0^-1/2`, as returned by [`crate::posterior::whitened`]: before the temperature, and possibly without zeros.
     pub eigenvalues: &'a [f64],
     /// The divisor of the curvature.
@@ -17,7 +17,7 @@ pub struct Scalar<'a> {
     pub log_likelihood: f64,
 }
 
-impl Scalar<'_> {
+impl ScalarEvidence<'_> {
     /// Returns the log marginal likelihood with a factor; minus infinity if the precision is not positive definite.
     pub fn log_evidence(&self, factor: f64) -> f64 {
         let ratios = self
@@ -46,10 +46,10 @@ impl Scalar<'_> {
 
     /// Finds the factor that maximises the log marginal likelihood, to 1e-8 of its logarithm, by Newton steps from `start` that are halved until they
     /// climb. If the precision at the start is not positive definite, returns the start and marks the search as not converged.
-    pub fn maximise(&self, start: f64) -> Tuned {
+    pub fn maximise(&self, start: f64) -> TuningResult {
         let mut at = bounded(start.ln());
         let before = self.log_evidence(at.exp());
-        let mut tuned = Tuned {
+        let mut tuned = TuningResult {
             factors: vec![start],
             before,
             after: before,

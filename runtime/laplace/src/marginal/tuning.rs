@@ -1,6 +1,6 @@
 //! Factors on the precisions of groups of weights, for any form of posterior.
 
-use super::{Tuned, bounded, log_evidence_of_normal};
+use super::{TuningResult, bounded, log_evidence_of_normal};
 use crate::curvature::{Curvature, NotPositive, Prior};
 use bnnc_abi::laplace::PriorStructure;
 use bnnc_kernels::pool::Pool;
@@ -21,7 +21,7 @@ pub fn groups(structure: PriorStructure, elements: &[usize]) -> Vec<usize> {
 
 /// The quantities of the posterior, under one precision of the prior, from which the log marginal likelihood and its gradient are computed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Evaluation {
+pub struct EvidenceTerms {
     /// The log of the ratio of the determinants of the precisions of posterior and prior.
     pub log_determinant_ratio: f64,
     /// The variances `[D]` of the weights.
@@ -34,11 +34,11 @@ pub fn evaluate(
     prior: &Prior,
     temperature: f64,
     pool: &Pool,
-) -> impl Fn(&[f64]) -> Result<Evaluation, NotPositive> {
+) -> impl Fn(&[f64]) -> Result<EvidenceTerms, NotPositive> {
     move |factors| {
         let posterior = curvature.posterior(&prior.scaled(factors), temperature, pool)?;
         let ratio = posterior.log_determinant_ratio();
-        Ok(Evaluation {
+        Ok(EvidenceTerms {
             log_determinant_ratio: ratio.ok_or(NotPositive {
                 element: None,
                 value: f64::NAN,
@@ -80,7 +80,7 @@ struct Place {
 
 impl Tuning<'_> {
     /// Returns the log marginal likelihood with these factors `[G]`.
-    pub fn log_evidence(&self, factors: &[f64], evaluation: &Evaluation) -> f64 {
+    pub fn log_evidence(&self, factors: &[f64], evaluation: &EvidenceTerms) -> f64 {
         let scatters = self.groups.iter().zip(self.scatter);
         let scatter = scatters.map(|(group, scatter)| factors[*group] * scatter).sum();
         log_evidence_of_normal(self.log_likelihood, scatter, evaluation.log_determinant_ratio)
@@ -88,11 +88,11 @@ impl Tuning<'_> {
 
     /// Returns the derivatives of the log marginal likelihood by the logs of the factors `[G]`: half of `gamma_g - t_g scatter_g`, with the effective
     /// number of parameters `gamma_g = sum over the group of 1 - t_g precision_d variance_d` (MacKay 1992, "Bayesian interpolation").
-    pub fn slope(&self, factors: &[f64], evaluation: &Evaluation) -> Vec<f64> {
+    pub fn slope(&self, factors: &[f64], evaluation: &EvidenceTerms) -> Vec<f64> {
         self.slope_and_bend(factors, evaluation).0
     }
 
-    fn slope_and_bend(&self, factors: &[f64], evaluation: &Evaluation) -> (Vec<f64>, Vec<f64>) {
+    fn slope_and_bend(&self, factors: &[f64], evaluation: &EvidenceTerms) -> (Vec<f64>, Vec<f64>) {
         let (mut slope, mut bend) = (vec![0.0; factors.len()], vec![0.0; factors.len()]);
         for (weight, group) in self.groups.iter().enumerate() {
             let share = factors[*group] * self.precision[weight] * evaluation.variances[weight];
@@ -115,8 +115,8 @@ impl Tuning<'_> {
     pub fn maximise<E>(
         &self,
         start: &[f64],
-        mut evaluate: impl FnMut(&[f64]) -> Result<Evaluation, E>,
-    ) -> Result<Tuned, E> {
+        mut evaluate: impl FnMut(&[f64]) -> Result<EvidenceTerms, E>,
+    ) -> Result<TuningResult, E> {
         let mut place = self.place(
             start.iter().map(|factor| bounded(factor.ln())).collect(),
             &mut evaluate,
@@ -128,7 +128,7 @@ impl Tuning<'_> {
                 None => converged = true,
             }
         }
-        Ok(Tuned {
+        Ok(TuningResult {
             factors: place.logs.iter().map(|log| log.exp()).collect(),
             before,
             after: place.evidence,
@@ -140,7 +140,7 @@ impl Tuning<'_> {
     fn place<E>(
         &self,
         logs: Vec<f64>,
-        evaluate: &mut impl FnMut(&[f64]) -> Result<Evaluation, E>,
+        evaluate: &mut impl FnMut(&[f64]) -> Result<EvidenceTerms, E>,
     ) -> Result<Place, E> {
         let factors: Vec<f64> = logs.iter().map(|log| log.exp()).collect();
         let of_weights: Vec<f64> = self.groups.iter().map(|group| factors[*group]).collect();
@@ -159,7 +159,7 @@ impl Tuning<'_> {
     fn climb<E>(
         &self,
         from: &Place,
-        evaluate: &mut impl FnMut(&[f64]) -> Result<Evaluation, E>,
+        evaluate: &mut impl FnMut(&[f64]) -> Result<EvidenceTerms, E>,
     ) -> Option<Place> {
         let full: Vec<f64> = from.slope.iter().zip(&from.bend).map(step).collect();
         let mut share = 1.0;

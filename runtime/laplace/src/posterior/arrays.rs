@@ -4,14 +4,14 @@ use super::diagonal::Diagonal;
 use super::full::Full;
 use super::kronecker::{EigenBlock, Kronecker};
 use super::woodbury::Woodbury;
-use super::{Cholesky, Form, Posterior};
+use super::{Cholesky, Form, GaussianPosterior};
 use crate::matrix::Matrix;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 /// A name, a shape, and the elements in row-major order, which may be borrowed from a posterior.
-pub type Array<'a> = (String, Vec<usize>, Cow<'a, [f64]>);
+pub type PosteriorArray<'a> = (String, Vec<usize>, Cow<'a, [f64]>);
 
 /// The reason why arrays are not a valid posterior.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,19 +25,19 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-fn vector<'a>(name: impl Into<String>, values: impl Into<Cow<'a, [f64]>>) -> Array<'a> {
+fn vector<'a>(name: impl Into<String>, values: impl Into<Cow<'a, [f64]>>) -> PosteriorArray<'a> {
     let values = values.into();
     (name.into(), vec![values.len()], values)
 }
 
-fn matrix(name: impl Into<String>, matrix: &Matrix) -> Array<'_> {
+fn matrix(name: impl Into<String>, matrix: &Matrix) -> PosteriorArray<'_> {
     let shape = vec![matrix.rows, matrix.columns];
     (name.into(), shape, Cow::from(&matrix.values))
 }
 
-impl Posterior {
+impl GaussianPosterior {
     /// Returns arrays that hold the whole posterior. Their names begin with the form, except for `log_determinants`.
-    pub fn arrays(&self) -> Vec<Array<'_>> {
+    pub fn arrays(&self) -> Vec<PosteriorArray<'_>> {
         let mut arrays = match &self.form {
             Form::Full(full) => vec![matrix("full/upper", &full.factor.upper)],
             Form::Diagonal(diagonal) => vec![vector("diagonal/deviations", &diagonal.deviations)],
@@ -64,11 +64,11 @@ impl Posterior {
         arrays
     }
 
-    /// Rebuilds a posterior from [`Posterior::arrays`], in any order; arrays with other names are ignored.
+    /// Rebuilds a posterior from [`GaussianPosterior::arrays`], in any order; arrays with other names are ignored.
     ///
     /// # Errors
     /// An array is missing or has a wrong shape.
-    pub fn from_arrays(arrays: &[Array<'_>]) -> Result<Posterior, Malformed> {
+    pub fn from_arrays(arrays: &[PosteriorArray<'_>]) -> Result<GaussianPosterior, Malformed> {
         let stored = Stored { arrays };
         let form = if stored.find("full/upper").is_some() {
             let upper = stored.square("full/upper", None)?;
@@ -87,7 +87,7 @@ impl Posterior {
             return Err(Malformed("no form is among the names of the arrays".to_owned()));
         };
         let determinants = stored.vector("log_determinants", Some(2))?;
-        Ok(Posterior {
+        Ok(GaussianPosterior {
             form,
             log_determinant: determinants[0],
             prior_log_determinant: determinants[1],
@@ -96,16 +96,16 @@ impl Posterior {
 }
 
 struct Stored<'a> {
-    arrays: &'a [Array<'a>],
+    arrays: &'a [PosteriorArray<'a>],
 }
 
 impl Stored<'_> {
-    fn find(&self, name: &str) -> Option<&Array<'_>> {
+    fn find(&self, name: &str) -> Option<&PosteriorArray<'_>> {
         self.arrays.iter().find(|array| array.0 == name)
     }
 
     /// Returns an array with this number of axes and the given sizes; `None` accepts any size.
-    fn array(&self, name: &str, sizes: &[Option<usize>]) -> Result<&Array<'_>, Malformed> {
+    fn array(&self, name: &str, sizes: &[Option<usize>]) -> Result<&PosteriorArray<'_>, Malformed> {
         let array = self
             .find(name)
             .ok_or_else(|| Malformed(format!("`{name}` is missing")))?;

@@ -1,6 +1,6 @@
 //! A diagonal precision.
 
-use super::{Form, Posterior, Root};
+use super::{Form, GaussianPosterior, Root};
 use crate::curvature::{NotPositive, Prior};
 use crate::matrix::Matrix;
 use bnnc_kernels::pool::Pool;
@@ -12,14 +12,18 @@ pub struct Diagonal {
 }
 
 impl Diagonal {
-    pub fn posterior(curvature: &[f64], prior: &Prior, temperature: f64) -> Result<Posterior, NotPositive> {
+    pub fn posterior(
+        curvature: &[f64],
+        prior: &Prior,
+        temperature: f64,
+    ) -> Result<GaussianPosterior, NotPositive> {
         let pairs = curvature.iter().zip(&prior.precision);
         let precision: Vec<f64> = pairs
             .map(|(curvature, prior)| curvature / temperature + prior)
             .collect();
         NotPositive::check(&precision)?;
         let deviations = precision.iter().map(|precision| 1.0 / precision.sqrt()).collect();
-        Ok(Posterior {
+        Ok(GaussianPosterior {
             form: Form::Diagonal(Diagonal { deviations }),
             log_determinant: precision.iter().map(|precision| precision.ln()).sum(),
             prior_log_determinant: prior.log_determinant_of_diagonal(),

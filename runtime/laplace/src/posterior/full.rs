@@ -1,6 +1,6 @@
 //! A full precision.
 
-use super::{Cholesky, Form, Posterior, Root};
+use super::{Cholesky, Form, GaussianPosterior, Root};
 use crate::curvature::{NotPositive, Prior};
 use crate::matrix::{Matrix, dot};
 use bnnc_kernels::pool::Pool;
@@ -17,7 +17,7 @@ impl Full {
         prior: &Prior,
         temperature: f64,
         pool: &Pool,
-    ) -> Result<Posterior, NotPositive> {
+    ) -> Result<GaussianPosterior, NotPositive> {
         let mut precision = curvature.clone();
         if temperature != 1.0 {
             precision
@@ -33,7 +33,7 @@ impl Full {
             }
         }
         let factor = Cholesky::new(precision, pool)?;
-        Ok(Posterior {
+        Ok(GaussianPosterior {
             log_determinant: factor.log_determinant(),
             prior_log_determinant: prior.log_determinant(pool),
             form: Form::Full(Full { factor }),

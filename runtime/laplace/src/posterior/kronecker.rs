@@ -6,8 +6,8 @@
 //! precision of the prior in the eigenbasis.
 
 use super::spectrum::Spectrum;
-use super::{Form, Posterior, Root, Turned};
-use crate::curvature::{Block, NotPositive, Prior};
+use super::{Form, GaussianPosterior, Root, Turned};
+use crate::curvature::{KroneckerBlock, NotPositive, Prior};
 use crate::matrix::Matrix;
 use bnnc_kernels::pool::Pool;
 
@@ -38,7 +38,7 @@ pub struct Coordinates {
 }
 
 impl Coordinates {
-    pub fn new(block: &Block, prior: &Prior, pool: &Pool) -> Result<Coordinates, NotPositive> {
+    pub fn new(block: &KroneckerBlock, prior: &Prior, pool: &Pool) -> Result<Coordinates, NotPositive> {
         let [first, second] = block.factors();
         let (first, second) = (
             Spectrum::of_semidefinite(first)?,
@@ -70,11 +70,11 @@ impl Coordinates {
 
 impl Kronecker {
     pub fn posterior(
-        blocks: &[Block],
+        blocks: &[KroneckerBlock],
         prior: &Prior,
         temperature: f64,
         pool: &Pool,
-    ) -> Result<Posterior, NotPositive> {
+    ) -> Result<GaussianPosterior, NotPositive> {
         let mut others = prior.scales();
         let mut rest = prior.precision.clone();
         let (mut log_determinant, mut prior_log_determinant) = (0.0, 0.0);
@@ -106,7 +106,7 @@ impl Kronecker {
         }
         NotPositive::check(&rest)?;
         let rest: f64 = rest.iter().map(|value| value.ln()).sum();
-        Ok(Posterior {
+        Ok(GaussianPosterior {
             form: Form::Kronecker(Kronecker {
                 others,
                 blocks: parts,

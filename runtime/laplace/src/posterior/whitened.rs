@@ -3,7 +3,7 @@
 use super::kronecker::Coordinates;
 use super::spectrum::{eigenvalues, eigenvalues_of_semidefinite};
 use super::whole;
-use crate::curvature::{Block, Curvature, NotPositive, Prior, PriorRoot};
+use crate::curvature::{Curvature, KroneckerBlock, NotPositive, Prior, PriorRoot};
 use crate::matrix::Matrix;
 use bnnc_kernels::pool::Pool;
 
@@ -38,7 +38,7 @@ fn between(root: &PriorRoot, matrix: &Matrix, pool: &Pool) -> Matrix {
     whitened
 }
 
-fn of_blocks(blocks: &[Block], prior: &Prior, pool: &Pool) -> Result<Vec<f64>, NotPositive> {
+fn of_blocks(blocks: &[KroneckerBlock], prior: &Prior, pool: &Pool) -> Result<Vec<f64>, NotPositive> {
     NotPositive::check(&prior.precision)?;
     let mut values = Vec::with_capacity(prior.precision.len());
     for block in blocks {

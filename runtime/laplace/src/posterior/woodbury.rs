@@ -5,7 +5,7 @@
 //! `A S = T B`, `S S + T B' B = S S + B' A S = (S + A' B) S = S`. A draw with that root is a draw of the prior that is corrected by its residuals
 //! (Matheron's rule).
 
-use super::{Cholesky, Form, Posterior, Root};
+use super::{Cholesky, Form, GaussianPosterior, Root};
 use crate::curvature::{NotPositive, Prior};
 use crate::matrix::{Matrix, blocks, dot};
 use bnnc_kernels::pool::Pool;
@@ -30,7 +30,7 @@ impl Woodbury {
         prior: &Prior,
         temperature: f64,
         pool: &Pool,
-    ) -> Result<Posterior, NotPositive> {
+    ) -> Result<GaussianPosterior, NotPositive> {
         NotPositive::check(&prior.precision)?;
         let scales = prior.scales();
         let mut kernel = rows.scaled_outer(&scales, pool);
@@ -47,7 +47,7 @@ impl Woodbury {
         };
         let gain = factor.log_determinant() - rows.rows as f64 * temperature.ln();
         let prior_log_determinant = prior.log_determinant_of_diagonal();
-        Ok(Posterior {
+        Ok(GaussianPosterior {
             log_determinant: prior_log_determinant + gain,
             prior_log_determinant,
             form: Form::Woodbury(Woodbury {

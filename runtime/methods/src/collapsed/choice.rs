@@ -9,7 +9,7 @@ use bnnc_abi::collapsed::{Collapsed, CollapsedSettings, LocationForm};
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_core::context::{Context, Stop};
 use bnnc_data::Dataset;
-use bnnc_laplace::posterior::Array;
+use bnnc_laplace::posterior::PosteriorArray;
 use bnnc_training::iterates::Collected;
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ const FIXED: &str = "collapsed/fixed";
 impl Choice {
     /// Returns the choice as tensors: `collapsed/columns` `[columns]`, and `collapsed/fixed` `[outputs, columns]`, whose shorter lines are padded
     /// with -1.
-    pub fn arrays(&self) -> Vec<Array<'static>> {
+    pub fn arrays(&self) -> Vec<PosteriorArray<'static>> {
         let numbers = |numbers: &[u32]| {
             numbers
                 .iter()
@@ -61,7 +61,7 @@ impl Choice {
     }
 
     /// Restores the choice from its tensors.
-    pub fn restore(arrays: &[Array<'_>]) -> Choice {
+    pub fn restore(arrays: &[PosteriorArray<'_>]) -> Choice {
         let numbers = |values: &[f64]| -> Vec<u32> {
             let known = values.iter().filter(|value| **value >= 0.0);
             known.map(|value| *value as u32).collect()

@@ -15,7 +15,7 @@ use bnnc_inference::draws::Draws;
 use bnnc_inference::outcome::Outcome;
 use bnnc_inference::posterior::{Parts, Posterior, of_sites};
 use bnnc_inference::summary::SiteSummary;
-use bnnc_laplace::posterior::Array;
+use bnnc_laplace::posterior::PosteriorArray;
 use bnnc_training::iterates::{self, Collected};
 use bnnc_training::start::{self, Starts};
 use bnnc_training::{Fitted, Task};
@@ -110,7 +110,7 @@ impl Posterior for Integrated {
         self.collected.summaries(infer, context)
     }
 
-    fn arrays(&self, _: &InferenceBlock) -> Vec<Array<'_>> {
+    fn arrays(&self, _: &InferenceBlock) -> Vec<PosteriorArray<'_>> {
         self.choice.arrays()
     }
 

@@ -8,7 +8,7 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks;
 use bnnc_core::context::Stop;
 use bnnc_core::rows;
-use bnnc_laplace::curvature::{Curvature, Gram, Search, add_squares};
+use bnnc_laplace::curvature::{Curvature, EigenpairSearch, Gram, add_squares};
 use bnnc_laplace::matrix::Matrix;
 use bnnc_math::philox;
 use std::sync::Arc;
@@ -134,8 +134,8 @@ fn functional(evaluation: &Evaluation, which: Which, chosen: Option<usize>) -> R
 
 /// Returns the settings of the search for the largest eigenpairs. Predictions need only a few correct digits, and the residuals are smaller than
 /// that.
-fn search(rank: usize) -> Search {
-    Search {
+fn search(rank: usize) -> EigenpairSearch {
+    EigenpairSearch {
         rank,
         tolerance: 1e-6,
         passes: 100,

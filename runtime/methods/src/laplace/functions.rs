@@ -10,8 +10,8 @@ use bnnc_core::ports;
 use bnnc_core::predict::{PREDICTIVE_STEP, Predictive, said};
 use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
-use bnnc_laplace::link::Draws;
-use bnnc_laplace::root::Failure;
+use bnnc_laplace::link::OutputDraws;
+use bnnc_laplace::root::RootError;
 use bnnc_math::philox;
 
 /// The program that computes predictions from outputs.
@@ -24,7 +24,7 @@ pub struct Functions {
     /// The noise of the outputs `[draws, batch, outputs]`.
     noise: Vec<f64>,
     outputs: Vec<f64>,
-    link: Draws,
+    link: OutputDraws,
 }
 
 impl Functions {
@@ -54,7 +54,7 @@ impl Functions {
             key: philox::key(evaluation.context.seed, &name),
             noise: Vec::new(),
             outputs: Vec::new(),
-            link: Draws::new(evaluation.outputs()),
+            link: OutputDraws::new(evaluation.outputs()),
         })
     }
 
@@ -113,8 +113,8 @@ impl Functions {
             .write(&block.outputs, covariance, &self.noise, &mut self.outputs);
         made.map_err(|failure| {
             let (row, why) = match failure {
-                Failure::NotFinite { row } => (row, "is not finite"),
-                Failure::NoConvergence { row } => (row, "has eigenvalues that could not be computed"),
+                RootError::NotFinite { row } => (row, "is not finite"),
+                RootError::NoConvergence { row } => (row, "has eigenvalues that could not be computed"),
             };
             codes::no_covariance(&evaluation.infer.name, block.rows.start + row, why)
         })?;

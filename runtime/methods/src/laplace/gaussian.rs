@@ -11,7 +11,7 @@ use bnnc_core::context::{Context, Stop};
 use bnnc_core::forecast::Forecaster;
 use bnnc_core::states::Values;
 use bnnc_data::{Dataset, Rows};
-use bnnc_laplace::posterior::{Array, Posterior};
+use bnnc_laplace::posterior::{GaussianPosterior, PosteriorArray};
 use bnnc_training::Fitted;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -39,7 +39,7 @@ pub struct Gaussian {
     /// The indices of the random weights among all weights, in ascending order; `None` if all weights are random.
     pub index: Option<Vec<usize>>,
     /// The distribution of the random weights.
-    pub posterior: Posterior,
+    pub posterior: GaussianPosterior,
     /// The facts that are reported about the Gaussian.
     pub facts: Facts,
 }
@@ -142,7 +142,7 @@ impl Approximated {
     }
 
     /// Returns the Gaussians as arrays. The name of an array contains the index of its member.
-    pub fn arrays(&self, infer: &InferenceBlock) -> Vec<Array<'_>> {
+    pub fn arrays(&self, infer: &InferenceBlock) -> Vec<PosteriorArray<'_>> {
         let mut arrays = Vec::new();
         for (number, member) in self.members.iter().enumerate() {
             let mut own = member.posterior.arrays();
@@ -175,7 +175,7 @@ impl Approximated {
     pub fn restore(
         infer: &InferenceBlock,
         values: &Values,
-        arrays: &[Array<'_>],
+        arrays: &[PosteriorArray<'_>],
         folder: &Path,
     ) -> Result<Approximated, Stop> {
         let laplace = part(infer)?;
@@ -183,7 +183,7 @@ impl Approximated {
         let values = Arc::new(values.clone());
         loop {
             let prefix = format!("{PREFIX}{}/", members.len());
-            let own: Vec<Array> = arrays
+            let own: Vec<PosteriorArray> = arrays
                 .iter()
                 .filter_map(|(name, shape, values)| {
                     let name = name.strip_prefix(&prefix)?;
@@ -210,8 +210,12 @@ impl Approximated {
 pub const PREFIX: &str = "laplace/";
 
 /// Restores one member from its own arrays.
-fn restored(laplace: &Laplace, values: &Arc<Values>, arrays: &[Array<'_>]) -> Result<Gaussian, String> {
-    let posterior = Posterior::from_arrays(arrays).map_err(|error| error.to_string())?;
+fn restored(
+    laplace: &Laplace,
+    values: &Arc<Values>,
+    arrays: &[PosteriorArray<'_>],
+) -> Result<Gaussian, String> {
+    let posterior = GaussianPosterior::from_arrays(arrays).map_err(|error| error.to_string())?;
     let mut maximum = values.as_ref().clone();
     let mut index = None;
     for (name, _, values) in arrays {
@@ -271,7 +275,7 @@ pub struct Kept<'a> {
 struct KeptMember<'a> {
     values: Arc<Values>,
     index: Option<Vec<usize>>,
-    arrays: Vec<Array<'a>>,
+    arrays: Vec<PosteriorArray<'a>>,
     facts: Facts,
 }
 
@@ -296,7 +300,7 @@ impl<'a> Kept<'a> {
             Some(Gaussian {
                 values: kept.values,
                 index: kept.index,
-                posterior: Posterior::from_arrays(&kept.arrays).ok()?,
+                posterior: GaussianPosterior::from_arrays(&kept.arrays).ok()?,
                 facts: kept.facts,
             })
         };

@@ -232,7 +232,10 @@ pub fn squares(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<f64>, Cli
 ///
 /// # Errors
 /// A curvature is not finite.
-pub fn factors(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<curvature::Block>, Clipped), Stop> {
+pub fn factors(
+    evaluation: &Evaluation,
+    pulled: Pulled,
+) -> Result<(Vec<curvature::KroneckerBlock>, Clipped), Stop> {
     let artifact = needed(&evaluation.laplace.programs.factors, "factors")?;
     let described = &evaluation.laplace.blocks;
     let has_left = |block: &&bnnc_abi::laplace::WeightBlock| block.left > 1;
@@ -253,7 +256,7 @@ pub fn factors(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<curvature
     };
     let block = |(described, right): (&bnnc_abi::laplace::WeightBlock, &Vec<f64>)| {
         let (left_size, right_size) = (described.left, described.right);
-        let mut block = curvature::Block::new(
+        let mut block = curvature::KroneckerBlock::new(
             elements(described.weights),
             left_size,
             right_size,

@@ -14,7 +14,7 @@ use bnnc_core::ports;
 use bnnc_core::states::Values;
 use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
-use bnnc_laplace::root::{Failure, Roots};
+use bnnc_laplace::root::{RootError, Roots};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -324,10 +324,10 @@ impl Blocks<'_> {
 }
 
 impl Evaluation<'_> {
-    fn no_root(&self, first: usize, failure: Failure) -> Stop {
+    fn no_root(&self, first: usize, failure: RootError) -> Stop {
         let (row, why) = match failure {
-            Failure::NotFinite { row } => (row, "is not finite"),
-            Failure::NoConvergence { row } => (row, "has eigenvalues that could not be computed"),
+            RootError::NotFinite { row } => (row, "is not finite"),
+            RootError::NoConvergence { row } => (row, "has eigenvalues that could not be computed"),
         };
         codes::no_curvature(&self.infer.name, first + row, why).into()
     }

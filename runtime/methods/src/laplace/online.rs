@@ -20,7 +20,7 @@ use bnnc_core::ports;
 use bnnc_core::states::Values;
 use bnnc_kernels::executor::Machine;
 use bnnc_laplace::curvature::Prior;
-use bnnc_laplace::marginal::Tuned;
+use bnnc_laplace::marginal::TuningResult;
 use bnnc_training::{Fitted, Task, Watch, train};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ const STEPS: usize = 10;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chosen {
     /// The factors on the precision of the prior.
-    pub tuned: Tuned,
+    pub tuned: TuningResult,
     /// For each state of the noise, the derivative of the part of the log marginal likelihood that is not the log joint density.
     pub slope: Values,
 }
@@ -155,7 +155,7 @@ impl Around<'_> {
         } = self.before(&evaluation)?;
         tuned.scale(facts.prior_scale);
         let start = tuned.of_groups(factors);
-        let found = tuned.by_evidence(&start, STEPS).unwrap_or(Tuned {
+        let found = tuned.by_evidence(&start, STEPS).unwrap_or(TuningResult {
             factors: start,
             before: f64::NEG_INFINITY,
             after: f64::NEG_INFINITY,

@@ -14,7 +14,7 @@ use bnnc_inference::held::Held;
 use bnnc_inference::outcome::Outcome;
 use bnnc_inference::posterior::{Parts, Posterior};
 use bnnc_inference::summary::SiteSummary;
-use bnnc_laplace::posterior::Array;
+use bnnc_laplace::posterior::PosteriorArray;
 use bnnc_laplace::select;
 use bnnc_training::Fitted;
 use bnnc_training::start;
@@ -88,7 +88,7 @@ impl Posterior for Approximated {
         report::summaries(infer, self, context)
     }
 
-    fn arrays(&self, infer: &InferenceBlock) -> Vec<Array<'_>> {
+    fn arrays(&self, infer: &InferenceBlock) -> Vec<PosteriorArray<'_>> {
         Approximated::arrays(self, infer)
     }
 

@@ -8,7 +8,7 @@ use bnnc_abi::laplace::{Over, Score};
 use bnnc_core::codes;
 use bnnc_core::context::Stop;
 use bnnc_laplace::curvature::Prior;
-use bnnc_laplace::posterior::Posterior;
+use bnnc_laplace::posterior::GaussianPosterior;
 use bnnc_laplace::select;
 use bnnc_math::philox;
 
@@ -20,7 +20,7 @@ pub struct Subnetwork {
     /// The indices of its weights, in ascending order.
     pub index: Vec<usize>,
     /// The Gaussian of all weights, if the choice needed it.
-    pub full: Option<Posterior>,
+    pub full: Option<GaussianPosterior>,
 }
 
 /// Chooses the random weights. Returns `None` if all weights are random.
@@ -68,7 +68,7 @@ pub fn subnetwork(
 }
 
 /// Returns the Gaussian of all weights under a full precision.
-fn whole(evaluation: &Evaluation, prior: &Prior) -> Result<Posterior, Stop> {
+fn whole(evaluation: &Evaluation, prior: &Prior) -> Result<GaussianPosterior, Stop> {
     let pool = &evaluation.context.pool;
     let Curved { curvature, .. } = curve::full(evaluation, Which::All)?;
     let temperature = evaluation.laplace.options.temperature;

@@ -11,9 +11,9 @@ use bnnc_data::Dataset;
 use bnnc_data::metrics::{DrawMatrix, log_mean_exp};
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::curvature::{Curvature, NotPositive, Prior};
-use bnnc_laplace::marginal::{self, Scalar, Tuning};
+use bnnc_laplace::marginal::{self, ScalarEvidence, Tuning};
 use bnnc_laplace::matrix::{Matrix, dot};
-use bnnc_laplace::posterior::{Posterior, whitened};
+use bnnc_laplace::posterior::{GaussianPosterior, whitened};
 use std::sync::Arc;
 
 /// The relative difference of prior precisions above which the difference is not a rounding error.
@@ -71,7 +71,7 @@ impl Tuned<'_> {
     ///
     /// # Errors
     /// A precision matrix is not positive definite.
-    pub fn posterior(&self, factors: &[f64], temperature: f64) -> Result<Posterior, NotPositive> {
+    pub fn posterior(&self, factors: &[f64], temperature: f64) -> Result<GaussianPosterior, NotPositive> {
         let pool = &self.evaluation.context.pool;
         match factors.iter().all(|factor| *factor == 1.0) {
             true => self.curvature.posterior(&self.prior, temperature, pool),
@@ -89,7 +89,7 @@ impl Tuned<'_> {
     /// A precision matrix is not positive definite.
     pub fn gaussian(
         self,
-        given: Option<&marginal::Tuned>,
+        given: Option<&marginal::TuningResult>,
         mut facts: Facts,
         gradient: Option<&[f64]>,
     ) -> Result<Gaussian, Stop> {
@@ -129,7 +129,7 @@ impl Tuned<'_> {
         &self,
         gradient: &[f64],
         factors: &[f64],
-        posterior: &Posterior,
+        posterior: &GaussianPosterior,
         facts: &Facts,
     ) -> Option<f64> {
         let pool = &self.evaluation.context.pool;
@@ -153,7 +153,7 @@ impl Tuned<'_> {
 
     /// Returns the log marginal likelihood with these factors of the weights. The normaliser of a prior that is not Normal is only known for factors
     /// of 1.
-    fn log_evidence(&self, posterior: &Posterior, factors: &[f64]) -> Option<f64> {
+    fn log_evidence(&self, posterior: &GaussianPosterior, factors: &[f64]) -> Option<f64> {
         let log_likelihood = self.log_likelihood / self.temperature();
         let evidence = match self.is_normal {
             true => {
@@ -254,7 +254,7 @@ impl Tuned<'_> {
     }
 
     /// Returns the factors of the groups, given or tuned.
-    fn factors(&self, given: Option<&marginal::Tuned>, facts: &mut Facts) -> Result<Vec<f64>, Stop> {
+    fn factors(&self, given: Option<&marginal::TuningResult>, facts: &mut Facts) -> Result<Vec<f64>, Stop> {
         let options = &self.evaluation.laplace.options;
         let found = match (given, options.prior_precision) {
             (Some(given), _) => given.clone(),
@@ -278,12 +278,12 @@ impl Tuned<'_> {
     ///
     /// # Errors
     /// A prior or, at the start, a precision that is not positive definite.
-    pub fn by_evidence(&self, start: &[f64], steps: usize) -> Result<marginal::Tuned, NotPositive> {
+    pub fn by_evidence(&self, start: &[f64], steps: usize) -> Result<marginal::TuningResult, NotPositive> {
         let pool = &self.evaluation.context.pool;
         let scatter = self.scatter()?;
         let log_likelihood = self.log_likelihood / self.temperature();
         if let (PriorStructure::Scalar, [start]) = (self.structure(), start) {
-            let scalar = Scalar {
+            let scalar = ScalarEvidence {
                 eigenvalues: &whitened(&self.curvature, &self.prior, pool)?,
                 temperature: self.temperature(),
                 scatter: scatter.iter().sum(),
@@ -368,7 +368,7 @@ impl Tuned<'_> {
 
 /// Returns half the squared Newton decrement, `g' P^-1 g / 2`: how far the log posterior could rise if it were quadratic. Infinite if the slope is
 /// not finite.
-pub fn rise(posterior: &Posterior, slope: &[f64], pool: &Pool) -> f64 {
+pub fn rise(posterior: &GaussianPosterior, slope: &[f64], pool: &Pool) -> f64 {
     let step = posterior.solve(&Matrix::from_row(slope), pool);
     let rise = 0.5 * dot(step.row(0), slope);
     if rise.is_finite() { rise } else { f64::INFINITY }
