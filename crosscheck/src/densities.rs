@@ -1,6 +1,6 @@
 //! The densities, written by hand.
 
-use bnnc_mcmc::noise::{Noise, Purpose};
+use bnnc_mcmc::noise::{ChainNoise, Purpose};
 use std::sync::LazyLock;
 
 /// A density that both samplers sample from.
@@ -14,7 +14,7 @@ pub struct Law {
 impl Law {
     /// Returns the start of a chain: uniform between -2 and 2, as in Stan.
     pub fn start(&self, chain: u64) -> Vec<f64> {
-        let noise = Noise::new(4, self.name, chain as usize);
+        let noise = ChainNoise::new(4, self.name, chain as usize);
         (0..self.dimension)
             .map(|at| 4.0 * noise.uniform(Purpose::Start, 0, at) - 2.0)
             .collect()

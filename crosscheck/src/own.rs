@@ -3,7 +3,7 @@
 use crate::densities::Law;
 use crate::{Chain, DRAWS, WARMUP};
 use bnnc_abi::sampling::{Adaptation, MetricKind, NutsOptions, Transition};
-use bnnc_mcmc::noise::Noise;
+use bnnc_mcmc::noise::ChainNoise;
 use bnnc_mcmc::registry::{Setup, sampler};
 use bnnc_mcmc::seam::{Answers, Target, next};
 
@@ -44,7 +44,7 @@ pub fn chain(law: &Law, metric: MetricKind, number: usize) -> Chain {
         warmup: WARMUP,
         draws: DRAWS,
         temperature: 1.0,
-        noise: Noise::new(9, "crosscheck", number),
+        noise: ChainNoise::new(9, "crosscheck", number),
     });
     let diverging = sampler
         .stats()

@@ -6,7 +6,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::states::Values;
 use bnnc_core::store::ChainStore;
-use bnnc_mcmc::diagnostics::Summary;
+use bnnc_mcmc::diagnostics::QuantitySummary;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -199,7 +199,7 @@ pub struct Quantity {
     /// The index of the site in [`InferenceBlock::reports`] and the index of the element, if the quantity is an element of a site.
     pub element: Option<(usize, usize)>,
     /// The summary and the diagnostics.
-    pub summary: Summary,
+    pub summary: QuantitySummary,
     /// The draws of each chain; empty if draws are only kept on disk.
     pub chains: Vec<Vec<f64>>,
 }
@@ -208,7 +208,7 @@ pub struct Quantity {
 #[derive(Clone, Debug, Default)]
 pub struct Diagnosis {
     /// The summaries of the quantities, by name.
-    pub quantities: Vec<(String, Summary)>,
+    pub quantities: Vec<(String, QuantitySummary)>,
     /// The number of divergent iterations after the warm-up.
     pub divergences: usize,
     /// The number of trajectories that were cut at the largest tree depth.
@@ -249,7 +249,7 @@ impl Diagnosis {
                 .filter(|(_, summary)| !summary.rhat.is_nan())
         };
         let rhat = known().max_by(|a, b| a.1.rhat.total_cmp(&b.1.rhat))?;
-        let least = |of: fn(&Summary) -> f64| {
+        let least = |of: fn(&QuantitySummary) -> f64| {
             let smallest = known().min_by(|a, b| of(&a.1).total_cmp(&of(&b.1)));
             smallest.map(|quantity| (quantity.0.as_str(), of(&quantity.1)))
         };

@@ -11,7 +11,7 @@ use bnnc_core::number::{finite, number};
 use bnnc_core::score;
 use bnnc_data::Rows;
 use bnnc_data::metrics::over_splits;
-use bnnc_mcmc::loo::{Estimate, difference};
+use bnnc_mcmc::loo::{LooEstimate, difference};
 use serde_json::{Map, Value, json};
 
 /// One `compare` item with its results.
@@ -46,11 +46,11 @@ pub struct Line {
 #[derive(Clone, Copy, Debug)]
 pub struct LeftOutLine {
     /// The expected log predictive density, summed over rows.
-    pub elpd: Estimate,
+    pub elpd: LooEstimate,
     /// The effective number of parameters.
-    pub p: Estimate,
+    pub p: LooEstimate,
     /// The difference from the best inference with the same observations.
-    pub difference: Option<Estimate>,
+    pub difference: Option<LooEstimate>,
     /// The number of rows whose Pareto shape is too large.
     pub unreliable: usize,
 }
@@ -404,7 +404,7 @@ impl Comparison {
                 value["seconds"] = time.map_or(Value::Null, |(seconds, _)| finite(seconds));
             }
             if let Some(found) = &line.left_out {
-                let part = |of: fn(&Estimate) -> f64| {
+                let part = |of: fn(&LooEstimate) -> f64| {
                     found.difference.as_ref().map_or(Value::Null, |d| finite(of(d)))
                 };
                 value["elpd_loo"] = finite(found.elpd.sum);

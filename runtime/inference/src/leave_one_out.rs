@@ -11,7 +11,7 @@ use bnnc_core::feed::examples;
 use bnnc_core::predict::{Predictor, units};
 use bnnc_core::states::Values;
 use bnnc_data::Dataset;
-use bnnc_mcmc::loo::{LeaveOneOut, Row, Total};
+use bnnc_mcmc::loo::{LooEstimator, LooRow, Total};
 use std::sync::Arc;
 
 /// The largest number of log likelihoods that are computed unless the program requests them, and the largest number of reals in the positions that
@@ -28,7 +28,7 @@ pub struct LeftOut {
     /// The sums over rows.
     pub total: Total,
     /// The estimates of each row.
-    pub rows: Vec<Row>,
+    pub rows: Vec<LooRow>,
     /// The number of draws from which the estimates were computed.
     pub draws: usize,
 }
@@ -151,7 +151,7 @@ fn sums(
         .iter()
         .map(|output| log_unit(infer, output, dataset))
         .sum();
-    let mut estimator = LeaveOneOut::default();
+    let mut estimator = LooEstimator::default();
     let mut total = Total::new(draws);
     let mut rows = Vec::new();
     let mut log_likelihood = vec![0.0; draws];

@@ -1,7 +1,7 @@
 //! Measures the time of a leapfrog step in addition to its gradient: `cargo bench -p bnnc-mcmc --bench overhead`.
 
 use bnnc_abi::sampling::{Adaptation, MetricKind, NutsOptions, Transition};
-use bnnc_mcmc::noise::Noise;
+use bnnc_mcmc::noise::ChainNoise;
 use bnnc_mcmc::registry::{Setup, sampler};
 use bnnc_mcmc::seam::{Answers, Target, next};
 use std::time::{Duration, Instant};
@@ -46,7 +46,7 @@ fn overhead(dimension: usize, metric: MetricKind, step_size: f64, iterations: us
         warmup: 0,
         draws: iterations,
         temperature: 1.0,
-        noise: Noise::new(1, "overhead", 0),
+        noise: ChainNoise::new(1, "overhead", 0),
     });
     let (mut target, mut answers) = (Round(Duration::ZERO), Answers::default());
     let steps = sampler

@@ -2,7 +2,7 @@
 //!
 //! The first line is the relative efficiency of the draws. A header and lines as for `diagnose` follow, with a column per row of data.
 
-use bnnc_mcmc::loo::LeaveOneOut;
+use bnnc_mcmc::loo::LooEstimator;
 use std::io::Read;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     println!("name,elpd,p,k,mcse,elpd_waic,p_waic");
-    let mut estimator = LeaveOneOut::default();
+    let mut estimator = LooEstimator::default();
     for (name, column) in names.iter().zip(&columns) {
         let row = estimator.row(column, efficiency);
         let values = [row.elpd, row.p, row.k, row.mcse, row.elpd_waic, row.p_waic];

@@ -7,10 +7,10 @@ pub mod windows;
 
 use bnnc_abi::sampling::{Adaptation, MetricKind};
 use gradients::Spreads;
-use metric::{Moments, Whitening};
+use metric::{RunningMoments, Whitening};
 use serde::{Deserialize, Serialize};
 use step_size::DualAveraging;
-use windows::{Part, Windows};
+use windows::{WarmupRole, WarmupWindows};
 
 /// The quantities that an iteration of the warm-up changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,10 @@ enum Learner {
     /// The metric is fixed.
     Fixed,
     /// From positions, in windows.
-    Windows { windows: Windows, moments: Moments },
+    Windows {
+        windows: WarmupWindows,
+        moments: RunningMoments,
+    },
     /// From positions and gradients.
     Spreads(Box<Spreads>),
 }
@@ -54,7 +57,7 @@ impl Warmup {
     /// Begins a warm-up of `length` iterations in `dimension` dimensions that learns from positions alone.
     pub fn new(adaptation: &Adaptation, dimension: usize, length: usize) -> Warmup {
         let learnt = |whitening, dense| {
-            let (windows, moments) = (Windows::new(length), Moments::new(dimension, dense));
+            let (windows, moments) = (WarmupWindows::new(length), RunningMoments::new(dimension, dense));
             (whitening, Learner::Windows { windows, moments })
         };
         let (whitening, learner) = match adaptation.metric {
@@ -92,7 +95,7 @@ impl Warmup {
             MetricKind::Unit | MetricKind::Windowed | MetricKind::WindowedDense => None,
         };
         if let Some(dense) = dense
-            && length >= Windows::SHORTEST
+            && length >= WarmupWindows::SHORTEST
         {
             let mut spreads = Spreads::new(position.len(), length, dense);
             spreads.begin(position, gradient, &mut warmup.whitening);
@@ -143,12 +146,12 @@ impl Warmup {
         self.done += 1;
         let change = match (&mut self.learner, &mut self.whitening, gradient) {
             (Learner::Windows { windows, moments }, whitening, _) => match windows.part(iteration) {
-                Part::Step => Change::Step,
-                Part::Learn => {
+                WarmupRole::Step => Change::Step,
+                WarmupRole::Learn => {
                     moments.add(position);
                     Change::Step
                 }
-                Part::Renew => {
+                WarmupRole::Renew => {
                     moments.add(position);
                     moments.estimate(whitening);
                     moments.clear();

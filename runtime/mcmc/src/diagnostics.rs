@@ -17,7 +17,7 @@ pub mod halves;
 pub mod ranks;
 pub mod rhat;
 
-pub use advice::{Facts, Swapped, advice};
+pub use advice::{ChainFacts, Swapped, advice};
 pub use codes::CODES;
 
 use autocovariance::Autocovariance;
@@ -26,7 +26,7 @@ use ranks::Ranks;
 
 /// The estimates and diagnostics of one quantity: see Note \[Conventions\].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
+pub struct QuantitySummary {
     /// The mean of all draws.
     pub mean: f64,
     /// The standard deviation of all draws. The divisor is the number of draws minus one.
@@ -64,7 +64,7 @@ pub struct Summariser {
 
 impl Summariser {
     /// Returns the summary of a quantity.
-    pub fn summary(&mut self, chains: &[&[f64]]) -> Summary {
+    pub fn summary(&mut self, chains: &[&[f64]]) -> QuantitySummary {
         let length = halves::shortest(chains);
         self.pooled.clear();
         for chain in chains {
@@ -86,7 +86,7 @@ impl Summariser {
         let folded = self.rhat(|value| (value - median).abs());
         let bulk = self.rhat(|value| value);
         let ess_bulk = effective::size(&self.mapped, &mut self.covariance);
-        Summary {
+        QuantitySummary {
             mean,
             sd: variance.sqrt(),
             median,
@@ -132,7 +132,7 @@ impl Summariser {
     }
 }
 
-const NOTHING: Summary = Summary {
+const NOTHING: QuantitySummary = QuantitySummary {
     mean: f64::NAN,
     sd: f64::NAN,
     median: f64::NAN,

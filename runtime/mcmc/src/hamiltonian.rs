@@ -6,14 +6,14 @@
 pub mod points;
 
 use crate::adapt::metric::Whitening;
-use crate::adapt::step_size::Search;
+use crate::adapt::step_size::StepSizeSearch;
 use crate::adapt::{Change, Warmup};
-use crate::noise::Noise;
+use crate::noise::ChainNoise;
 use crate::registry::Setup;
 use crate::saved;
-use crate::seam::{Answer, Corrupt, Draw, Request, Sampler};
+use crate::seam::{Answer, Corrupt, Draw, Sampler, SamplerRequest};
 use bnnc_abi::sampling::Adaptation;
-use points::{Points, Slot};
+use points::{PointSlot, Points};
 use serde::{Deserialize, Serialize};
 
 /// The next action of a trajectory.
@@ -22,19 +22,19 @@ pub enum Next {
     /// A leapfrog step; a negative step size goes back in time.
     Step {
         /// The point from which the step starts.
-        from: Slot,
+        from: PointSlot,
         /// The step size.
         size: f64,
     },
     /// The end of the iteration.
-    End(Outcome),
+    End(TrajectoryOutcome),
 }
 
 /// The outcome of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outcome {
+pub struct TrajectoryOutcome {
     /// The new state, held once.
-    pub chosen: Slot,
+    pub chosen: PointSlot,
     /// The acceptance rate from which step sizes are adapted.
     pub acceptance: f64,
     /// The number of doublings.
@@ -75,11 +75,11 @@ pub fn larger(before: f64, error: f64) -> f64 {
 
 /// The resources that a trajectory may use.
 #[derive(Debug)]
-pub struct Scene<'a> {
+pub struct TrajectoryContext<'a> {
     /// The allocated points.
     pub points: &'a mut Points,
     /// The random numbers of the chain.
-    pub noise: Noise,
+    pub noise: ChainNoise,
     /// The index of the iteration.
     pub iteration: u64,
 }
@@ -92,10 +92,10 @@ pub trait Trajectory: Send {
     const STATS: &'static [&'static str];
 
     /// Begins at a point with a fresh momentum. The caller holds the point once, and the trajectory takes over this hold.
-    fn begin(&mut self, scene: &mut Scene<'_>, start: Slot, step_size: f64) -> Next;
+    fn begin(&mut self, scene: &mut TrajectoryContext<'_>, start: PointSlot, step_size: f64) -> Next;
 
     /// Continues from the end point of the last step, which is held once.
-    fn arrive(&mut self, scene: &mut Scene<'_>, at: Slot) -> Next;
+    fn arrive(&mut self, scene: &mut TrajectoryContext<'_>, at: PointSlot) -> Next;
 }
 
 /// The names of the numbers that accompany draws.
@@ -116,7 +116,7 @@ enum Phase {
     /// Waiting for the density at the start.
     New,
     /// Waiting for a step in the search of a step size.
-    Searching(Search),
+    Searching(StepSizeSearch),
     /// Waiting for a step of a trajectory.
     Moving,
     /// A draw was returned.
@@ -126,7 +126,7 @@ enum Phase {
 /// A sampler whose iterations are trajectories.
 pub struct Hamiltonian<T> {
     trajectory: T,
-    noise: Noise,
+    noise: ChainNoise,
     /// The factor on the log likelihood.
     scale: f64,
     iteration: u64,
@@ -137,10 +137,10 @@ pub struct Hamiltonian<T> {
     /// True if a step size must be searched before the next iteration.
     search: bool,
     points: Points,
-    state: Slot,
+    state: PointSlot,
     phase: Phase,
     /// The end point of the current step, and the size of the step.
-    step: (Slot, f64),
+    step: (PointSlot, f64),
     /// The gradient at the state, not whitened.
     gradient: Vec<f64>,
     stats: [f64; STATS.len()],
@@ -190,14 +190,14 @@ impl<T: Trajectory> Hamiltonian<T> {
     }
 
     /// Begins the next iteration, or the search before it.
-    fn go_on(&mut self) -> Request<'_> {
+    fn go_on(&mut self) -> SamplerRequest<'_> {
         if self.search {
             self.search = false;
-            return self.try_step(Search::new(self.warmup.step_size()));
+            return self.try_step(StepSizeSearch::new(self.warmup.step_size()));
         }
         self.phase = Phase::Moving;
         self.points.refresh(self.state, self.noise, self.iteration);
-        let mut scene = Scene {
+        let mut scene = TrajectoryContext {
             points: &mut self.points,
             noise: self.noise,
             iteration: self.iteration,
@@ -209,7 +209,7 @@ impl<T: Trajectory> Hamiltonian<T> {
     }
 
     /// Starts a trial step of the search from the state, with a fresh momentum.
-    fn try_step(&mut self, search: Search) -> Request<'_> {
+    fn try_step(&mut self, search: StepSizeSearch) -> SamplerRequest<'_> {
         // A chain has fewer than 2^40 iterations. Trial steps have larger numbers, so that their momenta are independent of the momenta of
         // iterations.
         let trial = (u64::from(search.trials()) + 1) << 40;
@@ -219,15 +219,15 @@ impl<T: Trajectory> Hamiltonian<T> {
         self.depart(self.state, search.step_size())
     }
 
-    fn depart(&mut self, from: Slot, size: f64) -> Request<'_> {
+    fn depart(&mut self, from: PointSlot, size: f64) -> SamplerRequest<'_> {
         let to = self.points.take();
         self.points.depart(from, to, size, self.warmup.whitening());
         self.step = (to, size);
         self.ask(to)
     }
 
-    fn ask(&self, at: Slot) -> Request<'_> {
-        Request::Gradient {
+    fn ask(&self, at: PointSlot) -> SamplerRequest<'_> {
+        SamplerRequest::Gradient {
             at: self.points.position(at),
             rows: None,
             scale: self.scale,
@@ -235,7 +235,7 @@ impl<T: Trajectory> Hamiltonian<T> {
     }
 
     /// Continues with the density at the end of the current step.
-    fn arrive(&mut self, log_density: f64, gradient: &[f64]) -> Request<'_> {
+    fn arrive(&mut self, log_density: f64, gradient: &[f64]) -> SamplerRequest<'_> {
         let (to, size) = self.step;
         if let Phase::New = self.phase {
             let position = self.points.position(self.state);
@@ -257,7 +257,7 @@ impl<T: Trajectory> Hamiltonian<T> {
             }
             Phase::Moving => {
                 self.points.arrive(to, size);
-                let mut scene = Scene {
+                let mut scene = TrajectoryContext {
                     points: &mut self.points,
                     noise: self.noise,
                     iteration: self.iteration,
@@ -269,7 +269,7 @@ impl<T: Trajectory> Hamiltonian<T> {
         }
     }
 
-    fn follow(&mut self, next: Next) -> Request<'_> {
+    fn follow(&mut self, next: Next) -> SamplerRequest<'_> {
         match next {
             Next::Step { from, size } => self.depart(from, size),
             Next::End(outcome) => self.end(outcome),
@@ -277,7 +277,7 @@ impl<T: Trajectory> Hamiltonian<T> {
     }
 
     /// Ends an iteration: stores its numbers, and adapts during the warm-up.
-    fn end(&mut self, outcome: Outcome) -> Request<'_> {
+    fn end(&mut self, outcome: TrajectoryOutcome) -> SamplerRequest<'_> {
         self.state = outcome.chosen;
         debug_assert_eq!(self.points.held(), 1, "a trajectory gives up all points but one");
         self.stats = [
@@ -297,7 +297,7 @@ impl<T: Trajectory> Hamiltonian<T> {
         }
         self.iteration += 1;
         self.phase = Phase::Drawn;
-        Request::Draw(Draw {
+        SamplerRequest::Draw(Draw {
             position: self.points.position(self.state),
             warmup,
             stats: &self.stats[..T::STATS.len()],
@@ -319,7 +319,7 @@ impl<T: Trajectory> Hamiltonian<T> {
 }
 
 impl<T: Trajectory> Sampler for Hamiltonian<T> {
-    fn advance(&mut self, answer: Answer<'_>) -> Request<'_> {
+    fn advance(&mut self, answer: Answer<'_>) -> SamplerRequest<'_> {
         match (self.phase, answer) {
             (Phase::New, Answer::Go) => self.ask(self.state),
             (Phase::Drawn, Answer::Go) => self.go_on(),

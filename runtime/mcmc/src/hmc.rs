@@ -5,9 +5,9 @@
 //! length of the trajectory cannot trap the chain (section 5.3.3 there). Only a step with an energy that is not finite ends a trajectory
 //! early. The reverse trajectory would end at the same step, so the chain stays exact.
 
-use crate::hamiltonian::points::Slot;
+use crate::hamiltonian::points::PointSlot;
 use crate::hamiltonian::{
-    Hamiltonian, Next, Outcome, STATS, Scene, Trajectory, acceptance, diverges, larger,
+    Hamiltonian, Next, STATS, Trajectory, TrajectoryContext, TrajectoryOutcome, acceptance, diverges, larger,
 };
 use crate::noise::Purpose;
 use crate::registry::Setup;
@@ -34,8 +34,8 @@ pub struct Static {
     steps: usize,
     taken: usize,
     size: f64,
-    start: Slot,
-    end: Slot,
+    start: PointSlot,
+    end: PointSlot,
     /// The energy error with the largest magnitude.
     worst: f64,
     /// True if an error was a divergence.
@@ -46,7 +46,7 @@ impl Trajectory for Static {
     const NAME: &'static str = "hmc";
     const STATS: &'static [&'static str] = STATS.split_at(STATS.len() - 1).0;
 
-    fn begin(&mut self, scene: &mut Scene<'_>, start: Slot, step_size: f64) -> Next {
+    fn begin(&mut self, scene: &mut TrajectoryContext<'_>, start: PointSlot, step_size: f64) -> Next {
         let uniform = scene.noise.uniform(Purpose::Length, scene.iteration, 0);
         let size = step_size * (1.0 + VARIATION * (2.0 * uniform - 1.0));
         scene.points.hold(start);
@@ -62,7 +62,7 @@ impl Trajectory for Static {
         Next::Step { from: start, size }
     }
 
-    fn arrive(&mut self, scene: &mut Scene<'_>, at: Slot) -> Next {
+    fn arrive(&mut self, scene: &mut TrajectoryContext<'_>, at: PointSlot) -> Next {
         scene.points.release(self.end);
         self.end = at;
         self.taken += 1;
@@ -83,7 +83,7 @@ impl Trajectory for Static {
             (self.start, at)
         };
         scene.points.release(dropped);
-        Next::End(Outcome {
+        Next::End(TrajectoryOutcome {
             chosen,
             acceptance,
             depth: 0,

@@ -14,7 +14,7 @@ use pareto::Smoother;
 
 /// The estimates for one row. All except `k` are NaN if a log likelihood is not finite; `k` is infinite then.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Row {
+pub struct LooRow {
     /// The estimated log density of the row given all other rows.
     pub elpd: f64,
     /// The effective number of parameters: the log density given all rows, minus `elpd`.
@@ -52,14 +52,14 @@ fn log_sum(values: &[f64]) -> f64 {
 
 /// Computes the estimates of many rows, and reuses its memory.
 #[derive(Clone, Debug, Default)]
-pub struct LeaveOneOut {
+pub struct LooEstimator {
     weights: Vec<f64>,
     smoother: Smoother,
     halves: [Halves; 2],
     covariance: Autocovariance,
 }
 
-impl LeaveOneOut {
+impl LooEstimator {
     /// Returns the effective sample size of the mean likelihood of a row, divided by the number of draws, or 1 if it is undefined (Vehtari et
     /// al. 2024). `chains` has the log likelihood of the row under the draws of each chain.
     pub fn relative_efficiency(&mut self, chains: &[&[f64]]) -> f64 {
@@ -71,9 +71,9 @@ impl LeaveOneOut {
         if efficiency.is_finite() { efficiency } else { 1.0 }
     }
 
-    /// Returns the estimates for a row from its log likelihood under each draw. `efficiency` is the result of [`LeaveOneOut::relative_efficiency`], 1
+    /// Returns the estimates for a row from its log likelihood under each draw. `efficiency` is the result of [`LooEstimator::relative_efficiency`], 1
     /// for independent draws. It determines the length of the tail that is smoothed, and enters the standard error.
-    pub fn row(&mut self, log_likelihood: &[f64], efficiency: f64) -> Row {
+    pub fn row(&mut self, log_likelihood: &[f64], efficiency: f64) -> LooRow {
         if log_likelihood.is_empty() || !log_likelihood.iter().all(|value| value.is_finite()) {
             return UNKNOWN;
         }
@@ -92,7 +92,7 @@ impl LeaveOneOut {
         let elpd = self.predictive(log_likelihood);
         let lppd = log_sum(log_likelihood) - (draws as f64).ln();
         let p_waic = variance(log_likelihood);
-        Row {
+        LooRow {
             elpd,
             p: lppd - elpd,
             k,
@@ -125,7 +125,7 @@ impl LeaveOneOut {
     }
 }
 
-const UNKNOWN: Row = Row {
+const UNKNOWN: LooRow = LooRow {
     elpd: f64::NAN,
     p: f64::NAN,
     k: f64::INFINITY,
@@ -167,7 +167,7 @@ impl Moments {
 
 /// A sum over rows, with its standard error over the choice of rows. The error is NaN for a single row.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
+pub struct LooEstimate {
     /// The sum.
     pub sum: f64,
     /// The standard error of the sum.
@@ -210,7 +210,7 @@ impl Total {
     }
 
     /// Adds a row.
-    pub fn add(&mut self, row: &Row) {
+    pub fn add(&mut self, row: &LooRow) {
         self.loo[0].add(row.elpd);
         self.loo[1].add(row.p);
         self.waic[0].add(row.elpd_waic);
@@ -233,12 +233,12 @@ impl Total {
     }
 
     /// Returns the expected log predictive density by PSIS-LOO.
-    pub fn elpd(&self) -> Estimate {
+    pub fn elpd(&self) -> LooEstimate {
         estimate(&self.loo[0])
     }
 
     /// Returns the effective number of parameters by PSIS-LOO.
-    pub fn p(&self) -> Estimate {
+    pub fn p(&self) -> LooEstimate {
         estimate(&self.loo[1])
     }
 
@@ -257,12 +257,12 @@ impl Total {
     }
 
     /// Returns the expected log predictive density by WAIC (Watanabe 2010; Gelman, Hwang and Vehtari 2014, equation 12).
-    pub fn elpd_waic(&self) -> Estimate {
+    pub fn elpd_waic(&self) -> LooEstimate {
         estimate(&self.waic[0])
     }
 
     /// Returns the effective number of parameters by WAIC.
-    pub fn p_waic(&self) -> Estimate {
+    pub fn p_waic(&self) -> LooEstimate {
         estimate(&self.waic[1])
     }
 
@@ -274,7 +274,7 @@ impl Total {
 
 /// Returns the sum of the differences of two estimates, row by row, with its standard error over the choice of rows (Vehtari, Gelman and
 /// Gabry 2017, equation 24).
-pub fn difference(rows: &[Row], others: &[Row]) -> Estimate {
+pub fn difference(rows: &[LooRow], others: &[LooRow]) -> LooEstimate {
     let mut moments = Moments::default();
     for (row, other) in rows.iter().zip(others) {
         moments.add(row.elpd - other.elpd);
@@ -282,8 +282,8 @@ pub fn difference(rows: &[Row], others: &[Row]) -> Estimate {
     estimate(&moments)
 }
 
-fn estimate(moments: &Moments) -> Estimate {
-    Estimate {
+fn estimate(moments: &Moments) -> LooEstimate {
+    LooEstimate {
         sum: moments.sum,
         error: moments.error(),
     }

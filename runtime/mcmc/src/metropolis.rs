@@ -9,10 +9,10 @@
 pub mod step_size;
 
 use crate::adapt::{Change, Warmup};
-use crate::noise::{Noise, Purpose};
+use crate::noise::{ChainNoise, Purpose};
 use crate::registry::Setup;
 use crate::saved;
-use crate::seam::{Answer, Corrupt, Draw, Request, Sampler};
+use crate::seam::{Answer, Corrupt, Draw, Sampler, SamplerRequest};
 use crate::vector::dot;
 use bnnc_abi::sampling::{Adaptation, MalaOptions, RandomWalkOptions};
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,7 @@ pub struct Metropolis {
     adaptation: Adaptation,
     /// The factor on the log likelihood.
     scale: f64,
-    noise: Noise,
+    noise: ChainNoise,
     state: State,
     /// True if the next answer is the density at the start, which does not end an iteration.
     first: bool,
@@ -125,16 +125,16 @@ impl Metropolis {
         }
     }
 
-    fn ask(&self) -> Request<'_> {
+    fn ask(&self) -> SamplerRequest<'_> {
         let (at, rows, scale) = (&self.candidate[..], None, self.scale);
         match self.drift {
-            Drift::None => Request::Value { at, rows, scale },
-            Drift::Gradient => Request::Gradient { at, rows, scale },
+            Drift::None => SamplerRequest::Value { at, rows, scale },
+            Drift::Gradient => SamplerRequest::Gradient { at, rows, scale },
         }
     }
 
     /// Begins an iteration. A proposal that is not finite is rejected without a request.
-    fn go(&mut self) -> Request<'_> {
+    fn go(&mut self) -> SamplerRequest<'_> {
         self.propose();
         if self.candidate.iter().all(|value| value.is_finite()) {
             self.ask()
@@ -172,7 +172,7 @@ impl Metropolis {
     }
 
     /// Accepts or rejects the candidate, and ends the iteration.
-    fn decide(&mut self, known: Option<Known<'_>>) -> Request<'_> {
+    fn decide(&mut self, known: Option<Known<'_>>) -> SamplerRequest<'_> {
         let log_ratio = match known {
             Some(Known {
                 log_density,
@@ -204,7 +204,7 @@ impl Metropolis {
             step_size,
             f64::from(u8::from(known.is_none())),
         ];
-        Request::Draw(Draw {
+        SamplerRequest::Draw(Draw {
             position: &self.state.position,
             warmup,
             stats: &self.stats,
@@ -251,7 +251,7 @@ impl<'a> Known<'a> {
 }
 
 impl Sampler for Metropolis {
-    fn advance(&mut self, answer: Answer<'_>) -> Request<'_> {
+    fn advance(&mut self, answer: Answer<'_>) -> SamplerRequest<'_> {
         let known = match answer {
             Answer::Go if self.first => return self.ask(),
             Answer::Go => return self.go(),

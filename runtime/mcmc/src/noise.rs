@@ -25,14 +25,14 @@ pub enum Purpose {
 
 /// The source of random numbers of one chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Noise {
+pub struct ChainNoise {
     key: u64,
 }
 
-impl Noise {
+impl ChainNoise {
     /// Returns the source of a chain of an inference block.
-    pub fn new(seed: u64, infer: &str, chain: usize) -> Noise {
-        Noise {
+    pub fn new(seed: u64, infer: &str, chain: usize) -> ChainNoise {
+        ChainNoise {
             key: philox::key(seed, &format!("chain/{infer}/{chain}")),
         }
     }
@@ -43,12 +43,16 @@ impl Noise {
 
     /// Returns a uniform number in (0, 1).
     pub fn uniform(self, purpose: Purpose, iteration: u64, element: usize) -> f64 {
-        philox::uniform(self.key, Noise::coordinates(purpose, iteration), element as u64)
+        philox::uniform(
+            self.key,
+            ChainNoise::coordinates(purpose, iteration),
+            element as u64,
+        )
     }
 
     /// Fills a slice with independent standard normal numbers.
     pub fn normals(self, purpose: Purpose, iteration: u64, out: &mut [f64]) {
-        let coordinates = Noise::coordinates(purpose, iteration);
+        let coordinates = ChainNoise::coordinates(purpose, iteration);
         for (block, four) in out.chunks_mut(4).enumerate() {
             let words = philox::words(self.key, coordinates, 4 * block as u64);
             let (first, second) = (philox::pair(words[0], words[1]), philox::pair(words[2], words[3]));
@@ -65,18 +69,18 @@ mod tests {
 
     #[test]
     fn normals_agree_with_the_streams() {
-        let noise = Noise::new(3, "gold", 1);
+        let noise = ChainNoise::new(3, "gold", 1);
         let mut out = [0.0; 7];
         noise.normals(Purpose::Motion, 9, &mut out);
         for (at, value) in out.iter().enumerate() {
-            let want = philox::normal(noise.key, Noise::coordinates(Purpose::Motion, 9), at as u64);
+            let want = philox::normal(noise.key, ChainNoise::coordinates(Purpose::Motion, 9), at as u64);
             assert_eq!(*value, want);
         }
     }
 
     #[test]
     fn chains_and_purposes_have_different_numbers() {
-        let of = |chain, purpose| Noise::new(3, "gold", chain).uniform(purpose, 0, 0);
+        let of = |chain, purpose| ChainNoise::new(3, "gold", chain).uniform(purpose, 0, 0);
         assert_ne!(of(0, Purpose::Motion), of(1, Purpose::Motion));
         assert_ne!(of(0, Purpose::Motion), of(0, Purpose::Accept));
     }

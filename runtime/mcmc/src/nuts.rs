@@ -8,9 +8,9 @@
 
 mod tree;
 
-use crate::hamiltonian::points::Slot;
+use crate::hamiltonian::points::PointSlot;
 use crate::hamiltonian::{
-    Hamiltonian, Next, Outcome, STATS, Scene, Trajectory, acceptance, diverges, larger,
+    Hamiltonian, Next, STATS, Trajectory, TrajectoryContext, TrajectoryOutcome, acceptance, diverges, larger,
 };
 use crate::noise::Purpose;
 use crate::registry::Setup;
@@ -35,9 +35,9 @@ pub struct Doubling {
     /// The energy at the start.
     energy: f64,
     /// The earliest point, the latest point, and the point chosen so far.
-    left: Slot,
-    right: Slot,
-    chosen: Slot,
+    left: PointSlot,
+    right: PointSlot,
+    chosen: PointSlot,
     /// The logarithm of the sum of the weights of all points.
     log_weight: f64,
     /// The sum of all momenta.
@@ -60,9 +60,9 @@ impl Doubling {
             max_depth: u32::try_from(max_depth).unwrap_or(u32::MAX),
             step_size: 0.0,
             energy: 0.0,
-            left: Slot::default(),
-            right: Slot::default(),
-            chosen: Slot::default(),
+            left: PointSlot::default(),
+            right: PointSlot::default(),
+            chosen: PointSlot::default(),
             log_weight: 0.0,
             momentum: vec![0.0; dimension],
             depth: 0,
@@ -76,7 +76,7 @@ impl Doubling {
     }
 
     /// Begins a doubling in a random direction of time.
-    fn double(&mut self, scene: &mut Scene<'_>) -> Next {
+    fn double(&mut self, scene: &mut TrajectoryContext<'_>) -> Next {
         if self.depth >= self.max_depth {
             return self.end(scene);
         }
@@ -87,7 +87,7 @@ impl Doubling {
         self.step_from(if self.forward { self.right } else { self.left })
     }
 
-    fn step_from(&self, from: Slot) -> Next {
+    fn step_from(&self, from: PointSlot) -> Next {
         let size = if self.forward {
             self.step_size
         } else {
@@ -97,7 +97,7 @@ impl Doubling {
     }
 
     /// Joins a complete doubling to the trajectory. Returns false if the longer trajectory turns back.
-    fn join(&mut self, scene: &mut Scene<'_>) -> bool {
+    fn join(&mut self, scene: &mut TrajectoryContext<'_>) -> bool {
         let Some(tree) = self.trees.pop() else {
             unreachable!("a doubling has a tree");
         };
@@ -142,11 +142,11 @@ impl Doubling {
         !turning
     }
 
-    fn end(&mut self, scene: &mut Scene<'_>) -> Next {
+    fn end(&mut self, scene: &mut TrajectoryContext<'_>) -> Next {
         self.trees.clear(scene.points);
         scene.points.release(self.left);
         scene.points.release(self.right);
-        Next::End(Outcome {
+        Next::End(TrajectoryOutcome {
             chosen: self.chosen,
             acceptance: self.acceptance / f64::from(self.steps.max(1)),
             depth: self.depth,
@@ -161,7 +161,7 @@ impl Trajectory for Doubling {
     const NAME: &'static str = "nuts";
     const STATS: &'static [&'static str] = STATS;
 
-    fn begin(&mut self, scene: &mut Scene<'_>, start: Slot, step_size: f64) -> Next {
+    fn begin(&mut self, scene: &mut TrajectoryContext<'_>, start: PointSlot, step_size: f64) -> Next {
         self.step_size = step_size;
         self.energy = scene.points.energy(start);
         (self.left, self.right, self.chosen) = (start, start, start);
@@ -172,7 +172,7 @@ impl Trajectory for Doubling {
         self.double(scene)
     }
 
-    fn arrive(&mut self, scene: &mut Scene<'_>, at: Slot) -> Next {
+    fn arrive(&mut self, scene: &mut TrajectoryContext<'_>, at: PointSlot) -> Next {
         let error = scene.points.energy(at) - self.energy;
         self.steps += 1;
         self.acceptance += acceptance(error);

@@ -9,13 +9,13 @@ pub mod correction;
 pub mod estimate;
 pub mod report;
 
-use crate::noise::{Noise, Purpose};
+use crate::noise::{ChainNoise, Purpose};
 use crate::registry::Setup;
 use crate::rows::{Batches, Chooser, split};
 use crate::saved;
-use crate::seam::{Answer, Corrupt, Draw, Request, Sampler};
+use crate::seam::{Answer, Corrupt, Draw, Sampler, SamplerRequest};
 use bnnc_abi::sampling::{Penalty, Proposal};
-use estimate::{Estimate, Losses, power};
+use estimate::{Losses, NoisyDifference, power};
 
 /// The names of the numbers that accompany a draw. `delta` is the estimated difference of the losses and `delta_variance` its
 /// estimated variance; both are 0 if the density could not be computed (`diverging`).
@@ -34,7 +34,7 @@ pub const STATS: [&str; 6] = [
 /// of the loss difference. Given these rows, the proposal is an ordinary proposal, and the noise of the loss difference is independent of it.
 #[derive(Clone, Debug)]
 pub struct PenaltyMethod {
-    noise: Noise,
+    noise: ChainNoise,
     warmup: u64,
     step: f64,
     losses: Losses,
@@ -95,14 +95,14 @@ impl Gradients {
         }
     }
 
-    fn choose(&mut self, noise: Noise, iteration: u64) {
+    fn choose(&mut self, noise: ChainNoise, iteration: u64) {
         if let Some(chooser) = &mut self.chooser {
             chooser.choose(noise, Purpose::GradientRows, iteration, 1, &mut self.chosen);
         }
     }
 
-    fn request<'a>(&'a self, at: &'a [f64]) -> Request<'a> {
-        Request::Gradient {
+    fn request<'a>(&'a self, at: &'a [f64]) -> SamplerRequest<'a> {
+        SamplerRequest::Gradient {
             at,
             rows: self.chooser.as_ref().map(|_| &self.chosen.rows[..]),
             scale: self.scale,
@@ -136,7 +136,7 @@ impl PenaltyMethod {
     }
 
     /// Begins an iteration.
-    fn begin(&mut self) -> Request<'_> {
+    fn begin(&mut self) -> SamplerRequest<'_> {
         self.noise
             .normals(Purpose::Motion, self.iteration, &mut self.motion);
         let scale = (2.0 * self.step).sqrt();
@@ -153,7 +153,7 @@ impl PenaltyMethod {
     }
 
     /// Requests the gradient at the position or at the proposal.
-    fn ask_gradient(&mut self, stage: Stage) -> Request<'_> {
+    fn ask_gradient(&mut self, stage: Stage) -> SamplerRequest<'_> {
         self.stage = stage;
         let at = if stage == Stage::GradientBefore {
             &self.position
@@ -166,10 +166,10 @@ impl PenaltyMethod {
         }
     }
 
-    fn ask_differences(&mut self) -> Request<'_> {
+    fn ask_differences(&mut self) -> SamplerRequest<'_> {
         self.stage = Stage::Differences;
         let batches = self.losses.choose(self.noise, self.iteration);
-        Request::Differences {
+        SamplerRequest::Differences {
             from: &self.position,
             to: &self.proposal,
             rows: &batches.rows,
@@ -178,7 +178,7 @@ impl PenaltyMethod {
     }
 
     /// Makes a proposal along the gradient at the position.
-    fn drift(&mut self, gradient: &[f64]) -> Request<'_> {
+    fn drift(&mut self, gradient: &[f64]) -> SamplerRequest<'_> {
         if !gradient.iter().all(|value| value.is_finite()) {
             return self.settle(None);
         }
@@ -191,7 +191,7 @@ impl PenaltyMethod {
 
     /// Computes, from the gradient at the proposal, the log ratio of the densities of the reverse and the forward proposal: with `s` the sum of both
     /// drifts and `r` the random part of the step, `-(|s + r|^2 - |r|^2) / (4 eta)`.
-    fn weigh(&mut self, gradient: &[f64]) -> Request<'_> {
+    fn weigh(&mut self, gradient: &[f64]) -> SamplerRequest<'_> {
         let parts = gradient.iter().zip(&self.drift).zip(&self.motion);
         let excess: f64 = parts
             .map(|((slope, drift), motion)| {
@@ -207,7 +207,7 @@ impl PenaltyMethod {
     }
 
     /// Accepts or rejects the proposal; rejects it if there is no estimate.
-    fn settle(&mut self, estimate: Option<Estimate>) -> Request<'_> {
+    fn settle(&mut self, estimate: Option<NoisyDifference>) -> SamplerRequest<'_> {
         let known = estimate.filter(|one| one.difference.is_finite() && one.penalty.is_finite());
         let logarithm = known.map_or(f64::NEG_INFINITY, |one| {
             log_acceptance(self.ratio, one.difference, one.penalty)
@@ -229,7 +229,7 @@ impl PenaltyMethod {
         self.stage = Stage::Draw;
         let warmup = self.iteration < self.warmup;
         self.iteration += 1;
-        Request::Draw(Draw {
+        SamplerRequest::Draw(Draw {
             position: &self.position,
             warmup,
             stats: &self.stats,
@@ -243,7 +243,7 @@ pub fn log_acceptance(ratio: f64, difference: f64, penalty: f64) -> f64 {
 }
 
 impl Sampler for PenaltyMethod {
-    fn advance(&mut self, answer: Answer<'_>) -> Request<'_> {
+    fn advance(&mut self, answer: Answer<'_>) -> SamplerRequest<'_> {
         match (self.stage, answer) {
             (Stage::Draw, Answer::Go) => self.begin(),
             (Stage::GradientBefore, Answer::Gradient { gradient, .. }) => self.drift(gradient),

@@ -2,7 +2,7 @@
 
 use crate::hmc::hmc;
 use crate::metropolis::{mala, random_walk};
-use crate::noise::Noise;
+use crate::noise::ChainNoise;
 use crate::nuts::nuts;
 use crate::penalty::PenaltyMethod;
 use crate::seam::Sampler;
@@ -25,7 +25,7 @@ pub struct Setup<'a> {
     /// The divisor of the log likelihood; 1 gives the posterior.
     pub temperature: f64,
     /// The random numbers of the chain.
-    pub noise: Noise,
+    pub noise: ChainNoise,
 }
 
 impl Setup<'_> {

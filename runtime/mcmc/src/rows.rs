@@ -4,7 +4,7 @@
 //! independently of each other. Within a batch every shard contributes a fixed number of rows, and each subset of that size is equally likely
 //! (up to `rows / 2^32`, the resolution of the uniform numbers), so that all rows of a shard are equally likely.
 
-use crate::noise::{Noise, Purpose};
+use crate::noise::{ChainNoise, Purpose};
 
 /// The rows of batches, group after group. A group holds the rows that one shard contributes to one batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl Chooser {
     /// Chooses the rows of `batches` batches into `into`, whose memory is reused.
     pub fn choose(
         &mut self,
-        noise: Noise,
+        noise: ChainNoise,
         purpose: Purpose,
         iteration: u64,
         batches: usize,
@@ -150,7 +150,7 @@ impl GradientRows {
     }
 
     /// Chooses the rows of an iteration.
-    pub fn choose(&mut self, noise: Noise, iteration: u64) {
+    pub fn choose(&mut self, noise: ChainNoise, iteration: u64) {
         if let Some(chooser) = &mut self.chooser {
             chooser.choose(noise, Purpose::GradientRows, iteration, 1, &mut self.chosen);
         }
@@ -222,7 +222,7 @@ fn lift(counts: &mut [usize], shards: &[usize]) {
 mod tests {
     use super::*;
 
-    const NOISE: fn() -> Noise = || Noise::new(11, "rows", 0);
+    const NOISE: fn() -> ChainNoise = || ChainNoise::new(11, "rows", 0);
 
     fn chosen(chooser: &mut Chooser, iteration: u64, batches: usize) -> Batches {
         let mut into = Batches::default();

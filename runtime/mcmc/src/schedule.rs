@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 
 /// The step sizes of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Schedule {
+pub struct StepSizeSchedule {
     steps: Steps,
     step_size: f64,
     /// The number of iterations in a cycle.
@@ -14,17 +14,17 @@ pub struct Schedule {
 
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
+pub struct ScheduledStep {
     /// The step size.
     pub size: f64,
     /// True if the step only explores: it has no noise, and its position is not a draw of the posterior.
     pub explores: bool,
 }
 
-impl Schedule {
+impl StepSizeSchedule {
     /// Returns the step sizes of a run of `iterations` iterations, including the warm-up.
-    pub fn new(steps: Steps, step_size: f64, iterations: usize) -> Schedule {
-        Schedule {
+    pub fn new(steps: Steps, step_size: f64, iterations: usize) -> StepSizeSchedule {
+        StepSizeSchedule {
             steps,
             step_size,
             cycle: steps.cycle(iterations) as u64,
@@ -33,8 +33,8 @@ impl Schedule {
 
     /// Returns the step of an iteration, counted from 0. Cycles are those of Zhang et al. 2020, equation 1, whose `k` is `iteration + 1`;
     /// the last cycle is shorter if the number of iterations is not divisible by the number of cycles.
-    pub fn at(&self, iteration: u64) -> Step {
-        let sampling = |size| Step {
+    pub fn at(&self, iteration: u64) -> ScheduledStep {
+        let sampling = |size| ScheduledStep {
             size,
             explores: false,
         };
@@ -45,7 +45,7 @@ impl Schedule {
             }
             Steps::Cyclical { .. } => {
                 let part = (iteration % self.cycle) as f64 / self.cycle as f64;
-                Step {
+                ScheduledStep {
                     size: 0.5 * self.step_size * ((PI * part).cos() + 1.0),
                     explores: self.steps.explores(iteration, self.cycle),
                 }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     fn sizes(steps: Steps, iterations: usize, at: &[u64]) -> Vec<f64> {
-        let schedule = Schedule::new(steps, 0.5, iterations);
+        let schedule = StepSizeSchedule::new(steps, 0.5, iterations);
         at.iter().map(|iteration| schedule.at(*iteration).size).collect()
     }
 
@@ -91,18 +91,18 @@ mod tests {
         {
             assert!((size - want).abs() < 1e-15);
         }
-        let schedule = Schedule::new(steps, 0.5, 6);
+        let schedule = StepSizeSchedule::new(steps, 0.5, 6);
         let explores: Vec<bool> = (0..6).map(|iteration| schedule.at(iteration).explores).collect();
         assert_eq!(explores, [true, true, false, true, true, false]);
         // In a run of seven iterations with cycles of four, the second cycle is one iteration shorter.
-        assert_eq!(Schedule::new(steps, 0.5, 7).at(4).size, 0.5);
+        assert_eq!(StepSizeSchedule::new(steps, 0.5, 7).at(4).size, 0.5);
     }
 
     /// Empty cycles, and schedules without cycles, still have positive steps.
     #[test]
     fn degenerate_cycles_have_positive_steps() {
         for (cycles, iterations) in [(0, 5), (9, 5), (3, 0)] {
-            let schedule = Schedule::new(
+            let schedule = StepSizeSchedule::new(
                 Steps::Cyclical {
                     cycles,
                     exploration: 0.0,

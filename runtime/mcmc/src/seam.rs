@@ -6,7 +6,7 @@
 
 /// A request of a sampler.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Request<'a> {
+pub enum SamplerRequest<'a> {
     /// The log density and its gradient at a position.
     Gradient {
         /// The position.
@@ -57,16 +57,16 @@ pub struct Draw<'a> {
 pub enum Answer<'a> {
     /// Begin, or continue after a draw.
     Go,
-    /// The answer to [`Request::Gradient`].
+    /// The answer to [`SamplerRequest::Gradient`].
     Gradient {
         /// The log density.
         log_density: f64,
         /// The gradient of the log density.
         gradient: &'a [f64],
     },
-    /// The answer to [`Request::Value`]: the log density.
+    /// The answer to [`SamplerRequest::Value`]: the log density.
     Value(f64),
-    /// The answer to [`Request::Differences`].
+    /// The answer to [`SamplerRequest::Differences`].
     Differences {
         /// The difference of `log prior + log Jacobian` at `to` and at `from`.
         prior: f64,
@@ -79,7 +79,7 @@ pub enum Answer<'a> {
 pub trait Sampler: Send {
     /// Continues with the answer to the last request, and returns the next request. The first answer is [`Answer::Go`].
     /// Does not allocate memory after the first iterations.
-    fn advance(&mut self, answer: Answer<'_>) -> Request<'_>;
+    fn advance(&mut self, answer: Answer<'_>) -> SamplerRequest<'_>;
 
     /// Returns the names of the numbers that accompany every draw, with ArviZ's names where they exist: `lp`,
     /// `acceptance_rate`, `step_size`, `tree_depth`, `n_steps`, `diverging`, `energy`.
@@ -113,7 +113,7 @@ pub trait Target {
     /// Returns the log density.
     fn value(&mut self, at: &[f64], rows: Option<&[u32]>, scale: f64) -> f64;
 
-    /// Computes the answer to [`Request::Differences`]: returns the difference of `log prior + log Jacobian`, and writes one sum per group.
+    /// Computes the answer to [`SamplerRequest::Differences`]: returns the difference of `log prior + log Jacobian`, and writes one sum per group.
     fn differences(
         &mut self,
         from: &[f64],
@@ -141,7 +141,7 @@ pub fn next<T>(
     let mut answer = Answer::Go;
     loop {
         answer = match sampler.advance(answer) {
-            Request::Gradient { at, rows, scale } => {
+            SamplerRequest::Gradient { at, rows, scale } => {
                 answers.gradient.resize(at.len(), 0.0);
                 let log_density = target.gradient(at, rows, scale, &mut answers.gradient);
                 Answer::Gradient {
@@ -149,8 +149,8 @@ pub fn next<T>(
                     gradient: &answers.gradient,
                 }
             }
-            Request::Value { at, rows, scale } => Answer::Value(target.value(at, rows, scale)),
-            Request::Differences { from, to, rows, ends } => {
+            SamplerRequest::Value { at, rows, scale } => Answer::Value(target.value(at, rows, scale)),
+            SamplerRequest::Differences { from, to, rows, ends } => {
                 answers.sums.resize(ends.len(), 0.0);
                 let prior = target.differences(from, to, rows, ends, &mut answers.sums);
                 Answer::Differences {
@@ -158,7 +158,7 @@ pub fn next<T>(
                     sums: &answers.sums,
                 }
             }
-            Request::Draw(draw) => return take(draw),
+            SamplerRequest::Draw(draw) => return take(draw),
         };
     }
 }

@@ -9,12 +9,12 @@
 //! Both are written so that the gradient at a new position is computed before the position becomes a draw. If this gradient is not finite,
 //! the chain stays at its previous position, so that every draw is a point at which the density can be computed.
 
-use crate::noise::{Noise, Purpose};
+use crate::noise::{ChainNoise, Purpose};
 use crate::registry::Setup;
 use crate::rows::GradientRows;
 use crate::saved;
-use crate::schedule::{Schedule, Step};
-use crate::seam::{Answer, Corrupt, Draw, Request, Sampler};
+use crate::schedule::{ScheduledStep, StepSizeSchedule};
+use crate::seam::{Answer, Corrupt, Draw, Sampler, SamplerRequest};
 use bnnc_abi::sampling::{SghmcOptions, SgldOptions};
 use serde::{Deserialize, Serialize};
 
@@ -42,12 +42,12 @@ impl Dynamics {
 /// A chain of either dynamics.
 pub struct StochasticGradient {
     dynamics: Dynamics,
-    schedule: Schedule,
+    schedule: StepSizeSchedule,
     rows: GradientRows,
     /// The factor on the sum over the rows of a batch.
     scale: f64,
     warmup: u64,
-    noise: Noise,
+    noise: ChainNoise,
     state: State,
     /// True if the next gradient is the gradient at the start. The first step needs it, and it does not end an iteration.
     first: bool,
@@ -96,7 +96,7 @@ impl StochasticGradient {
         let rows = GradientRows::new(options.batch, setup.rows());
         StochasticGradient {
             dynamics,
-            schedule: Schedule::new(options.schedule, options.step_size, setup.warmup + setup.draws),
+            schedule: StepSizeSchedule::new(options.schedule, options.step_size, setup.warmup + setup.draws),
             scale: rows.factor() / setup.temperature,
             rows,
             warmup: setup.warmup as u64,
@@ -116,10 +116,10 @@ impl StochasticGradient {
     }
 
     /// Requests the gradient at the candidate. The index of the position in the chain determines the rows.
-    fn ask(&mut self) -> Request<'_> {
+    fn ask(&mut self) -> SamplerRequest<'_> {
         let number = if self.first { 0 } else { self.state.iteration + 1 };
         self.rows.choose(self.noise, number);
-        Request::Gradient {
+        SamplerRequest::Gradient {
             at: &self.candidate,
             rows: self.rows.rows(),
             scale: self.scale,
@@ -127,7 +127,7 @@ impl StochasticGradient {
     }
 
     /// Fills `normals` for a step, with zeros if it explores.
-    fn draw_normals(&mut self, step: Step) {
+    fn draw_normals(&mut self, step: ScheduledStep) {
         if step.explores {
             self.normals.fill(0.0);
         } else {
@@ -196,7 +196,7 @@ impl StochasticGradient {
     }
 
     /// Ends an iteration.
-    fn complete(&mut self, diverging: bool) -> Request<'_> {
+    fn complete(&mut self, diverging: bool) -> SamplerRequest<'_> {
         let step = self.schedule.at(self.state.iteration);
         let warmup = self.state.iteration < self.warmup || step.explores;
         self.state.iteration += 1;
@@ -207,7 +207,7 @@ impl StochasticGradient {
             self.rows.count() as f64,
             f64::from(u8::from(diverging)),
         ];
-        Request::Draw(Draw {
+        SamplerRequest::Draw(Draw {
             position: &self.state.position,
             warmup,
             stats: &self.stats,
@@ -215,7 +215,7 @@ impl StochasticGradient {
     }
 
     /// Proposes a candidate, and rejects it without a request if it is not finite.
-    fn go(&mut self) -> Request<'_> {
+    fn go(&mut self) -> SamplerRequest<'_> {
         self.propose();
         if self.candidate.iter().all(|value| value.is_finite()) {
             self.ask()
@@ -247,7 +247,7 @@ impl<'a> Known<'a> {
 }
 
 impl Sampler for StochasticGradient {
-    fn advance(&mut self, answer: Answer<'_>) -> Request<'_> {
+    fn advance(&mut self, answer: Answer<'_>) -> SamplerRequest<'_> {
         match answer {
             Answer::Go if self.first => self.ask(),
             Answer::Go => self.go(),

@@ -195,12 +195,12 @@ fn chains_return_from_starts_far_away() {
 /// The likelihood is divided by the temperature: the sampler requests the sum over rows with the factor one over the temperature.
 #[test]
 fn temperature_divides_the_likelihood() {
-    use bnnc_mcmc::seam::{Answer, Request};
+    use bnnc_mcmc::seam::{Answer, SamplerRequest};
     let transition = nuts(fixed(0.1));
     let mut setup = unadapted(&transition, &[0.0; 2], 0);
     setup.temperature = 4.0;
     let mut sampler = bnnc_mcmc::registry::sampler(&setup);
-    let Request::Gradient { at, rows, scale } = sampler.advance(Answer::Go) else {
+    let SamplerRequest::Gradient { at, rows, scale } = sampler.advance(Answer::Go) else {
         unreachable!("the density at the start is needed");
     };
     assert_eq!((at, rows, scale), (&[0.0; 2][..], None, 0.25));

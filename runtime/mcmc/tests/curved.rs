@@ -6,7 +6,7 @@ mod targets;
 
 use bnnc_abi::sampling::{Adaptation, MetricKind};
 use bnnc_mcmc::diagnostics::Summariser;
-use bnnc_mcmc::noise::{Noise, Purpose};
+use bnnc_mcmc::noise::{ChainNoise, Purpose};
 use bnnc_mcmc::registry::{self, Setup};
 use chains::{Density, Drawn, draws, stat};
 use targets::{adapted, nuts};
@@ -32,7 +32,7 @@ fn sweep(
     for seed in seeds {
         let (mut all, mut divergences, mut least) = (Vec::new(), 0.0, 1.0_f64);
         for chain in 0..4 {
-            let noise = Noise::new(seed, "curved", chain);
+            let noise = ChainNoise::new(seed, "curved", chain);
             let start: Vec<f64> = (0..dimension)
                 .map(|at| 4.0 * noise.uniform(Purpose::Start, 0, at) - 2.0)
                 .collect();
@@ -240,7 +240,7 @@ fn keeps_correlations(density: impl Fn(&[f64], &mut [f64]) -> f64, dimension: us
         warmup: 1000,
         draws: 0,
         temperature: 1.0,
-        noise: Noise::new(1, "curved", chain),
+        noise: ChainNoise::new(1, "curved", chain),
     };
     let mut sampler = registry::sampler(&setup);
     draws(sampler.as_mut(), &mut Density(&density), 1000);

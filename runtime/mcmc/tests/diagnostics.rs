@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_math::philox;
-use bnnc_mcmc::diagnostics::{Summariser, Summary, effective, energy, errors, ranks, rhat};
+use bnnc_mcmc::diagnostics::{QuantitySummary, Summariser, effective, energy, errors, ranks, rhat};
 use std::collections::BTreeMap;
 
-fn summary(chains: &[Vec<f64>]) -> Summary {
+fn summary(chains: &[Vec<f64>]) -> QuantitySummary {
     Summariser::default().summary(&slices(chains))
 }
 
@@ -318,7 +318,7 @@ fn ess_is_at_most_draws_times_their_logarithm() {
 
 #[test]
 fn undefined_diagnostics_are_nan() {
-    let all = |s: Summary| [s.mcse_mean, s.mcse_sd, s.ess_bulk, s.ess_tail, s.rhat];
+    let all = |s: QuantitySummary| [s.mcse_mean, s.mcse_sd, s.ess_bulk, s.ess_tail, s.rhat];
     let nothing = |chains: &[&[f64]]| {
         let s = Summariser::default().summary(chains);
         assert!(all(s).iter().all(|value| value.is_nan()), "{s:?}");

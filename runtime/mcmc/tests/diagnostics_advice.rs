@@ -4,7 +4,7 @@
 use bnnc_abi::sampling::{Adaptation, HmcOptions, MetricKind, NutsOptions, RandomWalkOptions, Transition};
 use bnnc_base::diagnostic::{Diagnostic, Severity};
 use bnnc_mcmc::diagnostics::advice::rows_not_left_out;
-use bnnc_mcmc::diagnostics::{CODES, Facts, Summary, advice};
+use bnnc_mcmc::diagnostics::{CODES, ChainFacts, QuantitySummary, advice};
 use bnnc_mcmc::loo::Shapes;
 
 const ADAPTED: Adaptation = Adaptation {
@@ -18,7 +18,7 @@ const NUTS: Transition = Transition::Nuts(NutsOptions {
     adaptation: ADAPTED,
 });
 
-const GOOD: Summary = Summary {
+const GOOD: QuantitySummary = QuantitySummary {
     mean: 0.0,
     sd: 1.0,
     median: 0.0,
@@ -33,8 +33,8 @@ const GOOD: Summary = Summary {
 };
 
 /// Returns facts that do not cause any warning.
-fn good<'a>(transition: &'a Transition, quantities: &'a [(String, Summary)]) -> Facts<'a> {
-    Facts {
+fn good<'a>(transition: &'a Transition, quantities: &'a [(String, QuantitySummary)]) -> ChainFacts<'a> {
+    ChainFacts {
         infer: "fit",
         transition,
         chains: 4,
@@ -59,7 +59,7 @@ fn good<'a>(transition: &'a Transition, quantities: &'a [(String, Summary)]) -> 
     }
 }
 
-fn quantities(change: impl Fn(&mut Summary)) -> Vec<(String, Summary)> {
+fn quantities(change: impl Fn(&mut QuantitySummary)) -> Vec<(String, QuantitySummary)> {
     let mut tau = GOOD;
     change(&mut tau);
     vec![("mu".to_string(), GOOD), ("tau".to_string(), tau)]
@@ -67,7 +67,7 @@ fn quantities(change: impl Fn(&mut Summary)) -> Vec<(String, Summary)> {
 
 /// Returns the text of the only warning, which must have this code.
 #[track_caller]
-fn only(facts: &Facts<'_>, id: &str) -> String {
+fn only(facts: &ChainFacts<'_>, id: &str) -> String {
     let found = advice(facts);
     let [
         Diagnostic {
@@ -148,7 +148,7 @@ fn quantities_that_are_not_finite_are_named() {
 #[test]
 fn chains_with_one_draw_are_too_short() {
     let quantities = quantities(|_| {});
-    let facts = Facts {
+    let facts = ChainFacts {
         iterations: 4,
         ..good(&NUTS, &quantities)
     };
@@ -159,7 +159,7 @@ fn chains_with_one_draw_are_too_short() {
 fn good_chains_get_no_advice() {
     let quantities = quantities(|_| {});
     assert_eq!(advice(&good(&NUTS, &quantities)), []);
-    let none = Facts {
+    let none = ChainFacts {
         acceptance: &[],
         missing_information: &[],
         shapes: None,
@@ -173,7 +173,7 @@ fn good_chains_get_no_advice() {
 fn divergences_are_reported_with_advice_for_their_cause() {
     let quantities = quantities(|_| {});
     let centred = ["theta".to_string()];
-    let facts = Facts {
+    let facts = ChainFacts {
         divergences: 12,
         centred: &centred,
         ..good(&NUTS, &quantities)
@@ -190,7 +190,7 @@ fn divergences_are_reported_with_advice_for_their_cause() {
         ],
     );
     // If the energy changes slowly and a prior scale is unknown, the chains are in a funnel, where smaller steps do not help.
-    let found = advice(&Facts {
+    let found = advice(&ChainFacts {
         missing_information: &[0.9, 0.2, 0.8, 1.0],
         ..facts
     });
@@ -211,7 +211,7 @@ fn divergences_are_reported_with_advice_for_their_cause() {
         },
     });
     let text = only(
-        &Facts {
+        &ChainFacts {
             transition: &target,
             acceptance: &[0.99; 4],
             divergences: 12,
@@ -225,7 +225,7 @@ fn divergences_are_reported_with_advice_for_their_cause() {
     );
     // If no parameter has an unknown prior scale, the advice does not recommend a non-centred parameterisation.
     let text = only(
-        &Facts {
+        &ChainFacts {
             centred: &[],
             ..facts
         },
@@ -242,7 +242,7 @@ fn divergences_are_reported_with_advice_for_their_cause() {
             ..ADAPTED
         },
     });
-    let facts = Facts {
+    let facts = ChainFacts {
         transition: &given,
         ..facts
     };
@@ -259,7 +259,7 @@ fn rare_divergences_of_agreeing_chains_are_not_reported() {
         (1, 10_000, false),
         (1, 4000, true),
     ] {
-        let facts = Facts {
+        let facts = ChainFacts {
             divergences,
             iterations,
             ..good(&NUTS, &quantities)
@@ -272,7 +272,7 @@ fn rare_divergences_of_agreeing_chains_are_not_reported() {
         );
     }
     let apart = self::quantities(|tau| tau.rhat = 1.2);
-    let facts = Facts {
+    let facts = ChainFacts {
         divergences: 1,
         iterations: 80_000,
         ..good(&NUTS, &apart)
@@ -285,7 +285,7 @@ fn rare_divergences_of_agreeing_chains_are_not_reported() {
 fn non_centred_parameters_are_not_advised_again() {
     let quantities = quantities(|_| {});
     let noncentred = ["theta".to_string()];
-    let facts = Facts {
+    let facts = ChainFacts {
         divergences: 12,
         noncentred: &noncentred,
         ..good(&NUTS, &quantities)
@@ -299,7 +299,7 @@ fn non_centred_parameters_are_not_advised_again() {
 fn discontinuous_likelihoods_are_named_as_the_cause() {
     let jumps = ["tau".to_string()];
     let same = quantities(|_| {});
-    let facts = Facts {
+    let facts = ChainFacts {
         divergences: 12,
         jumps: &jumps,
         ..good(&NUTS, &same)
@@ -311,7 +311,7 @@ fn discontinuous_likelihoods_are_named_as_the_cause() {
     );
     assert!(!text.contains("non_centered"), "{text}");
     let apart = quantities(|tau| tau.rhat = 1.2);
-    let facts = Facts {
+    let facts = ChainFacts {
         jumps: &jumps,
         ..good(&NUTS, &apart)
     };
@@ -323,7 +323,7 @@ fn discontinuous_likelihoods_are_named_as_the_cause() {
 fn draws_of_cut_trajectories_are_right_only_if_chains_agree() {
     let (same, apart) = (quantities(|_| {}), quantities(|tau| tau.rhat = 1.2));
     for (quantities, is_right) in [(&same, true), (&apart, false)] {
-        let facts = Facts {
+        let facts = ChainFacts {
             cut: 7,
             ..good(&NUTS, quantities)
         };
@@ -341,7 +341,7 @@ fn draws_of_cut_trajectories_are_right_only_if_chains_agree() {
 #[test]
 fn chains_without_draws_are_reported() {
     let quantities = quantities(|_| {});
-    let facts = Facts {
+    let facts = ChainFacts {
         chains: 2,
         without_draws: &[1, 3],
         ..good(&NUTS, &quantities)
@@ -395,7 +395,7 @@ fn low_ess_is_reported() {
 
 #[test]
 fn constant_chains_are_reported() {
-    let still = Summary {
+    let still = QuantitySummary {
         sd: 0.0,
         ess_bulk: f64::NAN,
         ess_tail: f64::NAN,
@@ -415,7 +415,7 @@ fn constant_chains_are_reported() {
 #[test]
 fn low_bfmi_is_reported() {
     let quantities = quantities(|_| {});
-    let facts = Facts {
+    let facts = ChainFacts {
         missing_information: &[0.5, 0.12, 0.29, 0.3],
         ..good(&NUTS, &quantities)
     };
@@ -431,7 +431,7 @@ fn low_bfmi_is_reported() {
 #[test]
 fn cut_trajectories_are_reported() {
     let quantities = quantities(|_| {});
-    let facts = Facts {
+    let facts = ChainFacts {
         cut: 7,
         ..good(&NUTS, &quantities)
     };
@@ -449,7 +449,7 @@ fn cut_trajectories_are_reported() {
 #[test]
 fn acceptance_far_from_its_target_is_reported() {
     let quantities = quantities(|_| {});
-    let low = Facts {
+    let low = ChainFacts {
         acceptance: &[0.8, 0.8, 0.33, 0.8],
         ..good(&NUTS, &quantities)
     };
@@ -462,7 +462,7 @@ fn acceptance_far_from_its_target_is_reported() {
             "longer `warmup`",
         ],
     );
-    let high = Facts {
+    let high = ChainFacts {
         acceptance: &[0.8, 0.99, 0.9, 0.8],
         ..low
     };
@@ -471,7 +471,7 @@ fn acceptance_far_from_its_target_is_reported() {
         step_size: Some(0.1),
         ..ADAPTED
     }));
-    let stuck = Facts {
+    let stuck = ChainFacts {
         transition: &given,
         acceptance: &[0.5, 0.02, 0.99, 1.0],
         ..low
@@ -489,7 +489,7 @@ fn acceptance_far_from_its_target_is_reported() {
 #[test]
 fn rows_with_large_pareto_shapes_are_reported() {
     let quantities = quantities(|_| {});
-    let facts = Facts {
+    let facts = ChainFacts {
         shapes: Some(Shapes {
             good: 95,
             bad: 3,
@@ -506,7 +506,7 @@ fn rows_with_large_pareto_shapes_are_reported() {
 #[test]
 fn warnings_are_ordered_by_severity() {
     let quantities = quantities(|tau| (tau.rhat, tau.ess_bulk) = (1.3, 20.0));
-    let facts = Facts {
+    let facts = ChainFacts {
         divergences: 1,
         cut: 1,
         ..good(&NUTS, &quantities)
@@ -518,7 +518,7 @@ fn warnings_are_ordered_by_severity() {
 #[test]
 fn noisy_loss_differences_are_reported() {
     let quantities = [("a".to_owned(), GOOD)];
-    let of = |variance| Facts {
+    let of = |variance| ChainFacts {
         loss_variance: Some(variance),
         ..good(&NUTS, &quantities)
     };
@@ -532,14 +532,14 @@ fn noisy_loss_differences_are_reported() {
 /// Chains whose diagnostics are all undefined get a warning.
 #[test]
 fn too_few_draws_are_reported() {
-    let nothing = Summary {
+    let nothing = QuantitySummary {
         ess_bulk: f64::NAN,
         ess_tail: f64::NAN,
         rhat: f64::NAN,
         ..GOOD
     };
     let quantities = [("a".to_owned(), nothing)];
-    let facts = Facts {
+    let facts = ChainFacts {
         iterations: 12,
         ..good(&NUTS, &quantities)
     };

@@ -5,8 +5,8 @@ mod chains;
 mod targets;
 
 use bnnc_abi::sampling::{HmcOptions, Transition};
-use bnnc_mcmc::hamiltonian::points::Slot;
-use bnnc_mcmc::hamiltonian::{Hamiltonian, Next, Outcome, STATS, Scene, Trajectory};
+use bnnc_mcmc::hamiltonian::points::PointSlot;
+use bnnc_mcmc::hamiltonian::{Hamiltonian, Next, STATS, Trajectory, TrajectoryContext, TrajectoryOutcome};
 use bnnc_mcmc::hmc::hmc;
 use bnnc_mcmc::seam::Sampler;
 use chains::{Density, Drawn, Length, draws};
@@ -86,8 +86,8 @@ enum Mistake {
 /// A trajectory of three steps.
 struct Three {
     mistake: Mistake,
-    start: Slot,
-    end: Slot,
+    start: PointSlot,
+    end: PointSlot,
     taken: usize,
     size: f64,
 }
@@ -96,7 +96,7 @@ impl Trajectory for Three {
     const NAME: &'static str = "three";
     const STATS: &'static [&'static str] = STATS;
 
-    fn begin(&mut self, scene: &mut Scene<'_>, start: Slot, step_size: f64) -> Next {
+    fn begin(&mut self, scene: &mut TrajectoryContext<'_>, start: PointSlot, step_size: f64) -> Next {
         if let Mistake::NoRefreshment = self.mistake {
             scene.points.refresh(start, scene.noise, 0);
         }
@@ -108,7 +108,7 @@ impl Trajectory for Three {
         }
     }
 
-    fn arrive(&mut self, scene: &mut Scene<'_>, at: Slot) -> Next {
+    fn arrive(&mut self, scene: &mut TrajectoryContext<'_>, at: PointSlot) -> Next {
         scene.points.release(self.end);
         self.end = at;
         self.taken += 1;
@@ -133,7 +133,7 @@ impl Trajectory for Three {
             (self.start, at)
         };
         scene.points.release(dropped);
-        Next::End(Outcome {
+        Next::End(TrajectoryOutcome {
             chosen,
             acceptance: 1.0,
             depth: 0,
@@ -150,8 +150,8 @@ fn distance(mistake: Mistake) -> f64 {
     let transition = Transition::Hmc(HmcOptions { steps: 3, adaptation });
     let trajectory = Three {
         mistake,
-        start: Slot::default(),
-        end: Slot::default(),
+        start: PointSlot::default(),
+        end: PointSlot::default(),
         taken: 0,
         size: 0.0,
     };

@@ -4,9 +4,9 @@
 mod chains;
 
 use bnnc_abi::sampling::{Adaptation, MalaOptions, MetricKind, Transition};
-use bnnc_mcmc::noise::{Noise, Purpose};
+use bnnc_mcmc::noise::{ChainNoise, Purpose};
 use bnnc_mcmc::registry::{self, Setup};
-use bnnc_mcmc::seam::{Answer, Request, Target};
+use bnnc_mcmc::seam::{Answer, SamplerRequest, Target};
 use chains::{Density, Drawn, Length, deviation, draws, mean, sampler, stat};
 use std::f64::consts::TAU;
 
@@ -87,7 +87,7 @@ fn acceptance_agrees_with_the_integral() {
 
 /// A second implementation of the algorithm, with or without the densities of the proposals.
 fn naive(target: &mut dyn Target, step_size: f64, ratio: bool) -> Vec<f64> {
-    let noise = Noise::new(5, "naive", 0);
+    let noise = ChainNoise::new(5, "naive", 0);
     let (mut at, mut slope, mut slope_there) = ([0.5], [0.0], [0.0]);
     let mut positions = Vec::new();
     for iteration in 0..LENGTH.draws as u64 {
@@ -239,14 +239,14 @@ fn each_iteration_requests_one_gradient() {
         warmup: 0,
         draws: 10,
         temperature: 4.0,
-        noise: Noise::new(1, "chain", 0),
+        noise: ChainNoise::new(1, "chain", 0),
     };
     let mut sampler = registry::sampler(&setup);
     let (mut gradients, mut answer) = (0, Answer::Go);
     for drawn in 0..10 {
         loop {
             answer = match sampler.advance(answer) {
-                Request::Gradient { at, rows, scale } => {
+                SamplerRequest::Gradient { at, rows, scale } => {
                     assert_eq!((at.len(), rows, scale), (2, None, 0.25));
                     gradients += 1;
                     Answer::Gradient {
@@ -254,7 +254,7 @@ fn each_iteration_requests_one_gradient() {
                         gradient: &[0.5, 0.5],
                     }
                 }
-                Request::Draw(draw) => {
+                SamplerRequest::Draw(draw) => {
                     assert!(!draw.warmup);
                     break;
                 }

@@ -3,7 +3,7 @@
 
 use bnnc_math::philox;
 use bnnc_mcmc::loo::pareto::{Pareto, Smoother, tail_length};
-use bnnc_mcmc::loo::{LeaveOneOut, Row, Shapes, Total, difference, good_shape};
+use bnnc_mcmc::loo::{LooEstimator, LooRow, Shapes, Total, difference, good_shape};
 
 #[track_caller]
 fn assert_near(found: f64, want: f64, relative: f64, what: &str) {
@@ -22,14 +22,14 @@ fn table() -> Vec<Vec<f64>> {
 }
 
 /// Returns the relative efficiency and the estimates of ArviZ for each row.
-fn expected() -> Vec<(usize, f64, Row)> {
+fn expected() -> Vec<(usize, f64, LooRow)> {
     let lines = include_str!("data/log_likelihood_expected.csv").lines();
     let read = |line: &str| {
         let (name, numbers) = line.split_once(',').unwrap();
         let (row, efficiency) = name.split_once(' ').unwrap();
         let numbers: Vec<f64> = numbers.split(',').map(|field| field.parse().unwrap()).collect();
         let [elpd, p, k, mcse, elpd_waic, p_waic] = numbers.try_into().unwrap();
-        let found = Row {
+        let found = LooRow {
             elpd,
             p,
             k,
@@ -45,7 +45,7 @@ fn expected() -> Vec<(usize, f64, Row)> {
 #[test]
 fn row_estimates_agree_with_arviz() {
     let table = table();
-    let mut estimator = LeaveOneOut::default();
+    let mut estimator = LooEstimator::default();
     let expected = expected();
     assert_eq!(expected.len(), 3 * table.len());
     for (at, efficiency, want) in expected {
@@ -71,14 +71,14 @@ fn row_estimates_agree_with_arviz() {
 
 #[test]
 fn totals_are_sums_with_standard_errors() {
-    let rows: Vec<Row> = expected()
+    let rows: Vec<LooRow> = expected()
         .into_iter()
         .filter(|entry| entry.1 == 1.0)
         .map(|entry| entry.2)
         .collect();
     let mut total = Total::new(400);
     rows.iter().for_each(|row| total.add(row));
-    let check = |value: fn(&Row) -> f64, found: bnnc_mcmc::loo::Estimate, what| {
+    let check = |value: fn(&LooRow) -> f64, found: bnnc_mcmc::loo::LooEstimate, what| {
         let values: Vec<f64> = rows.iter().map(value).collect();
         let count = values.len() as f64;
         let sum: f64 = values.iter().sum();
@@ -129,7 +129,7 @@ fn conjugate_model_is_estimated_within_the_errors() {
     let theta: Vec<f64> = (0..draws)
         .map(|at| mean + variance.sqrt() * philox::normal(key, [0, 0, 0], at))
         .collect();
-    let mut estimator = LeaveOneOut::default();
+    let mut estimator = LooEstimator::default();
     let mut total = Total::new(theta.len());
     let (mut exact, mut seen, mut error) = (0.0, 0.0, 0.0);
     for y in &observed {
@@ -209,7 +209,7 @@ fn pareto_shapes_grow_with_the_influence_of_a_row() {
     let shape = |rows: f64| {
         let ratios = (0..40_000).map(|at| philox::normal(key, [0, 0, 0], at) / rows.sqrt());
         let log_likelihood: Vec<f64> = ratios.map(|theta| log_normal_density(0.0, theta, 1.0)).collect();
-        LeaveOneOut::default().row(&log_likelihood, 1.0).k
+        LooEstimator::default().row(&log_likelihood, 1.0).k
     };
     let [one, two, many] = [1.05, 2.0, 50.0].map(shape);
     assert!(one > 0.75 && one < 1.1, "{one}");
@@ -234,7 +234,7 @@ fn relative_efficiency_is_that_of_the_likelihood() {
     let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
     // The relative variance is 2 (2 W + 1) / N, with a window of about W = 20 lags.
     let bound = 4.0 * (82.0_f64 / 40_000.0).sqrt();
-    let mut estimator = LeaveOneOut::default();
+    let mut estimator = LooEstimator::default();
     let found = estimator.relative_efficiency(&chains);
     assert!((found / (0.4 / 1.6) - 1.0).abs() < bound, "{found}");
     assert_eq!(estimator.relative_efficiency(&[&[-1.0; 50]]), 1.0);
@@ -249,7 +249,7 @@ fn tail_length_is_a_fifth_or_three_square_roots() {
 
 #[test]
 fn tails_that_cannot_be_smoothed_have_infinite_shapes() {
-    let mut estimator = LeaveOneOut::default();
+    let mut estimator = LooEstimator::default();
     let same = estimator.row(&[-1.5; 100], 1.0);
     assert_eq!(same.k, f64::NEG_INFINITY);
     assert_near(same.elpd, -1.5, 1e-14, "equal ratios");
@@ -300,7 +300,7 @@ fn smoothing_keeps_the_order_and_the_values_below_the_tail() {
 /// The differences are 0.5, 0 and -1. Their variance is 7 / 12, and the variance of a sum of three is 7 / 4.
 #[test]
 fn differences_have_the_standard_error_of_paired_rows() {
-    let row = |elpd: f64| Row {
+    let row = |elpd: f64| LooRow {
         elpd,
         p: 0.0,
         k: 0.0,

@@ -7,7 +7,7 @@ mod targets;
 
 use bnnc_abi::sampling::{Adaptation, MetricKind, NutsOptions, Transition};
 use bnnc_mcmc::adapt::metric::Whitening;
-use bnnc_mcmc::noise::{Noise, Purpose};
+use bnnc_mcmc::noise::{ChainNoise, Purpose};
 use bnnc_mcmc::nuts::nuts as sampler;
 use chains::{Density, draws};
 use recursive::{Mistake, Recursive};
@@ -139,7 +139,7 @@ fn gumbel(at: &[f64], gradient: &mut [f64]) -> f64 {
 type Law = fn(&[f64], &mut [f64]) -> f64;
 
 const LOGISTIC: Exact<'static> = Exact {
-    draw: &|noise: Noise| {
+    draw: &|noise: ChainNoise| {
         let uniform = noise.uniform(Purpose::Start, 0, 0);
         vec![(uniform / (1.0 - uniform)).ln()]
     },
@@ -147,13 +147,13 @@ const LOGISTIC: Exact<'static> = Exact {
 };
 
 const GUMBEL: Exact<'static> = Exact {
-    draw: &|noise: Noise| vec![-(-noise.uniform(Purpose::Start, 0, 0).ln()).ln()],
+    draw: &|noise: ChainNoise| vec![-(-noise.uniform(Purpose::Start, 0, 0).ln()).ln()],
     uniform: &|at: &[f64]| (-(-at[0]).exp()).exp(),
 };
 
 /// The banana in two dimensions. The uniform number is computed from the first element and the residual of the second.
 const BANANA: Exact<'static> = Exact {
-    draw: &|noise: Noise| {
+    draw: &|noise: ChainNoise| {
         let mut normal = [0.0; 2];
         noise.normals(Purpose::Start, 0, &mut normal);
         vec![normal[0], normal[0] * normal[0] / 4.0 + normal[1]]
@@ -190,7 +190,7 @@ fn known_distributions_are_invariant() {
 fn mistaken(mistake: Mistake) -> f64 {
     let departures = LAWS.map(|(exact, law)| {
         exact.departure(4000, |start, chain| {
-            let (mut target, noise) = (Density(law), Noise::new(5, "mistake", chain));
+            let (mut target, noise) = (Density(law), ChainNoise::new(5, "mistake", chain));
             let mut recursive = Recursive::new(&mut target, noise, 1.2, vec![1.0; start.len()]);
             recursive.mistake = mistake;
             (0..4).fold(start.to_vec(), |position, iteration| {

@@ -1,7 +1,7 @@
 //! An iteration of the penalty method does not allocate memory.
 
 use bnnc_abi::sampling::{Correction, Estimator, Loss, Penalty, Proposal, Transition};
-use bnnc_mcmc::noise::Noise;
+use bnnc_mcmc::noise::ChainNoise;
 use bnnc_mcmc::registry::{Setup, sampler};
 use bnnc_mcmc::seam::{Answers, Target, next};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -82,7 +82,7 @@ fn iterations_do_not_allocate() {
                 warmup: 0,
                 draws: 100,
                 temperature: 1.0,
-                noise: Noise::new(1, "steady", 0),
+                noise: ChainNoise::new(1, "steady", 0),
             });
             let mut answers = Answers::default();
             let mut run = |draws: usize| {

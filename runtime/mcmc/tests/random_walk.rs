@@ -4,7 +4,7 @@
 mod chains;
 
 use bnnc_abi::sampling::{Adaptation, MetricKind, RandomWalkOptions, Transition};
-use bnnc_mcmc::seam::{Answer, Request};
+use bnnc_mcmc::seam::{Answer, SamplerRequest};
 use chains::{Density, Drawn, Length, deviation, draws, mean, sampler, stat};
 use std::f64::consts::PI;
 
@@ -156,7 +156,7 @@ fn only_values_are_requested() {
     let mut sampler = sampler(&fixed(0.5), &[1.0, 2.0], 3, LENGTH);
     for answer in [Answer::Go, Answer::Value(-1.0)] {
         match sampler.advance(answer) {
-            Request::Value { at, rows, scale } => assert_eq!((at.len(), rows, scale), (2, None, 1.0)),
+            SamplerRequest::Value { at, rows, scale } => assert_eq!((at.len(), rows, scale), (2, None, 1.0)),
             other => panic!("{other:?}"),
         }
     }

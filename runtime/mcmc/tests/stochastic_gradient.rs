@@ -4,9 +4,9 @@
 mod chains;
 
 use bnnc_abi::sampling::{SghmcOptions, SgldOptions, Steps, Transition};
-use bnnc_mcmc::noise::{Noise, Purpose};
+use bnnc_mcmc::noise::{ChainNoise, Purpose};
 use bnnc_mcmc::registry::{self, Setup};
-use bnnc_mcmc::seam::{Answer, Request};
+use bnnc_mcmc::seam::{Answer, SamplerRequest};
 use chains::{Density, Length, Mean, draws, mean, sampler, stat};
 
 type Matrix = [[f64; 2]; 2];
@@ -232,7 +232,7 @@ fn temperature_divides_the_likelihood_only() {
         warmup: 200,
         draws: 40_000,
         temperature: 4.0,
-        noise: Noise::new(3, "tempered", 0),
+        noise: ChainNoise::new(3, "tempered", 0),
     };
     let mut sampler = registry::sampler(&setup);
     let drawn = draws(&mut *sampler, &mut target, 40_200);
@@ -250,13 +250,13 @@ fn temperature_divides_the_likelihood_only() {
 fn langevin_steps_follow_their_formula() {
     let transition = sgld(3, 0.05);
     let mut sampler = sampler(&transition, &[1.0, -1.0], 12, LENGTH);
-    let noise = Noise::new(7, "chain", 0);
+    let noise = ChainNoise::new(7, "chain", 0);
     let (mut at, mut asked) = (vec![1.0, -1.0], Vec::new());
     let mut gradient = [0.0; 2];
     let mut answer = Answer::Go;
     for number in 0..3_u8 {
         match sampler.advance(answer) {
-            Request::Gradient {
+            SamplerRequest::Gradient {
                 at: here,
                 rows,
                 scale,
@@ -275,7 +275,7 @@ fn langevin_steps_follow_their_formula() {
             answered
         } else {
             match sampler.advance(answered) {
-                Request::Draw(draw) => {
+                SamplerRequest::Draw(draw) => {
                     assert_eq!((draw.position, draw.warmup), (&at[..], true));
                     let norm = (gradient[0] * gradient[0] + 0.49).sqrt();
                     assert_eq!(draw.stats, [-1.5, 0.05, norm, 3.0, 0.0]);
@@ -300,12 +300,12 @@ fn langevin_steps_follow_their_formula() {
 fn hamiltonian_steps_follow_their_formula() {
     let (eta, friction) = (0.05, 0.2);
     let mut sampler = sampler(&sghmc(0, eta, friction), &[1.0], 12, LENGTH);
-    let noise = Noise::new(7, "chain", 0);
+    let noise = ChainNoise::new(7, "chain", 0);
     let (mut position, mut velocity) = (1.0, 0.0);
     for (iteration, slope) in [(0, 0.3), (1, f64::NAN), (2, -0.7), (3, 0.1)] {
         let candidate = position + velocity;
         match sampler.advance(Answer::Go) {
-            Request::Gradient { at, rows, scale } => {
+            SamplerRequest::Gradient { at, rows, scale } => {
                 assert_eq!((at, rows, scale), (&[candidate][..], None, 1.0))
             }
             other => panic!("{other:?}"),
@@ -324,7 +324,7 @@ fn hamiltonian_steps_follow_their_formula() {
             gradient: &[slope],
         };
         match sampler.advance(answer) {
-            Request::Draw(draw) => assert_eq!(
+            SamplerRequest::Draw(draw) => assert_eq!(
                 (draw.position, draw.stats[4] == 1.0),
                 (&[position][..], slope.is_nan())
             ),

@@ -5,14 +5,14 @@ use crate::svg::escape;
 use bnnc_inference::chains::Diagnosis;
 use bnnc_inference::chains::Sampled;
 use bnnc_inference::leave_one_out::LeftOut;
-use bnnc_mcmc::diagnostics::Summary;
-use bnnc_mcmc::loo::Estimate;
+use bnnc_mcmc::diagnostics::QuantitySummary;
+use bnnc_mcmc::loo::LooEstimate;
 
 /// The largest number of quantities in the table. All quantities are in `result.json`.
 const SHOWN: usize = 200;
 
 /// A column: its head, and its text for a quantity.
-type Column = (&'static str, fn(&Summary) -> String);
+type Column = (&'static str, fn(&QuantitySummary) -> String);
 
 /// The columns of the table of quantities.
 const COLUMNS: [Column; 8] = [
@@ -91,7 +91,7 @@ fn quantities(body: &mut String, diagnosis: &Diagnosis) {
 /// Writes the leave-one-out estimates.
 pub fn leave_one_out(body: &mut String, LeftOut { total, draws, .. }: &LeftOut) {
     let shapes = total.shapes();
-    let pair = |estimate: Estimate| format!("{:.2} \u{b1} {:.2}", estimate.sum, estimate.error);
+    let pair = |estimate: LooEstimate| format!("{:.2} \u{b1} {:.2}", estimate.sum, estimate.error);
     let rows = [
         (
             "expected log predictive density, elpd_loo (PSIS-LOO)",

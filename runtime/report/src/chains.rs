@@ -7,7 +7,7 @@ use bnnc_core::context::Stop;
 use bnnc_inference::chains::Diagnosis;
 use bnnc_inference::chains::Quantity;
 use bnnc_inference::chains::Sampled;
-use bnnc_mcmc::diagnostics::Summary;
+use bnnc_mcmc::diagnostics::QuantitySummary;
 use std::cmp::Ordering;
 
 const TRACE: (f64, f64) = (640.0, 250.0);
@@ -47,7 +47,7 @@ const CHAINS: [(&str, &str); 6] = [
 #[derive(Clone, Debug)]
 pub struct ChainReport<'a> {
     /// The quantities with their diagnostics, worst first: by R-hat, then by bulk ESS.
-    pub quantities: Vec<(&'a Quantity, Summary)>,
+    pub quantities: Vec<(&'a Quantity, QuantitySummary)>,
     /// The divergence indicators of the iterations, chain by chain; empty if the sampler does not detect divergences.
     pub diverging: Vec<Vec<f64>>,
     /// The energies, chain by chain; empty if the sampler does not record an energy.
@@ -130,7 +130,7 @@ impl<'a> ChainReport<'a> {
     }
 
     /// Draws the trace of every chain.
-    fn trace(&self, quantity: &Quantity, summary: &Summary) -> String {
+    fn trace(&self, quantity: &Quantity, summary: &QuantitySummary) -> String {
         let longest = quantity.chains.iter().map(Vec::len).max().unwrap_or(0).max(1);
         let y = Axis::around("", quantity.chains.iter().flatten().copied());
         let mark = y.low + 0.06 * (y.high - y.low);
@@ -236,7 +236,8 @@ impl<'a> ChainReport<'a> {
 
     /// Draws the quantities that mixed worst against each other.
     fn pairs(&self) -> Vec<String> {
-        let varying = |quantity: &&(&Quantity, Summary)| quantity.0.name != "lp" && quantity.1.sd > 0.0;
+        let varying =
+            |quantity: &&(&Quantity, QuantitySummary)| quantity.0.name != "lp" && quantity.1.sd > 0.0;
         let worst: Vec<&Quantity> = self
             .quantities
             .iter()
@@ -279,8 +280,8 @@ impl<'a> ChainReport<'a> {
 }
 
 /// Orders quantities by how badly they mixed, worst first. Quantities that do not vary come last.
-fn worse(one: &Summary, other: &Summary) -> Ordering {
-    let known = |summary: &Summary| summary.rhat.is_finite();
+fn worse(one: &QuantitySummary, other: &QuantitySummary) -> Ordering {
+    let known = |summary: &QuantitySummary| summary.rhat.is_finite();
     let by_rhat = other.rhat.total_cmp(&one.rhat);
     let by_draws = one.ess_bulk.total_cmp(&other.ess_bulk);
     match (known(one), known(other)) {
@@ -406,7 +407,7 @@ mod tests {
 
     #[test]
     fn the_worst_come_first_and_constants_last() {
-        let summary = |rhat: f64, ess_bulk: f64| Summary {
+        let summary = |rhat: f64, ess_bulk: f64| QuantitySummary {
             mean: 0.0,
             sd: 1.0,
             median: 0.0,

@@ -16,7 +16,7 @@ use bnnc_inference::outcome::Metric;
 use bnnc_inference::outcome::{Outcome, RunResult, SplitOutcome};
 use bnnc_inference::prune::Line;
 use bnnc_inference::summary::SiteSummary;
-use bnnc_mcmc::loo::Estimate;
+use bnnc_mcmc::loo::LooEstimate;
 use serde_json::{Map, Value, json};
 
 /// Returns the result object. Only `seconds` differs between runs with the same seed.
@@ -411,7 +411,7 @@ pub fn rounded(value: f64) -> f64 {
 
 /// Returns the leave-one-out estimates for `result.json`.
 fn loo(LeftOut { total, draws, .. }: &LeftOut) -> Value {
-    let pair = |name: &str, estimate: Estimate| {
+    let pair = |name: &str, estimate: LooEstimate| {
         [
             (name.to_owned(), finite(estimate.sum)),
             (format!("{name}_se"), finite(estimate.error)),

@@ -4,7 +4,7 @@
 //! be within four times its own standard error, `sqrt((kurtosis - 1) / 4 (1 / ess + 1 / 10000))`, with the kurtosis of the reference.
 
 use super::{by_hand, exact};
-use bnnc_mcmc::diagnostics::{Summariser, Summary};
+use bnnc_mcmc::diagnostics::{QuantitySummary, Summariser};
 use bnnc_run::Outcome;
 use bnnc_tests::compile;
 use serde_json::Value;
@@ -94,7 +94,7 @@ fn outcomes(name: &str, edit: impl Fn(String) -> String) -> Vec<(String, Outcome
 }
 
 /// Returns the summary of the draws of a quantity in all chains.
-fn summary(outcome: &Outcome, name: &str) -> Summary {
+fn summary(outcome: &Outcome, name: &str) -> QuantitySummary {
     let found = outcome.quantities.iter().find(|quantity| quantity.name == name);
     let quantity = found.unwrap_or_else(|| panic!("no `{name}`"));
     let chains: Vec<&[f64]> = quantity.chains.iter().map(Vec::as_slice).collect();

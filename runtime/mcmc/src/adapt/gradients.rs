@@ -9,7 +9,7 @@
 //! A dense metric begins as that diagonal. From the first long window on, once there are twice as many draws as dimensions, it is the covariance of
 //! the positions. The noise of a covariance is the same in all directions of any posterior: with `n` draws in `d` dimensions, a round posterior
 //! appears `(1 + sqrt(d / n)) / (1 - sqrt(d / n))` times as long as wide: 5.8 for two draws per dimension and 2.6 for five. Below five draws per
-//! dimension the correlations are shrunk in proportion to their noise ([`Moments::noise`]). From five on they are not shrunk, because shrinking
+//! dimension the correlations are shrunk in proportion to their noise ([`RunningMoments::noise`]). From five on they are not shrunk, because shrinking
 //! reduces correlations near 1 the most, which are the reason to use a dense metric.
 //!
 //! Note \[Lengths\]. Under the right metric, the squared length of a whitened gradient of a normal distribution in `d` dimensions has the mean `d`
@@ -22,7 +22,7 @@
 //! correlated normal distribution, the mean under the dense metric is 1.0 to 1.2 `d`, so that the dense metric is kept.
 
 use super::Change;
-use super::metric::{Moments, Whitening};
+use super::metric::{RunningMoments, Whitening};
 use crate::vector::dot;
 use serde::{Deserialize, Serialize};
 
@@ -54,8 +54,8 @@ impl Lengths {
 /// The moments of positions and of their gradients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Pairs {
-    positions: Moments,
-    gradients: Moments,
+    positions: RunningMoments,
+    gradients: RunningMoments,
     /// Lengths under the dense metric.
     dense: Lengths,
     /// Lengths under the diagonal metric that could replace it.
@@ -65,8 +65,8 @@ struct Pairs {
 impl Pairs {
     fn new(dimension: usize, dense: bool) -> Pairs {
         Pairs {
-            positions: Moments::new(dimension, dense),
-            gradients: Moments::new(dimension, false),
+            positions: RunningMoments::new(dimension, dense),
+            gradients: RunningMoments::new(dimension, false),
             dense: Lengths::default(),
             diagonal: Lengths::default(),
         }

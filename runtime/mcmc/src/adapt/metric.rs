@@ -104,7 +104,7 @@ impl Whitening {
 
 /// Moments of positions, added one by one (Welford 1962).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Moments {
+pub struct RunningMoments {
     count: u64,
     mean: Vec<f64>,
     /// Sums of squared deviations; with `dense`, sums of products of deviations, as a row-major lower triangle.
@@ -113,10 +113,10 @@ pub struct Moments {
     deviation: Vec<f64>,
 }
 
-impl Moments {
+impl RunningMoments {
     /// Returns the moments of no positions.
-    pub fn new(dimension: usize, dense: bool) -> Moments {
-        Moments {
+    pub fn new(dimension: usize, dense: bool) -> RunningMoments {
+        RunningMoments {
             count: 0,
             mean: vec![0.0; dimension],
             spread: vec![0.0; if dense { dimension * dimension } else { dimension }],
@@ -222,7 +222,7 @@ impl Moments {
     }
 }
 
-impl Moments {
+impl RunningMoments {
     /// Writes the Cholesky factor of the covariance, with all correlations reduced by a fraction `share`. Leaves `factor` unchanged if the matrix is
     /// not positive definite. Only for dense moments of at least two positions.
     pub fn correlate(&self, factor: &mut [f64], share: f64) {
@@ -325,7 +325,7 @@ mod tests {
     /// For (1, 2), (3, 1), (5, 6) the correlation is `4 / sqrt(28)`: its square is 4 / 7, and (3 / 7)^2 / 2 over 4 / 7 is 9 / 56.
     #[test]
     fn correlations_are_shrunk_in_proportion_to_their_noise() {
-        let mut moments = Moments::new(2, true);
+        let mut moments = RunningMoments::new(2, true);
         [[1.0, 2.0], [3.0, 1.0], [5.0, 6.0]]
             .iter()
             .for_each(|row| moments.add(row));
@@ -341,7 +341,7 @@ mod tests {
             assert!((found - wanted).abs() < 1e-14, "{product:?}");
         }
         // A constant quantity gives no information about correlations.
-        let mut moments = Moments::new(2, true);
+        let mut moments = RunningMoments::new(2, true);
         [[1.0, 2.0], [1.0, 1.0], [1.0, 6.0]]
             .iter()
             .for_each(|row| moments.add(row));
@@ -354,7 +354,7 @@ mod tests {
     fn estimates_are_regularised_moments() {
         let rows = [[1.0, 2.0], [3.0, 1.0], [5.0, 6.0]];
         for dense in [false, true] {
-            let mut moments = Moments::new(2, dense);
+            let mut moments = RunningMoments::new(2, dense);
             rows.iter().for_each(|row| moments.add(row));
             assert!((moments.variance(0) - 4.0).abs() < 1e-12);
             assert!((moments.variance(1) - 7.0).abs() < 1e-12);

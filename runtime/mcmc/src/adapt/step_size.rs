@@ -78,7 +78,7 @@ impl DualAveraging {
 /// The search for a step size of the right order. It doubles or halves the step size until the acceptance of a single step crosses 0.8
 /// (Hoffman and Gelman 2014, algorithm 4, with the threshold of Stan).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Search {
+pub struct StepSizeSearch {
     step_size: f64,
     trials: u32,
     direction: Option<Direction>,
@@ -90,15 +90,15 @@ enum Direction {
     Shorter,
 }
 
-impl Search {
+impl StepSizeSearch {
     /// The acceptance at which the search ends when it is crossed.
     const ACCEPTANCE: f64 = 0.8;
     /// The range of step sizes outside of which the search ends: the density is flat, or no step is accepted.
     const RANGE: (f64, f64) = (1e-12, 1e7);
 
     /// Begins at a step size.
-    pub fn new(step_size: f64) -> Search {
-        Search {
+    pub fn new(step_size: f64) -> StepSizeSearch {
+        StepSizeSearch {
             step_size,
             trials: 0,
             direction: None,
@@ -119,7 +119,7 @@ impl Search {
     /// is over.
     pub fn learn(&mut self, gain: f64) -> bool {
         self.trials += 1;
-        let accepted = gain > Search::ACCEPTANCE.ln();
+        let accepted = gain > StepSizeSearch::ACCEPTANCE.ln();
         let direction = if accepted {
             Direction::Longer
         } else {
@@ -133,7 +133,7 @@ impl Search {
             Direction::Shorter => 0.5,
         };
         self.direction = Some(direction);
-        !(Search::RANGE.0..Search::RANGE.1).contains(&self.step_size)
+        !(StepSizeSearch::RANGE.0..StepSizeSearch::RANGE.1).contains(&self.step_size)
     }
 }
 
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn search_ends_next_to_the_threshold() {
         for start in [1e-4, 1.0, 64.0] {
-            let mut search = Search::new(start);
+            let mut search = StepSizeSearch::new(start);
             let gain = |step: f64| if step < 3.0 { 0.0 } else { -10.0 };
             while !search.learn(gain(search.step_size())) {}
             assert!(
@@ -195,9 +195,9 @@ mod tests {
 
     #[test]
     fn search_ends_if_no_step_or_every_step_is_accepted() {
-        let mut search = Search::new(1.0);
+        let mut search = StepSizeSearch::new(1.0);
         assert!((0..200).any(|_| search.learn(f64::NAN)));
-        let mut search = Search::new(1.0);
+        let mut search = StepSizeSearch::new(1.0);
         assert!((0..200).any(|_| search.learn(0.0)));
     }
 }

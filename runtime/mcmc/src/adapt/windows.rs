@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The role of an iteration of the warm-up in learning the metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum WarmupRole {
     /// Only the step size is learnt.
     Step,
     /// The position is added to the window.
@@ -15,7 +15,7 @@ pub enum Part {
 
 /// The stages of a warm-up: a fast stage, windows that are each twice as long as the previous one, and a fast stage at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Windows {
+pub struct WarmupWindows {
     first: usize,
     /// The first iteration of the last stage.
     end: usize,
@@ -24,7 +24,7 @@ pub struct Windows {
     close: usize,
 }
 
-impl Windows {
+impl WarmupWindows {
     /// The iterations of the first stage, of the first window and of the last stage in a long warm-up.
     const STAGES: [usize; 3] = [75, 25, 50];
     /// The shortest warm-up that learns a metric.
@@ -32,15 +32,15 @@ impl Windows {
 
     /// Returns the windows of a warm-up. If the warm-up is too short for stages of their full lengths, the first stage has 15 % of the
     /// iterations and the last stage 10 %.
-    pub fn new(warmup: usize) -> Windows {
-        let [mut first, mut width, mut last] = Windows::STAGES;
-        if warmup < Windows::SHORTEST {
+    pub fn new(warmup: usize) -> WarmupWindows {
+        let [mut first, mut width, mut last] = WarmupWindows::STAGES;
+        if warmup < WarmupWindows::SHORTEST {
             (first, width, last) = (warmup, 0, 0);
         } else if first + width + last > warmup {
             (first, last) = (15 * warmup / 100, warmup / 10);
             width = warmup - first - last;
         }
-        Windows {
+        WarmupWindows {
             first,
             end: warmup - last,
             width,
@@ -49,12 +49,12 @@ impl Windows {
     }
 
     /// Returns the role of an iteration. Must be called for each iteration in order.
-    pub fn part(&mut self, iteration: usize) -> Part {
+    pub fn part(&mut self, iteration: usize) -> WarmupRole {
         if iteration < self.first || iteration >= self.end {
-            return Part::Step;
+            return WarmupRole::Step;
         }
         if iteration < self.close {
-            return Part::Learn;
+            return WarmupRole::Learn;
         }
         self.width *= 2;
         self.close = iteration + self.width;
@@ -62,7 +62,7 @@ impl Windows {
         if self.close + 2 * self.width >= self.end {
             self.close = self.end - 1;
         }
-        Part::Renew
+        WarmupRole::Renew
     }
 }
 
@@ -71,10 +71,13 @@ mod tests {
     use super::*;
 
     fn ends(warmup: usize) -> (usize, Vec<usize>) {
-        let mut windows = Windows::new(warmup);
-        let parts: Vec<Part> = (0..warmup).map(|at| windows.part(at)).collect();
-        let ends = (0..warmup).filter(|at| parts[*at] == Part::Renew).collect();
-        (parts.iter().take_while(|part| **part == Part::Step).count(), ends)
+        let mut windows = WarmupWindows::new(warmup);
+        let parts: Vec<WarmupRole> = (0..warmup).map(|at| windows.part(at)).collect();
+        let ends = (0..warmup).filter(|at| parts[*at] == WarmupRole::Renew).collect();
+        (
+            parts.iter().take_while(|part| **part == WarmupRole::Step).count(),
+            ends,
+        )
     }
 
     /// The stages of the reference manual: 75, then 25, 50, 100, 200 and 500, then 50.

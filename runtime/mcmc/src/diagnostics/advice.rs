@@ -2,7 +2,7 @@
 
 mod divergences;
 
-use super::Summary;
+use super::QuantitySummary;
 use super::codes::{
     ACCEPTANCE_OFF, CHAINS_DISAGREE, CHAINS_WITHOUT_DRAWS, ENERGY_MOVES_SLOWLY, FEW_EFFECTIVE_DRAWS,
     NOISY_DIFFERENCES, NOT_FINITE, ROWS_NOT_LEFT_OUT, TRAJECTORIES_CUT,
@@ -21,7 +21,7 @@ const NOISY: f64 = 2.0;
 
 /// The facts about the chains of an inference run. Only iterations after the warm-up count.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts<'a> {
+pub struct ChainFacts<'a> {
     /// The name of the inference block.
     pub infer: &'a str,
     /// The transition and its options.
@@ -41,7 +41,7 @@ pub struct Facts<'a> {
     /// The E-BFMI of each chain, from [`super::energy::fraction_of_missing_information`]; empty for samplers without an energy.
     pub missing_information: &'a [f64],
     /// The summaries of quantities, by name.
-    pub quantities: &'a [(String, Summary)],
+    pub quantities: &'a [(String, QuantitySummary)],
     /// The Pareto shapes of PSIS-LOO, if it was computed.
     pub shapes: Option<Shapes>,
     /// The mean variance of the loss differences that the penalty method corrects for.
@@ -68,7 +68,7 @@ pub struct Swapped {
 }
 
 /// Returns the warnings that apply, the most serious first.
-pub fn advice(facts: &Facts<'_>) -> Vec<Diagnostic> {
+pub fn advice(facts: &ChainFacts<'_>) -> Vec<Diagnostic> {
     let all = [
         chains_without_draws(facts),
         not_finite(facts),
@@ -86,7 +86,7 @@ pub fn advice(facts: &Facts<'_>) -> Vec<Diagnostic> {
     all.into_iter().flatten().collect()
 }
 
-fn warning(code: &'static Code, facts: &Facts<'_>, text: String) -> Diagnostic {
+fn warning(code: &'static Code, facts: &ChainFacts<'_>, text: String) -> Diagnostic {
     about(code, facts.infer, &text)
 }
 
@@ -104,7 +104,7 @@ fn about(code: &'static Code, infer: &str, text: &str) -> Diagnostic {
     }
 }
 
-fn chains_without_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
+fn chains_without_draws(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     if facts.without_draws.is_empty() {
         return None;
     }
@@ -119,7 +119,7 @@ fn chains_without_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
     Some(found.help("continue the run with `--resume`, or use the results of the other chains only"))
 }
 
-fn not_finite(facts: &Facts<'_>) -> Option<Diagnostic> {
+fn not_finite(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     let wild = facts
         .quantities
         .iter()
@@ -159,7 +159,7 @@ fn target(transition: &Transition) -> Option<f64> {
 const LIMIT: f64 = 1.01;
 
 /// Returns whether the chains agree about every quantity.
-fn agree(facts: &Facts<'_>) -> bool {
+fn agree(facts: &ChainFacts<'_>) -> bool {
     facts
         .quantities
         .iter()
@@ -172,8 +172,8 @@ fn named(names: &[String]) -> String {
     quoted.join(", ")
 }
 
-fn chains_disagree(facts: &Facts<'_>) -> Option<Diagnostic> {
-    let rhat = |(_, summary): &(String, Summary)| summary.rhat;
+fn chains_disagree(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
+    let rhat = |(_, summary): &(String, QuantitySummary)| summary.rhat;
     let high: Vec<_> = facts
         .quantities
         .iter()
@@ -226,7 +226,7 @@ fn above_limit(rhat: f64) -> String {
     format!("{rhat:.*}", decimals.unwrap_or(17) as usize)
 }
 
-fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
+fn few_effective_draws(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     let each = facts.iterations / facts.chains.max(1);
     if each < LEAST_DRAWS && !facts.quantities.is_empty() {
         let text = format!(
@@ -249,7 +249,7 @@ fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
         return Some(diagnostic);
     }
     let need = 100.0 * facts.chains as f64;
-    let size = |(_, summary): &(String, Summary)| summary.ess_bulk.min(summary.ess_tail);
+    let size = |(_, summary): &(String, QuantitySummary)| summary.ess_bulk.min(summary.ess_tail);
     let low: Vec<_> = facts
         .quantities
         .iter()
@@ -289,15 +289,15 @@ fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
 }
 
 /// Returns whether all quantities are constant in all chains. One constant quantity is normal: it may be constant by definition.
-fn nothing_moved(facts: &Facts<'_>) -> bool {
-    let still = |summary: &Summary| summary.rhat.is_nan() && summary.mean.is_finite();
+fn nothing_moved(facts: &ChainFacts<'_>) -> bool {
+    let still = |summary: &QuantitySummary| summary.rhat.is_nan() && summary.mean.is_finite();
     !facts.quantities.is_empty() && facts.quantities.iter().all(|(_, summary)| still(summary))
 }
 
 /// The fraction of missing information below which the energy changes too slowly.
 const SLOW: f64 = 0.3;
 
-fn energy_moves_slowly(facts: &Facts<'_>) -> Option<Diagnostic> {
+fn energy_moves_slowly(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     let (chain, lowest, count) = extreme(facts.missing_information, |value| SLOW - value)?;
     let text = format!(
         "E-BFMI is below 0.3 in {count} of {} chains; the lowest is {lowest:.2} in chain {chain}",
@@ -309,7 +309,7 @@ fn energy_moves_slowly(facts: &Facts<'_>) -> Option<Diagnostic> {
     Some(as_noise(diagnostic, facts))
 }
 
-fn noisy_differences(facts: &Facts<'_>) -> Option<Diagnostic> {
+fn noisy_differences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     let variance = facts.loss_variance.filter(|variance| *variance > NOISY)?;
     let size = rounded(variance, 2);
     let text = format!("the variance of the loss differences is {size} on average, and should be about 1");
@@ -320,7 +320,7 @@ fn noisy_differences(facts: &Facts<'_>) -> Option<Diagnostic> {
     Some(diagnostic)
 }
 
-fn trajectories_cut(facts: &Facts<'_>) -> Option<Diagnostic> {
+fn trajectories_cut(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     let part = facts.transition.part();
     let max_depth = part.max_depth().filter(|_| facts.cut > 0)?;
     let text = format!(
@@ -348,7 +348,7 @@ fn trajectories_cut(facts: &Facts<'_>) -> Option<Diagnostic> {
 /// The largest accepted ratio between the odds of the acceptance rate and the odds of its target, in either direction.
 const ODDS: f64 = 6.0;
 
-fn acceptance_off(facts: &Facts<'_>) -> Option<Diagnostic> {
+fn acceptance_off(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     let target = target(facts.transition);
     let (low, high) = target.map_or((0.05, 1.0), |target| {
         let odds = target / (1.0 - target);

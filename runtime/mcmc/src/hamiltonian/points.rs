@@ -1,12 +1,12 @@
 //! Points of phase space, and the leapfrog steps between them.
 
 use crate::adapt::metric::Whitening;
-use crate::noise::{Noise, Purpose};
+use crate::noise::{ChainNoise, Purpose};
 use crate::vector::{add_scaled, dot, sum_scaled};
 
 /// A slot for a point. A slot begins with one hold, and is free again when all holds are released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Slot(usize);
+pub struct PointSlot(usize);
 
 #[derive(Clone, Debug)]
 struct Point {
@@ -24,7 +24,7 @@ struct Point {
 pub struct Points {
     dimension: usize,
     points: Vec<Point>,
-    free: Vec<Slot>,
+    free: Vec<PointSlot>,
 }
 
 impl Points {
@@ -38,7 +38,7 @@ impl Points {
     }
 
     /// Returns a free slot, held once.
-    pub fn take(&mut self) -> Slot {
+    pub fn take(&mut self) -> PointSlot {
         if let Some(slot) = self.free.pop() {
             self.points[slot.0].holds = 1;
             return slot;
@@ -52,16 +52,16 @@ impl Points {
             energy: f64::NAN,
             holds: 1,
         });
-        Slot(self.points.len() - 1)
+        PointSlot(self.points.len() - 1)
     }
 
     /// Adds a hold.
-    pub fn hold(&mut self, slot: Slot) {
+    pub fn hold(&mut self, slot: PointSlot) {
         self.points[slot.0].holds += 1;
     }
 
     /// Releases a hold.
-    pub fn release(&mut self, slot: Slot) {
+    pub fn release(&mut self, slot: PointSlot) {
         let point = &mut self.points[slot.0];
         point.holds -= 1;
         if point.holds == 0 {
@@ -75,51 +75,51 @@ impl Points {
     }
 
     /// Returns the position.
-    pub fn position(&self, slot: Slot) -> &[f64] {
+    pub fn position(&self, slot: PointSlot) -> &[f64] {
         &self.points[slot.0].position
     }
 
     /// Returns the momentum.
-    pub fn momentum(&self, slot: Slot) -> &[f64] {
+    pub fn momentum(&self, slot: PointSlot) -> &[f64] {
         &self.points[slot.0].momentum
     }
 
     /// Returns the gradient.
-    pub fn gradient(&self, slot: Slot) -> &[f64] {
+    pub fn gradient(&self, slot: PointSlot) -> &[f64] {
         &self.points[slot.0].gradient
     }
 
     /// Returns the log density.
-    pub fn log_density(&self, slot: Slot) -> f64 {
+    pub fn log_density(&self, slot: PointSlot) -> f64 {
         self.points[slot.0].log_density
     }
 
     /// Returns minus the log density, plus the kinetic energy.
-    pub fn energy(&self, slot: Slot) -> f64 {
+    pub fn energy(&self, slot: PointSlot) -> f64 {
         self.points[slot.0].energy
     }
 
     /// Sets the position of a point.
-    pub fn place(&mut self, slot: Slot, position: &[f64]) {
+    pub fn place(&mut self, slot: PointSlot, position: &[f64]) {
         self.points[slot.0].position.copy_from_slice(position);
     }
 
     /// Sets the log density and the gradient at a point. The gradient is passed without whitening.
-    pub fn know(&mut self, slot: Slot, whitening: &Whitening, log_density: f64, gradient: &[f64]) {
+    pub fn know(&mut self, slot: PointSlot, whitening: &Whitening, log_density: f64, gradient: &[f64]) {
         let point = &mut self.points[slot.0];
         point.log_density = log_density;
         whitening.pull(&mut point.gradient, gradient);
     }
 
     /// Draws a fresh momentum for a point.
-    pub fn refresh(&mut self, slot: Slot, noise: Noise, iteration: u64) {
+    pub fn refresh(&mut self, slot: PointSlot, noise: ChainNoise, iteration: u64) {
         let point = &mut self.points[slot.0];
         noise.normals(Purpose::Motion, iteration, &mut point.momentum);
         point.energy = dot(&point.momentum, &point.momentum) / 2.0 - point.log_density;
     }
 
     /// Takes the first half of a leapfrog step: half a kick, and the drift to the point at which the gradient is needed next.
-    pub fn depart(&mut self, from: Slot, to: Slot, size: f64, whitening: &Whitening) {
+    pub fn depart(&mut self, from: PointSlot, to: PointSlot, size: f64, whitening: &Whitening) {
         let Ok([from, to]) = self.points.get_disjoint_mut([from.0, to.0]) else {
             unreachable!("a step ends in a slot of its own");
         };
@@ -128,7 +128,7 @@ impl Points {
     }
 
     /// Takes the second half of a leapfrog step: the rest of the kick, with the gradient that [`Points::know`] set.
-    pub fn arrive(&mut self, to: Slot, size: f64) {
+    pub fn arrive(&mut self, to: PointSlot, size: f64) {
         let point = &mut self.points[to.0];
         add_scaled(&mut point.momentum, size / 2.0, &point.gradient);
         point.energy = dot(&point.momentum, &point.momentum) / 2.0 - point.log_density;

@@ -1,15 +1,15 @@
 //! The trees of a doubling, and the criterion that ends it.
 
-use crate::hamiltonian::Scene;
-use crate::hamiltonian::points::{Points, Slot};
+use crate::hamiltonian::TrajectoryContext;
+use crate::hamiltonian::points::{PointSlot, Points};
 use crate::noise::Purpose;
 use crate::vector::{dot, log_sum, sum_scaled};
 
 /// The first and the last point of a tree, in the order in which they were reached.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends {
-    pub first: Slot,
-    pub last: Slot,
+    pub first: PointSlot,
+    pub last: PointSlot,
 }
 
 /// A tree of `2^depth` consecutive points of a trajectory. It holds its ends and the chosen point.
@@ -17,7 +17,7 @@ pub struct Ends {
 pub struct Tree {
     pub depth: u32,
     pub ends: Ends,
-    pub chosen: Slot,
+    pub chosen: PointSlot,
     /// The logarithm of the sum of the weights `exp(-energy error)`.
     pub log_weight: f64,
 }
@@ -74,7 +74,7 @@ impl Trees {
     }
 
     /// Adds a point that is held once, and merges trees of equal depth. Returns true if a tree turns back.
-    pub fn push(&mut self, scene: &mut Scene<'_>, at: Slot, log_weight: f64) -> bool {
+    pub fn push(&mut self, scene: &mut TrajectoryContext<'_>, at: PointSlot, log_weight: f64) -> bool {
         scene.points.hold(at);
         scene.points.hold(at);
         self.stack.push(Tree {
@@ -97,7 +97,7 @@ impl Trees {
     }
 
     /// Merges the two trees on top. Returns true if the result turns back.
-    fn merge(&mut self, scene: &mut Scene<'_>) -> bool {
+    fn merge(&mut self, scene: &mut TrajectoryContext<'_>) -> bool {
         let (Some(new), Some(old)) = (self.stack.pop(), self.stack.pop()) else {
             unreachable!("two trees were seen");
         };
@@ -135,7 +135,7 @@ impl Trees {
 }
 
 /// Returns whether two neighbouring points turn back: whether the sum of their momenta points against one of the momenta. Writes the sum.
-pub fn turns_single(points: &Points, first: Slot, last: Slot, sum: &mut [f64]) -> bool {
+pub fn turns_single(points: &Points, first: PointSlot, last: PointSlot, sum: &mut [f64]) -> bool {
     let (first, last) = (points.momentum(first), points.momentum(last));
     sum_scaled(sum, first, 1.0, last);
     !(dot(sum, first) > 0.0 && dot(sum, last) > 0.0)

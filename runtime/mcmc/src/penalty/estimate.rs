@@ -1,13 +1,13 @@
 //! Estimates of the difference of the whole loss from the loss differences of batches.
 
-use crate::noise::{Noise, Purpose};
+use crate::noise::{ChainNoise, Purpose};
 use crate::penalty::correction;
 use crate::rows::{Batches, Chooser, split};
 use bnnc_abi::sampling::{Correction, Estimator, Penalty};
 
 /// A noisy difference of losses (negative log densities of the target): after minus before.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Estimate {
+pub struct NoisyDifference {
     /// The estimated difference.
     pub difference: f64,
     /// The estimated variance of `difference`.
@@ -110,17 +110,17 @@ impl Losses {
     }
 
     /// Returns the batches of an iteration.
-    pub fn choose(&mut self, noise: Noise, iteration: u64) -> &Batches {
+    pub fn choose(&mut self, noise: ChainNoise, iteration: u64) -> &Batches {
         self.chooser
             .choose(noise, Purpose::Rows, iteration, self.computed, &mut self.chosen);
         &self.chosen
     }
 
     /// Returns the estimate from the change of the log prior and, for each group of the chosen batches, of the log likelihood of its rows.
-    pub fn estimate(&mut self, prior: f64, sums: &[f64]) -> Estimate {
-        let mut all = Estimate {
+    pub fn estimate(&mut self, prior: f64, sums: &[f64]) -> NoisyDifference {
+        let mut all = NoisyDifference {
             difference: -prior,
-            ..Estimate::default()
+            ..NoisyDifference::default()
         };
         for (group, weight) in self.weights.iter().enumerate() {
             self.differences.clear();

@@ -6,14 +6,14 @@ use bnnc_abi::sampling::{Correction, Penalty};
 
 /// A summary of all draws of a run. Draws without a computed density count as rejected and have no variance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Summary {
+pub struct PenaltySummary {
     draws: u64,
     accepted: f64,
     computed: u64,
     variance: f64,
 }
 
-impl Summary {
+impl PenaltySummary {
     /// Adds the numbers of a draw, in the order of [`STATS`].
     pub fn take(&mut self, stats: &[f64]) {
         let [_, accepted, _, variance, diverging, _] = stats else {

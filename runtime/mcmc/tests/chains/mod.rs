@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 use bnnc_abi::sampling::Transition;
-use bnnc_mcmc::noise::Noise;
+use bnnc_mcmc::noise::ChainNoise;
 use bnnc_mcmc::registry::{self, Setup};
 use bnnc_mcmc::seam::{self, Answers, Sampler, Target};
 
@@ -100,7 +100,7 @@ pub fn sampler(transition: &Transition, start: &[f64], rows: usize, length: Leng
         warmup: length.warmup,
         draws: length.draws,
         temperature: 1.0,
-        noise: Noise::new(7, "chain", 0),
+        noise: ChainNoise::new(7, "chain", 0),
     })
 }
 

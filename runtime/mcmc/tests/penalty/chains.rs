@@ -2,8 +2,8 @@
 
 use crate::linear::{Law, Line, eight};
 use bnnc_abi::sampling::{Correction, Estimator, Loss, Penalty, Proposal, Transition};
-use bnnc_mcmc::noise::Noise;
-use bnnc_mcmc::penalty::report::Summary;
+use bnnc_mcmc::noise::ChainNoise;
+use bnnc_mcmc::penalty::report::PenaltySummary;
 use bnnc_mcmc::registry::{Setup, sampler};
 use bnnc_mcmc::seam::{Answers, Corrupt, Sampler, Target, next};
 
@@ -22,7 +22,7 @@ fn walk(batch: usize, batches: usize, step: f64) -> Penalty {
 
 /// Returns 2000 points on a line, in order of `x`, so that files of consecutive rows differ.
 fn many() -> Line {
-    let noise = Noise::new(5, "line", 0);
+    let noise = ChainNoise::new(5, "line", 0);
     let mut errors = vec![0.0; 2000];
     noise.normals(bnnc_mcmc::noise::Purpose::Start, 0, &mut errors);
     let x: Vec<f64> = (0..2000).map(|row| f64::from(row) / 1000.0 - 1.0).collect();
@@ -45,14 +45,21 @@ fn chain(options: Penalty, start: &[f64], shards: &[usize], seed: u64) -> Box<dy
         warmup: 100,
         draws: 0,
         temperature: 1.0,
-        noise: Noise::new(seed, "penalty", 0),
+        noise: ChainNoise::new(seed, "penalty", 0),
     })
 }
 
 /// Returns the draws after the warm-up by coordinate, and their summary.
-fn draws(sampler: &mut dyn Sampler, target: &mut dyn Target, count: usize) -> ([Vec<f64>; 2], Summary) {
-    let (mut kept, mut summary, mut answers) =
-        ([Vec::new(), Vec::new()], Summary::default(), Answers::default());
+fn draws(
+    sampler: &mut dyn Sampler,
+    target: &mut dyn Target,
+    count: usize,
+) -> ([Vec<f64>; 2], PenaltySummary) {
+    let (mut kept, mut summary, mut answers) = (
+        [Vec::new(), Vec::new()],
+        PenaltySummary::default(),
+        Answers::default(),
+    );
     while kept[0].len() < count {
         next(sampler, target, &mut answers, |draw| {
             if !draw.warmup {

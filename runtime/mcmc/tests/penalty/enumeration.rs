@@ -2,7 +2,7 @@
 
 use crate::linear::{Law, Line, eight};
 use bnnc_abi::sampling::{Correction, Estimator, Loss, Penalty, Proposal};
-use bnnc_mcmc::penalty::estimate::{Estimate, Losses, mean};
+use bnnc_mcmc::penalty::estimate::{Losses, NoisyDifference, mean};
 use bnnc_mcmc::penalty::report::target;
 
 fn options(batch: usize, batches: usize, loss: Loss) -> Penalty {
@@ -56,7 +56,7 @@ fn estimate(
     batches: &[&Vec<Vec<u32>>],
     from: &[f64],
     to: &[f64],
-) -> Estimate {
+) -> NoisyDifference {
     let groups = batches.iter().flat_map(|batch| batch.iter());
     let sums: Vec<f64> = groups.map(|rows| line.change(rows, from, to)).collect();
     losses.estimate(line.prior(to) - line.prior(from), &sums)
@@ -159,7 +159,7 @@ fn batches_of_all_rows_are_exact() {
                 ..options(batch, 5, loss)
             };
             let mut losses = Losses::new(&options, &[8], 1.0);
-            let noise = bnnc_mcmc::noise::Noise::new(1, "x", 0);
+            let noise = bnnc_mcmc::noise::ChainNoise::new(1, "x", 0);
             assert_eq!(losses.choose(noise, 3).rows, [0, 1, 2, 3, 4, 5, 6, 7]);
             assert_law(&enumerated(&mut losses, &line, &all), FULL);
             let one = estimate(&mut losses, &line, &[&all[0]], &[0.1, 0.9], &[0.3, 0.7]);
@@ -212,7 +212,7 @@ fn target_does_not_depend_on_files() {
         let all = batches(shards, counts);
         for (loss, power) in [(Loss::Batch, batch as f64 / 8.0), (Loss::Data, 1.0)] {
             let mut losses = Losses::new(&options(batch, 3, loss), shards, 1.0);
-            let noise = bnnc_mcmc::noise::Noise::new(1, "x", 0);
+            let noise = bnnc_mcmc::noise::ChainNoise::new(1, "x", 0);
             let chosen = losses.choose(noise, 0);
             assert_eq!(chosen.ends.len(), 3 * shards.len());
             assert!(

@@ -1,7 +1,7 @@
 //! The no-U-turn sampler as in the papers: recursive, in the coordinates of the target, with one momentum per point. It makes the same
 //! random choices as the sampler with which it is compared, and can be given a deliberate mistake.
 
-use bnnc_mcmc::noise::{Noise, Purpose};
+use bnnc_mcmc::noise::{ChainNoise, Purpose};
 use bnnc_mcmc::seam::Target;
 
 /// A mistake in the algorithm.
@@ -46,7 +46,7 @@ pub struct Moved {
 /// A sampler with a diagonal mass matrix.
 pub struct Recursive<'a> {
     pub target: &'a mut dyn Target,
-    pub noise: Noise,
+    pub noise: ChainNoise,
     pub step_size: f64,
     pub max_depth: usize,
     /// The diagonal of the inverse mass matrix.
@@ -67,7 +67,7 @@ fn plus(left: &[f64], right: &[f64]) -> Vec<f64> {
 impl<'a> Recursive<'a> {
     pub fn new(
         target: &'a mut dyn Target,
-        noise: Noise,
+        noise: ChainNoise,
         step_size: f64,
         inverse_mass: Vec<f64>,
     ) -> Recursive<'a> {

@@ -3,7 +3,7 @@
 
 use crate::chains::{Drawn, Length, deviation, draws, sampler};
 use bnnc_abi::sampling::{Adaptation, MetricKind, NutsOptions, Transition};
-use bnnc_mcmc::noise::Noise;
+use bnnc_mcmc::noise::ChainNoise;
 use bnnc_mcmc::registry::Setup;
 use bnnc_mcmc::seam::Target;
 
@@ -50,7 +50,7 @@ pub fn unadapted<'a>(transition: &'a Transition, start: &'a [f64], chain: usize)
         warmup: 0,
         draws: 0,
         temperature: 1.0,
-        noise: Noise::new(20, "target", chain),
+        noise: ChainNoise::new(20, "target", chain),
     }
 }
 
@@ -149,7 +149,7 @@ pub fn normal_means<'a>(mean: &'a [f64], covariance: &'a [Vec<f64>]) -> Vec<Mean
 /// A distribution from which exact draws can be made.
 pub struct Exact<'a> {
     /// Makes a draw from random numbers.
-    pub draw: &'a dyn Fn(Noise) -> Vec<f64>,
+    pub draw: &'a dyn Fn(ChainNoise) -> Vec<f64>,
     /// A function of a draw that is uniformly distributed on (0, 1).
     pub uniform: &'a dyn Fn(&[f64]) -> f64,
 }
@@ -162,7 +162,7 @@ impl Exact<'_> {
         const CELLS: usize = 20;
         let mut counts = [0.0; CELLS];
         for chain in 0..chains {
-            let start = (self.draw)(Noise::new(77, "start", chain));
+            let start = (self.draw)(ChainNoise::new(77, "start", chain));
             let uniform = (self.uniform)(&moved(&start, chain));
             counts[((uniform * CELLS as f64) as usize).min(CELLS - 1)] += 1.0;
         }

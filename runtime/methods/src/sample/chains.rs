@@ -12,7 +12,7 @@ use bnnc_core::progress::Progress;
 use bnnc_core::store::Layout;
 use bnnc_inference::chains::Chain;
 use bnnc_kernels::pool::Pool;
-use bnnc_mcmc::noise::{Noise, Purpose};
+use bnnc_mcmc::noise::{ChainNoise, Purpose};
 use bnnc_mcmc::registry::{Setup, sampler};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -149,7 +149,7 @@ impl Chains<'_> {
 
     /// Returns a chain at its start, or at the point that an earlier run saved.
     fn started(&self, number: usize, model: &mut Model<'_>) -> Result<Member, Stop> {
-        let noise = Noise::new(self.context.seed, &self.infer.name, number);
+        let noise = ChainNoise::new(self.context.seed, &self.infer.name, number);
         let start = self.found_start(number, noise, model)?;
         let setup = Setup {
             transition: &self.sampling.transition,
@@ -178,7 +178,7 @@ impl Chains<'_> {
     }
 
     /// Returns a point near the start where the density and its gradient are finite.
-    fn found_start(&self, number: usize, noise: Noise, model: &mut Model<'_>) -> Result<Vec<f64>, Stop> {
+    fn found_start(&self, number: usize, noise: ChainNoise, model: &mut Model<'_>) -> Result<Vec<f64>, Stop> {
         let mut gradient = vec![0.0; self.start.len()];
         let jitter = self.sampling.options.jitter_of_start();
         for attempt in 0..ATTEMPTS {

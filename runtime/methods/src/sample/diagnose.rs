@@ -10,7 +10,7 @@ use bnnc_inference::chains::Quantity;
 use bnnc_inference::chains::{Diagnosis, Sampled};
 use bnnc_inference::leave_one_out::LeftOut;
 use bnnc_mcmc::diagnostics::energy::Energies;
-use bnnc_mcmc::diagnostics::{Facts, Summariser, Swapped, advice};
+use bnnc_mcmc::diagnostics::{ChainFacts, Summariser, Swapped, advice};
 use bnnc_mcmc::penalty::report::target;
 
 /// Diagnoses the draws of a sampling run.
@@ -57,7 +57,7 @@ pub fn diagnose(
     let reports = sampling.noncentred.iter().filter_map(|at| infer.reports.get(*at));
     let noncentred: Vec<String> = reports.map(|report| report.name.clone()).collect();
     let swapped = swapped(infer, quantities);
-    found.warnings = advice(&Facts {
+    found.warnings = advice(&ChainFacts {
         infer: &infer.name,
         transition: &sampling.transition,
         chains: sampled.chains.len(),

@@ -7,7 +7,7 @@ use bnnc_core::context::Stop;
 use bnnc_core::interrupt::Interrupt;
 use bnnc_core::progress::Progress;
 use bnnc_inference::chains::Chain;
-use bnnc_mcmc::seam::{Answer, Request, Sampler};
+use bnnc_mcmc::seam::{Answer, Sampler, SamplerRequest};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -110,23 +110,23 @@ impl Member {
                 },
             };
             match self.sampler.advance(answer) {
-                Request::Gradient { at, rows, scale } => {
+                SamplerRequest::Gradient { at, rows, scale } => {
                     self.gradient.resize(at.len(), 0.0);
                     self.asked = Asked::Gradient;
                     model.ask(self.place, at, rows, scale)?;
                     return Ok(true);
                 }
-                Request::Value { at, rows, scale } => {
+                SamplerRequest::Value { at, rows, scale } => {
                     self.asked = Asked::Value;
                     model.ask(self.place, at, rows, scale)?;
                     return Ok(true);
                 }
-                Request::Differences { from, to, rows, ends } => {
+                SamplerRequest::Differences { from, to, rows, ends } => {
                     self.sums.resize(ends.len(), 0.0);
                     self.asked = Asked::Differences;
                     self.value = model.differences((from, to), rows, ends, &mut self.sums)?;
                 }
-                Request::Draw(draw) => {
+                SamplerRequest::Draw(draw) => {
                     self.asked = Asked::Nothing;
                     self.iteration += 1;
                     let sampling = chains.sampling;

@@ -4,7 +4,7 @@ use bnnc_core::number::{finite, number};
 use bnnc_inference::chains::Sampled;
 use bnnc_inference::chains::{Diagnosis, Worst};
 use bnnc_inference::leave_one_out::LeftOut;
-use bnnc_mcmc::diagnostics::Summary;
+use bnnc_mcmc::diagnostics::QuantitySummary;
 use serde_json::{Map, Value, json};
 
 /// Adds the results of the chains of the last split to the diagnostics of an inference block.
@@ -44,7 +44,7 @@ pub fn diagnostics(value: &mut Value, sampled: &Sampled, diagnosis: &Diagnosis) 
     value["quantities"] = Value::Object(quantities);
 }
 
-fn of_summary(summary: &Summary) -> Value {
+fn of_summary(summary: &QuantitySummary) -> Value {
     json!({
         "mean": finite(summary.mean),
         "sd": finite(summary.sd),

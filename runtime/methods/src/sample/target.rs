@@ -313,7 +313,7 @@ impl<'a> Model<'a> {
         self.gradient(0, gradient)
     }
 
-    /// Writes the position of a chain to its place, for the next run. `rows` and `scale` are as in `bnnc_mcmc::seam::Request`, and are the same for
+    /// Writes the position of a chain to its place, for the next run. `rows` and `scale` are as in `bnnc_mcmc::seam::SamplerRequest`, and are the same for
     /// all chains that share a run.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Divergent iterations: their cause, as far as it is known, and advice.
 
-use super::{Facts, SLOW, agree, named, target, warning};
+use super::{ChainFacts, SLOW, agree, named, target, warning};
 use crate::diagnostics::codes::DIVERGENCES;
 use bnnc_base::diagnostic::Diagnostic;
 
@@ -8,7 +8,7 @@ use bnnc_base::diagnostic::Diagnostic;
 const RARE: usize = 10_000;
 
 /// Adds advice about discontinuities, if the likelihood may have some.
-pub(super) fn smooth(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
+pub(super) fn smooth(diagnostic: Diagnostic, facts: &ChainFacts<'_>) -> Diagnostic {
     let Some(first) = facts.jumps.first() else {
         return diagnostic;
     };
@@ -21,7 +21,7 @@ pub(super) fn smooth(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
 }
 
 /// Returns the warning about divergent iterations, with advice for their cause.
-pub(super) fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
+pub(super) fn divergences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     // A sampler that proposes a single point rejects a point without a density like any other proposal, so no part of the posterior is missing.
     let part = facts.transition.part();
     let follows = part.has_trajectories() || !part.has_acceptance_step();
@@ -76,7 +76,7 @@ const LARGEST_TARGET: f64 = 0.99;
 /// Returns whether a funnel is likely: a parameter has an unknown scale in its prior, and the energy changes slowly or the chains disagree. Smaller
 /// steps do not help in this case, since the energy of a funnel is explored slowly with steps of any size. A parameter that many rows inform does not
 /// have a funnel: the centred form samples it better.
-fn has_funnel(facts: &Facts<'_>) -> bool {
+fn has_funnel(facts: &ChainFacts<'_>) -> bool {
     let is_slow = facts.missing_information.iter().any(|part| *part < SLOW);
     facts.jumps.is_empty() && !facts.centred.is_empty() && (is_slow || !agree(facts))
 }
@@ -85,7 +85,7 @@ fn has_funnel(facts: &Facts<'_>) -> bool {
 const NON_CENTRED_TARGET: f64 = 0.95;
 
 /// Advises a non-centred parameterisation for the parameters with an unknown prior scale, if there are any.
-pub(super) fn as_noise(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
+pub(super) fn as_noise(diagnostic: Diagnostic, facts: &ChainFacts<'_>) -> Diagnostic {
     if facts.centred.is_empty() {
         return diagnostic;
     }
