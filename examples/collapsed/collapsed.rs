@@ -16,7 +16,7 @@ mod sigmoid;
 mod tables;
 
 use bnnc_data::metrics::mean_and_standard_error;
-use bnnc_piecewise::Term;
+use bnnc_piecewise::UniformTerm;
 use runs::{count, show};
 use std::process::ExitCode;
 
@@ -38,7 +38,7 @@ enum Extent {
 }
 
 /// A slope times a weight that is uniform over the box of its draws.
-fn term(slope: f64, draws: impl Iterator<Item = f64> + Clone, extent: Extent) -> Term {
+fn term(slope: f64, draws: impl Iterator<Item = f64> + Clone, extent: Extent) -> UniformTerm {
     let (lower, upper) = match extent {
         Extent::Range => (
             draws.clone().fold(f64::INFINITY, f64::min),
@@ -53,7 +53,7 @@ fn term(slope: f64, draws: impl Iterator<Item = f64> + Clone, extent: Extent) ->
             (mean - half, mean + half)
         }
     };
-    Term { slope, lower, upper }
+    UniformTerm { slope, lower, upper }
 }
 
 /// A mean with its standard error.

@@ -6,7 +6,7 @@ use crate::runs::{Done, Wish};
 use crate::{Extent, cell, differences, term};
 use bnnc_math::philox::{key, uniform};
 use bnnc_math::special::erf;
-use bnnc_piecewise::{Law, Network, Noise, Term};
+use bnnc_piecewise::{Law, Network, ObservationNoise, UniformTerm};
 use bnnc_report::svg::{Axis, Plot, Swatch};
 
 /// The noise of `cubic.bnn`.
@@ -77,7 +77,7 @@ impl Draws {
 
     /// The distributions of the target at `x`, one for each draw; their mixture is the prediction.
     fn laws(&self, way: Way, draws: &[usize], x: f64) -> Vec<Law> {
-        let noise = Noise::Normal { sd: NOISE };
+        let noise = ObservationNoise::Normal { sd: NOISE };
         let law = |draw: &usize| {
             let mut network = Network {
                 offset: self.value(*draw, x),
@@ -92,8 +92,8 @@ impl Draws {
                     let of = term(active, draws.iter().map(move |draw| values[*draw]), extent);
                     (of, active * values[*draw])
                 });
-                let mut terms: Vec<(Term, f64)> = terms.collect();
-                let moves = |term: &Term| term.slope * (term.upper - term.lower);
+                let mut terms: Vec<(UniformTerm, f64)> = terms.collect();
+                let moves = |term: &UniformTerm| term.slope * (term.upper - term.lower);
                 terms.sort_by(|(a, _), (b, _)| moves(b).total_cmp(&moves(a)));
                 terms.truncate(if count == 0 { terms.len() } else { count });
                 network.offset -= terms.iter().map(|(_, fixed)| fixed).sum::<f64>();

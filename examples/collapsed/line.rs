@@ -9,7 +9,7 @@ use crate::{Extent, cell, differences, term};
 use bnnc_data::metrics::{log_mean_exp, mean_and_standard_error};
 use bnnc_math::philox::{key, normal};
 use bnnc_math::triangle::ALPHA_VARIANCE;
-use bnnc_piecewise::{Law, Network, Noise};
+use bnnc_piecewise::{Law, Network, ObservationNoise};
 use bnnc_report::svg::{Axis, Plot, Swatch};
 
 /// Standard deviations of `f`, in those of the noise.
@@ -43,7 +43,7 @@ struct Regime {
     ratio: f64,
     dimension: usize,
     correlation: f64,
-    noise: Noise,
+    noise: ObservationNoise,
 }
 
 /// One draw of the posterior after the other, and the inputs of the row.
@@ -101,11 +101,11 @@ type Predictive = (Box<dyn Fn(f64) -> f64>, (f64, f64));
 
 impl Trial {
     /// The predictive distribution from the first draws.
-    fn predictive(&self, way: Way, count: usize, noise: Noise) -> Predictive {
+    fn predictive(&self, way: Way, count: usize, noise: ObservationNoise) -> Predictive {
         let draws = &self.draws[..count];
         let reach = match noise {
-            Noise::Normal { sd } => 9.0 * sd,
-            Noise::Triangular { radius, .. } => radius,
+            ObservationNoise::Normal { sd } => 9.0 * sd,
+            ObservationNoise::Triangular { radius, .. } => radius,
         };
         match way {
             Way::MonteCarlo => {
@@ -164,12 +164,12 @@ fn divergences(regime: Regime, way: Way, count: usize, trials: &[Trial]) -> Vec<
     let of = |trial: &Trial| {
         let (density, ends) = trial.predictive(way, count, regime.noise);
         match regime.noise {
-            Noise::Normal { .. } => {
+            ObservationNoise::Normal { .. } => {
                 let reach = 9.0 * (1.0 + regime.ratio * regime.ratio).sqrt();
                 let points = (2.0 * reach / 0.2) as usize;
                 divergence((-reach, reach), points, |y| regime.truth(y), density)
             }
-            Noise::Triangular { .. } => divergence(ends, 1000, density, |y| regime.truth(y)),
+            ObservationNoise::Triangular { .. } => divergence(ends, 1000, density, |y| regime.truth(y)),
         }
     };
     trials.iter().map(of).collect()
@@ -261,12 +261,12 @@ fn plot(found: &Found, is_first: bool) -> Plot {
 /// # Errors
 /// None.
 pub fn picture(trials: usize) -> Result<String, String> {
-    let normal = Noise::Normal { sd: 1.0 };
-    let triangular = Noise::Triangular {
+    let normal = ObservationNoise::Normal { sd: 1.0 };
+    let triangular = ObservationNoise::Triangular {
         radius: ALPHA_VARIANCE,
         floor: 0.0,
     };
-    let all = |dimensions: &[usize], correlation: f64, noise: Noise| -> Vec<Found> {
+    let all = |dimensions: &[usize], correlation: f64, noise: ObservationNoise| -> Vec<Found> {
         let regimes = dimensions
             .iter()
             .flat_map(|dimension| RATIOS.map(|ratio| (*dimension, ratio)));

@@ -7,8 +7,8 @@
 use super::cell::{Cell, Vertex};
 use super::law::Law;
 use super::measure::Measure;
-use super::unit::Linear;
-use super::{Noise, Term, simplex};
+use super::unit::UniformSum;
+use super::{ObservationNoise, UniformTerm, simplex};
 use std::fmt;
 
 /// For functions computed in `f64`, a kink is treated as 0 if its value is below this fraction of the sizes of its terms.
@@ -18,7 +18,7 @@ const LOST: f64 = 1e-9;
 
 /// A piecewise affine function around a point.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Local {
+pub struct LocalAffine {
     /// The value at the point.
     pub value: f64,
     /// The gradient at the point.
@@ -31,11 +31,11 @@ pub struct Local {
 /// A continuous piecewise affine function, such as a ReLU network as a function of some weights that do not multiply each other.
 pub trait PiecewiseAffine {
     /// Writes the local form of the function at a point.
-    fn at(&mut self, point: &[f64], local: &mut Local);
+    fn at(&mut self, point: &[f64], local: &mut LocalAffine);
 }
 
-impl<F: FnMut(&[f64], &mut Local)> PiecewiseAffine for F {
-    fn at(&mut self, point: &[f64], local: &mut Local) {
+impl<F: FnMut(&[f64], &mut LocalAffine)> PiecewiseAffine for F {
+    fn at(&mut self, point: &[f64], local: &mut LocalAffine) {
         self(point, local);
     }
 }
@@ -113,7 +113,7 @@ impl Cells {
             .zip(upper)
             .map(|(low, high)| 0.5 * (low + high))
             .collect();
-        let mut local = Local::default();
+        let mut local = LocalAffine::default();
         function.at(&middle, &mut local);
         if let Some(measure) = affine(&local, lower, upper, &middle) {
             return Ok(Cells { measure, count: 1 });
@@ -158,13 +158,13 @@ impl Cells {
     }
 
     /// Returns the distribution of the function with noise.
-    pub fn law(&self, noise: Noise) -> Law {
+    pub fn law(&self, noise: ObservationNoise) -> Law {
         Law::of_measure(self.measure.clone(), noise)
     }
 }
 
 /// Returns the distribution of a function whose kinks do not change sign on the box; `None` if it has too many pieces.
-fn affine(local: &Local, lower: &[f64], upper: &[f64], middle: &[f64]) -> Option<Measure> {
+fn affine(local: &LocalAffine, lower: &[f64], upper: &[f64], middle: &[f64]) -> Option<Measure> {
     let spread = |slope: &[f64]| -> f64 {
         slope
             .iter()
@@ -184,13 +184,13 @@ fn affine(local: &Local, lower: &[f64], upper: &[f64], middle: &[f64]) -> Option
         .slope
         .iter()
         .zip(ends)
-        .map(|(&slope, ((low, high), middle))| Term {
+        .map(|(&slope, ((low, high), middle))| UniformTerm {
             slope,
             lower: low - middle,
             upper: high - middle,
         });
-    let terms: Vec<Term> = terms.collect();
-    Some(Linear::new(local.value, &terms, 1.0).measure(f64::NEG_INFINITY, f64::INFINITY))
+    let terms: Vec<UniformTerm> = terms.collect();
+    Some(UniformSum::new(local.value, &terms, 1.0).measure(f64::NEG_INFINITY, f64::INFINITY))
 }
 
 /// The data that are needed to cut cells.
@@ -199,7 +199,7 @@ struct Cutter<'a> {
     upper: &'a [f64],
     sides: &'a [usize],
     function: &'a mut dyn PiecewiseAffine,
-    local: Local,
+    local: LocalAffine,
     /// The tolerance of [`Cells::with_tolerance`].
     tolerance: f64,
 }

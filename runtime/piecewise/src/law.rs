@@ -4,16 +4,16 @@ use super::bernstein::MOST_DEGREE;
 use super::grid;
 use super::measure::Measure;
 use super::normal::{normal_below, normal_log_density};
-use super::shape::Shape;
+use super::shape::Representation;
 use super::transform::Segment;
 use super::twofold::Twofold;
-use super::unit::{Decided, Linear, decided};
-use super::{Network, Noise, Ridge};
+use super::unit::{UniformSum, UnitContribution, decided};
+use super::{Network, ObservationNoise, Ridge};
 
 /// The distribution of `f + noise`. Creating it does most of the work; evaluations are cheap.
 #[derive(Clone, Debug)]
 pub struct Law {
-    shape: Shape,
+    shape: Representation,
     mean: f64,
     variance: f64,
     /// The weight of the Normal that is mixed in. It has the mean and the variance of the distribution.
@@ -30,15 +30,15 @@ struct Kernel {
 
 impl Kernel {
     /// A triangular distribution of radius `r` is the distribution of a sum of two uniforms on `[-r/2, r/2]`.
-    fn new(noise: Noise) -> Kernel {
+    fn new(noise: ObservationNoise) -> Kernel {
         match noise {
-            Noise::Normal { sd } => Kernel {
+            ObservationNoise::Normal { sd } => Kernel {
                 uniforms: Vec::new(),
                 shift: 0.0,
                 sd: sd.max(0.0),
                 floor: 0.0,
             },
-            Noise::Triangular { radius, floor } => {
+            ObservationNoise::Triangular { radius, floor } => {
                 let radius = radius.max(0.0);
                 Kernel {
                     uniforms: vec![radius, radius],
@@ -66,15 +66,15 @@ impl Law {
     /// units are independent of each other, and their distributions (a mass at 0 and a spline) are convolved: exactly if this is little
     /// work, by their characteristic functions if these decay fast, and otherwise on a grid ([`super::grid::sum`]), so that the work is
     /// bounded. Mean and variance are always those of the exact distribution.
-    pub fn new(network: &Network, noise: Noise) -> Law {
+    pub fn new(network: &Network, noise: ObservationNoise) -> Law {
         let kernel = Kernel::new(noise);
-        let mut linear = Linear::new(network.offset, &network.terms, 1.0);
+        let mut linear = UniformSum::new(network.offset, &network.terms, 1.0);
         let mut laws = Vec::new();
         for unit in &network.units {
             match decided(unit) {
-                Decided::Off => {}
-                Decided::On(more) => linear = linear.plus(more),
-                Decided::Both(law) => laws.push(law),
+                UnitContribution::Off => {}
+                UnitContribution::On(more) => linear = linear.plus(more),
+                UnitContribution::Both(law) => laws.push(law),
             }
         }
         let (mut mean, mut variance) = linear.moments();
@@ -95,19 +95,23 @@ impl Law {
 
     /// Computes the distribution of a piecewise linear function of one linear form, such as a single unit at any depth as a function of its
     /// weights.
-    pub fn of_ridge(ridge: &Ridge, noise: Noise) -> Law {
-        let form = Linear::new(ridge.offset, &ridge.terms, 1.0);
+    pub fn of_ridge(ridge: &Ridge, noise: ObservationNoise) -> Law {
+        let form = UniformSum::new(ridge.offset, &ridge.terms, 1.0);
         let law = form.measure(f64::NEG_INFINITY, f64::INFINITY);
         Law::of_measure(law.mapped(&ridge.segments), noise)
     }
 
     /// Adds noise to a variable with this distribution.
-    pub fn of_measure(law: Measure, noise: Noise) -> Law {
+    pub fn of_measure(law: Measure, noise: ObservationNoise) -> Law {
         let kernel = Kernel::new(noise);
         let (mean, variance) = law.moments();
         let shape = match noise {
-            Noise::Triangular { radius, .. } if radius > 0.0 => Shape::Triangular(law, radius),
-            Noise::Normal { .. } | Noise::Triangular { .. } => Shape::smoothed(law, kernel.sd),
+            ObservationNoise::Triangular { radius, .. } if radius > 0.0 => {
+                Representation::Triangular(law, radius)
+            }
+            ObservationNoise::Normal { .. } | ObservationNoise::Triangular { .. } => {
+                Representation::smoothed(law, kernel.sd)
+            }
         };
         Law {
             shape,
@@ -176,7 +180,7 @@ impl Law {
     }
 
     /// Returns the representation of the distribution.
-    pub fn shape(&self) -> &Shape {
+    pub fn shape(&self) -> &Representation {
         &self.shape
     }
 }
@@ -189,7 +193,7 @@ const MOST_WORK: f64 = 1e7;
 
 /// Computes the distribution of a sum of independent variables, uniforms and a Normal: by exact pieces if these are few, otherwise by a
 /// Fourier series if this is short, and otherwise on a grid.
-fn sum(mut laws: Vec<Measure>, linear: Linear, sd: f64) -> Shape {
+fn sum(mut laws: Vec<Measure>, linear: UniformSum, sd: f64) -> Representation {
     let start = Measure::point(linear.start);
     // Distributions are convolved one after the other. The largest come last, where they cost least.
     laws.sort_by_key(|law| law.pieces.len());
@@ -200,16 +204,16 @@ fn sum(mut laws: Vec<Measure>, linear: Linear, sd: f64) -> Shape {
         let mut all = laws.clone();
         all.push(start.clone());
         let most = if exact { work.min(MOST_WORK) } else { MOST_WORK };
-        if let Some(shape) = Shape::of_many(&all, &linear.widths, sd, most) {
+        if let Some(shape) = Representation::of_many(&all, &linear.widths, sd, most) {
             return shape;
         }
     }
     if exact {
         let base = laws.iter().fold(start, |sum, law| sum.convolved(law).flattened());
-        return Shape::new(base, linear.widths, sd);
+        return Representation::new(base, linear.widths, sd);
     }
     laws.push(start);
-    Shape::smoothed(grid::sum(&laws, &linear.widths), sd)
+    Representation::smoothed(grid::sum(&laws, &linear.widths), sd)
 }
 
 /// Returns the highest degree of the pieces of a distribution.

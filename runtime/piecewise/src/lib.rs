@@ -2,7 +2,7 @@
 //! of the outputs.
 //!
 //! Distributions of sums of uniforms are box splines. They are represented by exact pieces, by Fourier series, or by both
-//! ([`shape::Shape`]), whichever is cheapest for the given widths. None of these representations loses digits to cancellation, and tails
+//! ([`shape::Representation`]), whichever is cheapest for the given widths. None of these representations loses digits to cancellation, and tails
 //! keep their relative accuracy.
 
 pub mod bernstein;
@@ -25,14 +25,14 @@ pub mod twofold;
 pub mod unit;
 pub mod window;
 
-pub use cells::{Cells, Local, NoCells, PiecewiseAffine};
+pub use cells::{Cells, LocalAffine, NoCells, PiecewiseAffine};
 pub use law::Law;
 pub use sigmoid::{CUBIC_END_L2, mean_sigmoid, mean_sigmoid_cubic};
 pub use transform::Segment;
 
 /// `slope * w` with `w` uniform on `[lower, upper]`. The term is a constant if the slope is 0 or the interval is a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Term {
+pub struct UniformTerm {
     /// The factor of the weight.
     pub slope: f64,
     /// The least weight.
@@ -49,7 +49,7 @@ pub struct Unit {
     /// The fixed part of the unit's input.
     pub bias: f64,
     /// The uniform part of the unit's input.
-    pub terms: Vec<Term>,
+    pub terms: Vec<UniformTerm>,
 }
 
 /// `f = offset + sum terms + sum units`, with all weights independent.
@@ -58,7 +58,7 @@ pub struct Network {
     /// The fixed part.
     pub offset: f64,
     /// The terms with the weights in which `f` is linear.
-    pub terms: Vec<Term>,
+    pub terms: Vec<UniformTerm>,
     /// The units, each with weights of its own.
     pub units: Vec<Unit>,
 }
@@ -66,7 +66,7 @@ pub struct Network {
 impl Network {
     /// Returns the least and the largest value.
     pub fn support(&self) -> (f64, f64) {
-        let range = |start: f64, terms: &[Term]| {
+        let range = |start: f64, terms: &[UniformTerm]| {
             let ends = terms
                 .iter()
                 .map(|term| (term.slope * term.lower, term.slope * term.upper));
@@ -91,14 +91,14 @@ pub struct Ridge {
     /// The fixed part of the linear form.
     pub offset: f64,
     /// The uniform part of the linear form.
-    pub terms: Vec<Term>,
+    pub terms: Vec<UniformTerm>,
     /// The function, on segments that cover all values of the form and overlap only at their ends.
     pub segments: Vec<Segment>,
 }
 
 /// The noise of an observation. A negative or NaN spread counts as no noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Noise {
+pub enum ObservationNoise {
     /// A Normal around 0; exact.
     Normal {
         /// The standard deviation; 0 for no noise.

@@ -11,7 +11,7 @@ use std::f64::consts::PI;
 
 /// The representation of a distribution.
 #[derive(Clone, Debug)]
-pub enum Shape {
+pub enum Representation {
     /// Exact pieces, and the standard deviation of Normal noise that is added at evaluation (0: none).
     Pieces(Measure, f64),
     /// A Fourier series around `centre`. In the tails, densities are computed by tilting.
@@ -44,7 +44,7 @@ pub enum Shape {
     Triangular(Measure, f64),
 }
 
-/// The largest number of wide uniforms that [`Shape::new`] tries to add as pieces while a series represents the remaining uniforms. If no such split
+/// The largest number of wide uniforms that [`Representation::new`] tries to add as pieces while a series represents the remaining uniforms. If no such split
 /// works, all uniforms become pieces, or the sum is computed on a grid.
 const MOST_WIDE: usize = 13;
 /// The maximum number of pieces of a sum.
@@ -61,9 +61,9 @@ const MANY: usize = 400;
 /// below this fraction of the maximum.
 const TAIL: f64 = 1e-3;
 
-impl Shape {
+impl Representation {
     /// Computes the distribution of the sum of a variable with the distribution `base`, uniforms on `[0, width]` and `Normal(0, sd)`.
-    pub fn new(base: Measure, mut widths: Vec<f64>, sd: f64) -> Shape {
+    pub fn new(base: Measure, mut widths: Vec<f64>, sd: f64) -> Representation {
         widths.retain(|&width| width > 0.0);
         widths.sort_by(|a, b| b.total_cmp(a));
         let knots = base.atoms.len() + 2 * base.pieces.len();
@@ -75,7 +75,7 @@ impl Shape {
         let many =
             pieces(&widths).max(1.0) * knots as f64 > MOST_PIECES || degree + widths.len() > MOST_DEGREE;
         if best.is_none() && many {
-            return Shape::smoothed(grid::sum(&[base], &widths), sd);
+            return Representation::smoothed(grid::sum(&[base], &widths), sd);
         }
         let wide = best.map_or(widths.len(), |(wide, _)| wide);
         let smooth = wide < widths.len();
@@ -91,7 +91,7 @@ impl Shape {
         let add =
             |measure: Measure, widths: &[f64]| widths.iter().fold(measure, |sum, &w| sum.plus_uniform(w));
         match series.flatten() {
-            Some((summands, series)) if single && wide == 0 => Shape::Series {
+            Some((summands, series)) if single && wide == 0 => Representation::Series {
                 accuracy: 0.0,
                 centre: base.atoms[0].at + half_of(&widths),
                 summands,
@@ -105,7 +105,7 @@ impl Shape {
                 let centre = origin + half_of(&widths);
                 // In the kernel, the narrow uniforms are centred at 0, so their half widths are added to the position of the pieces.
                 let measure = add(base.shifted(half_of(&widths[wide..])), &widths[..wide]);
-                Shape::Blend(Box::new(Blend {
+                Representation::Blend(Box::new(Blend {
                     measure,
                     narrow,
                     kernel,
@@ -113,18 +113,18 @@ impl Shape {
                     centre,
                 }))
             }
-            None if many => Shape::smoothed(grid::sum(&[base], &widths), sd),
-            None => Shape::Pieces(add(base, &widths), sd),
+            None if many => Representation::smoothed(grid::sum(&[base], &widths), sd),
+            None => Representation::Pieces(add(base, &widths), sd),
         }
     }
 
     /// Adds `Normal(0, sd)` to a variable with the distribution `base`. Uses a series if there are very many pieces, `sd` is positive and
     /// the series is short.
-    pub fn smoothed(base: Measure, sd: f64) -> Shape {
+    pub fn smoothed(base: Measure, sd: f64) -> Representation {
         if sd > 0.0 && base.pieces.len() > MANY {
             let centre = Twofold::from(base.moments().0);
             if let Some((_, series)) = series(std::slice::from_ref(&base), &[centre], (&[], sd), MOST_INNER) {
-                return Shape::Tabulated {
+                return Representation::Tabulated {
                     accuracy: base.accuracy + QUADRATURE,
                     measure: base,
                     sd,
@@ -133,13 +133,13 @@ impl Shape {
                 };
             }
         }
-        Shape::Pieces(base, sd)
+        Representation::Pieces(base, sd)
     }
 
     /// Computes the distribution of a sum of independent variables with these distributions, uniforms on `[0, width]` and a Normal, by the
     /// series of the product of their characteristic functions. `None` if this takes more than `most` products of a mass and a term, or if
     /// neither uniforms nor Normal make the series finite.
-    pub fn of_many(laws: &[Measure], widths: &[f64], sd: f64, most: f64) -> Option<Shape> {
+    pub fn of_many(laws: &[Measure], widths: &[f64], sd: f64, most: f64) -> Option<Representation> {
         let origins: Vec<Twofold> = laws.iter().map(|law| Twofold::from(law.moments().0)).collect();
         let (summands, series) = series(laws, &origins, (widths, sd), most)?;
         let centre = widths
@@ -147,7 +147,7 @@ impl Shape {
             .map(|width| Twofold::from(0.5 * width))
             .chain(origins)
             .fold(Twofold::default(), |sum, next| sum + next);
-        Some(Shape::Series {
+        Some(Representation::Series {
             accuracy: laws.iter().map(|law| law.accuracy).sum::<f64>() + QUADRATURE,
             centre,
             summands,
@@ -159,11 +159,13 @@ impl Shape {
     pub fn density(&self, y: f64) -> f64 {
         let position = Twofold::from(y);
         match self {
-            Shape::Pieces(measure, sd) if *sd > 0.0 => measure.smoothed_log_density(position, *sd).exp(),
-            Shape::Pieces(measure, _) if measure.has_atom(position) => f64::INFINITY,
-            Shape::Pieces(measure, _) => measure.density(position),
-            Shape::Triangular(measure, radius) => measure.triangular_density(position, *radius),
-            Shape::Series { .. } | Shape::Blend(_) | Shape::Tabulated { .. } => {
+            Representation::Pieces(measure, sd) if *sd > 0.0 => {
+                measure.smoothed_log_density(position, *sd).exp()
+            }
+            Representation::Pieces(measure, _) if measure.has_atom(position) => f64::INFINITY,
+            Representation::Pieces(measure, _) => measure.density(position),
+            Representation::Triangular(measure, radius) => measure.triangular_density(position, *radius),
+            Representation::Series { .. } | Representation::Blend(_) | Representation::Tabulated { .. } => {
                 let density = self.plain_density(y);
                 if self.is_central(density) {
                     density
@@ -177,7 +179,7 @@ impl Shape {
     /// Returns a function for many evaluations of the density near a position, which share one tilted series.
     pub fn near(&self, y: f64) -> impl Fn(f64) -> f64 + '_ {
         let tilted = match self {
-            Shape::Series {
+            Representation::Series {
                 centre,
                 summands,
                 series,
@@ -188,7 +190,10 @@ impl Shape {
                 let theta = if central { None } else { summands.saddle(position) };
                 theta.and_then(|theta| Some((*centre, Series::new(summands, theta)?)))
             }
-            Shape::Pieces(..) | Shape::Triangular(..) | Shape::Blend(_) | Shape::Tabulated { .. } => None,
+            Representation::Pieces(..)
+            | Representation::Triangular(..)
+            | Representation::Blend(_)
+            | Representation::Tabulated { .. } => None,
         };
         move |y| {
             if let Some((centre, series)) = &tilted {
@@ -206,11 +211,12 @@ impl Shape {
     pub fn plain_density(&self, y: f64) -> f64 {
         let position = Twofold::from(y);
         match self {
-            Shape::Pieces(..) | Shape::Triangular(..) => self.density(y),
-            Shape::Series { centre, series, .. } | Shape::Tabulated { centre, series, .. } => {
+            Representation::Pieces(..) | Representation::Triangular(..) => self.density(y),
+            Representation::Series { centre, series, .. }
+            | Representation::Tabulated { centre, series, .. } => {
                 series.density((position - *centre).value() - series.centre)
             }
-            Shape::Blend(blend) => blend.density(position),
+            Representation::Blend(blend) => blend.density(position),
         }
     }
 
@@ -219,9 +225,9 @@ impl Shape {
         let position = Twofold::from(y);
         let outside = f64::NEG_INFINITY;
         match self {
-            Shape::Pieces(measure, sd) if *sd > 0.0 => measure.smoothed_log_density(position, *sd),
-            Shape::Pieces(..) | Shape::Triangular(..) => self.density(y).ln(),
-            Shape::Tabulated { measure, sd, .. } => {
+            Representation::Pieces(measure, sd) if *sd > 0.0 => measure.smoothed_log_density(position, *sd),
+            Representation::Pieces(..) | Representation::Triangular(..) => self.density(y).ln(),
+            Representation::Tabulated { measure, sd, .. } => {
                 let density = self.plain_density(y);
                 if self.is_central(density) {
                     density.ln()
@@ -229,7 +235,7 @@ impl Shape {
                     measure.smoothed_log_density(position, *sd)
                 }
             }
-            Shape::Series {
+            Representation::Series {
                 centre,
                 summands,
                 series,
@@ -245,7 +251,7 @@ impl Shape {
                     .and_then(|theta| Series::new(summands, theta));
                 tilted.map_or(outside, |series| series.log_density(from_centre - series.centre))
             }
-            Shape::Blend(blend) => {
+            Representation::Blend(blend) => {
                 let density = blend.density(position);
                 if self.is_central(density) {
                     return density.ln();
@@ -259,13 +265,14 @@ impl Shape {
     pub fn below(&self, y: f64) -> f64 {
         let position = Twofold::from(y);
         match self {
-            Shape::Pieces(measure, sd) if *sd > 0.0 => measure.smoothed_below(position, *sd),
-            Shape::Pieces(measure, _) => measure.below(position),
-            Shape::Triangular(measure, radius) => measure.triangular_below(position, *radius),
-            Shape::Series { centre, series, .. } | Shape::Tabulated { centre, series, .. } => {
+            Representation::Pieces(measure, sd) if *sd > 0.0 => measure.smoothed_below(position, *sd),
+            Representation::Pieces(measure, _) => measure.below(position),
+            Representation::Triangular(measure, radius) => measure.triangular_below(position, *radius),
+            Representation::Series { centre, series, .. }
+            | Representation::Tabulated { centre, series, .. } => {
                 series.mass_below((position - *centre).value() - series.centre)
             }
-            Shape::Blend(blend) => blend.below(position),
+            Representation::Blend(blend) => blend.below(position),
         }
     }
 
@@ -273,7 +280,7 @@ impl Shape {
     /// were interpolated or discretised.
     pub fn error(&self, y: f64, density: f64) -> f64 {
         match self {
-            Shape::Pieces(measure, _) | Shape::Triangular(measure, _) => {
+            Representation::Pieces(measure, _) | Representation::Triangular(measure, _) => {
                 let degree = measure
                     .pieces
                     .iter()
@@ -282,16 +289,17 @@ impl Shape {
                     .unwrap_or(0) as f64;
                 (measure.accuracy + 64.0 * (degree + 4.0) * f64::EPSILON) * density
             }
-            Shape::Series { accuracy, series, .. } | Shape::Tabulated { accuracy, series, .. }
+            Representation::Series { accuracy, series, .. }
+            | Representation::Tabulated { accuracy, series, .. }
                 if self.is_central(density) =>
             {
                 accuracy * density + series.error()
             }
-            Shape::Blend(blend) if self.is_central(density) => {
+            Representation::Blend(blend) if self.is_central(density) => {
                 blend.measure.accuracy * density + blend.error(y)
             }
             // In the tails the exponent has a rounding error too.
-            Shape::Series { .. } | Shape::Blend(_) | Shape::Tabulated { .. } => {
+            Representation::Series { .. } | Representation::Blend(_) | Representation::Tabulated { .. } => {
                 // Below the least positive number the value is 0.
                 let log = density.max(f64::MIN_POSITIVE).ln().abs();
                 (self.accuracy() + 1e-11 + 32.0 * f64::EPSILON * log) * density + f64::MIN_POSITIVE
@@ -302,19 +310,19 @@ impl Shape {
     /// Returns an estimate of the relative error of the summed distributions.
     pub fn accuracy(&self) -> f64 {
         match self {
-            Shape::Pieces(measure, _) | Shape::Triangular(measure, _) => measure.accuracy,
-            Shape::Series { accuracy, .. } | Shape::Tabulated { accuracy, .. } => *accuracy,
-            Shape::Blend(blend) => blend.measure.accuracy,
+            Representation::Pieces(measure, _) | Representation::Triangular(measure, _) => measure.accuracy,
+            Representation::Series { accuracy, .. } | Representation::Tabulated { accuracy, .. } => *accuracy,
+            Representation::Blend(blend) => blend.measure.accuracy,
         }
     }
 
     /// Returns whether a density that was computed with absolute accuracy is large enough to be relatively accurate.
     fn is_central(&self, density: f64) -> bool {
         let spread = match self {
-            Shape::Pieces(..) | Shape::Triangular(..) => return true,
-            Shape::Tabulated { series, .. } => series.spread(),
-            Shape::Series { summands, .. } => summands.slopes(0.0).1.sqrt(),
-            Shape::Blend(blend) => blend.all.slopes(0.0).1.sqrt(),
+            Representation::Pieces(..) | Representation::Triangular(..) => return true,
+            Representation::Tabulated { series, .. } => series.spread(),
+            Representation::Series { summands, .. } => summands.slopes(0.0).1.sqrt(),
+            Representation::Blend(blend) => blend.all.slopes(0.0).1.sqrt(),
         };
         density * spread > TAIL
     }

@@ -1,14 +1,14 @@
 //! Means of sigmoids of linear forms with uniform weights: class probabilities.
 
-use super::Term;
+use super::UniformTerm;
 use super::bernstein::Piece;
 use super::cumulant::Summands;
 use super::measure::Measure;
 use super::quadrature::rule;
 use super::series::Series;
-use super::shape::Shape;
+use super::shape::Representation;
 use super::twofold::Twofold;
-use super::unit::Linear;
+use super::unit::UniformSum;
 use bnnc_math::special::{sigmoid, softplus};
 
 /// The end `d` of the cubic `p` with `p(d) = 1` and `p'(d) = 0` that is nearest to the logistic function in `L2`.
@@ -30,8 +30,8 @@ const FADED: f64 = 800.0;
 /// Computes `E sigma(offset + sum terms)`, where `sigma` is the logistic function. For one term, if the form lies in `[v, v + D]`, the mean
 /// has the closed form `log1p(expm1(D) sigma(v)) / D`, which is accurate up to rounding. For more terms, a Gauss-Legendre rule is applied
 /// on panels over the density of the form. Its relative error is about 1e-14 up to eight terms, and 1e-12 for more.
-pub fn mean_sigmoid(terms: &[Term], offset: f64) -> f64 {
-    let form = Linear::new(offset, terms, 1.0);
+pub fn mean_sigmoid(terms: &[UniformTerm], offset: f64) -> f64 {
+    let form = UniformSum::new(offset, terms, 1.0);
     match form.widths[..] {
         [] => sigmoid(form.start.value()),
         [width] => mean_over_interval(form.start.value(), width),
@@ -41,13 +41,13 @@ pub fn mean_sigmoid(terms: &[Term], offset: f64) -> f64 {
 
 /// Computes `E p(offset + sum terms)`, where the surrogate `p(t)` is `1/2 + 3 t / (4 d) - t^3 / (4 d^3)` on `[-d, d]`, 0 below and 1 above,
 /// and `d` is `end`. The integral is exact except for rounding up to eight terms.
-pub fn mean_sigmoid_cubic(terms: &[Term], offset: f64, end: f64) -> f64 {
+pub fn mean_sigmoid_cubic(terms: &[UniformTerm], offset: f64, end: f64) -> f64 {
     let cubic = |t: f64| {
         // The form (1 + s)^2 (2 - s) / 4 with s = t / d does not lose digits at the left end.
         let s = (t / end).clamp(-1.0, 1.0);
         0.25 * (1.0 + s) * (1.0 + s) * (2.0 - s)
     };
-    let form = Linear::new(offset, terms, 1.0);
+    let form = UniformSum::new(offset, terms, 1.0);
     if form.widths.is_empty() {
         return cubic(form.start.value());
     }
@@ -69,7 +69,7 @@ fn mean_over_interval(low: f64, width: f64) -> f64 {
 /// Computes the mean by the series of the distribution, which is tilted such that its own mean is as near to 0 as a tilt `theta` in `[0,
 /// 1]` allows. For such tilts the logistic function times `exp(-theta x)` is bounded, and the result has relative accuracy, however small
 /// it is. `None` if exact pieces are better.
-fn tilted_mean(form: &Linear) -> Option<f64> {
+fn tilted_mean(form: &UniformSum) -> Option<f64> {
     let halves: Vec<f64> = form.widths.iter().map(|width| 0.5 * width).collect();
     let summands = Summands {
         halves,
@@ -106,24 +106,24 @@ fn tilted_mean(form: &Linear) -> Option<f64> {
 
 /// The distribution of a linear form.
 struct Form {
-    shape: Shape,
+    shape: Representation,
     low: f64,
     high: f64,
     sd: f64,
 }
 
 impl Form {
-    fn new(form: &Linear) -> Form {
+    fn new(form: &UniformSum) -> Form {
         let point = Measure::point(form.start);
         let shape = if form.widths.len() <= MOST_EXACT_LONG {
-            Shape::Pieces(
+            Representation::Pieces(
                 form.widths
                     .iter()
                     .fold(point, |sum, &width| sum.plus_uniform(width)),
                 0.0,
             )
         } else {
-            Shape::new(point, form.widths.clone(), 0.0)
+            Representation::new(point, form.widths.clone(), 0.0)
         };
         Form {
             shape,
@@ -136,7 +136,7 @@ impl Form {
     /// Computes the probability of more than `bound`.
     fn above(&self, bound: f64) -> f64 {
         match &self.shape {
-            Shape::Pieces(measure, _) => measure.above(Twofold::from(bound)),
+            Representation::Pieces(measure, _) => measure.above(Twofold::from(bound)),
             other => 1.0 - other.below(bound),
         }
     }
@@ -154,7 +154,7 @@ impl Form {
 
     /// Integrates the density times a function over `[from, to]`, in panels no longer than `longest`.
     fn integral(&self, from: f64, to: f64, longest: f64, of: impl Fn(f64) -> f64) -> f64 {
-        if let Shape::Pieces(measure, _) = &self.shape {
+        if let Representation::Pieces(measure, _) = &self.shape {
             return measure
                 .pieces
                 .iter()

@@ -9,15 +9,15 @@ mod sigmoids;
 mod units;
 mod vectors;
 
-use super::{Law, Network, Noise, Term, Unit};
+use super::{Law, Network, ObservationNoise, UniformTerm, Unit};
 
 /// Returns the term `slope * w` with `w` on `[lower, upper]`.
-fn term(slope: f64, lower: f64, upper: f64) -> Term {
-    Term { slope, lower, upper }
+fn term(slope: f64, lower: f64, upper: f64) -> UniformTerm {
+    UniformTerm { slope, lower, upper }
 }
 
 /// Returns an affine network.
-fn affine(offset: f64, terms: &[Term]) -> Network {
+fn affine(offset: f64, terms: &[UniformTerm]) -> Network {
     Network {
         offset,
         terms: terms.to_vec(),
@@ -35,8 +35,8 @@ fn units(offset: f64, units: &[Unit]) -> Network {
 }
 
 /// Returns triangular noise without a floor.
-fn triangle(radius: f64) -> Noise {
-    Noise::Triangular { radius, floor: 0.0 }
+fn triangle(radius: f64) -> ObservationNoise {
+    ObservationNoise::Triangular { radius, floor: 0.0 }
 }
 
 /// Checks that the relative difference of two numbers is within a tolerance.

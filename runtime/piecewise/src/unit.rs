@@ -1,10 +1,10 @@
 //! The distributions of single ReLU units. Such a distribution is a mass at 0 and the positive part of a spline.
 
 use super::measure::{Measure, PointMass};
-use super::shape::Shape;
+use super::shape::Representation;
 use super::transform::Segment;
 use super::twofold::Twofold;
-use super::{Ridge, Term, Unit};
+use super::{Ridge, UniformTerm, Unit};
 
 /// The maximum number of uniforms of a unit's input for which the exact spline is used. For more uniforms, the spline is interpolated from
 /// their series.
@@ -19,16 +19,16 @@ const MOST_STEPS: i32 = 40;
 
 /// A sum of uniforms, given by its least value and the widths of the uniforms.
 #[derive(Clone, Debug)]
-pub struct Linear {
+pub struct UniformSum {
     /// The least value.
     pub start: Twofold,
     /// The widths, all positive.
     pub widths: Vec<f64>,
 }
 
-impl Linear {
+impl UniformSum {
     /// Creates the form `factor * (offset + sum terms)`.
-    pub fn new(offset: f64, terms: &[Term], factor: f64) -> Linear {
+    pub fn new(offset: f64, terms: &[UniformTerm], factor: f64) -> UniformSum {
         let mut start = Twofold::product(offset, factor);
         let mut widths = Vec::new();
         for term in terms {
@@ -47,11 +47,11 @@ impl Linear {
                 widths.push(width.abs());
             }
         }
-        Linear { start, widths }
+        UniformSum { start, widths }
     }
 
     /// Returns the sum of two independent forms.
-    pub fn plus(mut self, other: Linear) -> Linear {
+    pub fn plus(mut self, other: UniformSum) -> UniformSum {
         self.start = self.start + other.start;
         self.widths.extend(other.widths);
         self
@@ -95,7 +95,7 @@ impl Linear {
 
     /// Interpolates the distribution of the sum that begins at `start` and is centred at 0.
     fn around(&self, start: Twofold, from: f64, to: f64) -> Measure {
-        let shape = Shape::new(Measure::point(start), self.widths.clone(), 0.0);
+        let shape = Representation::new(Measure::point(start), self.widths.clone(), 0.0);
         let sd = self.moments().1.sqrt();
         let faint = shape.log_density(0.0) - FAINT;
         let from = from.max(edge(&shape, faint, -sd, start.value()));
@@ -118,7 +118,7 @@ impl Linear {
 
 /// Returns the first point where the density is faint, from 0 on in steps of `step`, and inside the support. The density of a sum of
 /// uniforms falls faster than that of a Normal with the same variance, which is faint after 15 steps.
-fn edge(shape: &Shape, faint: f64, step: f64, end: f64) -> f64 {
+fn edge(shape: &Representation, faint: f64, step: f64, end: f64) -> f64 {
     let steps = (1..=MOST_STEPS).map(|count| f64::from(count) * step);
     let found = steps
         .into_iter()
@@ -127,27 +127,27 @@ fn edge(shape: &Shape, faint: f64, step: f64, end: f64) -> f64 {
 }
 
 /// The contribution of a unit, classified by its interval bounds.
-pub enum Decided {
+pub enum UnitContribution {
     /// The input is never positive.
     Off,
     /// The input is never negative, so that the unit is linear.
-    On(Linear),
+    On(UniformSum),
     /// The input may have both signs. This is the distribution of the contribution.
     Both(Measure),
 }
 
 /// Returns the contribution of a unit to the sum.
-pub fn decided(unit: &Unit) -> Decided {
-    let input = Linear::new(unit.bias, &unit.terms, 1.0);
+pub fn decided(unit: &Unit) -> UnitContribution {
+    let input = UniformSum::new(unit.bias, &unit.terms, 1.0);
     if unit.outgoing == 0.0 || input.end() <= 0.0 {
-        return Decided::Off;
+        return UnitContribution::Off;
     }
     if input.start.value() >= 0.0 {
-        return Decided::On(Linear::new(unit.bias, &unit.terms, unit.outgoing));
+        return UnitContribution::On(UniformSum::new(unit.bias, &unit.terms, unit.outgoing));
     }
     let law = input.measure(0.0, f64::INFINITY);
     let [off, on] = Ridge::relu();
-    Decided::Both(law.mapped(&[
+    UnitContribution::Both(law.mapped(&[
         off,
         Segment {
             slope: unit.outgoing,

@@ -18,7 +18,7 @@ pub struct Integral {
 
 /// The integral over a region, as far as it is known.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum RegionIntegral {
     /// The region has a volume.
     Integral(Integral),
     /// The region is empty; the integral is 0.
@@ -27,24 +27,24 @@ pub enum Outcome {
     Degenerate,
     /// The region is unbounded in this direction, and the weight is not zero in this direction.
     Unbounded(Vec<Rational>),
-    /// The work on the region would exceed what [`Effort`] allows, so nothing is known about the integral.
+    /// The work on the region would exceed what [`IntegrationLimits`] allows, so nothing is known about the integral.
     GaveUp(Limit),
 }
 
 /// The limit that the work on a region reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// [`Effort::steps`], or a fixed number of monomials.
+    /// [`IntegrationLimits::steps`], or a fixed number of monomials.
     Steps,
-    /// [`Effort::deadline`].
+    /// [`IntegrationLimits::deadline`].
     Seconds,
-    /// [`Effort::memory`].
+    /// [`IntegrationLimits::memory`].
     Memory,
 }
 
 /// The required accuracy of a result, and the work that it may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Effort {
+pub struct IntegrationLimits {
     /// The largest relative error bound of a floating-point result; a result with a larger bound is computed again in rationals.
     pub tolerance: f64,
     /// True to compute in rationals from the start.
@@ -61,11 +61,11 @@ pub struct Effort {
     pub deadline: Option<Instant>,
 }
 
-impl Default for Effort {
+impl Default for IntegrationLimits {
     /// Returns an effort with a relative tolerance of 1e-12, rationals only where necessary, a million regions, and a billion steps in each
     /// region. In floating point these steps take less than a minute.
-    fn default() -> Effort {
-        Effort {
+    fn default() -> IntegrationLimits {
+        IntegrationLimits {
             tolerance: 1e-12,
             exact: false,
             regions: 1_000_000,

@@ -31,9 +31,9 @@ mod tree;
 
 use crate::rational::Rational;
 use bnnc_base::diagnostic::Diagnostic;
-use form::{LinearForm, Row};
+use form::{LinearDirection, LinearForm};
 use report::Flaw;
-use store::{FormulaId, Store, TermId};
+use store::{FormulaId, TermId, TermStore};
 
 /// A problem of weighted model integration.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub struct Problem {
     /// The variables that are summed over.
     pub bools: Vec<String>,
     /// The store that holds the formula and the weight.
-    pub store: Store,
+    pub store: TermStore,
     /// The formula that must hold, including the bounds of the variables.
     pub formula: FormulaId,
     /// The integrand.
@@ -106,7 +106,7 @@ fn json(text: &str) -> Result<Vec<Problem>, Flaw> {
 
 /// Returns the parts of `lower <= variable <= upper`.
 fn between(
-    store: &mut Store,
+    store: &mut TermStore,
     variable: usize,
     lower: Option<Rational>,
     upper: Option<Rational>,
@@ -118,7 +118,7 @@ fn between(
         parts.push(store.not_positive(term));
     }
     if let Some(upper) = upper {
-        parts.push(store.at_most(Row::variable(variable), upper));
+        parts.push(store.at_most(LinearDirection::variable(variable), upper));
     }
     parts
 }

@@ -17,7 +17,7 @@ mod state;
 mod terms;
 mod touch;
 
-use crate::integral::{Effort, Integral};
+use crate::integral::{Integral, IntegrationLimits};
 use crate::problem::Problem;
 use crate::rational::{Rational, ln_abs};
 use crate::region::ball::Ball;
@@ -71,7 +71,7 @@ impl Solution {
 
 /// Solves a problem. A stack of 32 MiB is enough for the deepest nesting of cases. If parts cancel so much that the bound of their sum
 /// exceeds the tolerance, everything is computed again in rationals.
-pub fn solve(problem: &Problem, effort: &Effort) -> Solution {
+pub fn solve(problem: &Problem, effort: &IntegrationLimits) -> Solution {
     let solution = within_tolerance(problem, effort);
     let is_known = solution.value.is_finite() || (effort.exact && solution.exact.is_some());
     match solution.status {
@@ -84,7 +84,7 @@ pub fn solve(problem: &Problem, effort: &Effort) -> Solution {
 }
 
 /// Computes the value in floating point, or in rationals if floating point is not accurate enough.
-fn within_tolerance(problem: &Problem, effort: &Effort) -> Solution {
+fn within_tolerance(problem: &Problem, effort: &IntegrationLimits) -> Solution {
     let solution = attempt(problem, effort);
     let ball = Ball {
         value: solution.value,
@@ -94,7 +94,7 @@ fn within_tolerance(problem: &Problem, effort: &Effort) -> Solution {
     if effort.exact || solution.status != Status::Ok || is_within {
         return solution;
     }
-    let effort = Effort {
+    let effort = IntegrationLimits {
         exact: true,
         ..*effort
     };
@@ -109,7 +109,7 @@ fn within_tolerance(problem: &Problem, effort: &Effort) -> Solution {
     }
 }
 
-fn attempt(problem: &Problem, effort: &Effort) -> Solution {
+fn attempt(problem: &Problem, effort: &IntegrationLimits) -> Solution {
     let mut search = Search::new(problem.store.clone(), *effort);
     let state = State {
         ranges: Ranges::default(),

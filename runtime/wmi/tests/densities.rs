@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use bnnc_wmi::integral::Effort;
+use bnnc_wmi::integral::IntegrationLimits;
 use bnnc_wmi::problem::read;
 use bnnc_wmi::rational::parse;
 use bnnc_wmi::solve::{Status, solve};
@@ -67,7 +67,7 @@ fn big_random_densities_match_the_exact_solver() {
     for (name, text, expected) in BIG_RANDOM {
         let problems = read(name, text).unwrap();
         assert_eq!(problems.len(), 1, "{name}");
-        let solution = solve(&problems[0], &Effort::default());
+        let solution = solve(&problems[0], &IntegrationLimits::default());
         assert_eq!(solution.status, Status::Ok, "{name}");
         let error = (solution.value - expected).abs();
         assert!(
@@ -96,7 +96,7 @@ fn the_density_of_pywmi_has_its_exact_integrals() {
     assert_eq!(problems.len(), expected.len());
     for (problem, (name, value)) in problems.iter().zip(expected) {
         assert_eq!(problem.name, name);
-        let solution = solve(problem, &Effort::default());
+        let solution = solve(problem, &IntegrationLimits::default());
         assert_eq!(solution.exact, parse(value), "{name}");
     }
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use bnnc_wmi::integral::Effort;
+use bnnc_wmi::integral::IntegrationLimits;
 use bnnc_wmi::problem::read;
 use bnnc_wmi::rational::Rational;
 use bnnc_wmi::solve::{Status, solve};
@@ -19,7 +19,7 @@ fn instance(reals: usize, bounds: (&str, &str), bools: &str, formula: &str, weig
 
 fn check(name: &str, size: usize, text: &str, expected: &Rational) {
     let problem = read(name, text).unwrap().remove(0);
-    let solution = solve(&problem, &Effort::default());
+    let solution = solve(&problem, &IntegrationLimits::default());
     assert_eq!(solution.status, Status::Ok, "{name}({size})");
     assert_eq!(solution.exact.as_ref(), Some(expected), "{name}({size})");
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::diagnostic::{Diagnostic, FaultyInput, Place};
-use bnnc_wmi::integral::Effort;
+use bnnc_wmi::integral::IntegrationLimits;
 use bnnc_wmi::problem::read;
 use bnnc_wmi::rational::Rational;
 use bnnc_wmi::solve::{Solution, Status, solve};
@@ -46,7 +46,7 @@ fn instance(formula: &str, weight: &str) -> String {
 }
 
 fn solved(text: &str) -> Solution {
-    solve(&read("problem", text).unwrap()[0], &Effort::default())
+    solve(&read("problem", text).unwrap()[0], &IntegrationLimits::default())
 }
 
 #[test]
@@ -356,17 +356,17 @@ fn bounds_hold_for_unfinished_work() {
     let text = include_str!("data/densities/nr4-1.json");
     let problem = read("problem", text).unwrap().remove(0);
     let truth = 60.85540875454947;
-    let over = Effort {
+    let over = IntegrationLimits {
         deadline: Some(std::time::Instant::now()),
-        ..Effort::default()
+        ..IntegrationLimits::default()
     };
     let late = solve(&problem, &over);
     assert!(matches!(late.status, Status::GaveUp(_)), "{late:?}");
     assert!((late.value - truth).abs() <= late.error_bound, "{late:?}");
     for regions in [0, 1, 7, 20] {
-        let effort = Effort {
+        let effort = IntegrationLimits {
             regions,
-            ..Effort::default()
+            ..IntegrationLimits::default()
         };
         let solution = solve(&problem, &effort);
         assert!(
@@ -387,9 +387,9 @@ fn bounds_hold_for_unfinished_work() {
 fn unfinished_unbounded_parts_have_an_infinite_bound() {
     let text = r#"{"reals": [["x", null, null], ["y", "0", "1"]], "bools": ["a"], "weight": "y",
                    "formula": ["or", ["and", [">=", "x", "1"], ["<=", "x", "2"]], ["b", "a"]]}"#;
-    let effort = Effort {
+    let effort = IntegrationLimits {
         regions: 0,
-        ..Effort::default()
+        ..IntegrationLimits::default()
     };
     let solution = solve(&read("problem", text).unwrap()[0], &effort);
     assert!(matches!(solution.status, Status::GaveUp(_)), "{solution:?}");
@@ -479,9 +479,9 @@ fn zeros_need_no_reason() {
     );
     // The effort allows no regions. Without any region, the integral is known to be 0, and only the reason is not found.
     let text = instance(r#"["or", ["<=", "x", "1/4"], ["<=", "y", "1/4"]]"#, "\"0\"");
-    let effort = Effort {
+    let effort = IntegrationLimits {
         regions: 0,
-        ..Effort::default()
+        ..IntegrationLimits::default()
     };
     let solution = solve(&read("problem", &text).unwrap()[0], &effort);
     assert_eq!((solution.status, solution.error_bound), (Status::Ok, 0.0));
@@ -624,9 +624,9 @@ fn random_bytes_never_panic() {
             for problem in problems {
                 let _ = solve(
                     &problem,
-                    &Effort {
+                    &IntegrationLimits {
                         regions: 50,
-                        ..Effort::default()
+                        ..IntegrationLimits::default()
                     },
                 );
             }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use bnnc_wmi::integral::Effort;
+use bnnc_wmi::integral::IntegrationLimits;
 use bnnc_wmi::problem::{Problem, read};
 use bnnc_wmi::rational::{Rational, parse, to_f64};
 use bnnc_wmi::solve::{Solution, Status, solve};
@@ -54,7 +54,7 @@ fn fault(solution: &Solution, expected: &Value, is_exact: bool) -> Option<String
     is_wrong.then(|| format!("expected exactly {exact}, found {known:?}"))
 }
 
-fn check(problems: &[(Problem, Value)], effort: &Effort, is_exact: bool) {
+fn check(problems: &[(Problem, Value)], effort: &IntegrationLimits, is_exact: bool) {
     let mut faults = String::new();
     for (problem, instance) in problems {
         let solution = solve(problem, effort);
@@ -68,15 +68,15 @@ fn check(problems: &[(Problem, Value)], effort: &Effort, is_exact: bool) {
 /// Results meet the default tolerance, and their errors never exceed their bounds.
 #[test]
 fn floating_point_results_are_within_their_bounds() {
-    check(&all(), &Effort::default(), false);
+    check(&all(), &IntegrationLimits::default(), false);
 }
 
 /// Results in rationals are equal to the expected fractions.
 #[test]
 fn rational_results_are_exact() {
-    let effort = Effort {
+    let effort = IntegrationLimits {
         exact: true,
-        ..Effort::default()
+        ..IntegrationLimits::default()
     };
     check(&all(), &effort, true);
 }
@@ -132,7 +132,7 @@ fn smt_lib_scripts_have_the_same_results() {
         let problem = read("script.smt2", &text).unwrap_or_else(|flaw| panic!("{flaw:?}\n{text}"));
         problems.push((problem.into_iter().next().unwrap(), instance));
     }
-    check(&problems, &Effort::default(), false);
+    check(&problems, &IntegrationLimits::default(), false);
 }
 
 /// The direction of an unbounded region names the variables that are unbounded.
@@ -143,7 +143,7 @@ fn unbounded_directions_name_their_variables() {
         .iter()
         .find(|(_, instance)| instance["id"] == "unb_halfline")
         .unwrap();
-    let Status::Unbounded(direction) = solve(problem, &Effort::default()).status else {
+    let Status::Unbounded(direction) = solve(problem, &IntegrationLimits::default()).status else {
         panic!("the half-line has an end");
     };
     assert_eq!(direction.len(), 1);

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use bnnc_wmi::integral::{Effort, Outcome};
+use bnnc_wmi::integral::{IntegrationLimits, RegionIntegral};
 use bnnc_wmi::linear::{HalfSpace, Polytope};
 use bnnc_wmi::polynomial::Polynomial;
 use bnnc_wmi::problem::read;
@@ -36,15 +36,16 @@ fn powers(dimension: usize, exponents: [u32; 2]) -> Polynomial {
 }
 
 fn exactly(polytope: &Polytope, weight: &Polynomial, forms: &[Polynomial]) -> Rational {
-    let effort = Effort {
+    let effort = IntegrationLimits {
         exact: true,
-        ..Effort::default()
+        ..IntegrationLimits::default()
     };
-    let Outcome::Integral(integral) = integrate(polytope, weight, forms, &effort) else {
+    let RegionIntegral::Integral(integral) = integrate(polytope, weight, forms, &effort) else {
         panic!("no integral");
     };
     // The error of the rounded value is within the bound. If the form is positive, the bound is so small that rationals are not needed.
-    let Outcome::Integral(rounded) = integrate(polytope, weight, forms, &Effort::default()) else {
+    let RegionIntegral::Integral(rounded) = integrate(polytope, weight, forms, &IntegrationLimits::default())
+    else {
         panic!("no integral");
     };
     let exact = integral.exact.unwrap();
@@ -62,7 +63,7 @@ fn solved(reals: &[(Rational, Rational)], formula: &str, weight: &str) -> Soluti
         r#"{{"reals": [{}], "formula": {formula}, "weight": {weight}}}"#,
         reals.join(", ")
     );
-    solve(&read("problem", &text).unwrap()[0], &Effort::default())
+    solve(&read("problem", &text).unwrap()[0], &IntegrationLimits::default())
 }
 
 /// A generator of numbers with a fixed seed, so that every run tests the same problems.
@@ -346,7 +347,7 @@ fn unbounded_sums_are_not_split() {
     let text = format!(
         r#"{{"reals": [["x0", "0", null], ["x1", "-1", "1"]], "formula": true, "weight": ["+", {slopes}]}}"#
     );
-    let solution = solve(&read("problem", &text).unwrap()[0], &Effort::default());
+    let solution = solve(&read("problem", &text).unwrap()[0], &IntegrationLimits::default());
     assert!(matches!(solution.status, Status::Unbounded(_)), "{solution:?}");
 }
 
@@ -362,12 +363,12 @@ fn bounds_hold_for_unfinished_sums() {
             "formula": true, "weight": ["+", {weight}]}}"#
     );
     let problem = read("problem", &text).unwrap().remove(0);
-    let truth = solve(&problem, &Effort::default());
+    let truth = solve(&problem, &IntegrationLimits::default());
     assert_eq!(truth.status, Status::Ok);
     for regions in [1, 3, 8] {
-        let effort = Effort {
+        let effort = IntegrationLimits {
             regions,
-            ..Effort::default()
+            ..IntegrationLimits::default()
         };
         let part = solve(&problem, &effort);
         assert!(matches!(part.status, Status::GaveUp(_)), "{regions}: {part:?}");

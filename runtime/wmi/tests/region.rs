@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-use bnnc_wmi::integral::{Effort, Integral, Limit, Outcome};
+use bnnc_wmi::integral::{Integral, IntegrationLimits, Limit, RegionIntegral};
 use bnnc_wmi::linear::{HalfSpace, Polytope};
 use bnnc_wmi::polynomial::Polynomial;
 use bnnc_wmi::rational::{Rational, parse, to_f64};
 use bnnc_wmi::region::{self, Feasibility, feasible};
 
-const EXACT: Effort = Effort {
+const EXACT: IntegrationLimits = IntegrationLimits {
     tolerance: 0.0,
     exact: true,
     regions: 1,
@@ -17,7 +17,7 @@ const EXACT: Effort = Effort {
     deadline: None,
 };
 /// An effort that never falls back to rationals, so that the floating-point bounds are tested.
-const ROUNDED: Effort = Effort {
+const ROUNDED: IntegrationLimits = IntegrationLimits {
     tolerance: f64::INFINITY,
     exact: false,
     regions: 1,
@@ -25,7 +25,7 @@ const ROUNDED: Effort = Effort {
     memory: u64::MAX,
     deadline: None,
 };
-const USUAL: Effort = Effort {
+const USUAL: IntegrationLimits = IntegrationLimits {
     tolerance: 1e-12,
     exact: false,
     regions: 1,
@@ -34,7 +34,7 @@ const USUAL: Effort = Effort {
     deadline: None,
 };
 
-fn integrate(polytope: &Polytope, weight: &Polynomial, effort: &Effort) -> Outcome {
+fn integrate(polytope: &Polytope, weight: &Polynomial, effort: &IntegrationLimits) -> RegionIntegral {
     region::integrate(polytope, weight, &[], effort)
 }
 
@@ -58,9 +58,9 @@ fn cube(dimension: usize, lower: &str, upper: &str) -> Polytope {
     Polytope::boxed(&vec![(Some(number(lower)), Some(number(upper))); dimension])
 }
 
-fn value(outcome: Outcome) -> Integral {
+fn value(outcome: RegionIntegral) -> Integral {
     match outcome {
-        Outcome::Integral(integral) => integral,
+        RegionIntegral::Integral(integral) => integral,
         other => panic!("expected an integral, got {other:?}"),
     }
 }
@@ -255,7 +255,7 @@ fn no_variables_are_one_point() {
         dimension: 0,
         rows: vec![row(&[], "-1")],
     };
-    assert_eq!(integrate(&impossible, &three, &USUAL), Outcome::Empty);
+    assert_eq!(integrate(&impossible, &three, &USUAL), RegionIntegral::Empty);
     let possible = Polytope {
         dimension: 0,
         rows: vec![row(&[], "0")],
@@ -283,24 +283,24 @@ fn empty_flat_and_unbounded_regions_are_distinguished() {
         dimension: 1,
         rows: vec![row(&["-1"], "-1"), row(&["1"], "0")],
     };
-    assert_eq!(integrate(&interval, &one(1), &USUAL), Outcome::Empty);
+    assert_eq!(integrate(&interval, &one(1), &USUAL), RegionIntegral::Empty);
     let cyclic = cube(3, "0", "1")
         .cut(row(&["-1", "1", "0"], "-0.4"))
         .cut(row(&["0", "-1", "1"], "-0.4"))
         .cut(row(&["1", "0", "-1"], "0.7"));
-    assert_eq!(integrate(&cyclic, &one(3), &USUAL), Outcome::Empty);
+    assert_eq!(integrate(&cyclic, &one(3), &USUAL), RegionIntegral::Empty);
     let corner = cube(3, "0", "1").cut(row(&["-1", "-1", "-1"], "-3"));
-    assert_eq!(integrate(&corner, &one(3), &USUAL), Outcome::Degenerate);
+    assert_eq!(integrate(&corner, &one(3), &USUAL), RegionIntegral::Degenerate);
     let diagonal = cube(2, "0", "1")
         .cut(row(&["1", "1"], "1"))
         .cut(row(&["-1", "-1"], "-1"));
-    assert_eq!(integrate(&diagonal, &one(2), &USUAL), Outcome::Degenerate);
+    assert_eq!(integrate(&diagonal, &one(2), &USUAL), RegionIntegral::Degenerate);
     // A polytope that is flat and unbounded is reported as degenerate.
     let line = Polytope {
         dimension: 2,
         rows: vec![row(&["1", "0"], "1"), row(&["-1", "0"], "-1")],
     };
-    assert_eq!(integrate(&line, &one(2), &USUAL), Outcome::Degenerate);
+    assert_eq!(integrate(&line, &one(2), &USUAL), RegionIntegral::Degenerate);
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn unbounded_regions_name_their_direction() {
     };
     assert_eq!(
         integrate(&half_line, &one(1), &USUAL),
-        Outcome::Unbounded(vec![Rational::ONE])
+        RegionIntegral::Unbounded(vec![Rational::ONE])
     );
     assert_eq!(
         value(integrate(&half_line, &Polynomial::zero(1), &USUAL)),
@@ -335,7 +335,8 @@ fn unbounded_regions_name_their_direction() {
         ],
     };
     for polytope in [slanted, wedge, Polytope::whole(2)] {
-        let Outcome::Unbounded(direction) = integrate(&polytope, &one(polytope.dimension), &USUAL) else {
+        let RegionIntegral::Unbounded(direction) = integrate(&polytope, &one(polytope.dimension), &USUAL)
+        else {
             panic!()
         };
         assert!(direction.iter().any(|entry| !entry.is_zero()));
@@ -416,21 +417,21 @@ fn work_beyond_the_allowed_steps_is_given_up() {
         dimension: 4,
         rows: rows.collect(),
     };
-    let limited = |steps| integrate(&polytope, &one(4), &Effort { steps, ..USUAL });
-    assert!(matches!(limited(100_000_000), Outcome::Integral(_)));
+    let limited = |steps| integrate(&polytope, &one(4), &IntegrationLimits { steps, ..USUAL });
+    assert!(matches!(limited(100_000_000), RegionIntegral::Integral(_)));
     for steps in [0, 100, 1_000] {
-        assert_eq!(limited(steps), Outcome::GaveUp(Limit::Steps), "{steps}");
+        assert_eq!(limited(steps), RegionIntegral::GaveUp(Limit::Steps), "{steps}");
     }
-    let with = |memory| integrate(&polytope, &one(4), &Effort { memory, ..USUAL });
-    assert!(matches!(with(1 << 20), Outcome::Integral(_)));
-    assert_eq!(with(10_000), Outcome::GaveUp(Limit::Memory));
-    let late = Effort {
+    let with = |memory| integrate(&polytope, &one(4), &IntegrationLimits { memory, ..USUAL });
+    assert!(matches!(with(1 << 20), RegionIntegral::Integral(_)));
+    assert_eq!(with(10_000), RegionIntegral::GaveUp(Limit::Memory));
+    let late = IntegrationLimits {
         deadline: Some(std::time::Instant::now()),
         ..USUAL
     };
     assert_eq!(
         integrate(&polytope, &one(4), &late),
-        Outcome::GaveUp(Limit::Seconds)
+        RegionIntegral::GaveUp(Limit::Seconds)
     );
 }
 

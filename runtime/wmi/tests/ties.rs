@@ -1,7 +1,7 @@
 //! Comparisons whose sides are equal on a region, where weak and strict comparisons differ.
 #![allow(clippy::unwrap_used)]
 
-use bnnc_wmi::integral::Effort;
+use bnnc_wmi::integral::IntegrationLimits;
 use bnnc_wmi::problem::read;
 use bnnc_wmi::solve::solve;
 
@@ -13,9 +13,9 @@ fn part(formula: &str) -> f64 {
          (assert (and (<= 0 x 1) {formula}))"
     );
     let problem = read("ties.smt2", &text).unwrap_or_else(|flaw| panic!("{formula}: {flaw:?}"));
-    let effort = Effort {
+    let effort = IntegrationLimits {
         exact: true,
-        ..Effort::default()
+        ..IntegrationLimits::default()
     };
     let found = solve(&problem[0], &effort);
     assert_eq!(found.exact.map(|exact| exact.to_f64().value()), Some(found.value));

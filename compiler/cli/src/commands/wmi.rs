@@ -7,7 +7,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
 use bnnc_command::memory;
 use bnnc_command::terminal::{self, OK};
-use bnnc_wmi::integral::Effort;
+use bnnc_wmi::integral::IntegrationLimits;
 use bnnc_wmi::problem::{Problem, read, report};
 use bnnc_wmi::rational::Rational;
 use bnnc_wmi::solve::{Solution, Status, solve};
@@ -30,7 +30,7 @@ pub fn run(arguments: &Wmi) -> u8 {
     let mut faults = Vec::new();
     for problem in &problems {
         let started = Instant::now();
-        let effort = Effort {
+        let effort = IntegrationLimits {
             tolerance: arguments.tolerance,
             exact: arguments.exact,
             regions: arguments.max_regions,

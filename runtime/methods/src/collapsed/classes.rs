@@ -9,7 +9,7 @@ use crate::collapsed::integrals::Around;
 use bnnc_abi::collapsed::Sigmoid;
 use bnnc_core::predict::{Integrated, Predictive};
 use bnnc_kernels::pool::Pool;
-use bnnc_piecewise::{CUBIC_END_L2, Network, Noise, mean_sigmoid, mean_sigmoid_cubic};
+use bnnc_piecewise::{CUBIC_END_L2, Network, ObservationNoise, mean_sigmoid, mean_sigmoid_cubic};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::OnceLock;
@@ -202,7 +202,7 @@ pub fn mean(part: &Part, (sign, more): (f64, f64), sigmoid: Sigmoid) -> f64 {
         let values = draws.iter().map(|draw| value(sigmoid, sign * draw + more));
         return values.sum::<f64>() / draws.len().max(1) as f64;
     }
-    let law = part.law(Noise::Normal { sd: 0.0 });
+    let law = part.law(ObservationNoise::Normal { sd: 0.0 });
     let (low, high) = part.support();
     let spread = Spread {
         centre: sign * law.mean() + more,
@@ -366,11 +366,11 @@ mod tests {
     use super::*;
     use bnnc_math::philox::{key, uniform};
     use bnnc_math::special::softplus;
-    use bnnc_piecewise::{Term, Unit};
+    use bnnc_piecewise::{UniformTerm, Unit};
 
     /// `relu(w)` with `w` uniform on `[-1, 1]`: it is 0 with probability one half, otherwise uniform on `[0, 1]`.
     fn rectified(outgoing: f64) -> Part {
-        let terms = vec![Term {
+        let terms = vec![UniformTerm {
             slope: 1.0,
             lower: -1.0,
             upper: 1.0,
@@ -463,7 +463,7 @@ mod tests {
                     let at = 16 * number;
                     let terms = (0..3).map(|weight| {
                         let lower = 2.0 * draw(at + 2 * weight) - 1.5;
-                        Term {
+                        UniformTerm {
                             slope: 4.0 * draw(at + 8 + weight) - 2.0,
                             lower,
                             upper: lower + draw(at + 2 * weight + 1),

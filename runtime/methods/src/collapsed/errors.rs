@@ -1,7 +1,7 @@
 //! Errors of integrals: rounding and interpolation errors of exact integrals, and standard errors of means over draws.
 
 use crate::collapsed::function::Part;
-use bnnc_piecewise::{Law, Noise};
+use bnnc_piecewise::{Law, ObservationNoise};
 
 /// The error of a number that combines several iterates: bounds or estimates that add up, and variances of independent draws.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -48,7 +48,7 @@ pub fn of_mean(part: &Part, of: &dyn Fn(f64) -> f64, (mean, accuracy): (f64, f64
 }
 
 /// Returns the relative error of the density at `y` of a location with noise, whose distribution is `law`.
-pub fn of_density(part: &Part, law: &Law, (noise, y): (Noise, f64)) -> Error {
+pub fn of_density(part: &Part, law: &Law, (noise, y): (ObservationNoise, f64)) -> Error {
     match part {
         Part::Network(_) | Part::Pieces(_) => Error {
             size: exact(law, y),
@@ -70,13 +70,13 @@ fn exact(law: &Law, y: f64) -> f64 {
     }
 }
 
-fn drawn(draws: &[f64], law: &Law, (noise, y): (Noise, f64)) -> f64 {
+fn drawn(draws: &[f64], law: &Law, (noise, y): (ObservationNoise, f64)) -> f64 {
     match noise {
-        Noise::Normal { sd } => {
+        ObservationNoise::Normal { sd } => {
             let log = |draw: &f64| -0.5 * ((y - draw) / sd).powi(2);
             of_log_densities(draws.iter().map(log)).1.variance
         }
-        Noise::Triangular { radius, floor } => {
+        ObservationNoise::Triangular { radius, floor } => {
             let triangle = |draw: f64| (1.0 - (y - draw).abs() / radius).max(0.0) / radius;
             let normal = of_floor(law, y);
             let of_draw = |draw: &f64| (1.0 - floor) * triangle(*draw) + floor * normal(*draw);
@@ -162,9 +162,9 @@ mod tests {
     /// that no triangle reaches, where only the floor is left, and a point where both the triangles and the floor contribute.
     #[test]
     fn standard_errors_match_the_spread_over_repetitions() {
-        let triangle = |floor| Noise::Triangular { radius: 0.3, floor };
+        let triangle = |floor| ObservationNoise::Triangular { radius: 0.3, floor };
         for (noise, y) in [
-            (Noise::Normal { sd: 0.3 }, 0.9),
+            (ObservationNoise::Normal { sd: 0.3 }, 0.9),
             (triangle(0.0), 0.9),
             (triangle(0.1), 1.6),
             (triangle(0.5), 1.1),
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    fn check_spread(noise: Noise, y: f64) {
+    fn check_spread(noise: ObservationNoise, y: f64) {
         let draws = 200;
         let key = philox::key(7, "errors");
         let mut densities = Vec::new();
@@ -204,9 +204,9 @@ mod tests {
     /// The error is infinite for a single draw, and for a density without a floor at a point that no draw came near.
     #[test]
     fn errors_that_draws_do_not_determine_are_infinite() {
-        let triangle = |floor| Noise::Triangular { radius: 0.3, floor };
+        let triangle = |floor| ObservationNoise::Triangular { radius: 0.3, floor };
         for (draws, noise, y) in [
-            (vec![0.5], Noise::Normal { sd: 0.3 }, 0.6),
+            (vec![0.5], ObservationNoise::Normal { sd: 0.3 }, 0.6),
             (vec![0.5], triangle(0.0), 0.6),
             (vec![0.5], triangle(0.1), 0.6),
             (vec![0.4, 0.5], triangle(0.0), 3.0),

@@ -9,7 +9,7 @@ use crate::collapsed::local::Block;
 use crate::collapsed::moves::span;
 use bnnc_base::dtype::Precision;
 use bnnc_piecewise::measure::Measure;
-use bnnc_piecewise::{Law, Network, Noise, Term, Unit};
+use bnnc_piecewise::{Law, Network, ObservationNoise, UniformTerm, Unit};
 
 /// The function around an iterate, if two evaluations determine it.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,7 @@ pub enum Part {
 
 impl Part {
     /// Returns the distribution of the location plus noise.
-    pub fn law(&self, noise: Noise) -> Law {
+    pub fn law(&self, noise: ObservationNoise) -> Law {
         match self {
             Part::Network(network) => Law::new(network, noise),
             Part::Pieces(measure) => Law::of_measure(measure.clone(), noise),
@@ -96,9 +96,9 @@ impl Spot<'_> {
         }
     }
 
-    fn term(&self, place: usize, slope: f64) -> Term {
+    fn term(&self, place: usize, slope: f64) -> UniformTerm {
         let column = &self.boxes.columns[place];
-        Term {
+        UniformTerm {
             slope,
             lower: column.lower,
             upper: column.upper,
@@ -312,8 +312,8 @@ mod tests {
     }
 
     fn value(network: &Network, point: &[f64]) -> f64 {
-        let sum = |terms: &[Term]| -> f64 {
-            let weight = |term: &Term| {
+        let sum = |terms: &[UniformTerm]| -> f64 {
+            let weight = |term: &UniformTerm| {
                 let boxes = boxes();
                 let at = boxes.columns.iter().position(|column| column.lower == term.lower);
                 at.map_or(f64::NAN, |at| term.slope * point[at])

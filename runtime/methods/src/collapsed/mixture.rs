@@ -213,10 +213,10 @@ fn root(of: &dyn Fn(f64) -> f64, low: (f64, f64), high: (f64, f64), near: f64) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bnnc_piecewise::{Network, Noise, Term};
+    use bnnc_piecewise::{Network, ObservationNoise, UniformTerm};
 
     fn law(offset: f64, width: f64, sd: f64) -> Law {
-        let term = Term {
+        let term = UniformTerm {
             slope: 1.0,
             lower: 0.0,
             upper: width,
@@ -226,7 +226,7 @@ mod tests {
             terms: vec![term],
             units: Vec::new(),
         };
-        Law::new(&network, Noise::Normal { sd })
+        Law::new(&network, ObservationNoise::Normal { sd })
     }
 
     /// The distribution function is linear on each of two distant uniforms, and constant between them.

@@ -10,7 +10,7 @@ use bnnc_abi::collapsed::{self, Collapsed};
 use bnnc_core::predict::{Integrated, PROBABILITIES, Predictive};
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_kernels::pool::Pool;
-use bnnc_piecewise::{Law, Noise};
+use bnnc_piecewise::{Law, ObservationNoise};
 use std::sync::OnceLock;
 
 /// The settings that all rows share.
@@ -113,9 +113,10 @@ impl Normals {
         let mut off = vec![Error::default(); all.len()];
         for output in 0..outputs {
             let at = row * outputs + output;
-            let noises: Vec<Noise> = all.iter().map(|around| self.noise(around.scale[at])).collect();
-            let law = |(around, noise): (&Around, &Noise)| around.parts[at].law(*noise);
-            let plain = |around: &Around| around.parts[at].law(Noise::Normal { sd: 0.0 });
+            let noises: Vec<ObservationNoise> =
+                all.iter().map(|around| self.noise(around.scale[at])).collect();
+            let law = |(around, noise): (&Around, &ObservationNoise)| around.parts[at].law(*noise);
+            let plain = |around: &Around| around.parts[at].law(ObservationNoise::Normal { sd: 0.0 });
             let location = Mixture::new(all.iter().map(plain).collect());
             let observed = Mixture::new(all.iter().zip(&noises).map(law).collect());
             let mut means = location.quantiles(&self.probabilities).quantiles;
@@ -156,7 +157,7 @@ impl Normals {
     }
 
     /// Returns the log density at a known target around an iterate, and its error.
-    fn score(&self, part: &Part, law: &Law, (noise, y): (Noise, f64)) -> (f64, Error) {
+    fn score(&self, part: &Part, law: &Law, (noise, y): (ObservationNoise, f64)) -> (f64, Error) {
         match &self.published {
             None => (law.log_density(y), errors::of_density(part, law, (noise, y))),
             Some(published) => (
@@ -176,14 +177,14 @@ impl Normals {
         all.sum::<f64>() / laws.len().max(1) as f64
     }
 
-    fn noise(&self, scale: f64) -> Noise {
+    fn noise(&self, scale: f64) -> ObservationNoise {
         match self.noise {
-            collapsed::LikelihoodNoise::Normal => Noise::Normal { sd: scale },
-            collapsed::LikelihoodNoise::Triangular { alpha, floor } => Noise::Triangular {
+            collapsed::LikelihoodNoise::Normal => ObservationNoise::Normal { sd: scale },
+            collapsed::LikelihoodNoise::Triangular { alpha, floor } => ObservationNoise::Triangular {
                 radius: alpha * scale,
                 floor,
             },
-            collapsed::LikelihoodNoise::Published { alpha, .. } => Noise::Triangular {
+            collapsed::LikelihoodNoise::Published { alpha, .. } => ObservationNoise::Triangular {
                 radius: alpha * scale,
                 floor: 0.0,
             },
@@ -200,9 +201,9 @@ fn error_of_mean(all: &[Around], at: usize, mean: f64) -> f64 {
 }
 
 /// Returns the variance of a noise. A Normal floor that is mixed into triangular noise does not change the total variance.
-fn variance(noise: &Noise) -> f64 {
+fn variance(noise: &ObservationNoise) -> f64 {
     match noise {
-        Noise::Normal { sd } => sd * sd,
-        Noise::Triangular { radius, .. } => radius * radius / 6.0,
+        ObservationNoise::Normal { sd } => sd * sd,
+        ObservationNoise::Triangular { radius, .. } => radius * radius / 6.0,
     }
 }

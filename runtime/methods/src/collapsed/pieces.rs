@@ -89,7 +89,7 @@ pub fn law(
         .collect();
     let before = local.select(place.places.iter().map(|at| boxes.columns[*at]).collect());
     let (mut block, mut fault) = (Block::default(), None);
-    let mut function = |point: &[f64], found: &mut bnnc_piecewise::Local| {
+    let mut function = |point: &[f64], found: &mut bnnc_piecewise::LocalAffine| {
         inside
             .iter()
             .zip(point)

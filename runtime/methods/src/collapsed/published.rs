@@ -67,7 +67,12 @@ impl Published {
     }
 
     /// Returns the relative error of the density at `y` around an iterate. `law` is the distribution of the location with noise.
-    pub fn error(&self, part: &Part, law: &Law, (noise, y): (bnnc_piecewise::Noise, f64)) -> Error {
+    pub fn error(
+        &self,
+        part: &Part,
+        law: &Law,
+        (noise, y): (bnnc_piecewise::ObservationNoise, f64),
+    ) -> Error {
         let ((whole, of_whole), (density, of_density)) = (self.whole(law), law.density_with_error(y));
         let above = self.smoothing + density;
         match part {
@@ -105,14 +110,14 @@ impl Published {
 mod tests {
     use super::*;
     use bnnc_math::philox;
-    use bnnc_piecewise::Term;
+    use bnnc_piecewise::UniformTerm;
 
-    fn noise(radius: f64) -> bnnc_piecewise::Noise {
-        bnnc_piecewise::Noise::Triangular { radius, floor: 0.0 }
+    fn noise(radius: f64) -> bnnc_piecewise::ObservationNoise {
+        bnnc_piecewise::ObservationNoise::Triangular { radius, floor: 0.0 }
     }
 
     fn sum_of_uniforms() -> Part {
-        let term = |slope, lower, upper| Term { slope, lower, upper };
+        let term = |slope, lower, upper| UniformTerm { slope, lower, upper };
         Part::Network(Network {
             offset: 0.2,
             terms: vec![term(1.0, -0.5, 0.9), term(-0.7, 0.1, 1.0)],

@@ -1,12 +1,12 @@
 //! Networks with several units that share weights, and deeper networks.
 
 use super::{affine, check_law, close, term, triangle};
-use crate::{Cells, Law, Local, NoCells, Noise};
+use crate::{Cells, Law, LocalAffine, NoCells, ObservationNoise};
 
 type Layer = (Vec<Vec<f64>>, Vec<f64>);
 
 /// Returns a dense ReLU network as a function of its inputs.
-fn network(layers: &[Layer], outgoing: &[f64], offset: f64) -> impl FnMut(&[f64], &mut Local) {
+fn network(layers: &[Layer], outgoing: &[f64], offset: f64) -> impl FnMut(&[f64], &mut LocalAffine) {
     move |point, local| {
         let count = point.len();
         local.kinks.clear();
@@ -55,7 +55,7 @@ fn two_units_that_share_weights_match_exact_rationals() {
     close(law.density(0.6), 119_211_122_311.0 / 237_015_979_200.0, 1e-14);
     close(cells.measure().mass(), 1.0, 1e-14);
     check_law(&law, 8.0, 1e-5);
-    check_law(&cells.law(Noise::Normal { sd: 0.3 }), 9.0, 1e-10);
+    check_law(&cells.law(ObservationNoise::Normal { sd: 0.3 }), 9.0, 1e-10);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn two_layers() {
         128_074_754_680_631.0 / 253_293_713_971_200.0,
         1e-14,
     );
-    check_law(&cells.law(Noise::Normal { sd: 0.2 }), 9.0, 1e-10);
+    check_law(&cells.law(ObservationNoise::Normal { sd: 0.2 }), 9.0, 1e-10);
 }
 
 /// If there are no kinks in the box, the distribution is that of the affine network, even if a side has length 0.
@@ -94,7 +94,7 @@ fn functions_without_kinks_are_affine() {
             term(-0.21, 0.0, 0.4),
         ],
     );
-    let noise = Noise::Normal { sd: 0.1 };
+    let noise = ObservationNoise::Normal { sd: 0.1 };
     for y in [2.9, 3.6, 4.4] {
         close(
             cells.law(noise).density(y),
@@ -125,9 +125,9 @@ fn series_of_many_cells_agree_with_their_pieces() {
     let mut function = network(&layers, &outgoing, 0.0);
     let cells = Cells::new(&mut function, &[-1.0; 3], &[1.0; 3], 20_000).unwrap();
     close(cells.measure().mass(), 1.0, 1e-12);
-    let law = cells.law(Noise::Normal { sd: 0.2 });
+    let law = cells.law(ObservationNoise::Normal { sd: 0.2 });
     check_law(&law, 9.0, 1e-9);
-    let mut local = Local::default();
+    let mut local = LocalAffine::default();
     let draws = 20_000;
     let mean: f64 = (0..draws)
         .map(|_| {
@@ -169,7 +169,7 @@ fn too_many_weights_are_rejected() {
 #[test]
 fn kinks_within_the_tolerance_are_one() {
     let mut count = 0u32;
-    let mut function = move |point: &[f64], local: &mut Local| {
+    let mut function = move |point: &[f64], local: &mut LocalAffine| {
         count += 1;
         let value = point[0] - point[1];
         let noise = 3e-7 * f64::from(count % 7) - 1e-6;

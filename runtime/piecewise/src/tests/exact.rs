@@ -1,7 +1,7 @@
 //! Splines of dyadic widths agree with sums over the corners of the box in rationals, and degenerate distributions are valid.
 
 use super::{affine, check_law, close, term, triangle};
-use crate::{Law, Network, Noise, Term};
+use crate::{Law, Network, ObservationNoise, UniformTerm};
 use dashu_ratio::RBig;
 
 /// Computes `1 / ((n - 1)! prod w) sum_S (-1)^|S| (y - start - w(S))_+^(n-1)` exactly.
@@ -45,8 +45,8 @@ fn splines_match_exact_rationals() {
         let scale = if case % 2 == 0 { 1.0 } else { 8.0 };
         let widths: Vec<f64> = (0..count).map(|_| 10f64.powf(-scale * random())).collect();
         let sum: f64 = widths.iter().sum();
-        let terms: Vec<Term> = widths.iter().map(|&width| term(1.0, 0.0, width)).collect();
-        let law = Law::new(&affine(-0.3, &terms), Noise::Normal { sd: 0.0 });
+        let terms: Vec<UniformTerm> = widths.iter().map(|&width| term(1.0, 0.0, width)).collect();
+        let law = Law::new(&affine(-0.3, &terms), ObservationNoise::Normal { sd: 0.0 });
         for _ in 0..5 {
             let y = sum * random() - 0.3;
             close(law.density(y), corners(-0.3, &widths, y), 2e-13);
@@ -58,7 +58,7 @@ fn splines_match_exact_rationals() {
 #[test]
 fn terms_without_width_or_slope_are_constants() {
     let trivial = [term(2.0, 0.25, 0.25), term(0.0, -1.0, 1.0)];
-    let noise = Noise::Normal { sd: 0.5 };
+    let noise = ObservationNoise::Normal { sd: 0.5 };
     let law = Law::new(&affine(0.5, &trivial), noise);
     close(
         law.density(1.5),
@@ -70,7 +70,7 @@ fn terms_without_width_or_slope_are_constants() {
     close(law.cdf(1.0), 0.5, 1e-15);
     let law = Law::new(&affine(0.5, &trivial), triangle(0.5));
     close(law.density(1.25), 1.0, 1e-15);
-    let law = Law::new(&affine(0.5, &trivial), Noise::Normal { sd: 0.0 });
+    let law = Law::new(&affine(0.5, &trivial), ObservationNoise::Normal { sd: 0.0 });
     assert_eq!((law.density(1.0), law.density(1.1)), (f64::INFINITY, 0.0));
     assert_eq!((law.cdf(0.9), law.cdf(1.0), law.variance()), (0.0, 1.0, 0.0));
     let law = Law::new(&Network::default(), noise);
@@ -101,9 +101,13 @@ fn sums_are_distributions() {
                 narrow
             }
         };
-        let terms: Vec<Term> = (0..count).map(|index| term(-0.7, -0.2, width(index))).collect();
+        let terms: Vec<UniformTerm> = (0..count).map(|index| term(-0.7, -0.2, width(index))).collect();
         for sd in [0.03, 1.0] {
-            check_law(&Law::new(&affine(0.4, &terms), Noise::Normal { sd }), 9.0, 1e-11);
+            check_law(
+                &Law::new(&affine(0.4, &terms), ObservationNoise::Normal { sd }),
+                9.0,
+                1e-11,
+            );
         }
     }
 }

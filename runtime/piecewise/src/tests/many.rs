@@ -2,7 +2,7 @@
 
 use super::{close, term, triangle};
 use crate::twofold::Twofold;
-use crate::{Law, Network, Noise, Unit, grid};
+use crate::{Law, Network, ObservationNoise, Unit, grid};
 use std::time::{Duration, Instant};
 
 /// A generator of numbers in `[0, 1)`.
@@ -41,7 +41,7 @@ fn network(units: usize, each: usize, linear: usize) -> Network {
 
 /// Draws the output of a network.
 fn draw(network: &Network, random: &mut Random) -> f64 {
-    let mut form = |terms: &[crate::Term]| -> f64 {
+    let mut form = |terms: &[crate::UniformTerm]| -> f64 {
         let parts = terms
             .iter()
             .map(|t| t.slope * (t.lower + (t.upper - t.lower) * random.next()));
@@ -61,12 +61,12 @@ fn alone(unit: &Unit) -> (f64, f64) {
         units: vec![unit.clone()],
         ..Network::default()
     };
-    let law = Law::new(&one, Noise::Normal { sd: 0.0 });
+    let law = Law::new(&one, ObservationNoise::Normal { sd: 0.0 });
     (law.mean(), law.variance())
 }
 
 /// Compares the probabilities of a distribution with the fractions of draws below some values. The draws include noise.
-fn check_draws(network: &Network, law: &Law, noise: Noise, seed: u64) {
+fn check_draws(network: &Network, law: &Law, noise: ObservationNoise, seed: u64) {
     let mut random = Random(seed);
     let draws = 20_000;
     let mut values: Vec<f64> = (0..draws)
@@ -74,12 +74,12 @@ fn check_draws(network: &Network, law: &Law, noise: Noise, seed: u64) {
             let value = draw(network, &mut random);
             value
                 + match noise {
-                    Noise::Normal { sd } if sd > 0.0 => {
+                    ObservationNoise::Normal { sd } if sd > 0.0 => {
                         let angle = 2.0 * std::f64::consts::PI * random.next();
                         sd * (-2.0 * (1.0 - random.next()).ln()).sqrt() * angle.cos()
                     }
-                    Noise::Normal { .. } => 0.0,
-                    Noise::Triangular { radius, .. } => radius * (random.next() - random.next()),
+                    ObservationNoise::Normal { .. } => 0.0,
+                    ObservationNoise::Triangular { radius, .. } => radius * (random.next() - random.next()),
                 }
         })
         .collect();
@@ -133,9 +133,9 @@ fn sums_of_many_units_are_distributions() {
             .fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         let spread: f64 = network.terms.iter().map(|t| t.slope * t.slope / 12.0).sum();
         for noise in [
-            Noise::Normal { sd: 0.0 },
-            Noise::Normal { sd: 0.1 },
-            Noise::Normal { sd: 1e-5 },
+            ObservationNoise::Normal { sd: 0.0 },
+            ObservationNoise::Normal { sd: 0.1 },
+            ObservationNoise::Normal { sd: 1e-5 },
             triangle(0.2),
         ] {
             let start = Instant::now();
@@ -143,13 +143,13 @@ fn sums_of_many_units_are_distributions() {
             let took = start.elapsed();
             assert!(took < Duration::from_secs(2), "{took:?}");
             let more = match noise {
-                Noise::Normal { sd } => sd * sd,
-                Noise::Triangular { radius, .. } => radius * radius / 6.0,
+                ObservationNoise::Normal { sd } => sd * sd,
+                ObservationNoise::Triangular { radius, .. } => radius * radius / 6.0,
             };
             close(law.mean(), 0.3 + sums.0, 1e-9);
             close(law.variance(), spread + sums.1 + more, 1e-9);
             check_draws(&network, &law, noise, 5);
-            if !matches!(noise, Noise::Normal { sd } if sd < 0.1) {
+            if !matches!(noise, ObservationNoise::Normal { sd } if sd < 0.1) {
                 let (mass, mean, variance) = moments(&law);
                 close(mass, 1.0, 1e-4);
                 assert!((mean - law.mean()).abs() < 1e-4 * law.variance().sqrt(), "{mean}");
@@ -169,8 +169,8 @@ fn the_grid_is_near_the_exact_distribution() {
             units: vec![unit.clone()],
             ..Network::default()
         };
-        match Law::new(&one, Noise::Normal { sd }).shape() {
-            crate::shape::Shape::Pieces(measure, _) => measure.clone(),
+        match Law::new(&one, ObservationNoise::Normal { sd }).shape() {
+            crate::shape::Representation::Pieces(measure, _) => measure.clone(),
             other => unreachable!("one unit has pieces, not {other:?}"),
         }
     };
@@ -227,9 +227,9 @@ fn widths_of_all_sizes_match_draws() {
                     units: units.clone(),
                 };
                 let start = Instant::now();
-                let law = Law::new(&network, Noise::Normal { sd });
+                let law = Law::new(&network, ObservationNoise::Normal { sd });
                 assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
-                check_draws(&network, &law, Noise::Normal { sd }, 3);
+                check_draws(&network, &law, ObservationNoise::Normal { sd }, 3);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Values that are known as exact rationals.
 
 use super::{affine, check_law, close, term, triangle, units};
-use crate::{Law, Network, Noise, Unit};
+use crate::{Law, Network, ObservationNoise, Unit};
 use bnnc_math::triangle::{ALPHA_L2, ALPHA_VARIANCE};
 
 fn warm_up() -> Network {
@@ -38,7 +38,7 @@ fn one_unit_of_one_weight_matches_exact_rationals() {
         0.255_470_512_69,
         2e-11,
     );
-    let law = Law::new(&warm_up(), Noise::Normal { sd: 1.0 });
+    let law = Law::new(&warm_up(), ObservationNoise::Normal { sd: 1.0 });
     close(law.density(1.0), 0.257_417_797_95, 2e-11);
     check_law(&law, 9.0, 1e-12);
     let linear = Law::new(&affine(0.0, &[term(1.0, -3.0, 3.0)]), triangle(2.45));
@@ -170,7 +170,7 @@ fn two_units_with_weights_of_their_own_match_exact_rationals() {
 
 #[test]
 fn the_floor_is_a_normal_of_the_same_moments() {
-    let noise = Noise::Triangular {
+    let noise = ObservationNoise::Triangular {
         radius: 0.5,
         floor: 1e-3,
     };

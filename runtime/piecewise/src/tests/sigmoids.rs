@@ -1,7 +1,7 @@
 //! Class probabilities.
 
 use super::{close, term};
-use crate::{Term, mean_sigmoid, mean_sigmoid_cubic};
+use crate::{UniformTerm, mean_sigmoid, mean_sigmoid_cubic};
 use bnnc_math::special::sigmoid;
 
 #[test]
@@ -30,7 +30,7 @@ fn one_weight() {
 #[test]
 fn means_over_one_more_weight_are_means_of_means() {
     for count in [2, 4, 5, 9, 30] {
-        let terms: Vec<Term> = (0..count)
+        let terms: Vec<UniformTerm> = (0..count)
             .map(|index| term(1.0, -0.5 - 0.01 * index as f64, 0.6))
             .collect();
         for offset in [0.0, -25.0, 2.0] {
@@ -56,12 +56,12 @@ fn means_over_one_more_weight_are_means_of_means() {
 #[test]
 fn symmetry() {
     for count in [1, 3, 7, 20] {
-        let terms: Vec<Term> = (0..count)
+        let terms: Vec<UniformTerm> = (0..count)
             .map(|index| term(0.8, -0.5, 0.1 * index as f64))
             .collect();
-        let mirrored: Vec<Term> = terms
+        let mirrored: Vec<UniformTerm> = terms
             .iter()
-            .map(|t| Term {
+            .map(|t| UniformTerm {
                 slope: -t.slope,
                 ..*t
             })

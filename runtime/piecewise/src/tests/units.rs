@@ -1,7 +1,7 @@
 //! Several units, units of many weights, and units in deeper layers.
 
 use super::{check_law, close, term, units};
-use crate::{Law, Network, Noise, Ridge, Segment, Term, Unit};
+use crate::{Law, Network, ObservationNoise, Ridge, Segment, UniformTerm, Unit};
 
 /// If bounds determine the sign of a unit's input, the unit is linear or zero.
 #[test]
@@ -16,7 +16,7 @@ fn decided_units_are_linear_or_zero() {
         bias: -1.0,
         terms: vec![term(0.5, -1.0, 1.0)],
     };
-    let noise = Noise::Normal { sd: 0.2 };
+    let noise = ObservationNoise::Normal { sd: 0.2 };
     let law = Law::new(&units(0.1, &[on, off]), noise);
     let linear = Network {
         offset: -1.9,
@@ -50,7 +50,11 @@ fn many(count: usize) -> Network {
 #[test]
 fn sums_of_several_units_are_distributions() {
     for count in [1, 2, 3, 5] {
-        check_law(&Law::new(&many(count), Noise::Normal { sd: 0.2 }), 6.5, 1e-8);
+        check_law(
+            &Law::new(&many(count), ObservationNoise::Normal { sd: 0.2 }),
+            6.5,
+            1e-8,
+        );
     }
 }
 
@@ -58,7 +62,7 @@ fn sums_of_several_units_are_distributions() {
 #[test]
 fn two_units_match_quadrature() {
     let network = many(2);
-    let noise = Noise::Normal { sd: 0.1 };
+    let noise = ObservationNoise::Normal { sd: 0.1 };
     let law = Law::new(&network, noise);
     let rest = Network {
         units: vec![network.units[1].clone()],
@@ -70,7 +74,7 @@ fn two_units_match_quadrature() {
             units: vec![network.units[0].clone()],
             ..Network::default()
         },
-        Noise::Normal { sd: 0.0 },
+        ObservationNoise::Normal { sd: 0.0 },
     );
     let atom = bare.cdf(0.0);
     for y in [-0.3, 0.2, 1.1] {
@@ -88,11 +92,11 @@ fn two_units_match_quadrature() {
 /// are very narrow uniforms, it hardly changes.
 #[test]
 fn units_of_many_weights() {
-    let terms: Vec<Term> = (0..9)
+    let terms: Vec<UniformTerm> = (0..9)
         .map(|index| term(0.3 + 0.1 * index as f64, -0.5, 0.6))
         .collect();
-    let noise = Noise::Normal { sd: 0.2 };
-    let unit = |terms: Vec<Term>| {
+    let noise = ObservationNoise::Normal { sd: 0.2 };
+    let unit = |terms: Vec<UniformTerm>| {
         units(
             0.1,
             &[Unit {
@@ -132,7 +136,7 @@ fn a_unit_below_other_layers() {
             segment(0.5, f64::INFINITY, 0.5, 0.75),
         ],
     };
-    let law = Law::of_ridge(&ridge, Noise::Normal { sd: 0.1 });
+    let law = Law::of_ridge(&ridge, ObservationNoise::Normal { sd: 0.1 });
     // The density on [0, 1] is (1 - u) / 2, which gives E relu(u) = 1/12 and E relu(u - 1/2) = 1/96.
     close(law.mean(), 1.0 + 1.0 / 96.0 - 1.0 / 48.0, 1e-14);
     check_law(&law, 9.0, 1e-11);
@@ -150,9 +154,12 @@ fn a_narrow_unit_far_out() {
         bias: 0.0,
         ..unit.clone()
     };
-    let law = Law::new(&units(0.0, &[unit, crossed]), Noise::Normal { sd: 0.1 });
+    let law = Law::new(
+        &units(0.0, &[unit, crossed]),
+        ObservationNoise::Normal { sd: 0.1 },
+    );
     close(law.mean(), 1e6, 1e-14);
-    let far = crate::unit::Linear::new(1e6, &[term(1.0, -1e-12, 1e-12); 12], 1.0);
+    let far = crate::unit::UniformSum::new(1e6, &[term(1.0, -1e-12, 1e-12); 12], 1.0);
     let (mean, variance) = far.measure(f64::NEG_INFINITY, f64::INFINITY).moments();
     assert!((mean - 1e6).abs() < 1e-9 && variance < 1e-18, "{mean} {variance}");
 }

@@ -2,14 +2,14 @@
 //! very many widths, with contour integrals with forty digits.
 
 use super::{affine, close, term};
-use crate::{Law, Noise, Term};
+use crate::{Law, ObservationNoise, UniformTerm};
 
 /// The columns of a case are: name, widths with their counts, start, standard deviation, y, log density, probability of at most y.
 const CASES: &str = include_str!("vectors.txt");
 
 struct Case<'a> {
     name: &'a str,
-    terms: Vec<Term>,
+    terms: Vec<UniformTerm>,
     start: f64,
     sd: f64,
     y: f64,
@@ -42,7 +42,10 @@ fn cases() -> Vec<Case<'static>> {
 #[test]
 fn densities_and_their_tails() {
     for case in cases() {
-        let law = Law::new(&affine(case.start, &case.terms), Noise::Normal { sd: case.sd });
+        let law = Law::new(
+            &affine(case.start, &case.terms),
+            ObservationNoise::Normal { sd: case.sd },
+        );
         let got = law.log_density(case.y);
         let off = (got - case.log_density).abs();
         assert!(
@@ -66,7 +69,10 @@ fn densities_and_their_tails() {
 #[test]
 fn probabilities() {
     for case in cases().into_iter().filter(|case| !case.below.is_nan()) {
-        let law = Law::new(&affine(case.start, &case.terms), Noise::Normal { sd: case.sd });
+        let law = Law::new(
+            &affine(case.start, &case.terms),
+            ObservationNoise::Normal { sd: case.sd },
+        );
         let got = law.cdf(case.y);
         assert!(
             (got - case.below).abs() < 2e-14,
@@ -82,9 +88,9 @@ fn probabilities() {
 #[test]
 fn distributions_are_symmetric() {
     for case in cases() {
-        let noise = Noise::Normal { sd: case.sd };
+        let noise = ObservationNoise::Normal { sd: case.sd };
         let law = Law::new(&affine(case.start, &case.terms), noise);
-        let flipped: Vec<Term> = case.terms.iter().map(|t| term(-1.0, 0.0, t.upper)).collect();
+        let flipped: Vec<UniformTerm> = case.terms.iter().map(|t| term(-1.0, 0.0, t.upper)).collect();
         let mirrored = Law::new(&affine(-case.start, &flipped), noise);
         let (a, b) = (law.log_density(case.y), mirrored.log_density(-case.y));
         assert!(

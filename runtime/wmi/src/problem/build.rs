@@ -7,7 +7,7 @@ mod terms;
 use super::form::LinearForm;
 use super::number;
 use super::report::{Flaw, NOT_LINEAR};
-use super::store::{FormulaId, Store, TermId};
+use super::store::{FormulaId, TermId, TermStore};
 use super::tree::{Node, Position, Tree, short};
 use bnnc_base::nearest::nearest;
 use operators::{Call, OPERATORS, Operator};
@@ -29,7 +29,7 @@ pub(super) enum Meaning {
 #[derive(Default)]
 pub(super) struct Builder {
     /// The store of the terms and formulas.
-    pub store: Store,
+    pub store: TermStore,
     /// The defined names, in alphabetical order so that the nearest name is always the same one.
     names: BTreeMap<String, Meaning>,
     /// The names that `let` defines, the innermost last.

@@ -115,11 +115,11 @@ impl LinearForm {
 /// A linear form without a constant, which represents all its multiples. The coefficients are integers without a common factor, and the
 /// first coefficient is positive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Row(Vec<(usize, Rational)>);
+pub struct LinearDirection(Vec<(usize, Rational)>);
 
-impl Row {
+impl LinearDirection {
     /// Returns the row of a form, and the factor that turns this row into the variable part of `form`; `None` for a number.
-    pub fn of(form: &LinearForm) -> Option<(Row, Rational)> {
+    pub fn of(form: &LinearForm) -> Option<(LinearDirection, Rational)> {
         let (_, first) = form.coefficients.first()?;
         let integers = primitive_integers(form.coefficients.iter().map(|entry| &entry.1));
         let (sign, leading) = match first.is_negative() {
@@ -129,12 +129,12 @@ impl Row {
         let factor = first / Rational::from(leading);
         let variables = form.variables().zip(integers);
         let entries = variables.map(|(variable, entry)| (variable, &sign * Rational::from(entry)));
-        Some((Row(entries.collect()), factor))
+        Some((LinearDirection(entries.collect()), factor))
     }
 
     /// The row of one variable.
-    pub fn variable(variable: usize) -> Row {
-        Row(vec![(variable, Rational::ONE)])
+    pub fn variable(variable: usize) -> LinearDirection {
+        LinearDirection(vec![(variable, Rational::ONE)])
     }
 
     /// Returns the variables with their coefficients.

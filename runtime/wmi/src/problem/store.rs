@@ -1,22 +1,22 @@
 //! Terms and formulas, each of which is stored once. If one is built a second time, the store returns the same node, so that shared parts
 //! of networks stay shared.
 
-use super::form::{LinearForm, Row};
+use super::form::{LinearDirection, LinearForm};
 use crate::rational::Rational;
 use dashu_base::Signed;
 use std::collections::HashMap;
 
-/// A term of a [`Store`].
+/// A term of a [`TermStore`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TermId(u32);
 
-/// A formula of a [`Store`].
+/// A formula of a [`TermStore`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FormulaId(u32);
 
 /// A real-valued piecewise polynomial.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Term {
+pub enum RealTerm {
     /// A linear form. Every term of degree one without a condition is stored as a linear form.
     Linear(LinearForm),
     /// A linear form and multiples of other terms, ordered by term.
@@ -35,7 +35,7 @@ pub enum Formula {
     /// A Boolean variable.
     Boolean(usize),
     /// `row <= bound`.
-    AtMost(Row, Rational),
+    AtMost(LinearDirection, Rational),
     /// `term <= 0` for a term that is not a linear form yet.
     Sign(TermId),
     /// `term = 0`.
@@ -80,16 +80,16 @@ impl Facts {
 
 /// Terms and formulas, each stored once.
 #[derive(Clone, Debug, Default)]
-pub struct Store {
-    terms: Vec<(Term, Facts)>,
+pub struct TermStore {
+    terms: Vec<(RealTerm, Facts)>,
     formulas: Vec<(Formula, Facts)>,
-    term_ids: HashMap<Term, TermId>,
+    term_ids: HashMap<RealTerm, TermId>,
     formula_ids: HashMap<Formula, FormulaId>,
 }
 
-impl Store {
+impl TermStore {
     /// Returns the content of a term.
-    pub fn term(&self, id: TermId) -> &Term {
+    pub fn term(&self, id: TermId) -> &RealTerm {
         &self.terms[id.0 as usize].0
     }
 
@@ -133,7 +133,7 @@ impl Store {
         self.formulas[id.0 as usize].1.depth
     }
 
-    fn intern_term(&mut self, term: Term) -> TermId {
+    fn intern_term(&mut self, term: RealTerm) -> TermId {
         if let Some(id) = self.term_ids.get(&term) {
             return *id;
         }
@@ -159,21 +159,21 @@ impl Store {
         id
     }
 
-    fn term_facts(&self, term: &Term) -> Facts {
+    fn term_facts(&self, term: &RealTerm) -> Facts {
         let of = |id: TermId| self.terms[id.0 as usize].1;
         let mut facts = Facts {
             factors: 1,
             ..Facts::default()
         };
         match term {
-            Term::Linear(form) => facts.degree = u64::from(!form.is_number()),
-            Term::Sum(form, rest) => {
+            RealTerm::Linear(form) => facts.degree = u64::from(!form.is_number()),
+            RealTerm::Sum(form, rest) => {
                 facts.degree = u64::from(!form.is_number());
                 for (_, id) in rest {
                     facts.alternative(of(*id));
                 }
             }
-            Term::Product(parts) => {
+            RealTerm::Product(parts) => {
                 facts.factors = 0;
                 for (id, power) in parts {
                     let part = of(*id);
@@ -183,7 +183,7 @@ impl Store {
                     facts.factors = facts.factors.saturating_add(times(part.factors));
                 }
             }
-            Term::Choice(condition, one, other) => {
+            RealTerm::Choice(condition, one, other) => {
                 facts.alternative(of(*one));
                 facts.alternative(of(*other));
                 facts.depth = facts.depth.max(self.formula_depth(*condition) + 1);
@@ -206,7 +206,7 @@ impl Store {
 }
 
 /// Terms.
-impl Store {
+impl TermStore {
     /// Builds a number.
     pub fn number(&mut self, number: Rational) -> TermId {
         self.linear(LinearForm::number(number))
@@ -214,14 +214,14 @@ impl Store {
 
     /// Builds a linear form.
     pub fn linear(&mut self, form: LinearForm) -> TermId {
-        self.intern_term(Term::Linear(form))
+        self.intern_term(RealTerm::Linear(form))
     }
 
     /// Returns the value of a term that is a number.
     pub fn as_number(&self, id: TermId) -> Option<&Rational> {
         match self.term(id) {
-            Term::Linear(form) => form.as_number(),
-            Term::Sum(..) | Term::Product(_) | Term::Choice(..) => None,
+            RealTerm::Linear(form) => form.as_number(),
+            RealTerm::Sum(..) | RealTerm::Product(_) | RealTerm::Choice(..) => None,
         }
     }
 
@@ -231,12 +231,12 @@ impl Store {
         let mut rest: Vec<(Rational, TermId)> = Vec::new();
         for (factor, id) in parts {
             match self.term(*id) {
-                Term::Linear(inner) => form = form.plus(factor, inner),
-                Term::Sum(inner, inner_rest) => {
+                RealTerm::Linear(inner) => form = form.plus(factor, inner),
+                RealTerm::Sum(inner, inner_rest) => {
                     form = form.plus(factor, inner);
                     rest.extend(inner_rest.iter().map(|(inner, id)| (factor * inner, *id)));
                 }
-                Term::Product(_) | Term::Choice(..) => rest.push((factor.clone(), *id)),
+                RealTerm::Product(_) | RealTerm::Choice(..) => rest.push((factor.clone(), *id)),
             }
         }
         rest.sort_by_key(|(_, id)| *id);
@@ -256,7 +256,7 @@ impl Store {
         {
             return *id;
         }
-        self.intern_term(Term::Sum(form, merged))
+        self.intern_term(RealTerm::Sum(form, merged))
     }
 
     /// Builds a multiple of a term.
@@ -273,12 +273,12 @@ impl Store {
                 continue;
             }
             match self.term(*id) {
-                Term::Linear(form) if form.is_number() => factor *= form.constant.pow(*power as isize),
-                Term::Sum(form, inner) if *form == LinearForm::default() && inner.len() == 1 => {
+                RealTerm::Linear(form) if form.is_number() => factor *= form.constant.pow(*power as isize),
+                RealTerm::Sum(form, inner) if *form == LinearForm::default() && inner.len() == 1 => {
                     factor *= inner[0].0.pow(*power as isize);
                     self.push_powers(&mut rest, inner[0].1, *power);
                 }
-                Term::Linear(_) | Term::Sum(..) | Term::Product(_) | Term::Choice(..) => {
+                RealTerm::Linear(_) | RealTerm::Sum(..) | RealTerm::Product(_) | RealTerm::Choice(..) => {
                     self.push_powers(&mut rest, *id, *power);
                 }
             }
@@ -296,17 +296,17 @@ impl Store {
         });
         let product = match rest.as_slice() {
             [(id, 1)] => *id,
-            _ => self.intern_term(Term::Product(rest)),
+            _ => self.intern_term(RealTerm::Product(rest)),
         };
         self.scaled(&factor, product)
     }
 
     fn push_powers(&self, rest: &mut Vec<(TermId, u32)>, id: TermId, power: u32) {
         match self.term(id) {
-            Term::Product(parts) => {
+            RealTerm::Product(parts) => {
                 rest.extend(parts.iter().map(|(id, inner)| (*id, inner.saturating_mul(power))));
             }
-            Term::Linear(_) | Term::Sum(..) | Term::Choice(..) => rest.push((id, power)),
+            RealTerm::Linear(_) | RealTerm::Sum(..) | RealTerm::Choice(..) => rest.push((id, power)),
         }
     }
 
@@ -316,14 +316,14 @@ impl Store {
             Formula::Constant(true) => one,
             Formula::Constant(false) => other,
             _ if one == other => one,
-            Formula::Not(inner) => self.intern_term(Term::Choice(*inner, other, one)),
-            _ => self.intern_term(Term::Choice(condition, one, other)),
+            Formula::Not(inner) => self.intern_term(RealTerm::Choice(*inner, other, one)),
+            _ => self.intern_term(RealTerm::Choice(condition, one, other)),
         }
     }
 }
 
 /// Formulas.
-impl Store {
+impl TermStore {
     /// Builds a constant formula.
     pub fn constant(&mut self, value: bool) -> FormulaId {
         self.intern_formula(Formula::Constant(value))
@@ -343,16 +343,16 @@ impl Store {
     }
 
     /// Builds `row <= bound`.
-    pub fn at_most(&mut self, row: Row, bound: Rational) -> FormulaId {
+    pub fn at_most(&mut self, row: LinearDirection, bound: Rational) -> FormulaId {
         self.intern_formula(Formula::AtMost(row, bound))
     }
 
     /// Builds `term <= 0`.
     pub fn not_positive(&mut self, term: TermId) -> FormulaId {
-        let Term::Linear(form) = self.term(term) else {
+        let RealTerm::Linear(form) = self.term(term) else {
             return self.intern_formula(Formula::Sign(term));
         };
-        match Row::of(form) {
+        match LinearDirection::of(form) {
             None => {
                 // Zero is tested separately, because `is_positive` only reads the sign, which is positive for zero.
                 let value = form.constant.is_zero() || form.constant.is_negative();

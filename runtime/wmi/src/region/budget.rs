@@ -1,6 +1,6 @@
 //! Limits the work on one region.
 
-use crate::integral::{Effort, Limit};
+use crate::integral::{IntegrationLimits, Limit};
 use std::time::Instant;
 
 /// The error of exceeding a limit.
@@ -22,7 +22,7 @@ pub(crate) struct Budget {
 
 impl Budget {
     /// Returns the budget that an effort allows for one region.
-    pub fn of(effort: &Effort) -> Budget {
+    pub fn of(effort: &IntegrationLimits) -> Budget {
         Budget {
             left: effort.steps,
             bytes: effort.memory,

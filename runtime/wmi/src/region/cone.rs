@@ -174,12 +174,12 @@ fn unit(dimension: usize, one: usize) -> Vec<IBig> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::integral::{Effort, Limit};
+    use crate::integral::{IntegrationLimits, Limit};
 
     fn budget(steps: u64) -> Budget {
-        Budget::of(&Effort {
+        Budget::of(&IntegrationLimits {
             steps,
-            ..Effort::default()
+            ..IntegrationLimits::default()
         })
     }
 
@@ -220,9 +220,9 @@ mod tests {
             .collect();
         assert_eq!(all_rays(&moment).map(|rays| rays.len()), Some(20));
         assert!(extreme_rays(&moment, &mut budget(50)).is_err());
-        let little = Effort {
+        let little = IntegrationLimits {
             memory: 2_000,
-            ..Effort::default()
+            ..IntegrationLimits::default()
         };
         let found = extreme_rays(&moment, &mut Budget::of(&little));
         assert_eq!(found.map(|_| ()), Err(Limit::Memory));

@@ -7,7 +7,7 @@ use super::faces::{Number, moments};
 use super::feasible::{Feasibility, feasible};
 use super::frame::Frame;
 use super::skeleton::{Obstacle, Skeleton, skeleton};
-use crate::integral::{Effort, Integral, Outcome};
+use crate::integral::{Integral, IntegrationLimits, RegionIntegral};
 use crate::linear::{HalfSpace, Polytope};
 use crate::polynomial::Polynomial;
 use crate::rational::Rational;
@@ -24,16 +24,21 @@ const MOST_EXPANDED: usize = 256;
 /// Corners, facets and heights are exact. Only sums and products of them are rounded, with bounded errors. If the bound exceeds the
 /// tolerance of `effort`, or if `effort.exact` is set, the sums are exact too. If exact sums would take more steps than `effort` allows and
 /// `effort.exact` is not set, the result is the rounded one, whose bound exceeds the tolerance.
-pub fn integrate(polytope: &Polytope, weight: &Polynomial, forms: &[Polynomial], effort: &Effort) -> Outcome {
+pub fn integrate(
+    polytope: &Polytope,
+    weight: &Polynomial,
+    forms: &[Polynomial],
+    effort: &IntegrationLimits,
+) -> RegionIntegral {
     debug_assert_eq!(polytope.dimension + forms.len(), weight.variables);
     debug_assert!(forms.iter().all(|form| !support(form).is_empty()));
     match feasible(polytope) {
-        Feasibility::Empty => return Outcome::Empty,
-        Feasibility::Flat => return Outcome::Degenerate,
+        Feasibility::Empty => return RegionIntegral::Empty,
+        Feasibility::Flat => return RegionIntegral::Degenerate,
         Feasibility::Interior(_) => {}
     }
     if weight.is_zero() {
-        return Outcome::Integral(Integral::zero());
+        return RegionIntegral::Integral(Integral::zero());
     }
     let polytope = without_repetition(polytope);
     let supports: Vec<Vec<usize>> = forms.iter().map(support).collect();
@@ -43,9 +48,9 @@ pub fn integrate(polytope: &Polytope, weight: &Polynomial, forms: &[Polynomial],
         let skeleton = match skeleton(&restricted(&polytope, &variables), &mut budget) {
             Ok(skeleton) => skeleton,
             Err(Obstacle::Unbounded(direction)) => {
-                return Outcome::Unbounded(extended(&direction, &variables, polytope.dimension));
+                return RegionIntegral::Unbounded(extended(&direction, &variables, polytope.dimension));
             }
-            Err(Obstacle::Spent(limit)) => return Outcome::GaveUp(limit),
+            Err(Obstacle::Spent(limit)) => return RegionIntegral::GaveUp(limit),
         };
         let within = |support: &Vec<usize>| support.first().is_some_and(|first| variables.contains(first));
         let own = (0..forms.len()).filter(|&form| within(&supports[form]));
@@ -61,8 +66,8 @@ pub fn integrate(polytope: &Polytope, weight: &Polynomial, forms: &[Polynomial],
         });
     }
     match integral_over(blocks, weight, forms, (effort, budget)) {
-        Ok(integral) => Outcome::Integral(integral),
-        Err(limit) => Outcome::GaveUp(limit),
+        Ok(integral) => RegionIntegral::Integral(integral),
+        Err(limit) => RegionIntegral::GaveUp(limit),
     }
 }
 
@@ -133,7 +138,7 @@ fn integral_over(
     mut blocks: Vec<Block>,
     weight: &Polynomial,
     forms: &[Polynomial],
-    (effort, budget): (&Effort, Budget),
+    (effort, budget): (&IntegrationLimits, Budget),
 ) -> Result<Integral, Spent> {
     let (mut weight, mut unit) = (weight.clone(), Rational::ONE);
     let (mut forms, mut wanted) = (forms.to_vec(), Vec::with_capacity(blocks.len()));

@@ -5,7 +5,7 @@ use super::ranges::{Range, Rows};
 use super::state::State;
 use crate::integral::Integral;
 use crate::problem::form::LinearForm;
-use crate::problem::store::{Store, Term, TermId};
+use crate::problem::store::{RealTerm, TermId, TermStore};
 use crate::rational::{Rational, to_f64};
 use crate::region::ball::product;
 use std::collections::HashMap;
@@ -66,7 +66,7 @@ impl Interval {
 
 /// Returns zero with an error bound, which is the largest magnitude that the integral of a state can have: the volume of the state's box
 /// times the largest weight in this box, summed over the values of the state's Booleans.
-pub(super) fn anything(store: &Store, rows: &Rows, state: &State) -> Part {
+pub(super) fn anything(store: &TermStore, rows: &Rows, state: &State) -> Part {
     let side = |variable: usize| {
         let range = state.ranges.of_variable(rows, variable);
         let of = |bound: Option<&Rational>, open: f64| {
@@ -107,7 +107,7 @@ pub(super) fn anything(store: &Store, rows: &Rows, state: &State) -> Part {
 }
 
 fn of_term(
-    store: &Store,
+    store: &TermStore,
     id: TermId,
     sides: &HashMap<usize, Interval>,
     known: &mut HashMap<TermId, Interval>,
@@ -116,18 +116,18 @@ fn of_term(
         return *interval;
     }
     let interval = match store.term(id) {
-        Term::Linear(form) => of_form(form, sides),
-        Term::Sum(form, rest) => rest.iter().fold(of_form(form, sides), |sum, (factor, part)| {
+        RealTerm::Linear(form) => of_form(form, sides),
+        RealTerm::Sum(form, rest) => rest.iter().fold(of_form(form, sides), |sum, (factor, part)| {
             sum.plus(Interval::number(factor).times(of_term(store, *part, sides, known)))
         }),
-        Term::Product(parts) => {
+        RealTerm::Product(parts) => {
             let one = Interval::number(&Rational::ONE);
             parts.iter().fold(one, |product, (part, power)| {
                 let part = of_term(store, *part, sides, known);
                 (0..*power).fold(product, |product, _| product.times(part))
             })
         }
-        Term::Choice(_, one, other) => {
+        RealTerm::Choice(_, one, other) => {
             of_term(store, *one, sides, known).around(of_term(store, *other, sides, known))
         }
     };

@@ -7,7 +7,7 @@ use super::simplify::{Simplifier, factors};
 use super::sparse::Sparse;
 use super::state::{State, Variable, conditioned};
 use crate::problem::form::LinearForm;
-use crate::problem::store::{Term, TermId};
+use crate::problem::store::{RealTerm, TermId};
 use crate::rational::Rational;
 use crate::region::is_bounded;
 use std::collections::HashMap;
@@ -138,7 +138,7 @@ impl Search {
         }
         let sum = self.store.sum(LinearForm::default(), &parts);
         match self.store.term(sum) {
-            Term::Sum(_, rest) if rest.len() > LARGEST_ELIMINATED => None,
+            RealTerm::Sum(_, rest) if rest.len() > LARGEST_ELIMINATED => None,
             _ => Some(sum),
         }
     }
@@ -151,21 +151,21 @@ impl Search {
         into: &mut Vec<(Rational, LinearForm, u32)>,
     ) -> Option<()> {
         match self.store.term(term) {
-            Term::Linear(form) => into.push((factor.clone(), form.clone(), 1)),
-            Term::Product(parts) => match parts.as_slice() {
+            RealTerm::Linear(form) => into.push((factor.clone(), form.clone(), 1)),
+            RealTerm::Product(parts) => match parts.as_slice() {
                 [(base, power)] => match self.store.term(*base) {
-                    Term::Linear(form) => into.push((factor.clone(), form.clone(), *power)),
+                    RealTerm::Linear(form) => into.push((factor.clone(), form.clone(), *power)),
                     _ => return None,
                 },
                 _ => return None,
             },
-            Term::Sum(form, rest) => {
+            RealTerm::Sum(form, rest) => {
                 into.push((factor.clone(), form.clone(), 1));
                 for (inner, part) in rest {
                     self.powers(&(factor * inner), *part, into)?;
                 }
             }
-            Term::Choice(..) => return None,
+            RealTerm::Choice(..) => return None,
         }
         Some(())
     }

@@ -1,6 +1,6 @@
 //! The rows with known bounds in a state, which are the constraints that hold.
 
-use crate::problem::form::{LinearForm, Row};
+use crate::problem::form::{LinearDirection, LinearForm};
 use crate::rational::Rational;
 use dashu_base::Signed;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -22,13 +22,13 @@ pub(super) struct RowId(u32);
 /// All rows seen so far, each stored once.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    rows: Vec<Rc<Row>>,
-    ids: HashMap<Rc<Row>, RowId>,
+    rows: Vec<Rc<LinearDirection>>,
+    ids: HashMap<Rc<LinearDirection>, RowId>,
 }
 
 impl Rows {
     /// Returns the id of a row, which is added if it is new.
-    pub(super) fn id(&mut self, row: &Row) -> RowId {
+    pub(super) fn id(&mut self, row: &LinearDirection) -> RowId {
         if let Some(id) = self.ids.get(row) {
             return *id;
         }
@@ -40,12 +40,12 @@ impl Rows {
     }
 
     /// Returns the id of a row that was added before.
-    fn known(&self, row: &Row) -> Option<RowId> {
+    fn known(&self, row: &LinearDirection) -> Option<RowId> {
         self.ids.get(row).copied()
     }
 
     /// Returns a row.
-    pub(super) fn row(&self, id: RowId) -> &Row {
+    pub(super) fn row(&self, id: RowId) -> &LinearDirection {
         &self.rows[id.0 as usize]
     }
 }
@@ -85,7 +85,7 @@ impl Ranges {
 
     /// Returns true if `row <= bound` holds everywhere, and false if it holds at most on a boundary. `None` if neither follows from the
     /// bounds of the row itself or from the bounds of its variables.
-    pub(super) fn truth(&self, rows: &Rows, row: &Row, bound: &Rational) -> Option<bool> {
+    pub(super) fn truth(&self, rows: &Rows, row: &LinearDirection, bound: &Rational) -> Option<bool> {
         let decided = |lower: Option<&Rational>, upper: Option<&Rational>| {
             if upper.is_some_and(|upper| upper <= bound) {
                 return Some(true);
@@ -103,7 +103,7 @@ impl Ranges {
     }
 
     /// Returns the largest or smallest value of a row under the bounds of single variables.
-    fn extreme(&self, rows: &Rows, row: &Row, largest: bool) -> Option<Rational> {
+    fn extreme(&self, rows: &Rows, row: &LinearDirection, largest: bool) -> Option<Rational> {
         row.entries()
             .iter()
             .try_fold(Rational::ZERO, |sum, (variable, coefficient)| {
@@ -118,7 +118,7 @@ impl Ranges {
 
     /// Returns the bounds of a variable.
     pub(super) fn of_variable(&self, rows: &Rows, variable: usize) -> Option<&Range> {
-        self.0.get(&rows.known(&Row::variable(variable))?)
+        self.0.get(&rows.known(&LinearDirection::variable(variable))?)
     }
 
     /// Returns the number of other variables that share a constraint with a variable.

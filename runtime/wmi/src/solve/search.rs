@@ -13,8 +13,8 @@ use super::slab;
 use super::sparse::Sparse;
 use super::state::{State, Variables, split};
 use super::terms::apart;
-use crate::integral::{Effort, Integral, Limit, Outcome};
-use crate::problem::store::{Formula, FormulaId, Store, Term, TermId};
+use crate::integral::{Integral, IntegrationLimits, Limit, RegionIntegral};
+use crate::problem::store::{Formula, FormulaId, RealTerm, TermId, TermStore};
 use crate::rational::Rational;
 use crate::region::{Feasibility, feasible_near, integrate, is_bounded};
 use std::collections::HashMap;
@@ -61,12 +61,12 @@ pub(super) struct Tally {
 
 /// The search and its caches.
 pub(super) struct Search {
-    pub store: Store,
+    pub store: TermStore,
     pub rows: Rows,
     pub tally: Tally,
     /// The reason why the work ended early, if it did.
     pub gave_up: Option<String>,
-    effort: Effort,
+    effort: IntegrationLimits,
     depth: usize,
     pub(super) variables: Variables,
     solved: HashMap<State, Part>,
@@ -84,7 +84,7 @@ enum Settled {
 
 impl Search {
     /// Creates a search over these terms and formulas.
-    pub(super) fn new(store: Store, effort: Effort) -> Search {
+    pub(super) fn new(store: TermStore, effort: IntegrationLimits) -> Search {
         Search {
             store,
             rows: Rows::default(),
@@ -261,14 +261,14 @@ impl Search {
             self.gave_up = Some("the weight has too many monomials".to_owned());
             return bounds::anything(&self.store, &self.rows, state);
         };
-        let effort = Effort {
+        let effort = IntegrationLimits {
             memory: self.effort.memory.saturating_sub(self.bytes()),
             ..self.effort
         };
         match integrate(&polytope, &weight, &forms, &effort) {
-            Outcome::Integral(integral) => Part::Number(integral),
-            Outcome::Empty | Outcome::Degenerate => Part::Nothing,
-            Outcome::GaveUp(limit) => {
+            RegionIntegral::Integral(integral) => Part::Number(integral),
+            RegionIntegral::Empty | RegionIntegral::Degenerate => Part::Nothing,
+            RegionIntegral::GaveUp(limit) => {
                 let count = state.reals.len();
                 self.gave_up = Some(match limit {
                     Limit::Steps => format!(
@@ -281,7 +281,7 @@ impl Search {
                 });
                 bounds::anything(&self.store, &self.rows, state)
             }
-            Outcome::Unbounded(direction) => {
+            RegionIntegral::Unbounded(direction) => {
                 let steps = state.reals.iter().copied().zip(direction);
                 Part::Unbounded(steps.filter(|(_, step)| !step.is_zero()).collect())
             }
@@ -365,14 +365,14 @@ impl Search {
         let mut parts = Vec::with_capacity(all.len());
         let mut has_moved = false;
         for (part, power) in all {
-            let is_zero = |store: &Store, id: TermId| store.as_number(id).is_some_and(Rational::is_zero);
+            let is_zero = |store: &TermStore, id: TermId| store.as_number(id).is_some_and(Rational::is_zero);
             match *self.store.term(part) {
-                Term::Choice(condition, one, other) if is_zero(&self.store, other) => {
+                RealTerm::Choice(condition, one, other) if is_zero(&self.store, other) => {
                     state.conjuncts.push(condition);
                     parts.push((one, power));
                     has_moved = true;
                 }
-                Term::Choice(condition, one, other) if is_zero(&self.store, one) => {
+                RealTerm::Choice(condition, one, other) if is_zero(&self.store, one) => {
                     state.conjuncts.push(self.store.not(condition));
                     parts.push((other, power));
                     has_moved = true;

@@ -2,13 +2,13 @@
 
 use super::ranges::{Ranges, Rows};
 use crate::problem::form::LinearForm;
-use crate::problem::store::{Formula, FormulaId, Store, Term, TermId};
+use crate::problem::store::{Formula, FormulaId, RealTerm, TermId, TermStore};
 use crate::rational::Rational;
 use std::collections::HashMap;
 
 /// Simplifies formulas and terms under fixed constraints. Each node is simplified once.
 pub(super) struct Simplifier<'a> {
-    store: &'a mut Store,
+    store: &'a mut TermStore,
     rows: &'a Rows,
     ranges: &'a Ranges,
     /// The Booleans with known values.
@@ -20,7 +20,7 @@ pub(super) struct Simplifier<'a> {
 impl<'a> Simplifier<'a> {
     /// Creates a simplifier under the constraints of `ranges` and the values of `bools`.
     pub(super) fn new(
-        store: &'a mut Store,
+        store: &'a mut TermStore,
         rows: &'a Rows,
         ranges: &'a Ranges,
         bools: &'a HashMap<usize, bool>,
@@ -102,22 +102,22 @@ impl<'a> Simplifier<'a> {
             return *known;
         }
         let simple = match self.store.term(id).clone() {
-            Term::Linear(_) => id,
-            Term::Sum(form, rest) => {
+            RealTerm::Linear(_) => id,
+            RealTerm::Sum(form, rest) => {
                 let parts: Vec<_> = rest
                     .into_iter()
                     .map(|(factor, part)| (factor, self.term(part)))
                     .collect();
                 self.store.sum(form, &parts)
             }
-            Term::Product(parts) => {
+            RealTerm::Product(parts) => {
                 let parts: Vec<_> = parts
                     .into_iter()
                     .map(|(part, power)| (self.term(part), power))
                     .collect();
                 self.store.product(&parts)
             }
-            Term::Choice(condition, one, other) => {
+            RealTerm::Choice(condition, one, other) => {
                 let condition = self.formula(condition);
                 match self.store.as_constant(condition) {
                     Some(true) => self.term(one),
@@ -135,7 +135,7 @@ impl<'a> Simplifier<'a> {
 }
 
 /// Returns the first Boolean or comparison in a formula that must be decided before it has a value.
-pub(super) fn undecided(store: &Store, id: FormulaId) -> Option<FormulaId> {
+pub(super) fn undecided(store: &TermStore, id: FormulaId) -> Option<FormulaId> {
     match store.formula(id) {
         Formula::Constant(_) => None,
         Formula::Boolean(_) | Formula::AtMost(..) => Some(id),
@@ -150,27 +150,27 @@ pub(super) fn undecided(store: &Store, id: FormulaId) -> Option<FormulaId> {
 }
 
 /// Returns the first condition in a term that must be decided before it is a polynomial.
-pub(super) fn undecided_in_term(store: &Store, id: TermId) -> Option<FormulaId> {
+pub(super) fn undecided_in_term(store: &TermStore, id: TermId) -> Option<FormulaId> {
     if !store.has_choice(id) {
         return None;
     }
     match store.term(id) {
-        Term::Linear(_) => None,
-        Term::Sum(_, rest) => rest.iter().find_map(|(_, part)| undecided_in_term(store, *part)),
-        Term::Product(parts) => parts.iter().find_map(|(part, _)| undecided_in_term(store, *part)),
-        Term::Choice(condition, ..) => undecided(store, *condition),
+        RealTerm::Linear(_) => None,
+        RealTerm::Sum(_, rest) => rest.iter().find_map(|(_, part)| undecided_in_term(store, *part)),
+        RealTerm::Product(parts) => parts.iter().find_map(|(part, _)| undecided_in_term(store, *part)),
+        RealTerm::Choice(condition, ..) => undecided(store, *condition),
     }
 }
 
 /// Splits a weight into a number and the factors that it multiplies.
-pub(super) fn factors(store: &Store, weight: TermId) -> (Rational, Vec<(TermId, u32)>) {
+pub(super) fn factors(store: &TermStore, weight: TermId) -> (Rational, Vec<(TermId, u32)>) {
     match store.term(weight) {
-        Term::Linear(form) if form.is_number() => (form.constant.clone(), Vec::new()),
-        Term::Sum(form, rest) if *form == LinearForm::default() && rest.len() == 1 => {
+        RealTerm::Linear(form) if form.is_number() => (form.constant.clone(), Vec::new()),
+        RealTerm::Sum(form, rest) if *form == LinearForm::default() && rest.len() == 1 => {
             let (factor, part) = &rest[0];
             (factor.clone(), factors(store, *part).1)
         }
-        Term::Product(parts) => (Rational::ONE, parts.clone()),
-        Term::Linear(_) | Term::Sum(..) | Term::Choice(..) => (Rational::ONE, vec![(weight, 1)]),
+        RealTerm::Product(parts) => (Rational::ONE, parts.clone()),
+        RealTerm::Linear(_) | RealTerm::Sum(..) | RealTerm::Choice(..) => (Rational::ONE, vec![(weight, 1)]),
     }
 }

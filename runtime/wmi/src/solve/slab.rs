@@ -8,8 +8,8 @@
 use super::ranges::{Range, Rows};
 use super::sparse::Sparse;
 use super::state::State;
-use crate::problem::form::{LinearForm, Row};
-use crate::problem::store::{Store, Term, TermId};
+use crate::problem::form::{LinearDirection, LinearForm};
+use crate::problem::store::{RealTerm, TermId, TermStore};
 use crate::rational::{Rational, common_denominator};
 use dashu_base::{Abs, Signed};
 use dashu_int::{IBig, UBig};
@@ -25,7 +25,7 @@ const MOST_CORNERS: usize = 1 << 17;
 const MOST_PRODUCTS: usize = 100_000_000;
 
 /// Computes the integral if the state has this form.
-pub(super) fn integral(state: &State, store: &Store, rows: &Rows) -> Option<Rational> {
+pub(super) fn integral(state: &State, store: &TermStore, rows: &Rows) -> Option<Rational> {
     if store.degree(state.weight) > MOST_DEGREE {
         return None;
     }
@@ -37,7 +37,7 @@ pub(super) fn integral(state: &State, store: &Store, rows: &Rows) -> Option<Rati
 
 /// The slab `lower <= row <= upper` in a box.
 struct Slab {
-    row: Row,
+    row: LinearDirection,
     /// The smallest value of the row in the box.
     start: Rational,
     /// The largest contribution of each coordinate.
@@ -47,7 +47,7 @@ struct Slab {
 }
 
 impl Slab {
-    fn of(state: &State, store: &Store, rows: &Rows) -> Option<Slab> {
+    fn of(state: &State, store: &TermStore, rows: &Rows) -> Option<Slab> {
         let mut longer = state
             .ranges
             .iter()
@@ -156,41 +156,41 @@ fn around(polynomial: &[IBig], centre: &IBig) -> Vec<IBig> {
 }
 
 /// Returns the row of the first linear form in a term.
-fn first_row(store: &Store, id: TermId) -> Option<Row> {
+fn first_row(store: &TermStore, id: TermId) -> Option<LinearDirection> {
     match store.term(id) {
-        Term::Linear(form) => Row::of(form).map(|(row, _)| row),
-        Term::Sum(form, rest) => match Row::of(form) {
+        RealTerm::Linear(form) => LinearDirection::of(form).map(|(row, _)| row),
+        RealTerm::Sum(form, rest) => match LinearDirection::of(form) {
             Some((row, _)) => Some(row),
             None => rest.iter().find_map(|(_, part)| first_row(store, *part)),
         },
-        Term::Product(parts) => parts.iter().find_map(|(part, _)| first_row(store, *part)),
-        Term::Choice(..) => None,
+        RealTerm::Product(parts) => parts.iter().find_map(|(part, _)| first_row(store, *part)),
+        RealTerm::Choice(..) => None,
     }
 }
 
 /// Returns a weight as a polynomial in the value of a row, if it is written as one.
-fn unexpanded(store: &Store, id: TermId, row: &Row) -> Option<Vec<Rational>> {
-    let linear = |form: &LinearForm| match Row::of(form) {
+fn unexpanded(store: &TermStore, id: TermId, row: &LinearDirection) -> Option<Vec<Rational>> {
+    let linear = |form: &LinearForm| match LinearDirection::of(form) {
         None => Some(vec![form.constant.clone()]),
         Some((own, factor)) => (own == *row).then(|| vec![form.constant.clone(), factor]),
     };
     match store.term(id) {
-        Term::Linear(form) => linear(form),
-        Term::Sum(form, rest) => rest.iter().try_fold(linear(form)?, |mut sum, (factor, part)| {
+        RealTerm::Linear(form) => linear(form),
+        RealTerm::Sum(form, rest) => rest.iter().try_fold(linear(form)?, |mut sum, (factor, part)| {
             let part = unexpanded(store, *part, row)?;
             sum.resize(sum.len().max(part.len()), Rational::ZERO);
             let sums = sum.iter_mut().zip(&part);
             sums.for_each(|(sum, value)| *sum += factor * value);
             Some(sum)
         }),
-        Term::Product(parts) => {
+        RealTerm::Product(parts) => {
             let one = vec![Rational::ONE];
             parts.iter().try_fold(one, |product, (part, power)| {
                 let part = unexpanded(store, *part, row)?;
                 Some((0..*power).fold(product, |product, _| times(&product, &part)))
             })
         }
-        Term::Choice(..) => None,
+        RealTerm::Choice(..) => None,
     }
 }
 
@@ -206,7 +206,7 @@ fn times(one: &[Rational], other: &[Rational]) -> Vec<Rational> {
 }
 
 /// Returns a weight as a polynomial in the value of a row, if it is equal to one.
-fn along(weight: &Sparse, row: &Row) -> Option<Vec<Rational>> {
+fn along(weight: &Sparse, row: &LinearDirection) -> Option<Vec<Rational>> {
     let (variable, coefficient) = row.entries().first()?;
     let coefficients = weight.on_axis(*variable);
     if !weight.may_be_along(coefficients.len().saturating_sub(1), row.entries().len()) {

@@ -2,7 +2,7 @@
 
 use crate::polynomial::{Polynomial, add_term};
 use crate::problem::form::LinearForm;
-use crate::problem::store::{Store, Term, TermId};
+use crate::problem::store::{RealTerm, TermId, TermStore};
 use crate::rational::{Rational, bits};
 use crate::region::echelon::Echelon;
 use dashu_int::IBig;
@@ -50,27 +50,27 @@ impl Sparse {
     }
 
     /// Expands a term without conditions; `None` if it has conditions or too many monomials.
-    pub(super) fn of(store: &Store, id: TermId) -> Option<Sparse> {
+    pub(super) fn of(store: &TermStore, id: TermId) -> Option<Sparse> {
         Sparse::expanded(store, id, None)
     }
 
     /// Expands a term without conditions. If `kept` is given, powers of linear forms with several terms are not expanded but become
     /// variables of their own.
-    fn expanded(store: &Store, id: TermId, mut kept: Option<&mut Vec<LinearForm>>) -> Option<Sparse> {
+    fn expanded(store: &TermStore, id: TermId, mut kept: Option<&mut Vec<LinearForm>>) -> Option<Sparse> {
         match store.term(id) {
-            Term::Linear(form) => Some(Sparse::linear(form)),
-            Term::Sum(form, rest) => {
+            RealTerm::Linear(form) => Some(Sparse::linear(form)),
+            RealTerm::Sum(form, rest) => {
                 let mut sum = Sparse::linear(form);
                 for (factor, part) in rest {
                     sum.add(factor, &Sparse::expanded(store, *part, kept.as_deref_mut())?);
                 }
                 Some(sum)
             }
-            Term::Product(parts) => {
+            RealTerm::Product(parts) => {
                 let mut product = Sparse::one();
                 for (part, power) in parts {
                     let base = match (store.term(*part), kept.as_deref_mut()) {
-                        (Term::Linear(form), Some(kept)) if *power > 1 && !form.is_single() => {
+                        (RealTerm::Linear(form), Some(kept)) if *power > 1 && !form.is_single() => {
                             Sparse::form(form, kept)
                         }
                         (_, kept) => Sparse::expanded(store, *part, kept)?,
@@ -79,7 +79,7 @@ impl Sparse {
                 }
                 Some(product)
             }
-            Term::Choice(..) => None,
+            RealTerm::Choice(..) => None,
         }
     }
 
@@ -99,7 +99,7 @@ impl Sparse {
     /// A form over two blocks would join them into one block, whose number of faces is the product of theirs. Such forms are expanded if
     /// possible. Other forms are kept if there are few monomials, or fewer than in the expansion.
     pub(super) fn composed(
-        store: &Store,
+        store: &TermStore,
         id: TermId,
         reals: &[usize],
         blocks: &[Vec<usize>],
@@ -276,7 +276,7 @@ impl Sparse {
     }
 
     /// Converts the polynomial to a term.
-    pub(super) fn term(&self, store: &mut Store) -> TermId {
+    pub(super) fn term(&self, store: &mut TermStore) -> TermId {
         let mut parts = Vec::with_capacity(self.0.len());
         for (monomial, coefficient) in &self.0 {
             let mut powers = Vec::with_capacity(monomial.len());

@@ -3,7 +3,7 @@
 use super::ranges::{Range, Ranges, RowId, Rows};
 use super::simplify::factors;
 use crate::linear::{HalfSpace, Polytope};
-use crate::problem::store::{Formula, FormulaId, Store, Term, TermId};
+use crate::problem::store::{Formula, FormulaId, RealTerm, TermId, TermStore};
 use crate::rational::Rational;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -68,7 +68,7 @@ pub(super) struct Variables {
 
 impl Variables {
     /// Returns the variables of a formula.
-    pub(super) fn of_formula(&mut self, store: &Store, id: FormulaId) -> Rc<[Variable]> {
+    pub(super) fn of_formula(&mut self, store: &TermStore, id: FormulaId) -> Rc<[Variable]> {
         if let Some(known) = self.formulas.get(&id) {
             return Rc::clone(known);
         }
@@ -102,25 +102,25 @@ impl Variables {
     }
 
     /// Returns the variables of a term.
-    pub(super) fn of_term(&mut self, store: &Store, id: TermId) -> Rc<[Variable]> {
+    pub(super) fn of_term(&mut self, store: &TermStore, id: TermId) -> Rc<[Variable]> {
         if let Some(known) = self.terms.get(&id) {
             return Rc::clone(known);
         }
         let mut all = BTreeSet::new();
         match store.term(id) {
-            Term::Linear(form) => all.extend(form.variables().map(Variable::Real)),
-            Term::Sum(form, rest) => {
+            RealTerm::Linear(form) => all.extend(form.variables().map(Variable::Real)),
+            RealTerm::Sum(form, rest) => {
                 all.extend(form.variables().map(Variable::Real));
                 for (_, part) in rest {
                     all.extend(self.of_term(store, *part).iter());
                 }
             }
-            Term::Product(parts) => {
+            RealTerm::Product(parts) => {
                 for (part, _) in parts {
                     all.extend(self.of_term(store, *part).iter());
                 }
             }
-            Term::Choice(condition, one, other) => {
+            RealTerm::Choice(condition, one, other) => {
                 all.extend(self.of_formula(store, *condition).iter());
                 all.extend(self.of_term(store, *one).iter());
                 all.extend(self.of_term(store, *other).iter());
@@ -141,7 +141,7 @@ pub(super) struct Split {
 }
 
 /// Splits a state into groups of variables that constraints, formulas and factors of the weight connect.
-pub(super) fn split(state: &State, store: &mut Store, rows: &Rows, variables: &mut Variables) -> Split {
+pub(super) fn split(state: &State, store: &mut TermStore, rows: &Rows, variables: &mut Variables) -> Split {
     let (factor, all) = factors(store, state.weight);
     let mut groups = Groups::new(state);
     for (id, _) in state.ranges.iter() {
@@ -264,7 +264,7 @@ impl Groups {
 /// Returns the variables that a formula or a condition of the weight still mentions, and the factors of the weight.
 pub(super) fn conditioned(
     state: &State,
-    store: &Store,
+    store: &TermStore,
     variables: &mut Variables,
 ) -> (HashSet<Variable>, Vec<(TermId, u32)>) {
     let mut mentioned = HashSet::new();

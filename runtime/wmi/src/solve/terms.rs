@@ -6,7 +6,7 @@
 use super::simplify::factors;
 use super::state::State;
 use crate::problem::form::LinearForm;
-use crate::problem::store::{Formula, FormulaId, Store, Term, TermId};
+use crate::problem::store::{Formula, FormulaId, RealTerm, TermId, TermStore};
 use crate::rational::Rational;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -18,7 +18,7 @@ type Choices = BTreeSet<FormulaId>;
 
 /// Splits the weight of a state into a sum of weights with fewer choices, if these have fewer cells in total than the whole weight. Only
 /// valid for a bounded state: otherwise parts that cancel may be infinite.
-pub(super) fn apart(state: &State, store: &mut Store) -> Option<Vec<TermId>> {
+pub(super) fn apart(state: &State, store: &mut TermStore) -> Option<Vec<TermId>> {
     if !state.conjuncts.is_empty() {
         return None;
     }
@@ -71,7 +71,7 @@ fn cells(planes: usize, variables: usize) -> f64 {
 }
 
 /// Expands a weight into a sum of multiples of terms: its factors that are sums with choices are multiplied out.
-fn multiplied_out(store: &mut Store, weight: TermId) -> Option<Vec<(Rational, TermId)>> {
+fn multiplied_out(store: &mut TermStore, weight: TermId) -> Option<Vec<(Rational, TermId)>> {
     let (factor, all) = factors(store, weight);
     let one = store.number(Rational::ONE);
     let mut terms = vec![(factor, one)];
@@ -104,8 +104,8 @@ fn multiplied_out(store: &mut Store, weight: TermId) -> Option<Vec<(Rational, Te
 }
 
 /// Returns the terms of a sum with choices, in which the terms without choices are combined into one. Any other term is returned alone.
-fn summands(store: &mut Store, id: TermId) -> Vec<(Rational, TermId)> {
-    let Term::Sum(form, rest) = store.term(id).clone() else {
+fn summands(store: &mut TermStore, id: TermId) -> Vec<(Rational, TermId)> {
+    let RealTerm::Sum(form, rest) = store.term(id).clone() else {
         return vec![(Rational::ONE, id)];
     };
     let (mut all, plain): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, part)| store.has_choice(*part));
@@ -120,7 +120,7 @@ fn summands(store: &mut Store, id: TermId) -> Vec<(Rational, TermId)> {
 }
 
 /// Returns the comparisons and Booleans that a term depends on.
-fn choices(store: &Store, id: TermId) -> Choices {
+fn choices(store: &TermStore, id: TermId) -> Choices {
     let mut found = Choices::new();
     let (mut seen, mut seen_formulas) = (HashSet::new(), HashSet::new());
     let (mut terms, mut formulas) = (vec![id], Vec::new());
@@ -130,10 +130,10 @@ fn choices(store: &Store, id: TermId) -> Choices {
                 continue;
             }
             match store.term(term) {
-                Term::Linear(_) => {}
-                Term::Sum(_, rest) => terms.extend(rest.iter().map(|(_, part)| *part)),
-                Term::Product(parts) => terms.extend(parts.iter().map(|(part, _)| *part)),
-                Term::Choice(condition, one, other) => {
+                RealTerm::Linear(_) => {}
+                RealTerm::Sum(_, rest) => terms.extend(rest.iter().map(|(_, part)| *part)),
+                RealTerm::Product(parts) => terms.extend(parts.iter().map(|(part, _)| *part)),
+                RealTerm::Choice(condition, one, other) => {
                     formulas.push(*condition);
                     terms.extend([*one, *other]);
                 }

@@ -3,8 +3,8 @@
 use super::search::DEEPEST;
 use crate::linear::{HalfSpace, Polytope};
 use crate::problem::Problem;
-use crate::problem::form::{LinearForm, Row};
-use crate::problem::store::{Formula, FormulaId, Store, Term, TermId};
+use crate::problem::form::{LinearDirection, LinearForm};
+use crate::problem::store::{Formula, FormulaId, RealTerm, TermId, TermStore};
 use crate::rational::Rational;
 use crate::region::{Feasibility, feasible};
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ pub(super) fn holds_somewhere(problem: &Problem) -> Option<bool> {
 }
 
 struct Touch {
-    store: Store,
+    store: TermStore,
     dimension: usize,
     steps: usize,
     depth: usize,
@@ -91,7 +91,7 @@ impl Touch {
     }
 
     /// Adds `row <= bound`, or `row >= bound`, to the polytope.
-    fn cut(&self, polytope: &mut Polytope, row: &Row, bound: &Rational, is_upper: bool) {
+    fn cut(&self, polytope: &mut Polytope, row: &LinearDirection, bound: &Rational, is_upper: bool) {
         let mut coefficients = vec![Rational::ZERO; self.dimension];
         for (variable, coefficient) in row.entries() {
             coefficients[*variable] = coefficient.clone();
@@ -159,16 +159,16 @@ impl Touch {
 }
 
 /// Returns a condition in a term that is not decided.
-fn condition_of(store: &Store, id: TermId, decided: &HashMap<FormulaId, bool>) -> Option<FormulaId> {
+fn condition_of(store: &TermStore, id: TermId, decided: &HashMap<FormulaId, bool>) -> Option<FormulaId> {
     match store.term(id) {
-        Term::Linear(_) => None,
-        Term::Sum(_, rest) => rest
+        RealTerm::Linear(_) => None,
+        RealTerm::Sum(_, rest) => rest
             .iter()
             .find_map(|(_, part)| condition_of(store, *part, decided)),
-        Term::Product(parts) => parts
+        RealTerm::Product(parts) => parts
             .iter()
             .find_map(|(part, _)| condition_of(store, *part, decided)),
-        Term::Choice(condition, one, other) => match decided.get(condition) {
+        RealTerm::Choice(condition, one, other) => match decided.get(condition) {
             None => Some(*condition),
             Some(true) => condition_of(store, *one, decided),
             Some(false) => condition_of(store, *other, decided),
@@ -177,10 +177,10 @@ fn condition_of(store: &Store, id: TermId, decided: &HashMap<FormulaId, bool>) -
 }
 
 /// Returns a term without its conditions, all of which must be decided.
-fn resolved(store: &mut Store, id: TermId, decided: &HashMap<FormulaId, bool>) -> TermId {
+fn resolved(store: &mut TermStore, id: TermId, decided: &HashMap<FormulaId, bool>) -> TermId {
     match store.term(id).clone() {
-        Term::Linear(_) => id,
-        Term::Sum(form, rest) => {
+        RealTerm::Linear(_) => id,
+        RealTerm::Sum(form, rest) => {
             let form: LinearForm = form;
             let parts: Vec<_> = rest
                 .into_iter()
@@ -188,14 +188,14 @@ fn resolved(store: &mut Store, id: TermId, decided: &HashMap<FormulaId, bool>) -
                 .collect();
             store.sum(form, &parts)
         }
-        Term::Product(parts) => {
+        RealTerm::Product(parts) => {
             let parts: Vec<_> = parts
                 .into_iter()
                 .map(|(part, power)| (resolved(store, part, decided), power))
                 .collect();
             store.product(&parts)
         }
-        Term::Choice(condition, one, other) => match decided.get(&condition) {
+        RealTerm::Choice(condition, one, other) => match decided.get(&condition) {
             Some(false) => resolved(store, other, decided),
             Some(true) | None => resolved(store, one, decided),
         },
