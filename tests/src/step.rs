@@ -6,7 +6,7 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::feed::{Feed, examples};
 use bnnc_core::ports;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
@@ -55,7 +55,12 @@ fn feed(
 
 impl<'a> Steps<'a> {
     /// Creates a machine for the training step at the given states, with room for all rows in one step.
-    pub fn new(infer: &'a InferenceBlock, dataset: &Dataset, states: &Values, threads: usize) -> Steps<'a> {
+    pub fn new(
+        infer: &'a InferenceBlock,
+        dataset: &Dataset,
+        states: &StateValues,
+        threads: usize,
+    ) -> Steps<'a> {
         let rows = examples(&infer.bindings, &dataset.train);
         let train = training(infer);
         let sizes = train.sizes(rows).with(Symbol::Batch, rows);
@@ -77,7 +82,7 @@ impl<'a> Steps<'a> {
     }
 
     /// Sets every state.
-    pub fn set(&mut self, states: &Values) {
+    pub fn set(&mut self, states: &StateValues) {
         for (name, values) in states {
             valid(ports::real(&mut self.machine, name, values));
         }
@@ -124,7 +129,7 @@ impl<'a> Steps<'a> {
     }
 
     /// Returns the present values of all states.
-    pub fn states(&self) -> Values {
+    pub fn states(&self) -> StateValues {
         let states = self.infer.states.iter().map(|state| &state.name);
         let present = states.filter(|name| self.machine.has_port(name));
         present
@@ -138,7 +143,7 @@ impl<'a> Steps<'a> {
 /// # Panics
 /// The columns do not fit.
 pub fn give(infer: &InferenceBlock, dataset: &Dataset, machine: &mut Machine, program: &Artifact) {
-    let feed = sampling_feed(infer, dataset, &Values::new(), machine, program);
+    let feed = sampling_feed(infer, dataset, &StateValues::new(), machine, program);
     let all: Vec<u32> = (0..examples(&infer.bindings, &dataset.train) as u32).collect();
     valid(feed.write(machine, &all));
 }
@@ -147,7 +152,7 @@ pub fn give(infer: &InferenceBlock, dataset: &Dataset, machine: &mut Machine, pr
 fn sampling_feed(
     infer: &InferenceBlock,
     dataset: &Dataset,
-    states: &Values,
+    states: &StateValues,
     machine: &mut Machine,
     program: &Artifact,
 ) -> Feed {
@@ -166,7 +171,7 @@ fn sampling_feed(
 ///
 /// # Panics
 /// The inference does not sample.
-pub fn sampled(infer: &InferenceBlock, dataset: &Dataset, states: &Values, rows: usize) -> Values {
+pub fn sampled(infer: &InferenceBlock, dataset: &Dataset, states: &StateValues, rows: usize) -> StateValues {
     let Some(sampling) = infer.sampling() else {
         panic!("`{}` does not sample", infer.name);
     };
@@ -176,7 +181,7 @@ pub fn sampled(infer: &InferenceBlock, dataset: &Dataset, states: &Values, rows:
         .with(Symbol::Examples, all)
         .with(Symbol::Draws, sampling.abreast);
     let chosen: Vec<u32> = (0..rows.min(all) as u32).collect();
-    let mut found = Values::new();
+    let mut found = StateValues::new();
     for program in [&sampling.density, &sampling.rows] {
         let mut machine = valid(Machine::new(program, sizes, Arc::new(Pool::new(2))));
         let feed = sampling_feed(infer, dataset, states, &mut machine, program);
@@ -207,7 +212,7 @@ pub fn sampled(infer: &InferenceBlock, dataset: &Dataset, states: &Values, rows:
 pub fn predictions(
     infer: &InferenceBlock,
     dataset: &Dataset,
-    states: &Values,
+    states: &StateValues,
     (rows, draws): (usize, usize),
 ) -> Vec<(&'static str, Vec<f64>)> {
     let rows = rows.min(examples(&infer.bindings, &dataset.train));

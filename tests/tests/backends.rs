@@ -2,7 +2,7 @@
 
 use bnnc_abi::manifest::{InferenceBlock, Work};
 use bnnc_base::dtype::Precision;
-use bnnc_core::states::{Values, start};
+use bnnc_core::states::{StateValues, start};
 use bnnc_data::Dataset;
 use bnnc_math::philox;
 use bnnc_tests::compile::{self, examples, faults_of_examples, options};
@@ -14,7 +14,7 @@ use std::path::Path;
 const STEPS: i32 = 10;
 
 /// Returns the states as `precision` stores them.
-fn rounded(states: &Values, precision: Precision) -> Values {
+fn rounded(states: &StateValues, precision: Precision) -> StateValues {
     let round = |value: &f64| match precision {
         Precision::F32 => f64::from(*value as f32),
         Precision::F64 => *value,
@@ -24,7 +24,7 @@ fn rounded(states: &Values, precision: Precision) -> Values {
 }
 
 /// Returns the values that differ by more than `tolerance`.
-fn far(got: &Values, want: &Values, tolerance: f64) -> Vec<String> {
+fn far(got: &StateValues, want: &StateValues, tolerance: f64) -> Vec<String> {
     assert_eq!(got.len(), want.len());
     let distances = want.iter().map(|(name, want)| (name, distance(&got[name], want)));
     // Adam's second moments are squares of gradients, so their relative error is twice the relative error of the gradients.
@@ -50,7 +50,7 @@ struct Pair<'a> {
 
 impl Pair<'_> {
     /// Runs one step of both backends from the same states and rows. Returns the differences.
-    fn step(&mut self, states: &Values, step: i32) -> Vec<String> {
+    fn step(&mut self, states: &StateValues, step: i32) -> Vec<String> {
         let tolerance = tolerance(self.precision);
         let states = rounded(states, self.precision);
         self.want.set(&states);
@@ -68,7 +68,7 @@ impl Pair<'_> {
     }
 
     /// Returns the losses of the last of [`STEPS`] steps from the same states.
-    fn run(&mut self, states: &Values) -> (f64, f64) {
+    fn run(&mut self, states: &StateValues) -> (f64, f64) {
         self.want.set(states);
         self.got.set(states);
         let mut losses = (0.0, 0.0);
@@ -112,7 +112,7 @@ fn predicted(
     reference: &InferenceBlock,
     native: &InferenceBlock,
     dataset: &Dataset,
-    states: &Values,
+    states: &StateValues,
 ) -> Vec<String> {
     let sizes = (37, 3);
     let want = predictions(reference, dataset, states, sizes);
@@ -152,7 +152,7 @@ fn compare_sampled(
                 |(at, value): (usize, &f64)| value + 0.3 * philox::normal(key, [number, 0, 0], at as u64);
             (name.clone(), values.iter().enumerate().map(at).collect())
         };
-        let states: Values = states.iter().map(moved).collect();
+        let states: StateValues = states.iter().map(moved).collect();
         let states = rounded(&states, native.precision);
         for rows in [1, 37, usize::MAX] {
             let want = sampled(reference, &dataset, &states, rows);

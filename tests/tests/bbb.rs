@@ -4,7 +4,7 @@
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_abi::method::Finds;
 use bnnc_base::dtype::Precision;
-use bnnc_core::states::{Values, start};
+use bnnc_core::states::{StateValues, start};
 use bnnc_driver::options::Options;
 use bnnc_math::philox;
 use bnnc_tests::compile::{self, Compiled, options};
@@ -79,7 +79,12 @@ fn step_by_hand(mu: f64, rho: f64, eps: f64) -> [f64; 3] {
 }
 
 /// Returns the results of one step of the compiled program: the loss, `mu'`, `rho'`.
-fn step_by_program(infer: &InferenceBlock, steps: &mut Steps<'_>, states: &Values, step: i32) -> [f64; 3] {
+fn step_by_program(
+    infer: &InferenceBlock,
+    steps: &mut Steps<'_>,
+    states: &StateValues,
+    step: i32,
+) -> [f64; 3] {
     steps.set(states);
     let loss = steps.step(&[0, 1], step);
     let after = steps.states();

@@ -1,7 +1,7 @@
 //! Posterior families based on gamma variates find the exact posteriors of conjugate models, on every backend.
 
 use bnnc_base::dtype::Precision;
-use bnnc_core::states::{Values, start};
+use bnnc_core::states::{StateValues, start};
 use bnnc_tests::compile::{self, Compiled, options};
 use bnnc_tests::step::Steps;
 use std::collections::HashMap;
@@ -116,7 +116,7 @@ posterior Q of M {
 infer fit = vi(Q, rows) { epochs = 2, batch = 0, samples = 3, optimiser = SGD(1e-3) }";
 
 /// Returns the losses of two steps, and the states after them.
-fn two_steps(backend: &str, precision: Precision) -> (Vec<f64>, Values) {
+fn two_steps(backend: &str, precision: Precision) -> (Vec<f64>, StateValues) {
     let compiled = compiled("families", &[0.3, 1.2, -0.4], FAMILIES, (backend, precision));
     let infer = &compiled.manifest.infers[0];
     let states = start(&infer.states, 1, &HashMap::new());

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::Sizes;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_driver::options::Options;
 use bnnc_driver::program;
 use bnnc_graph::eval::evaluate;
@@ -225,7 +225,7 @@ fn run(name: &str, infers: &str) -> RunResult {
     compile::run(&compiled.manifest, 1)
 }
 
-fn values(result: &RunResult, infer: &str) -> Values {
+fn values(result: &RunResult, infer: &str) -> StateValues {
     let outcome = result
         .outcomes
         .iter()
@@ -234,7 +234,7 @@ fn values(result: &RunResult, infer: &str) -> Values {
     outcome.splits[0].found.values().as_ref().clone()
 }
 
-fn joined(values: &Values, name: &str) -> Vec<f64> {
+fn joined(values: &StateValues, name: &str) -> Vec<f64> {
     [
         values[&format!("w/{name}")].clone(),
         values[&format!("b/{name}")].clone(),
@@ -246,7 +246,7 @@ fn softplus(x: f64) -> f64 {
     x.exp().ln_1p()
 }
 
-fn mean_of(values: &Values) -> [f64; 3] {
+fn mean_of(values: &StateValues) -> [f64; 3] {
     joined(values, "loc").try_into().unwrap()
 }
 
@@ -261,7 +261,7 @@ fn of_factor(l: &[Vec<f64>]) -> [[f64; 3]; 3] {
     covariance
 }
 
-fn full_covariance(values: &Values) -> [[f64; 3]; 3] {
+fn full_covariance(values: &StateValues) -> [[f64; 3]; 3] {
     let (scale, factor) = (joined(values, "scale"), joined(values, "factor"));
     let entry = |i: usize, j: usize| match i.cmp(&j) {
         std::cmp::Ordering::Less => 0.0,
@@ -275,7 +275,7 @@ fn full_covariance(values: &Values) -> [[f64; 3]; 3] {
     )
 }
 
-fn low_covariance(values: &Values, rank: usize) -> [[f64; 3]; 3] {
+fn low_covariance(values: &StateValues, rank: usize) -> [[f64; 3]; 3] {
     let (scale, factor) = (joined(values, "scale"), joined(values, "factor"));
     let row = |i: usize| {
         let mut row = vec![0.0; 3 + rank];

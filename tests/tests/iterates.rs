@@ -6,14 +6,14 @@ use bnnc_base::dtype::Precision;
 use bnnc_core::checkpoint::Checkpoint;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::fingerprint::Fingerprint;
-use bnnc_core::states::{Values, start};
+use bnnc_core::states::{StateValues, start};
 use bnnc_kernels::pool::Pool;
 use bnnc_methods::iterates::seed_of;
 use bnnc_run::out;
 use bnnc_run::{Options, RunResult, Sources, predict, run};
 use bnnc_tests::compile::{self as compiling, Compiled, opening, options};
 use bnnc_tests::step::{Steps, predictions};
-use bnnc_training::Fitted;
+use bnnc_training::TrainingResult;
 use bnnc_training::iterates::Collected;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -92,7 +92,7 @@ fn collected<'a>(result: &'a RunResult, infer: &str) -> &'a Collected {
     found.of().unwrap_or_else(|| panic!("{found:?}"))
 }
 
-fn values(result: &RunResult, infer: &str) -> Arc<Values> {
+fn values(result: &RunResult, infer: &str) -> Arc<StateValues> {
     let outcome = result.outcomes.iter().find(|outcome| outcome.name == infer);
     outcome.unwrap().splits.last().unwrap().found.values().clone()
 }
@@ -377,7 +377,7 @@ infer members = ensemble(Net, d) {{ epochs = 3, members = 2, predictive_draws = 
 
 // Dropout.
 
-fn dropped(name: &str, text: &str) -> (Compiled, Values) {
+fn dropped(name: &str, text: &str) -> (Compiled, StateValues) {
     let compiled = compiled(name, text);
     let infer = &compiled.manifest.infers[0];
     let states = start(&infer.states, 1, &HashMap::new());
@@ -522,7 +522,7 @@ fn the_gradient_matches_the_masked_loss() {
     let dataset = compiled.dataset("d");
     let rows: Vec<u32> = (0..Y.len() as u32).collect();
     let mut steps = Steps::new(infer, &dataset, &states, 1);
-    let mut loss = |states: &Values, step: i32| {
+    let mut loss = |states: &StateValues, step: i32| {
         steps.set(states);
         let loss = steps.step(&rows, step);
         (loss, steps.states())
@@ -575,7 +575,7 @@ fn dropout_trains_to_the_end() {
     );
     let compiled = compiled("trains", &text);
     let result = compiling::run(&compiled.manifest, 1);
-    let fitted: &Fitted = result.outcomes[0].splits[0]
+    let fitted: &TrainingResult = result.outcomes[0].splits[0]
         .found
         .fitted()
         .expect("dropout trains");

@@ -9,7 +9,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_core::checkpoint::Checkpoint;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::fingerprint::Fingerprint;
-use bnnc_core::states::Values as States;
+use bnnc_core::states::StateValues as States;
 use bnnc_data::Dataset;
 use bnnc_data::table::ArrayValues;
 use bnnc_data::write::ResultColumn;
@@ -26,7 +26,7 @@ use bnnc_run::out;
 use bnnc_run::{Options, Outcome, RunResult, Sources, joint, predict, run, slopes};
 use bnnc_tests::compile::{self, Compiled, opening, options};
 use bnnc_training::iterates::Collected;
-use bnnc_training::start::{Earlier, Starts};
+use bnnc_training::start::{EarlierResults, Starts};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -1647,7 +1647,7 @@ fn a_curvature_is_interrupted() {
     let context = Context::new(Arc::new(Pool::new(1)), 1);
     context.interrupt.raise();
     for infer in &compiled.manifest.infers {
-        let starts = Starts::new(infer, &Earlier::new(), 0).unwrap();
+        let starts = Starts::new(infer, &EarlierResults::new(), 0).unwrap();
         let values = starts.of(1, 0);
         let programs = (infer, part(infer).unwrap());
         let rows = (&dataset.train, true);

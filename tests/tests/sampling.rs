@@ -29,7 +29,7 @@ fn compiled(name: &str, rows: &[(f64, f64)], program: &str) -> Compiled {
     )
 }
 
-fn sampled(result: &RunResult, infer: &str) -> std::sync::Arc<bnnc_core::states::Values> {
+fn sampled(result: &RunResult, infer: &str) -> std::sync::Arc<bnnc_core::states::StateValues> {
     let outcome = result
         .outcomes
         .iter()

@@ -8,7 +8,7 @@ use bnnc_driver::options::Options;
 use bnnc_kernels::pool::Pool;
 use bnnc_tests::compile::{self, Compiled, faults_of_examples, options};
 use bnnc_training::restarts::{self, OneOnThread};
-use bnnc_training::{Fitted, Task};
+use bnnc_training::{Task, TrainingResult};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
@@ -135,7 +135,7 @@ fn restarts_have_the_same_result_on_any_number_of_threads() {
 }
 
 /// Runs three restarts with a function instead of a training, and returns the result.
-fn compared(threads: usize, one: &OneOnThread<'_, usize>) -> Result<(Fitted, usize), Stop> {
+fn compared(threads: usize, one: &OneOnThread<'_, usize>) -> Result<(TrainingResult, usize), Stop> {
     let compiled = restarted("map(Net, yacht)", "restarts = 3");
     let infer = &compiled.manifest.infers[0];
     let dataset = compiled.dataset(&infer.data);
@@ -164,7 +164,7 @@ fn restarts_run_concurrently() {
             .wait_timeout_while(begun, Duration::from_secs(60), |begun| *begun < 3)
             .unwrap();
         assert!(!late.timed_out(), "restart {} is alone", task.restart);
-        Ok((Fitted::default(), task.restart))
+        Ok((TrainingResult::default(), task.restart))
     };
     assert!(compared(3, &together).is_ok());
 }
@@ -172,7 +172,7 @@ fn restarts_run_concurrently() {
 #[test]
 fn the_first_restart_that_fails_is_reported() {
     let failing = |task: &Task<'_>| match task.restart {
-        0 => Ok((Fitted::default(), 0)),
+        0 => Ok((TrainingResult::default(), 0)),
         number => Err(Stop::Fault(Fault::Limit(number.to_string()))),
     };
     for threads in [1, 2, 3] {
@@ -188,9 +188,9 @@ fn the_first_restart_that_fails_is_reported() {
 fn an_interrupted_restart_is_used_only_if_none_is_complete() {
     for (complete, expected) in [(None, 0), (Some(2), 2)] {
         let one = |task: &Task<'_>| {
-            let fitted = Fitted {
+            let fitted = TrainingResult {
                 interrupted: Some(task.restart) != complete,
-                ..Fitted::default()
+                ..TrainingResult::default()
             };
             Ok((fitted, task.restart))
         };

@@ -13,7 +13,7 @@ use bnnc_core::codes::found as codes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::examples;
 use bnnc_core::score;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::{Dataset, Rows};
 use bnnc_inference::posterior::Posterior;
 
@@ -86,7 +86,7 @@ pub fn collapsed(
 }
 
 /// Returns the number of arrays of weights whose prior is known, and the share of their elements whose posterior is their prior.
-fn at_prior(infer: &InferenceBlock, values: &Values) -> (usize, f64) {
+fn at_prior(infer: &InferenceBlock, values: &StateValues) -> (usize, f64) {
     let (mut arrays, mut all, mut same) = (0, 0, 0);
     for report in &infer.reports {
         let Some((elements, at_prior)) = of_site(report, values) else {
@@ -100,7 +100,7 @@ fn at_prior(infer: &InferenceBlock, values: &Values) -> (usize, f64) {
 }
 
 /// Returns the number of elements of an array of weights under a normal family, and the number of those whose posterior is their prior.
-fn of_site(report: &SiteReport, values: &Values) -> Option<(usize, usize)> {
+fn of_site(report: &SiteReport, values: &StateValues) -> Option<(usize, usize)> {
     let means = values.get(&format!("{}/loc", report.name))?;
     let scales = values.get(&format!("{}/scale", report.name))?;
     let is_weights = report.has_deviation && report.prior.support == Support::Real;

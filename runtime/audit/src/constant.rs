@@ -8,7 +8,7 @@ use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::examples;
 use bnnc_core::predict::Predictor;
 use bnnc_core::score;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
 use bnnc_inference::posterior::Posterior;
 
@@ -73,7 +73,7 @@ pub fn ignored_inputs(
 
 /// Returns the smallest prior standard deviation of a parameter if all its elements are at the mean of their prior, which is symmetric about it;
 /// otherwise `None`.
-fn at_mean(report: &SiteReport, point: &Values) -> Option<f64> {
+fn at_mean(report: &SiteReport, point: &StateValues) -> Option<f64> {
     let values = point.get(&format!("{}/loc", report.name))?;
     if report.prior.support != Support::Real {
         return None;

@@ -9,7 +9,7 @@ use bnnc_core::codes::found as codes;
 use bnnc_core::codes::unpredicted_output;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::predict::Predictor;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Dataset, Rows};
 use bnnc_inference::outcome::Outcome;
@@ -244,7 +244,7 @@ pub fn unbounded(
     }
     let mut predictor = Predictor::new(infer, &dataset.train, dataset, 1, context)?;
     let mut likelihood = |factor: f64| -> Result<f64, Stop> {
-        let mut scaled: Values = (**point).clone();
+        let mut scaled: StateValues = (**point).clone();
         for state in &states {
             let values = scaled.entry(state.clone()).or_default();
             values.iter_mut().for_each(|value| *value *= factor);

@@ -23,7 +23,7 @@ mod training;
 
 use crate::codes;
 use crate::fingerprint::Fingerprint;
-use crate::store::{self, ChainStore, Layout};
+use crate::store::{self, ChainStore, RecordLayout};
 use bnnc_abi::sampling::DrawStorage;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
@@ -168,7 +168,12 @@ impl Checkpoint {
     ///
     /// # Errors
     /// Files that cannot be read or written; damaged files.
-    pub fn chain(&self, id: ChainId<'_>, layout: Layout, keep: DrawStorage) -> Result<ChainFile, Diagnostic> {
+    pub fn chain(
+        &self,
+        id: ChainId<'_>,
+        layout: RecordLayout,
+        keep: DrawStorage,
+    ) -> Result<ChainFile, Diagnostic> {
         let in_memory = keep == DrawStorage::Memory;
         let Some(folder) = &self.folder else {
             return Ok(ChainFile::new(unsaved(id, layout, in_memory)?, None, self.every));
@@ -375,7 +380,12 @@ struct State {
 }
 
 /// Returns the latest state that is intact and whose draws are on disk; `None` if the chain was never committed.
-fn latest(path: &Path, draws: &Path, layout: Layout, of: Checksum) -> Result<Option<State>, Diagnostic> {
+fn latest(
+    path: &Path,
+    draws: &Path,
+    layout: RecordLayout,
+    of: Checksum,
+) -> Result<Option<State>, Diagnostic> {
     let mut refusal = None;
     for candidate in [path.to_path_buf(), old(path)] {
         let state: io::Result<Option<State>> = unseal(&candidate, of);
@@ -410,7 +420,7 @@ fn old(path: &Path) -> PathBuf {
 }
 
 /// Returns the store of a chain without a checkpoint. If draws are not to be held in memory, they go to a temporary file.
-fn unsaved(id: ChainId<'_>, layout: Layout, in_memory: bool) -> Result<ChainStore, Diagnostic> {
+fn unsaved(id: ChainId<'_>, layout: RecordLayout, in_memory: bool) -> Result<ChainStore, Diagnostic> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     if in_memory {
         return Ok(ChainStore::memory(layout));

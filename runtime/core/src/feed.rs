@@ -50,7 +50,7 @@ pub struct Feed {
 }
 
 /// The ports that a feed is built for.
-pub struct Wanted<'a> {
+pub struct FeedPorts<'a> {
     /// The ports and their sources.
     pub bindings: &'a [Binding],
     /// The outputs, whose values may be absent in rows to predict for.
@@ -73,7 +73,7 @@ impl Feed {
         target: bool,
     ) -> Result<Feed, Diagnostic> {
         let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
-        let wanted = Wanted {
+        let wanted = FeedPorts {
             bindings: &infer.bindings,
             outputs: &infer.outputs,
             precision: plan.precision,
@@ -119,7 +119,7 @@ impl Feed {
     ///
     /// # Errors
     /// A column whose elements do not fit (text, fractions where integers are needed).
-    pub fn new(rows: &Rows, dataset: &Dataset, wanted: &Wanted, target: bool) -> Result<Feed, Diagnostic> {
+    pub fn new(rows: &Rows, dataset: &Dataset, wanted: &FeedPorts, target: bool) -> Result<Feed, Diagnostic> {
         let mut ports = Vec::new();
         for binding in wanted.bindings {
             let Some(storage) = (wanted.storage)(&binding.port) else {

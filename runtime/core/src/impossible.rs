@@ -2,7 +2,7 @@
 
 use super::context::{Context, Stop};
 use super::predict::Predictor;
-use super::states::Values;
+use super::states::StateValues;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_data::Dataset;
 
@@ -14,7 +14,7 @@ use bnnc_data::Dataset;
 pub fn note(
     infer: &InferenceBlock,
     dataset: &Dataset,
-    (start, begin): (&Values, &str),
+    (start, begin): (&StateValues, &str),
     context: &Context,
 ) -> Result<Option<String>, Stop> {
     let mut predictor = Predictor::new(infer, &dataset.train, dataset, 1, context)?;

@@ -1,6 +1,6 @@
 //! Predictions of the bytes of programs and their rows, before they run.
 
-use crate::predict::{self, Said};
+use crate::predict::{self, PredictionOutput};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
@@ -63,7 +63,7 @@ pub fn predicting_some(
     infer: &InferenceBlock,
     program: &Artifact,
     (rows, draws): (usize, usize),
-    said: &[Said],
+    said: &[PredictionOutput],
 ) -> u64 {
     let plan = &program.plan;
     let sizes = predict::sizes(plan, rows, draws);

@@ -4,7 +4,7 @@
 use crate::context::{Context, Stop};
 use crate::feed::Feed;
 use crate::predict::Predictor;
-use crate::states::Values;
+use crate::states::StateValues;
 use bnnc_abi::manifest::{DataSource, InferenceBlock, PositionCheck};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -61,7 +61,7 @@ pub fn check(
 /// too little memory.
 pub fn check_values(
     infer: &InferenceBlock,
-    (values, draws): (&Values, usize),
+    (values, draws): (&StateValues, usize),
     (rows, has_outputs): (&Rows, bool),
     (dataset, context): (&Dataset, &Context),
 ) -> Result<(), Stop> {

@@ -7,7 +7,7 @@ use crate::context::{Context, Stop};
 use crate::feed::{Feed, examples};
 use crate::interrupt::Interrupt;
 use crate::ports;
-use crate::states::Values;
+use crate::states::StateValues;
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;
@@ -55,7 +55,7 @@ impl Part {
 
 /// One output of the prediction program, `[draws, rows, ..]`.
 #[derive(Clone, Debug)]
-pub struct Said {
+pub struct PredictionOutput {
     /// The port of the output in the program.
     pub port: String,
     part: Part,
@@ -66,8 +66,8 @@ pub struct Said {
 
 /// Returns the outputs that the prediction program of an inference block may have. The first is the log likelihood of all outputs of the model
 /// together.
-pub fn said(infer: &InferenceBlock) -> Vec<Said> {
-    let of_all = |part: Part| Said {
+pub fn said(infer: &InferenceBlock) -> Vec<PredictionOutput> {
+    let of_all = |part: Part| PredictionOutput {
         port: part.name().to_owned(),
         part,
         output: None,
@@ -76,7 +76,7 @@ pub fn said(infer: &InferenceBlock) -> Vec<Said> {
         return Part::ALL.map(of_all).to_vec();
     }
     let of_each = infer.outputs.iter().enumerate().flat_map(|(at, output)| {
-        Part::ALL.map(|part| Said {
+        Part::ALL.map(|part| PredictionOutput {
             port: infer.said_of(output, part.name()),
             part,
             output: Some(at),
@@ -111,12 +111,12 @@ pub struct Predictive {
     /// The exact quantiles [`PROBABILITIES`] of the target, by row; empty if they follow from the draws.
     pub quantiles: [Vec<f64>; 3],
     /// The further results of integrals over weights.
-    pub integrated: Integrated,
+    pub integrated: IntegralResults,
 }
 
 /// Further results of integrals over weights, in addition to predictions; all empty without such integrals.
 #[derive(Clone, Debug, Default)]
-pub struct Integrated {
+pub struct IntegralResults {
     /// The error of each element's mean, or the largest error of the probabilities of each row.
     pub error: Vec<f64>,
     /// The log density of the target of each row, or the log probability of its class; empty if targets are unknown.
@@ -171,7 +171,7 @@ impl Predictive {
     }
 
     /// Prepares this value for a block of rows, with the number of draws that the outputs will have.
-    pub fn begin(&mut self, (rows, draws): (usize, usize), all: &[Said]) {
+    pub fn begin(&mut self, (rows, draws): (usize, usize), all: &[PredictionOutput]) {
         let places = all.iter().filter_map(|said| said.output);
         let outputs = places.max().map_or(0, |last| last + 1);
         self.outputs.resize_with(outputs, Predictive::default);
@@ -188,7 +188,7 @@ impl Predictive {
     /// The machine fails because of a bug.
     pub fn collect(
         &mut self,
-        said: &Said,
+        said: &PredictionOutput,
         machine: &Machine,
         (draw, count): (usize, usize),
     ) -> Result<(), Fault> {
@@ -224,7 +224,7 @@ pub fn units(infer: &InferenceBlock, output: &Output, preparation: &Preparation)
 }
 
 /// Returns the number of draws or iterates in these values; 0 if they hold a single value of each state.
-pub fn held(infer: &InferenceBlock, values: &Values) -> usize {
+pub fn held(infer: &InferenceBlock, values: &StateValues) -> usize {
     let held = infer.per_draw().into_iter().filter_map(|name| {
         let state = infer.states.iter().find(|state| state.name == name)?;
         let width = state.shape.count(&Sizes::default());
@@ -249,7 +249,7 @@ pub struct Predictor {
     machine: Machine,
     feed: Feed,
     interrupt: Interrupt,
-    said: Vec<Said>,
+    said: Vec<PredictionOutput>,
     parameters: Vec<String>,
     /// The parameters with a value per draw.
     drawn: Vec<Drawn>,
@@ -332,7 +332,7 @@ impl Predictor {
     ///
     /// # Errors
     /// Values of the wrong size, read from the folder of another run.
-    pub fn set_parameters(&mut self, values: &Values) -> Result<(), Fault> {
+    pub fn set_parameters(&mut self, values: &StateValues) -> Result<(), Fault> {
         self.drawn.clear();
         for (name, values) in self
             .parameters

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Values of states by name.
-pub type Values = HashMap<String, Vec<f64>>;
+pub type StateValues = HashMap<String, Vec<f64>>;
 
 /// Returns the start of every state. A random start depends only on the seed and the state's name.
-pub fn start(states: &[State], seed: u64, earlier: &HashMap<String, Arc<Values>>) -> Values {
+pub fn start(states: &[State], seed: u64, earlier: &HashMap<String, Arc<StateValues>>) -> StateValues {
     let one = |state: &State| {
         let taken = state
             .from

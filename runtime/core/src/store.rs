@@ -22,14 +22,14 @@ const BLOCK: usize = 1 << 15;
 
 /// The shape of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct RecordLayout {
     /// The length of a position.
     pub dim: usize,
     /// The number of statistics of an iteration.
     pub stats: usize,
 }
 
-impl Layout {
+impl RecordLayout {
     /// Returns the number of reals in a record.
     pub fn width(self) -> usize {
         self.dim + self.stats
@@ -54,7 +54,7 @@ impl Layout {
 /// The records of one chain.
 #[derive(Debug)]
 pub struct ChainStore {
-    layout: Layout,
+    layout: RecordLayout,
     len: usize,
     /// All records, one after the other, if they are kept in memory.
     memory: Option<Vec<f64>>,
@@ -85,7 +85,7 @@ impl Drop for Records {
 
 impl ChainStore {
     /// Returns an empty store that is only in memory.
-    pub fn memory(layout: Layout) -> ChainStore {
+    pub fn memory(layout: RecordLayout) -> ChainStore {
         ChainStore {
             layout,
             len: 0,
@@ -101,7 +101,7 @@ impl ChainStore {
     /// A file cannot be written.
     pub fn create(
         path: &Path,
-        layout: Layout,
+        layout: RecordLayout,
         of: Checksum,
         in_memory: bool,
     ) -> Result<ChainStore, Diagnostic> {
@@ -124,7 +124,7 @@ impl ChainStore {
     ///
     /// # Errors
     /// A file that exists or cannot be written.
-    pub fn temporary(path: &Path, layout: Layout) -> Result<ChainStore, Diagnostic> {
+    pub fn temporary(path: &Path, layout: RecordLayout) -> Result<ChainStore, Diagnostic> {
         let header = layout.header(Checksum::default());
         let file = begin(path, &header, File::options().write(true).create_new(true))?;
         let mut store = ChainStore::over(path, file, (layout, 0), false);
@@ -140,7 +140,7 @@ impl ChainStore {
     /// A file cannot be read or written, has another layout, the draws of another chain or too few records, or a record is damaged.
     pub fn open(
         path: &Path,
-        layout: Layout,
+        layout: RecordLayout,
         of: Checksum,
         records: usize,
         in_memory: bool,
@@ -162,7 +162,12 @@ impl ChainStore {
         Ok(store)
     }
 
-    fn over(path: &Path, file: File, (layout, written): (Layout, usize), in_memory: bool) -> ChainStore {
+    fn over(
+        path: &Path,
+        file: File,
+        (layout, written): (RecordLayout, usize),
+        in_memory: bool,
+    ) -> ChainStore {
         ChainStore {
             layout,
             len: written,
@@ -178,7 +183,7 @@ impl ChainStore {
     }
 
     /// Returns the shape of a record.
-    pub fn layout(&self) -> Layout {
+    pub fn layout(&self) -> RecordLayout {
         self.layout
     }
 
@@ -334,7 +339,7 @@ impl ChainStore {
 }
 
 impl Records {
-    fn flush(&mut self, layout: Layout, len: usize) -> Result<(), Diagnostic> {
+    fn flush(&mut self, layout: RecordLayout, len: usize) -> Result<(), Diagnostic> {
         let mut bytes = Vec::with_capacity((len - self.written) * layout.bytes());
         for (record, numbers) in (self.written..len).zip(self.pending.chunks_exact(layout.width().max(1))) {
             let begin = bytes.len();
@@ -354,7 +359,7 @@ impl Records {
     /// Reads intact records of the file. The file is opened again, so that several threads may read at the same time.
     fn read(
         &self,
-        layout: Layout,
+        layout: RecordLayout,
         range: Range<usize>,
         visit: &mut impl FnMut(&[f64]),
     ) -> Result<(), Diagnostic> {
@@ -388,7 +393,7 @@ impl Records {
 ///
 /// # Errors
 /// A file cannot be read, has another layout, or belongs to another chain.
-pub fn records_of(path: &Path, layout: Layout, of: Checksum) -> Result<usize, Diagnostic> {
+pub fn records_of(path: &Path, layout: RecordLayout, of: Checksum) -> Result<usize, Diagnostic> {
     let mut header = Vec::new();
     let read = file::regular(path).and_then(|file| {
         (&file).take(HEADER).read_to_end(&mut header)?;

@@ -11,14 +11,14 @@ use bnnc_base::source::{SourceId, Span};
 use bnnc_core::checkpoint::{ChainFile, ChainId, Checkpoint, Opening};
 use bnnc_core::fingerprint::Fingerprint;
 use bnnc_core::sources::Sources;
-use bnnc_core::store::{ChainStore, Layout};
+use bnnc_core::store::{ChainStore, RecordLayout};
 use bnnc_math::philox;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const LAYOUT: Layout = Layout { dim: 3, stats: 1 };
+const LAYOUT: RecordLayout = RecordLayout { dim: 3, stats: 1 };
 const WARMUP: usize = 5;
 const DRAWS: usize = 20;
 const ID: ChainId<'static> = ChainId {

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::checksum::Checksum;
-use bnnc_core::store::{ChainStore, Layout, records_of};
+use bnnc_core::store::{ChainStore, RecordLayout, records_of};
 use std::path::PathBuf;
 
-const LAYOUT: Layout = Layout { dim: 3, stats: 2 };
+const LAYOUT: RecordLayout = RecordLayout { dim: 3, stats: 2 };
 
 /// The bytes of a record: its numbers and their checksum.
 const RECORD: usize = 48;
@@ -145,7 +145,7 @@ fn a_file_is_opened_as_it_was_flushed() {
     }
     let too_few = ChainStore::open(&path, LAYOUT, of(), 1001, false).unwrap_err();
     assert_eq!(too_few.code.id, "E0510");
-    let other = Layout { dim: 4, stats: 1 };
+    let other = RecordLayout { dim: 4, stats: 1 };
     assert_eq!(records_of(&path, other, of()).unwrap_err().code.id, "E0510");
     assert_eq!(
         records_of(&folder.join("none"), LAYOUT, of())

@@ -4,7 +4,7 @@ use bnnc_abi::manifest::{InferenceBlock, State};
 use bnnc_abi::sampling::Sampling;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_core::store::ChainStore;
 use bnnc_mcmc::diagnostics::QuantitySummary;
 use std::ops::Range;
@@ -13,11 +13,11 @@ use std::sync::Arc;
 /// The result of sampling.
 pub struct Sampled {
     /// The states for predictions. Sampled states hold `predictive` draws (`[predictive, ..]`), the others a single value.
-    pub values: Arc<Values>,
+    pub values: Arc<StateValues>,
     /// The number of draws in `values`.
     pub predictive: usize,
     /// The states at the mean of all draws, for inferences that start from this one.
-    pub mean: Arc<Values>,
+    pub mean: Arc<StateValues>,
     /// The chains that have draws.
     pub chains: Vec<Chain>,
     /// The indices of the chains that were stopped before their first draw.
@@ -89,7 +89,7 @@ impl Sampled {
     ///
     /// # Errors
     /// A file cannot be read.
-    pub fn spread(&self, count: usize) -> Result<Values, Diagnostic> {
+    pub fn spread(&self, count: usize) -> Result<StateValues, Diagnostic> {
         let mut values = spread(&self.chains, &self.layout, count)?;
         for (name, held) in self.values.iter() {
             if !values.contains_key(name) {
@@ -109,7 +109,7 @@ impl Sampled {
 pub const DIAGNOSED: usize = 1 << 18;
 
 /// Returns the sampled states at `count` draws, evenly spaced over all chains.
-pub fn spread(chains: &[Chain], layout: &Layout, count: usize) -> Result<Values, Diagnostic> {
+pub fn spread(chains: &[Chain], layout: &Layout, count: usize) -> Result<StateValues, Diagnostic> {
     let all: usize = chains.iter().map(|chain| chain.store.len()).sum();
     let width = |range: &std::ops::Range<usize>| range.len();
     let mut columns: Vec<Vec<f64>> = layout
@@ -175,7 +175,7 @@ impl Layout {
     }
 
     /// Returns the position with the given values of the states.
-    pub fn position(&self, values: &Values) -> Vec<f64> {
+    pub fn position(&self, values: &StateValues) -> Vec<f64> {
         let mut position = vec![0.0; self.dimension];
         for (name, range) in &self.slots {
             if let Some(values) = values.get(name).filter(|values| values.len() == range.len()) {

@@ -8,7 +8,7 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::ports;
 use bnnc_core::predict::PREDICTIVE_STEP;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_kernels::executor::Machine;
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Draws {
     /// The states. States that move have a value for each draw (`[draws, ..]`), the others a single value.
-    pub values: Arc<Values>,
+    pub values: Arc<StateValues>,
     /// The number of draws.
     pub count: usize,
 }
@@ -27,7 +27,7 @@ pub type Visit<'a> = dyn FnMut(usize, &[f64]) -> Result<(), Stop> + 'a;
 
 impl Draws {
     /// Returns the states at a range of the draws.
-    pub fn slice(&self, infer: &InferenceBlock, range: Range<usize>) -> Values {
+    pub fn slice(&self, infer: &InferenceBlock, range: Range<usize>) -> StateValues {
         let mut values = self.values.as_ref().clone();
         for name in infer.per_draw() {
             if let Some(all) = values.get_mut(name) {

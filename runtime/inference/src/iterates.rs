@@ -11,24 +11,24 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::predict::predictive_draws;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
-use bnnc_training::Fitted;
+use bnnc_training::TrainingResult;
 use bnnc_training::iterates::Collected;
 use bnnc_training::start;
 use serde_json::Value;
 use std::sync::Arc;
 
 impl Posterior for Collected {
-    fn values(&self) -> &Arc<Values> {
+    fn values(&self) -> &Arc<StateValues> {
         &self.values
     }
 
-    fn point(&self) -> &Arc<Values> {
+    fn point(&self) -> &Arc<StateValues> {
         &self.mean
     }
 
-    fn fitted(&self) -> Option<&Fitted> {
+    fn fitted(&self) -> Option<&TrainingResult> {
         Some(&self.fitted)
     }
 
@@ -53,8 +53,8 @@ impl Posterior for Collected {
         self.variances.get(state).map(Vec::as_slice)
     }
 
-    fn start(&self, infer: &InferenceBlock) -> start::Found {
-        start::Found {
+    fn start(&self, infer: &InferenceBlock) -> start::EarlierResult {
+        start::EarlierResult {
             point: self.mean.clone(),
             members: self.members.clone(),
             iterates: found(infer, self),
@@ -85,12 +85,12 @@ impl Posterior for Collected {
 }
 
 /// Returns the iterates of a finished inference for later inferences; `None` if it does not hold iterates.
-fn found(infer: &InferenceBlock, found: &Collected) -> Option<start::Iterates> {
+fn found(infer: &InferenceBlock, found: &Collected) -> Option<start::EarlierIterates> {
     // The draws of a Gaussian are not iterates. The members of an ensemble can be used like the iterates of one training.
     let is_gaussian = infer
         .iterated()
         .is_some_and(|swag| swag.gaussian.covariance != Covariance::Snapshots);
-    (!is_gaussian).then(|| start::Iterates {
+    (!is_gaussian).then(|| start::EarlierIterates {
         infer: infer.name.clone(),
         values: found.values.clone(),
         count: found.draws,

@@ -9,7 +9,7 @@ use bnnc_abi::sampling::{LooPolicy, Sampling};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::examples;
 use bnnc_core::predict::{Predictor, units};
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
 use bnnc_mcmc::loo::{LooEstimator, LooRow, Total};
 use std::sync::Arc;
@@ -129,7 +129,7 @@ fn of_chains(
 
 /// Draws of the states of a model.
 struct Drawn<'a> {
-    values: &'a Values,
+    values: &'a StateValues,
     draws: usize,
     /// The ends of the chains among the draws; empty if draws are independent.
     ends: Vec<usize>,

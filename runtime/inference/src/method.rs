@@ -12,7 +12,7 @@ use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::memory::{parameters, predicting, predicting_some};
 use bnnc_core::predict;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
 use bnnc_laplace::posterior::PosteriorArray;
 use bnnc_training::Task;
@@ -75,7 +75,7 @@ impl<'a> Given<'a> {
 /// A posterior in the folder of a run.
 pub struct Saved<'a> {
     /// The states with which predictions are made.
-    pub values: &'a Values,
+    pub values: &'a StateValues,
     /// The folder of the run.
     pub folder: &'a Path,
     /// Returns the tensors whose names begin with a prefix.

@@ -10,11 +10,11 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::forecast::Forecaster;
 use bnnc_core::predict::Predictor;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_core::tally::Tally;
 use bnnc_data::{Dataset, Rows};
 use bnnc_laplace::posterior::PosteriorArray;
-use bnnc_training::Fitted;
+use bnnc_training::TrainingResult;
 use bnnc_training::start;
 use serde_json::{Map, Value, json};
 use std::any::Any;
@@ -38,15 +38,15 @@ pub enum Parts {
 /// A posterior, or a point estimate that takes its place.
 pub trait Posterior: Any + Debug {
     /// Returns the states with which predictions are made.
-    fn values(&self) -> &Arc<Values>;
+    fn values(&self) -> &Arc<StateValues>;
 
     /// Returns the states from which later inferences start.
-    fn point(&self) -> &Arc<Values> {
+    fn point(&self) -> &Arc<StateValues> {
         self.values()
     }
 
     /// Returns the fit, if an optimiser was involved.
-    fn fitted(&self) -> Option<&Fitted> {
+    fn fitted(&self) -> Option<&TrainingResult> {
         None
     }
 
@@ -110,10 +110,10 @@ pub trait Posterior: Any + Debug {
     }
 
     /// Returns the states from which later inferences start, with members and iterates.
-    fn start(&self, _: &InferenceBlock) -> start::Found {
-        start::Found {
+    fn start(&self, _: &InferenceBlock) -> start::EarlierResult {
+        start::EarlierResult {
             point: self.point().clone(),
-            ..start::Found::default()
+            ..start::EarlierResult::default()
         }
     }
 

@@ -8,7 +8,7 @@ use bnnc_core::feed::examples;
 use bnnc_core::ports;
 use bnnc_core::predict::Predictor;
 use bnnc_core::score::Scorer;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
 use bnnc_data::metrics::{MetricSet, mean_and_standard_error, over_splits};
 use bnnc_kernels::executor::Machine;
@@ -53,7 +53,7 @@ impl Line {
 /// Some columns do not fit the program, or there is too little memory.
 pub fn prune(
     infer: &InferenceBlock,
-    values: &Values,
+    values: &StateValues,
     dataset: &Dataset,
     context: &Context,
 ) -> Result<Vec<Pruned>, Stop> {
@@ -120,7 +120,7 @@ pub type Ratios = Vec<(String, Vec<f64>)>;
 ///
 /// # Errors
 /// There is too little memory.
-pub fn signal_to_noise(pruning: &Pruning, values: &Values, context: &Context) -> Result<Ratios, Fault> {
+pub fn signal_to_noise(pruning: &Pruning, values: &StateValues, context: &Context) -> Result<Ratios, Fault> {
     let mut machine = Machine::new(&pruning.moments, Sizes::default(), context.pool.clone())?;
     for (name, values) in values {
         ports::real(&mut machine, name, values)?;

@@ -5,7 +5,7 @@ use bnnc_abi::manifest::{InferenceBlock, SiteReport};
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::ports;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::metrics::{DrawSummary, sorted};
 use bnnc_kernels::executor::Machine;
 
@@ -87,7 +87,7 @@ pub fn draws_per_call(infer: &InferenceBlock) -> usize {
 /// There is too little memory.
 pub fn summaries(
     infer: &InferenceBlock,
-    values: &Values,
+    values: &StateValues,
     context: &Context,
 ) -> Result<Vec<SiteSummary>, Stop> {
     summaries_of_draws(infer, values, DRAWS, context)
@@ -99,7 +99,7 @@ pub fn summaries(
 /// There is too little memory.
 pub fn summaries_of_draws(
     infer: &InferenceBlock,
-    values: &Values,
+    values: &StateValues,
     draws: usize,
     context: &Context,
 ) -> Result<Vec<SiteSummary>, Stop> {

@@ -29,7 +29,7 @@ use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::forecast::Forecaster;
 use bnnc_core::predict::predictive_draws;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_core::tally::Tally;
 use bnnc_data::{Dataset, Rows};
 use boxes::Boxes;
@@ -64,7 +64,7 @@ pub fn draws(infer: &InferenceBlock, collapsed: &Collapsed, iterates: usize) -> 
 /// The iterates and the chosen weights from which the boxes are built.
 pub struct FoundBox<'a, 'c> {
     /// The states at all iterates, one after the other.
-    pub values: &'a Values,
+    pub values: &'a StateValues,
     /// The number of iterates.
     pub iterates: usize,
     /// The weights that are integrated.

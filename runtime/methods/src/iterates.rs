@@ -5,12 +5,12 @@ pub mod method;
 use bnnc_abi::iterates::Ensemble;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_kernels::pool::Pool;
-use bnnc_training::history::{Curve, History};
-use bnnc_training::iterates::{Collected, Trained, moved};
+use bnnc_training::history::{History, ValidationCurve};
+use bnnc_training::iterates::{Collected, TrainingSummary, moved};
 use bnnc_training::start::Starts;
-use bnnc_training::{Fitted, Task, maximum, restarts, train};
+use bnnc_training::{Task, TrainingResult, maximum, restarts, train};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,7 +25,7 @@ pub fn at_once(ensemble: &Ensemble) -> usize {
 }
 
 /// A trained member with its number.
-type Numbered = (usize, Fitted);
+type Numbered = (usize, TrainingResult);
 
 /// The members that were trained, and the first failure.
 #[derive(Default)]
@@ -114,7 +114,7 @@ fn one_member(
     member: usize,
     starts: &Starts<'_>,
     is_beside_others: bool,
-) -> Result<Option<Fitted>, Stop> {
+) -> Result<Option<TrainingResult>, Stop> {
     let name = format!("{}-member{member}", task.infer.name);
     let checkpoint = &task.context.checkpoint;
     if let Some(kept) = checkpoint.kept(&name, task.split) {
@@ -151,10 +151,10 @@ fn together(
     interrupted: bool,
     seed: u64,
 ) -> Collected {
-    let trained = |(member, fitted): &Numbered| Trained::of(fitted, seed_of(seed, *member));
-    let trainings: Vec<Trained> = found.iter().map(trained).collect();
-    let found: Vec<Fitted> = found.into_iter().map(|(_, fitted)| fitted).collect();
-    let members: Vec<Arc<Values>> = found.iter().map(|fitted| fitted.values.clone()).collect();
+    let trained = |(member, fitted): &Numbered| TrainingSummary::of(fitted, seed_of(seed, *member));
+    let trainings: Vec<TrainingSummary> = found.iter().map(trained).collect();
+    let found: Vec<TrainingResult> = found.into_iter().map(|(_, fitted)| fitted).collect();
+    let members: Vec<Arc<StateValues>> = found.iter().map(|fitted| fitted.values.clone()).collect();
     let mean = members[0].clone();
     let mut values = mean.as_ref().clone();
     for (name, size) in moved(infer, &ensemble.moved) {
@@ -178,14 +178,14 @@ fn together(
 }
 
 /// Averages the losses of several trainings and adds up their steps.
-fn average(found: &[Fitted], values: Arc<Values>, interrupted: bool) -> Fitted {
+fn average(found: &[TrainingResult], values: Arc<StateValues>, interrupted: bool) -> TrainingResult {
     let sum: f64 = found.iter().map(|fitted| fitted.loss).sum();
-    let most = |of: fn(&Fitted) -> usize| found.iter().map(of).max().unwrap_or(0);
-    Fitted {
+    let most = |of: fn(&TrainingResult) -> usize| found.iter().map(of).max().unwrap_or(0);
+    TrainingResult {
         values,
         loss: sum / found.len() as f64,
         history: History::average(found.iter().map(|fitted| &fitted.history)),
-        validation: Curve::average(found.iter().filter_map(|fitted| fitted.validation.as_ref())),
+        validation: ValidationCurve::average(found.iter().filter_map(|fitted| fitted.validation.as_ref())),
         epochs: most(|fitted| fitted.epochs),
         planned: most(|fitted| fitted.planned),
         best_epoch: most(|fitted| fitted.best_epoch),

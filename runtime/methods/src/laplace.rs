@@ -33,11 +33,11 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::examples;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
 use bnnc_laplace::{self as algebra};
 use bnnc_training::start::Starts;
-use bnnc_training::{Fitted, Task, restarts};
+use bnnc_training::{Task, TrainingResult, restarts};
 pub use gaussian::{Approximated, Gaussian};
 use gaussian::{Facts, Kept, part};
 use jacobians::Which;
@@ -192,8 +192,8 @@ impl Around<'_> {
     fn maximum(
         &self,
         task: &Task<'_>,
-        start: &(dyn Fn(&Task<'_>) -> Values + Sync),
-    ) -> Result<(Fitted, Option<Chosen>), Stop> {
+        start: &(dyn Fn(&Task<'_>) -> StateValues + Sync),
+    ) -> Result<(TrainingResult, Option<Chosen>), Stop> {
         let checkpoint = &task.context.checkpoint;
         if let Some(kept) = checkpoint.kept(task.name, task.split) {
             return Ok(kept);
@@ -215,7 +215,7 @@ impl Around<'_> {
         Ok(found)
     }
 
-    fn evaluation<'e>(&'e self, values: &'e Values) -> Result<Evaluation<'e>, Stop> {
+    fn evaluation<'e>(&'e self, values: &'e StateValues) -> Result<Evaluation<'e>, Stop> {
         let rows = (&self.dataset.train, true);
         Evaluation::new(
             (self.infer, self.laplace),
@@ -228,7 +228,7 @@ impl Around<'_> {
 
     /// Returns an error if the options require a marginal likelihood, which is only known for a Normal prior, and the prior is not Normal. Whether a
     /// prior is Normal does not depend on the weights.
-    fn refuse(&self, start: &Values) -> Result<(), Stop> {
+    fn refuse(&self, start: &StateValues) -> Result<(), Stop> {
         let options = &self.laplace.options;
         let option = match (options.online, options.prior_precision) {
             (true, _) => "online = true",
@@ -301,7 +301,7 @@ impl Around<'_> {
     }
 
     /// Computes the Gaussian around a maximum, with the factors and noise that an online search chose.
-    fn gaussian(&self, values: &Values, chosen: Option<&Chosen>) -> Result<Gaussian, Stop> {
+    fn gaussian(&self, values: &StateValues, chosen: Option<&Chosen>) -> Result<Gaussian, Stop> {
         let evaluation = self.evaluation(values)?;
         let Before {
             mut tuned,

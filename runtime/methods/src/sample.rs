@@ -17,7 +17,7 @@ use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::examples;
 use bnnc_core::impossible;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
 use bnnc_inference::chains::{Chain, DIAGNOSED, Layout, Sampled, spread};
 use bnnc_inference::sites::Sites;
@@ -32,7 +32,7 @@ use target::Shared;
 pub fn sample(
     infer: &InferenceBlock,
     dataset: &Dataset,
-    start: Values,
+    start: StateValues,
     split: usize,
     context: &Context,
 ) -> Result<Sampled, Stop> {
@@ -114,7 +114,7 @@ fn centred(
     sampled: &Sampled,
     dataset: &Dataset,
     context: &Context,
-) -> Result<Values, Stop> {
+) -> Result<StateValues, Stop> {
     let mut mean = sampled.mean.as_ref().clone();
     if sampling.noncentred.is_empty() {
         return Ok(mean);
@@ -142,7 +142,7 @@ fn centred(
 }
 
 /// Replaces each sampled state by its mean over all draws.
-fn average(chains: &[Chain], layout: &Layout, values: &mut Values) -> Result<(), Diagnostic> {
+fn average(chains: &[Chain], layout: &Layout, values: &mut StateValues) -> Result<(), Diagnostic> {
     let mut mean = vec![0.0; layout.dimension];
     let mut seen = 0.0;
     for chain in chains {

@@ -6,7 +6,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::number::finite;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
 use bnnc_inference::draws::Draws;
 use bnnc_inference::held::{Held, site_of};
@@ -15,21 +15,21 @@ use bnnc_inference::outcome::Outcome;
 use bnnc_inference::posterior::Found;
 use bnnc_inference::posterior::{Parts, Posterior, of_sites};
 use bnnc_inference::summary::{SiteSummary, summaries};
-use bnnc_training::{Fitted, memory, report, restarts, train};
+use bnnc_training::{TrainingResult, memory, report, restarts, train};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The result of a training as the posterior, or as the point that takes its place.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct TrainedPosterior(pub Fitted);
+pub struct TrainedPosterior(pub TrainingResult);
 
 impl Posterior for TrainedPosterior {
-    fn values(&self) -> &Arc<Values> {
+    fn values(&self) -> &Arc<StateValues> {
         &self.0.values
     }
 
-    fn fitted(&self) -> Option<&Fitted> {
+    fn fitted(&self) -> Option<&TrainingResult> {
         Some(&self.0)
     }
 
@@ -134,9 +134,9 @@ impl Method for Trains<'_> {
     }
 
     fn restore(&self, saved: &Saved<'_>) -> Result<Found, Stop> {
-        Ok(Arc::new(TrainedPosterior(Fitted {
+        Ok(Arc::new(TrainedPosterior(TrainingResult {
             values: Arc::new(saved.values.clone()),
-            ..Fitted::default()
+            ..TrainingResult::default()
         })))
     }
 

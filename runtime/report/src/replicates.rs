@@ -8,7 +8,7 @@ use bnnc_core::feed::examples;
 use bnnc_core::number::finite;
 use bnnc_core::predict::{Predictive, Predictor};
 use bnnc_core::score::{classes, probabilities, targets};
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_core::thinned::thinned;
 use bnnc_data::Rows;
 use bnnc_data::metrics::{quantile, sorted};
@@ -146,7 +146,7 @@ fn posterior(
     let Some(last) = outcome.splits.last() else {
         return Ok(Vec::new());
     };
-    let values: Arc<Values> = match (
+    let values: Arc<StateValues> = match (
         last.found.sampled(),
         last.found.draws(infer, REPLICATES, context)?,
     ) {

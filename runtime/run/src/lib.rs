@@ -29,7 +29,7 @@ use bnnc_kernels::pool::Pool;
 use bnnc_mcmc::diagnostics::advice::rows_not_left_out;
 use bnnc_methods::laplace::spread;
 use bnnc_report::export;
-use bnnc_training::start::{self, Earlier, Starts};
+use bnnc_training::start::{self, EarlierResults, Starts};
 pub use saved::{far, joint, predict, slopes};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -147,7 +147,7 @@ struct Run<'a> {
     data: HashMap<String, Data>,
     options: &'a Options,
     /// The starts for later inferences, by inference and split.
-    found: HashMap<(String, usize), start::Found>,
+    found: HashMap<(String, usize), start::EarlierResult>,
     result: RunResult,
 }
 
@@ -381,7 +381,7 @@ impl Run<'_> {
     }
 
     /// Returns the results of the earlier inferences on this split.
-    fn earlier(&self, split: usize) -> Earlier {
+    fn earlier(&self, split: usize) -> EarlierResults {
         let of_split = self.found.iter().filter(|((_, at), _)| *at == split);
         of_split
             .map(|((name, _), found)| (name.clone(), found.clone()))

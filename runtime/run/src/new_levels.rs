@@ -6,7 +6,7 @@ use bnnc_abi::manifest::{Codes, DataSource, InferenceBlock};
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::predict::{Predictor, held};
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::metrics::{DrawSummary, sorted};
 use bnnc_data::table::ArrayValues;
 use bnnc_data::write::ResultColumn;
@@ -91,7 +91,7 @@ fn texts_of(column: &ArrayValues) -> impl Iterator<Item = String> + '_ {
 pub fn predict(
     (infer, grown): (&InferenceBlock, &InferenceBlock),
     preparation: &Preparation,
-    values: &Values,
+    values: &StateValues,
     rows: Rows,
     context: &Context,
 ) -> Result<Vec<(String, ResultColumn)>, Stop> {
@@ -116,9 +116,9 @@ pub fn predict(
 /// Returns the values of all parameters at each draw, in the shapes that they have in `grown`. Elements of new levels are 0.
 fn sites(
     (infer, grown): (&InferenceBlock, &InferenceBlock),
-    values: &Values,
+    values: &StateValues,
     context: &Context,
-) -> Result<Values, Stop> {
+) -> Result<StateValues, Stop> {
     let count = match held(infer, values) {
         0 => infer.predictive_draws(),
         held => held,
@@ -131,7 +131,7 @@ fn sites(
     let wanted: Vec<usize> = (0..infer.reports.len())
         .filter(|at| is_site(&infer.reports[*at].name))
         .collect();
-    let mut all = Values::default();
+    let mut all = StateValues::default();
     draws.visit(infer, &wanted, context, &mut |site, values| {
         let report = &infer.reports[site];
         let state = grown.states.iter().find(|state| state.name == report.name);

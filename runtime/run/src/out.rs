@@ -11,7 +11,7 @@ use bnnc_core::codes;
 use bnnc_core::columns;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::fingerprint::Fingerprint;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::write::{self, ResultColumn};
 use bnnc_data::{Preparation, Rows};
 use bnnc_inference::outcome::{Outcome, RunResult};
@@ -327,9 +327,9 @@ pub fn saved(folder: &Path) -> Result<SavedRun, Diagnostic> {
 ///
 /// # Errors
 /// No run wrote the folder, or the folder is damaged.
-pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, Values>), Diagnostic> {
+pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, StateValues>), Diagnostic> {
     let saved = saved(folder)?;
-    let mut values: HashMap<String, Values> = HashMap::new();
+    let mut values: HashMap<String, StateValues> = HashMap::new();
     each_tensor(folder, |infer, state, _, numbers| {
         if !bnnc_methods::PREFIXES
             .iter()

@@ -12,7 +12,7 @@ use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::examples;
 use bnnc_core::forecast::Take;
 use bnnc_core::predict::held;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::report;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Dataset, Preparation, Rows};
@@ -32,7 +32,7 @@ use std::path::Path;
 pub fn predict(
     infer: &InferenceBlock,
     preparation: &Preparation,
-    (values, folder): (&Values, &Path),
+    (values, folder): (&StateValues, &Path),
     rows: Rows,
     context: &Context,
 ) -> Result<Vec<(String, ResultColumn)>, Stop> {
@@ -61,7 +61,7 @@ pub fn predict(
 
 /// Returns the number of draws that predictions with these values average over. It depends on the number of draws that the values hold, if they hold
 /// draws.
-pub(super) fn draws_in(infer: &InferenceBlock, values: &Values) -> usize {
+pub(super) fn draws_in(infer: &InferenceBlock, values: &StateValues) -> usize {
     match held(infer, values) {
         0 => infer.predictive_draws(),
         held => bnnc_methods::of(infer).predictive_draws(held),
@@ -114,7 +114,7 @@ pub fn far(
 pub fn joint(
     infer: &InferenceBlock,
     preparation: &Preparation,
-    (values, folder): (&Values, &Path),
+    (values, folder): (&StateValues, &Path),
     rows: Rows,
     (max_memory, context): (Option<u64>, &Context),
 ) -> Result<Matrix, Stop> {
@@ -147,7 +147,7 @@ pub fn joint(
 pub fn slopes(
     infer: &InferenceBlock,
     preparation: &Preparation,
-    (values, folder): (&Values, &Path),
+    (values, folder): (&StateValues, &Path),
     rows: Rows,
     (max_memory, context): (Option<u64>, &Context),
 ) -> Result<Vec<(String, ResultColumn)>, Stop> {
@@ -216,7 +216,7 @@ fn unit(laplace: &Laplace, preparation: &Preparation) -> Option<f64> {
 }
 
 /// Returns the Gaussians of a Laplace inference.
-fn gaussians(infer: &InferenceBlock, at: (&Values, &Path)) -> Result<Found, Stop> {
+fn gaussians(infer: &InferenceBlock, at: (&StateValues, &Path)) -> Result<Found, Stop> {
     match infer.laplace() {
         Some(_) => restored(infer, at),
         None => Err(codes::no_joint(&infer.name).into()),
@@ -246,7 +246,7 @@ fn named(preparation: &Preparation, name: &str, element: usize) -> f64 {
 }
 
 /// Restores the posterior of an inference block from the folder of its run.
-fn restored(infer: &InferenceBlock, (values, folder): (&Values, &Path)) -> Result<Found, Stop> {
+fn restored(infer: &InferenceBlock, (values, folder): (&StateValues, &Path)) -> Result<Found, Stop> {
     bnnc_methods::of(infer).restore(&Saved {
         values,
         folder,

@@ -56,7 +56,7 @@ pub enum Unfinished {
 
 /// The size of a training.
 #[derive(Clone, Copy, Debug)]
-pub struct Size {
+pub struct TrainingSize {
     /// The number of weights of the model.
     pub weights: usize,
     /// The number of parameters that the optimiser moves: two per weight for a mean-field posterior, many more for a joint family.
@@ -82,7 +82,7 @@ struct Block {
 }
 
 /// Returns the evidence that a complete training has not converged, if there is any.
-pub fn unfinished(history: &History, schedule: RateSchedule, size: Size) -> Option<Unfinished> {
+pub fn unfinished(history: &History, schedule: RateSchedule, size: TrainingSize) -> Option<Unfinished> {
     let rows = size.rows;
     let least = material(size.weights, rows);
     // Every moved parameter scatters. A weight with its own mean and deviation counts once.
@@ -246,8 +246,8 @@ mod tests {
     use super::*;
     use bnnc_math::philox;
 
-    fn size(weights: usize, rows: usize) -> Size {
-        Size {
+    fn size(weights: usize, rows: usize) -> TrainingSize {
+        TrainingSize {
             weights,
             moved: weights,
             rows,

@@ -31,7 +31,7 @@ pub const fn numbers(arguments: usize) -> usize {
 }
 
 /// A value with its gradient, as a function of arguments: `(point, gradient) -> value`.
-pub type Function<'a> = dyn FnMut(&[f64], &mut [f64]) -> Result<f64, Stop> + 'a;
+pub type ObjectiveFn<'a> = dyn FnMut(&[f64], &mut [f64]) -> Result<f64, Stop> + 'a;
 
 /// The end of a descent.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ pub struct End {
 /// # Errors
 /// The errors of the function.
 pub fn descend(
-    function: &mut Function<'_>,
+    function: &mut ObjectiveFn<'_>,
     start: &[f64],
     (evaluations, tolerance): (usize, f64),
 ) -> Result<Option<End>, Stop> {
@@ -111,7 +111,7 @@ impl At {
         }
     }
 
-    fn evaluate(&mut self, function: &mut Function<'_>) -> Result<(), Stop> {
+    fn evaluate(&mut self, function: &mut ObjectiveFn<'_>) -> Result<(), Stop> {
         self.value = function(&self.point, &mut self.gradient)?;
         Ok(())
     }
@@ -123,7 +123,7 @@ impl At {
 
 /// Searches along a step for the first point whose value is low enough. Returns whether there was one before the evaluations ran out.
 fn search(
-    function: &mut Function<'_>,
+    function: &mut ObjectiveFn<'_>,
     (at, next): (&At, &mut At),
     step: &[f64],
     left: &mut usize,

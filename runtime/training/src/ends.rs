@@ -10,7 +10,7 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use bnnc_base::support::Support;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use serde::{Deserialize, Serialize};
 
 /// Steps on the unconstrained scale: a positive parameter changes by a factor of 55.
@@ -51,7 +51,7 @@ struct Candidate {
 pub fn at_ends(
     task: &Task<'_>,
     surface: &mut Surface,
-    (values, point): (&Values, &[f64]),
+    (values, point): (&StateValues, &[f64]),
     losses: usize,
 ) -> Result<Vec<AtEnd>, Fault> {
     let mut candidates = candidates(task, surface, (values, point))?;
@@ -87,7 +87,7 @@ pub fn at_ends(
 fn candidates(
     task: &Task<'_>,
     surface: &Surface,
-    (values, point): (&Values, &[f64]),
+    (values, point): (&StateValues, &[f64]),
 ) -> Result<Vec<Candidate>, Fault> {
     let infer = task.infer;
     if !surface

@@ -17,8 +17,8 @@ use super::continuation;
 use super::descent::{descend, numbers as descending};
 use super::maximum::{Descent, TRAININGS, material};
 use super::surface::{Surface, affordable};
-use super::windows::Estimate;
-use super::{Fitted, Task};
+use super::windows::LossEstimate;
+use super::{Task, TrainingResult};
 use crate::step::training;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::InferenceBlock;
@@ -84,7 +84,11 @@ pub fn numbers(infer: &InferenceBlock) -> usize {
 ///
 /// # Errors
 /// The training fails.
-pub fn descent(task: &Task<'_>, fitted: &Fitted, gradient: &Artifact) -> Result<Option<Descent>, Stop> {
+pub fn descent(
+    task: &Task<'_>,
+    fitted: &TrainingResult,
+    gradient: &Artifact,
+) -> Result<Option<Descent>, Stop> {
     let train = training(task.infer)?;
     let rows = examples(&task.infer.bindings, &task.dataset.train);
     let cheap = affordable(task.infer, train, rows, OPERATIONS);
@@ -152,13 +156,13 @@ impl Gain {
             .zip(after)
             .map(|(before, after)| before - after)
             .collect();
-        let Estimate { loss: mean, error } = Estimate::of(&gains);
+        let LossEstimate { loss: mean, error } = LossEstimate::of(&gains);
         gains.sort_by(f64::total_cmp);
         // The mean of gains that are capped from above is at most the mean gain. If a few gains are huge, the capped mean has a much smaller standard
         // error.
         let largest = gains.get(gains.len() * 3 / 4).copied().unwrap_or_default();
         gains.iter_mut().for_each(|gain| *gain = gain.min(largest));
-        let cut = Estimate::of(&gains);
+        let cut = LossEstimate::of(&gains);
         let least = (mean - ERRORS * error).max(cut.loss - ERRORS * cut.error);
         Gain { mean, error, least }
     }

@@ -96,7 +96,7 @@ impl History {
 
 /// The losses of the validation rows over a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Curve {
+pub struct ValidationCurve {
     /// The number of epochs from one loss to the next.
     every: usize,
     history: History,
@@ -105,11 +105,11 @@ pub struct Curve {
 /// The smallest number of losses of a curve, if there are as many epochs.
 const POINTS: usize = 100;
 
-impl Curve {
+impl ValidationCurve {
     /// Returns an empty curve for a training of `epochs` epochs, with a loss after each epoch (`of_each`) or about a hundred losses.
-    pub fn new(epochs: usize, of_each: bool) -> Curve {
+    pub fn new(epochs: usize, of_each: bool) -> ValidationCurve {
         let every = if of_each { 1 } else { (epochs / POINTS).max(1) };
-        Curve {
+        ValidationCurve {
             every,
             history: History::new(1, epochs / every),
         }
@@ -135,9 +135,9 @@ impl Curve {
     }
 
     /// Returns the mean curve of trainings of the same length.
-    pub fn average<'a>(curves: impl Iterator<Item = &'a Curve>) -> Option<Curve> {
-        let all: Vec<&Curve> = curves.collect();
-        Some(Curve {
+    pub fn average<'a>(curves: impl Iterator<Item = &'a ValidationCurve>) -> Option<ValidationCurve> {
+        let all: Vec<&ValidationCurve> = curves.collect();
+        Some(ValidationCurve {
             every: all.first()?.every,
             history: History::average(all.iter().map(|curve| &curve.history)),
         })
@@ -163,10 +163,10 @@ mod tests {
 
     #[test]
     fn points_of_a_curve_are_at_the_ends_of_epochs() {
-        let mut each = Curve::new(7, true);
+        let mut each = ValidationCurve::new(7, true);
         (0..7).for_each(|at| each.push(f64::from(at)));
         assert_eq!(each.points()[..2], [(1.0, 0.0), (2.0, 1.0)]);
-        let mut some = Curve::new(1000, false);
+        let mut some = ValidationCurve::new(1000, false);
         let due: Vec<usize> = (1..=1000).filter(|epoch| some.is_due(*epoch)).collect();
         assert_eq!((due.len(), due[0]), (100, 10));
         some.push(5.0);

@@ -6,14 +6,14 @@ pub mod taken;
 
 use crate::restarts;
 use crate::start::{self, Starts};
-use crate::{Fitted, Task, Watch, maximum, train};
+use crate::{Task, TrainingResult, Watch, maximum, train};
 use bnnc_abi::iterates::{Covariance, Swag};
 use bnnc_abi::manifest::{InferenceBlock, State};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_kernels::executor::Machine;
 use bnnc_math::philox;
 use serde::{Deserialize, Serialize};
@@ -24,19 +24,19 @@ use taken::{Iterated, Taken};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Collected {
     /// The last training; for an ensemble, the average of its members.
-    pub fitted: Fitted,
+    pub fitted: TrainingResult,
     /// The states for predictions. States that move hold `draws` draws (`[draws, ..]`), the others a single value.
-    pub values: Arc<Values>,
+    pub values: Arc<StateValues>,
     /// The number of draws in `values`.
     pub draws: usize,
     /// The states for inferences that start from this one: the mean of the iterates, or the first member.
-    pub mean: Arc<Values>,
+    pub mean: Arc<StateValues>,
     /// The variance over the iterates of each element of the states that move; empty if not needed.
-    pub variances: Arc<Values>,
+    pub variances: Arc<StateValues>,
     /// The states of each member of an ensemble.
-    pub members: Vec<Arc<Values>>,
+    pub members: Vec<Arc<StateValues>>,
     /// The summaries of the trainings.
-    pub trainings: Vec<Trained>,
+    pub trainings: Vec<TrainingSummary>,
     /// The number of iterates taken, and the number of deviations in the covariance; zeros for an ensemble.
     pub iterates: (usize, usize),
     /// The breadth of a Gaussian over iterates, as a factor on the variances of the posterior; `None` if it is not known.
@@ -49,7 +49,7 @@ pub struct Collected {
 
 /// The summary of one training.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Trained {
+pub struct TrainingSummary {
     /// The seed of its start and its shuffles. `map` with this seed finds the same point.
     pub seed: u64,
     /// The loss of the last epoch.
@@ -64,10 +64,10 @@ pub struct Trained {
 
 impl Collected {
     /// Restores the positions in the folder of a run, as far as predictions need them.
-    pub fn restored(values: &Values, draws: usize) -> Collected {
+    pub fn restored(values: &StateValues, draws: usize) -> Collected {
         let values = Arc::new(values.clone());
         Collected {
-            fitted: Fitted::default(),
+            fitted: TrainingResult::default(),
             draws,
             mean: values.clone(),
             values,
@@ -81,10 +81,10 @@ impl Collected {
     }
 }
 
-impl Trained {
+impl TrainingSummary {
     /// Returns the summary of a training.
-    pub fn of(fitted: &Fitted, seed: u64) -> Trained {
-        Trained {
+    pub fn of(fitted: &TrainingResult, seed: u64) -> TrainingSummary {
+        TrainingSummary {
             seed,
             loss: fitted.loss,
             epochs: fitted.epochs,
@@ -141,7 +141,7 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
             false => codes::iterates::too_few_iterates(&infer.name, count, swag.least()).into(),
         });
     }
-    let mut variances = Values::new();
+    let mut variances = StateValues::new();
     if swag.gaussian.covariance != Covariance::Point {
         let all: Vec<f64> = (0..elements).map(|at| all.moments.variance(at)).collect();
         put(&moved, &all, &mut variances);
@@ -171,7 +171,7 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
         variances: Arc::new(variances),
         members: Vec::new(),
         trainings: match swag.options.iterates {
-            None => vec![Trained::of(&fitted, context.seed)],
+            None => vec![TrainingSummary::of(&fitted, context.seed)],
             Some(_) => Vec::new(),
         },
         iterates: (count, all.moments.rank()),
@@ -227,11 +227,11 @@ impl Watch for Collector<'_> {
 /// A bug: the two inference blocks have different states.
 fn taken_before(
     infer: &InferenceBlock,
-    found: &start::Iterates,
+    found: &start::EarlierIterates,
     (starts, context): (&Starts<'_>, &Context),
     moved: &[(&str, usize)],
     taken: &mut Taken,
-) -> Result<Fitted, Stop> {
+) -> Result<TrainingResult, Stop> {
     let mut columns = Vec::new();
     for (name, size) in moved {
         let column = found
@@ -263,10 +263,10 @@ fn taken_before(
             own.clone_from(other);
         }
     }
-    Ok(Fitted {
+    Ok(TrainingResult {
         values: Arc::new(values),
         loss: f64::NAN,
-        ..Fitted::default()
+        ..TrainingResult::default()
     })
 }
 
@@ -285,7 +285,7 @@ pub fn draws_of(infer: &InferenceBlock, swag: &Swag, iterates: usize) -> usize {
 }
 
 /// Replaces each state that moves by its part of a position.
-fn put(moved: &[(&str, usize)], position: &[f64], values: &mut Values) {
+fn put(moved: &[(&str, usize)], position: &[f64], values: &mut StateValues) {
     let mut at = 0;
     for (name, size) in moved {
         values.insert((*name).to_owned(), position[at..at + size].to_vec());
@@ -299,7 +299,7 @@ fn spread(
     iterated: &Iterated,
     (scale, draws): (f64, usize),
     key: u64,
-    values: &mut Values,
+    values: &mut StateValues,
 ) {
     let mut columns: Vec<Vec<f64>> = moved
         .iter()

@@ -26,10 +26,10 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::fault::Fault;
 use bnnc_core::checkpoint::Checkpoint;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
 use bnnc_kernels::executor::Machine;
-use history::{Curve, History};
+use history::{History, ValidationCurve};
 use maximum::Descent;
 use restarts::Restart;
 use serde::{Deserialize, Serialize};
@@ -39,15 +39,15 @@ use windows::Worsened;
 
 /// The result of a training.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Fitted {
+pub struct TrainingResult {
     /// The parameters, by state name.
-    pub values: Arc<Values>,
+    pub values: Arc<StateValues>,
     /// The negative evidence lower bound of all training rows, averaged over the steps of the last epoch, or over the best window if that was better.
     pub loss: f64,
     /// The losses over the training.
     pub history: History,
     /// The losses of the validation rows; `None` if there are no validation rows.
-    pub validation: Option<Curve>,
+    pub validation: Option<ValidationCurve>,
     /// The number of epochs that were run.
     pub epochs: usize,
     /// The number of epochs that were planned.
@@ -113,9 +113,9 @@ pub trait Watch {
 pub fn fit(
     infer: &InferenceBlock,
     dataset: &Dataset,
-    start: Values,
+    start: StateValues,
     context: &Context,
-) -> Result<Fitted, Stop> {
+) -> Result<TrainingResult, Stop> {
     let context = Context {
         checkpoint: Checkpoint::none(),
         ..context.clone()
@@ -135,7 +135,11 @@ pub fn fit(
 ///
 /// # Errors
 /// The errors of [`fit`] and of the watch; a checkpoint that cannot be read or written.
-pub fn train(task: &Task<'_>, start: Values, watch: Option<&mut dyn Watch>) -> Result<Fitted, Stop> {
+pub fn train(
+    task: &Task<'_>,
+    start: StateValues,
+    watch: Option<&mut dyn Watch>,
+) -> Result<TrainingResult, Stop> {
     let mut fitted = Trainer::new(task, start, watch)?.run()?;
     fitted.descent = maximum::descent(task, &fitted)?;
     Ok(fitted)

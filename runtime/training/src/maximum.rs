@@ -16,7 +16,7 @@ use super::descent::{self, End, descend};
 use super::ends::{AtEnd, at_ends};
 use super::report::is_cut_off;
 use super::surface::{self, Surface};
-use super::{Fitted, Task, gap};
+use super::{Task, TrainingResult, gap};
 use crate::step::training;
 use bnnc_abi::manifest::{InferenceBlock, KlWeight, Train};
 use bnnc_base::fault::Fault;
@@ -24,7 +24,7 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::examples;
 use bnnc_core::ports;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_kernels::executor::Machine;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -99,7 +99,7 @@ pub struct Descent {
 ///
 /// # Errors
 /// The training fails.
-pub fn descent(task: &Task<'_>, fitted: &Fitted) -> Result<Option<Descent>, Stop> {
+pub fn descent(task: &Task<'_>, fitted: &TrainingResult) -> Result<Option<Descent>, Stop> {
     let train = training(task.infer)?;
     let rows = examples(&task.infer.bindings, &task.dataset.train);
     let is_whole = !fitted.interrupted && fitted.epochs == fitted.planned;
@@ -155,8 +155,8 @@ pub fn descent(task: &Task<'_>, fitted: &Fitted) -> Result<Option<Descent>, Stop
 /// The training fails.
 pub fn breadth(
     task: &Task<'_>,
-    centre: &Values,
-    (draws, count): (&Values, usize),
+    centre: &StateValues,
+    (draws, count): (&StateValues, usize),
 ) -> Result<Option<Breadth>, Stop> {
     let train = training(task.infer)?;
     let Some(gradient) = train.gradient.as_ref().filter(|_| !train.has_noise) else {
@@ -206,7 +206,7 @@ fn narrowest(
     infer: &InferenceBlock,
     surface: &mut Surface,
     centre: &[f64],
-    draws: &Values,
+    draws: &StateValues,
     (count, pairs): (usize, usize),
 ) -> Result<Option<(String, f64)>, Stop> {
     let arguments = surface.arguments.iter();
@@ -295,7 +295,7 @@ fn curvature(
 }
 
 /// Returns the descent of several trainings that shows the largest remaining fall; `None` if a training does not have a descent.
-pub fn worst(found: &[Fitted]) -> Option<Descent> {
+pub fn worst(found: &[TrainingResult]) -> Option<Descent> {
     let mut all = found.iter().map(|fitted| fitted.descent.as_ref());
     let first = all.next()??;
     let worse = |worst, other: Option<_>| {
@@ -329,7 +329,7 @@ pub fn numbers(infer: &InferenceBlock) -> usize {
 fn runaways(
     task: &Task<'_>,
     surface: &Surface,
-    (values, start): (&Values, &[f64]),
+    (values, start): (&StateValues, &[f64]),
     end: &End,
 ) -> Result<Vec<Runaway>, Stop> {
     let infer = task.infer;
@@ -373,7 +373,11 @@ fn runaways(
 }
 
 /// Returns a machine that holds the parameters on their declared scale.
-pub(super) fn declared(infer: &InferenceBlock, values: &Values, context: &Context) -> Result<Machine, Fault> {
+pub(super) fn declared(
+    infer: &InferenceBlock,
+    values: &StateValues,
+    context: &Context,
+) -> Result<Machine, Fault> {
     let sizes = Sizes::default().with(Symbol::Draws, 1);
     let mut machine = Machine::new(&infer.sites, sizes, context.pool.clone())?;
     for (name, values) in values {

@@ -1,15 +1,15 @@
 //! The warnings about a training, and its part of the result object and of the table.
 
-use super::convergence::{Size, Unfinished, material, unfinished};
+use super::convergence::{TrainingSize, Unfinished, material, unfinished};
 use super::maximum::Runaway;
-use super::windows::{Estimate, Worsened};
-use super::{Fitted, restarts};
+use super::windows::{LossEstimate, Worsened};
+use super::{TrainingResult, restarts};
 use bnnc_abi::manifest::{InferenceBlock, Length, OptimiserChoice, Output, OutputKind, Train, Training};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
 use bnnc_base::shape::Sizes;
 use bnnc_core::codes::found::maximum_at_bound;
-use bnnc_core::codes::training::{self, Trained};
+use bnnc_core::codes::training::{self, WarnedTraining};
 use bnnc_core::feed::examples;
 use bnnc_core::number::{finite, number};
 use bnnc_data::{Dataset, Standardisation};
@@ -20,7 +20,7 @@ const ROWS_PER_WEIGHT: usize = 10;
 
 /// Returns whether the validation rows ended a training that needs its optimum: a variational posterior, which otherwise keeps the standard deviations of its
 /// start, a maximum of few parameters, or iterates, which scatter around an optimum only where the training has reached it.
-pub(super) fn is_cut_off(infer: &InferenceBlock, fitted: &Fitted, rows: usize) -> bool {
+pub(super) fn is_cut_off(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> bool {
     let is_stopped = fitted.epochs < fitted.planned && !fitted.interrupted;
     let is_small = ROWS_PER_WEIGHT.saturating_mul(weights(infer)) <= rows;
     is_stopped && (infer.maximises_bound() || is_small || infer.iterated().is_some())
@@ -73,7 +73,7 @@ pub fn raw(infer: &InferenceBlock, dataset: &Dataset) -> Vec<&'static str> {
 const POINTS: usize = 200;
 
 /// Returns the losses per row over the training, and the losses of the validation rows if there are any, each as `[epoch, loss]`.
-pub fn learning(fitted: &Fitted, rows: usize) -> Value {
+pub fn learning(fitted: &TrainingResult, rows: usize) -> Value {
     let every = fitted.history.means().len().div_ceil(POINTS).max(1);
     let each = fitted.history.epochs_each() * every as f64;
     let training = fitted
@@ -123,7 +123,7 @@ pub enum Doubt<'a> {
 }
 
 /// Returns the most serious doubt about a training. If the user or the validation rows stopped the training, its convergence is not judged.
-pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a Fitted, rows: usize) -> Option<Doubt<'a>> {
+pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize) -> Option<Doubt<'a>> {
     let options = &infer.training()?.options;
     // Iterates that are averaged need to scatter, so that a loss above the minimum does not cast doubt on them.
     let is_point = infer.iterated().is_none();
@@ -147,7 +147,7 @@ pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a Fitted, rows: usize) -> Opt
         Some(descent) if descent.is_settled => return None,
         Some(_) | None => {}
     }
-    let size = Size {
+    let size = TrainingSize {
         weights: weights(infer),
         moved: moved(infer),
         rows,
@@ -164,27 +164,30 @@ fn unbounded_density(infer: &InferenceBlock, runaways: &[Runaway], rise: f64) ->
 }
 
 /// Returns the warning about a missing maximum, for a method that judges its maximum itself.
-pub fn unbounded(infer: &InferenceBlock, fitted: &Fitted) -> Option<Diagnostic> {
+pub fn unbounded(infer: &InferenceBlock, fitted: &TrainingResult) -> Option<Diagnostic> {
     let descent = fitted.descent.as_ref()?;
     let warning = unbounded_density(infer, &descent.runaways, descent.fall);
     (!descent.runaways.is_empty()).then_some(warning)
 }
 
 /// The warnings about parameters whose maximum is at an end of their range.
-pub fn at_ends<'a>(infer: &'a InferenceBlock, fitted: &'a Fitted) -> impl Iterator<Item = Diagnostic> + 'a {
+pub fn at_ends<'a>(
+    infer: &'a InferenceBlock,
+    fitted: &'a TrainingResult,
+) -> impl Iterator<Item = Diagnostic> + 'a {
     let all = fitted.descent.iter().flat_map(|descent| &descent.at_ends);
     all.map(|found| maximum_at_bound(&infer.name, &found.name, found.end))
 }
 
 /// Returns the warnings about the training of an inference block.
-pub fn warnings(infer: &InferenceBlock, fitted: &Fitted, dataset: &Dataset) -> Vec<Diagnostic> {
+pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Dataset) -> Vec<Diagnostic> {
     let Some(train) = infer.training() else {
         return Vec::new();
     };
     let rows = examples(&infer.bindings, &dataset.train);
     let longer = longer(&train.options, is_cut_off(infer, fitted, rows));
     let (faster, raw) = (faster(train), raw(infer, dataset));
-    let trained = Trained {
+    let trained = WarnedTraining {
         infer: &infer.name,
         longer: &longer,
         schedule: train.options.schedule,
@@ -224,7 +227,7 @@ pub fn warnings(infer: &InferenceBlock, fitted: &Fitted, dataset: &Dataset) -> V
 }
 
 /// Returns the best and the worst loss of several restarts.
-fn spread(fitted: &Fitted) -> Option<(Estimate, Estimate)> {
+fn spread(fitted: &TrainingResult) -> Option<(LossEstimate, LossEstimate)> {
     let settled = || fitted.restarts.iter().map(|restart| restart.settled);
     let best = settled().min_by(|a, b| a.loss.total_cmp(&b.loss))?;
     let worst = settled().max_by(|a, b| a.loss.total_cmp(&b.loss))?;
@@ -232,7 +235,7 @@ fn spread(fitted: &Fitted) -> Option<(Estimate, Estimate)> {
 }
 
 /// Adds the convergence and the restarts to the diagnostics of an inference block.
-pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, fitted: &Fitted, rows: usize) {
+pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) {
     if fitted.steps == 0 {
         return;
     }
@@ -250,7 +253,7 @@ pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, fitted: &Fitted, r
 }
 
 /// Returns the line of the table about several restarts.
-pub fn table(fitted: &Fitted, rows: usize) -> String {
+pub fn table(fitted: &TrainingResult, rows: usize) -> String {
     let per_row = |loss: f64| number(-loss / rows.max(1) as f64);
     match spread(fitted) {
         Some((best, worst)) => {
@@ -263,7 +266,7 @@ pub fn table(fitted: &Fitted, rows: usize) -> String {
 }
 
 /// Adds the losses of a training to the diagnostics of an inference block.
-pub fn losses(value: &mut Value, infer: &InferenceBlock, fitted: &Fitted, rows: usize) {
+pub fn losses(value: &mut Value, infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) {
     value["loss"] = finite(fitted.loss);
     value["loss_per_row"] = finite(fitted.loss / rows.max(1) as f64);
     value["epochs"] = json!(fitted.epochs);
@@ -277,7 +280,7 @@ pub fn per_row(loss: f64, rows: usize) -> String {
 }
 
 /// Returns the first lines of the table: the log posterior, or the origin of the iterates.
-pub fn head(infer: &InferenceBlock, fitted: &Fitted, rows: usize) -> String {
+pub fn head(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> String {
     let from = infer.iterated().and_then(|swag| swag.options.iterates.as_ref());
     let mut text = match from {
         Some(name) => format!("  {:<21} {name:>10}\n", "iterates of"),

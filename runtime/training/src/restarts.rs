@@ -3,8 +3,8 @@
 //! Several trainings run at the same time, on the threads of the machine. The result of each is a function of its own seed and independent of the
 //! number of threads. The results are compared in a fixed order, so that the best one does not depend on which training ends first.
 
-use super::windows::Estimate;
-use super::{Fitted, Task};
+use super::windows::LossEstimate;
+use super::{Task, TrainingResult};
 use crate::step::training;
 use bnnc_abi::manifest::Training;
 use bnnc_core::context::{Context, Stop};
@@ -26,7 +26,7 @@ pub struct Restart {
     /// The seed of its start and its shuffles.
     pub seed: u64,
     /// The loss at its end.
-    pub settled: Estimate,
+    pub settled: LossEstimate,
 }
 
 /// Returns the seed of one of several trainings. The first training has the seed of the run, so that its result is the same as without restarts. The
@@ -39,20 +39,20 @@ pub fn seed_of(seed: u64, kind: &str, number: usize) -> u64 {
 }
 
 /// Returns the loss at the end of a training: the loss of the last twentieth of the training, or of the best window if its parameters are kept.
-pub fn settled(fitted: &Fitted) -> Estimate {
+pub fn settled(fitted: &TrainingResult) -> LossEstimate {
     if let Some(worsened) = &fitted.worsened {
         return worsened.best.estimate;
     }
     let means = fitted.history.means();
     let last = (means.len() / 20).max(3).min(means.len());
-    Estimate::of(&means[means.len() - last..])
+    LossEstimate::of(&means[means.len() - last..])
 }
 
 /// Runs one training of a task, and computes a further result from it.
-pub type One<'a, T> = dyn Fn(&Task<'_>) -> Result<(Fitted, T), Stop> + 'a;
+pub type One<'a, T> = dyn Fn(&Task<'_>) -> Result<(TrainingResult, T), Stop> + 'a;
 
 /// A function like [`One`] that any thread may call.
-pub type OneOnThread<'a, T> = dyn Fn(&Task<'_>) -> Result<(Fitted, T), Stop> + Sync + 'a;
+pub type OneOnThread<'a, T> = dyn Fn(&Task<'_>) -> Result<(TrainingResult, T), Stop> + Sync + 'a;
 
 /// Returns the largest number of trainings that [`best`] runs at the same time.
 pub fn at_once(options: &Training) -> usize {
@@ -73,7 +73,7 @@ pub fn kept(options: &Training) -> usize {
 pub fn best<T: Serialize + DeserializeOwned + Send>(
     task: &Task<'_>,
     one: &OneOnThread<'_, T>,
-) -> Result<(Fitted, T), Stop> {
+) -> Result<(TrainingResult, T), Stop> {
     let options = &training(task.infer)?.options;
     let threads = task.context.pool.threads().max(1);
     let workers = threads.min(at_once(options));
@@ -114,7 +114,7 @@ pub fn on_threads(context: &Context, workers: usize, work: &(dyn Fn(&Arc<Pool>, 
 pub fn in_turn<T: Serialize + DeserializeOwned>(
     task: &Task<'_>,
     one: &One<'_, T>,
-) -> Result<(Fitted, T), Stop> {
+) -> Result<(TrainingResult, T), Stop> {
     let restarts = training(task.infer)?.options.restarts;
     if restarts <= 1 {
         return one(task);
@@ -137,7 +137,7 @@ struct Runs<'a, T, F: ?Sized> {
 impl<'a, T, F> Runs<'a, T, F>
 where
     T: Serialize + DeserializeOwned,
-    F: Fn(&Task<'_>) -> Result<(Fitted, T), Stop> + ?Sized,
+    F: Fn(&Task<'_>) -> Result<(TrainingResult, T), Stop> + ?Sized,
 {
     fn new(task: &'a Task<'a>, one: &'a F, count: usize) -> Self {
         Runs {
@@ -174,7 +174,7 @@ where
         }
     }
 
-    fn finish(self) -> Result<(Fitted, T), Stop> {
+    fn finish(self) -> Result<(TrainingResult, T), Stop> {
         let compared = self.compared.into_inner();
         compared.unwrap_or_else(PoisonError::into_inner).finish()
     }
@@ -184,7 +184,7 @@ where
     }
 
     /// Runs one training, or returns its result from an earlier run. Returns `None` if the user interrupted the run before the training began.
-    fn run(&self, number: usize, context: &Context) -> Result<Option<(Fitted, T)>, Stop> {
+    fn run(&self, number: usize, context: &Context) -> Result<Option<(TrainingResult, T)>, Stop> {
         let task = self.task;
         let name = format!("{}-restart{number}", task.name);
         if let Some(kept) = context.checkpoint.kept(&name, task.split) {
@@ -208,7 +208,7 @@ where
 }
 
 /// A training with its number.
-type Numbered<T> = (usize, (Fitted, T));
+type Numbered<T> = (usize, (TrainingResult, T));
 
 /// The results of several trainings so far.
 struct Compared<T> {
@@ -234,7 +234,7 @@ impl<T> Compared<T> {
         }
     }
 
-    fn add(&mut self, number: usize, seed: u64, found: (Fitted, T)) {
+    fn add(&mut self, number: usize, seed: u64, found: (TrainingResult, T)) {
         let settled = settled(&found.0);
         let restart = Restart { seed, settled };
         if found.0.interrupted {
@@ -264,7 +264,7 @@ impl<T> Compared<T> {
         }
     }
 
-    fn finish(mut self) -> Result<(Fitted, T), Stop> {
+    fn finish(mut self) -> Result<(TrainingResult, T), Stop> {
         if let Some((_, stop)) = self.failed {
             return Err(stop);
         }

@@ -7,32 +7,32 @@ use bnnc_abi::manifest::{InferenceBlock, Init, Start, State};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_core::codes;
-use bnnc_core::states::{self, Values};
+use bnnc_core::states::{self, StateValues};
 use bnnc_math::philox;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The results of earlier inferences on one split, by name.
-pub type Earlier = HashMap<String, Found>;
+pub type EarlierResults = HashMap<String, EarlierResult>;
 
 /// The result of an earlier inference block.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct EarlierResult {
     /// Its states as a point.
-    pub point: Arc<Values>,
+    pub point: Arc<StateValues>,
     /// The states of each member, if the result is an ensemble.
-    pub members: Vec<Arc<Values>>,
+    pub members: Vec<Arc<StateValues>>,
     /// Its iterates, if the result holds them.
-    pub iterates: Option<Iterates>,
+    pub iterates: Option<EarlierIterates>,
 }
 
 /// The iterates of an earlier inference block.
 #[derive(Clone, Debug)]
-pub struct Iterates {
+pub struct EarlierIterates {
     /// The name of the inference block.
     pub infer: String,
     /// The states. States that move hold one value per iterate (`[count, ..]`), the others a single value.
-    pub values: Arc<Values>,
+    pub values: Arc<StateValues>,
     /// The number of iterates.
     pub count: usize,
 }
@@ -40,11 +40,11 @@ pub struct Iterates {
 /// The starts of one inference block on one split.
 pub struct Starts<'a> {
     infer: &'a InferenceBlock,
-    earlier: HashMap<String, Arc<Values>>,
+    earlier: HashMap<String, Arc<StateValues>>,
     /// The given values of each member, used in turn; empty if the states have their default starts.
-    given: Vec<Arc<Values>>,
+    given: Vec<Arc<StateValues>>,
     /// The iterates that take the place of a training.
-    iterates: Option<Iterates>,
+    iterates: Option<EarlierIterates>,
 }
 
 impl<'a> Starts<'a> {
@@ -52,7 +52,11 @@ impl<'a> Starts<'a> {
     ///
     /// # Errors
     /// A file that cannot be read or does not fit; an earlier inference block without a result on this split.
-    pub fn new(infer: &'a InferenceBlock, earlier: &Earlier, split: usize) -> Result<Starts<'a>, Diagnostic> {
+    pub fn new(
+        infer: &'a InferenceBlock,
+        earlier: &EarlierResults,
+        split: usize,
+    ) -> Result<Starts<'a>, Diagnostic> {
         let given = match &infer.start {
             None => Vec::new(),
             Some(Start::File(file)) => vec![Arc::new(file::read(infer, file, split)?)],
@@ -82,7 +86,7 @@ impl<'a> Starts<'a> {
     }
 
     /// Returns the iterates that take the place of a training.
-    pub fn iterates(&self) -> Option<&Iterates> {
+    pub fn iterates(&self) -> Option<&EarlierIterates> {
         self.iterates.as_ref()
     }
 
@@ -104,13 +108,13 @@ impl<'a> Starts<'a> {
     }
 
     /// Returns the given values of a member.
-    fn given(&self, member: usize) -> Option<&Values> {
+    fn given(&self, member: usize) -> Option<&StateValues> {
         let given = self.given.get(member % self.given.len().max(1))?;
         Some(given)
     }
 
     /// Returns the start of a member. States without given values start at random with this seed. An inference block without members uses member 0.
-    pub fn of(&self, seed: u64, member: usize) -> Values {
+    pub fn of(&self, seed: u64, member: usize) -> StateValues {
         let mut start = states::start(&self.infer.states, seed, &self.earlier);
         if let Some(given) = self.given(member) {
             warm(self.infer, &mut start, given);
@@ -125,7 +129,7 @@ const JITTER: f64 = 1.0;
 impl Starts<'_> {
     /// Returns the start of a member in a task. All restarts except the first shift the scalars and vectors that start at a constant. Given values
     /// are not shifted. Matrices are not shifted either, since their starts are random, or constant by intent.
-    pub fn of_task(&self, task: &Task<'_>, member: usize) -> Values {
+    pub fn of_task(&self, task: &Task<'_>, member: usize) -> StateValues {
         let seed = task.context.seed;
         let mut start = self.of(seed, member);
         if task.restart == 0 {
@@ -147,7 +151,7 @@ impl Starts<'_> {
 }
 
 /// Copies the given values to every state of the same name and size that does not start from a state of another inference block.
-fn warm(infer: &InferenceBlock, start: &mut Values, given: &Values) {
+fn warm(infer: &InferenceBlock, start: &mut StateValues, given: &StateValues) {
     for state in infer.states.iter().filter(|state| state.from.is_none()) {
         let (Some(own), Some(values)) = (start.get_mut(&state.name), given.get(&state.name)) else {
             continue;

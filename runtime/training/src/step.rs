@@ -7,7 +7,7 @@ use bnnc_base::shape::Symbol;
 use bnnc_core::context::Context;
 use bnnc_core::feed::Feed;
 use bnnc_core::ports;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::{Dataset, Rows, report};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::ports::Port;
@@ -66,7 +66,7 @@ impl<'a> Stepper<'a> {
     pub fn new(
         infer: &'a InferenceBlock,
         rows: usize,
-        start: &Values,
+        start: &StateValues,
         context: &Context,
     ) -> Result<Stepper<'a>, Fault> {
         let train = training(infer)?;
@@ -127,7 +127,7 @@ impl<'a> Stepper<'a> {
     ///
     /// # Errors
     /// A bug: the program does not have a parameter.
-    pub fn parameters(&self) -> Result<Values, Fault> {
+    pub fn parameters(&self) -> Result<StateValues, Fault> {
         let parameters = self.infer.states.iter().filter(|state| state.parameter);
         parameters
             .map(|state| Ok((state.name.clone(), self.machine.read_real(&state.name)?)))

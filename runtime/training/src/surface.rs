@@ -9,7 +9,7 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::Stop;
 use bnnc_core::feed::{Feed, examples};
 use bnnc_core::ports;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::ports::Port;
 use std::ops::Range;
@@ -111,7 +111,7 @@ impl Surface {
     ///
     /// # Errors
     /// A bug: parameters of other sizes.
-    pub fn take(&mut self, values: &Values) -> Result<Vec<f64>, Fault> {
+    pub fn take(&mut self, values: &StateValues) -> Result<Vec<f64>, Fault> {
         let mut point = vec![0.0; self.part.len()];
         for (name, values) in values {
             match self.arguments.iter().find(|argument| argument.name == *name) {
@@ -123,7 +123,7 @@ impl Surface {
     }
 
     /// Returns the arguments of one of several draws. Arguments that the draws do not have stay at the centre.
-    pub fn draw(&self, centre: &[f64], draws: &Values, number: usize) -> Vec<f64> {
+    pub fn draw(&self, centre: &[f64], draws: &StateValues, number: usize) -> Vec<f64> {
         let mut point = centre.to_vec();
         for argument in &self.arguments {
             let size = argument.range.len();

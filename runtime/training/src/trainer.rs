@@ -1,8 +1,8 @@
 //! One training: its steps, epochs, validation and checkpoints.
 
-use super::history::{Curve, History};
-use super::windows::Windows;
-use super::{Fitted, Task, Watch};
+use super::history::{History, ValidationCurve};
+use super::windows::LossWindows;
+use super::{Task, TrainingResult, Watch};
 use crate::convergence::material;
 use crate::step::{self, Stepper, Terms, kl_weight, training};
 use bnnc_abi::manifest::{KlWeight, Train};
@@ -17,7 +17,7 @@ use bnnc_core::positions;
 use bnnc_core::predict::Predictor;
 use bnnc_core::progress::Progress;
 use bnnc_core::rows;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_math::philox;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -63,7 +63,7 @@ struct Position {
     loss: f64,
     history: History,
     /// The windows by which the parameters are selected; `None` if another criterion selects them.
-    windows: Option<Windows>,
+    windows: Option<LossWindows>,
     validation: Option<Validated>,
     /// True if validation ended the training.
     stopped: bool,
@@ -72,10 +72,10 @@ struct Position {
 /// The losses of the validation rows and, with early stopping, the best epoch by them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Validated {
-    curve: Curve,
+    curve: ValidationCurve,
     score: f64,
     epoch: usize,
-    kept: Option<Values>,
+    kept: Option<StateValues>,
 }
 
 /// A training in the form that the checkpoint keeps.
@@ -111,7 +111,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
     /// Prepares a training from `start`, or from the state of an interrupted run.
     pub(super) fn new(
         task: &'a Task<'a>,
-        start: Values,
+        start: StateValues,
         watch: Option<&'w mut dyn Watch>,
     ) -> Result<Self, Stop> {
         let Task {
@@ -176,11 +176,11 @@ impl<'a, 'w> Trainer<'a, 'w> {
                 loss: f64::NAN,
                 history: History::new(pieces, losses),
                 windows: match is_free {
-                    true => Some(Windows::new(losses, stepper.parameters()?)),
+                    true => Some(LossWindows::new(losses, stepper.parameters()?)),
                     false => None,
                 },
                 validation: validates.then(|| Validated {
-                    curve: Curve::new(epochs, chooses),
+                    curve: ValidationCurve::new(epochs, chooses),
                     score: f64::NEG_INFINITY,
                     epoch: 0,
                     kept: None,
@@ -241,7 +241,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
     }
 
     /// Runs to the end, or until the user interrupts the run.
-    pub(super) fn run(mut self) -> Result<Fitted, Stop> {
+    pub(super) fn run(mut self) -> Result<TrainingResult, Stop> {
         let total = self.epochs.saturating_mul(self.batches) as u64;
         let context = self.task.context;
         let mut progress = Progress::new(&self.task.infer.name, total, context.progress);
@@ -343,7 +343,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
             ..
         } = *self.task;
         let error = codes::training_diverged(&infer.name, self.position.epoch, loss);
-        let values = self.position.windows.as_ref().map(Windows::values);
+        let values = self.position.windows.as_ref().map(LossWindows::values);
         let begin = match self.position.epoch {
             0 => "at the start",
             _ => "at the last parameters with a finite loss",
@@ -402,7 +402,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         Ok(())
     }
 
-    fn finish(self, interrupted: bool) -> Result<Fitted, Stop> {
+    fn finish(self, interrupted: bool) -> Result<TrainingResult, Stop> {
         let infer = self.task.infer;
         let Position {
             epoch,
@@ -414,7 +414,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
             validation,
             ..
         } = self.position;
-        let mut fitted = Fitted {
+        let mut fitted = TrainingResult {
             // Before the first epoch is complete, this is the loss of the steps so far.
             loss: if loss.is_nan() { of_epoch.mean() } else { loss },
             history,
@@ -424,7 +424,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
             bytes: self.stepper.machine.arena_bytes(),
             steps: self.stepper.count,
             interrupted,
-            ..Fitted::default()
+            ..TrainingResult::default()
         };
         fitted.validation = validation.as_ref().map(|validated| validated.curve.clone());
         let validated = validation.and_then(|validated| Some((validated.epoch, validated.kept?)));

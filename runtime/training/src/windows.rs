@@ -4,7 +4,7 @@
 //! twentieth of the training is an estimate of the loss of its iterates, with a known standard error.
 
 use bnnc_core::context::Stop;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_kernels::executor::Machine;
 use serde::{Deserialize, Serialize};
 
@@ -16,16 +16,16 @@ const LEAST: usize = 3;
 
 /// A mean of losses with its standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
+pub struct LossEstimate {
     /// The mean.
     pub loss: f64,
     /// Its standard error.
     pub error: f64,
 }
 
-impl Estimate {
+impl LossEstimate {
     /// Returns the estimate from independent losses. Its error is infinite if there are too few losses.
-    pub fn of(losses: &[f64]) -> Estimate {
+    pub fn of(losses: &[f64]) -> LossEstimate {
         let count = losses.len() as f64;
         let loss = losses.iter().sum::<f64>() / count;
         let squares: f64 = losses.iter().map(|other| (other - loss).powi(2)).sum();
@@ -33,18 +33,18 @@ impl Estimate {
             true => f64::INFINITY,
             false => (squares / (count - 1.0) / count).sqrt(),
         };
-        Estimate { loss, error }
+        LossEstimate { loss, error }
     }
 
     /// Returns whether this loss is above another one by more than three standard errors of the difference and by more than `least`.
-    pub fn is_above(self, other: Estimate, least: f64) -> bool {
+    pub fn is_above(self, other: LossEstimate, least: f64) -> bool {
         self.loss - other.loss > least.max(3.0 * self.error.hypot(other.error))
     }
 }
 
 /// The windows of a training so far.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Windows {
+pub struct LossWindows {
     /// The number of losses in the whole training, and the number added so far.
     all: usize,
     added: usize,
@@ -53,17 +53,17 @@ pub struct Windows {
     squares: f64,
     count: usize,
     /// The estimate of the last closed window.
-    last: Estimate,
+    last: LossEstimate,
     best: Option<Best>,
     /// The parameters at the end of the best window. They are allocated at the start, since a step must not allocate.
-    values: Values,
+    values: StateValues,
 }
 
 /// The window with the lowest loss.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Best {
     /// The loss of the window.
-    pub estimate: Estimate,
+    pub estimate: LossEstimate,
     /// The epoch in which it ended, counted from 1.
     pub epoch: usize,
 }
@@ -74,19 +74,19 @@ pub struct Worsened {
     /// The best window, whose parameters were kept.
     pub best: Best,
     /// The last window.
-    pub last: Estimate,
+    pub last: LossEstimate,
 }
 
-impl Windows {
+impl LossWindows {
     /// Prepares the windows for `all` losses. `values` has the sizes of the parameters.
-    pub fn new(all: usize, values: Values) -> Windows {
-        Windows {
+    pub fn new(all: usize, values: StateValues) -> LossWindows {
+        LossWindows {
             all,
             added: 0,
             mean: 0.0,
             squares: 0.0,
             count: 0,
-            last: Estimate::default(),
+            last: LossEstimate::default(),
             best: None,
             values,
         }
@@ -109,7 +109,7 @@ impl Windows {
             return Ok(());
         }
         let count = self.count as f64;
-        self.last = Estimate {
+        self.last = LossEstimate {
             loss: self.mean,
             error: match self.count < LEAST {
                 true => f64::INFINITY,
@@ -130,12 +130,12 @@ impl Windows {
     }
 
     /// Returns the parameters at the end of the best window so far, or the parameters at the start before the first window has ended.
-    pub fn values(&self) -> &Values {
+    pub fn values(&self) -> &StateValues {
         &self.values
     }
 
     /// Returns the best window and its parameters, if the last window is worse by more than noise explains and by more than `least`.
-    pub fn worsened(self, least: f64) -> Option<(Worsened, Values)> {
+    pub fn worsened(self, least: f64) -> Option<(Worsened, StateValues)> {
         let best = self.best?;
         let is_worse = self.last.is_above(best.estimate, least);
         let worsened = Worsened {

@@ -2,7 +2,7 @@
 
 use bnnc_abi::manifest::{InferenceBlock, Work};
 use bnnc_base::dtype::Precision;
-use bnnc_core::states::{Values, start};
+use bnnc_core::states::{StateValues, start};
 use bnnc_driver::options::Options;
 use bnnc_tests::compile::{self, Compiled, examples, options};
 use bnnc_tests::step::{Steps, distance, predictions, sampled, training};
@@ -47,7 +47,7 @@ impl Comparison<'_> {
         }
     }
 
-    fn compare_all(&mut self, what: &str, got: &Values, want: &Values) {
+    fn compare_all(&mut self, what: &str, got: &StateValues, want: &StateValues) {
         assert_eq!(got.len(), want.len());
         for (name, want) in want {
             self.compare(&format!("{what} {name}"), &got[name], want);

@@ -6,7 +6,7 @@ use bnnc_abi::data::Schema;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::ports;
-use bnnc_core::states::{Values, start};
+use bnnc_core::states::{StateValues, start};
 use bnnc_driver::infer::{Compilation, Elaborated, Failure};
 use bnnc_driver::options::Options;
 use bnnc_driver::program::{self, Program};
@@ -233,7 +233,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// Returns the results by name at a step.
-    pub fn at(&mut self, states: &Values, step: i32) -> Values {
+    pub fn at(&mut self, states: &StateValues, step: i32) -> StateValues {
         for (name, values) in states {
             ports::real(&mut self.machine, name, values).expect("the state has the port's shape");
         }
@@ -247,13 +247,13 @@ impl Estimate {
     }
 
     /// Returns the KL divergence alone.
-    pub fn value(&mut self, states: &Values, step: i32) -> f64 {
+    pub fn value(&mut self, states: &StateValues, step: i32) -> f64 {
         self.at(states, step)["kl"][0]
     }
 }
 
 /// Returns the states of a KL divergence. They are the states of the program, but the elements of moving states get different values.
-pub fn states(divergence: &Divergence) -> Values {
+pub fn states(divergence: &Divergence) -> StateValues {
     let mut states = start(&divergence.states, 1, &HashMap::new());
     let moves = |name: &str| divergence.gradient.result(name).is_some();
     for (name, values) in &mut states {
@@ -273,7 +273,7 @@ pub fn states(divergence: &Divergence) -> Values {
 }
 
 /// Returns the inputs of the function of a KL divergence.
-pub fn inputs(states: &Values, step: i32) -> HashMap<String, Vec<f64>> {
+pub fn inputs(states: &StateValues, step: i32) -> HashMap<String, Vec<f64>> {
     let mut inputs = states.clone();
     inputs.insert("step".to_owned(), vec![f64::from(step)]);
     inputs

@@ -4,7 +4,7 @@ use super::estimate::{BEST, SUMS, Subject, Way, method, states};
 use super::finite;
 use super::integral;
 use super::pairs::{Method, Pair};
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 
 /// The number of draws of one estimate, and the number of estimates.
 const DRAWS: usize = 100;
@@ -44,7 +44,7 @@ pub fn compare(
     pair: &Pair,
     subject: &mut Subject<'_>,
     way: Way,
-    set: impl Fn(&mut Values),
+    set: impl Fn(&mut StateValues),
 ) -> Result<Comparison, String> {
     let divergence = subject.divergence(DRAWS, way).map_err(|refused| refused.text)?;
     let mut states = states(&divergence);
@@ -79,7 +79,7 @@ fn kl_divergences_match_quadrature() {
 }
 
 /// Returns the slope of the integral in one element of a state, by central differences.
-fn slope(pair: &Pair, states: &Values, name: &str, at: usize) -> f64 {
+fn slope(pair: &Pair, states: &StateValues, name: &str, at: usize) -> f64 {
     let shifted = |by: f64| {
         let mut states = states.clone();
         states.get_mut(name).unwrap()[at] += by;
@@ -97,7 +97,7 @@ fn gradients_match_slopes_of_the_integrals() {
         let divergence = subject.divergence(DRAWS, BEST).map_err(|refused| refused.text)?;
         let states = states(&divergence);
         let mut machine = subject.machine(&divergence, DRAWS, "cranelift");
-        let estimates: Vec<Values> = (0..ESTIMATES).map(|step| machine.at(&states, step)).collect();
+        let estimates: Vec<StateValues> = (0..ESTIMATES).map(|step| machine.at(&states, step)).collect();
         let count = f64::from(ESTIMATES);
         for name in estimates[0].keys().filter(|name| *name != "kl") {
             let values: Vec<f64> = estimates.iter().map(|values| values[name][0]).collect();

@@ -5,7 +5,7 @@ use super::expectation::compare;
 use super::laws::radial_constant;
 use super::pairs::{Expected, Family, Method, Pair, Prior, family, prior};
 use super::pairwise::{Summed, evaluate};
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_math::special::{sigmoid, softplus};
 use std::collections::HashMap;
 
@@ -113,7 +113,7 @@ fn radial_kl_divergences_have_the_published_numbers() {
         let (n, _, constant) = constants[at];
         near(radial_constant(n), constant);
         let mut set = |locations: &[f64], scales: &[f64]| {
-            let states: Values = [
+            let states: StateValues = [
                 ("w/loc".to_owned(), locations.to_vec()),
                 (
                     "w/scale".to_owned(),

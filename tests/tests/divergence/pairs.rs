@@ -2,7 +2,7 @@
 
 use super::integral::Side;
 use super::laws::law;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_math::special::softplus;
 
 /// The methods to compute a KL divergence, the best one first.
@@ -327,7 +327,7 @@ infer fit{at} = vi(Q{at}, rows) {{ precision = f64 }}
     }
 
     /// Returns the family at these values of its states.
-    pub fn posterior(&self, states: &Values) -> Side<'static> {
+    pub fn posterior(&self, states: &StateValues) -> Side<'static> {
         let value = |param: &str, at: usize| {
             let Some(state) = states.get(&format!("w/{param}")) else {
                 return self.family.written(param);

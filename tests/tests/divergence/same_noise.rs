@@ -4,13 +4,13 @@ use super::estimate::{DIRECT, Refused, SUMS, Subject, Table, inputs, states};
 use super::finite;
 use super::pairs::{self, Pair};
 use super::pairwise::{Summed, evaluate};
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use std::collections::HashMap;
 
 /// Returns the values of `found` that differ too much from `expected`. The allowed difference is `tolerance` times the magnitude of the
 /// summed terms, plus four times the change that `shifted` shows, which was computed with changes in the last bits of the parameters.
 fn far(
-    found: &Values,
+    found: &StateValues,
     expected: &HashMap<String, Summed>,
     shifted: &HashMap<String, Summed>,
     tolerance: f64,
@@ -31,7 +31,7 @@ fn far(
 }
 
 /// Changes the last bits of parameters.
-fn shift(states: &Values) -> Values {
+fn shift(states: &StateValues) -> StateValues {
     let shifted = |values: &Vec<f64>| values.iter().map(|x| x * (1.0 + 4.0 * f64::EPSILON)).collect();
     let shifted = states
         .iter()
@@ -45,7 +45,7 @@ fn compare(subject: &mut Subject<'_>, (draws, tolerance): (usize, f64), backend:
     let direct = subject.divergence(draws, DIRECT).map_err(text)?;
     let sums = subject.divergence(draws, SUMS).map_err(text)?;
     let states = states(&direct);
-    let reference = |states: &Values| evaluate(&direct.gradient, &inputs(states, 3), draws, None);
+    let reference = |states: &StateValues| evaluate(&direct.gradient, &inputs(states, 3), draws, None);
     let expected = reference(&states);
     let found = subject.machine(&sums, draws, backend).at(&states, 3);
     let mut faults = far(&found, &expected, &expected, tolerance);

@@ -12,7 +12,7 @@ use bnnc_command::memory;
 use bnnc_command::terminal::{self, OK};
 use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{NewRows, Preparation, Rows};
 use bnnc_driver::codes::no_infer;
@@ -115,7 +115,7 @@ struct Fitted<'a> {
     program: &'a Program,
     infer: &'a InferenceBlock,
     preparation: &'a Preparation,
-    values: &'a Values,
+    values: &'a StateValues,
     context: Context,
     display: Display,
 }

@@ -64,7 +64,7 @@ const LISTED: usize = 3;
 
 /// The training that a warning is about, and options that would improve it.
 #[derive(Clone, Copy)]
-pub struct Trained<'a> {
+pub struct WarnedTraining<'a> {
     /// The name of the inference block.
     pub infer: &'a str,
     /// An option with a value that makes the training longer.
@@ -77,7 +77,7 @@ pub struct Trained<'a> {
     pub raw: &'a [&'a str],
 }
 
-impl Trained<'_> {
+impl WarnedTraining<'_> {
     /// Returns the advice to standardise the data, if they are not standardised yet.
     fn standardise(&self) -> Option<String> {
         (!self.raw.is_empty())
@@ -86,8 +86,8 @@ impl Trained<'_> {
 }
 
 /// A warning: the loss of a training still falls.
-pub fn not_converged(trained: Trained<'_>, fall: f64, rows: usize) -> Diagnostic {
-    let Trained {
+pub fn not_converged(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Diagnostic {
+    let WarnedTraining {
         infer,
         longer,
         faster,
@@ -105,8 +105,8 @@ pub fn not_converged(trained: Trained<'_>, fall: f64, rows: usize) -> Diagnostic
 }
 
 /// A warning: a descent from the end of a training lowers its loss by `fall`.
-pub fn not_at_minimum(trained: Trained<'_>, fall: f64, rows: usize) -> Diagnostic {
-    let Trained {
+pub fn not_at_minimum(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Diagnostic {
+    let WarnedTraining {
         infer,
         longer,
         schedule,
@@ -168,8 +168,8 @@ pub fn unbounded_density(infer: &str, runaways: &[(&str, f64, f64)], rise: f64) 
 }
 
 /// A warning: the noise of a training's loss hides whether the loss falls.
-pub fn noisy_loss(trained: Trained<'_>, noise: f64, rows: usize) -> Diagnostic {
-    let Trained { infer, longer, .. } = trained;
+pub fn noisy_loss(trained: WarnedTraining<'_>, noise: f64, rows: usize) -> Diagnostic {
+    let WarnedTraining { infer, longer, .. } = trained;
     let text = format!(
         "bnnc cannot tell whether `{infer}` has converged: the noise of its loss hides changes of {} per row",
         short(per_row(noise, rows))
@@ -180,8 +180,13 @@ pub fn noisy_loss(trained: Trained<'_>, noise: f64, rows: usize) -> Diagnostic {
 }
 
 /// A warning: the loss of a training rose from `best` to `last`. The parameters of epoch `epoch`, with the best loss, were kept.
-pub fn worsened(trained: Trained<'_>, (best, last): (f64, f64), epoch: usize, rows: usize) -> Diagnostic {
-    let Trained { infer, schedule, .. } = trained;
+pub fn worsened(
+    trained: WarnedTraining<'_>,
+    (best, last): (f64, f64),
+    epoch: usize,
+    rows: usize,
+) -> Diagnostic {
+    let WarnedTraining { infer, schedule, .. } = trained;
     let text = format!(
         "the loss of `{infer}` is {} per row at the end, but was {} around epoch {}: the parameters of that epoch were kept",
         short(per_row(last, rows)),

@@ -8,7 +8,7 @@ use bnnc_core::codes::iterates;
 use bnnc_core::number::finite;
 use bnnc_data::Dataset;
 use bnnc_training::iterates::Collected;
-use bnnc_training::{Fitted, report};
+use bnnc_training::{TrainingResult, report};
 use serde_json::{Value, json};
 
 /// Adds the losses, the iterates and the members to the diagnostics of an inference block.
@@ -109,7 +109,7 @@ const BROAD: f64 = 25.0;
 const FALL: f64 = 2.0;
 
 /// Returns the factor by which the learning rate falls while iterates are taken, if it is above [`FALL`]. Infinite if the rate falls to zero.
-fn fall(swag: &Swag, fitted: &Fitted) -> Option<f64> {
+fn fall(swag: &Swag, fitted: &TrainingResult) -> Option<f64> {
     let planned = fitted.planned;
     let taken: Vec<f64> = (1..=fitted.epochs)
         .filter(|epoch| swag.takes(*epoch, planned))

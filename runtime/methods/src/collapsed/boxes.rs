@@ -1,7 +1,7 @@
 //! The box of the weights that may be integrated over, computed from their iterates.
 
 use bnnc_abi::collapsed::{BoxExtent, Collapsed};
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use std::ops::Range;
 
 /// Half the width of the box that the published code gives a bias whose iterates agree.
@@ -50,7 +50,7 @@ pub struct Boxes {
 impl Boxes {
     /// Builds the box from states of shape `[iterates, ..]`. Weights that never move are left out, since all iterates have the same value of them.
     /// With `compat = published`, however, such a weight gets a narrow box if its site is always integrated over.
-    pub fn new(collapsed: &Collapsed, values: &Values, iterates: usize) -> Boxes {
+    pub fn new(collapsed: &Collapsed, values: &StateValues, iterates: usize) -> Boxes {
         let mut columns = Vec::new();
         let mut first = 0;
         let options = &collapsed.options;
@@ -90,14 +90,14 @@ impl Boxes {
     }
 
     /// Keeps only the weights with the given indices, which are in ascending order. Indices of weights without a box are ignored.
-    pub fn only(mut self, collapsed: &Collapsed, values: &Values, numbers: &[u32]) -> Boxes {
+    pub fn only(mut self, collapsed: &Collapsed, values: &StateValues, numbers: &[u32]) -> Boxes {
         self.columns
             .retain(|column| numbers.binary_search(&column.number).is_ok());
         self.read(collapsed, values);
         self
     }
 
-    fn read(&mut self, collapsed: &Collapsed, values: &Values) {
+    fn read(&mut self, collapsed: &Collapsed, values: &StateValues) {
         self.values.clear();
         for iterate in 0..self.iterates {
             let value = |column: &Column| {

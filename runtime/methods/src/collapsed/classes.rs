@@ -7,7 +7,7 @@ use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::Part;
 use crate::collapsed::integrals::Around;
 use bnnc_abi::collapsed::Sigmoid;
-use bnnc_core::predict::{Integrated, Predictive};
+use bnnc_core::predict::{IntegralResults, Predictive};
 use bnnc_kernels::pool::Pool;
 use bnnc_piecewise::{CUBIC_END_L2, Network, ObservationNoise, mean_sigmoid, mean_sigmoid_cubic};
 use std::cmp::Ordering;
@@ -67,7 +67,7 @@ pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive
         };
         (0..classes).map(class).collect()
     });
-    let mut said = Integrated::default();
+    let mut said = IntegralResults::default();
     let mut sum = 0.0;
     for (row, (raw, off)) in raw.iter().zip(&off).enumerate() {
         let total: f64 = raw.iter().sum();
@@ -135,9 +135,9 @@ pub fn truth(
     };
     predictive.log_likelihood = both.iter().enumerate().map(log).collect();
     let off = |row: usize| error(all, (row, 1.0), &|_| 0.0, (sigmoid, both[row][1]));
-    predictive.integrated = Integrated {
+    predictive.integrated = IntegralResults {
         error: (0..rows).map(off).collect(),
-        ..Integrated::default()
+        ..IntegralResults::default()
     };
     if let Some(right) = right {
         let said = &mut predictive.integrated;

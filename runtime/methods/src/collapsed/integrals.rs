@@ -18,7 +18,7 @@ use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::forecast::{Forecaster, Take};
 use bnnc_core::predict::Predictive;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_core::tally::Tally;
 use bnnc_data::{Dataset, Rows};
 use bnnc_math::philox;
@@ -33,7 +33,7 @@ const PIECED_ROWS: usize = 16;
 pub struct Integrals<'a> {
     infer: &'a InferenceBlock,
     collapsed: &'a Collapsed,
-    values: &'a Values,
+    values: &'a StateValues,
     boxes: Boxes,
     /// The places in the box of the weights of each output, if all rows share one choice.
     fixed: Vec<Vec<usize>>,

@@ -10,7 +10,7 @@ use bnnc_core::blocks::{read, rows_per_call};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::{Feed, examples};
 use bnnc_core::ports;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
 use std::ops::Range;
@@ -32,7 +32,7 @@ struct States<'a> {
     infer: &'a InferenceBlock,
     collapsed: &'a Collapsed,
     /// The states; those that move have the shape `[iterates, ..]`.
-    values: &'a Values,
+    values: &'a StateValues,
     iterates: usize,
     columns: Vec<Column>,
 }
@@ -109,7 +109,7 @@ impl<'a> Local<'a> {
     /// Some columns do not fit the program, or there is too little memory.
     pub fn new(
         (infer, collapsed): (&'a InferenceBlock, &'a Collapsed),
-        (values, boxes): (&'a Values, &Boxes),
+        (values, boxes): (&'a StateValues, &Boxes),
         rows: (&Rows, bool),
         (dataset, numbers): (&Dataset, usize),
         context: &Context,

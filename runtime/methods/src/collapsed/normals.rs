@@ -7,7 +7,7 @@ use crate::collapsed::integrals::Around;
 use crate::collapsed::mixture::Mixture;
 use crate::collapsed::published::Published;
 use bnnc_abi::collapsed::{self, Collapsed};
-use bnnc_core::predict::{Integrated, PROBABILITIES, Predictive};
+use bnnc_core::predict::{IntegralResults, PROBABILITIES, Predictive};
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_kernels::pool::Pool;
 use bnnc_piecewise::{Law, ObservationNoise};
@@ -89,10 +89,10 @@ impl Normals {
             .flat_map(|row| row.aleatoric.iter().copied())
             .collect();
         let of = |of: fn(&Row) -> &Vec<f64>| found.iter().flat_map(|row| of(row).iter().copied()).collect();
-        predictive.integrated = Integrated {
+        predictive.integrated = IntegralResults {
             error: of(|row| &row.error),
             cdf: of(|row| &row.cdf),
-            ..Integrated::default()
+            ..IntegralResults::default()
         };
         if is_known {
             let errors = found.iter().map(|row| row.log_density_error);

@@ -8,7 +8,7 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::forecast::Forecaster;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_core::tally::Tally;
 use bnnc_data::{Dataset, Rows};
 use bnnc_inference::draws::Draws;
@@ -18,7 +18,7 @@ use bnnc_inference::summary::SiteSummary;
 use bnnc_laplace::posterior::PosteriorArray;
 use bnnc_training::iterates::{self, Collected};
 use bnnc_training::start::{self, Starts};
-use bnnc_training::{Fitted, Task};
+use bnnc_training::{Task, TrainingResult};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -46,15 +46,15 @@ impl Integrated {
 }
 
 impl Posterior for Integrated {
-    fn values(&self) -> &Arc<Values> {
+    fn values(&self) -> &Arc<StateValues> {
         self.collected.values()
     }
 
-    fn point(&self) -> &Arc<Values> {
+    fn point(&self) -> &Arc<StateValues> {
         self.collected.point()
     }
 
-    fn fitted(&self) -> Option<&Fitted> {
+    fn fitted(&self) -> Option<&TrainingResult> {
         self.collected.fitted()
     }
 
@@ -102,7 +102,7 @@ impl Posterior for Integrated {
         self.collected.variances(state)
     }
 
-    fn start(&self, infer: &InferenceBlock) -> start::Found {
+    fn start(&self, infer: &InferenceBlock) -> start::EarlierResult {
         self.collected.start(infer)
     }
 

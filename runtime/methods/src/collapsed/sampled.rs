@@ -9,8 +9,8 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::fault::Fault;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::forecast::{Forecaster, Take};
-use bnnc_core::predict::{Integrated, Predictive, Predictor};
-use bnnc_core::states::Values;
+use bnnc_core::predict::{IntegralResults, Predictive, Predictor};
+use bnnc_core::states::StateValues;
 use bnnc_core::tally::Tally;
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_data::{Dataset, Rows};
@@ -41,7 +41,7 @@ impl Draws {
     /// Some columns do not fit the program, or there is too little memory.
     pub fn new(
         (infer, collapsed): (&InferenceBlock, &Collapsed),
-        (values, boxes): (&Values, &Boxes),
+        (values, boxes): (&StateValues, &Boxes),
         (rows, is_known): (&Rows, bool),
         dataset: &Dataset,
         (draws, context): (usize, &Context),
@@ -116,7 +116,7 @@ impl Strata {
         (0..width).map(of).collect()
     }
 
-    fn said(self, block: &Predictive, is_known: bool) -> Integrated {
+    fn said(self, block: &Predictive, is_known: bool) -> IntegralResults {
         let rows = block.rows.max(1);
         let width = |values: &[f64]| values.len() / block.draws.max(1);
         let of = |values: &[f64]| self.errors(values, width(values));
@@ -130,9 +130,9 @@ impl Strata {
                     .collect()
             }
         };
-        let mut said = Integrated {
+        let mut said = IntegralResults {
             error,
-            ..Integrated::default()
+            ..IntegralResults::default()
         };
         if is_known {
             for row in 0..block.rows {
@@ -150,9 +150,9 @@ impl Strata {
 /// iterate.
 pub fn drawn(
     (infer, collapsed): (&InferenceBlock, &Collapsed),
-    (values, boxes): (&Values, &Boxes),
+    (values, boxes): (&StateValues, &Boxes),
     context: &Context,
-) -> Values {
+) -> StateValues {
     let key = philox::key(context.seed, &format!("box/{}", infer.name));
     let draws = collapsed.options.draws.max(1);
     let mut drawn = values.clone();

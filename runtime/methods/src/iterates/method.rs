@@ -9,7 +9,7 @@ use bnnc_base::shape::Sizes;
 use bnnc_core::codes;
 use bnnc_core::context::Stop;
 use bnnc_core::predict::{held, predictive_draws};
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_inference::method::{Extent, Given, Method, Saved, few_draws, predicting_draws};
 use bnnc_inference::posterior::Found;
 use bnnc_training::iterates::{Collected, draws_of, iterated, memory};
@@ -33,7 +33,7 @@ pub struct Ensembles<'a> {
 }
 
 /// Returns the positions in the folder of a run as a posterior.
-fn restored(infer: &InferenceBlock, values: &Values) -> Found {
+fn restored(infer: &InferenceBlock, values: &StateValues) -> Found {
     Arc::new(Collected::restored(values, held(infer, values)))
 }
 

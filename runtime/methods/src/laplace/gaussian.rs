@@ -9,10 +9,10 @@ use bnnc_base::fault::Fault;
 use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::forecast::Forecaster;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::{Dataset, Rows};
 use bnnc_laplace::posterior::{GaussianPosterior, PosteriorArray};
-use bnnc_training::Fitted;
+use bnnc_training::TrainingResult;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::path::Path;
@@ -22,9 +22,9 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Approximated {
     /// The fit that found the maximum; in a mixture, the fit of the first member.
-    pub fitted: Fitted,
+    pub fitted: TrainingResult,
     /// The states at the maximum; in a mixture, the states of the first member.
-    pub values: Arc<Values>,
+    pub values: Arc<StateValues>,
     /// The Gaussians.
     pub members: Vec<Gaussian>,
     /// The warnings.
@@ -35,7 +35,7 @@ pub struct Approximated {
 #[derive(Clone, Debug)]
 pub struct Gaussian {
     /// The states at the maximum.
-    pub values: Arc<Values>,
+    pub values: Arc<StateValues>,
     /// The indices of the random weights among all weights, in ascending order; `None` if all weights are random.
     pub index: Option<Vec<usize>>,
     /// The distribution of the random weights.
@@ -101,7 +101,7 @@ impl Gaussian {
 }
 
 /// Returns all weights of an inference block, one after the other.
-pub fn weights(laplace: &Laplace, values: &Values) -> Vec<f64> {
+pub fn weights(laplace: &Laplace, values: &StateValues) -> Vec<f64> {
     let states = laplace
         .weights
         .iter()
@@ -134,7 +134,7 @@ impl Approximated {
     }
 
     /// Returns the states of each member of a mixture; empty if there is only one member.
-    pub fn maxima(&self) -> Vec<Arc<Values>> {
+    pub fn maxima(&self) -> Vec<Arc<StateValues>> {
         match self.members.len() {
             1 => Vec::new(),
             _ => self.members.iter().map(|member| member.values.clone()).collect(),
@@ -174,7 +174,7 @@ impl Approximated {
     /// Arrays of another program, or damaged arrays.
     pub fn restore(
         infer: &InferenceBlock,
-        values: &Values,
+        values: &StateValues,
         arrays: &[PosteriorArray<'_>],
         folder: &Path,
     ) -> Result<Approximated, Stop> {
@@ -212,7 +212,7 @@ pub const PREFIX: &str = "laplace/";
 /// Restores one member from its own arrays.
 fn restored(
     laplace: &Laplace,
-    values: &Arc<Values>,
+    values: &Arc<StateValues>,
     arrays: &[PosteriorArray<'_>],
 ) -> Result<Gaussian, String> {
     let posterior = GaussianPosterior::from_arrays(arrays).map_err(|error| error.to_string())?;
@@ -256,24 +256,24 @@ fn restored(
 }
 
 /// Returns a placeholder for the fit of a posterior that was not fitted in this run.
-pub fn found(values: Arc<Values>) -> Fitted {
-    Fitted {
+pub fn found(values: Arc<StateValues>) -> TrainingResult {
+    TrainingResult {
         values,
         loss: f64::NAN,
-        ..Fitted::default()
+        ..TrainingResult::default()
     }
 }
 
 /// The form in which a checkpoint keeps an approximation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Kept<'a> {
-    fitted: Fitted,
+    fitted: TrainingResult,
     members: Vec<KeptMember<'a>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct KeptMember<'a> {
-    values: Arc<Values>,
+    values: Arc<StateValues>,
     index: Option<Vec<usize>>,
     arrays: Vec<PosteriorArray<'a>>,
     facts: Facts,

@@ -9,9 +9,9 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks::read;
 use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::feed::{Feed, Wanted};
+use bnnc_core::feed::{Feed, FeedPorts};
 use bnnc_core::ports;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
 use bnnc_laplace::root::{RootError, Roots};
@@ -25,7 +25,7 @@ pub struct Evaluation<'a> {
     /// Its Laplace part, with the programs.
     pub laplace: &'a Laplace,
     /// The states at the maximum.
-    pub values: &'a Values,
+    pub values: &'a StateValues,
     /// The threads, the seed and the interrupt.
     pub context: &'a Context,
     feed: Arc<Feed>,
@@ -69,7 +69,7 @@ impl<'a> Evaluation<'a> {
     /// Some columns do not fit the program.
     pub fn new(
         (infer, laplace): (&'a InferenceBlock, &'a Laplace),
-        values: &'a Values,
+        values: &'a StateValues,
         (rows, target): (&Rows, bool),
         dataset: &Dataset,
         context: &'a Context,
@@ -99,7 +99,7 @@ impl<'a> Evaluation<'a> {
                 .filter_map(|plan| plan.port(name).map(|id| plan.buffers[id].storage));
             found.next()
         };
-        let wanted = Wanted {
+        let wanted = FeedPorts {
             bindings: &infer.bindings,
             outputs: &infer.outputs,
             precision: infer.precision,
@@ -132,7 +132,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Returns the same evaluation at other values of the states.
-    pub fn at(&self, values: &'a Values) -> Evaluation<'a> {
+    pub fn at(&self, values: &'a StateValues) -> Evaluation<'a> {
         Evaluation {
             feed: self.feed.clone(),
             ids: self.ids.clone(),

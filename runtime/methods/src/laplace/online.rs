@@ -17,11 +17,11 @@ use bnnc_abi::laplace::{EVIDENCE_SLOPE, PRIOR_FACTOR};
 use bnnc_base::fault::Fault;
 use bnnc_core::context::Stop;
 use bnnc_core::ports;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_kernels::executor::Machine;
 use bnnc_laplace::curvature::Prior;
 use bnnc_laplace::marginal::TuningResult;
-use bnnc_training::{Fitted, Task, Watch, train};
+use bnnc_training::{Task, TrainingResult, Watch, train};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub struct Chosen {
     /// The factors on the precision of the prior.
     pub tuned: TuningResult,
     /// For each state of the noise, the derivative of the part of the log marginal likelihood that is not the log joint density.
-    pub slope: Values,
+    pub slope: StateValues,
 }
 
 /// A point of the search.
@@ -45,7 +45,7 @@ pub struct Chosen {
 struct Point {
     /// The number of epochs after which the search reached the point.
     epoch: usize,
-    values: Values,
+    values: StateValues,
     chosen: Chosen,
     /// The log marginal likelihood, plus the log prior of the parameters that are not weights. Minus infinity for a subnetwork: the next subnetwork
     /// has other weights, and the prior factors of the weights outside it are not part of the marginal likelihood, so that points cannot be compared.
@@ -63,7 +63,7 @@ struct Search<'a> {
 struct Tunings {
     factors: Vec<f64>,
     /// The slope that was last written to the machine.
-    slope: Values,
+    slope: StateValues,
     best: Option<Point>,
 }
 
@@ -111,7 +111,11 @@ impl Around<'_> {
     ///
     /// # Errors
     /// The training fails.
-    pub(super) fn online(&self, task: &Task<'_>, start: Values) -> Result<(Fitted, Chosen), Stop> {
+    pub(super) fn online(
+        &self,
+        task: &Task<'_>,
+        start: StateValues,
+    ) -> Result<(TrainingResult, Chosen), Stop> {
         let mut search = Search {
             around: self,
             epochs: self
@@ -121,7 +125,7 @@ impl Around<'_> {
                 .epochs_of(self.infer.examples(self.dataset.train.count)),
             state: Tunings {
                 factors: vec![1.0; memory::all(self.laplace)],
-                slope: Values::default(),
+                slope: StateValues::default(),
                 best: None,
             },
         };
@@ -145,7 +149,7 @@ impl Around<'_> {
 
     /// Tunes the factors of all weights at a point of the search. The factors stay as they are if there is no posterior: the second derivative at
     /// such a point need not be definite.
-    fn tune(&self, (epoch, values): (usize, Values), factors: &mut Vec<f64>) -> Result<Point, Stop> {
+    fn tune(&self, (epoch, values): (usize, StateValues), factors: &mut Vec<f64>) -> Result<Point, Stop> {
         let evaluation = self.evaluation(&values)?;
         let Before {
             mut tuned,
@@ -185,7 +189,12 @@ impl Around<'_> {
 
     /// Returns the derivative of minus half the log determinant of the precision with respect to each element of the noise, by central differences of
     /// curvatures.
-    fn slope_of_noise(&self, evaluation: &Evaluation, which: Which, prior: &Prior) -> Result<Values, Stop> {
+    fn slope_of_noise(
+        &self,
+        evaluation: &Evaluation,
+        which: Which,
+        prior: &Prior,
+    ) -> Result<StateValues, Stop> {
         let step = others::step(self.infer.precision);
         let log_determinant = |state: &str, at: usize, by: f64| -> Result<f64, Stop> {
             let mut values = evaluation.values.clone();
@@ -196,7 +205,7 @@ impl Around<'_> {
             let posterior = curvature.posterior(prior, 1.0, &self.context.pool);
             Ok(posterior.map_or(f64::NAN, |posterior| posterior.log_determinant()))
         };
-        let mut slopes = Values::default();
+        let mut slopes = StateValues::default();
         for state in &self.laplace.noise {
             let count = evaluation.values.get(state).map_or(0, Vec::len);
             let one = |at: usize| -> Result<f64, Stop> {
@@ -210,7 +219,7 @@ impl Around<'_> {
     }
 
     /// Writes the factors and the slope of the noise to the machine of the search.
-    fn tell(&self, machine: &mut Machine, factors: &[f64], slope: &Values) -> Result<(), Stop> {
+    fn tell(&self, machine: &mut Machine, factors: &[f64], slope: &StateValues) -> Result<(), Stop> {
         let mut rest = factors;
         for weights in &self.laplace.weights {
             let (own, others) = rest.split_at(weights.elements);
@@ -225,7 +234,7 @@ impl Around<'_> {
 }
 
 /// Reads the parameters from a machine that trains.
-fn parameters(around: &Around, machine: &Machine) -> Result<Values, Stop> {
+fn parameters(around: &Around, machine: &Machine) -> Result<StateValues, Stop> {
     let parameters = around.infer.states.iter().filter(|state| state.parameter);
     let read = parameters.map(|state| Ok((state.name.clone(), machine.read_real(&state.name)?)));
     read.collect()

@@ -6,7 +6,7 @@ use bnnc_abi::laplace::Laplace;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 
 /// The largest rise of the log posterior, per state and per row, for which these states count as at their maximum.
 const RISE: (f64, f64) = (0.1, 1e-3);
@@ -17,7 +17,7 @@ const RISE: (f64, f64) = (0.1, 1e-3);
 ///
 /// # Errors
 /// There is too little memory.
-pub fn rise(evaluation: &Evaluation, besides: Option<&Values>) -> Result<Option<f64>, Stop> {
+pub fn rise(evaluation: &Evaluation, besides: Option<&StateValues>) -> Result<Option<f64>, Stop> {
     let states = states(evaluation);
     let elements: usize = states.iter().map(|(_, elements)| elements).sum();
     if elements == 0 {
@@ -82,7 +82,7 @@ pub fn is_other(laplace: &Laplace, name: &str) -> bool {
 fn slope(
     evaluation: &Evaluation,
     states: &[(&str, usize)],
-    besides: Option<&Values>,
+    besides: Option<&StateValues>,
 ) -> Result<Vec<f64>, Stop> {
     let (_, mut slope) = gradient_in(evaluation, states)?;
     let mut machine = evaluation.machine(&evaluation.laplace.programs.prior, Sizes::default())?;

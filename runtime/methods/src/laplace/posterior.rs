@@ -7,7 +7,7 @@ use bnnc_abi::manifest::{InferenceBlock, State};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::forecast::Forecaster;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::{Dataset, Rows};
 use bnnc_inference::draws::Draws;
 use bnnc_inference::held::Held;
@@ -16,17 +16,17 @@ use bnnc_inference::posterior::{Parts, Posterior};
 use bnnc_inference::summary::SiteSummary;
 use bnnc_laplace::posterior::PosteriorArray;
 use bnnc_laplace::select;
-use bnnc_training::Fitted;
+use bnnc_training::TrainingResult;
 use bnnc_training::start;
 use serde_json::Value;
 use std::sync::Arc;
 
 impl Posterior for Approximated {
-    fn values(&self) -> &Arc<Values> {
+    fn values(&self) -> &Arc<StateValues> {
         &self.values
     }
 
-    fn fitted(&self) -> Option<&Fitted> {
+    fn fitted(&self) -> Option<&TrainingResult> {
         Some(&self.fitted)
     }
 
@@ -76,8 +76,8 @@ impl Posterior for Approximated {
         }))
     }
 
-    fn start(&self, _: &InferenceBlock) -> start::Found {
-        start::Found {
+    fn start(&self, _: &InferenceBlock) -> start::EarlierResult {
+        start::EarlierResult {
             point: self.values.clone(),
             members: self.maxima(),
             iterates: None,

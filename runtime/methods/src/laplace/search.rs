@@ -6,9 +6,9 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes;
 use bnnc_core::context::Stop;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_training::start::Starts;
-use bnnc_training::{Fitted, Task, restarts, train};
+use bnnc_training::{Task, TrainingResult, restarts, train};
 use std::sync::Arc;
 
 /// Checks that the start of a member may be used as a maximum: without a search, every weight must have a given value.
@@ -35,8 +35,8 @@ pub fn stated(
 pub fn maximum(
     task: &Task<'_>,
     laplace: &Laplace,
-    start: &(dyn Fn(&Task<'_>) -> Values + Sync),
-) -> Result<Fitted, Stop> {
+    start: &(dyn Fn(&Task<'_>) -> StateValues + Sync),
+) -> Result<TrainingResult, Stop> {
     let infer = task.infer;
     if laplace.search {
         let (fitted, ()) = restarts::best(task, &|task| Ok((train(task, start(task), None)?, ())))?;

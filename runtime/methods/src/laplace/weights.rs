@@ -4,7 +4,7 @@ use crate::laplace::gaussian::Gaussian;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_core::context::Context;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_laplace::matrix::Matrix;
 use bnnc_math::philox;
 use std::ops::Range;
@@ -20,7 +20,7 @@ pub fn drawn(
     laplace: &Laplace,
     draws: usize,
     context: &Context,
-) -> Values {
+) -> StateValues {
     let mut values = members
         .first()
         .map(|member| member.values.as_ref().clone())

@@ -9,7 +9,7 @@ use bnnc_core::checkpoint::ChainId;
 use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::progress::Progress;
-use bnnc_core::store::Layout;
+use bnnc_core::store::RecordLayout;
 use bnnc_inference::chains::Chain;
 use bnnc_kernels::pool::Pool;
 use bnnc_mcmc::noise::{ChainNoise, Purpose};
@@ -166,7 +166,7 @@ impl Chains<'_> {
             split: self.split,
             chain: number,
         };
-        let layout = Layout {
+        let layout = RecordLayout {
             dim: start.len(),
             stats: sampler.stats().len(),
         };

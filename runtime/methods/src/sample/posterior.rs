@@ -8,7 +8,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
 use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
 use bnnc_inference::chains::{Quantity, Sampled};
 use bnnc_inference::draws::Draws;
@@ -24,11 +24,11 @@ use std::sync::Arc;
 pub struct ChainsPosterior(pub Sampled);
 
 impl Posterior for ChainsPosterior {
-    fn values(&self) -> &Arc<Values> {
+    fn values(&self) -> &Arc<StateValues> {
         &self.0.values
     }
 
-    fn point(&self) -> &Arc<Values> {
+    fn point(&self) -> &Arc<StateValues> {
         &self.0.mean
     }
 
@@ -52,11 +52,11 @@ impl Posterior for ChainsPosterior {
         Ok(None)
     }
 
-    fn start(&self, infer: &InferenceBlock) -> start::Found {
-        start::Found {
+    fn start(&self, infer: &InferenceBlock) -> start::EarlierResult {
+        start::EarlierResult {
             point: self.0.mean.clone(),
             members: Vec::new(),
-            iterates: Some(start::Iterates {
+            iterates: Some(start::EarlierIterates {
                 infer: infer.name.clone(),
                 values: self.0.values.clone(),
                 count: self.0.predictive,

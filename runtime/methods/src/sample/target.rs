@@ -10,7 +10,7 @@ use bnnc_core::context::Stop;
 use bnnc_core::feed::Feed;
 use bnnc_core::memory;
 use bnnc_core::ports;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::{Dataset, Rows};
 use bnnc_inference::chains::Layout;
 use bnnc_kernels::executor::Machine;
@@ -28,7 +28,7 @@ pub struct Shared<'a> {
     density: Feed,
     rows: Feed,
     evaluation: EvaluationRows,
-    start: &'a Values,
+    start: &'a StateValues,
     /// The number of rows.
     pub count: usize,
 }
@@ -42,7 +42,7 @@ impl<'a> Shared<'a> {
         infer: &'a InferenceBlock,
         sampling: &'a Sampling,
         dataset: &Dataset,
-        start: &'a Values,
+        start: &'a StateValues,
         pool: &Arc<Pool>,
     ) -> Result<Shared<'a>, Stop> {
         let once = prepare(infer, sampling, dataset, start, pool)?;
@@ -132,7 +132,7 @@ pub fn prepare(
     infer: &InferenceBlock,
     sampling: &Sampling,
     dataset: &Dataset,
-    start: &Values,
+    start: &StateValues,
     pool: &Arc<Pool>,
 ) -> Result<Option<Feed>, Stop> {
     let Some(Prepare { program, columns }) = &sampling.prepare else {

@@ -7,7 +7,7 @@ use bnnc_core::context::Stop;
 use bnnc_core::feed::examples;
 use bnnc_core::predict::{Predictive, Predictor};
 use bnnc_core::score::{classes, probabilities, targets};
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use bnnc_data::write::zarr::{VariableId, ZarrDim, ZarrLabels, ZarrStore, ZarrType, ZarrVariable};
 use bnnc_inference::leave_one_out::log_unit;
 use bnnc_math::philox;
@@ -200,7 +200,7 @@ impl Export<'_> {
     }
 
     /// Returns the states at some draws of a chain: `[draws, ..]` for the states that are sampled.
-    fn states(&self, chain: usize, draws: Range<usize>) -> Result<Values, Stop> {
+    fn states(&self, chain: usize, draws: Range<usize>) -> Result<StateValues, Stop> {
         let store = &self.sampled.chains[chain].store;
         let records = store.records(draws)?;
         let mut values = self.sampled.mean.as_ref().clone();

@@ -18,7 +18,7 @@ const OF_DEVIATIONS: u32 = 1;
 
 /// The moments of iterates, updated one iterate at a time: `O((K + 2) D)` numbers for `D` elements and `K` deviations.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Iterates {
+pub struct IterateMoments {
     covariance: Covariance,
     count: usize,
     mean: Vec<f64>,
@@ -28,10 +28,10 @@ pub struct Iterates {
     deviations: VecDeque<Vec<f64>>,
 }
 
-impl Iterates {
+impl IterateMoments {
     /// Returns the moments without iterates, for this number of elements.
-    pub fn new(elements: usize, covariance: Covariance) -> Iterates {
-        Iterates {
+    pub fn new(elements: usize, covariance: Covariance) -> IterateMoments {
+        IterateMoments {
             covariance,
             count: 0,
             mean: vec![0.0; elements],
@@ -127,13 +127,13 @@ mod tests {
     /// Five iterates of two elements.
     const FIVE: [[f64; 2]; 5] = [[1.0, 0.5], [1.2, 0.1], [0.8, 0.4], [1.1, 0.9], [0.9, 0.6]];
 
-    fn five(covariance: Covariance) -> Iterates {
-        let mut iterates = Iterates::new(2, covariance);
+    fn five(covariance: Covariance) -> IterateMoments {
+        let mut iterates = IterateMoments::new(2, covariance);
         FIVE.iter().for_each(|iterate| iterates.add(iterate));
         iterates
     }
 
-    fn covariance(iterates: &Iterates, scale: f64, i: usize, j: usize) -> f64 {
+    fn covariance(iterates: &IterateMoments, scale: f64, i: usize, j: usize) -> f64 {
         let (of_elements, of_deviations) = iterates.factors(scale);
         let diagonal = if i == j { iterates.variance(i) } else { 0.0 };
         let outer: f64 = iterates.deviations.iter().map(|d| d[i] * d[j]).sum();
@@ -197,7 +197,7 @@ mod tests {
         let mut draw = Vec::new();
         five(Covariance::Point).draw(1.0, 1, 0, &mut draw);
         assert!((draw[0] - 1.0).abs() < 1e-15 && (draw[1] - 0.5).abs() < 1e-15);
-        let mut still = Iterates::new(1, Covariance::Diagonal);
+        let mut still = IterateMoments::new(1, Covariance::Diagonal);
         still.add(&[2.0]);
         still.add(&[2.0]);
         assert_eq!(still.variance(0), LEAST_VARIANCE);

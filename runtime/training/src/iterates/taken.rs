@@ -1,6 +1,6 @@
 //! The collection of iterates during a training: the moments of all of them, or the last iterates themselves.
 
-use super::gaussian::Iterates;
+use super::gaussian::IterateMoments;
 use bnnc_abi::iterates::{Covariance, Swag};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -13,14 +13,14 @@ pub struct Taken {
     /// True if iterates are held rather than summed.
     holds: bool,
     held: VecDeque<Vec<f64>>,
-    moments: Iterates,
+    moments: IterateMoments,
 }
 
 /// The iterates of a training, summarised.
 #[derive(Clone, Debug)]
 pub struct Iterated {
     /// The moments of the iterates.
-    pub moments: Iterates,
+    pub moments: IterateMoments,
     /// The iterates themselves; empty if only the moments are needed.
     pub snapshots: Vec<Vec<f64>>,
 }
@@ -32,7 +32,7 @@ impl Taken {
             keep: swag.options.keep,
             holds: swag.options.keep > 0 || swag.gaussian.covariance == Covariance::Snapshots,
             held: VecDeque::new(),
-            moments: Iterates::new(elements, swag.gaussian.covariance),
+            moments: IterateMoments::new(elements, swag.gaussian.covariance),
         }
     }
 

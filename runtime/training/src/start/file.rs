@@ -4,7 +4,7 @@ use bnnc_abi::manifest::{InferenceBlock, StartFile, StartSite};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_core::codes;
-use bnnc_core::states::Values;
+use bnnc_core::states::StateValues;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::BTreeSet;
 
@@ -15,14 +15,14 @@ const LINES: usize = 12;
 ///
 /// # Errors
 /// A file cannot be read; tensors are missing, unknown, or of another shape or type; or values lie outside their supports.
-pub fn read(infer: &InferenceBlock, file: &StartFile, split: usize) -> Result<Values, Diagnostic> {
+pub fn read(infer: &InferenceBlock, file: &StartFile, split: usize) -> Result<StateValues, Diagnostic> {
     let fail = |why: &str| codes::no_start_file(&infer.name, &file.path, &[why.to_owned()]);
     let bytes = bnnc_data::file::whole(&file.path).map_err(|error| fail(&error.to_string()))?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|error| fail(&error.to_string()))?;
     let mut reading = Reading {
         file,
         tensors: &tensors,
-        values: Values::new(),
+        values: StateValues::new(),
         faults: Vec::new(),
     };
     match reading.run_of(infer).map_err(|why| fail(&why))? {
@@ -44,7 +44,7 @@ pub fn read(infer: &InferenceBlock, file: &StartFile, split: usize) -> Result<Va
 struct Reading<'a> {
     file: &'a StartFile,
     tensors: &'a SafeTensors<'a>,
-    values: Values,
+    values: StateValues,
     /// The errors found, one line each.
     faults: Vec<String>,
 }
