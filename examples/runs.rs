@@ -7,7 +7,7 @@ use bnnc_driver::infer::Failure;
 use bnnc_driver::options::Options;
 use bnnc_driver::{program, render};
 use bnnc_kernels::pool::Pool;
-use bnnc_run::{Outcome, RunResult};
+use bnnc_run::{InferenceOutcome, RunResult};
 use std::collections::HashMap;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -143,7 +143,7 @@ impl Done {
     ///
     /// # Errors
     /// There is none of this name.
-    pub fn infer(&self, name: &str) -> Result<(&InferenceBlock, &Outcome), String> {
+    pub fn infer(&self, name: &str) -> Result<(&InferenceBlock, &InferenceOutcome), String> {
         let infer = self.manifest.infers.iter().find(|infer| infer.name == name);
         let outcome = self.result.outcomes.iter().find(|outcome| outcome.name == name);
         infer.zip(outcome).ok_or_else(|| format!("no infer `{name}`"))

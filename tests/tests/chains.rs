@@ -151,7 +151,7 @@ infer many = nuts(Plane, rows) { chains = 8 }
 }
 
 fn positions(result: &RunResult) -> Vec<Vec<Vec<f64>>> {
-    let of = |outcome: &bnnc_run::Outcome| {
+    let of = |outcome: &bnnc_run::InferenceOutcome| {
         let chains = &outcome.splits[0].found.sampled().unwrap().chains;
         chains
             .iter()

@@ -13,7 +13,7 @@ use bnnc_core::fingerprint::Fingerprint;
 use bnnc_core::predict::{PROBABILITIES, Predictive};
 use bnnc_data::write::ResultColumn;
 use bnnc_driver::infer::Failure;
-use bnnc_inference::posterior::Found;
+use bnnc_inference::posterior::SharedPosterior;
 use bnnc_kernels::pool::Pool;
 use bnnc_math::philox;
 use bnnc_math::special::{erf, sigmoid};
@@ -181,7 +181,7 @@ fn done(name: &str, text: &str, infer: &str) -> Done {
     }
 }
 
-fn collected(found: &Found) -> &Collected {
+fn collected(found: &SharedPosterior) -> &Collected {
     let integrated: Option<&Integrated> = found.of();
     let collected = integrated.map(|found| &found.collected);
     collected

@@ -4,7 +4,7 @@
 
 use bnnc_base::dtype::Precision;
 use bnnc_data::write::ResultColumn;
-use bnnc_run::{Outcome, RunResult};
+use bnnc_run::{InferenceOutcome, RunResult};
 use bnnc_tests::compile::{self, options};
 use std::path::PathBuf;
 
@@ -49,7 +49,7 @@ fn run(name: &str, text: &str, precision: Option<Precision>) -> RunResult {
     compile::run(&compiled.manifest, 1)
 }
 
-fn outcome<'a>(result: &'a RunResult, infer: &str) -> &'a Outcome {
+fn outcome<'a>(result: &'a RunResult, infer: &str) -> &'a InferenceOutcome {
     let found = result.outcomes.iter().find(|outcome| outcome.name == infer);
     found.unwrap()
 }

@@ -23,7 +23,7 @@ use bnnc_methods::laplace::jacobians::{self, Which};
 use bnnc_methods::laplace::machines::Evaluation;
 use bnnc_methods::laplace::{Approximated, curve, memory, spread, weights};
 use bnnc_run::out;
-use bnnc_run::{Options, Outcome, RunResult, Sources, joint, predict, run, slopes};
+use bnnc_run::{InferenceOutcome, Options, RunResult, Sources, joint, predict, run, slopes};
 use bnnc_tests::compile::{self, Compiled, opening, options};
 use bnnc_training::iterates::Collected;
 use bnnc_training::start::{EarlierResults, Starts};
@@ -83,7 +83,7 @@ fn infer<'a>(compiled: &'a Compiled, name: &str) -> &'a InferenceBlock {
     infers.find(|infer| infer.name == name).unwrap()
 }
 
-fn outcome<'a>(result: &'a RunResult, infer: &str) -> &'a Outcome {
+fn outcome<'a>(result: &'a RunResult, infer: &str) -> &'a InferenceOutcome {
     result
         .outcomes
         .iter()
@@ -96,7 +96,7 @@ fn approximated<'a>(result: &'a RunResult, infer: &str) -> &'a Approximated {
     found.of().expect("an approximation")
 }
 
-fn column<'a>(outcome: &'a Outcome, name: &str) -> &'a [f64] {
+fn column<'a>(outcome: &'a InferenceOutcome, name: &str) -> &'a [f64] {
     let found = outcome.predictions.iter().find(|(known, _)| known == name);
     match found {
         Some((_, ResultColumn::Real(values))) => values,

@@ -8,7 +8,7 @@ use bnnc_data::write::ResultColumn;
 use bnnc_kernels::pool::Pool;
 use bnnc_report::result;
 use bnnc_run::out;
-use bnnc_run::{Outcome, RunResult, predict};
+use bnnc_run::{InferenceOutcome, RunResult, predict};
 use bnnc_tests::compile::{self as compiling, Compiled, options};
 use std::f64::consts::PI;
 use std::path::{Path, PathBuf};
@@ -40,12 +40,12 @@ fn compiled(folder: &Path, text: &str) -> Compiled {
     )
 }
 
-fn of<'a>(result: &'a RunResult, name: &str) -> &'a Outcome {
+fn of<'a>(result: &'a RunResult, name: &str) -> &'a InferenceOutcome {
     let mut outcomes = result.outcomes.iter();
     outcomes.find(|outcome| outcome.name == name).unwrap()
 }
 
-fn metric(outcome: &Outcome, name: &str) -> f64 {
+fn metric(outcome: &InferenceOutcome, name: &str) -> f64 {
     let metrics = &outcome.splits[0].metrics;
     match metrics.iter().find(|(known, _)| known == name) {
         Some((_, value)) => *value,

@@ -5,7 +5,7 @@ use bnnc_core::context::Context;
 use bnnc_inference::prune::{Ratios, signal_to_noise};
 use bnnc_kernels::pool::Pool;
 use bnnc_report::result;
-use bnnc_run::{Outcome, RunResult};
+use bnnc_run::{InferenceOutcome, RunResult};
 use bnnc_tests::compile::{self, Compiled, options};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ fn close(got: f64, want: f64, tolerance: f64) {
     );
 }
 
-fn outcome(result: &RunResult) -> &Outcome {
+fn outcome(result: &RunResult) -> &InferenceOutcome {
     assert_eq!(result.outcomes.len(), 1);
     &result.outcomes[0]
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_driver::options::Options;
-use bnnc_inference::chains::Sampled;
+use bnnc_inference::chains::SamplingResult;
 use bnnc_run::RunResult;
 use bnnc_tests::compile::{self, Compiled, options};
 use std::path::PathBuf;
@@ -253,7 +253,7 @@ infer slope = nuts(Slope, rows) {{ start = point, draws = 2000 }}
     assert_exact(&result, "slope", "b", (variance * weight * sxy, variance.sqrt()));
 }
 
-fn positions(sampled: &Sampled) -> Vec<Vec<f64>> {
+fn positions(sampled: &SamplingResult) -> Vec<Vec<f64>> {
     let count = sampled.chains[0].store.len();
     sampled
         .chains
@@ -275,7 +275,8 @@ infer sgld = sgld(Line, rows) {{ chains = 3, warmup = 100, draws = 50, batch = 3
     let compiled = compiled("threads", &POINTS, &program);
     let of = |threads| {
         let result = compile::run(&compiled.manifest, threads);
-        let found = |outcome: &bnnc_run::Outcome| positions(outcome.splits[0].found.sampled().unwrap());
+        let found =
+            |outcome: &bnnc_run::InferenceOutcome| positions(outcome.splits[0].found.sampled().unwrap());
         result.outcomes.iter().map(found).collect::<Vec<_>>()
     };
     let one = of(1);

@@ -8,7 +8,7 @@ use bnnc_core::feed::examples;
 use bnnc_core::forecast::Forecaster;
 use bnnc_core::predict::Predictor;
 use bnnc_data::metrics::{DrawMatrix, log_mean_exp};
-use bnnc_inference::outcome::Outcome;
+use bnnc_inference::outcome::InferenceOutcome;
 
 /// The smallest loss per row that counts: ten times the loss of the correct approximations in the book.
 const MATERIAL: f64 = 0.05;
@@ -27,7 +27,7 @@ const LEAST: usize = 20;
 /// There is too little memory, or the user interrupts the run.
 pub fn worse_than_centre(
     infer: &InferenceBlock,
-    outcome: &Outcome,
+    outcome: &InferenceOutcome,
     context: &Context,
 ) -> Result<Option<Diagnostic>, Stop> {
     let (Some(laplace), Some(last)) = (infer.laplace(), outcome.splits.last()) else {

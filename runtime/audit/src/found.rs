@@ -12,7 +12,7 @@ use bnnc_core::predict::Predictor;
 use bnnc_core::states::StateValues;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Dataset, Rows};
-use bnnc_inference::outcome::Outcome;
+use bnnc_inference::outcome::InferenceOutcome;
 use bnnc_inference::posterior::Posterior;
 use bnnc_inference::summary::SiteSummary;
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ const IMBALANCED: f64 = 0.8;
 const MOVED: f64 = 0.1;
 
 /// Returns the warnings about the last split of a result. `is_converged` is false if its training is known to have ended too early.
-pub fn conflicts(infer: &InferenceBlock, outcome: &Outcome, is_converged: bool) -> Vec<Diagnostic> {
+pub fn conflicts(infer: &InferenceBlock, outcome: &InferenceOutcome, is_converged: bool) -> Vec<Diagnostic> {
     let fitted = outcome.splits.last().and_then(|last| last.found.fitted());
     let descent = fitted.and_then(|fitted| fitted.descent.as_ref());
     let at_ends = descent.iter().flat_map(|descent| &descent.at_ends);
@@ -55,7 +55,7 @@ pub fn conflicts(infer: &InferenceBlock, outcome: &Outcome, is_converged: bool) 
 }
 
 /// Returns a note if the only output of a model does not have predictions, so that its only metric is the log likelihood.
-fn unpredicted(infer: &InferenceBlock, outcome: &Outcome) -> Option<Diagnostic> {
+fn unpredicted(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Option<Diagnostic> {
     let output = infer.only_output()?;
     let is_whole = infer.bindings.iter().all(|binding| binding.from.is_shared());
     let is_number = matches!(output.kind, OutputKind::Real | OutputKind::Count);
@@ -68,7 +68,7 @@ fn unpredicted(infer: &InferenceBlock, outcome: &Outcome) -> Option<Diagnostic> 
 }
 
 /// Returns a metric of the last split.
-fn metric(infer: &InferenceBlock, outcome: &Outcome, output: &Output, name: &str) -> Option<f64> {
+fn metric(infer: &InferenceBlock, outcome: &InferenceOutcome, output: &Output, name: &str) -> Option<f64> {
     let name = match infer.outputs.len() {
         1 => name.to_owned(),
         _ => format!("{}.{name}", output.name),
@@ -83,7 +83,7 @@ fn metric(infer: &InferenceBlock, outcome: &Outcome, output: &Output, name: &str
 /// Returns a warning if the mean error of predictions is larger than the scatter of the errors.
 fn bias(
     infer: &InferenceBlock,
-    outcome: &Outcome,
+    outcome: &InferenceOutcome,
     output: &Output,
     (rows, kind): (&Rows, &str),
     is_converged: bool,
@@ -118,7 +118,7 @@ pub(super) fn moments(values: &[f64]) -> (f64, f64) {
 /// distributions.
 fn intervals(
     infer: &InferenceBlock,
-    outcome: &Outcome,
+    outcome: &InferenceOutcome,
     output: &Output,
     (rows, kind): (&Rows, &str),
 ) -> Option<Diagnostic> {
@@ -140,7 +140,7 @@ fn intervals(
 /// Returns a warning if the accuracy is no higher than the share of the most frequent class.
 fn accuracy(
     infer: &InferenceBlock,
-    outcome: &Outcome,
+    outcome: &InferenceOutcome,
     output: &Output,
     (rows, kind): (&Rows, &str),
 ) -> Option<Diagnostic> {

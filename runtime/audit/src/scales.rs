@@ -6,7 +6,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes;
 use bnnc_core::feed;
 use bnnc_data::Dataset;
-use bnnc_inference::outcome::Outcome;
+use bnnc_inference::outcome::InferenceOutcome;
 use std::borrow::Cow;
 
 /// The largest ratio of the standard deviations of inputs, and the largest root mean square of an input.
@@ -57,7 +57,7 @@ const STUCK: f64 = 1.05;
 const FAR_OUTPUT: f64 = 1e6;
 
 /// Returns the warnings about chains that are stuck although an input with its own name, or an output, is large: their starts are too far away.
-pub fn stuck(infer: &InferenceBlock, outcome: &Outcome) -> Vec<Diagnostic> {
+pub fn stuck(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Vec<Diagnostic> {
     let quantities = outcome
         .diagnosis
         .iter()

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The result of sampling.
-pub struct Sampled {
+pub struct SamplingResult {
     /// The states for predictions. Sampled states hold `predictive` draws (`[predictive, ..]`), the others a single value.
     pub values: Arc<StateValues>,
     /// The number of draws in `values`.
@@ -19,23 +19,23 @@ pub struct Sampled {
     /// The states at the mean of all draws, for inferences that start from this one.
     pub mean: Arc<StateValues>,
     /// The chains that have draws.
-    pub chains: Vec<Chain>,
+    pub chains: Vec<SampledChain>,
     /// The indices of the chains that were stopped before their first draw.
     pub without_draws: Vec<usize>,
     /// The ranges of the states within a position.
-    pub layout: Layout,
+    pub layout: StateLayout,
     /// True if the user stopped the chains before their end.
     pub interrupted: bool,
 }
 
-impl std::fmt::Debug for Sampled {
+impl std::fmt::Debug for SamplingResult {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let draws: Vec<usize> = self.chains.iter().map(|chain| chain.store.len()).collect();
         write!(formatter, "Sampled {{ draws: {draws:?} }}")
     }
 }
 
-impl Sampled {
+impl SamplingResult {
     /// Returns the names of the sampler statistics that come with each draw.
     pub fn stats(&self) -> &'static [&'static str] {
         self.chains.first().map_or(&[], |chain| chain.stats)
@@ -49,7 +49,7 @@ impl Sampled {
         if !self.stats().contains(&name) {
             return Ok(None);
         }
-        let column = |chain: &Chain| {
+        let column = |chain: &SampledChain| {
             let mut values = Vec::with_capacity(chain.store.len());
             self.visit(name, chain, |value| values.push(value))?;
             Ok(values)
@@ -62,7 +62,12 @@ impl Sampled {
     ///
     /// # Errors
     /// A file cannot be read.
-    pub fn visit(&self, name: &str, chain: &Chain, mut visit: impl FnMut(f64)) -> Result<(), Diagnostic> {
+    pub fn visit(
+        &self,
+        name: &str,
+        chain: &SampledChain,
+        mut visit: impl FnMut(f64),
+    ) -> Result<(), Diagnostic> {
         let Some(at) = self.stats().iter().position(|stat| *stat == name) else {
             return Ok(());
         };
@@ -109,7 +114,11 @@ impl Sampled {
 pub const DIAGNOSED: usize = 1 << 18;
 
 /// Returns the sampled states at `count` draws, evenly spaced over all chains.
-pub fn spread(chains: &[Chain], layout: &Layout, count: usize) -> Result<StateValues, Diagnostic> {
+pub fn spread(
+    chains: &[SampledChain],
+    layout: &StateLayout,
+    count: usize,
+) -> Result<StateValues, Diagnostic> {
     let all: usize = chains.iter().map(|chain| chain.store.len()).sum();
     let width = |range: &std::ops::Range<usize>| range.len();
     let mut columns: Vec<Vec<f64>> = layout
@@ -140,7 +149,7 @@ pub fn spread(chains: &[Chain], layout: &Layout, count: usize) -> Result<StateVa
 }
 
 /// The result of one chain.
-pub struct Chain {
+pub struct SampledChain {
     /// The draws.
     pub store: ChainStore,
     /// The names of the sampler statistics that come with each draw.
@@ -153,16 +162,16 @@ pub struct Chain {
 
 /// The ranges of the sampled states within a position.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct StateLayout {
     /// The states with their coordinates, in order.
     pub slots: Vec<(String, Range<usize>)>,
     /// The number of coordinates.
     pub dimension: usize,
 }
 
-impl Layout {
+impl StateLayout {
     /// Returns the layout of the positions of an inference block.
-    pub fn new(infer: &InferenceBlock, sampling: &Sampling) -> Layout {
+    pub fn new(infer: &InferenceBlock, sampling: &Sampling) -> StateLayout {
         let mut slots = Vec::new();
         let mut dimension = 0;
         for name in &sampling.moved {
@@ -171,7 +180,7 @@ impl Layout {
             slots.push((name.clone(), dimension..dimension + count));
             dimension += count;
         }
-        Layout { slots, dimension }
+        StateLayout { slots, dimension }
     }
 
     /// Returns the position with the given values of the states.

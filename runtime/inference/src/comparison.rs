@@ -1,7 +1,7 @@
 //! `compare` items: the metrics of several inferences side by side, and the differences of their `elpd_loo`.
 
 use crate::leave_one_out::LeftOut;
-use crate::outcome::{Outcome, RunResult};
+use crate::outcome::{InferenceOutcome, RunResult};
 use crate::summary::SiteSummary;
 use bnnc_abi::manifest::{CompareBlock, InferenceBlock, Manifest};
 use bnnc_abi::metrics::{Basis, ComparedMetric};
@@ -20,7 +20,7 @@ pub struct Comparison {
     /// The metrics, as the program names them. `elpd_loo` is in the lines instead.
     pub metrics: Vec<String>,
     /// The inferences, sorted by `elpd_loo` where they have it, the best first.
-    pub lines: Vec<Line>,
+    pub lines: Vec<ComparisonLine>,
     /// True if rows are left out.
     pub leaves_out: bool,
     /// Remarks about the table.
@@ -31,7 +31,7 @@ pub struct Comparison {
 
 /// One inference of a comparison.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct ComparisonLine {
     /// The name of the inference block.
     pub infer: String,
     /// True if its metrics are computed on test rows.
@@ -87,7 +87,7 @@ fn compared(compare: &CompareBlock, manifest: &Manifest, result: &RunResult) -> 
         let outcome = result.outcomes.iter().find(|outcome| outcome.name == *name)?;
         Some((infer, outcome))
     };
-    let found: Vec<(&InferenceBlock, &Outcome)> = compare.infers.iter().filter_map(both).collect();
+    let found: Vec<(&InferenceBlock, &InferenceOutcome)> = compare.infers.iter().filter_map(both).collect();
     let is_named = names_left_out(compare);
     let untested = !found.is_empty() && found.iter().all(|(_, outcome)| !outcome.tested);
     let has_any = found.iter().any(|(_, outcome)| outcome.left_out.is_some());
@@ -114,7 +114,7 @@ fn compared(compare: &CompareBlock, manifest: &Manifest, result: &RunResult) -> 
         } else if outcome.left_out.is_none() && table.leaves_out {
             table.notes.push(not_left_out(infer));
         }
-        table.lines.push(Line {
+        table.lines.push(ComparisonLine {
             infer: infer.name.clone(),
             tested: outcome.tested,
             values,
@@ -137,7 +137,10 @@ fn compared(compare: &CompareBlock, manifest: &Manifest, result: &RunResult) -> 
 }
 
 /// Returns the warning that two inferences are scored on different observations.
-fn other_rows(one: (&InferenceBlock, &Outcome), first: (&InferenceBlock, &Outcome)) -> Option<Diagnostic> {
+fn other_rows(
+    one: (&InferenceBlock, &InferenceOutcome),
+    first: (&InferenceBlock, &InferenceOutcome),
+) -> Option<Diagnostic> {
     if one.1.tested != first.1.tested {
         // The table already shows this in its column with the rows of each line.
         return None;
@@ -160,7 +163,7 @@ fn other_rows(one: (&InferenceBlock, &Outcome), first: (&InferenceBlock, &Outcom
 }
 
 /// Returns the values of each output in some rows.
-fn observed((infer, outcome): (&InferenceBlock, &Outcome), rows: &Rows) -> Vec<Option<Vec<f64>>> {
+fn observed((infer, outcome): (&InferenceBlock, &InferenceOutcome), rows: &Rows) -> Vec<Option<Vec<f64>>> {
     let of = |output| score::targets(rows, &outcome.dataset, infer.column(output)).ok();
     infer.outputs.iter().map(of).collect()
 }
@@ -190,7 +193,11 @@ fn not_left_out(infer: &InferenceBlock) -> String {
     format!("`{}` has no elpd_loo: {why}", infer.name)
 }
 
-fn value(measure: &ComparedMetric, infer: &InferenceBlock, outcome: &Outcome) -> Option<(f64, Option<f64>)> {
+fn value(
+    measure: &ComparedMetric,
+    infer: &InferenceBlock,
+    outcome: &InferenceOutcome,
+) -> Option<(f64, Option<f64>)> {
     if measure.basis() == Some(Basis::Time) {
         let seconds = outcome.splits.iter().map(|split| split.fit_seconds).sum();
         return Some((seconds, None));
@@ -202,7 +209,7 @@ fn value(measure: &ComparedMetric, infer: &InferenceBlock, outcome: &Outcome) ->
 }
 
 /// Adds the estimates and their differences from the best estimate, and sorts the lines.
-fn leave_out(table: &mut Comparison, found: &[(&InferenceBlock, &Outcome)]) {
+fn leave_out(table: &mut Comparison, found: &[(&InferenceBlock, &InferenceOutcome)]) {
     let estimates: Vec<Option<&LeftOut>> = found
         .iter()
         .map(|(_, outcome)| outcome.left_out.as_ref())
@@ -234,8 +241,8 @@ fn leave_out(table: &mut Comparison, found: &[(&InferenceBlock, &Outcome)]) {
             unreliable: shapes.bad + shapes.very_bad,
         });
     }
-    let sum = |line: &Line| line.left_out.map_or(f64::NEG_INFINITY, |found| found.elpd.sum);
-    let key = |line: &Line| {
+    let sum = |line: &ComparisonLine| line.left_out.map_or(f64::NEG_INFINITY, |found| found.elpd.sum);
+    let key = |line: &ComparisonLine| {
         if sum(line).is_nan() {
             f64::NEG_INFINITY
         } else {
@@ -290,7 +297,7 @@ fn informed(infer: &InferenceBlock, sites: &[SiteSummary]) -> f64 {
 }
 
 /// Returns the warnings that the leave-one-out estimates of an approximation may be too high.
-fn doubts((infer, outcome): (&InferenceBlock, &Outcome), left_out: &LeftOut) -> Vec<Diagnostic> {
+fn doubts((infer, outcome): (&InferenceBlock, &InferenceOutcome), left_out: &LeftOut) -> Vec<Diagnostic> {
     let p = left_out.total.p().sum;
     let found = outcome.splits.last().map(|split| &split.found);
     let is_sampled = found.is_some_and(|found| found.sampled().is_some());
@@ -306,7 +313,10 @@ fn doubts((infer, outcome): (&InferenceBlock, &Outcome), left_out: &LeftOut) -> 
 }
 
 /// Returns whether two inferences observed the same values, row by row.
-fn same_observations(one: (&InferenceBlock, &Outcome), other: (&InferenceBlock, &Outcome)) -> bool {
+fn same_observations(
+    one: (&InferenceBlock, &InferenceOutcome),
+    other: (&InferenceBlock, &InferenceOutcome),
+) -> bool {
     let [own, reference] = [one, other].map(|pair| observed(pair, &pair.1.dataset.train));
     alike(&own, &reference)
 }
@@ -337,7 +347,7 @@ impl Comparison {
     }
 
     /// Returns the cells of a line after the name, with a dash where there is no number.
-    pub fn cells(&self, line: &Line) -> Vec<String> {
+    pub fn cells(&self, line: &ComparisonLine) -> Vec<String> {
         let dash = || "-".to_owned();
         let mut cells = Vec::new();
         if self.leaves_out {
@@ -385,7 +395,7 @@ impl Comparison {
 
     /// Returns the part of `result.json`.
     pub fn json(&self) -> Value {
-        let line = |line: &Line| {
+        let line = |line: &ComparisonLine| {
             let mut metrics = Map::new();
             let timed = |(name, _): &(&String, _)| is_time(name);
             for (name, value) in self.metrics.iter().zip(&line.values).filter(|pair| !timed(pair)) {

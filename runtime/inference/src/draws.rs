@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// The states of an approximation at some draws.
 #[derive(Clone, Debug)]
-pub struct Draws {
+pub struct StateDraws {
     /// The states. States that move have a value for each draw (`[draws, ..]`), the others a single value.
     pub values: Arc<StateValues>,
     /// The number of draws.
@@ -25,7 +25,7 @@ pub struct Draws {
 /// Receives the index of a site in [`InferenceBlock::reports`], and the values of the site at some draws, `[draws, ..]`.
 pub type Visit<'a> = dyn FnMut(usize, &[f64]) -> Result<(), Stop> + 'a;
 
-impl Draws {
+impl StateDraws {
     /// Returns the states at a range of the draws.
     pub fn slice(&self, infer: &InferenceBlock, range: Range<usize>) -> StateValues {
         let mut values = self.values.as_ref().clone();
@@ -97,12 +97,12 @@ impl Draws {
     ///
     /// # Errors
     /// There is too little memory.
-    pub fn distinct(self, infer: &InferenceBlock, context: &Context) -> Result<Draws, Stop> {
+    pub fn distinct(self, infer: &InferenceBlock, context: &Context) -> Result<StateDraws, Stop> {
         let is_masked = lookup(infer.method).is_some_and(|method| method.finds == Finds::Masked);
         if !infer.per_draw().is_empty() || is_masked || self.count < 2 {
             return Ok(self);
         }
-        let two = Draws {
+        let two = StateDraws {
             values: self.values.clone(),
             count: 2,
         };
@@ -118,7 +118,7 @@ impl Draws {
             }
             Ok(())
         })?;
-        Ok(Draws {
+        Ok(StateDraws {
             count: if differ { self.count } else { 1 },
             ..self
         })

@@ -5,7 +5,7 @@ use bnnc_base::shape::Sizes;
 
 /// Parameters that have the value of a maximum in all draws.
 #[derive(Clone, Debug, Default)]
-pub struct Held<'a> {
+pub struct FixedParameters<'a> {
     /// The states whose elements are all held.
     pub states: Vec<&'a State>,
     /// The number of weights that are held because they are outside a subnetwork.
@@ -15,7 +15,7 @@ pub struct Held<'a> {
 /// The largest number of sites that are named individually.
 const NAMED: usize = 3;
 
-impl Held<'_> {
+impl FixedParameters<'_> {
     /// Returns the number of held parameters.
     pub fn count(&self) -> usize {
         let elements = |state: &&State| state.shape.count(&Sizes::default());

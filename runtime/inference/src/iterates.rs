@@ -2,8 +2,8 @@
 
 pub mod report;
 
-use crate::draws::Draws;
-use crate::outcome::Outcome;
+use crate::draws::StateDraws;
+use crate::outcome::InferenceOutcome;
 use crate::posterior::{Parts, Posterior};
 use crate::summary::{SiteSummary, summaries_of_draws};
 use bnnc_abi::iterates::Covariance;
@@ -42,8 +42,8 @@ impl Posterior for Collected {
         predictive_draws(infer, self.draws)
     }
 
-    fn draws(&self, _: &InferenceBlock, _: usize, _: &Context) -> Result<Option<Draws>, Stop> {
-        Ok(Some(Draws {
+    fn draws(&self, _: &InferenceBlock, _: usize, _: &Context) -> Result<Option<StateDraws>, Stop> {
+        Ok(Some(StateDraws {
             values: self.values.clone(),
             count: self.draws,
         }))
@@ -65,12 +65,12 @@ impl Posterior for Collected {
         summaries_of_draws(infer, &self.values, self.draws, context)
     }
 
-    fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &Outcome) {
+    fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &InferenceOutcome) {
         let rows = outcome.splits.last().map_or(0, |split| split.train);
         report::diagnostics(value, infer, self, rows);
     }
 
-    fn table(&self, infer: &InferenceBlock, outcome: &Outcome) -> String {
+    fn table(&self, infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
         let rows = outcome.splits.last().map_or(0, |split| split.train);
         report::table(infer, self, rows)
     }

@@ -1,8 +1,8 @@
 //! PSIS-LOO and WAIC of the training rows: the selection of draws, their likelihoods, and the sums over rows.
 
-use crate::chains::Chain;
-use crate::chains::Sampled;
-use crate::draws::Draws;
+use crate::chains::SampledChain;
+use crate::chains::SamplingResult;
+use crate::draws::StateDraws;
 use crate::posterior::Posterior;
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_abi::sampling::{LooPolicy, Sampling};
@@ -75,7 +75,8 @@ pub fn leave_one_out(
     if !asked || rows < 2 {
         return Ok(None);
     }
-    let Some(Draws { values, count }) = found.draws(infer, draws_of_approximation(infer, rows), context)?
+    let Some(StateDraws { values, count }) =
+        found.draws(infer, draws_of_approximation(infer, rows), context)?
     else {
         return Ok(None);
     };
@@ -101,7 +102,7 @@ pub fn draws_of_approximation(infer: &InferenceBlock, rows: usize) -> usize {
 
 fn of_chains(
     (infer, sampling): (&InferenceBlock, &Sampling),
-    sampled: &Sampled,
+    sampled: &SamplingResult,
     dataset: &Dataset,
     asked: bool,
     context: &Context,
@@ -192,10 +193,10 @@ fn is_posterior(sampling: &Sampling, rows: usize) -> bool {
 }
 
 /// Returns the ends of the chains among `draws` draws that are evenly spaced over all chains.
-fn ends(sampled: &Sampled, draws: usize) -> Vec<usize> {
+fn ends(sampled: &SamplingResult, draws: usize) -> Vec<usize> {
     let all = sampled.draws();
     let mut before = 0;
-    let end = |chain: &Chain| {
+    let end = |chain: &SampledChain| {
         before += chain.store.len();
         // Selected draw `at` is draw `at * all / draws` of all draws.
         (before * draws).div_ceil(all.max(1))

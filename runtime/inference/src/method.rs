@@ -1,7 +1,7 @@
 //! The interface of a method of inference: it finds a posterior, restores one, and predicts the memory that it needs.
 
 use crate::leave_one_out;
-use crate::posterior::{Found, Posterior};
+use crate::posterior::{Posterior, SharedPosterior};
 use crate::summary::DRAWS;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::Schema;
@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 use std::path::Path;
 
 /// The inputs of a method for finding a posterior.
-pub struct Given<'a> {
+pub struct MethodInputs<'a> {
     /// The data.
     pub dataset: &'a Dataset,
     /// The starts.
@@ -35,7 +35,7 @@ pub struct Given<'a> {
     pub variances: &'a dyn Fn(&str) -> Result<Vec<f64>, Stop>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> MethodInputs<'a> {
     /// Returns the training task of an inference block.
     pub fn task(&self, infer: &'a InferenceBlock) -> Task<'a> {
         Task {
@@ -84,7 +84,7 @@ pub struct Saved<'a> {
 
 /// The sizes on which the memory of an inference block depends.
 #[derive(Clone, Copy, Debug)]
-pub struct Extent<'a> {
+pub struct MemoryExtent<'a> {
     /// The sizes of the data.
     pub schema: &'a Schema,
     /// The number of examples in the fit.
@@ -95,7 +95,7 @@ pub struct Extent<'a> {
     pub leaves_out: bool,
 }
 
-impl Extent<'_> {
+impl MemoryExtent<'_> {
     /// Returns the number of examples that are predicted and scored.
     pub fn scored(&self, infer: &InferenceBlock) -> usize {
         scored(infer, self.schema)
@@ -129,13 +129,13 @@ pub trait Method {
     ///
     /// # Errors
     /// A training or a chain fails, some columns do not fit the program, there is too little memory, or the user interrupts the run.
-    fn find(&self, given: &Given<'_>) -> Result<Found, Stop>;
+    fn find(&self, given: &MethodInputs<'_>) -> Result<SharedPosterior, Stop>;
 
     /// Restores a posterior from the folder of its run, as far as predictions need it.
     ///
     /// # Errors
     /// A folder that is damaged or belongs to another program.
-    fn restore(&self, saved: &Saved<'_>) -> Result<Found, Stop>;
+    fn restore(&self, saved: &Saved<'_>) -> Result<SharedPosterior, Stop>;
 
     /// Returns the number of draws that predictions average over, from `held` positions.
     fn predictive_draws(&self, held: usize) -> usize {
@@ -175,10 +175,10 @@ pub trait Method {
     }
 
     /// Returns the bytes needed to find the posterior.
-    fn finding(&self, extent: &Extent<'_>) -> u64;
+    fn finding(&self, extent: &MemoryExtent<'_>) -> u64;
 
     /// Returns the bytes needed to predict and to leave rows out.
-    fn predicting(&self, extent: &Extent<'_>) -> u64;
+    fn predicting(&self, extent: &MemoryExtent<'_>) -> u64;
 
     /// Returns the bytes that a thread keeps after decomposing matrices.
     fn packed(&self, _rows: usize) -> u64 {
@@ -211,7 +211,7 @@ pub fn few_draws(infer: &InferenceBlock) -> Option<Diagnostic> {
 /// rows out takes `weights` bytes for each draw.
 pub fn predicting_draws(
     infer: &InferenceBlock,
-    extent: &Extent<'_>,
+    extent: &MemoryExtent<'_>,
     draws: usize,
     (drawn, weights): (u64, u64),
 ) -> u64 {

@@ -3,7 +3,7 @@
 use crate::chains::Diagnosis;
 use crate::chains::Quantity;
 use crate::leave_one_out::LeftOut;
-use crate::posterior::Found;
+use crate::posterior::SharedPosterior;
 use crate::prune::{self, Pruned};
 use crate::summary::SiteSummary;
 use bnnc_abi::manifest::InferenceBlock;
@@ -21,7 +21,7 @@ pub struct SplitOutcome {
     /// The index of the split, if the data have several.
     pub split: usize,
     /// The posterior.
-    pub found: Found,
+    pub found: SharedPosterior,
     /// The metrics on the test rows, or on the training rows if there are no test rows.
     pub metrics: MetricSet,
     /// The pruning table; empty unless the program requests it.
@@ -44,7 +44,7 @@ pub struct SplitOutcome {
 
 /// The result of one inference block.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct InferenceOutcome {
     /// The name of the inference block.
     pub name: String,
     /// The results of each split.
@@ -67,9 +67,9 @@ pub struct Outcome {
     pub finished: String,
 }
 
-impl Outcome {
+impl InferenceOutcome {
     /// Returns the pruning table over all splits.
-    pub fn pruning(&self) -> Vec<prune::Line> {
+    pub fn pruning(&self) -> Vec<prune::PruningLine> {
         let tables: Vec<&[Pruned]> = self.splits.iter().map(|split| split.pruned.as_slice()).collect();
         prune::over(&tables)
     }
@@ -87,13 +87,13 @@ impl Outcome {
     }
 
     /// Returns the metrics by angle over all splits.
-    pub fn turned(&self) -> Vec<(f64, Vec<Metric>)> {
+    pub fn turned(&self) -> Vec<(f64, Vec<MetricOverSplits>)> {
         let tables: Vec<_> = self.splits.iter().map(|split| split.turned.as_slice()).collect();
         lines_over(&tables)
     }
 
     /// Returns the accuracy by the rejected fraction over all splits.
-    pub fn rejection(&self) -> Vec<(f64, Vec<Metric>)> {
+    pub fn rejection(&self) -> Vec<(f64, Vec<MetricOverSplits>)> {
         let tables: Vec<_> = self
             .splits
             .iter()
@@ -135,7 +135,7 @@ pub fn fill_infinite(columns: &mut [(String, ResultColumn)], name: &str) {
 #[derive(Debug, Default)]
 pub struct RunResult {
     /// The outcome of each inference block, in the order of the file.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<InferenceOutcome>,
     /// The warnings of the run.
     pub warnings: Vec<Diagnostic>,
     /// True if the user stopped the run before its end.
@@ -160,10 +160,10 @@ impl RunResult {
 }
 
 /// A metric over the splits: its name, mean and standard error.
-pub type Metric = (String, f64, Option<f64>);
+pub type MetricOverSplits = (String, f64, Option<f64>);
 
 /// Returns metrics by angle, or by the rejected fraction, over the splits.
-pub fn lines_over(splits: &[&[(f64, MetricSet)]]) -> Vec<(f64, Vec<Metric>)> {
+pub fn lines_over(splits: &[&[(f64, MetricSet)]]) -> Vec<(f64, Vec<MetricOverSplits>)> {
     let lines = splits.first().copied().unwrap_or_default().iter().enumerate();
     let at = |(at, (of, _)): (usize, &(f64, MetricSet))| {
         let sets = splits.iter().filter_map(|lines| lines.get(at));

@@ -1,6 +1,6 @@
 //! A check of the positions that parameters select along axes, at the draws of a posterior.
 
-use crate::draws::Draws;
+use crate::draws::StateDraws;
 use crate::posterior::Posterior;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_core::context::{Context, Stop};
@@ -23,13 +23,13 @@ pub fn check_found(
         return Ok(());
     }
     let draws = match found.sampled() {
-        Some(sampled) => Some(Draws {
+        Some(sampled) => Some(StateDraws {
             values: Arc::new(sampled.spread(sampled.draws())?),
             count: sampled.draws(),
         }),
         None => found.draws(infer, infer.predictive_draws(), context)?,
     };
-    let Draws { values, count } = draws.unwrap_or_else(|| Draws {
+    let StateDraws { values, count } = draws.unwrap_or_else(|| StateDraws {
         values: found.values().clone(),
         count: found.predictive_draws(infer),
     });

@@ -1,9 +1,9 @@
 //! The posterior of an inference block.
 
-use crate::chains::Sampled;
-use crate::draws::Draws;
-use crate::held::Held;
-use crate::outcome::Outcome;
+use crate::chains::SamplingResult;
+use crate::draws::StateDraws;
+use crate::held::FixedParameters;
+use crate::outcome::InferenceOutcome;
 use crate::summary::SiteSummary;
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
 use bnnc_base::diagnostic::Diagnostic;
@@ -22,7 +22,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 /// The shared posterior of an inference block.
-pub type Found = Arc<dyn Posterior>;
+pub type SharedPosterior = Arc<dyn Posterior>;
 
 /// The way in which the HTML report shows the parameters of a posterior.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ pub trait Posterior: Any + Debug {
     }
 
     /// Returns the draws of Markov chains, if there are any.
-    fn sampled(&self) -> Option<&Sampled> {
+    fn sampled(&self) -> Option<&SamplingResult> {
         None
     }
 
@@ -66,8 +66,8 @@ pub trait Posterior: Any + Debug {
     }
 
     /// Returns the parameters that are fitted to the rows without a spread.
-    fn held<'a>(&self, _: &'a InferenceBlock) -> Held<'a> {
-        Held::default()
+    fn held<'a>(&self, _: &'a InferenceBlock) -> FixedParameters<'a> {
+        FixedParameters::default()
     }
 
     /// Returns the warnings about an approximation to the posterior given this number of rows.
@@ -102,7 +102,12 @@ pub trait Posterior: Any + Debug {
     ///
     /// # Errors
     /// A bug: the inference does not have the part that its results need.
-    fn draws(&self, infer: &InferenceBlock, wanted: usize, context: &Context) -> Result<Option<Draws>, Stop>;
+    fn draws(
+        &self,
+        infer: &InferenceBlock,
+        wanted: usize,
+        context: &Context,
+    ) -> Result<Option<StateDraws>, Stop>;
 
     /// Returns the variance of each element of a state, where it is known.
     fn variances(&self, _state: &str) -> Option<&[f64]> {
@@ -124,7 +129,7 @@ pub trait Posterior: Any + Debug {
     fn summarise(
         &self,
         infer: &InferenceBlock,
-        outcome: &mut Outcome,
+        outcome: &mut InferenceOutcome,
         context: &Context,
     ) -> Result<Vec<Diagnostic>, Stop> {
         outcome.sites = self.summaries(infer, context)?;
@@ -143,10 +148,10 @@ pub trait Posterior: Any + Debug {
     }
 
     /// Adds to the diagnostics of the result object. `self` is the posterior of the last split.
-    fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &Outcome);
+    fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &InferenceOutcome);
 
     /// Returns the lines of the printed table. `self` is the posterior of the last split.
-    fn table(&self, infer: &InferenceBlock, outcome: &Outcome) -> String;
+    fn table(&self, infer: &InferenceBlock, outcome: &InferenceOutcome) -> String;
 
     /// Returns a short text on the work that was done.
     fn work(&self, infer: &InferenceBlock) -> String;

@@ -28,7 +28,7 @@ pub struct Pruned {
 
 /// One line of the table over the splits.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct PruningLine {
     /// The fraction of the weights that was removed.
     pub fraction: f64,
     /// The number of remaining weights.
@@ -39,7 +39,7 @@ pub struct Line {
     pub metrics: Vec<(String, f64, Option<f64>)>,
 }
 
-impl Line {
+impl PruningLine {
     /// Returns the threshold in decibels.
     pub fn decibels(&self) -> f64 {
         10.0 * self.threshold.log10()
@@ -95,7 +95,7 @@ pub fn prune(
 }
 
 /// Combines the tables of several splits, which have the same fractions.
-pub fn over(tables: &[&[Pruned]]) -> Vec<Line> {
+pub fn over(tables: &[&[Pruned]]) -> Vec<PruningLine> {
     let Some(first) = tables.first() else {
         return Vec::new();
     };
@@ -103,7 +103,7 @@ pub fn over(tables: &[&[Pruned]]) -> Vec<Line> {
         let of_split = || tables.iter().filter_map(|table| table.get(at));
         let thresholds: Vec<f64> = of_split().map(|one| one.threshold).collect();
         let metrics: Vec<MetricSet> = of_split().map(|one| one.metrics.clone()).collect();
-        Line {
+        PruningLine {
             fraction: one.fraction,
             weights: one.weights,
             threshold: mean_and_standard_error(&thresholds).0,
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn decibels_are_ten_times_the_logarithm() {
-        let line = Line {
+        let line = PruningLine {
             fraction: 0.5,
             weights: 1,
             threshold: 100.0,

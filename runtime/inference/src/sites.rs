@@ -1,6 +1,6 @@
 //! The values of sites on their declared scale, computed from positions.
 
-use crate::chains::Sampled;
+use crate::chains::SamplingResult;
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
 use bnnc_abi::names::Names;
 use bnnc_base::fault::Fault;
@@ -17,7 +17,7 @@ const ELEMENTS: usize = 1 << 16;
 /// The program that computes sites from positions.
 pub struct Sites<'a> {
     infer: &'a InferenceBlock,
-    sampled: &'a Sampled,
+    sampled: &'a SamplingResult,
     machine: Machine,
     per_call: usize,
     /// A buffer for one state at the draws of a call.
@@ -31,7 +31,7 @@ impl<'a> Sites<'a> {
     /// There is too little memory.
     pub fn new(
         infer: &'a InferenceBlock,
-        sampled: &'a Sampled,
+        sampled: &'a SamplingResult,
         dataset: &Dataset,
         context: &Context,
     ) -> Result<Sites<'a>, Stop> {

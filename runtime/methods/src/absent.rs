@@ -5,8 +5,8 @@ use bnnc_abi::manifest::{InferenceBlock, Train};
 use bnnc_base::feature::not_in_build;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
-use bnnc_inference::method::{Extent, Given, Method, Saved};
-use bnnc_inference::posterior::Found;
+use bnnc_inference::method::{MemoryExtent, Method, MethodInputs, Saved};
+use bnnc_inference::posterior::SharedPosterior;
 
 /// The method of an inference block that cannot run in this build. Finding or restoring a posterior reports the missing feature.
 pub struct Absent<'a> {
@@ -24,11 +24,11 @@ impl Absent<'_> {
 }
 
 impl Method for Absent<'_> {
-    fn find(&self, _: &Given<'_>) -> Result<Found, Stop> {
+    fn find(&self, _: &MethodInputs<'_>) -> Result<SharedPosterior, Stop> {
         Err(self.stop())
     }
 
-    fn restore(&self, _: &Saved<'_>) -> Result<Found, Stop> {
+    fn restore(&self, _: &Saved<'_>) -> Result<SharedPosterior, Stop> {
         Err(self.stop())
     }
 
@@ -40,11 +40,11 @@ impl Method for Absent<'_> {
         self.train.sizes(rows)
     }
 
-    fn finding(&self, _: &Extent<'_>) -> u64 {
+    fn finding(&self, _: &MemoryExtent<'_>) -> u64 {
         0
     }
 
-    fn predicting(&self, _: &Extent<'_>) -> u64 {
+    fn predicting(&self, _: &MemoryExtent<'_>) -> u64 {
         0
     }
 }

@@ -19,7 +19,7 @@ use bnnc_core::feed::examples;
 use bnnc_core::impossible;
 use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
-use bnnc_inference::chains::{Chain, DIAGNOSED, Layout, Sampled, spread};
+use bnnc_inference::chains::{DIAGNOSED, SampledChain, SamplingResult, StateLayout, spread};
 use bnnc_inference::sites::Sites;
 use chains::Chains;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub fn sample(
     start: StateValues,
     split: usize,
     context: &Context,
-) -> Result<Sampled, Stop> {
+) -> Result<SamplingResult, Stop> {
     let Some(sampling) = infer.sampling() else {
         return Err(Fault::Bug(format!("`{}` does not sample", infer.name)).into());
     };
@@ -93,7 +93,7 @@ pub fn sample(
     let (mut values, mut mean) = (start.clone(), start);
     values.extend(spread(&chains, &layout, predictive)?);
     average(&chains, &layout, &mut mean)?;
-    let mut found = Sampled {
+    let mut found = SamplingResult {
         values: Arc::new(values),
         predictive,
         mean: Arc::new(mean),
@@ -111,7 +111,7 @@ pub fn sample(
 fn centred(
     infer: &InferenceBlock,
     sampling: &Sampling,
-    sampled: &Sampled,
+    sampled: &SamplingResult,
     dataset: &Dataset,
     context: &Context,
 ) -> Result<StateValues, Stop> {
@@ -142,7 +142,11 @@ fn centred(
 }
 
 /// Replaces each sampled state by its mean over all draws.
-fn average(chains: &[Chain], layout: &Layout, values: &mut StateValues) -> Result<(), Diagnostic> {
+fn average(
+    chains: &[SampledChain],
+    layout: &StateLayout,
+    values: &mut StateValues,
+) -> Result<(), Diagnostic> {
     let mut mean = vec![0.0; layout.dimension];
     let mut seen = 0.0;
     for chain in chains {
@@ -203,7 +207,7 @@ fn metrics(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
         Some(MetricKind::Automatic | MetricKind::Unit | MetricKind::Diagonal | MetricKind::Windowed)
         | None => return 0,
     };
-    let dimension = Layout::new(infer, sampling).dimension as u64;
+    let dimension = StateLayout::new(infer, sampling).dimension as u64;
     let numbers = dimension.saturating_mul(dimension);
     let matrices = sampling.options.chains.saturating_add(matrices) as u64;
     numbers
@@ -214,7 +218,7 @@ fn metrics(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
 /// Returns the bytes of the draws that are held until the end of the run.
 pub fn held(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
     let draws = sampling.options.chains.saturating_mul(sampling.options.draws);
-    let dimension = Layout::new(infer, sampling).dimension;
+    let dimension = StateLayout::new(infer, sampling).dimension;
     let predictions = match quantities::predicts(infer) {
         true => quantities::PREDICTIONS,
         false => 0,

@@ -8,11 +8,11 @@ use bnnc_core::context::{Context, Stop};
 use bnnc_core::number::finite;
 use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
-use bnnc_inference::draws::Draws;
-use bnnc_inference::held::{Held, site_of};
-use bnnc_inference::method::{Extent, Given, Method, Saved, few_draws, predicting_draws};
-use bnnc_inference::outcome::Outcome;
-use bnnc_inference::posterior::Found;
+use bnnc_inference::draws::StateDraws;
+use bnnc_inference::held::{FixedParameters, site_of};
+use bnnc_inference::method::{MemoryExtent, Method, MethodInputs, Saved, few_draws, predicting_draws};
+use bnnc_inference::outcome::InferenceOutcome;
+use bnnc_inference::posterior::SharedPosterior;
 use bnnc_inference::posterior::{Parts, Posterior, of_sites};
 use bnnc_inference::summary::{SiteSummary, summaries};
 use bnnc_training::{TrainingResult, memory, report, restarts, train};
@@ -33,9 +33,9 @@ impl Posterior for TrainedPosterior {
         Some(&self.0)
     }
 
-    fn held<'a>(&self, infer: &'a InferenceBlock) -> Held<'a> {
+    fn held<'a>(&self, infer: &'a InferenceBlock) -> FixedParameters<'a> {
         let is_held = |state: &&State| state.parameter && is_moved_point(infer, state);
-        Held {
+        FixedParameters {
             states: infer.states.iter().filter(is_held).collect(),
             outside: 0,
         }
@@ -53,8 +53,8 @@ impl Posterior for TrainedPosterior {
         infer.predictive_draws()
     }
 
-    fn draws(&self, _: &InferenceBlock, wanted: usize, _: &Context) -> Result<Option<Draws>, Stop> {
-        Ok(Some(Draws {
+    fn draws(&self, _: &InferenceBlock, wanted: usize, _: &Context) -> Result<Option<StateDraws>, Stop> {
+        Ok(Some(StateDraws {
             values: self.0.values.clone(),
             count: wanted,
         }))
@@ -64,7 +64,7 @@ impl Posterior for TrainedPosterior {
         summaries(infer, &self.0.values, context)
     }
 
-    fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &Outcome) {
+    fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &InferenceOutcome) {
         let rows = outcome.splits.last().map_or(0, |split| split.train);
         value["loss"] = finite(self.0.loss);
         let name = match infer.maximises_bound() {
@@ -81,7 +81,7 @@ impl Posterior for TrainedPosterior {
         value["likelihood"] = of_sites(infer, |site| &site.likelihood);
     }
 
-    fn table(&self, infer: &InferenceBlock, outcome: &Outcome) -> String {
+    fn table(&self, infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
         let rows = outcome.splits.last().map_or(0, |split| split.train);
         let name = match infer.maximises_bound() {
             true => "elbo / row",
@@ -123,7 +123,7 @@ pub struct Trains<'a> {
 }
 
 impl Method for Trains<'_> {
-    fn find(&self, given: &Given<'_>) -> Result<Found, Stop> {
+    fn find(&self, given: &MethodInputs<'_>) -> Result<SharedPosterior, Stop> {
         let found = given.kept(self.infer, || {
             let (fitted, ()) = restarts::best(&given.task(self.infer), &|task| {
                 Ok((train(task, given.starts.of_task(task, 0), None)?, ()))
@@ -133,7 +133,7 @@ impl Method for Trains<'_> {
         Ok(Arc::new(found))
     }
 
-    fn restore(&self, saved: &Saved<'_>) -> Result<Found, Stop> {
+    fn restore(&self, saved: &Saved<'_>) -> Result<SharedPosterior, Stop> {
         Ok(Arc::new(TrainedPosterior(TrainingResult {
             values: Arc::new(saved.values.clone()),
             ..TrainingResult::default()
@@ -152,11 +152,11 @@ impl Method for Trains<'_> {
         self.train.sizes(rows)
     }
 
-    fn finding(&self, extent: &Extent<'_>) -> u64 {
+    fn finding(&self, extent: &MemoryExtent<'_>) -> u64 {
         memory::training((self.infer, self.train), extent.schema, extent.rows, false)
     }
 
-    fn predicting(&self, extent: &Extent<'_>) -> u64 {
+    fn predicting(&self, extent: &MemoryExtent<'_>) -> u64 {
         predicting_draws(self.infer, extent, self.infer.predictive_draws(), (0, 0))
     }
 }

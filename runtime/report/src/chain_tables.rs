@@ -3,7 +3,7 @@
 use crate::page::table;
 use crate::svg::escape;
 use bnnc_inference::chains::Diagnosis;
-use bnnc_inference::chains::Sampled;
+use bnnc_inference::chains::SamplingResult;
 use bnnc_inference::leave_one_out::LeftOut;
 use bnnc_mcmc::diagnostics::QuantitySummary;
 use bnnc_mcmc::loo::LooEstimate;
@@ -27,13 +27,13 @@ const COLUMNS: [Column; 8] = [
 ];
 
 /// Writes the tables of the chains and of the quantities.
-pub fn tables(body: &mut String, sampled: &Sampled, diagnosis: &Diagnosis) {
+pub fn tables(body: &mut String, sampled: &SamplingResult, diagnosis: &Diagnosis) {
     chains(body, sampled, diagnosis);
     quantities(body, diagnosis);
 }
 
 /// Writes one line per chain: the number of draws, and the means of the sampler statistics.
-fn chains(body: &mut String, sampled: &Sampled, diagnosis: &Diagnosis) {
+fn chains(body: &mut String, sampled: &SamplingResult, diagnosis: &Diagnosis) {
     let means = [
         ("acceptance_rate", "acceptance rate"),
         ("step_size", "step size"),

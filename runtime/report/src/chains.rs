@@ -6,7 +6,7 @@ use crate::svg::{Axis, Plot, Swatch};
 use bnnc_core::context::Stop;
 use bnnc_inference::chains::Diagnosis;
 use bnnc_inference::chains::Quantity;
-use bnnc_inference::chains::Sampled;
+use bnnc_inference::chains::SamplingResult;
 use bnnc_mcmc::diagnostics::QuantitySummary;
 use std::cmp::Ordering;
 
@@ -65,7 +65,7 @@ const LATEST: usize = 1 << 16;
 
 /// Returns a sampler statistic, chain by chain. If draws are only on disk, it covers the last [`LATEST`] draws. It is empty if the sampler does not
 /// have a statistic of this name.
-fn latest(sampled: &Sampled, name: &str) -> Result<Vec<Vec<f64>>, Stop> {
+fn latest(sampled: &SamplingResult, name: &str) -> Result<Vec<Vec<f64>>, Stop> {
     let mut found = Vec::new();
     if !sampled.stats().contains(&name) {
         return Ok(found);
@@ -93,7 +93,7 @@ impl<'a> ChainReport<'a> {
     /// # Errors
     /// A file cannot be read.
     pub fn new(
-        sampled: &Sampled,
+        sampled: &SamplingResult,
         quantities: &'a [Quantity],
         diagnosis: &'a Diagnosis,
     ) -> Result<ChainReport<'a>, Stop> {

@@ -10,7 +10,7 @@ use bnnc_core::context::{Context, Stop};
 use bnnc_data::Rows;
 use bnnc_data::metrics::{quantile, sorted};
 use bnnc_inference::leave_one_out::LeftOut;
-use bnnc_inference::outcome::Outcome;
+use bnnc_inference::outcome::InferenceOutcome;
 use bnnc_mcmc::loo::good_shape;
 
 const SMALL: (f64, f64) = (330.0, 230.0);
@@ -39,7 +39,11 @@ struct Element {
 ///
 /// # Errors
 /// There is too little memory.
-pub fn densities(infer: &InferenceBlock, outcome: &Outcome, context: &Context) -> Result<Vec<String>, Stop> {
+pub fn densities(
+    infer: &InferenceBlock,
+    outcome: &InferenceOutcome,
+    context: &Context,
+) -> Result<Vec<String>, Stop> {
     let elements = elements(infer, outcome, context)?;
     let mut plots: Vec<String> = elements.iter().filter_map(density).collect();
     // The pairs of chains are drawn with their divergences in another plot.
@@ -56,7 +60,11 @@ pub fn densities(infer: &InferenceBlock, outcome: &Outcome, context: &Context) -
     Ok(plots)
 }
 
-fn elements(infer: &InferenceBlock, outcome: &Outcome, context: &Context) -> Result<Vec<Element>, Stop> {
+fn elements(
+    infer: &InferenceBlock,
+    outcome: &InferenceOutcome,
+    context: &Context,
+) -> Result<Vec<Element>, Stop> {
     let Some(last) = outcome.splits.last() else {
         return Ok(Vec::new());
     };

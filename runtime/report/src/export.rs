@@ -9,8 +9,8 @@ use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_data::write::zarr::{GroupId, VariableId, ZarrDim, ZarrLabels, ZarrStore, ZarrType, ZarrVariable};
-use bnnc_inference::chains::Sampled;
-use bnnc_inference::outcome::Outcome;
+use bnnc_inference::chains::SamplingResult;
+use bnnc_inference::outcome::InferenceOutcome;
 use bnnc_inference::sites::Sites;
 pub(crate) use predictive::chosen;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub struct Subject<'a> {
     /// The inference block.
     pub infer: &'a InferenceBlock,
     /// The results of the inference. The draws come from the last split.
-    pub outcome: &'a Outcome,
+    pub outcome: &'a InferenceOutcome,
     /// The context with the seed, and a pool for the programs of the model.
     pub context: &'a Context,
 }
@@ -33,7 +33,7 @@ pub struct Export<'a> {
     /// The inference block.
     pub of: Subject<'a>,
     /// The chains of the inference.
-    pub sampled: &'a Sampled,
+    pub sampled: &'a SamplingResult,
 }
 
 impl Subject<'_> {

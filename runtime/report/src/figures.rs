@@ -4,8 +4,8 @@ use crate::forecast::{Curve, Forecast};
 use crate::svg::{Axis, Plot, Swatch, matrix};
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_data::metrics::{CALIBRATION_BINS, DrawSummary};
-use bnnc_inference::outcome::Outcome;
-use bnnc_inference::prune::Line;
+use bnnc_inference::outcome::InferenceOutcome;
+use bnnc_inference::prune::PruningLine;
 use bnnc_inference::summary::SiteSummary;
 use bnnc_training::history::History;
 
@@ -268,7 +268,7 @@ fn settled<'a>(label: &str, points: impl Iterator<Item = &'a (f64, f64)> + Clone
 }
 
 /// Draws the loss of every epoch, one line per split.
-pub fn loss(infer: &InferenceBlock, outcome: &Outcome) -> Option<String> {
+pub fn loss(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Option<String> {
     let per_row = |history: &History, rows: usize| {
         let losses = history.means();
         let every = losses.len().div_ceil(LOSS_POINTS).max(1);
@@ -308,7 +308,7 @@ pub fn loss(infer: &InferenceBlock, outcome: &Outcome) -> Option<String> {
 }
 
 /// Draws the loss of the validation rows by epoch, one line per split.
-pub fn validation(outcome: &Outcome) -> Option<String> {
+pub fn validation(outcome: &InferenceOutcome) -> Option<String> {
     let fitted = outcome.splits.iter().filter_map(|split| split.found.fitted());
     let curves: Vec<Vec<(f64, f64)>> = fitted
         .filter_map(|fitted| Some(fitted.validation.as_ref()?.points()))
@@ -327,9 +327,9 @@ pub fn validation(outcome: &Outcome) -> Option<String> {
 }
 
 /// Draws the cost of pruning: the error rate, or the root mean squared error, against the share of removed weights.
-pub fn pruning(outcome: &Outcome) -> Option<String> {
+pub fn pruning(outcome: &InferenceOutcome) -> Option<String> {
     let lines = outcome.pruning();
-    let figure = |line: &Line| {
+    let figure = |line: &PruningLine| {
         let metric = |wanted: &str| {
             let found = line.metrics.iter().find(|(name, ..)| name == wanted);
             found.map(|(_, mean, error)| (*mean, error.unwrap_or(0.0)))

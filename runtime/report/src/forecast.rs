@@ -8,7 +8,7 @@ use bnnc_core::thinned::thinned;
 use bnnc_data::metrics::{DrawMatrix, quantile, sorted};
 use bnnc_data::table::ArrayValues;
 use bnnc_data::{Dataset, Rows, Standardisation, expression};
-use bnnc_inference::outcome::Outcome;
+use bnnc_inference::outcome::InferenceOutcome;
 
 /// The largest number of rows in a plot.
 const ROWS: usize = 2000;
@@ -72,7 +72,7 @@ pub struct Curve {
 /// There is too little memory.
 pub fn of_rows(
     (infer, place): (&InferenceBlock, usize),
-    outcome: &Outcome,
+    outcome: &InferenceOutcome,
     context: &Context,
 ) -> Result<Option<Forecast>, Stop> {
     let output = &infer.outputs[place];
@@ -104,7 +104,7 @@ pub fn of_rows(
 /// There is too little memory.
 pub fn curve(
     (infer, place): (&InferenceBlock, usize),
-    outcome: &Outcome,
+    outcome: &InferenceOutcome,
     spec: &DataSpec,
     context: &Context,
 ) -> Result<Option<Curve>, Stop> {
@@ -151,7 +151,7 @@ fn is_number(output: &Output) -> bool {
 
 fn forecast(
     (infer, place): (&InferenceBlock, usize),
-    outcome: &Outcome,
+    outcome: &InferenceOutcome,
     rows: &Rows,
     dataset: &Dataset,
     observed: Vec<f64>,

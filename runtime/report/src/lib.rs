@@ -18,7 +18,7 @@ use bnnc_abi::manifest::{InferenceBlock, Manifest, Output, OutputKind};
 use bnnc_core::columns;
 use bnnc_core::context::{Context, Stop};
 use bnnc_data::write::ResultColumn;
-use bnnc_inference::outcome::{Outcome, RunResult};
+use bnnc_inference::outcome::{InferenceOutcome, RunResult};
 use bnnc_kernels::pool::Pool;
 use chains::ChainReport;
 use figures::Classes;
@@ -99,7 +99,7 @@ fn no_prior(check: &Check) -> Option<String> {
 }
 
 /// Returns the plots of the chains, if the inference samples.
-fn chain_plots(outcome: &Outcome) -> Result<Vec<String>, Stop> {
+fn chain_plots(outcome: &InferenceOutcome) -> Result<Vec<String>, Stop> {
     let sampled = outcome.splits.last().and_then(|split| split.found.sampled());
     let (Some(sampled), Some(diagnosis)) = (sampled, &outcome.diagnosis) else {
         return Ok(Vec::new());
@@ -111,7 +111,7 @@ fn chain_plots(outcome: &Outcome) -> Result<Vec<String>, Stop> {
 fn predictive(
     manifest: &Manifest,
     infer: &InferenceBlock,
-    outcome: &Outcome,
+    outcome: &InferenceOutcome,
     context: &Context,
 ) -> Result<Vec<String>, Stop> {
     let rows = if outcome.tested { "test" } else { "training" };
@@ -132,7 +132,7 @@ fn predictive(
 fn numbers(
     manifest: &Manifest,
     (infer, place): (&InferenceBlock, usize),
-    outcome: &Outcome,
+    outcome: &InferenceOutcome,
     context: &Context,
 ) -> Result<Vec<String>, Stop> {
     let rows = if outcome.tested { "test" } else { "training" };
@@ -171,7 +171,7 @@ fn numbers(
 fn classes(
     (infer, output): (&InferenceBlock, &Output),
     count: usize,
-    outcome: &Outcome,
+    outcome: &InferenceOutcome,
     rows: &str,
 ) -> Vec<String> {
     let named = |name: String| {

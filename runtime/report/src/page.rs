@@ -8,7 +8,7 @@ use bnnc_base::shape::{Shape, Sizes};
 use bnnc_core::number::number;
 use bnnc_data::metrics::over_splits;
 use bnnc_inference::comparison::{Comparison, comparisons};
-use bnnc_inference::outcome::{Outcome, RunResult, SplitOutcome};
+use bnnc_inference::outcome::{InferenceOutcome, RunResult, SplitOutcome};
 use bnnc_inference::posterior::Parts;
 use bnnc_inference::summary::SiteSummary;
 use std::fmt::Write;
@@ -59,7 +59,7 @@ pub fn page(manifest: &Manifest, result: &RunResult, text: &str, plots: &[Plots]
     )
 }
 
-fn section(body: &mut String, infer: &InferenceBlock, outcome: &Outcome, plots: &Plots) {
+fn section(body: &mut String, infer: &InferenceBlock, outcome: &InferenceOutcome, plots: &Plots) {
     let Some(last) = outcome.splits.last() else {
         return;
     };
@@ -131,7 +131,7 @@ fn figures(body: &mut String, figures: &[String]) {
     let _ = writeln!(body, "</div>");
 }
 
-fn metrics(body: &mut String, outcome: &Outcome) {
+fn metrics(body: &mut String, outcome: &InferenceOutcome) {
     let on = if outcome.tested { "test" } else { "training" };
     let sets: Vec<_> = outcome.splits.iter().map(|split| split.metrics.clone()).collect();
     let rows = over_splits(&sets).into_iter().map(|(name, mean, error)| {
@@ -157,7 +157,7 @@ fn metrics(body: &mut String, outcome: &Outcome) {
     table(body, &title, &["metric", "value", error, ""], rows);
 }
 
-fn pruning(body: &mut String, infer: &InferenceBlock, outcome: &Outcome) {
+fn pruning(body: &mut String, infer: &InferenceBlock, outcome: &InferenceOutcome) {
     let lines = outcome.pruning();
     let pruning = infer.training().and_then(|train| train.pruning.as_ref());
     let (Some(first), Some(pruning)) = (lines.first(), pruning) else {
@@ -191,7 +191,7 @@ fn pruning(body: &mut String, infer: &InferenceBlock, outcome: &Outcome) {
     }
 }
 
-fn turned(body: &mut String, outcome: &Outcome) {
+fn turned(body: &mut String, outcome: &InferenceOutcome) {
     let lines = outcome.turned();
     let mut heads = vec!["degrees"];
     if let Some((_, first)) = lines.first() {
@@ -204,7 +204,7 @@ fn turned(body: &mut String, outcome: &Outcome) {
     table(body, "Test rows rotated by other angles", &heads, rows);
 }
 
-fn rejection(body: &mut String, outcome: &Outcome) {
+fn rejection(body: &mut String, outcome: &InferenceOutcome) {
     let lines = outcome.rejection();
     let mut heads = vec!["rejected".to_owned()];
     if let Some((_, first)) = lines.first() {
@@ -228,7 +228,7 @@ fn rejection(body: &mut String, outcome: &Outcome) {
     table(body, title, &heads, rows);
 }
 
-fn posterior(body: &mut String, infer: &InferenceBlock, outcome: &Outcome) {
+fn posterior(body: &mut String, infer: &InferenceBlock, outcome: &InferenceOutcome) {
     let mut sites: Vec<&SiteSummary> = outcome.sites.iter().collect();
     sites.sort_by_key(|site| !site.own);
     let (title, heads): (&str, &[&str]) = match infer.finds_point() {
@@ -303,7 +303,7 @@ fn kl(body: &mut String, infer: &InferenceBlock) {
     );
 }
 
-fn cost(body: &mut String, infer: &InferenceBlock, outcome: &Outcome) {
+fn cost(body: &mut String, infer: &InferenceBlock, outcome: &InferenceOutcome) {
     let cost = &infer.cost;
     let sum = |of: fn(&SplitOutcome) -> f64| outcome.splits.iter().map(of).sum::<f64>();
     let (flops, bytes, seconds) = match infer.sampling() {

@@ -12,8 +12,8 @@ use bnnc_core::states::StateValues;
 use bnnc_core::thinned::thinned;
 use bnnc_data::Rows;
 use bnnc_data::metrics::{quantile, sorted};
-use bnnc_inference::draws::Draws;
-use bnnc_inference::outcome::Outcome;
+use bnnc_inference::draws::StateDraws;
+use bnnc_inference::outcome::InferenceOutcome;
 use bnnc_math::philox;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -63,7 +63,11 @@ pub struct Check {
 ///
 /// # Errors
 /// There is too little memory, or some columns do not fit the program.
-pub fn checks(infer: &InferenceBlock, outcome: &Outcome, context: &Context) -> Result<Vec<Check>, Stop> {
+pub fn checks(
+    infer: &InferenceBlock,
+    outcome: &InferenceOutcome,
+    context: &Context,
+) -> Result<Vec<Check>, Stop> {
     let dataset = &outcome.dataset;
     let train = &dataset.train;
     let is_whole = examples(&infer.bindings, train) != train.count;
@@ -139,7 +143,7 @@ type Sets = Vec<Vec<Vec<f64>>>;
 /// Returns the data sets of the posterior, by output; empty if predictions are integrals over some weights.
 fn posterior(
     infer: &InferenceBlock,
-    outcome: &Outcome,
+    outcome: &InferenceOutcome,
     rows: &Rows,
     context: &Context,
 ) -> Result<Sets, Stop> {
@@ -151,7 +155,7 @@ fn posterior(
         last.found.draws(infer, REPLICATES, context)?,
     ) {
         (Some(sampled), _) => sampled.values.clone(),
-        (None, Some(Draws { values, .. })) => values,
+        (None, Some(StateDraws { values, .. })) => values,
         (None, None) => return Ok(Vec::new()),
     };
     let mut predictor = Predictor::new(infer, rows, &outcome.dataset, REPLICATES, context)?;
@@ -162,7 +166,7 @@ fn posterior(
 /// Returns the data sets of the prior, by output, or the reason why there are none.
 fn prior(
     infer: &InferenceBlock,
-    outcome: &Outcome,
+    outcome: &InferenceOutcome,
     rows: &Rows,
     context: &Context,
 ) -> Result<Result<Sets, String>, Stop> {
@@ -182,7 +186,7 @@ fn prior(
 /// Draws data sets of each output: the draws of the predictor, or classes from their probabilities.
 fn sets(
     (infer, stage): (&InferenceBlock, &str),
-    outcome: &Outcome,
+    outcome: &InferenceOutcome,
     predictor: &mut Predictor,
     context: &Context,
 ) -> Result<Sets, Stop> {

@@ -12,9 +12,9 @@ use bnnc_data::describe::scores;
 use bnnc_data::metrics::{DrawSummary, over_splits};
 use bnnc_inference::comparison::comparisons;
 use bnnc_inference::leave_one_out::LeftOut;
-use bnnc_inference::outcome::Metric;
-use bnnc_inference::outcome::{Outcome, RunResult, SplitOutcome};
-use bnnc_inference::prune::Line;
+use bnnc_inference::outcome::MetricOverSplits;
+use bnnc_inference::outcome::{InferenceOutcome, RunResult, SplitOutcome};
+use bnnc_inference::prune::PruningLine;
 use bnnc_inference::summary::SiteSummary;
 use bnnc_mcmc::loo::LooEstimate;
 use serde_json::{Map, Value, json};
@@ -128,7 +128,7 @@ fn data(manifest: &Manifest, result: &RunResult) -> Value {
     Value::Object(all)
 }
 
-fn infer_json(infer: &InferenceBlock, outcome: &Outcome) -> Value {
+fn infer_json(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Value {
     let last = outcome.splits.last();
     let sum = |of: fn(&SplitOutcome) -> f64| outcome.splits.iter().map(of).sum::<f64>();
     let mut value = json!({
@@ -167,7 +167,7 @@ fn infer_json(infer: &InferenceBlock, outcome: &Outcome) -> Value {
     }
     let turned = outcome.turned();
     if !turned.is_empty() {
-        let line = |(degrees, metrics): &(f64, Vec<Metric>)| json!({"degrees": degrees, "metrics": with_errors(metrics)});
+        let line = |(degrees, metrics): &(f64, Vec<MetricOverSplits>)| json!({"degrees": degrees, "metrics": with_errors(metrics)});
         value["turned"] = turned.iter().map(line).collect();
     }
     let rejection = outcome.rejection();
@@ -178,7 +178,7 @@ fn infer_json(infer: &InferenceBlock, outcome: &Outcome) -> Value {
 }
 
 /// Returns the diagnostics of an inference block.
-fn diagnostics(infer: &InferenceBlock, outcome: &Outcome) -> Value {
+fn diagnostics(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Value {
     let mut value = json!({
         "metrics_on": if outcome.tested { "test" } else { "train" },
         "ece_bins": bnnc_data::metrics::CALIBRATION_BINS,
@@ -197,7 +197,7 @@ fn diagnostics(infer: &InferenceBlock, outcome: &Outcome) -> Value {
 }
 
 /// Returns a line of the pruning table.
-fn pruned_json(line: &Line) -> Value {
+fn pruned_json(line: &PruningLine) -> Value {
     json!({
         "fraction": line.fraction,
         "weights": line.weights,
@@ -208,7 +208,7 @@ fn pruned_json(line: &Line) -> Value {
 }
 
 /// Returns a line of the rejection table.
-fn rejection_json((fraction, accuracies): &(f64, Vec<Metric>)) -> Value {
+fn rejection_json((fraction, accuracies): &(f64, Vec<MetricOverSplits>)) -> Value {
     let mut value = json!({"fraction": fraction});
     if let (Value::Object(value), Value::Object(accuracies)) = (&mut value, with_errors(accuracies)) {
         value.extend(accuracies);
@@ -217,7 +217,7 @@ fn rejection_json((fraction, accuracies): &(f64, Vec<Metric>)) -> Value {
 }
 
 /// Returns the means of the metrics over the splits. With several splits, `NAME_se` is the standard error.
-fn metrics(outcome: &Outcome) -> Value {
+fn metrics(outcome: &InferenceOutcome) -> Value {
     let sets: Vec<_> = outcome.splits.iter().map(|split| split.metrics.clone()).collect();
     with_errors(&over_splits(&sets))
 }
@@ -282,7 +282,7 @@ pub fn table(manifest: &Manifest, result: &RunResult) -> String {
     text
 }
 
-fn infer_table(infer: &InferenceBlock, outcome: &Outcome) -> String {
+fn infer_table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
     let Some(last) = outcome.splits.last() else {
         return String::new();
     };
@@ -319,7 +319,7 @@ fn infer_table(infer: &InferenceBlock, outcome: &Outcome) -> String {
 }
 
 /// Returns the pruning table: a line per fraction, a column per metric.
-fn pruning_table(infer: &InferenceBlock, outcome: &Outcome) -> String {
+fn pruning_table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
     let lines = outcome.pruning();
     let pruning = infer.training().and_then(|train| train.pruning.as_ref());
     let (Some(first), Some(pruning)) = (lines.first(), pruning) else {
@@ -352,7 +352,7 @@ fn pruning_table(infer: &InferenceBlock, outcome: &Outcome) -> String {
 }
 
 /// Returns the metrics of rotated test rows: a line per angle.
-fn turned_table(outcome: &Outcome) -> String {
+fn turned_table(outcome: &InferenceOutcome) -> String {
     let lines = outcome.turned();
     let Some((_, first)) = lines.first() else {
         return String::new();
@@ -371,7 +371,7 @@ fn turned_table(outcome: &Outcome) -> String {
 }
 
 /// Returns the rejection table: a line for the fractions, then one line for each output that has classes.
-fn rejection_table(outcome: &Outcome) -> String {
+fn rejection_table(outcome: &InferenceOutcome) -> String {
     let lines = outcome.rejection();
     let Some((_, first)) = lines.first() else {
         return String::new();
@@ -397,7 +397,7 @@ pub fn what(metric: &str) -> &str {
 }
 
 /// Returns the metrics of a pruning table: the error metrics, and the scores of the predictive distribution.
-pub fn shown(line: &Line) -> impl Iterator<Item = &(String, f64, Option<f64>)> {
+pub fn shown(line: &PruningLine) -> impl Iterator<Item = &(String, f64, Option<f64>)> {
     let wanted = ["accuracy", "nll", "rmse", "log_likelihood"];
     line.metrics
         .iter()

@@ -11,7 +11,7 @@ use bnnc_abi::plan::PlanStep;
 use bnnc_abi::primitive;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::memory::{NUMBER, elements, machine, parameters, predicting, sum};
-use bnnc_inference::method::{Extent, Summing, scored};
+use bnnc_inference::method::{MemoryExtent, Summing, scored};
 use bnnc_inference::{comparison, summary};
 use bnnc_methods::laplace::memory;
 use std::collections::HashMap;
@@ -120,7 +120,7 @@ fn per_row_copied<'a>(spec: &DataSpec, schema: &'a Schema) -> impl Iterator<Item
 /// Returns the largest bytes of training, predicting, leaving rows out (if a comparison does) and summarising, with `planned` iterates.
 fn computing(manifest: &Manifest, infer: &InferenceBlock, schema: &Schema, planned: usize) -> u64 {
     let method = bnnc_methods::of(infer);
-    let extent = Extent {
+    let extent = MemoryExtent {
         schema,
         rows: infer.examples(schema.train),
         planned,

@@ -21,8 +21,8 @@ use bnnc_data::{Dataset, LoadedData};
 use bnnc_inference::comparison;
 use bnnc_inference::evaluate::evaluate;
 use bnnc_inference::leave_one_out::leave_one_out;
-use bnnc_inference::method::Given;
-pub use bnnc_inference::outcome::{Outcome, RunResult, SplitOutcome};
+use bnnc_inference::method::MethodInputs;
+pub use bnnc_inference::outcome::{InferenceOutcome, RunResult, SplitOutcome};
 use bnnc_inference::positions;
 use bnnc_inference::prune;
 use bnnc_kernels::pool::Pool;
@@ -160,7 +160,7 @@ impl Run<'_> {
             ))));
         };
         let splits = self.splits(spec)?;
-        let mut outcome: Option<Outcome> = None;
+        let mut outcome: Option<InferenceOutcome> = None;
         let mut stopped = Ok(());
         for split in 0..splits {
             if self.result.interrupted {
@@ -183,7 +183,7 @@ impl Run<'_> {
                 None => one,
                 Some(mut all) => {
                     all.splits.extend(one.splits);
-                    Outcome {
+                    InferenceOutcome {
                         splits: all.splits,
                         ..one
                     }
@@ -215,7 +215,7 @@ impl Run<'_> {
     }
 
     /// Adds the outcome of an inference block to the result, with its summaries and warnings.
-    fn finish(&mut self, infer: &InferenceBlock, mut outcome: Outcome) -> Result<(), Stop> {
+    fn finish(&mut self, infer: &InferenceBlock, mut outcome: InferenceOutcome) -> Result<(), Stop> {
         let dataset = &outcome.dataset;
         let of = |split: &SplitOutcome| split.found.warnings(infer, split.train, dataset);
         let found: Vec<Diagnostic> = outcome.splits.iter().flat_map(of).collect();
@@ -258,7 +258,7 @@ impl Run<'_> {
     fn judged(
         &self,
         infer: &InferenceBlock,
-        outcome: &Outcome,
+        outcome: &InferenceOutcome,
         is_converged: bool,
     ) -> Result<Vec<Diagnostic>, Stop> {
         let mut warnings = scales::stuck(infer, outcome);
@@ -319,12 +319,12 @@ impl Run<'_> {
         infer: &InferenceBlock,
         split: usize,
         dataset: Arc<Dataset>,
-    ) -> Result<Outcome, Stop> {
+    ) -> Result<InferenceOutcome, Stop> {
         let clock = Instant::now();
         self.check_rows(infer, &dataset)?;
         let earlier = self.earlier(split);
         let starts = Starts::new(infer, &earlier, split)?;
-        let found = bnnc_methods::of(infer).find(&Given {
+        let found = bnnc_methods::of(infer).find(&MethodInputs {
             dataset: &dataset,
             starts: &starts,
             split,
@@ -355,7 +355,7 @@ impl Run<'_> {
             fit_seconds,
             predict_seconds,
         };
-        Ok(Outcome {
+        Ok(InferenceOutcome {
             name: infer.name.clone(),
             splits: vec![one],
             sites: Vec::new(),

@@ -11,7 +11,7 @@ use bnnc_data::metrics::{DrawSummary, sorted};
 use bnnc_data::table::ArrayValues;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Preparation, Rows};
-use bnnc_inference::draws::Draws;
+use bnnc_inference::draws::StateDraws;
 use bnnc_inference::outcome;
 use bnnc_inference::positions;
 use std::collections::HashSet;
@@ -123,7 +123,7 @@ fn sites(
         0 => infer.predictive_draws(),
         held => held,
     };
-    let draws = Draws {
+    let draws = StateDraws {
         values: Arc::new(values.clone()),
         count,
     };

@@ -14,7 +14,7 @@ use bnnc_core::fingerprint::Fingerprint;
 use bnnc_core::states::StateValues;
 use bnnc_data::write::{self, ResultColumn};
 use bnnc_data::{Preparation, Rows};
-use bnnc_inference::outcome::{Outcome, RunResult};
+use bnnc_inference::outcome::{InferenceOutcome, RunResult};
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::posterior::PosteriorArray;
 use bnnc_report::export::{Export, Subject, approximation};
@@ -185,7 +185,7 @@ fn unwritten(stop: Stop, path: &Path) -> Result<(), Diagnostic> {
 /// Returns the prior and posterior predictive checks of each outcome, by its outputs.
 fn checks(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<Vec<Vec<Check>>, Diagnostic> {
     let context = Context::new(Arc::new(Pool::new(1)), manifest.seed);
-    let of = |outcome: &Outcome| {
+    let of = |outcome: &InferenceOutcome| {
         let mut infers = manifest.infers.iter();
         let Some(infer) = infers.find(|infer| infer.name == outcome.name) else {
             return Ok(Vec::new());
@@ -221,7 +221,7 @@ fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
 }
 
 /// Returns the rows that were scored.
-fn scored(outcome: &Outcome) -> &Rows {
+fn scored(outcome: &InferenceOutcome) -> &Rows {
     match outcome.tested {
         true => &outcome.dataset.test,
         false => &outcome.dataset.train,
@@ -229,7 +229,7 @@ fn scored(outcome: &Outcome) -> &Rows {
 }
 
 /// Returns the observed values in the scored rows, for outputs with one value per row.
-fn targets(infer: &InferenceBlock, outcome: &Outcome) -> Vec<(String, ResultColumn)> {
+fn targets(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Vec<(String, ResultColumn)> {
     let rows = scored(outcome);
     let column = |output: &Output| {
         let name = infer.column(output).to_owned();

@@ -19,7 +19,7 @@ use bnnc_data::{Dataset, Preparation, Rows};
 use bnnc_inference::method::Saved;
 use bnnc_inference::outcome;
 use bnnc_inference::positions;
-use bnnc_inference::posterior::Found;
+use bnnc_inference::posterior::SharedPosterior;
 use bnnc_laplace::matrix::Matrix;
 use bnnc_methods::laplace::gaussian::part;
 use bnnc_methods::laplace::{Approximated, Gaussian, joint, memory, slopes};
@@ -216,7 +216,7 @@ fn unit(laplace: &Laplace, preparation: &Preparation) -> Option<f64> {
 }
 
 /// Returns the Gaussians of a Laplace inference.
-fn gaussians(infer: &InferenceBlock, at: (&StateValues, &Path)) -> Result<Found, Stop> {
+fn gaussians(infer: &InferenceBlock, at: (&StateValues, &Path)) -> Result<SharedPosterior, Stop> {
     match infer.laplace() {
         Some(_) => restored(infer, at),
         None => Err(codes::no_joint(&infer.name).into()),
@@ -224,7 +224,7 @@ fn gaussians(infer: &InferenceBlock, at: (&StateValues, &Path)) -> Result<Found,
 }
 
 /// Returns the members of such a posterior.
-fn members<'a>(infer: &InferenceBlock, found: &'a Found) -> Result<&'a [Gaussian], Stop> {
+fn members<'a>(infer: &InferenceBlock, found: &'a SharedPosterior) -> Result<&'a [Gaussian], Stop> {
     let found: Option<&Approximated> = found.of();
     let members = found.map(|found| &found.members[..]);
     Ok(members.ok_or_else(|| codes::no_joint(&infer.name))?)
@@ -246,7 +246,10 @@ fn named(preparation: &Preparation, name: &str, element: usize) -> f64 {
 }
 
 /// Restores the posterior of an inference block from the folder of its run.
-fn restored(infer: &InferenceBlock, (values, folder): (&StateValues, &Path)) -> Result<Found, Stop> {
+fn restored(
+    infer: &InferenceBlock,
+    (values, folder): (&StateValues, &Path),
+) -> Result<SharedPosterior, Stop> {
     bnnc_methods::of(infer).restore(&Saved {
         values,
         folder,

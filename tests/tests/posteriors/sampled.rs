@@ -5,7 +5,7 @@
 
 use super::{by_hand, exact};
 use bnnc_mcmc::diagnostics::{QuantitySummary, Summariser};
-use bnnc_run::Outcome;
+use bnnc_run::InferenceOutcome;
 use bnnc_tests::compile;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -84,7 +84,7 @@ fn numbered(name: &str) -> String {
 }
 
 /// Runs a program, whose text `edit` may change.
-fn outcomes(name: &str, edit: impl Fn(String) -> String) -> Vec<(String, Outcome)> {
+fn outcomes(name: &str, edit: impl Fn(String) -> String) -> Vec<(String, InferenceOutcome)> {
     let path = folder().join(format!("{name}.bnn"));
     let text = edit(std::fs::read_to_string(&path).unwrap());
     let compiled = compile::text(&path, &text, &compile::options("cranelift", None));
@@ -94,14 +94,14 @@ fn outcomes(name: &str, edit: impl Fn(String) -> String) -> Vec<(String, Outcome
 }
 
 /// Returns the summary of the draws of a quantity in all chains.
-fn summary(outcome: &Outcome, name: &str) -> QuantitySummary {
+fn summary(outcome: &InferenceOutcome, name: &str) -> QuantitySummary {
     let found = outcome.quantities.iter().find(|quantity| quantity.name == name);
     let quantity = found.unwrap_or_else(|| panic!("no `{name}`"));
     let chains: Vec<&[f64]> = quantity.chains.iter().map(Vec::as_slice).collect();
     Summariser::default().summary(&chains)
 }
 
-fn divergences(outcome: &Outcome) -> f64 {
+fn divergences(outcome: &InferenceOutcome) -> f64 {
     let split = outcome.splits.last().unwrap();
     let sampled = split.found.sampled().unwrap();
     let diverging = sampled.stat("diverging").unwrap().unwrap();
@@ -109,7 +109,7 @@ fn divergences(outcome: &Outcome) -> f64 {
 }
 
 /// Returns the differences from the reference, one sentence each.
-fn differences(outcome: &Outcome, references: &[Reference]) -> Vec<String> {
+fn differences(outcome: &InferenceOutcome, references: &[Reference]) -> Vec<String> {
     let mut faults = Vec::new();
     for reference in references {
         let found = summary(outcome, &reference.name);

@@ -9,8 +9,8 @@ use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
 use bnnc_core::memory::predicting;
 use bnnc_core::predict;
-use bnnc_inference::method::{Extent, Given, Method, Saved};
-use bnnc_inference::posterior::Found;
+use bnnc_inference::method::{MemoryExtent, Method, MethodInputs, Saved};
+use bnnc_inference::posterior::SharedPosterior;
 use bnnc_training::iterates::{self, Collected};
 use bnnc_training::memory::training;
 use std::sync::Arc;
@@ -30,13 +30,13 @@ impl Collapses<'_> {
 }
 
 impl Method for Collapses<'_> {
-    fn find(&self, given: &Given<'_>) -> Result<Found, Stop> {
+    fn find(&self, given: &MethodInputs<'_>) -> Result<SharedPosterior, Stop> {
         let Collapses { infer, collapsed } = *self;
         let find = || Integrated::find(&given.task(infer), collapsed, given.starts);
         Ok(Arc::new(given.kept(infer, find)?))
     }
 
-    fn restore(&self, saved: &Saved<'_>) -> Result<Found, Stop> {
+    fn restore(&self, saved: &Saved<'_>) -> Result<SharedPosterior, Stop> {
         let held = predict::held(self.infer, saved.values);
         Ok(Arc::new(Integrated {
             collected: Collected::restored(saved.values, held),
@@ -64,7 +64,7 @@ impl Method for Collapses<'_> {
         self.numbers(2 + planned)
     }
 
-    fn finding(&self, extent: &Extent<'_>) -> u64 {
+    fn finding(&self, extent: &MemoryExtent<'_>) -> u64 {
         let Collapses { infer, collapsed } = *self;
         let (rows, planned, swag) = (extent.rows, extent.planned, &collapsed.iterates);
         let training = training((infer, &swag.train), extent.schema, rows, true);
@@ -73,7 +73,7 @@ impl Method for Collapses<'_> {
         iterates::memory::collecting((infer, swag), planned, (held, training)).max(held + choosing)
     }
 
-    fn predicting(&self, extent: &Extent<'_>) -> u64 {
+    fn predicting(&self, extent: &MemoryExtent<'_>) -> u64 {
         let Collapses { infer, collapsed } = *self;
         let (rows, planned) = (extent.scored(infer), extent.planned);
         if is_exact(infer, collapsed) {

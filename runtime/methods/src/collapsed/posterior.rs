@@ -11,8 +11,8 @@ use bnnc_core::forecast::Forecaster;
 use bnnc_core::states::StateValues;
 use bnnc_core::tally::Tally;
 use bnnc_data::{Dataset, Rows};
-use bnnc_inference::draws::Draws;
-use bnnc_inference::outcome::Outcome;
+use bnnc_inference::draws::StateDraws;
+use bnnc_inference::outcome::InferenceOutcome;
 use bnnc_inference::posterior::{Parts, Posterior, of_sites};
 use bnnc_inference::summary::SiteSummary;
 use bnnc_laplace::posterior::PosteriorArray;
@@ -94,7 +94,7 @@ impl Posterior for Integrated {
         }
     }
 
-    fn draws(&self, _: &InferenceBlock, _: usize, _: &Context) -> Result<Option<Draws>, Stop> {
+    fn draws(&self, _: &InferenceBlock, _: usize, _: &Context) -> Result<Option<StateDraws>, Stop> {
         Ok(None)
     }
 
@@ -114,7 +114,7 @@ impl Posterior for Integrated {
         self.choice.arrays()
     }
 
-    fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &Outcome) {
+    fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &InferenceOutcome) {
         let Some((last, collapsed)) = outcome.splits.last().zip(infer.collapsed()) else {
             return;
         };
@@ -125,7 +125,7 @@ impl Posterior for Integrated {
         value["sites"] = of_sites(infer, |site| &site.kl);
     }
 
-    fn table(&self, infer: &InferenceBlock, outcome: &Outcome) -> String {
+    fn table(&self, infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
         let Some((last, collapsed)) = outcome.splits.last().zip(infer.collapsed()) else {
             return String::new();
         };

@@ -10,8 +10,8 @@ use bnnc_core::codes;
 use bnnc_core::context::Stop;
 use bnnc_core::predict::{held, predictive_draws};
 use bnnc_core::states::StateValues;
-use bnnc_inference::method::{Extent, Given, Method, Saved, few_draws, predicting_draws};
-use bnnc_inference::posterior::Found;
+use bnnc_inference::method::{MemoryExtent, Method, MethodInputs, Saved, few_draws, predicting_draws};
+use bnnc_inference::posterior::SharedPosterior;
 use bnnc_training::iterates::{Collected, draws_of, iterated, memory};
 use bnnc_training::memory::{at_a_time, training};
 use std::sync::Arc;
@@ -33,18 +33,18 @@ pub struct Ensembles<'a> {
 }
 
 /// Returns the positions in the folder of a run as a posterior.
-fn restored(infer: &InferenceBlock, values: &StateValues) -> Found {
+fn restored(infer: &InferenceBlock, values: &StateValues) -> SharedPosterior {
     Arc::new(Collected::restored(values, held(infer, values)))
 }
 
 impl Method for Averages<'_> {
-    fn find(&self, given: &Given<'_>) -> Result<Found, Stop> {
+    fn find(&self, given: &MethodInputs<'_>) -> Result<SharedPosterior, Stop> {
         let Averages { infer, swag } = *self;
         let find = || iterated(&given.task(infer), swag, given.starts);
         Ok(Arc::new(given.kept(infer, find)?))
     }
 
-    fn restore(&self, saved: &Saved<'_>) -> Result<Found, Stop> {
+    fn restore(&self, saved: &Saved<'_>) -> Result<SharedPosterior, Stop> {
         Ok(restored(self.infer, saved.values))
     }
 
@@ -74,14 +74,14 @@ impl Method for Averages<'_> {
         memory::numbers(self.infer, &self.swag.moved, positions)
     }
 
-    fn finding(&self, extent: &Extent<'_>) -> u64 {
+    fn finding(&self, extent: &MemoryExtent<'_>) -> u64 {
         let Averages { infer, swag } = *self;
         let training = training((infer, &swag.train), extent.schema, extent.rows, true);
         let held = self.held(extent.rows, extent.planned);
         memory::collecting((infer, swag), extent.planned, (held, training))
     }
 
-    fn predicting(&self, extent: &Extent<'_>) -> u64 {
+    fn predicting(&self, extent: &MemoryExtent<'_>) -> u64 {
         let Averages { infer, swag } = *self;
         let positions = draws_of(infer, swag, extent.planned);
         let drawn = memory::numbers(infer, &swag.moved, positions);
@@ -90,13 +90,13 @@ impl Method for Averages<'_> {
 }
 
 impl Method for Ensembles<'_> {
-    fn find(&self, given: &Given<'_>) -> Result<Found, Stop> {
+    fn find(&self, given: &MethodInputs<'_>) -> Result<SharedPosterior, Stop> {
         let Ensembles { infer, ensemble } = *self;
         let find = || members(&given.task(infer), ensemble, given.starts);
         Ok(Arc::new(given.kept(infer, find)?))
     }
 
-    fn restore(&self, saved: &Saved<'_>) -> Result<Found, Stop> {
+    fn restore(&self, saved: &Saved<'_>) -> Result<SharedPosterior, Stop> {
         Ok(restored(self.infer, saved.values))
     }
 
@@ -135,7 +135,7 @@ impl Method for Ensembles<'_> {
         )
     }
 
-    fn finding(&self, extent: &Extent<'_>) -> u64 {
+    fn finding(&self, extent: &MemoryExtent<'_>) -> u64 {
         let Ensembles { infer, ensemble } = *self;
         let trains = (infer, &ensemble.train);
         let training = match ensemble.options.members {
@@ -149,7 +149,7 @@ impl Method for Ensembles<'_> {
         meanwhile + training.max(self.held(extent.rows, extent.planned))
     }
 
-    fn predicting(&self, extent: &Extent<'_>) -> u64 {
+    fn predicting(&self, extent: &MemoryExtent<'_>) -> u64 {
         let Ensembles { infer, ensemble } = *self;
         let drawn = memory::numbers(infer, &ensemble.moved, ensemble.options.members);
         let draws = predictive_draws(infer, ensemble.options.members);

@@ -8,8 +8,10 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
 use bnnc_core::memory::{feed, parameters, states, sum};
-use bnnc_inference::method::{Extent, Given, Method, Saved, Summing, drawn_weights, predicting_draws};
-use bnnc_inference::posterior::Found;
+use bnnc_inference::method::{
+    MemoryExtent, Method, MethodInputs, Saved, Summing, drawn_weights, predicting_draws,
+};
+use bnnc_inference::posterior::SharedPosterior;
 use bnnc_inference::summary::{DRAWS, SMALL};
 use std::sync::Arc;
 
@@ -30,13 +32,13 @@ impl Approximates<'_> {
 }
 
 impl Method for Approximates<'_> {
-    fn find(&self, given: &Given<'_>) -> Result<Found, Stop> {
+    fn find(&self, given: &MethodInputs<'_>) -> Result<SharedPosterior, Stop> {
         let starts = (given.starts, given.split);
         let found = laplace(self.infer, given.dataset, starts, given.variances, given.context)?;
         Ok(Arc::new(found))
     }
 
-    fn restore(&self, saved: &Saved<'_>) -> Result<Found, Stop> {
+    fn restore(&self, saved: &Saved<'_>) -> Result<SharedPosterior, Stop> {
         let arrays = (saved.arrays)(PREFIX)?;
         let found = Approximated::restore(self.infer, saved.values, &arrays, saved.folder)?;
         Ok(Arc::new(found))
@@ -70,7 +72,7 @@ impl Method for Approximates<'_> {
         }
     }
 
-    fn finding(&self, extent: &Extent<'_>) -> u64 {
+    fn finding(&self, extent: &MemoryExtent<'_>) -> u64 {
         let Approximates { infer, laplace } = *self;
         let (rows, planned) = (extent.rows, extent.planned);
         let online = laplace.options.online;
@@ -95,7 +97,7 @@ impl Method for Approximates<'_> {
         before.saturating_add(one).max(written)
     }
 
-    fn predicting(&self, extent: &Extent<'_>) -> u64 {
+    fn predicting(&self, extent: &MemoryExtent<'_>) -> u64 {
         let Approximates { infer, laplace } = *self;
         let draws = infer.predictive_draws();
         if laplace.options.link == Link::Weights {

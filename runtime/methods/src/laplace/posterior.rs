@@ -9,9 +9,9 @@ use bnnc_core::context::{Context, Stop};
 use bnnc_core::forecast::Forecaster;
 use bnnc_core::states::StateValues;
 use bnnc_data::{Dataset, Rows};
-use bnnc_inference::draws::Draws;
-use bnnc_inference::held::Held;
-use bnnc_inference::outcome::Outcome;
+use bnnc_inference::draws::StateDraws;
+use bnnc_inference::held::FixedParameters;
+use bnnc_inference::outcome::InferenceOutcome;
 use bnnc_inference::posterior::{Parts, Posterior};
 use bnnc_inference::summary::SiteSummary;
 use bnnc_laplace::posterior::PosteriorArray;
@@ -30,12 +30,12 @@ impl Posterior for Approximated {
         Some(&self.fitted)
     }
 
-    fn held<'a>(&self, infer: &'a InferenceBlock) -> Held<'a> {
+    fn held<'a>(&self, infer: &'a InferenceBlock) -> FixedParameters<'a> {
         let Some(laplace) = infer.laplace() else {
-            return Held::default();
+            return FixedParameters::default();
         };
         let is_held = |state: &&State| state.parameter && others::is_other(laplace, &state.name);
-        Held {
+        FixedParameters {
             states: infer.states.iter().filter(is_held).collect(),
             outside: outside(laplace),
         }
@@ -66,11 +66,16 @@ impl Posterior for Approximated {
         infer.predictive_draws()
     }
 
-    fn draws(&self, infer: &InferenceBlock, wanted: usize, context: &Context) -> Result<Option<Draws>, Stop> {
+    fn draws(
+        &self,
+        infer: &InferenceBlock,
+        wanted: usize,
+        context: &Context,
+    ) -> Result<Option<StateDraws>, Stop> {
         let laplace = part(infer)?;
         let count = wanted.max(self.members.len());
         let values = weights::drawn(&self.members, infer, laplace, count, context);
-        Ok(Some(Draws {
+        Ok(Some(StateDraws {
             values: Arc::new(values),
             count,
         }))
@@ -92,11 +97,11 @@ impl Posterior for Approximated {
         Approximated::arrays(self, infer)
     }
 
-    fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &Outcome) {
+    fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &InferenceOutcome) {
         report::diagnostics(value, infer, self, &outcome.sites);
     }
 
-    fn table(&self, infer: &InferenceBlock, outcome: &Outcome) -> String {
+    fn table(&self, infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
         report::table(infer, self, &outcome.sites)
     }
 

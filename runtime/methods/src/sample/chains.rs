@@ -10,7 +10,7 @@ use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::progress::Progress;
 use bnnc_core::store::RecordLayout;
-use bnnc_inference::chains::Chain;
+use bnnc_inference::chains::SampledChain;
 use bnnc_kernels::pool::Pool;
 use bnnc_mcmc::noise::{ChainNoise, Purpose};
 use bnnc_mcmc::registry::{Setup, sampler};
@@ -56,7 +56,7 @@ impl Chains<'_> {
     ///
     /// # Errors
     /// No start has a finite density, there is too little memory, or a file cannot be written.
-    pub fn run(&self) -> Result<Vec<Chain>, Stop> {
+    pub fn run(&self) -> Result<Vec<SampledChain>, Stop> {
         let chains = self.sampling.options.chains;
         let threads = self.context.pool.threads().max(1);
         let company = company(self.sampling.abreast, chains.div_ceil(threads));
@@ -101,7 +101,7 @@ impl Chains<'_> {
         company: usize,
         threads: usize,
         progress: &Mutex<Progress>,
-    ) -> Result<Vec<(usize, Chain)>, Stop> {
+    ) -> Result<Vec<(usize, SampledChain)>, Stop> {
         let pool = Arc::new(Pool::new(threads));
         let chains = self.sampling.options.chains;
         let mut model = None;
@@ -130,7 +130,7 @@ impl Chains<'_> {
         numbers: Range<usize>,
         model: &mut Model<'_>,
         progress: &Mutex<Progress>,
-    ) -> Result<Vec<(usize, Chain)>, Stop> {
+    ) -> Result<Vec<(usize, SampledChain)>, Stop> {
         let started = numbers.map(|number| self.started(number, model));
         let mut members = started.collect::<Result<Vec<_>, Stop>>()?;
         let mut patience = Patience::default();

@@ -7,7 +7,7 @@ use bnnc_core::context::Stop;
 use bnnc_core::feed::examples;
 use bnnc_data::Dataset;
 use bnnc_inference::chains::Quantity;
-use bnnc_inference::chains::{Diagnosis, Sampled};
+use bnnc_inference::chains::{Diagnosis, SamplingResult};
 use bnnc_inference::leave_one_out::LeftOut;
 use bnnc_mcmc::diagnostics::energy::Energies;
 use bnnc_mcmc::diagnostics::{ChainFacts, Summariser, Swapped, advice};
@@ -19,7 +19,7 @@ use bnnc_mcmc::penalty::report::target;
 /// A file cannot be read, or there is too little memory.
 pub fn diagnose(
     infer: &InferenceBlock,
-    sampled: &Sampled,
+    sampled: &SamplingResult,
     quantities: &[Quantity],
     dataset: &Dataset,
     left_out: Option<&LeftOut>,
@@ -151,7 +151,7 @@ fn agree_in_order(quantities: &[&Quantity]) -> bool {
     })
 }
 
-fn means(sampled: &Sampled) -> Result<Vec<(&'static str, Vec<f64>)>, Diagnostic> {
+fn means(sampled: &SamplingResult) -> Result<Vec<(&'static str, Vec<f64>)>, Diagnostic> {
     let mut found = Vec::new();
     for name in sampled.stats() {
         let mut of_chains = Vec::with_capacity(sampled.chains.len());
@@ -171,7 +171,7 @@ fn means(sampled: &Sampled) -> Result<Vec<(&'static str, Vec<f64>)>, Diagnostic>
 }
 
 /// Returns the E-BFMI of each chain; empty if the sampler does not record an energy.
-fn missing_information(sampled: &Sampled) -> Result<Vec<f64>, Diagnostic> {
+fn missing_information(sampled: &SamplingResult) -> Result<Vec<f64>, Diagnostic> {
     let mut found = Vec::new();
     if !sampled.stats().contains(&"energy") {
         return Ok(found);

@@ -6,7 +6,7 @@ use bnnc_core::checkpoint::ChainFile;
 use bnnc_core::context::Stop;
 use bnnc_core::interrupt::Interrupt;
 use bnnc_core::progress::Progress;
-use bnnc_inference::chains::Chain;
+use bnnc_inference::chains::SampledChain;
 use bnnc_mcmc::seam::{Answer, Sampler, SamplerRequest};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -173,7 +173,7 @@ impl Member {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn finished(self) -> Result<(usize, Chain), Stop> {
+    pub fn finished(self) -> Result<(usize, SampledChain), Stop> {
         let stats = self.sampler.stats();
         let inverse_metric = self.sampler.inverse_metric();
         // A sampler can only be saved between iterations.
@@ -181,7 +181,7 @@ impl Member {
             Asked::Nothing => self.file.finish(self.iteration, || self.sampler.save())?,
             Asked::Gradient | Asked::Value | Asked::Differences => self.file.left()?,
         };
-        let chain = Chain {
+        let chain = SampledChain {
             store,
             stats,
             iterations: self.iteration,

@@ -11,10 +11,10 @@ use bnnc_core::codes;
 use bnnc_core::context::Stop;
 use bnnc_core::memory::{NUMBER, predicting, predicting_some};
 use bnnc_core::predict;
-use bnnc_inference::chains::{Layout, Sampled};
+use bnnc_inference::chains::{SamplingResult, StateLayout};
 use bnnc_inference::leave_one_out;
-use bnnc_inference::method::{Extent, Given, Method, Saved, few_draws};
-use bnnc_inference::posterior::Found;
+use bnnc_inference::method::{MemoryExtent, Method, MethodInputs, Saved, few_draws};
+use bnnc_inference::posterior::SharedPosterior;
 use std::sync::Arc;
 
 /// The method of an inference block whose posterior is sampled by chains.
@@ -29,7 +29,7 @@ impl Samples<'_> {
     /// Returns the bytes needed to leave training rows out: the likelihoods, and the draws both as they are selected and as the program reads them.
     fn leaving_out(&self, rows: usize) -> u64 {
         let Samples { infer, sampling } = *self;
-        let dimension = Layout::new(infer, sampling).dimension;
+        let dimension = StateLayout::new(infer, sampling).dimension;
         let all = sampling.options.chains.saturating_mul(sampling.options.draws);
         let there_are = (infer.predictive_draws().min(all), all);
         let Some(draws) = leave_one_out::draws(sampling, (rows, dimension), there_are) else {
@@ -54,25 +54,25 @@ fn one_start(infer: &InferenceBlock, sampling: &Sampling) -> Option<Diagnostic> 
 }
 
 impl Method for Samples<'_> {
-    fn find(&self, given: &Given<'_>) -> Result<Found, Stop> {
+    fn find(&self, given: &MethodInputs<'_>) -> Result<SharedPosterior, Stop> {
         let start = given.starts.of(given.context.seed, 0);
         let sampled = sample(self.infer, given.dataset, start, given.split, given.context)?;
         Ok(Arc::new(ChainsPosterior(sampled)))
     }
 
-    fn restore(&self, saved: &Saved<'_>) -> Result<Found, Stop> {
+    fn restore(&self, saved: &Saved<'_>) -> Result<SharedPosterior, Stop> {
         let values = Arc::new(saved.values.clone());
         let predictive = match predict::held(self.infer, &values) {
             0 => self.infer.predictive_draws(),
             held => held,
         };
-        Ok(Arc::new(ChainsPosterior(Sampled {
+        Ok(Arc::new(ChainsPosterior(SamplingResult {
             mean: values.clone(),
             values,
             predictive,
             chains: Vec::new(),
             without_draws: Vec::new(),
-            layout: Layout::new(self.infer, self.sampling),
+            layout: StateLayout::new(self.infer, self.sampling),
             interrupted: false,
         })))
     }
@@ -100,11 +100,11 @@ impl Method for Samples<'_> {
         held(self.infer, self.sampling)
     }
 
-    fn finding(&self, extent: &Extent<'_>) -> u64 {
+    fn finding(&self, extent: &MemoryExtent<'_>) -> u64 {
         bytes(self.infer, self.sampling, extent.rows)
     }
 
-    fn predicting(&self, extent: &Extent<'_>) -> u64 {
+    fn predicting(&self, extent: &MemoryExtent<'_>) -> u64 {
         let (scored, draws) = (extent.scored(self.infer), self.infer.predictive_draws());
         predicting(self.infer, &self.infer.predict, scored, draws).max(self.leaving_out(extent.rows))
     }

@@ -10,9 +10,9 @@ use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
-use bnnc_inference::chains::{Quantity, Sampled};
-use bnnc_inference::draws::Draws;
-use bnnc_inference::outcome::Outcome;
+use bnnc_inference::chains::{Quantity, SamplingResult};
+use bnnc_inference::draws::StateDraws;
+use bnnc_inference::outcome::InferenceOutcome;
 use bnnc_inference::posterior::{Parts, Posterior, of_sites};
 use bnnc_inference::summary::{SiteSummary, of_draws, summaries_of_draws};
 use bnnc_training::start;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// The draws of Markov chains as a posterior.
 #[derive(Debug)]
-pub struct ChainsPosterior(pub Sampled);
+pub struct ChainsPosterior(pub SamplingResult);
 
 impl Posterior for ChainsPosterior {
     fn values(&self) -> &Arc<StateValues> {
@@ -32,7 +32,7 @@ impl Posterior for ChainsPosterior {
         &self.0.mean
     }
 
-    fn sampled(&self) -> Option<&Sampled> {
+    fn sampled(&self) -> Option<&SamplingResult> {
         Some(&self.0)
     }
 
@@ -48,7 +48,7 @@ impl Posterior for ChainsPosterior {
         self.0.predictive
     }
 
-    fn draws(&self, _: &InferenceBlock, _: usize, _: &Context) -> Result<Option<Draws>, Stop> {
+    fn draws(&self, _: &InferenceBlock, _: usize, _: &Context) -> Result<Option<StateDraws>, Stop> {
         Ok(None)
     }
 
@@ -67,7 +67,7 @@ impl Posterior for ChainsPosterior {
     fn summarise(
         &self,
         infer: &InferenceBlock,
-        outcome: &mut Outcome,
+        outcome: &mut InferenceOutcome,
         context: &Context,
     ) -> Result<Vec<Diagnostic>, Stop> {
         let found = quantities(infer, &self.0, &outcome.dataset, context)?;
@@ -85,7 +85,7 @@ impl Posterior for ChainsPosterior {
         summaries_of_draws(infer, &self.0.values, self.0.predictive, context)
     }
 
-    fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &Outcome) {
+    fn diagnostics(&self, value: &mut Value, infer: &InferenceBlock, outcome: &InferenceOutcome) {
         value["sites"] = of_sites(infer, |site| &site.kl);
         if let Some(temperature) = infer.tempered() {
             value["temperature"] = json!(temperature);
@@ -95,7 +95,7 @@ impl Posterior for ChainsPosterior {
         }
     }
 
-    fn table(&self, _: &InferenceBlock, outcome: &Outcome) -> String {
+    fn table(&self, _: &InferenceBlock, outcome: &InferenceOutcome) -> String {
         let left_out = outcome.left_out.as_ref();
         let diagnosis = outcome.diagnosis.as_ref();
         diagnosis.map_or_else(String::new, |found| report::table(&self.0, found, left_out))

@@ -11,7 +11,7 @@ use bnnc_core::store::ChainStore;
 use bnnc_core::thinned::thinned;
 use bnnc_data::Dataset;
 use bnnc_inference::chains::Quantity;
-use bnnc_inference::chains::Sampled;
+use bnnc_inference::chains::SamplingResult;
 use bnnc_inference::sites::Sites;
 use bnnc_inference::summary::SMALL;
 use bnnc_mcmc::diagnostics::Summariser;
@@ -98,7 +98,7 @@ pub fn of_site(site: &SiteReport, sampling: &Sampling) -> usize {
 /// A file cannot be read, or there is too little memory.
 pub fn quantities(
     infer: &InferenceBlock,
-    sampled: &Sampled,
+    sampled: &SamplingResult,
     dataset: &Dataset,
     context: &Context,
 ) -> Result<Vec<Quantity>, Stop> {
@@ -139,7 +139,7 @@ pub fn quantities(
 }
 
 /// Returns the log density of the position.
-fn density(sampled: &Sampled) -> Result<Drawn, Stop> {
+fn density(sampled: &SamplingResult) -> Result<Drawn, Stop> {
     let every = sampled.every();
     let mut chains = Vec::with_capacity(sampled.chains.len());
     for chain in &sampled.chains {
@@ -164,7 +164,7 @@ fn elements(
     sites: &mut Sites<'_>,
     site: usize,
     range: Range<usize>,
-    sampled: &Sampled,
+    sampled: &SamplingResult,
 ) -> Result<Vec<Drawn>, Stop> {
     let (chains, every) = (sampled.chains.len(), sampled.every());
     let (report, names) = (sites.report(site), sites.names());
@@ -195,7 +195,7 @@ fn elements(
 }
 
 /// Returns the Euclidean norm of a site.
-fn norm(sites: &mut Sites<'_>, site: usize, name: &str, sampled: &Sampled) -> Result<Drawn, Stop> {
+fn norm(sites: &mut Sites<'_>, site: usize, name: &str, sampled: &SamplingResult) -> Result<Drawn, Stop> {
     let every = sampled.every();
     let count = sites.report(site).shape.count(&Sizes::default());
     let mut found = vec![Vec::new(); sampled.chains.len()];
@@ -221,7 +221,7 @@ fn norm(sites: &mut Sites<'_>, site: usize, name: &str, sampled: &Sampled) -> Re
 /// likelihood if the output does not have a mean. The weights of a network may switch places without changing its predictions.
 fn predictions(
     infer: &InferenceBlock,
-    sampled: &Sampled,
+    sampled: &SamplingResult,
     dataset: &Dataset,
     context: &Context,
 ) -> Result<Vec<Drawn>, Stop> {

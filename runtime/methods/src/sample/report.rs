@@ -1,14 +1,14 @@
 //! The report on chains: numbers for `result.json`, and a printed table.
 
 use bnnc_core::number::{finite, number};
-use bnnc_inference::chains::Sampled;
+use bnnc_inference::chains::SamplingResult;
 use bnnc_inference::chains::{Diagnosis, Worst};
 use bnnc_inference::leave_one_out::LeftOut;
 use bnnc_mcmc::diagnostics::QuantitySummary;
 use serde_json::{Map, Value, json};
 
 /// Adds the results of the chains of the last split to the diagnostics of an inference block.
-pub fn diagnostics(value: &mut Value, sampled: &Sampled, diagnosis: &Diagnosis) {
+pub fn diagnostics(value: &mut Value, sampled: &SamplingResult, diagnosis: &Diagnosis) {
     value["chains"] = json!(sampled.chains.len());
     value["draws"] = json!(sampled.chains.iter().map(|chain| chain.store.len()).min());
     value["interrupted"] = json!(sampled.interrupted);
@@ -60,7 +60,7 @@ fn of_summary(summary: &QuantitySummary) -> Value {
 }
 
 /// Returns the lines on the convergence of chains, for the table of an inference block.
-pub fn table(sampled: &Sampled, diagnosis: &Diagnosis, left_out: Option<&LeftOut>) -> String {
+pub fn table(sampled: &SamplingResult, diagnosis: &Diagnosis, left_out: Option<&LeftOut>) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<21} {value:>10}\n"));
     if let Some(LeftOut { total, .. }) = left_out {

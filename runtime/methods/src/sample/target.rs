@@ -12,7 +12,7 @@ use bnnc_core::memory;
 use bnnc_core::ports;
 use bnnc_core::states::StateValues;
 use bnnc_data::{Dataset, Rows};
-use bnnc_inference::chains::Layout;
+use bnnc_inference::chains::StateLayout;
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
 use bnnc_kernels::ports::Port;
@@ -24,7 +24,7 @@ pub struct Shared<'a> {
     infer: &'a InferenceBlock,
     sampling: &'a Sampling,
     /// The ranges of the states within a position.
-    pub layout: Layout,
+    pub layout: StateLayout,
     density: Feed,
     rows: Feed,
     evaluation: EvaluationRows,
@@ -62,7 +62,7 @@ impl<'a> Shared<'a> {
         Ok(Shared {
             infer,
             sampling,
-            layout: Layout::new(infer, sampling),
+            layout: StateLayout::new(infer, sampling),
             density,
             rows,
             evaluation,
@@ -193,7 +193,7 @@ struct Program {
 }
 
 impl Program {
-    fn new(machine: Machine, layout: &Layout, value: &str) -> Result<Program, Fault> {
+    fn new(machine: Machine, layout: &StateLayout, value: &str) -> Result<Program, Fault> {
         let slot = |(name, range): &(String, Range<usize>)| Slot {
             range: range.clone(),
             state: machine.find(name),

@@ -5,7 +5,7 @@ use super::predictive::{MOST, per_block};
 use bnnc_core::context::Stop;
 use bnnc_core::predict::Predictor;
 use bnnc_data::write::zarr::ZarrStore;
-use bnnc_inference::draws::Draws;
+use bnnc_inference::draws::StateDraws;
 use bnnc_inference::posterior::Posterior;
 use std::path::Path;
 
@@ -37,7 +37,7 @@ pub fn approximation(of: &Subject<'_>, found: &dyn Posterior, path: &Path) -> Re
     Ok(store.finish()?)
 }
 
-fn posterior(of: &Subject<'_>, drawn: &Draws, store: &mut ZarrStore) -> Result<(), Stop> {
+fn posterior(of: &Subject<'_>, drawn: &StateDraws, store: &mut ZarrStore) -> Result<(), Stop> {
     let group = store.samples("posterior", 1, drawn.count)?;
     let variables = of.variables(store, group)?;
     drawn.visit(of.infer, &of.sites(), of.context, &mut |site, values| {
@@ -49,7 +49,7 @@ fn posterior(of: &Subject<'_>, drawn: &Draws, store: &mut ZarrStore) -> Result<(
     })
 }
 
-fn predictive(of: &Subject<'_>, drawn: &Draws, store: &mut ZarrStore) -> Result<(), Stop> {
+fn predictive(of: &Subject<'_>, drawn: &StateDraws, store: &mut ZarrStore) -> Result<(), Stop> {
     let (rows, dataset) = (of.rows(), &of.outcome.dataset);
     if rows == 0 || drawn.count > MOST / rows {
         return Ok(());

@@ -5,7 +5,7 @@ use bnnc_abi::sampling::DiagnosedQuantities;
 use bnnc_base::shape::Sizes;
 use bnnc_core::number::number;
 use bnnc_data::metrics::DrawSummary;
-use bnnc_inference::outcome::Outcome;
+use bnnc_inference::outcome::InferenceOutcome;
 use bnnc_inference::summary::SiteSummary;
 
 /// The largest number of elements of a declared parameter with one line each. Larger parameters, and the parameters of layers, have one line with
@@ -33,7 +33,7 @@ fn is_wanted(infer: &InferenceBlock, site: &str) -> bool {
 }
 
 /// Returns the table; empty if there are no parameters.
-pub fn table(infer: &InferenceBlock, outcome: &Outcome) -> String {
+pub fn table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
     let sites = outcome.sites.iter();
     let mut sites: Vec<&SiteSummary> = sites.filter(|site| is_wanted(infer, &site.name)).collect();
     sites.sort_by_key(|site| !site.own);
@@ -114,7 +114,7 @@ fn ranged(infer: &InferenceBlock, site: &SiteSummary) -> String {
 }
 
 /// Returns the lines on parameters without a summary, and on where their values are.
-fn left_out(infer: &InferenceBlock, outcome: &Outcome, width: usize) -> String {
+fn left_out(infer: &InferenceBlock, outcome: &InferenceOutcome, width: usize) -> String {
     let is_shown = |site: &&SiteReport| outcome.sites.iter().any(|shown| shown.name == site.name);
     let wanted = infer.reports.iter().filter(|site| is_wanted(infer, &site.name));
     let missing: Vec<&SiteReport> = wanted.filter(|site| !is_shown(site)).collect();
