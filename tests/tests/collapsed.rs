@@ -17,7 +17,7 @@ use bnnc_inference::posterior::SharedPosterior;
 use bnnc_kernels::pool::Pool;
 use bnnc_math::philox;
 use bnnc_math::special::{erf, sigmoid};
-use bnnc_methods::collapsed::Integrated;
+use bnnc_methods::collapsed::CollapsedPosterior;
 use bnnc_methods::collapsed::choice::Choice;
 use bnnc_run::out;
 use bnnc_run::{Options, RunResult, Sources, predict, run};
@@ -168,7 +168,7 @@ fn done(name: &str, text: &str, infer: &str) -> Done {
         .run(&mut |_, block| predictive = block.clone())
         .unwrap();
     drop(forecaster);
-    let integrated: Option<&Integrated> = found.of();
+    let integrated: Option<&CollapsedPosterior> = found.of();
     let choice = integrated.map(|found| found.choice.clone()).unwrap_or_default();
     let found = collected(found).clone();
     Done {
@@ -182,7 +182,7 @@ fn done(name: &str, text: &str, infer: &str) -> Done {
 }
 
 fn collected(found: &SharedPosterior) -> &Collected {
-    let integrated: Option<&Integrated> = found.of();
+    let integrated: Option<&CollapsedPosterior> = found.of();
     let collected = integrated.map(|found| &found.collected);
     collected
         .or_else(|| found.of())

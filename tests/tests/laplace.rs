@@ -20,7 +20,7 @@ use bnnc_laplace::matrix::Matrix;
 use bnnc_methods::laplace::gaussian::PREFIX;
 use bnnc_methods::laplace::gaussian::part;
 use bnnc_methods::laplace::jacobians::{self, Which};
-use bnnc_methods::laplace::machines::Evaluation;
+use bnnc_methods::laplace::machines::Evaluator;
 use bnnc_methods::laplace::{Approximated, curve, memory, spread, weights};
 use bnnc_run::out;
 use bnnc_run::{InferenceOutcome, Options, RunResult, Sources, joint, predict, run, slopes};
@@ -1651,7 +1651,7 @@ fn a_curvature_is_interrupted() {
         let values = starts.of(1, 0);
         let programs = (infer, part(infer).unwrap());
         let rows = (&dataset.train, true);
-        let evaluation = Evaluation::new(programs, &values, rows, &dataset, &context).unwrap();
+        let evaluation = Evaluator::new(programs, &values, rows, &dataset, &context).unwrap();
         let stopped = curve::curvature(&evaluation, Which::All).map(drop);
         assert!(matches!(stopped, Err(Stop::Interrupted)), "{}", infer.name);
         let stopped = jacobians::gradient(&evaluation).map(drop);

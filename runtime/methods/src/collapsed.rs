@@ -35,8 +35,8 @@ use bnnc_data::{Dataset, Rows};
 use boxes::Boxes;
 use choice::Choice;
 use integrals::Integrals;
-pub use posterior::Integrated;
-use sampled::Draws;
+pub use posterior::CollapsedPosterior;
+use sampled::SampledPredictions;
 
 /// Returns whether the integrals have exact forms. Otherwise the weights are drawn from the box.
 pub fn is_exact(infer: &InferenceBlock, collapsed: &Collapsed) -> bool {
@@ -89,7 +89,7 @@ pub fn forecaster<'a>(
     }
     let boxes = Boxes::new(collapsed, found.values, found.iterates);
     let (found, rows) = ((found.values, &boxes), (rows, is_known));
-    let drawn = Draws::new((infer, collapsed), found, rows, dataset, (draws, context))?;
+    let drawn = SampledPredictions::new((infer, collapsed), found, rows, dataset, (draws, context))?;
     Ok(Box::new(drawn))
 }
 
@@ -97,7 +97,7 @@ pub fn forecaster<'a>(
 pub fn warnings(
     infer: &InferenceBlock,
     collapsed: &Collapsed,
-    found: &Integrated,
+    found: &CollapsedPosterior,
     tally: Option<&Tally>,
 ) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();

@@ -39,13 +39,13 @@ use bnnc_laplace::{self as algebra};
 use bnnc_training::start::Starts;
 use bnnc_training::{Task, TrainingResult, restarts};
 pub use gaussian::{Approximated, Gaussian};
-use gaussian::{Facts, Kept, part};
+use gaussian::{GaussianFacts, Kept, part};
 use jacobians::Which;
-use machines::Evaluation;
+use machines::Evaluator;
 use online::Chosen;
-use prior::Local;
-use select::Earlier;
-use tune::{Tuned, rise};
+use prior::LocalPrior;
+use select::EarlierVariances;
+use tune::{TuningProblem, rise};
 
 /// The largest rise of the log posterior, per weight, that the Gaussian may predict at a point that still counts as a maximum.
 const RISE: f64 = 0.1;
@@ -59,7 +59,7 @@ pub fn laplace(
     infer: &InferenceBlock,
     dataset: &Dataset,
     (starts, split): (&Starts<'_>, usize),
-    earlier: Earlier<'_>,
+    earlier: EarlierVariances<'_>,
     context: &Context,
 ) -> Result<Approximated, Stop> {
     let kept: Option<Kept<'static>> = context.checkpoint.kept(&infer.name, split);
@@ -83,7 +83,7 @@ fn approximate(
     infer: &InferenceBlock,
     dataset: &Dataset,
     (starts, split): (&Starts<'_>, usize),
-    earlier: Earlier<'_>,
+    earlier: EarlierVariances<'_>,
     context: &Context,
 ) -> Result<Approximated, Stop> {
     let laplace = part(infer)?;
@@ -169,14 +169,14 @@ struct Around<'a> {
     infer: &'a InferenceBlock,
     laplace: &'a Laplace,
     dataset: &'a Dataset,
-    earlier: Earlier<'a>,
+    earlier: EarlierVariances<'a>,
     context: &'a Context,
 }
 
 /// The quantities at a maximum that are computed before the factors on the prior are tuned.
 struct Before<'a> {
-    tuned: Tuned<'a>,
-    facts: Facts,
+    tuned: TuningProblem<'a>,
+    facts: GaussianFacts,
     /// The derivative of the log likelihood with respect to the random weights.
     gradient: Vec<f64>,
     /// The log prior of all parameters that are not random weights.
@@ -215,9 +215,9 @@ impl Around<'_> {
         Ok(found)
     }
 
-    fn evaluation<'e>(&'e self, values: &'e StateValues) -> Result<Evaluation<'e>, Stop> {
+    fn evaluation<'e>(&'e self, values: &'e StateValues) -> Result<Evaluator<'e>, Stop> {
         let rows = (&self.dataset.train, true);
-        Evaluation::new(
+        Evaluator::new(
             (self.infer, self.laplace),
             values,
             rows,
@@ -236,7 +236,7 @@ impl Around<'_> {
             (false, PriorPrecision::Given(_) | PriorPrecision::Validation) => return Ok(()),
         };
         let evaluation = self.evaluation(start)?;
-        let local = Local::new(&evaluation, options.structure == Structure::Full)?;
+        let local = LocalPrior::new(&evaluation, options.structure == Structure::Full)?;
         match local.is_normal(self.infer.precision, &self.context.pool) {
             true => Ok(()),
             false => Err(codes::prior_not_normal(&self.infer.name, option).into()),
@@ -244,9 +244,9 @@ impl Around<'_> {
     }
 
     /// Computes the curvatures of likelihood and prior.
-    fn before<'e>(&'e self, evaluation: &'e Evaluation<'e>) -> Result<Before<'e>, Stop> {
+    fn before<'e>(&'e self, evaluation: &'e Evaluator<'e>) -> Result<Before<'e>, Stop> {
         let options = &self.laplace.options;
-        let local = Local::new(evaluation, options.structure == Structure::Full)?;
+        let local = LocalPrior::new(evaluation, options.structure == Structure::Full)?;
         let is_normal = local.is_normal(self.infer.precision, &self.context.pool);
         let (log_likelihood, mut gradient) = jacobians::gradient(evaluation)?;
         let stated = match options.prior_precision {
@@ -275,7 +275,7 @@ impl Around<'_> {
             false => 1.0,
         };
         Ok(Before {
-            tuned: Tuned {
+            tuned: TuningProblem {
                 evaluation,
                 dataset: self.dataset,
                 index,
@@ -286,12 +286,12 @@ impl Around<'_> {
                 log_prior,
                 is_normal,
             },
-            facts: Facts {
+            facts: GaussianFacts {
                 parameters: self.laplace.parameters,
                 prior_scale,
                 clipped,
                 is_normal,
-                ..Facts::default()
+                ..GaussianFacts::default()
             },
             gradient,
             of_others: local.of_others,

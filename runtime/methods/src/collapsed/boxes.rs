@@ -9,7 +9,7 @@ const HALF_OF_POINT: f64 = 5e-5;
 
 /// One weight whose box has a positive width.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Column {
+pub struct BoxedWeight {
     /// The index of the weight among all elements of the sites that may be collapsed, counted site after site.
     pub number: u32,
     /// The number of its site among the sites that may be collapsed.
@@ -22,7 +22,7 @@ pub struct Column {
     pub upper: f64,
 }
 
-impl Column {
+impl BoxedWeight {
     /// Returns the width of the box.
     pub fn width(&self) -> f64 {
         self.upper - self.lower
@@ -40,7 +40,7 @@ impl Column {
 #[derive(Clone, Debug)]
 pub struct Boxes {
     /// The weights of the box.
-    pub columns: Vec<Column>,
+    pub columns: Vec<BoxedWeight>,
     /// Their values at the iterates: `[iterates, columns]`.
     pub values: Vec<f64>,
     /// The number of iterates.
@@ -68,7 +68,7 @@ impl Boxes {
                     };
                     if upper > lower {
                         let number = first + element as u32;
-                        columns.push(Column {
+                        columns.push(BoxedWeight {
                             number,
                             site,
                             element,
@@ -100,7 +100,7 @@ impl Boxes {
     fn read(&mut self, collapsed: &Collapsed, values: &StateValues) {
         self.values.clear();
         for iterate in 0..self.iterates {
-            let value = |column: &Column| {
+            let value = |column: &BoxedWeight| {
                 let weights = &collapsed.weights[column.site];
                 let own = values.get(&weights.state);
                 own.map_or(0.0, |own| own[iterate * weights.elements + column.element])

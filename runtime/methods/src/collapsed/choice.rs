@@ -2,7 +2,7 @@
 //! most.
 
 use crate::collapsed::boxes::Boxes;
-use crate::collapsed::local::{Block, Local};
+use crate::collapsed::local::{LocalProgram, LocationBlock};
 use crate::collapsed::memory;
 use crate::collapsed::moves::{Sets, across, to_base};
 use bnnc_abi::collapsed::{Collapsed, CollapsedSettings, LocationForm};
@@ -130,7 +130,7 @@ fn movers(
     let outputs = programs.1.outputs;
     let bends = matches!(programs.1.form, LocationForm::Piecewise { .. });
     let mut sums = vec![vec![0.0; boxes.columns.len()]; outputs];
-    let mut other = Block::default();
+    let mut other = LocationBlock::default();
     each(programs, (found, boxes), given, |at, block, local| {
         if bends {
             let moves = across(boxes, at.0, &Sets::all(boxes), block);
@@ -153,7 +153,7 @@ fn movers(
 
 /// Returns how far each weight moves an output of a row within its box: the width of the box times the larger of the two slopes, in the middle of the
 /// box and across the kinks.
-pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&Block; 2]) -> Vec<f64> {
+pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&LocationBlock; 2]) -> Vec<f64> {
     let [here, across] = blocks.map(|block| block.slope_of(row, output));
     let slopes = here
         .iter()
@@ -202,7 +202,7 @@ fn feeding(
 ) -> Result<Vec<u32>, Stop> {
     let mut effects = vec![0.0; direct];
     let mut feeds = vec![vec![false; boxes.columns.len()]; direct];
-    let mut other = Block::default();
+    let mut other = LocationBlock::default();
     each(programs, (found, boxes), given, |at, block, local| {
         let moves = across(boxes, at.0, &Sets::all(boxes), block);
         local.evaluate(at.0, &at.1, Some(&moves), &mut other)?;
@@ -217,7 +217,7 @@ fn feeding(
                     let columns = boxes.columns.iter().zip(slope);
                     columns.map(|(column, slope)| column.width() * slope.abs()).sum()
                 };
-                let effect = |block: &Block, slope: &[f64]| spread(slope) * jump(block, row, slope);
+                let effect = |block: &LocationBlock, slope: &[f64]| spread(slope) * jump(block, row, slope);
                 effects[kink] += effect(block, here).max(effect(&other, there));
                 let fed = feeds[kink].iter_mut().zip(here.iter().zip(there));
                 fed.for_each(|(fed, (here, there))| *fed |= *here != 0.0 || *there != 0.0);
@@ -259,7 +259,7 @@ fn fed(boxes: &Boxes, feeds: &[&Vec<bool>]) -> Vec<u32> {
 }
 
 /// Returns the sum over the outputs of the absolute change of the output per unit of a kink with this slope.
-fn jump(block: &Block, row: usize, kink: &[f64]) -> f64 {
+fn jump(block: &LocationBlock, row: usize, kink: &[f64]) -> f64 {
     let square: f64 = kink.iter().map(|slope| slope * slope).sum();
     if square == 0.0 {
         return 0.0;
@@ -277,11 +277,15 @@ fn each(
     programs: (&InferenceBlock, &Collapsed),
     (found, boxes): (&Collected, &Boxes),
     (dataset, context): (&Dataset, &Context),
-    mut take: impl FnMut((usize, std::ops::Range<usize>), &Block, &mut Local<'_>) -> Result<(), Stop>,
+    mut take: impl FnMut(
+        (usize, std::ops::Range<usize>),
+        &LocationBlock,
+        &mut LocalProgram<'_>,
+    ) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
     let iterates = (&*found.values, boxes);
     let numbers = memory::choosing_per_row(programs.1, boxes.columns.len());
-    let mut local = Local::new(
+    let mut local = LocalProgram::new(
         programs,
         iterates,
         (&dataset.train, false),
@@ -289,7 +293,7 @@ fn each(
         context,
     )?;
     let (rows, size) = (local.rows(), local.rows_per_call);
-    let mut block = Block::default();
+    let mut block = LocationBlock::default();
     for first in (0..rows).step_by(size.max(1)) {
         if first > 0 && context.interrupt.is_raised() {
             return Ok(());

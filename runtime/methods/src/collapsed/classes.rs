@@ -4,7 +4,7 @@
 //! classes are therefore normalised at the end.
 
 use crate::collapsed::errors::{self, Error};
-use crate::collapsed::function::Part;
+use crate::collapsed::function::LocationDist;
 use crate::collapsed::integrals::Around;
 use bnnc_abi::collapsed::Sigmoid;
 use bnnc_core::predict::{IntegralResults, Predictive};
@@ -186,8 +186,8 @@ fn others(logits: &[f64], class: usize) -> f64 {
 }
 
 /// Returns the mean of `sigmoid(sign * f + more)`, where `f` is the function `part` of uniform weights.
-pub fn mean(part: &Part, (sign, more): (f64, f64), sigmoid: Sigmoid) -> f64 {
-    if let Part::Network(Network { offset, terms, units }) = part
+pub fn mean(part: &LocationDist, (sign, more): (f64, f64), sigmoid: Sigmoid) -> f64 {
+    if let LocationDist::Network(Network { offset, terms, units }) = part
         && units.is_empty()
     {
         let mut terms = terms.clone();
@@ -198,7 +198,7 @@ pub fn mean(part: &Part, (sign, more): (f64, f64), sigmoid: Sigmoid) -> f64 {
             Sigmoid::Cubic => mean_sigmoid_cubic(&terms, offset, CUBIC_END_L2),
         };
     }
-    if let Part::Drawn(draws) = part {
+    if let LocationDist::Drawn(draws) = part {
         let values = draws.iter().map(|draw| value(sigmoid, sign * draw + more));
         return values.sum::<f64>() / draws.len().max(1) as f64;
     }
@@ -369,7 +369,7 @@ mod tests {
     use bnnc_piecewise::{UniformTerm, Unit};
 
     /// `relu(w)` with `w` uniform on `[-1, 1]`: it is 0 with probability one half, otherwise uniform on `[0, 1]`.
-    fn rectified(outgoing: f64) -> Part {
+    fn rectified(outgoing: f64) -> LocationDist {
         let terms = vec![UniformTerm {
             slope: 1.0,
             lower: -1.0,
@@ -380,7 +380,7 @@ mod tests {
             bias: 0.0,
             terms,
         }];
-        Part::Network(Network {
+        LocationDist::Network(Network {
             offset: 0.0,
             terms: Vec::new(),
             units,
@@ -418,13 +418,13 @@ mod tests {
     #[test]
     fn several_units_match_a_midpoint_rule() {
         let unit = |outgoing: f64| {
-            let Part::Network(network) = rectified(outgoing) else {
+            let LocationDist::Network(network) = rectified(outgoing) else {
                 unreachable!("a network")
             };
             network.units
         };
         let slopes = [1.0, -0.7, 0.4, 2.0];
-        let part = Part::Network(Network {
+        let part = LocationDist::Network(Network {
             offset: 0.0,
             terms: Vec::new(),
             units: slopes.into_iter().flat_map(unit).collect(),
@@ -475,7 +475,7 @@ mod tests {
                         terms: terms.collect(),
                     }
                 };
-                let part = Part::Network(Network {
+                let part = LocationDist::Network(Network {
                     offset: 2.0 * draw(1000) - 1.0,
                     terms: Vec::new(),
                     units: (0..units).map(unit).collect(),
@@ -522,7 +522,7 @@ mod tests {
     fn the_exact_sigmoid_replaces_a_cubic_without_any_probability() {
         let classes = 64;
         let around = Around {
-            parts: vec![Part::Network(Network::default()); classes],
+            parts: vec![LocationDist::Network(Network::default()); classes],
             location: vec![0.0; classes],
             ..Around::default()
         };

@@ -1,6 +1,6 @@
 //! Errors of integrals: rounding and interpolation errors of exact integrals, and standard errors of means over draws.
 
-use crate::collapsed::function::Part;
+use crate::collapsed::function::LocationDist;
 use bnnc_piecewise::{Law, ObservationNoise};
 
 /// The error of a number that combines several iterates: bounds or estimates that add up, and variances of independent draws.
@@ -37,24 +37,24 @@ impl Error {
 
 /// Returns the error of the average of `of(location)` over the distribution of the location. An average that was integrated exactly has the relative
 /// error `accuracy`.
-pub fn of_mean(part: &Part, of: &dyn Fn(f64) -> f64, (mean, accuracy): (f64, f64)) -> Error {
+pub fn of_mean(part: &LocationDist, of: &dyn Fn(f64) -> f64, (mean, accuracy): (f64, f64)) -> Error {
     match part {
-        Part::Network(_) | Part::Pieces(_) => Error {
+        LocationDist::Network(_) | LocationDist::Pieces(_) => Error {
             size: accuracy * mean.abs(),
             variance: 0.0,
         },
-        Part::Drawn(draws) => of_draws(draws.iter().map(|draw| of(*draw))),
+        LocationDist::Drawn(draws) => of_draws(draws.iter().map(|draw| of(*draw))),
     }
 }
 
 /// Returns the relative error of the density at `y` of a location with noise, whose distribution is `law`.
-pub fn of_density(part: &Part, law: &Law, (noise, y): (ObservationNoise, f64)) -> Error {
+pub fn of_density(part: &LocationDist, law: &Law, (noise, y): (ObservationNoise, f64)) -> Error {
     match part {
-        Part::Network(_) | Part::Pieces(_) => Error {
+        LocationDist::Network(_) | LocationDist::Pieces(_) => Error {
             size: exact(law, y),
             variance: 0.0,
         },
-        Part::Drawn(draws) => Error {
+        LocationDist::Drawn(draws) => Error {
             size: 0.0,
             variance: drawn(draws, law, (noise, y)),
         },
@@ -180,7 +180,7 @@ mod tests {
         let mut said = Vec::new();
         for repetition in 0..400 {
             let place = |draw| philox::uniform(key, [draw, repetition, 0], 0);
-            let part = Part::Drawn((0..draws).map(place).collect());
+            let part = LocationDist::Drawn((0..draws).map(place).collect());
             let law = part.law(noise);
             densities.push(law.density(y));
             said.push(of_density(&part, &law, (noise, y)).variance * law.density(y).powi(2));
@@ -211,7 +211,7 @@ mod tests {
             (vec![0.5], triangle(0.1), 0.6),
             (vec![0.4, 0.5], triangle(0.0), 3.0),
         ] {
-            let part = Part::Drawn(draws);
+            let part = LocationDist::Drawn(draws);
             let law = part.law(noise);
             let error = of_density(&part, &law, (noise, y));
             assert_eq!(error.total(), f64::INFINITY, "{noise:?}");

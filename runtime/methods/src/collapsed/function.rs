@@ -5,7 +5,7 @@
 //! slopes on both sides of every kink then determine the function. Two evaluations yield these slopes: one inside the box, and one across all kinks.
 
 use crate::collapsed::boxes::Boxes;
-use crate::collapsed::local::Block;
+use crate::collapsed::local::LocationBlock;
 use crate::collapsed::moves::span;
 use bnnc_base::dtype::Precision;
 use bnnc_piecewise::measure::Measure;
@@ -13,7 +13,7 @@ use bnnc_piecewise::{Law, Network, ObservationNoise, UniformTerm, Unit};
 
 /// The function around an iterate, if two evaluations determine it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Function {
+pub enum LocationFunction {
     /// A sum of independent parts.
     Network(Network),
     /// A function with pieces that two evaluations do not determine.
@@ -22,7 +22,7 @@ pub enum Function {
 
 /// The distribution of a location.
 #[derive(Clone, Debug)]
-pub enum Part {
+pub enum LocationDist {
     /// The distribution of a sum of independent parts.
     Network(Network),
     /// The distribution of any other piecewise affine function.
@@ -31,22 +31,22 @@ pub enum Part {
     Drawn(Vec<f64>),
 }
 
-impl Part {
+impl LocationDist {
     /// Returns the distribution of the location plus noise.
     pub fn law(&self, noise: ObservationNoise) -> Law {
         match self {
-            Part::Network(network) => Law::new(network, noise),
-            Part::Pieces(measure) => Law::of_measure(measure.clone(), noise),
-            Part::Drawn(draws) => Law::of_measure(Measure::of_points(draws), noise),
+            LocationDist::Network(network) => Law::new(network, noise),
+            LocationDist::Pieces(measure) => Law::of_measure(measure.clone(), noise),
+            LocationDist::Drawn(draws) => Law::of_measure(Measure::of_points(draws), noise),
         }
     }
 
     /// Returns the least and the largest value.
     pub fn support(&self) -> (f64, f64) {
         match self {
-            Part::Network(network) => network.support(),
-            Part::Pieces(measure) => measure.support(),
-            Part::Drawn(draws) => Measure::of_points(draws).support(),
+            LocationDist::Network(network) => network.support(),
+            LocationDist::Pieces(measure) => measure.support(),
+            LocationDist::Drawn(draws) => Measure::of_points(draws).support(),
         }
     }
 }
@@ -84,7 +84,7 @@ struct Crossed<'a> {
 
 impl Spot<'_> {
     /// Returns the affine function with the value and slopes of the block at the point `at`, which gives a value for each weight of the box.
-    pub fn affine(&self, block: &Block, at: impl Fn(usize) -> f64) -> Network {
+    pub fn affine(&self, block: &LocationBlock, at: impl Fn(usize) -> f64) -> Network {
         let outputs = block.location.len() / block.rows.max(1);
         let slope = block.slope_of(self.row, self.output);
         let places = || self.places.iter().copied().filter(|place| slope[*place] != 0.0);
@@ -106,7 +106,7 @@ impl Spot<'_> {
     }
 
     /// Returns whether the box crosses a kink, given an evaluation at the base of the box.
-    pub fn crosses(&self, base: &Block) -> bool {
+    pub fn crosses(&self, base: &LocationBlock) -> bool {
         base.kinks_of(self.row)
             .any(|(value, slope)| self.is_crossed(value, slope))
     }
@@ -118,7 +118,12 @@ impl Spot<'_> {
 
     /// Returns the function from evaluations at the base of the box and across the kinks. If kinks depend on other kinks, the function is only
     /// determined for a box that no kink crosses.
-    pub fn function(&self, base: &Block, across: &Block, is_nested: bool) -> Function {
+    pub fn function(
+        &self,
+        base: &LocationBlock,
+        across: &LocationBlock,
+        is_nested: bool,
+    ) -> LocationFunction {
         let at_base = |place: usize| self.boxes.columns[place].base();
         let all = base.kinks_of(self.row).enumerate();
         let crossed: Vec<Crossed<'_>> = all
@@ -127,10 +132,10 @@ impl Spot<'_> {
             .collect();
         let affine = self.affine(base, at_base);
         if crossed.is_empty() {
-            return Function::Network(affine);
+            return LocationFunction::Network(affine);
         }
         match is_nested {
-            true => Function::Pieces,
+            true => LocationFunction::Pieces,
             false => self.apart(affine, self.different(crossed), (base, across)),
         }
     }
@@ -161,7 +166,12 @@ impl Spot<'_> {
     }
 
     /// Splits the function into parts if no two kinks share a weight.
-    fn apart(&self, affine: Network, crossed: Vec<Crossed<'_>>, blocks: (&Block, &Block)) -> Function {
+    fn apart(
+        &self,
+        affine: Network,
+        crossed: Vec<Crossed<'_>>,
+        blocks: (&LocationBlock, &LocationBlock),
+    ) -> LocationFunction {
         let slopes = [blocks.0, blocks.1].map(|block| block.slope_of(self.row, self.output));
         let beyond: Vec<f64> = blocks.1.kinks_of(self.row).map(|(value, _)| value).collect();
         let mut owned = vec![false; self.boxes.columns.len()];
@@ -177,14 +187,14 @@ impl Spot<'_> {
                 .filter(|at| kink.slope[*at] != 0.0)
                 .collect();
             if own.iter().any(|at| std::mem::replace(&mut owned[*at], true)) {
-                return Function::Pieces;
+                return LocationFunction::Pieces;
             }
             // If the second evaluation is on the same side of the kink, the slopes on the other side are unknown.
             if beyond
                 .get(kink.number)
                 .is_none_or(|value| value * kink.value > 0.0)
             {
-                return Function::Pieces;
+                return LocationFunction::Pieces;
             }
             let largest = own.iter().flat_map(|at| slopes.map(|slope| slope[*at].abs()));
             let least = self.tolerance * largest.fold(0.0, f64::max);
@@ -197,10 +207,10 @@ impl Spot<'_> {
                 (true, true) => continue,
                 (true, false) => (1.0, above),
                 (false, true) => (-1.0, below),
-                (false, false) => return Function::Pieces,
+                (false, false) => return LocationFunction::Pieces,
             };
             let Some(outgoing) = outgoing(&own, kink.slope, slope, sign, least) else {
-                return Function::Pieces;
+                return LocationFunction::Pieces;
             };
             network.units.push(self.unit(&own, kink, (sign, outgoing)));
             // At the base, the affine function and the unit both count the contribution of these weights.
@@ -208,7 +218,7 @@ impl Spot<'_> {
             network.offset -= outgoing * active;
         }
         self.rest(&mut network, &owned, slopes[0]);
-        Function::Network(network)
+        LocationFunction::Network(network)
     }
 
     fn unit(&self, own: &[usize], kink: &Crossed<'_>, (sign, outgoing): (f64, f64)) -> Unit {
@@ -250,13 +260,13 @@ fn outgoing(own: &[usize], kink: &[f64], slope: &[f64], sign: f64, least: f64) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collapsed::boxes::Column;
+    use crate::collapsed::boxes::BoxedWeight;
     use crate::collapsed::moves::{Sets, across, to_base};
 
     /// Four weights on boxes of different sizes.
     fn boxes() -> Boxes {
         let ends = [(-1.0, 1.0), (-0.5, 2.0), (-2.0, 1.0), (0.0, 3.0)];
-        let column = |(at, (lower, upper)): (usize, &(f64, f64))| Column {
+        let column = |(at, (lower, upper)): (usize, &(f64, f64))| BoxedWeight {
             number: at as u32,
             site: 0,
             element: at,
@@ -274,20 +284,20 @@ mod tests {
     type Said = (f64, [f64; 4], Vec<(f64, [f64; 4])>);
     type At = fn(&[f64]) -> Said;
 
-    fn block(at: At, point: &[f64]) -> Block {
+    fn block(at: At, point: &[f64]) -> LocationBlock {
         let (value, slope, kinks) = at(point);
-        Block {
+        LocationBlock {
             rows: 1,
             selected: 4,
             location: vec![value],
             slope: slope.to_vec(),
             kinks: kinks.iter().map(|(value, _)| *value).collect(),
             kink_slope: kinks.iter().flat_map(|(_, slope)| *slope).collect(),
-            ..Block::default()
+            ..LocationBlock::default()
         }
     }
 
-    fn function(at: At) -> Function {
+    fn function(at: At) -> LocationFunction {
         let boxes = boxes();
         let places: Vec<usize> = (0..4).collect();
         let sets = Sets::all(&boxes);
@@ -352,7 +362,7 @@ mod tests {
 
     #[test]
     fn kinks_with_weights_of_their_own_are_units() {
-        let Function::Network(network) = function(apart) else {
+        let LocationFunction::Network(network) = function(apart) else {
             unreachable!("the kinks share no weights")
         };
         assert_eq!((network.units.len(), network.terms.len()), (2, 1));
@@ -373,14 +383,14 @@ mod tests {
                 vec![(w[0], [1.0, 0.0, 0.0, 0.0])],
             )
         };
-        assert_eq!(function(leaky), Function::Pieces);
+        assert_eq!(function(leaky), LocationFunction::Pieces);
         let shared: At = |w| {
             let (one, two) = (w[0] + w[1], w[0] - w[1]);
             let (a, b) = (f64::from(one > 0.0), f64::from(two > 0.0));
             let kinks = vec![(one, [1.0, 1.0, 0.0, 0.0]), (two, [1.0, -1.0, 0.0, 0.0])];
             (one.max(0.0) + two.max(0.0), [a + b, a - b, 0.0, 0.0], kinks)
         };
-        assert_eq!(function(shared), Function::Pieces);
+        assert_eq!(function(shared), LocationFunction::Pieces);
     }
 
     /// A kink that does not change the slope of the function.
@@ -392,6 +402,6 @@ mod tests {
             terms: Vec::new(),
             units: Vec::new(),
         };
-        assert_eq!(function(straight), Function::Network(flat));
+        assert_eq!(function(straight), LocationFunction::Network(flat));
     }
 }

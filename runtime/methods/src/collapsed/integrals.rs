@@ -3,11 +3,11 @@
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::choice::{chosen, scores};
 use crate::collapsed::classes::ScoredClasses;
-use crate::collapsed::function::{Function, Part, Spot, tolerance};
-use crate::collapsed::local::{Block, Local, program};
+use crate::collapsed::function::{LocationDist, LocationFunction, Spot, tolerance};
+use crate::collapsed::local::{LocalProgram, LocationBlock, program};
 use crate::collapsed::moves::{Sets, across, to_base};
-use crate::collapsed::normals::Normals;
-use crate::collapsed::pieces::{self, Place};
+use crate::collapsed::normals::MarginalNormals;
+use crate::collapsed::pieces::{self, RowPlace};
 use crate::collapsed::published::Published;
 use crate::collapsed::{FoundBox, classes, memory, sampled};
 use bnnc_abi::collapsed::{Collapsed, LocationForm};
@@ -37,7 +37,7 @@ pub struct Integrals<'a> {
     boxes: Boxes,
     /// The places in the box of the weights of each output, if all rows share one choice.
     fixed: Vec<Vec<usize>>,
-    local: Local<'a>,
+    local: LocalProgram<'a>,
     /// The true classes, where they are known.
     classes: Option<Vec<i32>>,
     is_known: bool,
@@ -56,7 +56,7 @@ pub struct Integrals<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Around {
     /// The distribution of the location over the box, for each row and output: `[rows, outputs]`.
-    pub parts: Vec<Part>,
+    pub parts: Vec<LocationDist>,
     /// The location at the iterate itself: `[rows, outputs]`.
     pub location: Vec<f64>,
     /// The standard deviation of the noise: `[rows, outputs]`.
@@ -88,7 +88,7 @@ impl<'a> Integrals<'a> {
         let fixed = choice.fixed.iter().map(places).collect();
         let numbers = memory::per_row(collapsed, boxes.columns.len(), (iterates, draws));
         let around = (values, &boxes);
-        let local = Local::new(
+        let local = LocalProgram::new(
             (infer, collapsed),
             around,
             (rows, is_known),
@@ -127,7 +127,7 @@ impl Forecaster for Integrals<'_> {
         );
         let around = (self.values, &self.boxes);
         let programs = (self.infer, self.collapsed);
-        self.local = Local::new(programs, around, (rows, false), (dataset, numbers), self.context)?;
+        self.local = LocalProgram::new(programs, around, (rows, false), (dataset, numbers), self.context)?;
         (self.classes, self.is_known, self.published) = (None, false, None);
         Ok(())
     }
@@ -139,7 +139,7 @@ impl Forecaster for Integrals<'_> {
             LocationForm::Piecewise { .. } => PIECED_ROWS,
         };
         let (rows, size) = (self.local.rows(), self.local.rows_per_call.clamp(1, most));
-        let normals = Normals::new(self.collapsed, self.draws, self.published);
+        let normals = MarginalNormals::new(self.collapsed, self.draws, self.published);
         self.tally.interval = self.published.map(|published| published.interval);
         let mut predictive = Predictive::default();
         for first in (0..rows).step_by(size) {
@@ -176,7 +176,7 @@ impl Forecaster for Integrals<'_> {
             let is_drawn = |row: &usize| {
                 let of_row = row * outputs..(row + 1) * outputs;
                 let mut parts = all.iter().flat_map(|around| &around.parts[of_row.clone()]);
-                parts.any(|part| matches!(part, Part::Drawn(_)))
+                parts.any(|part| matches!(part, LocationDist::Drawn(_)))
             };
             self.tally.add(&predictive, is_drawn);
         }
@@ -187,7 +187,7 @@ impl Forecaster for Integrals<'_> {
 impl Integrals<'_> {
     /// Returns the distributions of a block of rows around an iterate.
     fn around(&mut self, iterate: usize, rows: &Range<usize>) -> Result<Around, Stop> {
-        let mut here = Block::default();
+        let mut here = LocationBlock::default();
         match self.collapsed.form {
             LocationForm::Affine => self.local.evaluate(iterate, rows, None, &mut here)?,
             LocationForm::Piecewise { .. } | LocationForm::Sampled(_) => {
@@ -195,7 +195,7 @@ impl Integrals<'_> {
             }
         }
         let mut around = Around {
-            parts: vec![Part::Network(Network::default()); here.location.len()],
+            parts: vec![LocationDist::Network(Network::default()); here.location.len()],
             ..Around::default()
         };
         let mut used = Used::new(rows.len(), self.collapsed.outputs);
@@ -223,14 +223,14 @@ impl Integrals<'_> {
         Ok(around)
     }
 
-    fn affine(&mut self, iterate: usize, here: &Block, around: &mut Around, used: &mut Used) {
+    fn affine(&mut self, iterate: usize, here: &LocationBlock, around: &mut Around, used: &mut Used) {
         let values = self.boxes.at(iterate);
         for output in 0..self.collapsed.outputs {
             let sets = self.sets([here, here], output);
             for row in 0..here.rows {
                 let spot = self.spot(&sets, row, output);
                 let network = spot.affine(here, |place| values[place]);
-                around.parts[row * self.collapsed.outputs + output] = Part::Network(network);
+                around.parts[row * self.collapsed.outputs + output] = LocationDist::Network(network);
                 used.add(&spot, &[here]);
             }
         }
@@ -245,7 +245,7 @@ impl Integrals<'_> {
         used: &mut Used,
     ) -> Result<(), Stop> {
         let all = Sets::all(&self.boxes);
-        let (mut base, mut other) = (Block::default(), Block::default());
+        let (mut base, mut other) = (LocationBlock::default(), LocationBlock::default());
         let moves = to_base(&self.boxes, iterate, &all, rows.len());
         self.local.evaluate(iterate, rows, Some(&moves), &mut base)?;
         let is_chosen = self.is_chosen();
@@ -255,7 +255,7 @@ impl Integrals<'_> {
         }
         let all_sets = (0..self.collapsed.outputs).map(|output| self.sets([&base, &other], output));
         let all_sets: Vec<Sets> = all_sets.collect();
-        let mut chosen = Block::default();
+        let mut chosen = LocationBlock::default();
         for (output, sets) in all_sets.iter().enumerate() {
             if is_chosen {
                 let moves = to_base(&self.boxes, iterate, sets, rows.len());
@@ -272,17 +272,17 @@ impl Integrals<'_> {
                 let spot = self.spot(sets, row, output);
                 used.add(&spot, &[here, across]);
                 let part = match spot.function(here, across, is_nested) {
-                    Function::Network(network) if network.units.is_empty() => {
+                    LocationFunction::Network(network) if network.units.is_empty() => {
                         self.tally.affine += 1;
-                        Part::Network(network)
+                        LocationDist::Network(network)
                     }
-                    Function::Network(network) => {
+                    LocationFunction::Network(network) => {
                         self.tally.units += 1;
-                        Part::Network(network)
+                        LocationDist::Network(network)
                     }
-                    Function::Pieces => {
+                    LocationFunction::Pieces => {
                         used.add_all(&spot);
-                        let place = Place {
+                        let place = RowPlace {
                             boxes: &self.boxes,
                             places: sets.of(row),
                             iterate,
@@ -325,7 +325,7 @@ impl Integrals<'_> {
 
     /// Returns the weights that are integrated over for one output: the choice that all rows share, or the weights that move the output most in each
     /// row.
-    fn sets(&self, blocks: [&Block; 2], output: usize) -> Sets {
+    fn sets(&self, blocks: [&LocationBlock; 2], output: usize) -> Sets {
         if !self.is_chosen() {
             return Sets::all(&self.boxes);
         }
@@ -342,21 +342,21 @@ impl Integrals<'_> {
 
 /// Returns the distribution of a location that two evaluations do not determine, from its pieces, or from draws if there are too many pieces.
 fn bent(
-    place: &Place<'_>,
-    local: &mut Local<'_>,
-    base: (&Block, usize),
+    place: &RowPlace<'_>,
+    local: &mut LocalProgram<'_>,
+    base: (&LocationBlock, usize),
     (draws, key): ((usize, usize), u64),
     tally: &mut Tally,
-) -> Result<Part, Fault> {
+) -> Result<LocationDist, Fault> {
     match pieces::law(place, local, base)? {
         Ok(measure) => {
             tally.pieces += 1;
-            Ok(Part::Pieces(measure))
+            Ok(LocationDist::Pieces(measure))
         }
         Err(why) => {
             tally.drawn += 1;
             tally.why.get_or_insert_with(|| why.to_string());
-            Ok(Part::Drawn(sampled::locations(place, local, draws, key)?))
+            Ok(LocationDist::Drawn(sampled::locations(place, local, draws, key)?))
         }
     }
 }
@@ -377,7 +377,7 @@ impl Used {
         }
     }
 
-    fn add(&mut self, spot: &Spot<'_>, blocks: &[&Block]) {
+    fn add(&mut self, spot: &Spot<'_>, blocks: &[&LocationBlock]) {
         if self.outputs < 2 {
             return;
         }

@@ -1,6 +1,6 @@
 //! The program that computes how the location of rows depends on the weights around an iterate, called on blocks of rows.
 
-use crate::collapsed::boxes::{Boxes, Column};
+use crate::collapsed::boxes::{BoxedWeight, Boxes};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::collapsed::Collapsed;
 use bnnc_abi::manifest::InferenceBlock;
@@ -16,7 +16,7 @@ use bnnc_kernels::executor::Machine;
 use std::ops::Range;
 
 /// The program together with the states of the iterates and some rows.
-pub struct Local<'a> {
+pub struct LocalProgram<'a> {
     states: States<'a>,
     /// The program with slopes and kinks.
     whole: Program,
@@ -34,7 +34,7 @@ struct States<'a> {
     /// The states; those that move have the shape `[iterates, ..]`.
     values: &'a StateValues,
     iterates: usize,
-    columns: Vec<Column>,
+    columns: Vec<BoxedWeight>,
 }
 
 /// A program with its rows.
@@ -51,7 +51,7 @@ struct Program {
 
 /// The results of the program for a block of rows, at an iterate or at a point moved away from the iterate.
 #[derive(Clone, Debug, Default)]
-pub struct Block {
+pub struct LocationBlock {
     /// The number of rows.
     pub rows: usize,
     /// The number of columns of a slope: one per column of the box, and at least one.
@@ -70,7 +70,7 @@ pub struct Block {
     pub kink_slope: Vec<f64>,
 }
 
-impl Block {
+impl LocationBlock {
     /// Returns the slope of an output of a row.
     pub fn slope_of(&self, row: usize, output: usize) -> &[f64] {
         let outputs = self.location.len() / self.rows.max(1);
@@ -102,7 +102,7 @@ pub fn sizes(columns: usize) -> Sizes {
     Sizes::default().with(Symbol::Selected, columns.max(1))
 }
 
-impl<'a> Local<'a> {
+impl<'a> LocalProgram<'a> {
     /// Prepares the program on rows whose target may be unknown. `numbers` is the number of further reals that the caller holds per row.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl<'a> Local<'a> {
         rows: (&Rows, bool),
         (dataset, numbers): (&Dataset, usize),
         context: &Context,
-    ) -> Result<Local<'a>, Stop> {
+    ) -> Result<LocalProgram<'a>, Stop> {
         let sizes = sizes(boxes.columns.len());
         let count = examples(&infer.bindings, rows.0);
         let artifact = program(infer, collapsed)?;
@@ -132,7 +132,7 @@ impl<'a> Local<'a> {
             }
             None => None,
         };
-        Ok(Local {
+        Ok(LocalProgram {
             states: States {
                 infer,
                 collapsed,
@@ -154,7 +154,7 @@ impl<'a> Local<'a> {
 
     /// Selects some or all of the original columns, so that the program does not compute slopes that are not needed. Returns the columns that were
     /// selected before.
-    pub fn select(&mut self, columns: Vec<Column>) -> Vec<Column> {
+    pub fn select(&mut self, columns: Vec<BoxedWeight>) -> Vec<BoxedWeight> {
         let programs = std::iter::once(&mut self.whole).chain(&mut self.plain);
         programs.for_each(|program| program.has_columns = false);
         std::mem::replace(&mut self.states.columns, columns)
@@ -169,7 +169,7 @@ impl<'a> Local<'a> {
         iterate: usize,
         rows: &Range<usize>,
         moves: Option<&[f64]>,
-        block: &mut Block,
+        block: &mut LocationBlock,
     ) -> Result<(), Fault> {
         let ids = &self.ids[rows.clone()];
         self.whole.run(&self.states, ids, (iterate, moves))?;
@@ -183,8 +183,13 @@ impl<'a> Local<'a> {
     /// Evaluates rows at the iterate itself, without slopes and kinks.
     ///
     /// # Errors
-    /// As [`Local::evaluate`].
-    pub fn values(&mut self, iterate: usize, rows: &Range<usize>, block: &mut Block) -> Result<(), Fault> {
+    /// As [`LocalProgram::evaluate`].
+    pub fn values(
+        &mut self,
+        iterate: usize,
+        rows: &Range<usize>,
+        block: &mut LocationBlock,
+    ) -> Result<(), Fault> {
         let ids = &self.ids[rows.clone()];
         let program = self.plain.as_mut().unwrap_or(&mut self.whole);
         program.run(&self.states, ids, (iterate, None))?;
@@ -192,7 +197,7 @@ impl<'a> Local<'a> {
         program.read_values(block)
     }
 
-    /// Returns the largest number of places that [`Local::locations`] evaluates in one call.
+    /// Returns the largest number of places that [`LocalProgram::locations`] evaluates in one call.
     pub fn places_per_call(&self) -> usize {
         self.plain.as_ref().unwrap_or(&self.whole).rows_per_call.max(1)
     }
@@ -200,7 +205,7 @@ impl<'a> Local<'a> {
     /// Returns the locations of one row at many places, moved by `moves` `[places, selected]` from an iterate: `[places, outputs]`.
     ///
     /// # Errors
-    /// As [`Local::evaluate`].
+    /// As [`LocalProgram::evaluate`].
     pub fn locations(&mut self, (iterate, row): (usize, usize), moves: &[f64]) -> Result<Vec<f64>, Fault> {
         let program = self.plain.as_mut().unwrap_or(&mut self.whole);
         let selected = self.states.selected();
@@ -331,7 +336,7 @@ impl Program {
         self.machine.run()
     }
 
-    fn read_values(&self, block: &mut Block) -> Result<(), Fault> {
+    fn read_values(&self, block: &mut LocationBlock) -> Result<(), Fault> {
         self.read("location", &mut block.location)?;
         self.read("scale", &mut block.scale)?;
         self.read("target", &mut block.target)

@@ -1,7 +1,7 @@
 //! Collapsed inference as a method.
 
 use super::choice::{Choice, PREFIX};
-use super::{Integrated, draws, is_exact, memory};
+use super::{CollapsedPosterior, draws, is_exact, memory};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::collapsed::Collapsed;
 use bnnc_abi::manifest::InferenceBlock;
@@ -32,13 +32,13 @@ impl Collapses<'_> {
 impl Method for Collapses<'_> {
     fn find(&self, given: &MethodInputs<'_>) -> Result<SharedPosterior, Stop> {
         let Collapses { infer, collapsed } = *self;
-        let find = || Integrated::find(&given.task(infer), collapsed, given.starts);
+        let find = || CollapsedPosterior::find(&given.task(infer), collapsed, given.starts);
         Ok(Arc::new(given.kept(infer, find)?))
     }
 
     fn restore(&self, saved: &Saved<'_>) -> Result<SharedPosterior, Stop> {
         let held = predict::held(self.infer, saved.values);
-        Ok(Arc::new(Integrated {
+        Ok(Arc::new(CollapsedPosterior {
             collected: Collected::restored(saved.values, held),
             choice: Choice::restore(&(saved.arrays)(PREFIX)?),
         }))

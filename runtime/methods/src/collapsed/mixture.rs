@@ -67,8 +67,8 @@ impl Mixture {
     }
 
     /// Returns the quantiles of ascending probabilities, about as accurate as linear interpolation between many points.
-    pub fn quantiles(&self, probabilities: &[f64]) -> Table {
-        let mut table = Table {
+    pub fn quantiles(&self, probabilities: &[f64]) -> QuantileTable {
+        let mut table = QuantileTable {
             quantiles: vec![self.mean; probabilities.len()],
             knots: Vec::new(),
         };
@@ -86,7 +86,7 @@ impl Mixture {
     }
 
     /// Finds the quantiles of some probabilities between two places. `first` is the index of the first of these probabilities.
-    fn divide(&self, ends: [(f64, f64); 2], probabilities: &[f64], first: usize, table: &mut Table) {
+    fn divide(&self, ends: [(f64, f64); 2], probabilities: &[f64], first: usize, table: &mut QuantileTable) {
         let [(low, below), (high, above)] = ends;
         if probabilities.is_empty() {
             return;
@@ -141,7 +141,7 @@ impl Mixture {
 
 /// Quantiles, and the places at which the distribution function was evaluated.
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub struct QuantileTable {
     /// The quantiles.
     pub quantiles: Vec<f64>,
     /// Places with their probabilities, in ascending order.

@@ -1,7 +1,7 @@
 //! The points of the box at which the location is evaluated.
 
 use crate::collapsed::boxes::Boxes;
-use crate::collapsed::local::Block;
+use crate::collapsed::local::LocationBlock;
 
 /// The places of the weights that are integrated over, by row.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +54,7 @@ pub fn to_base(boxes: &Boxes, iterate: usize, sets: &Sets, rows: usize) -> Vec<f
 
 /// Returns the moves `[rows, selected]` from an iterate to a corner of the box where as many kinks as possible have a sign opposite to their sign in
 /// the block. Each weight goes to that end of its box which pushes the kink that it moves most across zero. Weights outside the sets do not move.
-pub fn across(boxes: &Boxes, iterate: usize, sets: &Sets, block: &Block) -> Vec<f64> {
+pub fn across(boxes: &Boxes, iterate: usize, sets: &Sets, block: &LocationBlock) -> Vec<f64> {
     let mut moves = vec![0.0; block.rows * block.selected];
     let values = boxes.at(iterate);
     let mut strongest = vec![0.0; boxes.columns.len()];

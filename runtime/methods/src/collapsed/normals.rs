@@ -2,7 +2,7 @@
 //! draws. Draw `d` of `D` is the `(d + 1/2) / D` quantile.
 
 use crate::collapsed::errors::{self, Error};
-use crate::collapsed::function::Part;
+use crate::collapsed::function::LocationDist;
 use crate::collapsed::integrals::Around;
 use crate::collapsed::mixture::Mixture;
 use crate::collapsed::published::Published;
@@ -14,7 +14,7 @@ use bnnc_piecewise::{Law, ObservationNoise};
 use std::sync::OnceLock;
 
 /// The settings that all rows share.
-pub struct Normals {
+pub struct MarginalNormals {
     noise: collapsed::LikelihoodNoise,
     /// The probabilities of the quantiles.
     probabilities: Vec<f64>,
@@ -41,11 +41,11 @@ struct Row {
 /// The relative rounding error of a mean.
 const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
-impl Normals {
+impl MarginalNormals {
     /// Prepares predictions with `draws` quantiles.
-    pub fn new(collapsed: &Collapsed, draws: usize, published: Option<Published>) -> Normals {
+    pub fn new(collapsed: &Collapsed, draws: usize, published: Option<Published>) -> MarginalNormals {
         let probability = |draw: usize| (draw as f64 + 0.5) / draws as f64;
-        Normals {
+        MarginalNormals {
             noise: collapsed.options.noise,
             probabilities: (0..draws).map(probability).collect(),
             published,
@@ -157,7 +157,7 @@ impl Normals {
     }
 
     /// Returns the log density at a known target around an iterate, and its error.
-    fn score(&self, part: &Part, law: &Law, (noise, y): (ObservationNoise, f64)) -> (f64, Error) {
+    fn score(&self, part: &LocationDist, law: &Law, (noise, y): (ObservationNoise, f64)) -> (f64, Error) {
         match &self.published {
             None => (law.log_density(y), errors::of_density(part, law, (noise, y))),
             Some(published) => (

@@ -1,7 +1,7 @@
 //! The distribution of a location whose kinks depend on each other or share weights, computed over the pieces of the box on which it is affine.
 
 use crate::collapsed::boxes::Boxes;
-use crate::collapsed::local::{Block, Local};
+use crate::collapsed::local::{LocalProgram, LocationBlock};
 use crate::collapsed::moves::span;
 use bnnc_abi::collapsed::MOST_SIMPLICES;
 use bnnc_base::fault::Fault;
@@ -18,7 +18,7 @@ const MOST_APART: usize = 8;
 
 /// A row and an output at an iterate, with the weights that are integrated over.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct RowPlace<'a> {
     /// The box.
     pub boxes: &'a Boxes,
     /// The places of the weights.
@@ -62,9 +62,9 @@ impl fmt::Display for NoLaw {
 /// # Errors
 /// The machine fails because of a bug.
 pub fn law(
-    place: &Place<'_>,
-    local: &mut Local<'_>,
-    (base, at): (&Block, usize),
+    place: &RowPlace<'_>,
+    local: &mut LocalProgram<'_>,
+    (base, at): (&LocationBlock, usize),
 ) -> Result<Result<Measure, NoLaw>, Fault> {
     let boxes = place.boxes;
     let is_crossed = |(value, slope): &(f64, &[f64])| {
@@ -88,7 +88,7 @@ pub fn law(
         .filter(|at| is_bent(&place.places[*at]))
         .collect();
     let before = local.select(place.places.iter().map(|at| boxes.columns[*at]).collect());
-    let (mut block, mut fault) = (Block::default(), None);
+    let (mut block, mut fault) = (LocationBlock::default(), None);
     let mut function = |point: &[f64], found: &mut bnnc_piecewise::LocalAffine| {
         inside
             .iter()

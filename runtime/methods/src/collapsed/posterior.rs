@@ -25,27 +25,31 @@ use std::sync::Arc;
 
 /// Iterates, and the weights that are integrated over a box around them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Integrated {
+pub struct CollapsedPosterior {
     /// The iterates.
     pub collected: Collected,
     /// The weights that are integrated over.
     pub choice: Choice,
 }
 
-impl Integrated {
+impl CollapsedPosterior {
     /// Collects iterates, and chooses the weights from them.
     ///
     /// # Errors
     /// The training fails, there is no iterate, or some columns do not fit the program.
-    pub fn find(task: &Task<'_>, collapsed: &Collapsed, starts: &Starts<'_>) -> Result<Integrated, Stop> {
+    pub fn find(
+        task: &Task<'_>,
+        collapsed: &Collapsed,
+        starts: &Starts<'_>,
+    ) -> Result<CollapsedPosterior, Stop> {
         let collected = iterates::iterated(task, &collapsed.iterates, starts)?;
         let programs = (task.infer, collapsed);
         let choice = choose(programs, &collected, task.dataset, task.context)?;
-        Ok(Integrated { collected, choice })
+        Ok(CollapsedPosterior { collected, choice })
     }
 }
 
-impl Posterior for Integrated {
+impl Posterior for CollapsedPosterior {
     fn values(&self) -> &Arc<StateValues> {
         self.collected.values()
     }

@@ -9,7 +9,7 @@
 //! without the interval.
 
 use crate::collapsed::errors::{self, Error};
-use crate::collapsed::function::Part;
+use crate::collapsed::function::LocationDist;
 use bnnc_abi::collapsed::{CollapsedSettings, LikelihoodNoise};
 use bnnc_piecewise::{Law, Network};
 
@@ -69,23 +69,23 @@ impl Published {
     /// Returns the relative error of the density at `y` around an iterate. `law` is the distribution of the location with noise.
     pub fn error(
         &self,
-        part: &Part,
+        part: &LocationDist,
         law: &Law,
         (noise, y): (bnnc_piecewise::ObservationNoise, f64),
     ) -> Error {
         let ((whole, of_whole), (density, of_density)) = (self.whole(law), law.density_with_error(y));
         let above = self.smoothing + density;
         match part {
-            Part::Network(_) | Part::Pieces(_) => Error {
+            LocationDist::Network(_) | LocationDist::Pieces(_) => Error {
                 size: of_density / above + of_whole / whole,
                 variance: 0.0,
             },
             // No draw came near `y`, or none came near the interval. That does not prove that the density there is small.
-            Part::Drawn(_) if above <= 0.0 || whole <= 0.0 => Error {
+            LocationDist::Drawn(_) if above <= 0.0 || whole <= 0.0 => Error {
                 size: 0.0,
                 variance: f64::INFINITY,
             },
-            Part::Drawn(draws) => {
+            LocationDist::Drawn(draws) => {
                 // The influence of a draw on a quotient of means, up to a constant that is the same for all draws.
                 let influence = |draw: &f64| {
                     let offset = *draw;
@@ -116,9 +116,9 @@ mod tests {
         bnnc_piecewise::ObservationNoise::Triangular { radius, floor: 0.0 }
     }
 
-    fn sum_of_uniforms() -> Part {
+    fn sum_of_uniforms() -> LocationDist {
         let term = |slope, lower, upper| UniformTerm { slope, lower, upper };
-        Part::Network(Network {
+        LocationDist::Network(Network {
             offset: 0.2,
             terms: vec![term(1.0, -0.5, 0.9), term(-0.7, 0.1, 1.0)],
             units: Vec::new(),
@@ -160,7 +160,7 @@ mod tests {
         assert!((of(1e-3).log_density(&law, 51.0) + 4.0f64.ln()).abs() < 1e-9);
         assert!((of(1e-3).cdf(&law, 51.0) - 0.25).abs() < 1e-9);
         assert_eq!(of(0.0).log_density(&law, 51.0), f64::NEG_INFINITY);
-        let part = Part::Drawn(vec![0.1, 0.2]);
+        let part = LocationDist::Drawn(vec![0.1, 0.2]);
         let law = part.law(noise(0.1));
         let error = of(0.0).error(&part, &law, (noise(0.1), 51.0));
         assert_eq!(error.total(), f64::INFINITY);
@@ -178,7 +178,7 @@ mod tests {
         let (mut found, mut said) = (Vec::new(), 0.0);
         for repetition in 0..repetitions {
             let place = |draw| philox::uniform(key, [draw, repetition, 0], 0);
-            let part = Part::Drawn((0..200).map(place).collect());
+            let part = LocationDist::Drawn((0..200).map(place).collect());
             let law = part.law(noise);
             found.push(published.log_density(&law, y));
             said += published.error(&part, &law, (noise, y)).variance / f64::from(repetitions);

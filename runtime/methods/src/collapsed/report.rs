@@ -1,6 +1,6 @@
 //! The report on collapsed inference: diagnostics of the result object, and lines of the printed table.
 
-use super::posterior::Integrated;
+use super::posterior::CollapsedPosterior;
 use bnnc_abi::collapsed::{BoxExtent, Collapsed, LikelihoodNoise, LocationForm, Sigmoid};
 use bnnc_abi::laplace::Likelihood;
 use bnnc_core::number::{finite, number};
@@ -23,7 +23,12 @@ fn raw(tally: &Tally) -> f64 {
 }
 
 /// Adds the integrals, their form and their errors to the diagnostics of an inference block.
-pub fn diagnostics(value: &mut Value, collapsed: &Collapsed, found: &Integrated, tally: Option<&Tally>) {
+pub fn diagnostics(
+    value: &mut Value,
+    collapsed: &Collapsed,
+    found: &CollapsedPosterior,
+    tally: Option<&Tally>,
+) {
     let options = &collapsed.options;
     value["collapsed"] = json!(found.choice.columns.len());
     value["weights"] = json!(options.weights);
@@ -77,7 +82,7 @@ pub fn diagnostics(value: &mut Value, collapsed: &Collapsed, found: &Integrated,
 }
 
 /// Returns the lines of the table.
-pub fn table(collapsed: &Collapsed, found: &Integrated, tally: Option<&Tally>) -> String {
+pub fn table(collapsed: &Collapsed, found: &CollapsedPosterior, tally: Option<&Tally>) -> String {
     let mut text = format!(
         "  {:<21} {:>10}\n",
         "collapsed weights",

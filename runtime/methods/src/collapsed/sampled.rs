@@ -1,9 +1,9 @@
 //! Draws from the box, where the integral does not have an exact form or would take too much work for a row.
 
-use crate::collapsed::boxes::{Boxes, Column};
+use crate::collapsed::boxes::{BoxedWeight, Boxes};
 use crate::collapsed::errors::{self, Error};
-use crate::collapsed::local::Local;
-use crate::collapsed::pieces::Place;
+use crate::collapsed::local::LocalProgram;
+use crate::collapsed::pieces::RowPlace;
 use bnnc_abi::collapsed::Collapsed;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::fault::Fault;
@@ -17,7 +17,7 @@ use bnnc_data::{Dataset, Rows};
 use bnnc_math::philox;
 
 /// Predictions by draws from the box, with their standard errors.
-pub struct Draws {
+pub struct SampledPredictions {
     predictor: Predictor,
     strata: Strata,
     is_known: bool,
@@ -34,7 +34,7 @@ struct Strata {
     draws: usize,
 }
 
-impl Draws {
+impl SampledPredictions {
     /// Prepares predictions with `draws` draws of rows whose target may be unknown.
     ///
     /// # Errors
@@ -45,10 +45,10 @@ impl Draws {
         (rows, is_known): (&Rows, bool),
         dataset: &Dataset,
         (draws, context): (usize, &Context),
-    ) -> Result<Draws, Stop> {
+    ) -> Result<SampledPredictions, Stop> {
         let mut predictor = Predictor::with_target(infer, rows, dataset, (draws, is_known), context)?;
         predictor.set_parameters(&drawn((infer, collapsed), (values, boxes), context))?;
-        Ok(Draws {
+        Ok(SampledPredictions {
             predictor,
             strata: Strata {
                 iterates: boxes.iterates,
@@ -61,7 +61,7 @@ impl Draws {
     }
 }
 
-impl Forecaster for Draws {
+impl Forecaster for SampledPredictions {
     fn tally(&self) -> Option<&Tally> {
         Some(&self.tally)
     }
@@ -180,12 +180,12 @@ pub fn drawn(
 /// # Errors
 /// The machine fails because of a bug.
 pub fn locations(
-    place: &Place<'_>,
-    local: &mut Local<'_>,
+    place: &RowPlace<'_>,
+    local: &mut LocalProgram<'_>,
     (draws, outputs): (usize, usize),
     key: u64,
 ) -> Result<Vec<f64>, Fault> {
-    let columns: Vec<Column> = place.places.iter().map(|at| place.boxes.columns[*at]).collect();
+    let columns: Vec<BoxedWeight> = place.places.iter().map(|at| place.boxes.columns[*at]).collect();
     let values = place.boxes.at(place.iterate);
     let before = local.select(columns.clone());
     let (mut all, mut moves) = (Vec::with_capacity(draws * outputs), Vec::new());

@@ -1,16 +1,16 @@
 //! Predictions from linearised outputs without draws, for the Normal likelihood, classes and Booleans. The predictions of several members are a
 //! mixture with equal weights.
 
-use crate::laplace::machines::Block;
+use crate::laplace::machines::LikelihoodBlock;
 use bnnc_core::predict::{PROBABILITIES, Predictive};
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_laplace::link;
 
 /// A block of rows of one member, with the covariances `[batch, outputs, outputs]` of its outputs.
-pub type Member<'a> = (&'a Block, &'a [f64]);
+pub type MemberBlock<'a> = (&'a LikelihoodBlock, &'a [f64]);
 
 /// Outputs with a Normal distribution around `f`. Quantiles take the place of draws: draw `d` of `D` is the `(d + 1/2) / D` quantile.
-pub struct Normals {
+pub struct OutputNormals {
     /// The probabilities of the quantiles.
     probabilities: Vec<f64>,
     /// The quantiles of the standard Normal distribution.
@@ -28,9 +28,9 @@ struct Marginal {
     total: f64,
 }
 
-impl Normals {
+impl OutputNormals {
     /// Prepares predictions with `draws` quantiles.
-    pub fn new(draws: usize) -> Normals {
+    pub fn new(draws: usize) -> OutputNormals {
         let probabilities: Vec<f64> = (0..draws)
             .map(|draw| (draw as f64 + 0.5) / draws as f64)
             .collect();
@@ -38,7 +38,7 @@ impl Normals {
             .iter()
             .map(|p| link::standard_quantile(*p))
             .collect();
-        Normals {
+        OutputNormals {
             probabilities,
             quantiles,
             exact: PROBABILITIES.map(link::standard_quantile),
@@ -47,7 +47,7 @@ impl Normals {
 
     /// Writes the predictions of a block. The curvature of the log likelihood, `1 / sigma^2`, yields its scale, and the slope, `(y - f) / sigma^2`,
     /// yields the target.
-    pub fn write(&self, members: &[Member], predictive: &mut Predictive) {
+    pub fn write(&self, members: &[MemberBlock], predictive: &mut Predictive) {
         let Some((first, _)) = members.first() else { return };
         let (rows, draws) = (first.rows.len(), self.quantiles.len());
         let outputs = first.outputs.len() / rows.max(1);
@@ -86,7 +86,7 @@ impl Normals {
     }
 
     /// Writes all outputs of all rows under one member, quantile by quantile in memory order.
-    fn of_one(&self, member: &Member, (elements, outputs): (usize, usize), predictive: &mut Predictive) {
+    fn of_one(&self, member: &MemberBlock, (elements, outputs): (usize, usize), predictive: &mut Predictive) {
         let marginals: Vec<Marginal> = (0..elements)
             .map(|element| marginal(member, element, outputs))
             .collect();
@@ -144,7 +144,7 @@ impl Normals {
 }
 
 /// Returns the moments of one element of the outputs of all rows of a block.
-fn marginal((block, covariance): &Member, element: usize, outputs: usize) -> Marginal {
+fn marginal((block, covariance): &MemberBlock, element: usize, outputs: usize) -> Marginal {
     let (row, output) = (element / outputs, element % outputs);
     let square = (row * outputs + output) * outputs + output;
     let deviation = link::deviation(covariance[square], 1.0 / block.curvature[square]);
@@ -172,7 +172,7 @@ impl Density {
         }
     }
 
-    fn of(&mut self, (block, covariance): &Member, row: usize) -> f64 {
+    fn of(&mut self, (block, covariance): &MemberBlock, row: usize) -> f64 {
         let outputs = self.noise.len();
         let mean = &block.outputs[row * outputs..(row + 1) * outputs];
         for (output, mean) in mean.iter().enumerate() {
@@ -189,7 +189,7 @@ impl Density {
 
 /// The map from Gaussian logits to probabilities of classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Classes {
+pub enum ClassLink {
     /// The probit approximation.
     Probit,
     /// The Laplace bridge.
@@ -199,11 +199,11 @@ pub enum Classes {
 }
 
 /// Writes the probabilities of classes, and the log likelihood where the true classes are known.
-pub fn classes(how: Classes, members: &[Member], right: Option<&[i32]>, predictive: &mut Predictive) {
+pub fn classes(how: ClassLink, members: &[MemberBlock], right: Option<&[i32]>, predictive: &mut Predictive) {
     let link: fn(&[f64], &[f64], &mut [f64]) = match how {
-        Classes::Probit => link::probit,
-        Classes::Bridge => link::bridge,
-        Classes::BridgeNormalised => link::bridge_normalised,
+        ClassLink::Probit => link::probit,
+        ClassLink::Bridge => link::bridge,
+        ClassLink::BridgeNormalised => link::bridge_normalised,
     };
     let Some((first, _)) = members.first() else { return };
     let rows = first.rows.len();
@@ -229,7 +229,7 @@ pub fn classes(how: Classes, members: &[Member], right: Option<&[i32]>, predicti
 }
 
 /// Writes the probability of a Boolean, and the log likelihood where the true value is known.
-pub fn truth(members: &[Member], right: Option<&[i32]>, predictive: &mut Predictive) {
+pub fn truth(members: &[MemberBlock], right: Option<&[i32]>, predictive: &mut Predictive) {
     let Some((first, _)) = members.first() else { return };
     let rows = first.rows.len();
     (predictive.rows, predictive.draws) = (rows, 1);

@@ -1,7 +1,7 @@
 //! The curvature of the log likelihood at a maximum, in the form that the options select.
 
 use crate::laplace::jacobians::{self, Jacobians, Which, needed};
-use crate::laplace::machines::{self, Clipped, Evaluation, Pulled};
+use crate::laplace::machines::{self, Clipped, Evaluator, Pulled};
 use crate::laplace::prior::{add_products, write_vectors};
 use bnnc_abi::laplace::{self, Structure};
 use bnnc_base::shape::{Sizes, Symbol};
@@ -27,7 +27,7 @@ pub struct Curved {
 }
 
 /// Returns the quantity that is pulled back through the Jacobians for this kind of curvature.
-pub fn pulled(evaluation: &Evaluation) -> Pulled {
+pub fn pulled(evaluation: &Evaluator) -> Pulled {
     match evaluation.laplace.options.curvature {
         laplace::CurvatureKind::Ggn | laplace::CurvatureKind::Hessian => Pulled::Roots,
         laplace::CurvatureKind::Fisher => Pulled::Slopes,
@@ -38,7 +38,7 @@ pub fn pulled(evaluation: &Evaluation) -> Pulled {
 ///
 /// # Errors
 /// The second derivative of the likelihood is not finite, or there is too little memory.
-pub fn curvature(evaluation: &Evaluation, which: Which) -> Result<Curved, Stop> {
+pub fn curvature(evaluation: &Evaluator, which: Which) -> Result<Curved, Stop> {
     let is_hessian = evaluation.laplace.options.curvature == laplace::CurvatureKind::Hessian;
     match evaluation.laplace.options.structure {
         Structure::Full if is_hessian => hessian(evaluation, which).map(Curved::of),
@@ -77,7 +77,7 @@ impl Curved {
 ///
 /// # Errors
 /// As [`curvature`].
-pub fn full(evaluation: &Evaluation, which: Which) -> Result<Curved, Stop> {
+pub fn full(evaluation: &Evaluator, which: Which) -> Result<Curved, Stop> {
     let pool = &evaluation.context.pool;
     let mut jacobians = Jacobians::new(evaluation, which, pulled(evaluation))?;
     let mut gram = Gram::new(which.count(evaluation));
@@ -88,7 +88,7 @@ pub fn full(evaluation: &Evaluation, which: Which) -> Result<Curved, Stop> {
     Ok(Curved::clipped(Curvature::Full(gram.finish(pool)), clipped))
 }
 
-fn diagonal(evaluation: &Evaluation, which: Which) -> Result<Curved, Stop> {
+fn diagonal(evaluation: &Evaluator, which: Which) -> Result<Curved, Stop> {
     let Which::Selected(index) = which else {
         let (values, clipped) = jacobians::squares(evaluation, pulled(evaluation))?;
         return Ok(Curved::clipped(Curvature::Diagonal(values), clipped));
@@ -101,7 +101,7 @@ fn diagonal(evaluation: &Evaluation, which: Which) -> Result<Curved, Stop> {
     Ok(Curved::clipped(Curvature::Diagonal(sums), jacobians.clipped()))
 }
 
-fn functional(evaluation: &Evaluation, which: Which, chosen: Option<usize>) -> Result<Curved, Stop> {
+fn functional(evaluation: &Evaluator, which: Which, chosen: Option<usize>) -> Result<Curved, Stop> {
     let all = evaluation.rows();
     let count = chosen.unwrap_or(all).min(all);
     let mut ids: Vec<u32> = (0..all as u32).collect();
@@ -142,7 +142,7 @@ fn search(rank: usize) -> EigenpairSearch {
     }
 }
 
-fn low_rank(evaluation: &Evaluation, which: Which, rank: usize) -> Result<Curved, Stop> {
+fn low_rank(evaluation: &Evaluator, which: Which, rank: usize) -> Result<Curved, Stop> {
     let pool = &evaluation.context.pool;
     let count = which.count(evaluation);
     let search = search(rank.min(count));
@@ -168,7 +168,7 @@ fn low_rank(evaluation: &Evaluation, which: Which, rank: usize) -> Result<Curved
 
 /// Passes minus the second derivative of the log likelihood times the rows of `vectors` `[.., weights]` to `take`, [`COLUMNS`] rows at a time.
 fn second_derivative(
-    evaluation: &Evaluation,
+    evaluation: &Evaluator,
     vectors: &Matrix,
     mut take: impl FnMut(&Matrix),
 ) -> Result<(), Stop> {
@@ -194,7 +194,7 @@ fn second_derivative(
 }
 
 /// Returns the unit vectors of some weights among all weights.
-fn unit_vectors(evaluation: &Evaluation, units: &[usize]) -> Matrix {
+fn unit_vectors(evaluation: &Evaluator, units: &[usize]) -> Matrix {
     let mut vectors = Matrix::zeros(units.len(), jacobians::weights(evaluation));
     units
         .iter()
@@ -204,14 +204,14 @@ fn unit_vectors(evaluation: &Evaluation, units: &[usize]) -> Matrix {
 }
 
 /// Returns the indices of the weights.
-fn units(evaluation: &Evaluation, which: Which) -> Vec<usize> {
+fn units(evaluation: &Evaluator, which: Which) -> Vec<usize> {
     match which {
         Which::All => (0..jacobians::weights(evaluation)).collect(),
         Which::Selected(index) => index.to_vec(),
     }
 }
 
-fn hessian(evaluation: &Evaluation, which: Which) -> Result<Curvature, Stop> {
+fn hessian(evaluation: &Evaluator, which: Which) -> Result<Curvature, Stop> {
     let units = units(evaluation, which);
     let mut matrix = Matrix::zeros(0, units.len());
     matrix
@@ -226,7 +226,7 @@ fn hessian(evaluation: &Evaluation, which: Which) -> Result<Curvature, Stop> {
     Ok(Curvature::Full(matrix))
 }
 
-fn hessian_diagonal(evaluation: &Evaluation, which: Which) -> Result<Curvature, Stop> {
+fn hessian_diagonal(evaluation: &Evaluator, which: Which) -> Result<Curvature, Stop> {
     let mut diagonal = Vec::new();
     for some in units(evaluation, which).chunks(COLUMNS) {
         second_derivative(evaluation, &unit_vectors(evaluation, some), |products| {

@@ -1,7 +1,7 @@
 //! Predictions from draws of the linearised outputs.
 
-use crate::laplace::closed::Member;
-use crate::laplace::machines::Evaluation;
+use crate::laplace::closed::MemberBlock;
+use crate::laplace::machines::Evaluator;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks::BYTES;
 use bnnc_core::codes;
@@ -32,7 +32,7 @@ impl Functions {
     ///
     /// # Errors
     /// There is too little memory.
-    pub fn new(evaluation: &Evaluation, rows: usize, draws: usize) -> Result<Functions, Stop> {
+    pub fn new(evaluation: &Evaluator, rows: usize, draws: usize) -> Result<Functions, Stop> {
         let artifact = &evaluation.laplace.programs.functions;
         let rows = Sizes::default().with(Symbol::Batch, rows);
         let numbers =
@@ -64,8 +64,8 @@ impl Functions {
     /// A covariance that is not finite; a bug of the machine.
     pub fn write(
         &mut self,
-        evaluations: &[Evaluation],
-        members: &[Member],
+        evaluations: &[Evaluator],
+        members: &[MemberBlock],
         predictive: &mut Predictive,
     ) -> Result<(), Stop> {
         let (Some((first, _)), Some(evaluation)) = (members.first(), evaluations.first()) else {
@@ -92,8 +92,8 @@ impl Functions {
 
     fn call(
         &mut self,
-        evaluation: &Evaluation,
-        member: &Member,
+        evaluation: &Evaluator,
+        member: &MemberBlock,
         draw: usize,
         count: usize,
     ) -> Result<(), Stop> {

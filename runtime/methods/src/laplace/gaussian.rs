@@ -41,12 +41,12 @@ pub struct Gaussian {
     /// The distribution of the random weights.
     pub posterior: GaussianPosterior,
     /// The facts that are reported about the Gaussian.
-    pub facts: Facts,
+    pub facts: GaussianFacts,
 }
 
 /// The facts that are reported about a Gaussian.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct GaussianFacts {
     /// The number of random weights.
     pub weights: usize,
     /// The number of all weights that affect the outputs.
@@ -245,11 +245,11 @@ fn restored(
     Ok(Gaussian {
         values: Arc::new(maximum),
         index,
-        facts: Facts {
+        facts: GaussianFacts {
             weights: posterior.elements(),
             parameters: laplace.parameters,
             prior_scale: 1.0,
-            ..Facts::default()
+            ..GaussianFacts::default()
         },
         posterior,
     })
@@ -276,7 +276,7 @@ struct KeptMember<'a> {
     values: Arc<StateValues>,
     index: Option<Vec<usize>>,
     arrays: Vec<PosteriorArray<'a>>,
-    facts: Facts,
+    facts: GaussianFacts,
 }
 
 impl<'a> Kept<'a> {

@@ -1,6 +1,6 @@
 //! Jacobians of the outputs with respect to the weights, and the sums over rows that programs compute from them.
 
-use crate::laplace::machines::{self, Blocks, Clipped, Evaluation, Pulled, Reals, reals};
+use crate::laplace::machines::{self, Blocks, Clipped, Evaluator, Pulled, Reals, reals};
 use bnnc_abi::code::Artifact;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -28,7 +28,7 @@ impl Which<'_> {
     }
 
     /// Returns the number of weights.
-    pub fn count(&self, evaluation: &Evaluation) -> usize {
+    pub fn count(&self, evaluation: &Evaluator) -> usize {
         match self {
             Which::All => weights(evaluation),
             Which::Selected(index) => index.len(),
@@ -37,7 +37,7 @@ impl Which<'_> {
 }
 
 /// Returns the number of elements of all weights that are approximated.
-pub fn weights(evaluation: &Evaluation) -> usize {
+pub fn weights(evaluation: &Evaluator) -> usize {
     evaluation
         .laplace
         .weights
@@ -58,7 +58,7 @@ pub fn needed<'a>(artifact: &'a Option<Artifact>, name: &str) -> Result<&'a Arti
 
 /// The program that computes Jacobians, block by block.
 pub struct Jacobians<'a> {
-    evaluation: &'a Evaluation<'a>,
+    evaluation: &'a Evaluator<'a>,
     machine: Machine,
     sizes: Sizes,
     blocks: Blocks<'a>,
@@ -70,7 +70,7 @@ pub struct Jacobians<'a> {
 /// A block of rows with its Jacobian.
 pub struct Pulls<'a> {
     /// The results of the likelihood.
-    pub block: &'a machines::Block,
+    pub block: &'a machines::LikelihoodBlock,
     /// The cotangents times the Jacobian, `[batch * columns, weights]`.
     pub jacobian: &'a Matrix,
 }
@@ -80,7 +80,7 @@ impl<'a> Jacobians<'a> {
     ///
     /// # Errors
     /// There is too little memory.
-    pub fn new(evaluation: &'a Evaluation<'a>, which: Which, pulled: Pulled) -> Result<Jacobians<'a>, Stop> {
+    pub fn new(evaluation: &'a Evaluator<'a>, which: Which, pulled: Pulled) -> Result<Jacobians<'a>, Stop> {
         let programs = &evaluation.laplace.programs;
         let columns = machines::columns(pulled, evaluation.outputs());
         let (artifact, count) = (
@@ -175,7 +175,7 @@ fn spread(from: Reals<'_>, elements: usize, (start, to): (usize, &mut Matrix)) {
 }
 
 /// Writes the selected columns to the program.
-fn choose(evaluation: &Evaluation, machine: &mut Machine, index: &[usize]) -> Result<(), Fault> {
+fn choose(evaluation: &Evaluator, machine: &mut Machine, index: &[usize]) -> Result<(), Fault> {
     let weights = &evaluation.laplace.weights;
     let elements: Vec<usize> = weights.iter().map(|weights| weights.elements).collect();
     let located = select::locate(index, &elements);
@@ -190,7 +190,7 @@ fn choose(evaluation: &Evaluation, machine: &mut Machine, index: &[usize]) -> Re
 
 /// Returns the sums over all rows of the outputs of a program that takes cotangents, and the counts of clipped rows.
 fn sums(
-    evaluation: &Evaluation,
+    evaluation: &Evaluator,
     artifact: &Artifact,
     outputs: &[String],
     pulled: Pulled,
@@ -218,7 +218,7 @@ fn sums(
 ///
 /// # Errors
 /// A curvature is not finite.
-pub fn squares(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<f64>, Clipped), Stop> {
+pub fn squares(evaluation: &Evaluator, pulled: Pulled) -> Result<(Vec<f64>, Clipped), Stop> {
     let artifact = needed(&evaluation.laplace.programs.squares, "squares")?;
     let states = evaluation.laplace.weights.iter();
     let outputs: Vec<String> = states
@@ -233,7 +233,7 @@ pub fn squares(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<f64>, Cli
 /// # Errors
 /// A curvature is not finite.
 pub fn factors(
-    evaluation: &Evaluation,
+    evaluation: &Evaluator,
     pulled: Pulled,
 ) -> Result<(Vec<curvature::KroneckerBlock>, Clipped), Stop> {
     let artifact = needed(&evaluation.laplace.programs.factors, "factors")?;
@@ -274,7 +274,7 @@ pub fn factors(
 ///
 /// # Errors
 /// There is too little memory.
-pub fn gradient(evaluation: &Evaluation) -> Result<(f64, Vec<f64>), Stop> {
+pub fn gradient(evaluation: &Evaluator) -> Result<(f64, Vec<f64>), Stop> {
     let weights = evaluation.laplace.weights.iter();
     let states: Vec<(&str, usize)> = weights
         .map(|weights| (&*weights.state, weights.elements))
@@ -286,7 +286,7 @@ pub fn gradient(evaluation: &Evaluation) -> Result<(f64, Vec<f64>), Stop> {
 ///
 /// # Errors
 /// There is too little memory.
-pub fn gradient_in(evaluation: &Evaluation, states: &[(&str, usize)]) -> Result<(f64, Vec<f64>), Stop> {
+pub fn gradient_in(evaluation: &Evaluator, states: &[(&str, usize)]) -> Result<(f64, Vec<f64>), Stop> {
     let artifact = &evaluation.laplace.programs.gradient;
     let size = blocks::rows_per_call(&[artifact], Sizes::default(), evaluation.rows(), 0);
     let mut machine = evaluation.machine(artifact, Sizes::default().with(Symbol::Batch, size))?;

@@ -6,7 +6,7 @@
 
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;
-use crate::laplace::machines::{Evaluation, Pulled};
+use crate::laplace::machines::{Evaluator, Pulled};
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_core::context::{Context, Stop};
@@ -27,7 +27,7 @@ pub fn covariance(
     let mut means = Mean::default();
     let mut total: Option<Matrix> = None;
     for member in members {
-        let evaluation = Evaluation::new(programs, &member.values, (rows, false), dataset, context)?;
+        let evaluation = Evaluator::new(programs, &member.values, (rows, false), dataset, context)?;
         let (outputs, own) = of_one(&evaluation, member)?;
         let (away, share) = means.add(&outputs);
         match &mut total {
@@ -46,7 +46,7 @@ pub fn covariance(
 }
 
 /// Returns the outputs at the maximum of a member, and their covariance.
-fn of_one(evaluation: &Evaluation, member: &Gaussian) -> Result<(Vec<f64>, Matrix), Stop> {
+fn of_one(evaluation: &Evaluator, member: &Gaussian) -> Result<(Vec<f64>, Matrix), Stop> {
     let mut jacobians = Jacobians::new(evaluation, member.which(), Pulled::Identity)?;
     let mut all = Matrix::zeros(0, member.posterior.elements());
     let count = evaluation.rows() * evaluation.outputs();

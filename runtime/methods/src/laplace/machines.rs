@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// A maximum, and the rows on which programs are evaluated there.
-pub struct Evaluation<'a> {
+pub struct Evaluator<'a> {
     /// The inference block.
     pub infer: &'a InferenceBlock,
     /// Its Laplace part, with the programs.
@@ -45,7 +45,7 @@ pub enum Pulled {
 
 /// The results of the likelihood for a block of rows.
 #[derive(Clone, Debug, Default)]
-pub struct Block {
+pub struct LikelihoodBlock {
     /// The indices of the rows.
     pub rows: Range<usize>,
     /// The outputs `[batch, outputs]`.
@@ -62,7 +62,7 @@ pub struct Block {
     pub columns: usize,
 }
 
-impl<'a> Evaluation<'a> {
+impl<'a> Evaluator<'a> {
     /// Prepares the evaluation on `rows`, whose target may be unknown.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl<'a> Evaluation<'a> {
         (rows, target): (&Rows, bool),
         dataset: &Dataset,
         context: &'a Context,
-    ) -> Result<Evaluation<'a>, Stop> {
+    ) -> Result<Evaluator<'a>, Stop> {
         let programs = &laplace.programs;
         let readers = [
             Some(&programs.rows),
@@ -107,7 +107,7 @@ impl<'a> Evaluation<'a> {
         };
         let feed = Arc::new(Feed::new(rows, dataset, &wanted, target)?);
         let ids = (0..feed.rows as u32).collect();
-        Ok(Evaluation {
+        Ok(Evaluator {
             infer,
             laplace,
             values,
@@ -121,8 +121,8 @@ impl<'a> Evaluation<'a> {
     ///
     /// # Errors
     /// Some columns do not fit the program.
-    pub fn on(&self, rows: (&Rows, bool), dataset: &Dataset) -> Result<Evaluation<'a>, Stop> {
-        Evaluation::new(
+    pub fn on(&self, rows: (&Rows, bool), dataset: &Dataset) -> Result<Evaluator<'a>, Stop> {
+        Evaluator::new(
             (self.infer, self.laplace),
             self.values,
             rows,
@@ -132,8 +132,8 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Returns the same evaluation at other values of the states.
-    pub fn at(&self, values: &'a StateValues) -> Evaluation<'a> {
-        Evaluation {
+    pub fn at(&self, values: &'a StateValues) -> Evaluator<'a> {
+        Evaluator {
             feed: self.feed.clone(),
             ids: self.ids.clone(),
             values,
@@ -142,8 +142,8 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Returns the same evaluation on some of the rows.
-    pub fn only(&self, ids: Vec<u32>) -> Evaluation<'a> {
-        Evaluation {
+    pub fn only(&self, ids: Vec<u32>) -> Evaluator<'a> {
+        Evaluator {
             feed: self.feed.clone(),
             ids,
             ..*self
@@ -220,7 +220,7 @@ impl<'a> Evaluation<'a> {
             evaluation: self,
             machine: self.machine(&self.laplace.programs.rows, sizes)?,
             roots: Roots::new(self.outputs(), self.infer.precision),
-            block: Block::default(),
+            block: LikelihoodBlock::default(),
             size,
             pulled,
             clipped: Clipped::default(),
@@ -238,10 +238,10 @@ pub fn columns(pulled: Pulled, outputs: usize) -> usize {
 
 /// The program `rows`, block by block.
 pub struct Blocks<'a> {
-    evaluation: &'a Evaluation<'a>,
+    evaluation: &'a Evaluator<'a>,
     machine: Machine,
     roots: Roots,
-    block: Block,
+    block: LikelihoodBlock,
     size: usize,
     pulled: Pulled,
     /// The counts of clipped rows so far.
@@ -262,7 +262,7 @@ impl Blocks<'_> {
     ///
     /// # Errors
     /// A curvature is not finite, the machine fails because of a bug, or the user interrupts the run.
-    pub fn advance(&mut self) -> Result<Option<&Block>, Stop> {
+    pub fn advance(&mut self) -> Result<Option<&LikelihoodBlock>, Stop> {
         self.advance_to(self.size)
     }
 
@@ -270,7 +270,7 @@ impl Blocks<'_> {
     ///
     /// # Errors
     /// As [`Blocks::advance`].
-    pub fn advance_to(&mut self, size: usize) -> Result<Option<&Block>, Stop> {
+    pub fn advance_to(&mut self, size: usize) -> Result<Option<&LikelihoodBlock>, Stop> {
         let (from, all) = (self.block.rows.end, self.evaluation.rows());
         if from >= all {
             return Ok(None);
@@ -323,7 +323,7 @@ impl Blocks<'_> {
     }
 }
 
-impl Evaluation<'_> {
+impl Evaluator<'_> {
     fn no_root(&self, first: usize, failure: RootError) -> Stop {
         let (row, why) = match failure {
             RootError::NotFinite { row } => (row, "is not finite"),

@@ -2,7 +2,7 @@
 
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;
-use crate::laplace::machines::{Block, Blocks, Evaluation, Pulled};
+use crate::laplace::machines::{Blocks, Evaluator, LikelihoodBlock, Pulled};
 use bnnc_abi::laplace::Structure;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -12,8 +12,8 @@ use bnnc_core::context::Stop;
 use bnnc_kernels::executor::Machine;
 
 /// Means and covariances of the outputs of rows, block by block.
-pub struct Moments<'a> {
-    evaluation: &'a Evaluation<'a>,
+pub struct OutputMoments<'a> {
+    evaluation: &'a Evaluator<'a>,
     gaussian: &'a Gaussian,
     source: Source<'a>,
     /// The covariances of the outputs `[batch, outputs, outputs]`.
@@ -32,12 +32,12 @@ enum Source<'a> {
     },
 }
 
-impl<'a> Moments<'a> {
+impl<'a> OutputMoments<'a> {
     /// Prepares the rows of an evaluation at the Gaussian's maximum.
     ///
     /// # Errors
     /// There is too little memory.
-    pub fn new(evaluation: &'a Evaluation<'a>, gaussian: &'a Gaussian) -> Result<Moments<'a>, Stop> {
+    pub fn new(evaluation: &'a Evaluator<'a>, gaussian: &'a Gaussian) -> Result<OutputMoments<'a>, Stop> {
         let is_diagonal = evaluation.laplace.options.structure == Structure::Diagonal;
         let programs = &evaluation.laplace.programs;
         let spread = match is_diagonal {
@@ -66,7 +66,7 @@ impl<'a> Moments<'a> {
                 Pulled::Identity,
             )?)),
         };
-        Ok(Moments {
+        Ok(OutputMoments {
             evaluation,
             gaussian,
             source,
@@ -87,7 +87,7 @@ impl<'a> Moments<'a> {
     ///
     /// # Errors
     /// The machine fails because of a bug.
-    pub fn advance(&mut self, size: usize) -> Result<Option<(&Block, &[f64])>, Stop> {
+    pub fn advance(&mut self, size: usize) -> Result<Option<(&LikelihoodBlock, &[f64])>, Stop> {
         let outputs = self.evaluation.outputs();
         match &mut self.source {
             Source::Jacobians(jacobians) => {
@@ -117,7 +117,7 @@ impl<'a> Moments<'a> {
 }
 
 /// Writes the variances of all weights.
-fn write_variances(evaluation: &Evaluation, gaussian: &Gaussian, machine: &mut Machine) -> Result<(), Fault> {
+fn write_variances(evaluation: &Evaluator, gaussian: &Gaussian, machine: &mut Machine) -> Result<(), Fault> {
     let variances = gaussian.posterior.variances(&evaluation.context.pool);
     let mut rest = variances.as_slice();
     for weights in &evaluation.laplace.weights {
@@ -129,7 +129,7 @@ fn write_variances(evaluation: &Evaluation, gaussian: &Gaussian, machine: &mut M
 }
 
 /// Writes the eigenbases of the Kronecker blocks and the variances in them.
-fn write_bases(evaluation: &Evaluation, gaussian: &Gaussian, machine: &mut Machine) -> Result<(), Fault> {
+fn write_bases(evaluation: &Evaluator, gaussian: &Gaussian, machine: &mut Machine) -> Result<(), Fault> {
     let Some(turned) = gaussian.posterior.turned() else {
         return Err(Fault::Bug("the Gaussian has no blocks".to_owned()));
     };

@@ -11,7 +11,7 @@
 use super::{Around, Before};
 use crate::laplace::curve::{self, Curved};
 use crate::laplace::jacobians::Which;
-use crate::laplace::machines::Evaluation;
+use crate::laplace::machines::Evaluator;
 use crate::laplace::{memory, others};
 use bnnc_abi::laplace::{EVIDENCE_SLOPE, PRIOR_FACTOR};
 use bnnc_base::fault::Fault;
@@ -191,7 +191,7 @@ impl Around<'_> {
     /// curvatures.
     fn slope_of_noise(
         &self,
-        evaluation: &Evaluation,
+        evaluation: &Evaluator,
         which: Which,
         prior: &Prior,
     ) -> Result<StateValues, Stop> {

@@ -1,7 +1,7 @@
 //! A check that the free states that are not weights, such as a noise level, are at the maximum too.
 
 use crate::laplace::jacobians::gradient_in;
-use crate::laplace::machines::Evaluation;
+use crate::laplace::machines::Evaluator;
 use bnnc_abi::laplace::Laplace;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;
@@ -17,7 +17,7 @@ const RISE: (f64, f64) = (0.1, 1e-3);
 ///
 /// # Errors
 /// There is too little memory.
-pub fn rise(evaluation: &Evaluation, besides: Option<&StateValues>) -> Result<Option<f64>, Stop> {
+pub fn rise(evaluation: &Evaluator, besides: Option<&StateValues>) -> Result<Option<f64>, Stop> {
     let states = states(evaluation);
     let elements: usize = states.iter().map(|(_, elements)| elements).sum();
     if elements == 0 {
@@ -63,7 +63,7 @@ pub fn step(precision: Precision) -> f64 {
 }
 
 /// Returns the free states that are not weights, with their sizes.
-fn states<'a>(evaluation: &Evaluation<'a>) -> Vec<(&'a str, usize)> {
+fn states<'a>(evaluation: &Evaluator<'a>) -> Vec<(&'a str, usize)> {
     let states = evaluation.infer.states.iter();
     states
         .filter(|state| is_other(evaluation.laplace, &state.name))
@@ -80,7 +80,7 @@ pub fn is_other(laplace: &Laplace, name: &str) -> bool {
 
 /// Returns the derivative of the log posterior with respect to some states, plus the slopes in `besides`, if given.
 fn slope(
-    evaluation: &Evaluation,
+    evaluation: &Evaluator,
     states: &[(&str, usize)],
     besides: Option<&StateValues>,
 ) -> Result<Vec<f64>, Stop> {

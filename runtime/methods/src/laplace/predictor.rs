@@ -2,8 +2,8 @@
 
 use crate::laplace::functions::Functions;
 use crate::laplace::gaussian::Gaussian;
-use crate::laplace::machines::{Block, Evaluation};
-use crate::laplace::moments::Moments;
+use crate::laplace::machines::{Evaluator, LikelihoodBlock};
+use crate::laplace::moments::OutputMoments;
 use crate::laplace::{closed, weights};
 use bnnc_abi::laplace::{Laplace, Likelihood, Link};
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
@@ -19,7 +19,7 @@ pub(super) enum Way {
     /// A Normal predictive distribution in closed form, the noise included.
     Normal,
     /// Class probabilities.
-    Classes(closed::Classes),
+    Classes(closed::ClassLink),
     /// The probability of a Boolean, by the probit approximation.
     Truth,
     /// Draws of the outputs.
@@ -27,10 +27,10 @@ pub(super) enum Way {
 }
 
 /// Linearised predictions.
-pub struct Linear<'a> {
+pub struct LinearisedPredictor<'a> {
     members: &'a [Gaussian],
     /// The evaluations of the rows at the maxima of the members.
-    evaluations: Vec<Evaluation<'a>>,
+    evaluations: Vec<Evaluator<'a>>,
     way: Way,
     /// The true classes, where they are known.
     classes: Option<Vec<i32>>,
@@ -74,8 +74,8 @@ pub fn forecaster<'a>(
         return Ok(Box::new(predictor));
     }
     let way = way(infer, laplace)?;
-    let evaluation = Evaluation::new((infer, laplace), &first.values, (rows, target), dataset, context)?;
-    Ok(Box::new(Linear {
+    let evaluation = Evaluator::new((infer, laplace), &first.values, (rows, target), dataset, context)?;
+    Ok(Box::new(LinearisedPredictor {
         members,
         evaluations: members
             .iter()
@@ -118,10 +118,10 @@ pub(super) fn way(infer: &InferenceBlock, laplace: &Laplace) -> Result<Way, Stop
     let is_normal = laplace.likelihood == Likelihood::Normal && laplace.outputs == elements;
     match laplace.options.link {
         Link::Glm if is_normal => Ok(Way::Normal),
-        Link::Glm | Link::Probit if is_of_classes => Ok(Way::Classes(closed::Classes::Probit)),
+        Link::Glm | Link::Probit if is_of_classes => Ok(Way::Classes(closed::ClassLink::Probit)),
         Link::Glm | Link::Probit if is_truth => Ok(Way::Truth),
-        Link::Bridge if is_of_classes => Ok(Way::Classes(closed::Classes::Bridge)),
-        Link::BridgeNormalised if is_of_classes => Ok(Way::Classes(closed::Classes::BridgeNormalised)),
+        Link::Bridge if is_of_classes => Ok(Way::Classes(closed::ClassLink::Bridge)),
+        Link::BridgeNormalised if is_of_classes => Ok(Way::Classes(closed::ClassLink::BridgeNormalised)),
         Link::Glm | Link::MonteCarlo => Ok(Way::Functions),
         Link::Probit | Link::Bridge | Link::BridgeNormalised => {
             Err(bnnc_core::codes::no_link(&infer.name).into())
@@ -130,7 +130,7 @@ pub(super) fn way(infer: &InferenceBlock, laplace: &Laplace) -> Result<Way, Stop
     }
 }
 
-impl Forecaster for Linear<'_> {
+impl Forecaster for LinearisedPredictor<'_> {
     fn replace_rows(&mut self, _: &InferenceBlock, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
         for evaluation in &mut self.evaluations {
             *evaluation = evaluation.on((rows, false), dataset)?;
@@ -142,18 +142,18 @@ impl Forecaster for Linear<'_> {
     fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop> {
         let pairs = self.evaluations.iter().zip(self.members);
         let mut moments = pairs
-            .map(|(evaluation, member)| Moments::new(evaluation, member))
+            .map(|(evaluation, member)| OutputMoments::new(evaluation, member))
             .collect::<Result<Vec<_>, Stop>>()?;
-        let size = moments.iter().map(Moments::size).min().unwrap_or(1);
+        let size = moments.iter().map(OutputMoments::size).min().unwrap_or(1);
         let mut functions = match (self.way, self.evaluations.first()) {
             (Way::Functions, Some(evaluation)) => Some(Functions::new(evaluation, size, self.draws)?),
             _ => None,
         };
-        let normal = closed::Normals::new(self.draws);
+        let normal = closed::OutputNormals::new(self.draws);
         let mut predictive = Predictive::default();
         let mut from = 0;
         loop {
-            let mut members: Vec<(&Block, &[f64])> = Vec::with_capacity(moments.len());
+            let mut members: Vec<(&LikelihoodBlock, &[f64])> = Vec::with_capacity(moments.len());
             for moments in &mut moments {
                 members.extend(moments.advance(size)?);
             }

@@ -1,7 +1,7 @@
 //! The prior at a maximum: its log density, slope and precision by weight.
 
 use crate::laplace::jacobians::{needed, weights};
-use crate::laplace::machines::{Evaluation, Reals, reals};
+use crate::laplace::machines::{Evaluator, Reals, reals};
 use bnnc_abi::code::Artifact;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -17,7 +17,7 @@ const COLUMNS: usize = 64;
 
 /// The log prior around a maximum, to second order.
 #[derive(Clone, Debug)]
-pub struct Local {
+pub struct LocalPrior {
     /// The log density of the weights.
     pub log_prior: f64,
     /// The log density of all other sites.
@@ -28,12 +28,12 @@ pub struct Local {
     pub prior: Prior,
 }
 
-impl Local {
+impl LocalPrior {
     /// Evaluates the prior. Computes the whole matrix if the elements depend on each other and `dense` is set, otherwise the diagonal.
     ///
     /// # Errors
     /// There is too little memory.
-    pub fn new(evaluation: &Evaluation, dense: bool) -> Result<Local, Stop> {
+    pub fn new(evaluation: &Evaluator, dense: bool) -> Result<LocalPrior, Stop> {
         let artifact = &evaluation.laplace.programs.prior;
         let mut machine = evaluation.machine(artifact, Sizes::default())?;
         machine.run()?;
@@ -48,7 +48,7 @@ impl Local {
             false => Prior::diagonal(part("precision")?),
         };
         let log_prior = bnnc_core::ports::scalar(&machine, "log_prior")?;
-        Ok(Local {
+        Ok(LocalPrior {
             log_prior,
             of_others: bnnc_core::ports::scalar(&machine, "log_prior_of_all")? - log_prior,
             slope,
@@ -78,7 +78,7 @@ impl Local {
 }
 
 /// Returns the matrix of a program of products that reads no rows.
-fn second(evaluation: &Evaluation, artifact: &Option<Artifact>) -> Result<Matrix, Stop> {
+fn second(evaluation: &Evaluator, artifact: &Option<Artifact>) -> Result<Matrix, Stop> {
     let artifact = needed(artifact, "prior_products")?;
     let all = weights(evaluation);
     let columns = COLUMNS.min(all.max(1));
@@ -99,7 +99,7 @@ fn second(evaluation: &Evaluation, artifact: &Option<Artifact>) -> Result<Matrix
 ///
 /// # Errors
 /// A bug: the program does not have these inputs.
-pub fn write_vectors(evaluation: &Evaluation, machine: &mut Machine, vectors: &Matrix) -> Result<(), Fault> {
+pub fn write_vectors(evaluation: &Evaluator, machine: &mut Machine, vectors: &Matrix) -> Result<(), Fault> {
     let mut start = 0;
     for weights in &evaluation.laplace.weights {
         let range = start..start + weights.elements;
@@ -118,7 +118,7 @@ pub fn write_vectors(evaluation: &Evaluation, machine: &mut Machine, vectors: &M
 /// # Errors
 /// A bug: the program does not have these outputs.
 pub fn add_products(
-    evaluation: &Evaluation,
+    evaluation: &Evaluator,
     machine: &Machine,
     matrix: &mut Matrix,
     row: usize,

@@ -1,6 +1,6 @@
 //! The report on a Laplace approximation: diagnostics for `result.json`, lines of the printed table, summaries of sites.
 
-use crate::laplace::gaussian::{Approximated, Facts, Gaussian, part};
+use crate::laplace::gaussian::{Approximated, Gaussian, GaussianFacts, part};
 use crate::laplace::weights;
 use bnnc_abi::laplace::{CurvatureKind, Laplace, Link, Over, Structure, Weights};
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
@@ -92,7 +92,7 @@ pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, found: &Approximat
     value["members"] = found.members.iter().map(of).collect();
 }
 
-fn facts(value: &mut Value, facts: &Facts) {
+fn facts(value: &mut Value, facts: &GaussianFacts) {
     value["weights"] = json!(facts.weights);
     value["parameters"] = json!(facts.parameters);
     let factors = facts.prior_precision.iter();

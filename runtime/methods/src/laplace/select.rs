@@ -3,7 +3,7 @@
 use crate::laplace::curve::{self, Curved};
 use crate::laplace::gaussian::weights;
 use crate::laplace::jacobians::{self, Which};
-use crate::laplace::machines::Evaluation;
+use crate::laplace::machines::Evaluator;
 use bnnc_abi::laplace::{Over, Score};
 use bnnc_core::codes;
 use bnnc_core::context::Stop;
@@ -13,7 +13,7 @@ use bnnc_laplace::select;
 use bnnc_math::philox;
 
 /// Returns the variances of the weights under an earlier inference block, by its name.
-pub type Earlier<'a> = &'a dyn Fn(&str) -> Result<Vec<f64>, Stop>;
+pub type EarlierVariances<'a> = &'a dyn Fn(&str) -> Result<Vec<f64>, Stop>;
 
 /// A subnetwork.
 pub struct Subnetwork {
@@ -28,9 +28,9 @@ pub struct Subnetwork {
 /// # Errors
 /// Fewer weights affect an output than the option requests; the score needs a precision, but there is none.
 pub fn subnetwork(
-    evaluation: &Evaluation,
+    evaluation: &Evaluator,
     prior: &Prior,
-    earlier: Earlier<'_>,
+    earlier: EarlierVariances<'_>,
 ) -> Result<Option<Subnetwork>, Stop> {
     let Over::Subnetwork { size, by } = &evaluation.laplace.options.over else {
         return Ok(None);
@@ -68,7 +68,7 @@ pub fn subnetwork(
 }
 
 /// Returns the Gaussian of all weights under a full precision.
-fn whole(evaluation: &Evaluation, prior: &Prior) -> Result<GaussianPosterior, Stop> {
+fn whole(evaluation: &Evaluator, prior: &Prior) -> Result<GaussianPosterior, Stop> {
     let pool = &evaluation.context.pool;
     let Curved { curvature, .. } = curve::full(evaluation, Which::All)?;
     let temperature = evaluation.laplace.options.temperature;

@@ -3,7 +3,7 @@
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;
 use crate::laplace::joint::Mean;
-use crate::laplace::machines::{Evaluation, Pulled};
+use crate::laplace::machines::{Evaluator, Pulled};
 use crate::laplace::memory;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::InferenceBlock;
@@ -41,7 +41,7 @@ pub fn slopes(
     let mut means = Mean::default();
     let mut all: Vec<Slopes> = Vec::new();
     for member in members {
-        let evaluation = Evaluation::new(programs, &member.values, (rows, false), dataset, context)?;
+        let evaluation = Evaluator::new(programs, &member.values, (rows, false), dataset, context)?;
         let (outputs, own) = of_one(&evaluation, member)?;
         let (away, share) = means.add(&outputs);
         if means.count == 1.0 {
@@ -63,7 +63,7 @@ pub fn slopes(
 }
 
 /// Returns the outputs at the maximum of a member, and the derivatives.
-fn of_one(evaluation: &Evaluation, member: &Gaussian) -> Result<(Vec<f64>, Vec<Slopes>), Stop> {
+fn of_one(evaluation: &Evaluator, member: &Gaussian) -> Result<(Vec<f64>, Vec<Slopes>), Stop> {
     let (infer, laplace) = (evaluation.infer, evaluation.laplace);
     let artifact = &laplace.programs.inputs;
     let mut jacobians = Jacobians::new(evaluation, member.which(), Pulled::Identity)?;
@@ -106,7 +106,7 @@ pub fn block(laplace: &Laplace, rows: usize) -> usize {
 
 /// Writes vectors `[batch * columns, random weights]`, expanded to all weights, state by state.
 fn write_vectors(
-    evaluation: &Evaluation,
+    evaluation: &Evaluator,
     machine: &mut Machine,
     member: &Gaussian,
     vectors: &Matrix,

@@ -1,7 +1,7 @@
 //! Factors on the precision of the prior: given, or tuned by the marginal likelihood or by validation rows.
 
-use crate::laplace::gaussian::{Facts, Gaussian};
-use crate::laplace::machines::Evaluation;
+use crate::laplace::gaussian::{Gaussian, GaussianFacts};
+use crate::laplace::machines::Evaluator;
 use crate::laplace::predictor::forecaster;
 use bnnc_abi::laplace::{PriorPrecision, PriorStructure};
 use bnnc_core::codes;
@@ -20,9 +20,9 @@ use std::sync::Arc;
 const VARIES: f64 = 1e-6;
 
 /// The curvature and the prior for which factors are tuned.
-pub struct Tuned<'a> {
+pub struct TuningProblem<'a> {
     /// The rows, at the maximum.
-    pub evaluation: &'a Evaluation<'a>,
+    pub evaluation: &'a Evaluator<'a>,
     /// All data, for validation rows.
     pub dataset: &'a Dataset,
     /// The indices of the random weights; `None` if all weights are random.
@@ -41,7 +41,7 @@ pub struct Tuned<'a> {
     pub is_normal: bool,
 }
 
-impl Tuned<'_> {
+impl TuningProblem<'_> {
     /// Multiplies the precision of the prior by a factor.
     pub fn scale(&mut self, factor: f64) {
         if factor != 1.0 {
@@ -90,7 +90,7 @@ impl Tuned<'_> {
     pub fn gaussian(
         self,
         given: Option<&marginal::TuningResult>,
-        mut facts: Facts,
+        mut facts: GaussianFacts,
         gradient: Option<&[f64]>,
     ) -> Result<Gaussian, Stop> {
         let factors = self.factors(given, &mut facts)?;
@@ -130,7 +130,7 @@ impl Tuned<'_> {
         gradient: &[f64],
         factors: &[f64],
         posterior: &GaussianPosterior,
-        facts: &Facts,
+        facts: &GaussianFacts,
     ) -> Option<f64> {
         let pool = &self.evaluation.context.pool;
         let temperature = self.temperature();
@@ -254,7 +254,11 @@ impl Tuned<'_> {
     }
 
     /// Returns the factors of the groups, given or tuned.
-    fn factors(&self, given: Option<&marginal::TuningResult>, facts: &mut Facts) -> Result<Vec<f64>, Stop> {
+    fn factors(
+        &self,
+        given: Option<&marginal::TuningResult>,
+        facts: &mut GaussianFacts,
+    ) -> Result<Vec<f64>, Stop> {
         let options = &self.evaluation.laplace.options;
         let found = match (given, options.prior_precision) {
             (Some(given), _) => given.clone(),
@@ -303,7 +307,7 @@ impl Tuned<'_> {
     }
 
     /// Returns the factor with the highest predictive log likelihood of the validation rows.
-    fn by_validation(&self, facts: &mut Facts) -> Result<f64, Stop> {
+    fn by_validation(&self, facts: &mut GaussianFacts) -> Result<f64, Stop> {
         let evaluation = self.evaluation;
         let values = Arc::new(evaluation.values.clone());
         let mut score = |factor: f64| -> Result<f64, Stop> {
@@ -316,7 +320,7 @@ impl Tuned<'_> {
                 values: values.clone(),
                 index: self.index.clone(),
                 posterior,
-                facts: Facts::default(),
+                facts: GaussianFacts::default(),
             };
             let how = (evaluation.infer.predictive_draws(), evaluation.context);
             let members = std::slice::from_ref(&member);

@@ -1,8 +1,8 @@
 //! Chains on threads. One worker runs a chain from its start, or from the point that an earlier run saved, to its end: alone or together with other
 //! chains whose densities are evaluated in the same calls.
 
-use super::member::{Member, Patience};
-use super::target::{Model, Shared};
+use super::member::{Patience, RunningChain};
+use super::target::{DensityMachines, Shared};
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_abi::sampling::Sampling;
 use bnnc_core::checkpoint::ChainId;
@@ -113,7 +113,7 @@ impl Chains<'_> {
             }
             let model = match &mut model {
                 Some(model) => model,
-                None => model.insert(Model::new(self.shared, &pool)?),
+                None => model.insert(DensityMachines::new(self.shared, &pool)?),
             };
             let together = self.together(first..(first + company).min(chains), model, progress);
             if together.is_err() {
@@ -128,7 +128,7 @@ impl Chains<'_> {
     fn together(
         &self,
         numbers: Range<usize>,
-        model: &mut Model<'_>,
+        model: &mut DensityMachines<'_>,
         progress: &Mutex<Progress>,
     ) -> Result<Vec<(usize, SampledChain)>, Stop> {
         let started = numbers.map(|number| self.started(number, model));
@@ -144,11 +144,11 @@ impl Chains<'_> {
             }
             model.run()?;
         }
-        members.into_iter().map(Member::finished).collect()
+        members.into_iter().map(RunningChain::finished).collect()
     }
 
     /// Returns a chain at its start, or at the point that an earlier run saved.
-    fn started(&self, number: usize, model: &mut Model<'_>) -> Result<Member, Stop> {
+    fn started(&self, number: usize, model: &mut DensityMachines<'_>) -> Result<RunningChain, Stop> {
         let noise = ChainNoise::new(self.context.seed, &self.infer.name, number);
         let start = self.found_start(number, noise, model)?;
         let setup = Setup {
@@ -174,11 +174,16 @@ impl Chains<'_> {
             .context
             .checkpoint
             .chain(id, layout, self.sampling.options.store)?;
-        Member::new(number, number % self.sampling.abreast, sampler, file)
+        RunningChain::new(number, number % self.sampling.abreast, sampler, file)
     }
 
     /// Returns a point near the start where the density and its gradient are finite.
-    fn found_start(&self, number: usize, noise: ChainNoise, model: &mut Model<'_>) -> Result<Vec<f64>, Stop> {
+    fn found_start(
+        &self,
+        number: usize,
+        noise: ChainNoise,
+        model: &mut DensityMachines<'_>,
+    ) -> Result<Vec<f64>, Stop> {
         let mut gradient = vec![0.0; self.start.len()];
         let jitter = self.sampling.options.jitter_of_start();
         for attempt in 0..ATTEMPTS {

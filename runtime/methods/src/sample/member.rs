@@ -1,7 +1,7 @@
 //! One chain, advanced from one evaluation of the density to the next.
 
 use super::chains::Chains;
-use super::target::Model;
+use super::target::DensityMachines;
 use bnnc_core::checkpoint::ChainFile;
 use bnnc_core::context::Stop;
 use bnnc_core::interrupt::Interrupt;
@@ -25,7 +25,7 @@ enum Asked {
 }
 
 /// A running chain.
-pub struct Member {
+pub struct RunningChain {
     number: usize,
     /// The place of the chain's position in a call of the density.
     place: usize,
@@ -45,7 +45,7 @@ pub struct Member {
     shown: usize,
 }
 
-impl Member {
+impl RunningChain {
     /// Prepares a chain at its start, or at the point that an earlier run saved.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl Member {
         place: usize,
         mut sampler: Box<dyn Sampler>,
         mut file: ChainFile,
-    ) -> Result<Member, Stop> {
+    ) -> Result<RunningChain, Stop> {
         let mut iteration = 0;
         if let Some(resumed) = file.resumed() {
             if sampler.restore(&resumed.sampler).is_err() {
@@ -63,7 +63,7 @@ impl Member {
             }
             iteration = resumed.iteration;
         }
-        Ok(Member {
+        Ok(RunningChain {
             number,
             place,
             diverging: sampler.stats().iter().position(|name| *name == "diverging"),
@@ -87,7 +87,7 @@ impl Member {
     pub fn advance(
         &mut self,
         chains: &Chains<'_>,
-        model: &mut Model<'_>,
+        model: &mut DensityMachines<'_>,
         progress: &Mutex<Progress>,
     ) -> Result<bool, Stop> {
         self.read(model)?;
@@ -145,7 +145,7 @@ impl Member {
     }
 
     /// Reads the evaluation from the model.
-    fn read(&mut self, model: &Model<'_>) -> Result<(), Stop> {
+    fn read(&mut self, model: &DensityMachines<'_>) -> Result<(), Stop> {
         match self.asked {
             Asked::Gradient => self.value = model.gradient(self.place, &mut self.gradient)?,
             Asked::Value => self.value = model.value(self.place)?,

@@ -249,7 +249,7 @@ impl Program {
 }
 
 /// The machines that evaluate the densities of the chains of one thread.
-pub struct Model<'a> {
+pub struct DensityMachines<'a> {
     shared: &'a Shared<'a>,
     density: Program,
     rows: Option<Program>,
@@ -262,12 +262,12 @@ pub struct Model<'a> {
     scale: f64,
 }
 
-impl<'a> Model<'a> {
+impl<'a> DensityMachines<'a> {
     /// Prepares the machines on a pool.
     ///
     /// # Errors
     /// There is too little memory.
-    pub fn new(shared: &'a Shared<'a>, pool: &Arc<Pool>) -> Result<Model<'a>, Fault> {
+    pub fn new(shared: &'a Shared<'a>, pool: &Arc<Pool>) -> Result<DensityMachines<'a>, Fault> {
         let EvaluationRows {
             gradient,
             differences,
@@ -285,7 +285,7 @@ impl<'a> Model<'a> {
             // A random walk needs gradients at the start only.
             density.read = vec![density.value];
         }
-        Ok(Model {
+        Ok(DensityMachines {
             density,
             shared,
             rows,
