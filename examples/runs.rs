@@ -126,7 +126,7 @@ impl Wish {
         })?;
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let result =
-            bnnc_run::run(&compiled.manifest, &bnnc_run::Options::new(threads)).and_then(RunResult::whole);
+            bnnc_run::run(&compiled.manifest, &bnnc_run::RunOptions::new(threads)).and_then(RunResult::whole);
         Ok(Done {
             result: result.map_err(|stop| match stop {
                 Stop::Diagnostics(found) => words(&found),

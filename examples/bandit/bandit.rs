@@ -9,7 +9,7 @@ mod play;
 
 use bnnc_core::context::Context;
 use bnnc_kernels::pool::Pool;
-use bnnc_report::svg::{Axis, Plot, Swatch, standalone};
+use bnnc_report::svg::{Plot, PlotAxis, Swatch, standalone};
 use play::{Policy, Settings, compiled, regrets};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -122,8 +122,8 @@ fn picture(curves: &[Vec<f64>]) -> String {
     let mut plot = Plot::new(
         "Mushrooms",
         (720.0, 420.0),
-        Axis::between("plays", 0.0, plays),
-        Axis::between("cumulative regret", 0.0, 1.05 * highest),
+        PlotAxis::between("plays", 0.0, plays),
+        PlotAxis::between("cumulative regret", 0.0, 1.05 * highest),
     );
     for (curve, (name, _, class)) in curves.iter().zip(AGENTS) {
         let every = (curve.len() / 400).max(1);

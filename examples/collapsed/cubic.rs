@@ -7,7 +7,7 @@ use crate::{Extent, cell, differences, term};
 use bnnc_math::philox::{key, uniform};
 use bnnc_math::special::erf;
 use bnnc_piecewise::{Law, Network, ObservationNoise, UniformTerm};
-use bnnc_report::svg::{Axis, Plot, Swatch};
+use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
 /// The noise of `cubic.bnn`.
 const NOISE: f64 = 3.0;
@@ -238,8 +238,8 @@ fn panel(title: &str, x: &[f64], bands: &[(f64, f64)], rows: &[(f64, f64)]) -> P
     let mut plot = Plot::new(
         title,
         SIZE,
-        Axis::between("x", -6.0, 6.0),
-        Axis::between("y", -200.0, 200.0),
+        PlotAxis::between("x", -6.0, 6.0),
+        PlotAxis::between("y", -200.0, 200.0),
     );
     for (class, factor) in [("band90", 2.0), ("band50", 1.0)] {
         let ends =

@@ -10,7 +10,7 @@ use bnnc_data::metrics::{log_mean_exp, mean_and_standard_error};
 use bnnc_math::philox::{key, normal};
 use bnnc_math::triangle::ALPHA_VARIANCE;
 use bnnc_piecewise::{Law, Network, ObservationNoise};
-use bnnc_report::svg::{Axis, Plot, Swatch};
+use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
 /// Standard deviations of `f`, in those of the noise.
 const RATIOS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];
@@ -231,8 +231,8 @@ fn plot(found: &Found, is_first: bool) -> Plot {
         regime.ratio
     );
     let (x, y) = (
-        Axis::between("log10 of the draws", 0.2, 2.4),
-        Axis::between("log10 of the divergence", -3.6, 1.1),
+        PlotAxis::between("log10 of the draws", 0.2, 2.4),
+        PlotAxis::between("log10 of the divergence", -3.6, 1.1),
     );
     let mut plot = Plot::new(&title, SIZE, x, y);
     for ((curve, class), (_, name)) in found.curves.iter().zip(CURVES).zip(WAYS) {

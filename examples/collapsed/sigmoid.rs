@@ -6,7 +6,7 @@ use bnnc_data::metrics::mean_and_standard_error;
 use bnnc_math::philox::{key, normal};
 use bnnc_math::special::sigmoid;
 use bnnc_piecewise::mean_sigmoid;
-use bnnc_report::svg::{Axis, Plot, Swatch};
+use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
 /// Means and standard deviations of the weight.
 const WEIGHTS: [(f64, f64); 6] = [
@@ -77,8 +77,8 @@ fn table((mean, sd): (f64, f64), [plain, range, moments]: &[Vec<Vec<f64>>; 3]) {
 
 fn plot((mean, sd): (f64, f64), errors: &[Vec<Vec<f64>>; 3], is_first: bool) -> Plot {
     let (x, y) = (
-        Axis::between("log10 of the draws", 0.2, 2.1),
-        Axis::between("log10 of the mean error", -2.9, -0.5),
+        PlotAxis::between("log10 of the draws", 0.2, 2.1),
+        PlotAxis::between("log10 of the mean error", -2.9, -0.5),
     );
     let mut plot = Plot::new(&format!("weight ~ Normal({mean}, {sd})"), SIZE, x, y);
     for ((curve, class), name) in errors.iter().zip(CURVES).zip(NAMES) {

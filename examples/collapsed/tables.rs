@@ -3,7 +3,7 @@
 use crate::figure::{self, CURVES};
 use crate::runs::{Done, Wish};
 use crate::{cell, differences};
-use bnnc_report::svg::{Axis, Plot, Swatch};
+use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
 /// The programs, with the name of their data.
 const TABLES: [(&str, &str); 3] = [
@@ -71,14 +71,14 @@ fn table(title: &str, done: &Done) {
 fn plot(title: &str, done: &Done, is_first: bool) -> Plot {
     let sgd = metric(done, "sgd", "log_likelihood");
     let curves = DRAWN.map(|infer| differences(&metric(done, infer, "log_likelihood"), &sgd));
-    let y = Axis::around(
+    let y = PlotAxis::around(
         "log likelihood - SGD",
         curves.iter().flatten().copied().chain([0.0]),
     );
     let mut plot = Plot::new(
         title,
         SIZE,
-        Axis::between("split", -0.5, sgd.len() as f64 - 0.5),
+        PlotAxis::between("split", -0.5, sgd.len() as f64 - 0.5),
         y,
     );
     plot.line("guide", [(-1.0, 0.0), (sgd.len() as f64, 0.0)].into_iter());

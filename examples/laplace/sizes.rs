@@ -3,7 +3,7 @@
 use crate::figure::{self, CURVES};
 use crate::runs::{Done, Wish};
 use bnnc_data::metrics::mean_and_standard_error;
-use bnnc_report::svg::{Axis, Plot, Swatch};
+use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
 /// Numbers of weights that are tried; after them all weights, if these are at most [`MOST`].
 const SIZES: [usize; 6] = [10, 50, 100, 250, 500, 1000];
@@ -159,8 +159,8 @@ fn plot(found: &Found) -> Plot {
     let all = curves
         .filter(|(_, values)| is_whole(values))
         .map(|(_, values)| mean(values));
-    let y = Axis::around("", all.chain([mean(&found.mode)]));
-    let x = Axis::between("log10 of the number of random weights", 0.9, 3.3);
+    let y = PlotAxis::around("", all.chain([mean(&found.mode)]));
+    let x = PlotAxis::between("log10 of the number of random weights", 0.9, 3.3);
     let title = format!("{}, {} weights", found.title, found.parameters);
     let mut plot = Plot::new(&title, SIZE, x, y);
     plot.line(

@@ -4,7 +4,7 @@ use crate::figure;
 use crate::runs::{Done, Wish};
 use bnnc_data::Rows;
 use bnnc_data::metrics::DrawMatrix;
-use bnnc_report::svg::{Axis, Plot, Swatch};
+use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
 /// The inference blocks with their titles, in the order of the figure.
 const PANELS: [(&str, &str); 13] = [
@@ -111,7 +111,10 @@ fn panel(done: &Done, (name, title): (&str, &str), x: &[f64]) -> Result<Plot, St
         Some(sigma) => *sigma,
         None => self::band(done, "full", &x[..1])?.aleatoric[0],
     };
-    let (low, high) = (Axis::between("x", -2.0, 2.2), Axis::between("y", -3.2, 3.2));
+    let (low, high) = (
+        PlotAxis::between("x", -2.0, 2.2),
+        PlotAxis::between("y", -3.2, 3.2),
+    );
     let mut plot = Plot::new(title, SIZE, low, high);
     let epistemic = |at: usize| band.epistemic.get(at).copied().unwrap_or(0.0);
     for (class, factor, noise) in [("band90", 2.0, sigma), ("band50", 2.0, 0.0)] {

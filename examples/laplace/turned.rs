@@ -2,7 +2,7 @@
 
 use crate::figure::{self, CURVES};
 use crate::runs::{Done, Wish};
-use bnnc_report::svg::{Axis, Plot, Swatch};
+use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
 /// The inference blocks in the figure, with their titles; the table has all.
 const DRAWN: [(&str, &str); 7] = [
@@ -57,8 +57,8 @@ fn of_metric(done: &Done, (metric, label): (&str, &str)) -> Result<Plot, String>
         curves.push((angles(done, name, metric)?, title, class));
     }
     let all = curves.iter().flat_map(|(points, ..)| points.iter());
-    let x = Axis::around("degrees", all.clone().map(|(degrees, _)| *degrees));
-    let mut plot = Plot::new(label, SIZE, x, Axis::around("", all.map(|(_, value)| *value)));
+    let x = PlotAxis::around("degrees", all.clone().map(|(degrees, _)| *degrees));
+    let mut plot = Plot::new(label, SIZE, x, PlotAxis::around("", all.map(|(_, value)| *value)));
     for (points, title, class) in curves {
         plot.line(class, points.into_iter());
         if metric == "accuracy" || metric == "log_likelihood" {
@@ -72,12 +72,12 @@ fn of_metric(done: &Done, (metric, label): (&str, &str)) -> Result<Plot, String>
 }
 
 fn of_rejection(done: &Done) -> Result<Plot, String> {
-    let x = Axis::between("rejected, the most unsure first", -0.02, 0.92);
+    let x = PlotAxis::between("rejected, the most unsure first", -0.02, 0.92);
     let mut plot = Plot::new(
         "Accuracy on digits and pieces of digits",
         SIZE,
         x,
-        Axis::between("", 0.4, 1.02),
+        PlotAxis::between("", 0.4, 1.02),
     );
     for (name, _, class) in drawn(done) {
         let (_, outcome) = done.infer(name)?;

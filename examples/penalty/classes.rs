@@ -2,7 +2,7 @@
 
 use crate::runs::{Done, Wish};
 use bnnc_data::write::ResultColumn;
-use bnnc_report::svg::{Axis, Plot, Swatch};
+use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
 /// Bins of equal width.
 const BINS: usize = 10;
@@ -54,7 +54,7 @@ pub fn reliability(infers: &[&str], wish: Wish) -> Result<String, String> {
         ..wish
     };
     let done = done.run()?;
-    let axis = |label: &str| Axis::between(label, -0.02, 1.02);
+    let axis = |label: &str| PlotAxis::between(label, -0.02, 1.02);
     let mut plot = Plot::new(
         "Reliability of ten classes, test images",
         (520.0, 480.0),

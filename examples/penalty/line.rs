@@ -1,7 +1,7 @@
 //! A line from batches of two rows: bands of the line, and how the spread of the draws depends on the step.
 
 use crate::runs::{Done, Wish};
-use bnnc_report::svg::{Axis, Plot, Swatch};
+use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
 /// Rows of a batch, and the standard deviation of the noise, as in `penalty.bnn`.
 const BATCH: f64 = 2.0;
@@ -91,8 +91,8 @@ pub fn bands(wish: Wish) -> Result<String, String> {
     let mut plot = Plot::new(
         "A line from batches of two rows: 90 % bands",
         (720.0, 440.0),
-        Axis::between("x", -2.3, 2.3),
-        Axis::between("y", -3.1, 3.6),
+        PlotAxis::between("x", -2.3, 2.3),
+        PlotAxis::between("y", -3.1, 3.6),
     );
     for (infer, class, words) in [
         ("naive", "other90", "no penalty"),
@@ -135,8 +135,8 @@ pub fn steps(wish: Wish) -> Result<String, String> {
     let mut plot = Plot::new(
         "Spread of the draws by the step size",
         (720.0, 420.0),
-        Axis::between("log10 of the step", -6.1, -0.9),
-        Axis::between("standard deviations of the exact posterior", 0.0, 3.0),
+        PlotAxis::between("log10 of the step", -6.1, -0.9),
+        PlotAxis::between("standard deviations of the exact posterior", 0.0, 3.0),
     );
     plot.line("guide", [(-8.0, 1.0), (0.0, 1.0)].into_iter());
     println!("{:>10} {:>9} {:>9}", "infer", "step", "spread");

@@ -3,7 +3,7 @@
 use crate::runs::{Done, Wish};
 use bnnc_abi::sampling::Transition;
 use bnnc_report::forecast::{self, Forecast};
-use bnnc_report::svg::{Axis, Plot, Swatch};
+use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
 /// The classes of curves, in turn.
 const CLASSES: [&str; 4] = ["mean", "other", "third", "exact"];
@@ -45,8 +45,8 @@ pub fn band(name: &str, exact: &str, wish: Wish) -> Result<String, String> {
     let mut plot = Plot::new(
         &format!("{what}: predictions, 90 %"),
         (720.0, 440.0),
-        Axis::between("x", -1.0, 1.0),
-        Axis::between("y", -2.2, 2.2),
+        PlotAxis::between("x", -1.0, 1.0),
+        PlotAxis::between("y", -2.2, 2.2),
     );
     plot.dots("data", x.iter().zip(&y).step_by(4).map(|(x, y)| (*x, *y, 1.2)));
     plot.legend(Swatch::Dot, "data", "every fourth row");
@@ -67,7 +67,7 @@ pub fn band(name: &str, exact: &str, wish: Wish) -> Result<String, String> {
 /// What is wrong, as text.
 pub fn reliability(infers: &[&str], wish: Wish) -> Result<String, String> {
     let done = run(infers, wish)?;
-    let axis = |label: &str| Axis::between(label, -0.02, 1.02);
+    let axis = |label: &str| PlotAxis::between(label, -0.02, 1.02);
     let mut plot = Plot::new(
         "Reliability of intervals, test rows",
         (520.0, 480.0),

@@ -232,7 +232,7 @@ fn small(infer: &InferenceBlock) -> Option<String> {
 /// # Panics
 /// The run stops with an error.
 pub fn run(manifest: &Manifest, threads: usize) -> RunResult {
-    let options = bnnc_run::Options::new(threads);
+    let options = bnnc_run::RunOptions::new(threads);
     match bnnc_run::run(manifest, &options).and_then(RunResult::whole) {
         Ok(result) => result,
         Err(stop) => panic!("{}: {stop:?}", manifest.program),

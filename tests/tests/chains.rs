@@ -189,9 +189,9 @@ infer walking = random_walk(Plane, rows) { chains = 4, warmup = 60, draws = 20, 
 fn stopped(folder: &Path, compiled: &Compiled, file: Option<&str>) -> Result<RunResult, Stop> {
     let out = folder.join("out");
     std::fs::create_dir_all(&out).unwrap();
-    let options = bnnc_run::Options {
+    let options = bnnc_run::RunOptions {
         checkpoint: Checkpoint::open(&out, &Fingerprint::default(), Opening::New).unwrap(),
-        ..bnnc_run::Options::new(1)
+        ..bnnc_run::RunOptions::new(1)
     };
     let (flag, wanted) = (
         options.interrupt.clone(),

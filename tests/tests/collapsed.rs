@@ -20,7 +20,7 @@ use bnnc_math::special::{erf, sigmoid};
 use bnnc_methods::collapsed::CollapsedPosterior;
 use bnnc_methods::collapsed::choice::Choice;
 use bnnc_run::out;
-use bnnc_run::{Options, RunResult, Sources, predict, run};
+use bnnc_run::{RunOptions, RunResult, Sources, predict, run};
 use bnnc_tests::compile::{self as compiling, Compiled, opening, options};
 use bnnc_training::iterates::Collected;
 use std::path::PathBuf;
@@ -119,7 +119,7 @@ fn attempt(name: &str, text: &str) -> Result<Compiled, Failure> {
 }
 
 fn stopped(compiled: &Compiled) -> Diagnostic {
-    match run(&compiled.manifest, &Options::new(1)).and_then(RunResult::whole) {
+    match run(&compiled.manifest, &RunOptions::new(1)).and_then(RunResult::whole) {
         Err(Stop::Diagnostics(found)) => found.into_iter().next().unwrap(),
         Err(other) => panic!("{other:?}"),
         Ok(_) => panic!("it was run"),
@@ -1028,9 +1028,9 @@ fn a_resumed_run_keeps_finished_inferences() {
     let with = |resumes: bool| {
         let fingerprint = Fingerprint::of(&compiled.manifest, &Sources::default()).unwrap();
         let checkpoint = Checkpoint::open(&folder, &fingerprint, opening(resumes)).unwrap();
-        let options = Options {
+        let options = RunOptions {
             checkpoint,
-            ..Options::new(1)
+            ..RunOptions::new(1)
         };
         run(&compiled.manifest, &options).unwrap()
     };

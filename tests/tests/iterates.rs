@@ -10,7 +10,7 @@ use bnnc_core::states::{StateValues, start};
 use bnnc_kernels::pool::Pool;
 use bnnc_methods::iterates::seed_of;
 use bnnc_run::out;
-use bnnc_run::{Options, RunResult, Sources, predict, run};
+use bnnc_run::{RunOptions, RunResult, Sources, predict, run};
 use bnnc_tests::compile::{self as compiling, Compiled, opening, options};
 use bnnc_tests::step::{Steps, predictions};
 use bnnc_training::TrainingResult;
@@ -79,7 +79,7 @@ fn refused(name: &str, text: &str) -> Diagnostic {
 }
 
 fn stopped(compiled: &Compiled) -> Diagnostic {
-    match run(&compiled.manifest, &Options::new(1)).and_then(RunResult::whole) {
+    match run(&compiled.manifest, &RunOptions::new(1)).and_then(RunResult::whole) {
         Err(Stop::Diagnostics(found)) => found.into_iter().next().unwrap(),
         Err(other) => panic!("{other:?}"),
         Ok(_) => panic!("it was run"),
@@ -295,9 +295,9 @@ fn resuming_keeps_finished_members() {
     let compiled = seeded(&folder, &text, 1);
     let print = Fingerprint::of(&compiled.manifest, &Sources::default()).unwrap();
     let with = |resume: bool| {
-        let options = Options {
+        let options = RunOptions {
             checkpoint: Checkpoint::open(&folder, &print, opening(resume)).unwrap(),
-            ..Options::new(1)
+            ..RunOptions::new(1)
         };
         run(&compiled.manifest, &options).unwrap()
     };

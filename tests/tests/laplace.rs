@@ -23,7 +23,7 @@ use bnnc_methods::laplace::jacobians::{self, Which};
 use bnnc_methods::laplace::machines::Evaluator;
 use bnnc_methods::laplace::{Approximated, curve, memory, spread, weights};
 use bnnc_run::out;
-use bnnc_run::{InferenceOutcome, Options, RunResult, Sources, joint, predict, run, slopes};
+use bnnc_run::{InferenceOutcome, RunOptions, RunResult, Sources, joint, predict, run, slopes};
 use bnnc_tests::compile::{self, Compiled, opening, options};
 use bnnc_training::iterates::Collected;
 use bnnc_training::start::{EarlierResults, Starts};
@@ -120,9 +120,9 @@ fn close(found: &[f64], wanted: &[f64], error: f64) {
 
 /// Returns the diagnostic that stops a program when it runs.
 fn stopped(compiled: &Compiled, max_memory: Option<u64>) -> Diagnostic {
-    let options = Options {
+    let options = RunOptions {
         max_memory,
-        ..Options::new(1)
+        ..RunOptions::new(1)
     };
     match run(&compiled.manifest, &options).and_then(RunResult::whole) {
         Err(Stop::Diagnostics(found)) => found.into_iter().next().unwrap(),
@@ -724,7 +724,7 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
             1.0
         };
         let found = compiled(&folder, &of(likelihood, "curvature = fisher"));
-        let outcome = run(&found.manifest, &Options::new(1))
+        let outcome = run(&found.manifest, &RunOptions::new(1))
             .and_then(RunResult::whole)
             .unwrap();
         let found: &Approximated = outcome.outcomes[0].splits[0].found.of().expect("a Gaussian");
@@ -833,7 +833,7 @@ model Two(x: real) -> y: real, z: real {
 infer l = laplace(Two, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2), predictive_draws = 20000 }
 ";
     let compiled = compiled(&folder, text);
-    let found = run(&compiled.manifest, &Options::new(1))
+    let found = run(&compiled.manifest, &RunOptions::new(1))
         .and_then(RunResult::whole)
         .unwrap();
     let mut metrics = found.outcomes[0].splits[0].metrics.iter();
@@ -1749,9 +1749,9 @@ fn a_checkpoint_keeps_an_approximation() {
     let compiled = compiled(&folder, &text);
     let fingerprint = Fingerprint::of(&compiled.manifest, &Sources::default()).unwrap();
     let results = [false, true].map(|resume| {
-        let options = Options {
+        let options = RunOptions {
             checkpoint: Checkpoint::open(&folder.join("out"), &fingerprint, opening(resume)).unwrap(),
-            ..Options::new(1)
+            ..RunOptions::new(1)
         };
         run(&compiled.manifest, &options).unwrap()
     });

@@ -294,9 +294,9 @@ fn a_limit_rejects_a_run_before_it_allocates() {
     let before = HELD.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
     let run = |limit| {
-        let options = bnnc_run::Options {
+        let options = bnnc_run::RunOptions {
             max_memory: Some(limit),
-            ..bnnc_run::Options::new(1)
+            ..bnnc_run::RunOptions::new(1)
         };
         bnnc_run::run(&compiled.manifest, &options)
     };

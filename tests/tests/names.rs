@@ -8,16 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Names that several public types share, with their number. The list may only shrink: a number that is too high must be lowered, and an
 /// entry that is not needed any more must be removed.
 const SHARED: &[(&str, usize)] = &[
-    ("Arguments", 4),
-    ("Axis", 2),
+    ("Arguments", 3),
     ("Binding", 2),
     ("Body", 2),
     ("Call", 3),
-    ("Check", 2),
     ("Command", 2),
     ("Comprehension", 2),
     ("Context", 3),
-    ("Decided", 2),
     ("Dim", 2),
     ("Elaborated", 2),
     ("Expr", 2),
@@ -29,7 +26,7 @@ const SHARED: &[(&str, usize)] = &[
     ("Module", 2),
     ("Names", 3),
     ("Number", 2),
-    ("Options", 5),
+    ("Options", 4),
     ("Param", 2),
     ("Part", 3),
     ("Place", 3),

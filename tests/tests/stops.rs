@@ -44,7 +44,7 @@ fn folder(name: &str) -> PathBuf {
 #[test]
 fn a_loss_that_is_not_finite_is_an_error_of_the_program() {
     let compiled = yacht(&["fit.optimiser=SGD(1e12)", "fit.epochs=5"]);
-    let options = bnnc_run::Options::new(1);
+    let options = bnnc_run::RunOptions::new(1);
     let Ok(result) = run(&compiled.manifest, &options) else {
         panic!("a run that began has a result");
     };

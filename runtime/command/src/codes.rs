@@ -102,7 +102,7 @@ pub fn decided(option: &str) -> Diagnostic {
 
 /// The reason why an option of an item cannot be changed after the build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decided {
+pub enum FixedReason {
     /// The option changes the compiled code.
     Code,
     /// The values of the option are not plain numbers.
@@ -112,11 +112,11 @@ pub enum Decided {
 }
 
 /// `--set` for an option that is fixed at the build.
-pub fn decided_setting((item, key): (&str, &str), why: Decided) -> Diagnostic {
+pub fn decided_setting((item, key): (&str, &str), why: FixedReason) -> Diagnostic {
     let why = match why {
-        Decided::Code => "it changes the compiled code",
-        Decided::Words => "only the compiler reads its values",
-        Decided::Data => "only the compiler reads the options of data",
+        FixedReason::Code => "it changes the compiled code",
+        FixedReason::Words => "only the compiler reads its values",
+        FixedReason::Data => "only the compiler reads the options of data",
     };
     let text = format!("`{key}` of `{item}` was fixed when this executable was built: {why}");
     Diagnostic::usage(&DECIDED, text).help(format!(

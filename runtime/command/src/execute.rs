@@ -56,13 +56,13 @@ impl Job<'_> {
                 .map_err(|diagnostic| (self.show)(&[diagnostic]))?,
             None => (Fingerprint::default(), Checkpoint::none()),
         };
-        let how = bnnc_run::Options {
+        let how = bnnc_run::RunOptions {
             progress: !running.json && std::io::stderr().is_terminal(),
             max_memory: max_memory.or_else(memory::available),
             checkpoint,
             interrupt: interrupt(),
             sources: self.sources.clone(),
-            ..bnnc_run::Options::new(terminal::threads(running.threads))
+            ..bnnc_run::RunOptions::new(terminal::threads(running.threads))
         };
         let mut result = bnnc_run::run(self.manifest, &how).map_err(|stop| stopped(&stop, self.show))?;
         (self.show)(&result.warnings);

@@ -2,7 +2,7 @@
 //! quantities with the divergences.
 
 use crate::histogram::Histogram;
-use crate::svg::{Axis, Plot, Swatch};
+use crate::svg::{Plot, PlotAxis, Swatch};
 use bnnc_core::context::Stop;
 use bnnc_inference::chains::Diagnosis;
 use bnnc_inference::chains::Quantity;
@@ -132,7 +132,7 @@ impl<'a> ChainReport<'a> {
     /// Draws the trace of every chain.
     fn trace(&self, quantity: &Quantity, summary: &QuantitySummary) -> String {
         let longest = quantity.chains.iter().map(Vec::len).max().unwrap_or(0).max(1);
-        let y = Axis::around("", quantity.chains.iter().flatten().copied());
+        let y = PlotAxis::around("", quantity.chains.iter().flatten().copied());
         let mark = y.low + 0.06 * (y.high - y.low);
         let title = match summary.rhat.is_finite() {
             true => format!(
@@ -142,7 +142,7 @@ impl<'a> ChainReport<'a> {
             false => format!("{}: does not vary", quantity.name),
         };
         let low = y.low;
-        let mut plot = Plot::new(&title, TRACE, Axis::between("draw", 0.0, longest as f64), y);
+        let mut plot = Plot::new(&title, TRACE, PlotAxis::between("draw", 0.0, longest as f64), y);
         for (number, chain) in quantity.chains.iter().enumerate() {
             plot.line(CHAINS[number % CHAINS.len()].0, outline(chain).into_iter());
         }
@@ -179,9 +179,9 @@ impl<'a> ChainReport<'a> {
             false => "Energy".to_owned(),
         };
         let ends = [levels.low, levels.high(), changes.low, changes.high()];
-        let x = Axis::around("energy", ends.into_iter());
+        let x = PlotAxis::around("energy", ends.into_iter());
         let top = levels.top().max(changes.top());
-        let mut plot = Plot::new(&title, SMALL, x, Axis::between("density", 0.0, 1.08 * top));
+        let mut plot = Plot::new(&title, SMALL, x, PlotAxis::between("density", 0.0, 1.08 * top));
         levels.draw(&mut plot, "ranks0");
         changes.draw(&mut plot, "ranks1");
         plot.legend(Swatch::Box, "ranks0", "minus its mean");
@@ -195,8 +195,8 @@ impl<'a> ChainReport<'a> {
         let mean = all.iter().filter(|rate| rate.is_finite()).sum::<f64>() / all.len().max(1) as f64;
         let title = format!("Acceptance: {mean:.3} on average");
         let (x, y) = (
-            Axis::between("acceptance rate", -0.02, 1.02),
-            Axis::between("density", 0.0, 1.08 * found.top()),
+            PlotAxis::between("acceptance rate", -0.02, 1.02),
+            PlotAxis::between("density", 0.0, 1.08 * found.top()),
         );
         let mut plot = Plot::new(&title, SMALL, x, y);
         found.draw(&mut plot, "ranks0");
@@ -220,12 +220,12 @@ impl<'a> ChainReport<'a> {
             return None;
         }
         let top = counts.iter().copied().fold(0.0, f64::max) / all;
-        let x = Axis::between("doublings of a trajectory", -0.6, counts.len() as f64 - 0.4);
+        let x = PlotAxis::between("doublings of a trajectory", -0.6, counts.len() as f64 - 0.4);
         let mut plot = Plot::new(
             "Tree depth",
             SMALL,
             x,
-            Axis::between("share of draws", 0.0, 1.08 * top),
+            PlotAxis::between("share of draws", 0.0, 1.08 * top),
         );
         for (depth, count) in counts.iter().enumerate() {
             let sides = [depth as f64 - 0.4, depth as f64 + 0.4];
@@ -259,8 +259,8 @@ impl<'a> ChainReport<'a> {
         let is_diverged = |at: &usize| diverged.get(*at).copied().unwrap_or(false);
         let title = format!("{} and {}", across.name, up.name);
         let (x, y) = (
-            Axis::around(&across.name, xs.iter().copied()),
-            Axis::around(&up.name, ys.iter().copied()),
+            PlotAxis::around(&across.name, xs.iter().copied()),
+            PlotAxis::around(&up.name, ys.iter().copied()),
         );
         let mut plot = Plot::new(&title, SQUARE, x, y);
         let count = xs.len().min(ys.len());
@@ -339,8 +339,8 @@ fn rank_counts(chains: &[Vec<f64>]) -> Vec<[f64; RANK_BINS]> {
 /// Draws the histogram of the ranks of each chain among all draws. It is flat if the chains agree.
 fn ranks(quantity: &Quantity) -> String {
     let counts = rank_counts(&quantity.chains);
-    let x = Axis::between("rank among all draws", 0.0, 1.0);
-    let y = Axis::between("chain", 0.95, counts.len() as f64 + 0.95);
+    let x = PlotAxis::between("rank among all draws", 0.0, 1.0);
+    let y = PlotAxis::between("chain", 0.95, counts.len() as f64 + 0.95);
     let mut plot = Plot::new("Ranks", RANKS, x, y);
     let edges: Vec<f64> = (0..RANK_BINS)
         .flat_map(|bin| [bin, bin + 1])

@@ -2,8 +2,8 @@
 
 use crate::forecast::Forecast;
 use crate::histogram::Histogram;
-use crate::replicates::{Check, shares, spread};
-use crate::svg::{Axis, Plot, Swatch};
+use crate::replicates::{PredictiveCheck, shares, spread};
+use crate::svg::{Plot, PlotAxis, Swatch};
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
@@ -121,8 +121,8 @@ fn empty(infer: &InferenceBlock, site: usize) -> Vec<Element> {
 fn density(element: &Element) -> Option<String> {
     let found = Histogram::new(&element.draws)?;
     let (x, y) = (
-        Axis::around(&element.name, [found.low, found.high()].into_iter()),
-        Axis::between("density", 0.0, 1.08 * found.top()),
+        PlotAxis::around(&element.name, [found.low, found.high()].into_iter()),
+        PlotAxis::between("density", 0.0, 1.08 * found.top()),
     );
     let mut plot = Plot::new(&format!("Posterior of {}", element.name), SMALL, x, y);
     found.draw(&mut plot, "ranks0");
@@ -131,8 +131,8 @@ fn density(element: &Element) -> Option<String> {
 
 fn pair(across: &Element, up: &Element) -> String {
     let (x, y) = (
-        Axis::around(&across.name, across.draws.iter().copied()),
-        Axis::around(&up.name, up.draws.iter().copied()),
+        PlotAxis::around(&across.name, across.draws.iter().copied()),
+        PlotAxis::around(&up.name, up.draws.iter().copied()),
     );
     let mut plot = Plot::new(&format!("{} and {}", across.name, up.name), SQUARE, x, y);
     let points = across.draws.iter().zip(&up.draws);
@@ -151,8 +151,8 @@ pub fn residuals(forecast: &Forecast, target: &str, rows: &str) -> Option<String
             .map(|(mean, seen)| (*mean, seen - mean))
     };
     pairs().next()?;
-    let x = Axis::around(&format!("predicted {target}"), pairs().map(|pair| pair.0));
-    let y = Axis::around(
+    let x = PlotAxis::around(&format!("predicted {target}"), pairs().map(|pair| pair.0));
+    let y = PlotAxis::around(
         "observed minus predicted",
         pairs().map(|pair| pair.1).chain([0.0]),
     );
@@ -175,8 +175,8 @@ pub fn shapes(left_out: &LeftOut, train: &Rows) -> Option<String> {
     let known = || shapes().filter(|(_, k)| k.is_finite());
     known().next()?;
     let limit = good_shape(left_out.draws);
-    let x = Axis::around(label, shapes().map(|(row, _)| row));
-    let y = Axis::around("Pareto k", known().map(|(_, k)| k).chain([0.0, limit]));
+    let x = PlotAxis::around(label, shapes().map(|(row, _)| row));
+    let y = PlotAxis::around("Pareto k", known().map(|(_, k)| k).chain([0.0, limit]));
     let mut plot = Plot::new("Pareto k of PSIS-LOO", WIDE, x.clone(), y);
     for line in [limit, 1.0] {
         plot.line("guide", [(x.low, line), (x.high, line)].into_iter());
@@ -199,7 +199,7 @@ fn numbers(rows: &Rows, count: usize) -> (Vec<usize>, &'static str) {
 }
 
 /// Draws the prior and posterior predictive checks of an output next to the observed values.
-pub fn replicated(check: &Check) -> Vec<String> {
+pub fn replicated(check: &PredictiveCheck) -> Vec<String> {
     let draw = |stage: &str, sets: &[Vec<f64>]| match &check.classes {
         Some(names) => frequencies(stage, &check.column, names, (&check.observed, sets)),
         None => overlaid(stage, &check.column, &check.observed, sets),
@@ -233,8 +233,8 @@ fn overlaid(stage: &str, target: &str, observed: &[f64], replicates: &[Vec<f64>]
     let mut plot = Plot::new(
         &format!("{stage} predictive check, training rows"),
         WIDE,
-        Axis::between(target, low, high),
-        Axis::between("density", 0.0, 1.08 * top),
+        PlotAxis::between(target, low, high),
+        PlotAxis::between("density", 0.0, 1.08 * top),
     );
     for replicate in &replicates {
         plot.line("replicate", replicate.points());
@@ -264,7 +264,7 @@ fn frequencies(
     let found: Vec<(f64, f64, f64)> = (0..names.len()).map(of).collect();
     let seen = shares(observed, names.len());
     let ends = found.iter().flat_map(|(_, low, high)| [*low, *high]);
-    let x = Axis::around(
+    let x = PlotAxis::around(
         &format!("share of training rows with this {target}"),
         ends.chain(seen.iter().copied()),
     );
@@ -272,7 +272,7 @@ fn frequencies(
         &format!("{stage} predictive check, classes"),
         (520.0, 120.0 + 22.0 * names.len() as f64),
         x,
-        Axis::named("", names.to_vec()),
+        PlotAxis::named("", names.to_vec()),
     );
     let places = || found.iter().enumerate().map(|(at, found)| (at as f64, *found));
     plot.rows("interval", places().map(|(at, (_, low, high))| (at, low, high)));

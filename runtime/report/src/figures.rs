@@ -1,7 +1,7 @@
 //! The plots of a report.
 
-use crate::forecast::{Curve, Forecast};
-use crate::svg::{Axis, Plot, Swatch, matrix};
+use crate::forecast::{Forecast, ForecastCurve};
+use crate::svg::{Plot, PlotAxis, Swatch, matrix};
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_data::metrics::{CALIBRATION_BINS, DrawSummary};
 use bnnc_inference::outcome::InferenceOutcome;
@@ -19,19 +19,19 @@ const CROWD: usize = 250;
 const LOSS_POINTS: usize = 400;
 
 /// Draws a curve over one input: mean, intervals, data.
-pub fn band(title: &str, curve: &Curve, target: &str) -> String {
+pub fn band(title: &str, curve: &ForecastCurve, target: &str) -> String {
     let [q05, q25, q75, q95] = &curve.forecast.quantiles;
-    let data = Axis::around("", curve.points.iter().map(|(_, y)| *y));
+    let data = PlotAxis::around("", curve.points.iter().map(|(_, y)| *y));
     // A band may become very wide far outside the data. The limits keep the data readable.
     let reach = 1.2 * (data.high - data.low);
     let inside = |y: &f64| y.clamp(data.low - reach, data.high + reach);
     let data_y = curve.points.iter().map(|(_, y)| *y);
-    let y = Axis::around(target, q05.iter().chain(q95).map(inside).chain(data_y));
+    let y = PlotAxis::around(target, q05.iter().chain(q95).map(inside).chain(data_y));
     let ends = (
         curve.x.first().copied().unwrap_or(0.0),
         curve.x.last().copied().unwrap_or(1.0),
     );
-    let mut plot = Plot::new(title, WIDE, Axis::between(&curve.name, ends.0, ends.1), y);
+    let mut plot = Plot::new(title, WIDE, PlotAxis::between(&curve.name, ends.0, ends.1), y);
     plot.band("band90", &curve.x, q05, q95);
     plot.band("band50", &curve.x, q25, q75);
     plot.dots("data", curve.points.iter().map(|(x, y)| (*x, *y, 2.2)));
@@ -50,9 +50,9 @@ pub fn band(title: &str, curve: &Curve, target: &str) -> String {
 pub fn observed(forecast: &Forecast, target: &str, rows: &str) -> String {
     let [q05, _, _, q95] = &forecast.quantiles;
     let seen = &forecast.observed;
-    let x = Axis::around(&format!("observed {target}"), seen.iter().copied());
+    let x = PlotAxis::around(&format!("observed {target}"), seen.iter().copied());
     let all = seen.iter().chain(&forecast.mean).chain(q05).chain(q95).copied();
-    let y = Axis::around(&format!("predicted {target}"), all);
+    let y = PlotAxis::around(&format!("predicted {target}"), all);
     let title = format!("Predicted against observed, {rows} rows");
     let mut plot = Plot::new(&title, SQUARE, x.clone(), y);
     plot.line("guide", [(x.low, x.low), (x.high, x.high)].into_iter());
@@ -78,7 +78,7 @@ pub fn observed(forecast: &Forecast, target: &str, rows: &str) -> String {
 /// Draws the share of observed targets inside central intervals against their nominal level. `of` is the name of the target, if there are several.
 pub fn calibration(forecast: &Forecast, of: &str) -> String {
     let levels: Vec<f64> = (0..=20).map(|at| f64::from(at) / 20.0).collect();
-    let axis = |label: &str| Axis::between(label, -0.02, 1.02);
+    let axis = |label: &str| PlotAxis::between(label, -0.02, 1.02);
     let title = match of {
         "" => "Calibration of central intervals".to_owned(),
         _ => format!("Calibration of central intervals of {of}"),
@@ -120,7 +120,7 @@ fn chance(p: f64, count: f64) -> (f64, f64) {
 }
 
 /// Predictions of classes: the probabilities of each class for each row, and the true classes.
-pub struct Classes<'a> {
+pub struct ClassPredictions<'a> {
     /// The probabilities of each class, one column per class.
     pub probabilities: &'a [&'a [f64]],
     /// The true class of each row.
@@ -129,7 +129,7 @@ pub struct Classes<'a> {
     pub names: &'a [String],
 }
 
-impl Classes<'_> {
+impl ClassPredictions<'_> {
     /// Returns the class with the largest probability, and that probability.
     fn best(&self, row: usize) -> (usize, f64) {
         let columns = self.probabilities.iter().map(|column| column[row]).enumerate();
@@ -222,7 +222,7 @@ fn binned(predictions: impl Iterator<Item = (f64, bool)>) -> [Bin; CALIBRATION_B
 
 /// Draws the frequency with which predictions came true against their probabilities.
 fn against(title: &str, (x, y): (&str, &str), bins: [Bin; CALIBRATION_BINS]) -> String {
-    let axis = |label: &str| Axis::between(label, -0.04, 1.05);
+    let axis = |label: &str| PlotAxis::between(label, -0.04, 1.05);
     let mut plot = Plot::new(title, SQUARE, axis(x), axis(y));
     let filled: Vec<Bin> = bins.into_iter().filter(|(count, ..)| *count > 0.0).collect();
     let intervals = filled.iter().map(|(count, probability, hits)| {
@@ -255,12 +255,12 @@ fn wilson(share: f64, count: f64) -> (f64, f64) {
 }
 
 /// Returns an axis for losses by epoch. The losses of the first epochs are left out if they fall so far that the rest would be a flat line.
-fn settled<'a>(label: &str, points: impl Iterator<Item = &'a (f64, f64)> + Clone, epochs: f64) -> Axis {
-    let all = Axis::around(label, points.clone().map(|point| point.1));
+fn settled<'a>(label: &str, points: impl Iterator<Item = &'a (f64, f64)> + Clone, epochs: f64) -> PlotAxis {
+    let all = PlotAxis::around(label, points.clone().map(|point| point.1));
     let later = points
         .filter(|point| point.0 >= 0.03 * epochs)
         .map(|point| point.1);
-    let later = Axis::around(label, later);
+    let later = PlotAxis::around(label, later);
     match all.high - all.low < 3.0 * (later.high - later.low) {
         true => all,
         false => later,
@@ -290,7 +290,7 @@ pub fn loss(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Option<String
     // Nothing was trained if all iterates come from an earlier inference block.
     let epochs = epochs.max().filter(|epochs| *epochs > 0)? as f64;
     let y = settled("loss per training row", curves.iter().flatten(), epochs);
-    let mut plot = Plot::new("Training", WIDE, Axis::between("epoch", 0.0, epochs), y);
+    let mut plot = Plot::new("Training", WIDE, PlotAxis::between("epoch", 0.0, epochs), y);
     let class = if curves.len() > 1 { "thin" } else { "mean" };
     for curve in curves {
         plot.line(class, curve.into_iter());
@@ -317,7 +317,7 @@ pub fn validation(outcome: &InferenceOutcome) -> Option<String> {
     let epochs = points().map(|point| point.0).fold(0.0, f64::max);
     points().next()?;
     let y = settled("loss per validation row", points(), epochs);
-    let mut plot = Plot::new("Validation", WIDE, Axis::between("epoch", 0.0, epochs), y);
+    let mut plot = Plot::new("Validation", WIDE, PlotAxis::between("epoch", 0.0, epochs), y);
     let class = if curves.len() > 1 { "thin" } else { "mean" };
     for curve in curves {
         plot.line(class, curve.into_iter());
@@ -349,8 +349,8 @@ pub fn pruning(outcome: &InferenceOutcome) -> Option<String> {
     let ends = points
         .iter()
         .flat_map(|(_, value, error)| [value - error, value + error]);
-    let y = Axis::around(label, ends.chain([0.0]));
-    let x = Axis::between("weights removed, %", 0.0, 100.0);
+    let y = PlotAxis::around(label, ends.chain([0.0]));
+    let x = PlotAxis::between("weights removed, %", 0.0, 100.0);
     let mut plot = Plot::new("Pruning by signal to noise", WIDE, x, y);
     plot.bars(
         "interval",
@@ -369,7 +369,7 @@ const NAMED: usize = 60;
 /// Draws the elements of a site as intervals, in their order, with their names if there are not too many.
 pub fn intervals(site: &SiteSummary) -> String {
     let elements = || site.elements.iter().enumerate();
-    let values = Axis::around(&site.name, elements().flat_map(|(_, s)| [s.q05, s.q95]));
+    let values = PlotAxis::around(&site.name, elements().flat_map(|(_, s)| [s.q05, s.q95]));
     let count = site.elements.len();
     // A point estimate does not have a spread.
     let is_point = site.elements.iter().all(|summary| summary.sd == 0.0);
@@ -383,12 +383,12 @@ pub fn intervals(site: &SiteSummary) -> String {
             &title,
             (520.0, 120.0 + 20.0 * count as f64),
             values,
-            Axis::named("", site.names.clone()),
+            PlotAxis::named("", site.names.clone()),
         ),
         false => Plot::new(
             &title,
             WIDE,
-            Axis::between("element", -0.6, count as f64 - 0.4),
+            PlotAxis::between("element", -0.6, count as f64 - 0.4),
             values,
         ),
     };
@@ -426,7 +426,7 @@ mod tests {
     #[test]
     fn the_bins_are_those_of_the_calibration_error() {
         let (zero, one) = ([0.9, 0.3, 0.45], [0.1, 0.7, 0.55]);
-        let classes = Classes {
+        let classes = ClassPredictions {
             probabilities: &[&zero, &one],
             right: &[0, 1, 0],
             names: &[],

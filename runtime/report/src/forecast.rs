@@ -55,7 +55,7 @@ impl Forecast {
 
 /// A forecast over a grid of the only input.
 #[derive(Clone, Debug)]
-pub struct Curve {
+pub struct ForecastCurve {
     /// The name of the input.
     pub name: String,
     /// The grid, in original units.
@@ -107,7 +107,7 @@ pub fn curve(
     outcome: &InferenceOutcome,
     spec: &DataSpec,
     context: &Context,
-) -> Result<Option<Curve>, Stop> {
+) -> Result<Option<ForecastCurve>, Stop> {
     let dataset = &outcome.dataset;
     let output = &infer.outputs[place];
     let is_drawn = is_number(output) && infer.outputs.iter().all(|output| !output.given);
@@ -137,7 +137,7 @@ pub fn curve(
         (draws, context),
     )?;
     let y = targets(&dataset.train, dataset, infer.column(output))?;
-    Ok(found.map(|forecast| Curve {
+    Ok(found.map(|forecast| ForecastCurve {
         name: input.name.clone(),
         points: seen.iter().copied().zip(y).collect(),
         x,

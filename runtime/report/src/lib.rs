@@ -21,9 +21,9 @@ use bnnc_data::write::ResultColumn;
 use bnnc_inference::outcome::{InferenceOutcome, RunResult};
 use bnnc_kernels::pool::Pool;
 use chains::ChainReport;
-use figures::Classes;
+use figures::ClassPredictions;
 use page::Plots;
-use replicates::Check;
+use replicates::PredictiveCheck;
 use std::sync::Arc;
 
 /// The number of classes above which a confusion matrix is not drawn.
@@ -47,7 +47,7 @@ pub fn report(
     manifest: &Manifest,
     result: &RunResult,
     program: &str,
-    checks: &[Vec<Check>],
+    checks: &[Vec<PredictiveCheck>],
 ) -> Result<Report, Stop> {
     let context = Context::new(Arc::new(Pool::new(1)), manifest.seed);
     let mut report = Report::default();
@@ -93,7 +93,7 @@ pub fn report(
 }
 
 /// Returns the reason why an output does not have a prior predictive check.
-fn no_prior(check: &Check) -> Option<String> {
+fn no_prior(check: &PredictiveCheck) -> Option<String> {
     let why = check.prior.as_ref().err()?;
     Some(format!("No prior predictive check of `{}`: {why}", check.column))
 }
@@ -199,7 +199,7 @@ fn classes(
     if probabilities.iter().any(|column| column.len() != right.len()) {
         return Vec::new();
     }
-    let classes = Classes {
+    let classes = ClassPredictions {
         probabilities: &probabilities,
         right: &right,
         names: infer.names.classes(&output.name, count).unwrap_or_default(),

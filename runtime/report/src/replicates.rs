@@ -44,7 +44,7 @@ const STATISTICS: [Statistic; 4] = [
 
 /// An output of a model, with its observed values and the predicted data sets.
 #[derive(Clone, Debug)]
-pub struct Check {
+pub struct PredictiveCheck {
     /// The column of the output.
     pub column: String,
     /// The names of its classes; `None` if it is a number.
@@ -67,7 +67,7 @@ pub fn checks(
     infer: &InferenceBlock,
     outcome: &InferenceOutcome,
     context: &Context,
-) -> Result<Vec<Check>, Stop> {
+) -> Result<Vec<PredictiveCheck>, Stop> {
     let dataset = &outcome.dataset;
     let train = &dataset.train;
     let is_whole = examples(&infer.bindings, train) != train.count;
@@ -109,7 +109,7 @@ pub fn checks(
                 .cloned()
                 .collect()
         };
-        all.push(Check {
+        all.push(PredictiveCheck {
             column: column.to_owned(),
             classes: names,
             observed,
@@ -249,7 +249,7 @@ pub fn spread(values: &[f64]) -> (f64, f64, f64) {
     (mean(values), quantile(&sorted, 0.05), quantile(&sorted, 0.95))
 }
 
-impl Check {
+impl PredictiveCheck {
     /// Returns the part of `result.json`: statistics of the observed values and of predicted data sets.
     pub fn json(&self) -> Value {
         let of = |sets: &[Vec<f64>]| match &self.classes {

@@ -21,7 +21,7 @@ const WIDER: f64 = 4.0;
 
 /// An axis of a plot.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Axis {
+pub struct PlotAxis {
     /// The quantity that it shows, with its unit.
     pub label: String,
     /// The value at the start of the axis.
@@ -32,9 +32,9 @@ pub struct Axis {
     pub names: Vec<String>,
 }
 
-impl Axis {
+impl PlotAxis {
     /// Returns an axis that contains all finite values, with some room at both ends.
-    pub fn around(label: &str, values: impl Iterator<Item = f64>) -> Axis {
+    pub fn around(label: &str, values: impl Iterator<Item = f64>) -> PlotAxis {
         let finite = values.filter(|value| value.is_finite());
         let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
             (low.min(value), high.max(value))
@@ -45,12 +45,12 @@ impl Axis {
         } else {
             0.5 * low.abs().max(1.0)
         };
-        Axis::between(label, low - room, high + room)
+        PlotAxis::between(label, low - room, high + room)
     }
 
     /// Returns an axis between two values.
-    pub fn between(label: &str, low: f64, high: f64) -> Axis {
-        Axis {
+    pub fn between(label: &str, low: f64, high: f64) -> PlotAxis {
+        PlotAxis {
             label: label.to_owned(),
             low,
             high,
@@ -59,8 +59,8 @@ impl Axis {
     }
 
     /// Returns a vertical axis of names, the first at the top.
-    pub fn named(label: &str, names: Vec<String>) -> Axis {
-        Axis {
+    pub fn named(label: &str, names: Vec<String>) -> PlotAxis {
+        PlotAxis {
             label: label.to_owned(),
             low: names.len() as f64 - 0.4,
             high: -0.6,
@@ -111,8 +111,8 @@ pub enum Swatch {
 pub struct Plot {
     title: String,
     size: (f64, f64),
-    x: Axis,
-    y: Axis,
+    x: PlotAxis,
+    y: PlotAxis,
     /// The margin for the labels of the vertical axis.
     left: f64,
     marks: String,
@@ -121,7 +121,7 @@ pub struct Plot {
 
 impl Plot {
     /// Returns an empty plot of this size in pixels.
-    pub fn new(title: &str, size: (f64, f64), x: Axis, y: Axis) -> Plot {
+    pub fn new(title: &str, size: (f64, f64), x: PlotAxis, y: PlotAxis) -> Plot {
         Plot {
             title: title.to_owned(),
             left: margin(&y.labels(size.1 - TOP - BOTTOM)),
@@ -434,7 +434,7 @@ mod tests {
     use super::*;
 
     fn unit(low: f64, high: f64) -> Plot {
-        let axis = Axis::between("x", low, high);
+        let axis = PlotAxis::between("x", low, high);
         Plot::new(
             "t",
             (LEFT + RIGHT + 100.0, TOP + BOTTOM + 100.0),
@@ -446,7 +446,10 @@ mod tests {
     #[test]
     fn labels_with_many_digits_have_room() {
         let of = |low: f64, high: f64| {
-            let (x, y) = (Axis::between("x", 0.0, 1.0), Axis::between("y", low, high));
+            let (x, y) = (
+                PlotAxis::between("x", 0.0, 1.0),
+                PlotAxis::between("y", low, high),
+            );
             Plot::new("t", (720.0, 420.0), x, y).left
         };
         assert_eq!(of(0.0, 1.0), LEFT);
@@ -476,7 +479,7 @@ mod tests {
     #[test]
     fn an_axis_around_nothing_or_one_value_has_a_length() {
         for values in [vec![], vec![3.0], vec![f64::NAN]] {
-            let axis = Axis::around("x", values.into_iter());
+            let axis = PlotAxis::around("x", values.into_iter());
             assert!(axis.low < axis.high);
         }
     }
@@ -485,7 +488,7 @@ mod tests {
     #[test]
     fn a_legend_fits_into_its_plot() {
         let last = |labels: &[&str]| {
-            let axis = || Axis::between("", 0.0, 1.0);
+            let axis = || PlotAxis::between("", 0.0, 1.0);
             let mut plot = Plot::new("", (460.0, 320.0), axis(), axis());
             labels
                 .iter()

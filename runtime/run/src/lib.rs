@@ -37,7 +37,7 @@ use std::time::Instant;
 
 /// The options of a run that the program does not contain.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct RunOptions {
     /// The number of threads. The results do not depend on it.
     pub threads: usize,
     /// True if progress lines are shown.
@@ -52,10 +52,10 @@ pub struct Options {
     pub sources: Sources,
 }
 
-impl Options {
+impl RunOptions {
     /// Returns options with this number of threads, without progress lines, memory limit or checkpoint.
-    pub fn new(threads: usize) -> Options {
-        Options {
+    pub fn new(threads: usize) -> RunOptions {
+        RunOptions {
             threads,
             progress: false,
             max_memory: None,
@@ -70,7 +70,7 @@ impl Options {
 ///
 /// # Errors
 /// An error before the run begins. Later errors are in [`RunResult::stopped`], together with the finished results.
-pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
+pub fn run(manifest: &Manifest, options: &RunOptions) -> Result<RunResult, Stop> {
     let pool = Arc::new(Pool::new(options.threads));
     let context = Context {
         pool,
@@ -145,7 +145,7 @@ struct Run<'a> {
     manifest: &'a Manifest,
     context: Context,
     data: HashMap<String, Data>,
-    options: &'a Options,
+    options: &'a RunOptions,
     /// The starts for later inferences, by inference and split.
     found: HashMap<(String, usize), start::EarlierResult>,
     result: RunResult,

@@ -18,7 +18,7 @@ use bnnc_inference::outcome::{InferenceOutcome, RunResult};
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::posterior::PosteriorArray;
 use bnnc_report::export::{Export, Subject, approximation};
-use bnnc_report::replicates::{self, Check};
+use bnnc_report::replicates::{self, PredictiveCheck};
 use bnnc_report::result;
 use safetensors::tensor::SafeTensors;
 use serde::{Deserialize, Serialize};
@@ -183,7 +183,11 @@ fn unwritten(stop: Stop, path: &Path) -> Result<(), Diagnostic> {
 }
 
 /// Returns the prior and posterior predictive checks of each outcome, by its outputs.
-fn checks(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<Vec<Vec<Check>>, Diagnostic> {
+fn checks(
+    folder: &Path,
+    manifest: &Manifest,
+    result: &RunResult,
+) -> Result<Vec<Vec<PredictiveCheck>>, Diagnostic> {
     let context = Context::new(Arc::new(Pool::new(1)), manifest.seed);
     let of = |outcome: &InferenceOutcome| {
         let mut infers = manifest.infers.iter();
@@ -201,7 +205,7 @@ fn pictures(
     folder: &Path,
     manifest: &Manifest,
     result: &RunResult,
-    (program, checks): (&str, &[Vec<Check>]),
+    (program, checks): (&str, &[Vec<PredictiveCheck>]),
 ) -> Result<(), Diagnostic> {
     let report = match bnnc_report::report(manifest, result, program, checks) {
         Ok(report) => report,

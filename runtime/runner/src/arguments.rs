@@ -9,7 +9,7 @@ use std::ffi::OsString;
 /// The options of `bnnc run` that do not need a compiler.
 #[derive(Parser, Debug)]
 #[command(version, max_term_width = 100)]
-pub struct Arguments {
+pub struct RunnerArguments {
     /// Read a data item from this file. Repeat the option for shards, or for inputs and target. `NAME.test` and `NAME.outliers` set the test rows and
     /// the outliers.
     #[arg(long = "data", value_name = "NAME=PATH")]
@@ -26,12 +26,12 @@ pub struct Arguments {
     #[command(flatten)]
     pub running: Running,
     #[command(flatten)]
-    pub decided: Decided,
+    pub decided: BuildArguments,
 }
 
 /// Options of `bnnc run` that are fixed at the build.
 #[derive(Args, Debug)]
-pub struct Decided {
+pub struct BuildArguments {
     #[arg(long, hide = true)]
     precision: Option<String>,
     #[arg(long, hide = true)]
@@ -40,7 +40,7 @@ pub struct Decided {
     without: Option<String>,
 }
 
-impl Decided {
+impl BuildArguments {
     /// Returns the first of these options on the command line.
     pub fn first(&self) -> Option<&'static str> {
         let given = [
@@ -56,9 +56,9 @@ impl Decided {
 ///
 /// # Errors
 /// A usage error, or the requested help.
-pub fn parse(words: Vec<OsString>, built: &Built) -> Result<Arguments, clap::Error> {
+pub fn parse(words: Vec<OsString>, built: &Built) -> Result<RunnerArguments, clap::Error> {
     let file = built.origin.file.display();
-    let mut command = Arguments::command().about(format!("Run {file}, compiled by bnnc."));
+    let mut command = RunnerArguments::command().about(format!("Run {file}, compiled by bnnc."));
     let lines = built.manifest.infers.iter().map(|infer| {
         let (name, method, precision) = (&infer.name, infer.method, infer.precision);
         format!(
@@ -76,7 +76,7 @@ pub fn parse(words: Vec<OsString>, built: &Built) -> Result<Arguments, clap::Err
         }
         error
     })?;
-    Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    RunnerArguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// Returns the line about a data item with its files.

@@ -1,6 +1,6 @@
 //! Runs a compiled program from its bytes and a command line.
 
-use crate::arguments::{self, Arguments};
+use crate::arguments::{self, RunnerArguments};
 use crate::conform;
 use crate::steer;
 use bnnc_abi::artefact::{self, Built, Head};
@@ -71,7 +71,7 @@ pub fn run(bytes: &[u8], executable: &Path, words: Vec<OsString>, load: Load<'_>
 
 fn execute(
     (head, mut built): (Head, Built),
-    arguments: &Arguments,
+    arguments: &RunnerArguments,
     executable: &Path,
     (display, load): (&Display<'_>, Load<'_>),
 ) -> Result<u8, u8> {
@@ -160,7 +160,7 @@ fn attach(_: Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault> {
 }
 
 /// Returns the command that repeats a run.
-fn again(executable: &Path, arguments: &Arguments) -> Vec<String> {
+fn again(executable: &Path, arguments: &RunnerArguments) -> Vec<String> {
     let mut words = vec![executable.display().to_string()];
     let pairs = arguments.data.iter();
     words.extend(pairs.flat_map(|pair| ["--data".to_owned(), pair.clone()]));

@@ -7,7 +7,7 @@ use bnnc_abi::method::{self, OptionDef, Phase};
 use bnnc_abi::settings;
 use bnnc_abi::steering::OptionConflict;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_command::codes::{self, Decided};
+use bnnc_command::codes::{self, FixedReason};
 use std::collections::{HashMap, HashSet};
 
 /// Sets options of inferences, and records them among the options of the build. All words are checked, so that every error is reported.
@@ -35,16 +35,16 @@ fn set_one(manifest: &mut Manifest, word: &str) -> Result<(), Box<Diagnostic>> {
     };
     let (item, key) = (item.trim(), key.trim());
     if manifest.data.iter().any(|spec| spec.name == item) {
-        return Err(Box::new(codes::decided_setting((item, key), Decided::Data)));
+        return Err(Box::new(codes::decided_setting((item, key), FixedReason::Data)));
     }
     let names: Vec<String> = manifest.infers.iter().map(|infer| infer.name.clone()).collect();
     let infer = manifest.infers.iter_mut().find(|infer| infer.name == item);
     let infer = infer.ok_or_else(|| codes::no_settable(item, names.iter().map(String::as_str)))?;
     let option = option(infer, key)?;
     if option.phase == Phase::Compile {
-        return Err(Box::new(codes::decided_setting((item, key), Decided::Code)));
+        return Err(Box::new(codes::decided_setting((item, key), FixedReason::Code)));
     }
-    let words = || codes::decided_setting((item, key), Decided::Words);
+    let words = || codes::decided_setting((item, key), FixedReason::Words);
     let (expected, allows) = option.kind.number().ok_or_else(words)?;
     let number = number(value).ok_or_else(|| codes::bad_number((item, key), &expected, None))?;
     if !allows(number) {
