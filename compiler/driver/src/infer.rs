@@ -21,7 +21,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_base::source::Span;
 use bnnc_graph::function::Function;
-use bnnc_graph::model::{ElaboratedOptimiser, Model, Posterior};
+use bnnc_graph::model::{ApproximatePosterior, ElaboratedOptimiser, Model};
 use bnnc_hir::elaborate;
 use bnnc_hir::elaborate::bind::{Bound, bind, integers};
 use bnnc_hir::elaborate::posterior::Rest;
@@ -84,7 +84,7 @@ pub struct Elaborated {
     /// The model for one example.
     pub model: Model,
     /// The family that approximates its posterior.
-    pub posterior: Posterior,
+    pub posterior: ApproximatePosterior,
     /// The optimiser that updates the parameters.
     pub optimiser: ElaboratedOptimiser,
     /// The columns that the inputs and outputs of the model are bound to.

@@ -4,13 +4,17 @@ use crate::codes;
 use crate::infer::{Compilation, Failure};
 use bnnc_abi::manifest::{Start, StartFile, StartFrom, Training};
 use bnnc_abi::sampling::ChainOptions;
-use bnnc_graph::model::{Model, Posterior};
+use bnnc_graph::model::{ApproximatePosterior, Model};
 use bnnc_rewrite::methods::states::loadable;
 use std::path::Path;
 
 impl Compilation<'_> {
     /// Returns the start that the option names. The path of a file is relative to the program; the file is opened when the program runs.
-    pub(crate) fn start(&self, model: &Model, posterior: &Posterior) -> Result<Option<Start>, Failure> {
+    pub(crate) fn start(
+        &self,
+        model: &Model,
+        posterior: &ApproximatePosterior,
+    ) -> Result<Option<Start>, Failure> {
         // For chains and for training, this option has the same name and type.
         Ok(match self.option_of(Training::start())? {
             Some(StartFrom::Infer(name)) => Some(Start::Infer(name)),

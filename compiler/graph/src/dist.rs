@@ -31,7 +31,7 @@ pub fn range(support: Support) -> Interval {
 
 /// The kind of measure that a distribution declares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Measure {
+pub enum MeasureKind {
     /// A density, or a probability for each value.
     #[default]
     Density,
@@ -138,7 +138,7 @@ pub struct Instance {
     /// The declared name: `Normal`.
     pub name: Arc<str>,
     /// The kind of measure.
-    pub measure: Measure,
+    pub measure: MeasureKind,
     /// Parameter names and types, in order.
     pub params: Vec<(Arc<str>, Type)>,
     /// The support of each parameter, in order.

@@ -2,7 +2,7 @@
 
 use crate::attr::Attr;
 use crate::builder::Builder;
-use crate::dist::{Instance, Measure, Support};
+use crate::dist::{Instance, MeasureKind, Support};
 use crate::function::Function;
 use crate::op::{Example, Interval};
 use crate::types::Type;
@@ -13,15 +13,15 @@ use std::f64::consts::TAU;
 use std::sync::Arc;
 
 /// The type of an operand, and the interval from which its elements are drawn.
-pub type Operand = (Type, Interval);
+pub type ExampleOperand = (Type, Interval);
 
 /// Returns a real operand whose elements lie between `lo` and `hi`.
-pub fn real(sizes: &[usize], lo: f64, hi: f64) -> Operand {
+pub fn real(sizes: &[usize], lo: f64, hi: f64) -> ExampleOperand {
     (Type::real(Shape::fixed(sizes)), Interval::new(lo, hi))
 }
 
 /// Returns an integer operand whose elements are at least `lo` and less than `hi`.
-pub fn int(sizes: &[usize], lo: i64, hi: i64) -> Operand {
+pub fn int(sizes: &[usize], lo: i64, hi: i64) -> ExampleOperand {
     (
         Type::int(Shape::fixed(sizes)),
         Interval::new(lo as f64, hi as f64),
@@ -29,7 +29,7 @@ pub fn int(sizes: &[usize], lo: i64, hi: i64) -> Operand {
 }
 
 /// Returns a Boolean operand.
-pub fn truth(sizes: &[usize]) -> Operand {
+pub fn truth(sizes: &[usize]) -> ExampleOperand {
     (
         Type::new(DType::Bool, Shape::fixed(sizes)),
         Interval::new(0.0, 2.0),
@@ -37,7 +37,7 @@ pub fn truth(sizes: &[usize]) -> Operand {
 }
 
 /// Creates an example call.
-pub fn call(operands: Vec<Operand>, attrs: Vec<Attr>) -> Example {
+pub fn call(operands: Vec<ExampleOperand>, attrs: Vec<Attr>) -> Example {
     Example {
         operands,
         attrs,
@@ -80,7 +80,7 @@ pub fn unit_normal(sizes: &[usize]) -> Arc<Instance> {
     let ty = Type::real(Shape::fixed(sizes));
     Arc::new(Instance {
         name: "UnitNormal".into(),
-        measure: Measure::Density,
+        measure: MeasureKind::Density,
         params: vec![("location".into(), ty.clone())],
         supports: vec![Support::Real],
         value: ty.clone(),

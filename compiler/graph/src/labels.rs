@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The parsed labels of a contraction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Labels {
+pub struct ContractionLabels {
     /// The letters of the first operand.
     pub left: Vec<char>,
     /// The letters of the second operand.
@@ -13,13 +13,13 @@ pub struct Labels {
     pub result: Vec<char>,
 }
 
-impl Labels {
+impl ContractionLabels {
     /// Parses labels such as `ij,bj->bi`. Fails with a sentence about the first mistake.
-    pub fn parse(text: &str) -> Result<Labels, String> {
+    pub fn parse(text: &str) -> Result<ContractionLabels, String> {
         let form = || format!("expected labels such as `ij,bj->bi`, found `{text}`");
         let (operands, result) = text.split_once("->").ok_or_else(form)?;
         let (left, right) = operands.split_once(',').ok_or_else(form)?;
-        let labels = Labels {
+        let labels = ContractionLabels {
             left: left.chars().collect(),
             right: right.chars().collect(),
             result: result.chars().collect(),
@@ -48,8 +48,9 @@ impl Labels {
     }
 
     /// Returns the labels of a contraction that has already been checked.
-    pub fn checked(text: &str) -> Labels {
-        Labels::parse(text).unwrap_or_else(|why| unreachable!("labels of a checked contraction: {why}"))
+    pub fn checked(text: &str) -> ContractionLabels {
+        ContractionLabels::parse(text)
+            .unwrap_or_else(|why| unreachable!("labels of a checked contraction: {why}"))
     }
 
     /// Returns every letter: first the letters of the result, then the letters that are summed.
@@ -76,7 +77,7 @@ impl Labels {
     }
 }
 
-impl fmt::Display for Labels {
+impl fmt::Display for ContractionLabels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |letters: &[char]| letters.iter().collect::<String>();
         write!(

@@ -99,7 +99,7 @@ pub enum FamilyStart {
 
 /// An approximation of a model's posterior.
 #[derive(Clone, Debug)]
-pub struct Posterior {
+pub struct ApproximatePosterior {
     /// Its name.
     pub name: String,
     /// The approximations of the sites, in the order of the model. A group of sites has one entry.

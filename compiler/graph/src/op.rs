@@ -103,7 +103,7 @@ impl fmt::Display for Arity {
 }
 
 /// The node to which a derivative, batching or lowering rule is applied.
-pub struct Site<'a> {
+pub struct OpCall<'a> {
     /// The operands.
     pub args: &'a [Value],
     /// The attributes.
@@ -113,7 +113,7 @@ pub struct Site<'a> {
     pub out: Option<Value>,
 }
 
-impl Site<'_> {
+impl OpCall<'_> {
     /// Returns the value of the node, which always exists when a derivative rule is applied.
     pub fn result(&self) -> Value {
         self.out
@@ -125,11 +125,11 @@ impl Site<'_> {
 pub enum Vjp {
     /// A rule that returns one entry per operand. The entry is `None` if the operand has no derivative, like
     /// an integer or a condition.
-    Rule(fn(&mut Builder, &Site, Value) -> Vec<Option<Value>>),
+    Rule(fn(&mut Builder, &OpCall, Value) -> Vec<Option<Value>>),
     /// Like [`Vjp::Rule`], but for a random result. The derivative is taken at a fixed probability. This
     /// derivative is valid for expectations. A single value with the same random numbers may change
     /// differently.
-    Implicit(fn(&mut Builder, &Site, Value) -> Vec<Option<Value>>),
+    Implicit(fn(&mut Builder, &OpCall, Value) -> Vec<Option<Value>>),
     /// The op is constant almost everywhere, or not differentiable on purpose. The text is the reason.
     Zero(&'static str),
     /// The op has no derivative. The text is the reason, which must always be stated.
@@ -141,7 +141,7 @@ pub enum Batch {
     /// Operands that are not mapped are broadcast along the mapped axis. Attributes do not change.
     Elementwise,
     /// `(builder, site with mapped operands, flags of the mapped operands, size of the axis) -> mapped result`.
-    Rule(fn(&mut Builder, &Site, &[bool], Dim) -> Value),
+    Rule(fn(&mut Builder, &OpCall, &[bool], Dim) -> Value),
     /// The op is expanded (see [`Lower::Expand`]), and the expansion is batched.
     Expand,
 }
@@ -154,7 +154,7 @@ pub enum Lower {
     /// library call.
     Kernel(KernelKind),
     /// The op is rewritten into other ops before lowering.
-    Expand(fn(&mut Builder, &Site) -> Value),
+    Expand(fn(&mut Builder, &OpCall) -> Value),
     /// The op is allowed only before the pass `density`, which removes it.
     Removed(&'static str),
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// Looks up a distribution by its printed name. The lookup is needed because the text form does not contain
 /// definitions of distributions.
-pub type Table<'a> = &'a dyn Fn(&str) -> Option<Arc<Instance>>;
+pub type DistLookup<'a> = &'a dyn Fn(&str) -> Option<Arc<Instance>>;
 
 /// Parses one function that does not refer to distributions.
 ///
@@ -29,7 +29,7 @@ pub fn parse(text: &str) -> Result<Function, TextError> {
 }
 
 /// Parses one function. `table` looks up the distributions that the function names.
-pub fn parse_with(text: &str, table: Table) -> Result<Function, TextError> {
+pub fn parse_with(text: &str, table: DistLookup) -> Result<Function, TextError> {
     let mut parser = Parser {
         reader: Reader::new(text),
         table,
@@ -42,7 +42,7 @@ pub fn parse_with(text: &str, table: Table) -> Result<Function, TextError> {
 }
 
 /// Parses several functions, one after the other.
-pub fn parse_all(text: &str, table: Table) -> Result<Vec<Function>, TextError> {
+pub fn parse_all(text: &str, table: DistLookup) -> Result<Vec<Function>, TextError> {
     let mut parser = Parser {
         reader: Reader::new(text),
         table,
@@ -56,7 +56,7 @@ pub fn parse_all(text: &str, table: Table) -> Result<Vec<Function>, TextError> {
 
 struct Parser<'a> {
     reader: Reader<'a>,
-    table: Table<'a>,
+    table: DistLookup<'a>,
 }
 
 /// A parameter of the signature that has not been placed among the nodes yet.

@@ -7,7 +7,7 @@ use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::op::{Batch, Example, Interval, Lower, OpDef, Site, Vjp};
+use bnnc_graph::op::{Batch, Example, Interval, Lower, OpCall, OpDef, Vjp};
 use bnnc_graph::ops;
 use bnnc_graph::parse::parse_with;
 use bnnc_graph::spec::PROBABILISTIC;
@@ -194,7 +194,7 @@ fn derivatives_match_finite_differences() {
         let args = params(&mut builder, &operand_types(example));
         let weights_param = builder.param("weights", ty.clone());
         let out = builder.apply(op, &args, example.attrs.clone());
-        let site = Site {
+        let site = OpCall {
             args: &args,
             attrs: &example.attrs,
             out: Some(out),
@@ -235,7 +235,7 @@ fn derivatives_match_finite_differences() {
 fn mapped_call(
     builder: &mut Builder,
     op: &'static OpDef,
-    site: &Site,
+    site: &OpCall,
     mapped: &[bool],
     dim: Dim,
 ) -> Option<Value> {
@@ -273,7 +273,7 @@ fn batched(op: &'static OpDef, example: &Example, mapped: &[bool], dim: Dim) -> 
     });
     let mut builder = Builder::new("batch");
     let args = params(&mut builder, &types.collect::<Vec<_>>());
-    let site = Site {
+    let site = OpCall {
         args: &args,
         attrs: &example.attrs,
         out: None,
@@ -336,7 +336,7 @@ fn expansions_agree_with_evaluation() {
         let Lower::Expand(expand) = op.lower else { return };
         let mut builder = Builder::new("expansion");
         let args = params(&mut builder, &operand_types(example));
-        let site = Site {
+        let site = OpCall {
             args: &args,
             attrs: &example.attrs,
             out: None,

@@ -6,7 +6,7 @@ use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::{Builder, Window};
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Value;
-use bnnc_graph::op::{Lower, Op, Site, Vjp};
+use bnnc_graph::op::{Lower, Op, OpCall, Vjp};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 
@@ -32,7 +32,7 @@ fn cotangents(b: &mut Builder, out: Value) -> Vec<Option<Value>> {
     let ones = b.like(1.0, out);
     rule(
         b,
-        &Site {
+        &OpCall {
             args: &args,
             attrs: &attrs,
             out: Some(out),
@@ -79,7 +79,7 @@ fn logsumexp_expansion_is_stable() {
         let x = b.literal(&[3, 2], &[-INF, -INF, 1000.0, 1000.0, INF, 0.0]);
         expand(
             b,
-            &Site {
+            &OpCall {
                 args: &[x],
                 attrs: &[Attr::Int(1)],
                 out: None,
@@ -109,7 +109,7 @@ fn weights_of_large_numbers_keep_their_precision() {
         let (args, attrs) = ([x], [Attr::Int(1)]);
         expand(
             b,
-            &Site {
+            &OpCall {
                 args: &args,
                 attrs: &attrs,
                 out: None,
@@ -226,7 +226,7 @@ fn the_derivative_of_log_det_through_cholesky_is_the_inverse() {
         };
         rule(
             b,
-            &Site {
+            &OpCall {
                 args: &args,
                 attrs: &[],
                 out: Some(l),

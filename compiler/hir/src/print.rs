@@ -8,7 +8,7 @@ use crate::tree::{
 use crate::types::{Elem, Ty};
 use bnnc_base::source::SourceId;
 use bnnc_grammar::ast::UnaryOp;
-use bnnc_graph::dist::{Measure, Support};
+use bnnc_graph::dist::{MeasureKind, Support};
 use std::fmt::Write;
 
 /// Prints the items of one source, or of all sources: constants, functions, layers, distributions, optimisers, models, posteriors and
@@ -192,9 +192,9 @@ impl Printer<'_> {
             self.line("per_tensor = true");
         }
         match item.measure {
-            Measure::Density => {}
-            Measure::Improper => self.line("improper = true"),
-            Measure::Point => self.line("point = true"),
+            MeasureKind::Density => {}
+            MeasureKind::Improper => self.line("improper = true"),
+            MeasureKind::Point => self.line("point = true"),
         }
         self.close();
     }

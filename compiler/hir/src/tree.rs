@@ -7,7 +7,7 @@ use crate::types::{Param, Ty};
 use bnnc_base::arena::Arena;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
-use bnnc_graph::dist::{Measure, TailKind};
+use bnnc_graph::dist::{MeasureKind, TailKind};
 pub use infer::{CompareItem, InferItem, Setting, SettingValue, Target};
 use std::sync::Arc;
 
@@ -228,7 +228,7 @@ pub struct DistItem {
     /// The other parameterisations: later items with the same name and different parameters.
     pub others: Vec<DistId>,
     /// The kind of probability measure: a density, or `point = true`, or `improper = true`.
-    pub measure: Measure,
+    pub measure: MeasureKind,
     /// True for a mixture of the distributions among its parameters (`mixture = true`).
     pub mixture: bool,
     /// The lower and the upper end of the support.

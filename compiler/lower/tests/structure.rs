@@ -8,7 +8,7 @@ use bnnc_base::shape::{Dim, Shape, Sizes, Symbol};
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::{Builder, Window};
 use bnnc_graph::function::{Function, NodeKind, Value};
-use bnnc_graph::op::{Site, Vjp};
+use bnnc_graph::op::{OpCall, Vjp};
 use bnnc_graph::types::Type;
 use bnnc_loops::ir::Program;
 use std::collections::HashMap;
@@ -53,7 +53,7 @@ fn gradients(b: &mut Builder, loss: Value, wanted: &[Value]) -> Vec<Value> {
             continue;
         };
         let Vjp::Rule(rule) = &op.vjp else { continue };
-        let site = Site {
+        let site = OpCall {
             args: &args,
             attrs: &attrs,
             out: Some(id),

@@ -5,7 +5,7 @@ use super::show::number;
 use bnnc_base::shape::Sizes;
 use bnnc_driver::concrete::{Concrete, Sample};
 use bnnc_graph::builder::Builder;
-use bnnc_graph::dist::{Measure, Support};
+use bnnc_graph::dist::{MeasureKind, Support};
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::{FamilyParam, FamilyStart, Site, SitePosterior};
@@ -43,7 +43,7 @@ pub fn divergence(
     };
     let point = [q, p]
         .into_iter()
-        .find(|side| side.instance.measure == Measure::Point);
+        .find(|side| side.instance.measure == MeasureKind::Point);
     if let Some(point) = point {
         let name = &point.instance.name;
         return Ok(infinite(&format!("all mass of `{name}` is at one point")));
@@ -64,7 +64,7 @@ pub fn divergence(
             "`{q}` has positive density where the density of `{p}` is zero"
         )));
     }
-    if p.instance.measure == Measure::Improper {
+    if p.instance.measure == MeasureKind::Improper {
         let name = &p.instance.name;
         return Err(format!(
             "`{name}` is improper: the KL divergence from it is known only up to a constant"

@@ -5,7 +5,7 @@ use bnnc_base::shape::Dim;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::op::{Batch, Lower, Op, Site};
+use bnnc_graph::op::{Batch, Lower, Op, OpCall};
 use bnnc_graph::types::Type;
 
 /// Returns `function` with a new axis 0 of size `dim` on the parameters marked in `mapped` and on all
@@ -94,7 +94,7 @@ fn apply_batched(
             builder.apply(call.op.0, &repeated, call.attrs.to_vec())
         }
         Batch::Rule(rule) => {
-            let site = Site {
+            let site = OpCall {
                 args: &args,
                 attrs: call.attrs,
                 out: None,
@@ -117,7 +117,7 @@ pub(crate) fn expansion_of(op: Op, attrs: &[Attr], types: Vec<Type>) -> Function
     let mut builder = Builder::new(op.name);
     let param = |(at, ty): (usize, Type)| builder.param(&at.to_string(), ty);
     let params: Vec<Value> = types.into_iter().enumerate().map(param).collect();
-    let site = Site {
+    let site = OpCall {
         args: &params,
         attrs,
         out: None,

@@ -11,7 +11,7 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Shape;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
-use bnnc_graph::dist::{Instance, Measure};
+use bnnc_graph::dist::{Instance, MeasureKind};
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::model::{Model, Site};
 use bnnc_graph::op::OpDef;
@@ -166,7 +166,8 @@ fn check(model: &Model) -> Result<(), Refusal> {
         let NodeKind::Apply { attrs, .. } = &model.function.nodes[*value].kind else {
             continue;
         };
-        let is_point = |attr: &&Attr| matches!(attr, Attr::Dist(found) if found.measure == Measure::Point);
+        let is_point =
+            |attr: &&Attr| matches!(attr, Attr::Dist(found) if found.measure == MeasureKind::Point);
         points.extend(attrs.iter().find(is_point).cloned());
     }
     if let Some(Attr::Dist(point)) = points.first() {

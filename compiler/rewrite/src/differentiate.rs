@@ -9,7 +9,7 @@ use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
-use bnnc_graph::op::{Site, Vjp};
+use bnnc_graph::op::{OpCall, Vjp};
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use std::collections::HashMap;
@@ -145,7 +145,7 @@ fn pull_back_node(
     }
     match op.vjp {
         Vjp::Rule(rule) | Vjp::Implicit(rule) => {
-            let site = Site {
+            let site = OpCall {
                 args: &args,
                 attrs: &attrs,
                 out: Some(value),

@@ -13,9 +13,9 @@ use crate::nodes::{self, Scope};
 use crate::pipeline::StageFunctions;
 use bnnc_base::shape::Shape;
 use bnnc_graph::builder::{Builder, Window};
-use bnnc_graph::dist::{Instance, Measure, Support, unconstrained};
+use bnnc_graph::dist::{Instance, MeasureKind, Support, unconstrained};
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{Model, Posterior, Site, SitePosterior};
+use bnnc_graph::model::{ApproximatePosterior, Model, Site, SitePosterior};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl StageFunctions for (Densities, Model) {
 
 /// Returns the densities of `model`, and the model itself, in which each group of `posterior` is one site.
 /// The function of the model is not changed, because no later pass reads it.
-pub fn group(densities: Densities, model: Model, posterior: &Posterior) -> (Densities, Model) {
+pub fn group(densities: Densities, model: Model, posterior: &ApproximatePosterior) -> (Densities, Model) {
     let groups: Vec<&SitePosterior> = posterior
         .sites
         .iter()
@@ -274,10 +274,10 @@ fn product(
         name: names.join("` and `").into(),
         measure: match own
             .iter()
-            .any(|prior| prior.distribution.measure == Measure::Improper)
+            .any(|prior| prior.distribution.measure == MeasureKind::Improper)
         {
-            true => Measure::Improper,
-            false => Measure::Density,
+            true => MeasureKind::Improper,
+            false => MeasureKind::Density,
         },
         // The parameters are the values of sites and inputs, which lie in their own supports already.
         supports: vec![Support::Real; params.len()],

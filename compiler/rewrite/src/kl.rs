@@ -19,7 +19,7 @@ use crate::density::SitePrior;
 use crate::report;
 pub use bnnc_abi::variational::{KlEstimator as Estimator, KlStatistics as Statistics};
 use bnnc_base::fault::Fault;
-use bnnc_graph::dist::{Measure, Support, unconstrained};
+use bnnc_graph::dist::{MeasureKind, Support, unconstrained};
 use bnnc_graph::model::{Site, SitePosterior};
 
 /// The user's options for KL divergences.
@@ -145,7 +145,7 @@ pub enum Placement {
 
 /// Returns whether the family is a single point.
 pub fn is_point(posterior: &SitePosterior) -> bool {
-    posterior.family.measure == Measure::Point
+    posterior.family.measure == MeasureKind::Point
 }
 
 /// Returns how the draws of `posterior` reach the support of `site`, or a diagnostic if they cannot.

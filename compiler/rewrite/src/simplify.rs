@@ -5,7 +5,7 @@ use crate::nodes;
 use crate::rule::{self, Firing, Rule, RuleSet};
 use crate::rules;
 use bnnc_graph::function::Function;
-use bnnc_graph::op::{Lower, Site};
+use bnnc_graph::op::{Lower, OpCall};
 use bnnc_graph::verify::function_attrs;
 
 /// Returns `function` after all rules were applied.
@@ -55,7 +55,7 @@ fn expand_once(function: &Function) -> Function {
         match &call.op.lower {
             Lower::Expand(rule) => rule(
                 builder,
-                &Site {
+                &OpCall {
                     args,
                     attrs: &attrs,
                     out: None,

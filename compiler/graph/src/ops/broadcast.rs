@@ -5,7 +5,7 @@ use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
-use crate::op::{Arity, Batch, Example, KernelKind, Lower, OpDef, Site, Vjp};
+use crate::op::{Arity, Batch, Example, KernelKind, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::shape::{Dim, Shape};
@@ -57,7 +57,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     })
 }
 
-fn batch(b: &mut Builder, site: &Site, _: &[bool], dim: Dim) -> Value {
+fn batch(b: &mut Builder, site: &OpCall, _: &[bool], dim: Dim) -> Value {
     let shape = shape(site.attrs).prepend(dim);
     let shifted = axes(site.attrs).iter().map(|axis| *axis as usize + 1);
     let axes: Vec<usize> = std::iter::once(0).chain(shifted).collect();

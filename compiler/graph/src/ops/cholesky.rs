@@ -5,8 +5,8 @@ use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
-use crate::labels::Labels;
-use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpDef, Site, Vjp};
+use crate::labels::ContractionLabels;
+use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::dtype::DType;
@@ -69,10 +69,10 @@ fn eval(a: &Tensor) -> Tensor {
 /// Returns the matrix product of the last two axes. In `labels`, only these two axes of each operand have
 /// letters, as in `ki,kj->ij`.
 pub(super) fn matrix_product(b: &mut Builder, x: Value, y: Value, labels: &str) -> Value {
-    let inner = Labels::checked(labels);
+    let inner = ContractionLabels::checked(labels);
     let leading: Vec<char> = ('A'..='Z').take(b.rank(x) - 2).collect();
     let stacked = |letters: &[char]| leading.iter().chain(letters).copied().collect();
-    let labels = Labels {
+    let labels = ContractionLabels {
         left: stacked(&inner.left),
         right: stacked(&inner.right),
         result: stacked(&inner.result),
@@ -102,7 +102,7 @@ pub(super) fn lower_part(b: &mut Builder, x: Value, diagonal: f64) -> Value {
 /// of `l^T dl` with halved diagonal. The symmetric cotangent is then the symmetric part of `S = l^-T P l^-1`.
 /// Only the lower triangle of `a` is read. The cotangent of `a` is therefore the lower triangle of `S + S^T`,
 /// with the diagonal of `S`.
-fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
+fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let l = site.result();
     let rank = b.rank(l);
     let dl = lower_part(b, dy, 1.0);

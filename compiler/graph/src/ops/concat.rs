@@ -6,7 +6,7 @@ use crate::builder::Window;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
-use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpDef, Site, Vjp};
+use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::shape::Dim;
@@ -64,7 +64,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     })
 }
 
-fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
+fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let axis = axis(site.attrs) as usize;
     let mut start = 0;
     let mut cotangents = Vec::new();
@@ -81,7 +81,7 @@ fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
     cotangents
 }
 
-fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
+fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], dim: Dim) -> Value {
     let parts = site.args.iter().zip(mapped);
     let parts: Vec<Value> = parts
         .map(|(part, flag)| {

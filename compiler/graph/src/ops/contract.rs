@@ -5,8 +5,8 @@ use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
-use crate::labels::Labels;
-use crate::op::{Arity, Batch, Example, KernelKind, Lower, OpDef, Site, Vjp};
+use crate::labels::ContractionLabels;
+use crate::op::{Arity, Batch, Example, KernelKind, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::{Tensor, advance};
 use crate::types::Type;
 use bnnc_base::dtype::DType;
@@ -37,15 +37,15 @@ pub static CONTRACT: OpDef = OpDef {
 };
 
 /// Returns the parsed labels of a contraction.
-pub fn parsed(attrs: &[Attr]) -> Labels {
-    Labels::checked(labels(attrs))
+pub fn parsed(attrs: &[Attr]) -> ContractionLabels {
+    ContractionLabels::checked(labels(attrs))
 }
 
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     infer::expect_dtype(types, 0, &[DType::Real])?;
     infer::expect_dtype(types, 1, &[DType::Real])?;
     let text = labels(attrs);
-    let labels = Labels::parse(text)?;
+    let labels = ContractionLabels::parse(text)?;
     let mut sizes: Vec<(char, Dim)> = Vec::new();
     for (letters, ty) in [(&labels.left, types[0]), (&labels.right, types[1])] {
         if letters.len() != ty.rank() {
@@ -101,7 +101,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     })
 }
 
-fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
+fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let labels = parsed(site.attrs);
     let (x, y) = (site.args[0], site.args[1]);
     let left = cotangent(b, dy, (x, &labels.left), (y, &labels.right), &labels.result);
@@ -121,7 +121,7 @@ fn cotangent(
     let alone = |letter: &char| !other.1.contains(letter) && !result.contains(letter);
     let removed: Vec<usize> = (0..this.1.len()).filter(|at| alone(&this.1[*at])).collect();
     let kept = this.1.iter().copied().filter(|letter| !alone(letter)).collect();
-    let labels = Labels {
+    let labels = ContractionLabels {
         left: result.to_vec(),
         right: other.1.to_vec(),
         result: kept,
@@ -131,7 +131,7 @@ fn cotangent(
     b.restore_axes(product, &shape, &removed)
 }
 
-fn batch(b: &mut Builder, site: &Site, mapped: &[bool], _: Dim) -> Value {
+fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], _: Dim) -> Value {
     let mut labels = parsed(site.attrs);
     let letter = labels.unused();
     if mapped[0] {

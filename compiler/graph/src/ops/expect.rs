@@ -6,7 +6,7 @@ use crate::example;
 use crate::function::{Function, Value};
 use crate::higher_order;
 use crate::infer::Inferred;
-use crate::op::{Arity, Batch, Example, Interval, Lower, OpDef, Site, Vjp};
+use crate::op::{Arity, Batch, Example, Interval, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_abi::symbols::NoiseKind;
@@ -59,7 +59,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
 
 /// Takes the mean of the function that is mapped along the new axis. All positions along the new axis use the
 /// same draws.
-fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
+fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], dim: Dim) -> Value {
     let mut with_draw = vec![false];
     with_draw.extend(mapped);
     let lifted = higher_order::lifted(function(site.attrs), &with_draw, dim);

@@ -5,7 +5,7 @@ use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
-use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpDef, Site, Vjp};
+use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::dtype::DType;
@@ -56,7 +56,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     result
 }
 
-fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
+fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let slope = b.gamma_gradient(site.args[3], site.result());
     vec![None, None, None, Some(b.mul(dy, slope))]
 }

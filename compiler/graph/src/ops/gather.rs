@@ -5,7 +5,7 @@ use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
-use crate::op::{Arity, Batch, Example, KernelKind, Lower, OpDef, Site, Vjp};
+use crate::op::{Arity, Batch, Example, KernelKind, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::dtype::DType;
@@ -60,7 +60,7 @@ pub(super) fn clamped(position: f64, size: usize) -> usize {
     (position.max(0.0) as usize).min(size.saturating_sub(1))
 }
 
-fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
+fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], dim: Dim) -> Value {
     let (x, index) = (site.args[0], site.args[1]);
     let axis = axis(site.attrs) as usize;
     match (mapped[0], mapped[1]) {

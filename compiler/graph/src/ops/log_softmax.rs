@@ -5,7 +5,7 @@ use super::reduce_sum::fold;
 use crate::builder::Builder;
 use crate::function::Value;
 use crate::infer;
-use crate::op::{Arity, Batch, Interval, Lower, OpDef, Site, Vjp};
+use crate::op::{Arity, Batch, Interval, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::Tensor;
 use bnnc_base::dtype::DType;
 use bnnc_math::special;
@@ -42,7 +42,7 @@ pub static LOG_SOFTMAX: OpDef = OpDef {
 
 /// Differences from the largest element keep their precision, even if elements are large. Differences from
 /// `logsumexp` would lose it when `logsumexp` is rounded.
-fn expand(b: &mut Builder, site: &Site) -> Value {
+fn expand(b: &mut Builder, site: &OpCall) -> Value {
     let (x, axis) = (site.args[0], position(site.attrs));
     let shape = b.shape(x);
     let largest = b.reduce_max(x, &[axis]);
@@ -56,7 +56,7 @@ fn expand(b: &mut Builder, site: &Site) -> Value {
     b.sub(shifted, log)
 }
 
-fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
+fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let axis = position(site.attrs);
     let shape = b.shape(dy);
     let weight = b.exp(site.result());

@@ -6,7 +6,7 @@ use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred, without_axes};
-use crate::op::{Arity, Batch, Example, Interval, Lower, OpDef, Site, Vjp};
+use crate::op::{Arity, Batch, Example, Interval, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::dtype::DType;
@@ -89,7 +89,7 @@ impl Shifted {
 
 /// The weights are computed from differences from the largest element, which keep their precision even if
 /// elements are large.
-fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
+fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let (x, axis) = (site.args[0], position(site.attrs));
     let shape = b.shape(x);
     let shifted = Shifted::new(b, x, axis);
@@ -101,7 +101,7 @@ fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
     vec![Some(b.mul(dy, weight))]
 }
 
-fn expand(b: &mut Builder, site: &Site) -> Value {
+fn expand(b: &mut Builder, site: &OpCall) -> Value {
     let shifted = Shifted::new(b, site.args[0], position(site.attrs));
     b.add(shifted.log_sum, shifted.largest)
 }

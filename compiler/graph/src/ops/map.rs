@@ -6,7 +6,7 @@ use crate::example;
 use crate::function::{Function, Value};
 use crate::higher_order;
 use crate::infer::Inferred;
-use crate::op::{Arity, Batch, Example, Interval, Lower, OpDef, Site, Vjp};
+use crate::op::{Arity, Batch, Example, Interval, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::shape::Dim;
@@ -51,7 +51,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
 
 /// Maps the function that is itself mapped along the new axis. In mapped operands, the new axis comes after
 /// the axis along which the original function is mapped.
-fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
+fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], dim: Dim) -> Value {
     let (function, count) = (function(site.attrs), self::mapped(site.attrs) as usize);
     let args = super::scan::new_axis_second(b, site.args, mapped, 0..count);
     let lifted = higher_order::lifted(function, mapped, dim);

@@ -5,7 +5,7 @@ use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
 use crate::infer;
-use crate::op::{Arity, Batch, Example, Interval, Lower, OpDef, Site, Vjp};
+use crate::op::{Arity, Batch, Example, Interval, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::dtype::DType;
@@ -44,7 +44,7 @@ fn append(shape: &Shape, dim: Dim) -> Shape {
     Shape(dims)
 }
 
-fn expand(b: &mut Builder, site: &Site) -> Value {
+fn expand(b: &mut Builder, site: &OpCall) -> Value {
     let (index, dim) = (site.args[0], dim(site.attrs));
     let shape = append(&b.shape(index), dim);
     let rank = shape.rank();

@@ -5,7 +5,7 @@ use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
-use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpDef, Site, Vjp};
+use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::shape::{Dim, Shape};
@@ -78,7 +78,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     result
 }
 
-fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
+fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let shape = b.shape(site.args[0]);
     let [low, high, interior] = [low(site.attrs), high(site.attrs), interior(site.attrs)];
     let mut limits = Vec::new();

@@ -6,7 +6,7 @@ use crate::elementwise;
 use crate::example;
 use crate::function::Value;
 use crate::infer;
-use crate::op::Site;
+use crate::op::OpCall;
 use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
 use bnnc_math::scalar::Scalar;
 
@@ -25,7 +25,7 @@ pub static POW: OpDef = OpDef {
     examples: || example::elementwise(&[(0.3, 3.0), (-2.0, 2.0)]),
 };
 
-fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
+fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let (x, y) = (site.args[0], site.args[1]);
     let (zero, one) = (b.like(0.0, dy), b.like(1.0, dy));
     let lower = b.sub(y, one);

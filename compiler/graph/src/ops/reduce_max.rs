@@ -4,7 +4,7 @@ pub use super::reduce_sum::positions;
 use super::reduce_sum::{ATTRS, examples, fold, infer};
 use crate::builder::Builder;
 use crate::function::Value;
-use crate::op::{Arity, Batch, KernelKind, Lower, OpDef, Site, Vjp};
+use crate::op::{Arity, Batch, KernelKind, Lower, OpCall, OpDef, Vjp};
 use bnnc_math::special;
 
 /// The largest element along axes, which are removed.
@@ -25,7 +25,7 @@ pub static REDUCE_MAX: OpDef = OpDef {
     examples,
 };
 
-fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
+fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let (x, axes) = (site.args[0], positions(site.attrs));
     let shape = b.shape(x);
     let largest = b.restore_axes(site.result(), &shape, &axes);

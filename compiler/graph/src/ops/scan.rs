@@ -6,7 +6,7 @@ use crate::example;
 use crate::function::{Function, Value};
 use crate::higher_order;
 use crate::infer::Inferred;
-use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpDef, Site, Vjp};
+use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::shape::Dim;
@@ -84,7 +84,7 @@ pub(super) fn new_axis_second(
 }
 
 /// Scans the function that is mapped along the new axis. The carry is always mapped.
-fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
+fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], dim: Dim) -> Value {
     let (function, count) = (function(site.attrs), self::mapped(site.attrs) as usize);
     let mut args = new_axis_second(b, site.args, mapped, 1..count + 1);
     let mut mapped = mapped.to_vec();

@@ -6,7 +6,7 @@ use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
-use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpDef, Site, Vjp};
+use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::dtype::DType;
@@ -67,7 +67,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     result
 }
 
-fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
+fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], dim: Dim) -> Value {
     let (index, mut updates) = (site.args[0], site.args[1]);
     let (axis, size) = (axis(site.attrs) as usize + 1, self::dim(site.attrs));
     if !mapped[0] {

@@ -5,7 +5,7 @@ use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
-use crate::op::{Arity, Batch, Example, KernelKind, Lower, OpDef, Site, Vjp};
+use crate::op::{Arity, Batch, Example, KernelKind, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::shape::{Dim, Shape};
@@ -90,7 +90,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     })
 }
 
-fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
+fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let (whole, part) = (b.shape(site.args[0]), b.shape(dy));
     let [starts, strides] = [starts(site.attrs), strides(site.attrs)];
     let (mut low, mut high, mut interior) = (Vec::new(), Vec::new(), Vec::new());

@@ -3,7 +3,7 @@
 use super::logsumexp::{ATTRS, examples, position};
 use crate::builder::Builder;
 use crate::function::Value;
-use crate::op::{Arity, Batch, Interval, Lower, OpDef, Site, Vjp};
+use crate::op::{Arity, Batch, Interval, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::Tensor;
 
 /// Exponentials along an axis, normalised to sum to one.
@@ -27,7 +27,7 @@ pub static SOFTMAX: OpDef = OpDef {
     examples,
 };
 
-fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
+fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let axis = position(site.attrs);
     let shape = b.shape(dy);
     let weighted = b.mul(dy, site.result());

@@ -6,7 +6,7 @@ use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
-use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpDef, Site, Vjp};
+use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpCall, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::dtype::DType;
@@ -62,7 +62,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
 
 /// Let `db = l^-T dx`. The cotangent of `l` is the lower triangle of `-db x^T`; if `transposed` is true, it
 /// is the lower triangle of `-x db^T`.
-fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
+fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     let transposed = transposed(site.attrs) != 0;
     let db = b.triangular_solve(site.args[0], dy, !transposed);
     let (rows, columns) = if transposed {

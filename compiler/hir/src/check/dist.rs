@@ -20,7 +20,7 @@ use crate::types::{Elem, Ty};
 use crate::walk;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, DefinitionKind, Ident};
-use bnnc_graph::dist::{Measure, Support};
+use bnnc_graph::dist::{MeasureKind, Support};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -97,7 +97,7 @@ pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::DistDecl, librar
     let mut dist = DistItem {
         groups: joint,
         others: session.module.dists[id].others.clone(),
-        measure: Measure::Density,
+        measure: MeasureKind::Density,
         name: item.name.name.clone(),
         elementwise: scalar(&on) && params.iter().all(|param| scalar(&param.param.ty)),
         doc: session.module.dists[id].doc.clone(),
@@ -156,8 +156,8 @@ fn flag(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
         return body.report(diagnostic.help(format!("write `{name} = true`, or leave it out")));
     }
     match name {
-        POINT => dist.measure = Measure::Point,
-        IMPROPER => dist.measure = Measure::Improper,
+        POINT => dist.measure = MeasureKind::Point,
+        IMPROPER => dist.measure = MeasureKind::Improper,
         MIXTURE => dist.mixture = true,
         _ if !dist.groups && dist.on != Ty::Error => {
             body.report(statements::never_shared(line.span, &dist.name));
@@ -170,9 +170,9 @@ fn flag(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
 /// distribution needs `log_density` and cannot have a `draw`.
 fn check_measure(body: &mut Body<'_>, item: &ast::DistDecl, dist: &DistItem, seen: &HashMap<Arc<str>, Span>) {
     let (flag, wanted, excluded) = match dist.measure {
-        Measure::Density => return,
-        Measure::Point => (POINT, "draw", &["log_density", "cdf", "entropy", IMPROPER][..]),
-        Measure::Improper => (
+        MeasureKind::Density => return,
+        MeasureKind::Point => (POINT, "draw", &["log_density", "cdf", "entropy", IMPROPER][..]),
+        MeasureKind::Improper => (
             IMPROPER,
             "log_density",
             &["draw", "cdf", "mean", "entropy", POINT][..],

@@ -12,7 +12,7 @@ use crate::types::Ty;
 use bnnc_base::diagnostic::{Diagnostic, Place as At};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, Ident, ItemKind};
-use bnnc_graph::dist::Measure;
+use bnnc_graph::dist::MeasureKind;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -365,7 +365,7 @@ fn empty_dist(name: Arc<str>, doc: String) -> DistItem {
         elementwise: false,
         groups: false,
         others: Vec::new(),
-        measure: Measure::Density,
+        measure: MeasureKind::Density,
         mixture: false,
         ends: Default::default(),
         functions,

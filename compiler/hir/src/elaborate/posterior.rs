@@ -15,8 +15,8 @@ use bnnc_abi::manifest::Init;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
-use bnnc_graph::dist::{self, Instance, Measure, Support};
-use bnnc_graph::model::{FamilyParam, FamilyStart, Model, Posterior, Site, SitePosterior};
+use bnnc_graph::dist::{self, Instance, MeasureKind, Support};
+use bnnc_graph::model::{ApproximatePosterior, FamilyParam, FamilyStart, Model, Site, SitePosterior};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
@@ -51,7 +51,12 @@ const POSITIVE: Support = Support::Interval(0.0, f64::INFINITY);
 ///
 /// # Errors
 /// Fails for a start value that is not a constant, a site without a line, or a family that is too large.
-pub fn elaborate(module: &Module, id: PosteriorId, model: &Model, rest: Rest) -> Elaborated<Posterior> {
+pub fn elaborate(
+    module: &Module,
+    id: PosteriorId,
+    model: &Model,
+    rest: Rest,
+) -> Elaborated<ApproximatePosterior> {
     let item = &module.posteriors[id];
     let mut sites: Vec<SitePosterior> = Vec::new();
     for site in &model.sites {
@@ -85,7 +90,7 @@ pub fn elaborate(module: &Module, id: PosteriorId, model: &Model, rest: Rest) ->
             PosteriorValue::From(infer, path) => from(module, site, line, *infer, path)?,
         });
     }
-    Ok(Posterior {
+    Ok(ApproximatePosterior {
         name: item.name.to_string(),
         sites,
     })
@@ -95,13 +100,13 @@ pub fn elaborate(module: &Module, id: PosteriorId, model: &Model, rest: Rest) ->
 ///
 /// # Errors
 /// Fails only if the library lacks a family of point estimates.
-pub fn point(module: &Module, model: &Model, span: Span) -> Elaborated<Posterior> {
+pub fn point(module: &Module, model: &Model, span: Span) -> Elaborated<ApproximatePosterior> {
     let dist = point_family(module, span)?;
     let sites = model
         .sites
         .iter()
         .map(|site| family(module, site, dist, &[], span));
-    Ok(Posterior {
+    Ok(ApproximatePosterior {
         name: "point".to_owned(),
         sites: sites.collect::<Result<_, _>>()?,
     })
@@ -112,7 +117,7 @@ fn point_family(module: &Module, span: Span) -> Elaborated<DistId> {
     let found = module
         .dists
         .ids()
-        .find(|id| module.dists[*id].measure == Measure::Point);
+        .find(|id| module.dists[*id].measure == MeasureKind::Point);
     found.ok_or_else(|| limit(span, "the library has no family of point estimates".to_owned()))
 }
 
@@ -254,7 +259,7 @@ impl<'a> Line<'a> {
 
     /// Returns the type of the family's draws. The draws are values of the site, or unconstrained values that a bijection transforms.
     fn value_of(&self, site: &Site) -> Type {
-        let is_point = self.item().measure == Measure::Point;
+        let is_point = self.item().measure == MeasureKind::Point;
         match &self.item().on {
             Ty::Tensor(Elem::Real(Support::Real), _) if !is_point => {
                 dist::unconstrained(site.support, &site.ty)
@@ -349,7 +354,7 @@ impl<'a> Line<'a> {
             }
             Some(StartValue::Fixed(expr)) => {
                 let value = number(self.module, expr)?;
-                if self.item().measure == Measure::Point && site.support.is_of_vectors() {
+                if self.item().measure == MeasureKind::Point && site.support.is_of_vectors() {
                     let text = format!(
                         "`{}` is a vector, and one number cannot give all its elements",
                         site.name

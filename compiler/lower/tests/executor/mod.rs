@@ -10,7 +10,7 @@ use bnnc_base::dtype::{DType, Precision};
 use bnnc_base::shape::Sizes;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
-use bnnc_graph::op::{Lower, Site};
+use bnnc_graph::op::{Lower, OpCall};
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 use bnnc_loops::interp::interpret;
@@ -47,7 +47,7 @@ pub fn expanded(function: &Function) -> Function {
                         grown = true;
                         expand(
                             &mut builder,
-                            &Site {
+                            &OpCall {
                                 args: &args,
                                 attrs,
                                 out: None,

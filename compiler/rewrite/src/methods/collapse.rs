@@ -24,7 +24,7 @@ use bnnc_abi::laplace::{Likelihood, Weights};
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Function;
-use bnnc_graph::model::{Input, Model, Posterior};
+use bnnc_graph::model::{ApproximatePosterior, Input, Model};
 use pieces::Found;
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ impl StageFunctions for Result<Found, String> {
 pub fn collapse(
     densities: &Densities,
     model: &Model,
-    posterior: &Posterior,
+    posterior: &ApproximatePosterior,
     over: OverWeights<'_>,
     context: &mut Context,
 ) -> Result<Collapse, Refusal> {

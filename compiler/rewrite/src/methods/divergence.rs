@@ -24,7 +24,7 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Shape, Symbol};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{Model, Posterior};
+use bnnc_graph::model::{ApproximatePosterior, Model};
 use bnnc_graph::types::Type;
 use std::ops::Range;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub struct Divergence {
 pub fn divergence(
     densities: &Densities,
     model: &Model,
-    posterior: &Posterior,
+    posterior: &ApproximatePosterior,
     settings: TrainingSettings<'_>,
     context: &mut Context,
 ) -> Result<Divergence, Refusal> {

@@ -17,7 +17,7 @@ use bnnc_base::shape::{Dim, Sizes, Symbol};
 use bnnc_graph::analysis::dataflow::{dependents, needed_by};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
-use bnnc_graph::labels::Labels;
+use bnnc_graph::labels::ContractionLabels;
 use bnnc_graph::map::NodeImages;
 use bnnc_graph::op::{KernelKind, Lower};
 use bnnc_graph::ops;
@@ -243,7 +243,7 @@ fn side(function: &Function, args: &[Value]) -> u64 {
 /// Returns the number of multiplications of a contraction, which is the product of the sizes of all its
 /// letters.
 fn products(function: &Function, args: &[Value], labels: &str) -> u64 {
-    let labels = Labels::checked(labels);
+    let labels = ContractionLabels::checked(labels);
     let size = |letter: &char| {
         let operands = args.iter().zip([&labels.left, &labels.right]);
         let found = operands.filter_map(|(arg, letters)| {

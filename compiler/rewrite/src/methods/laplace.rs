@@ -30,7 +30,7 @@ use bnnc_abi::laplace::{Likelihood, WeightBlock, Weights};
 use bnnc_base::shape::{Dim, Sizes, Symbol};
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::Function;
-use bnnc_graph::model::{Model, Posterior};
+use bnnc_graph::model::{ApproximatePosterior, Model};
 use bnnc_graph::types::Type;
 use choice::OverWeights;
 use likelihood::ZeroDerivative;
@@ -155,7 +155,7 @@ pub struct Approximation {
 pub fn approximation(
     densities: &Densities,
     model: &Model,
-    posterior: &Posterior,
+    posterior: &ApproximatePosterior,
     (over, wanted): (OverWeights<'_>, Wanted),
     context: &mut Context,
 ) -> Result<Approximation, Refusal> {
@@ -237,7 +237,7 @@ fn lowered(function: Derived<'_>, context: &mut Context) -> Result<Function, Ref
 pub fn log_prior(
     densities: &Densities,
     model: &Model,
-    posterior: &Posterior,
+    posterior: &ApproximatePosterior,
     over: OverWeights<'_>,
     context: &mut Context,
 ) -> Result<Function, Refusal> {

@@ -13,7 +13,7 @@ use bnnc_base::fault::Fault;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{Support, unconstrained};
 use bnnc_graph::function::Value;
-use bnnc_graph::model::{FamilyParam, Model, Posterior, Site, SitePosterior};
+use bnnc_graph::model::{ApproximatePosterior, FamilyParam, Model, Site, SitePosterior};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ pub struct Drawn {
 pub fn plans<'a>(
     densities: &'a Densities,
     model: &'a Model,
-    posterior: &'a Posterior,
+    posterior: &'a ApproximatePosterior,
     options: kl::Options,
     context: &Context,
 ) -> Result<Vec<SitePlan<'a>>, Refusal> {
@@ -85,7 +85,7 @@ pub fn plans<'a>(
 fn plan<'a>(
     densities: &'a Densities,
     site: &'a Site,
-    posterior: &'a Posterior,
+    posterior: &'a ApproximatePosterior,
     sampled: bool,
 ) -> Result<SitePlan<'a>, Fault> {
     let approximation = posterior

@@ -3,7 +3,7 @@
 use crate::density::SitePrior;
 use bnnc_abi::manifest::PriorReport;
 use bnnc_base::shape::Sizes;
-use bnnc_graph::dist::{Instance, Measure};
+use bnnc_graph::dist::{Instance, MeasureKind};
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::Site;
@@ -26,7 +26,7 @@ pub(super) fn report(site: &Site, prior: &SitePrior) -> PriorReport {
     let distribution = &prior.distribution;
     PriorReport {
         support: site.support,
-        is_improper: distribution.measure == Measure::Improper,
+        is_improper: distribution.measure == MeasureKind::Improper,
         plausible: plausible(prior, distribution).unwrap_or_default(),
     }
 }

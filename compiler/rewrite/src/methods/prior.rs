@@ -9,7 +9,7 @@ use crate::density::{Densities, SitePrior, prefix_noise};
 use crate::nodes::Scope;
 use bnnc_base::shape::{Dim, Shape, Sizes};
 use bnnc_graph::builder::Builder;
-use bnnc_graph::dist::{self, Measure, Support};
+use bnnc_graph::dist::{self, MeasureKind, Support};
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::{Model, Site};
 use std::sync::Arc;
@@ -73,7 +73,7 @@ fn drawable(prior: &SitePrior, origin: &ValueOrigin) -> Result<(), String> {
     let (site, distribution) = (&prior.site, &prior.distribution);
     let why = match origin {
         ValueOrigin::Given => return Ok(()),
-        _ if distribution.measure == Measure::Improper => "is improper",
+        _ if distribution.measure == MeasureKind::Improper => "is improper",
         ValueOrigin::GivenBelow(_) if !distribution.elementwise => {
             "is a joint distribution of all elements, so that a new element has no prior of its own"
         }

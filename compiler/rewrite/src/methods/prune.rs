@@ -13,7 +13,7 @@ use bnnc_base::fault::Fault;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::Function;
-use bnnc_graph::model::{Model, Posterior, Site};
+use bnnc_graph::model::{ApproximatePosterior, Model, Site};
 use std::sync::Arc;
 
 /// The functions for a pruning table, ready to be lowered.
@@ -37,7 +37,7 @@ pub struct PruningFunctions {
 pub fn pruning(
     densities: &Densities,
     model: &Model,
-    posterior: &Posterior,
+    posterior: &ApproximatePosterior,
     settings: TrainingSettings<'_>,
     context: &mut Context,
 ) -> Result<PruningFunctions, Refusal> {

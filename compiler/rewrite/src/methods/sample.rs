@@ -22,7 +22,7 @@ use bnnc_graph::analysis::dataflow;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{FamilyStart, Model, Posterior};
+use bnnc_graph::model::{ApproximatePosterior, FamilyStart, Model};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ pub struct PositionPrograms {
 pub fn positions(
     densities: &Densities,
     model: &Model,
-    posterior: &Posterior,
+    posterior: &ApproximatePosterior,
     context: &mut Context,
 ) -> Result<PositionPrograms, Refusal> {
     let plans = plan::plans(densities, model, posterior, kl::Options::default(), context)?;
@@ -122,7 +122,7 @@ pub fn positions(
 pub fn sampled(
     densities: &Densities,
     model: &Model,
-    posterior: &Posterior,
+    posterior: &ApproximatePosterior,
     noncentred: &[Arc<str>],
     context: &mut Context,
 ) -> Result<Sampled, Refusal> {

@@ -9,7 +9,7 @@ use bnnc_abi::manifest::{Init, PriorReport, SiteReport, StartSite, State};
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{ElaboratedOptimiser, FamilyStart, Model, Posterior, Site};
+use bnnc_graph::model::{ApproximatePosterior, ElaboratedOptimiser, FamilyStart, Model, Site};
 use bnnc_graph::ops;
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ pub fn parameters(plans: &[SitePlan<'_>]) -> Vec<State> {
 /// Fails for a site whose approximation is not a point or whose parameterisation is non-centred.
 pub fn loadable(
     model: &Model,
-    posterior: &Posterior,
+    posterior: &ApproximatePosterior,
     noncentred: &[Arc<str>],
 ) -> Result<Vec<StartSite>, String> {
     let one = |site: &Site| {

@@ -26,7 +26,7 @@ use bnnc_base::shape::{Dim, Shape, Symbol};
 use bnnc_graph::analysis::dataflow;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{ElaboratedOptimiser, Model, Posterior};
+use bnnc_graph::model::{ApproximatePosterior, ElaboratedOptimiser, Model};
 use bnnc_graph::op::Vjp;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ pub struct Objective {
 pub fn objective(
     densities: &Densities,
     model: &Model,
-    posterior: &Posterior,
+    posterior: &ApproximatePosterior,
     settings: TrainingSettings<'_>,
     context: &mut Context,
 ) -> Result<Objective, Refusal> {

@@ -8,7 +8,7 @@ use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::attr::positions;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Value;
-use bnnc_graph::labels::Labels;
+use bnnc_graph::labels::ContractionLabels;
 use bnnc_graph::ops;
 use bnnc_graph::ops::contract::CONTRACT;
 use bnnc_graph::ops::transpose::TRANSPOSE;
@@ -59,12 +59,17 @@ fn of_permutation(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Optio
     found.then(|| builder.contract(args[0], args[1], &labels.to_string()))
 }
 
-fn labels(call: &Call<'_>) -> Labels {
+fn labels(call: &Call<'_>) -> ContractionLabels {
     ops::contract::parsed(call.attrs)
 }
 
 /// Returns the contraction in which the broadcast operand `at` is replaced by the source of the broadcast.
-fn without_repetition(builder: &mut Builder, call: &Call<'_>, labels: &Labels, at: usize) -> Option<Value> {
+fn without_repetition(
+    builder: &mut Builder,
+    call: &Call<'_>,
+    labels: &ContractionLabels,
+    at: usize,
+) -> Option<Value> {
     let (source, axes) = repetition(builder, call.args[at])?;
     let (letters, others) = if at == 0 {
         (&labels.left, &labels.right)
@@ -102,7 +107,7 @@ fn without_repetition(builder: &mut Builder, call: &Call<'_>, labels: &Labels, a
     } else {
         (others.clone(), kept)
     };
-    let smaller = Labels { left, right, result };
+    let smaller = ContractionLabels { left, right, result };
     let mut args = [call.args[0], call.args[1]];
     args[at] = source;
     let shape = result_shape(builder, call, labels);
@@ -118,7 +123,7 @@ fn without_repetition(builder: &mut Builder, call: &Call<'_>, labels: &Labels, a
     Some(builder.broadcast(product, &shape, &places))
 }
 
-fn result_shape(builder: &Builder, call: &Call<'_>, labels: &Labels) -> Shape {
+fn result_shape(builder: &Builder, call: &Call<'_>, labels: &ContractionLabels) -> Shape {
     let dim = |letter: &char| -> Dim {
         let find = |letters: &[char], arg: Value| {
             letters

@@ -17,7 +17,7 @@ use bnnc_base::shape::Dim;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{NodeKind, Value};
 use bnnc_graph::infer::without_axes;
-use bnnc_graph::labels::Labels;
+use bnnc_graph::labels::ContractionLabels;
 use bnnc_graph::ops;
 use bnnc_graph::ops::contract::CONTRACT;
 use bnnc_graph::ops::reduce_sum::REDUCE_SUM;
@@ -253,7 +253,7 @@ pub fn is_outer_product(builder: &Builder, value: Value) -> bool {
 }
 
 /// Returns whether a contraction without a sum is larger than each of its operands.
-fn is_outer(builder: &Builder, args: &[Value], labels: &Labels) -> bool {
+fn is_outer(builder: &Builder, args: &[Value], labels: &ContractionLabels) -> bool {
     let alone = |own: &[char], other: &[char], arg: Value| {
         let dims = builder.ty(arg).dims();
         let mut axes = own.iter().zip(dims);
@@ -347,7 +347,7 @@ pub fn contracted(
         let (left, right) = best_pair(&factors, result, sizes);
         let letters = left_over(&factors, [left, right], result);
         let (second, first) = (factors.remove(right), factors.remove(left));
-        let labels = Labels {
+        let labels = ContractionLabels {
             left: first.1,
             right: second.1,
             result: letters.clone(),
@@ -357,7 +357,7 @@ pub fn contracted(
     }
     let value = match factors.as_slice() {
         [first, second] => {
-            let labels = Labels {
+            let labels = ContractionLabels {
                 left: first.1.clone(),
                 right: second.1.clone(),
                 result: result.to_vec(),

@@ -15,7 +15,7 @@ use bnnc_base::shape::{Dim, Shape, Symbol};
 use bnnc_graph::attr::positions;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
-use bnnc_graph::labels::Labels;
+use bnnc_graph::labels::ContractionLabels;
 use bnnc_graph::ops;
 use bnnc_graph::ops::gather::GATHER;
 use bnnc_graph::ops::reshape::RESHAPE;
@@ -309,7 +309,7 @@ impl Places {
         &self,
         builder: &mut Builder,
         args: [Value; 2],
-        labels: &Labels,
+        labels: &ContractionLabels,
         known: &mut Known,
     ) -> Value {
         let letter = labels.unused();
@@ -327,7 +327,7 @@ impl Places {
         };
         let (left, right) = (of(args[0], &labels.left), of(args[1], &labels.right));
         let kept = self.kept().into_iter().map(|axis| labels.result[axis]);
-        let picked = Labels {
+        let picked = ContractionLabels {
             left: left.1,
             right: right.1,
             result: kept.chain([letter]).collect(),

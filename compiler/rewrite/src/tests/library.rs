@@ -6,10 +6,10 @@ use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::shape::Shape;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
-use bnnc_graph::dist::{Instance, Measure, Support};
+use bnnc_graph::dist::{Instance, MeasureKind, Support};
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::{
-    ElaboratedOptimiser, FamilyParam, FamilyStart, Input, Model, Posterior, Site, SitePosterior,
+    ApproximatePosterior, ElaboratedOptimiser, FamilyParam, FamilyStart, Input, Model, Site, SitePosterior,
 };
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
@@ -81,7 +81,7 @@ fn location_scale(shapes: &Shapes, shape: &Shape) -> Instance {
     };
     Instance {
         name: shapes.name.into(),
-        measure: Measure::Density,
+        measure: MeasureKind::Density,
         params: vec![("loc".into(), ty.clone()), ("scale".into(), ty.clone())],
         supports: vec![Support::Real, Support::Interval(0.0, f64::INFINITY)],
         value: ty.clone(),
@@ -248,7 +248,7 @@ pub fn point(shape: &Shape) -> Instance {
     let ty = Type::real(shape.clone());
     let mut instance = normal(shape);
     instance.name = "Point".into();
-    instance.measure = Measure::Point;
+    instance.measure = MeasureKind::Point;
     instance.params = vec![("loc".into(), ty.clone())];
     instance.draw = Some(function(&["loc", "draw", "example", "step"], &ty, |_, p| p[0]));
     (instance.mean, instance.variance, instance.entropy) = (None, None, None);
@@ -378,8 +378,8 @@ pub fn approximation(site: &str, family: Instance, starts: &[f64]) -> SitePoster
     }
 }
 
-pub fn posterior(sites: Vec<SitePosterior>) -> Posterior {
-    Posterior {
+pub fn posterior(sites: Vec<SitePosterior>) -> ApproximatePosterior {
+    ApproximatePosterior {
         name: "posterior".into(),
         sites,
     }

@@ -14,7 +14,7 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Instance;
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{Model, Posterior};
+use bnnc_graph::model::{ApproximatePosterior, Model};
 use bnnc_graph::spec::LOWERED;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
@@ -66,7 +66,7 @@ fn linear() -> Model {
     })
 }
 
-fn linear_posterior() -> Posterior {
+fn linear_posterior() -> ApproximatePosterior {
     let of = |sizes: &[usize]| normal(&Shape::fixed(sizes));
     posterior(vec![
         approximation("out.w", of(&[1, 3]), &[0.0, 1.0]),
@@ -76,7 +76,7 @@ fn linear_posterior() -> Posterior {
 
 fn compile(
     model: &Model,
-    posterior: &Posterior,
+    posterior: &ApproximatePosterior,
     samples: usize,
     layers: Layers<'_>,
 ) -> Result<Objective, Refusal> {
@@ -113,7 +113,7 @@ struct Run {
     values: HashMap<String, Tensor>,
 }
 
-fn run(model: &Model, posterior: &Posterior, samples: usize, layers: Layers<'_>) -> Run {
+fn run(model: &Model, posterior: &ApproximatePosterior, samples: usize, layers: Layers<'_>) -> Run {
     let objective = compile(model, posterior, samples, layers).unwrap();
     verify(&objective.train, LOWERED).unwrap();
     let sizes = Sizes::default()
@@ -304,7 +304,7 @@ fn network() -> Model {
     })
 }
 
-fn network_posterior() -> Posterior {
+fn network_posterior() -> ApproximatePosterior {
     let mut posterior = linear_posterior();
     let last = approximation("last", normal(&Shape::fixed(&[2, 1])), &[0.6, 0.5]);
     posterior.sites.push(last);
@@ -459,7 +459,7 @@ fn reports_name_the_estimator_of_each_site() {
     );
 }
 
-fn refused(model: &Model, posterior: &Posterior, layers: Layers<'_>) -> (&'static Code, String) {
+fn refused(model: &Model, posterior: &ApproximatePosterior, layers: Layers<'_>) -> (&'static Code, String) {
     match compile(model, posterior, 1, layers) {
         Err(Refusal::Program(diagnostics)) => (diagnostics[0].code, diagnostics[0].message.clone()),
         other => panic!("expected a diagnostic, found {other:?}"),

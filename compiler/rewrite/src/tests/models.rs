@@ -15,7 +15,7 @@ use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{Input, Model, Posterior, Site};
+use bnnc_graph::model::{ApproximatePosterior, Input, Model, Site};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
@@ -213,7 +213,7 @@ fn divergence_of_a_hierarchy_with_a_transformed_scale_agrees_with_its_closed_for
     );
 }
 
-fn compile(model: &Model, posterior: &Posterior, samples: usize) -> Result<Objective, Refusal> {
+fn compile(model: &Model, posterior: &ApproximatePosterior, samples: usize) -> Result<Objective, Refusal> {
     let densities = density(model)?;
     let settings = TrainingSettings {
         optimiser: &sgd(0.0),

@@ -14,7 +14,7 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Instance;
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Node, NodeKind, Value};
-use bnnc_graph::model::{ElaboratedOptimiser, Model, Posterior};
+use bnnc_graph::model::{ApproximatePosterior, ElaboratedOptimiser, Model};
 use bnnc_graph::spec::LOWERED;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
@@ -29,7 +29,7 @@ struct Run {
 
 fn run(
     model: &Model,
-    posterior: &Posterior,
+    posterior: &ApproximatePosterior,
     optimiser: &ElaboratedOptimiser,
     samples: usize,
     kl_draws: usize,
@@ -431,7 +431,7 @@ fn network() -> Model {
     })
 }
 
-fn network_posterior() -> Posterior {
+fn network_posterior() -> ApproximatePosterior {
     posterior(vec![
         approximation("w", normal(&Shape::fixed(&[3, 2])), &[0.1, 0.4]),
         approximation("v", normal(&Shape::fixed(&[3])), &[-0.3, 0.2]),

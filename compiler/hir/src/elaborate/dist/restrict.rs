@@ -3,14 +3,14 @@
 use super::InstanceBuilder;
 use crate::elaborate::frame::Elaborated;
 use crate::elaborate::model::limit;
-use bnnc_graph::dist::{Measure, Support};
+use bnnc_graph::dist::{MeasureKind, Support};
 use bnnc_graph::function::Value;
 use bnnc_math::special::lgamma;
 
 impl InstanceBuilder<'_, '_, '_> {
     /// Returns whether the density is improper. A restriction does not change such a density, because there is no normalising constant.
     pub(super) fn is_improper(&self) -> bool {
-        self.item().measure == Measure::Improper
+        self.item().measure == MeasureKind::Improper
     }
 
     /// Returns the support of the values. The result is the declared support if it is narrower than the distribution's own support. Fails

@@ -4,7 +4,7 @@ use bnnc_base::dtype::DType;
 use bnnc_graph::attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
-use bnnc_graph::labels::Labels;
+use bnnc_graph::labels::ContractionLabels;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use std::collections::HashMap;
@@ -50,7 +50,7 @@ fn product(builder: &mut Builder, args: &[Value], attrs: &[attr::Attr]) -> Optio
     let rows = builder.one_hot(inside, dim);
     let mut result = right.to_vec();
     result.splice(axis..axis + places, [*position]);
-    let labels = Labels {
+    let labels = ContractionLabels {
         left: right[axis..axis + places]
             .iter()
             .copied()

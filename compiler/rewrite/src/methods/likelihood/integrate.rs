@@ -17,7 +17,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
-use bnnc_graph::labels::Labels;
+use bnnc_graph::labels::ContractionLabels;
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use std::collections::BTreeSet;
@@ -322,20 +322,20 @@ impl<'a> Walk<'a> {
     /// Contracts a state with a factor that does not depend on integrated sites. Sums of independent normal
     /// variates are normal; for any other state the expectation is contracted.
     fn contracted(&mut self, operands: &[State], attrs: &[Attr]) -> Option<State> {
-        let Labels { left, right, result } = ops::contract::parsed(attrs);
+        let ContractionLabels { left, right, result } = ops::contract::parsed(attrs);
         let (x, against, factor, labels) = match (&operands[0], &operands[1]) {
             (x, State::Free(value)) => (
                 x,
                 &right,
                 *value,
-                Labels {
+                ContractionLabels {
                     left: left.clone(),
                     right: right.clone(),
                     result,
                 },
             ),
             (State::Free(value), x) => {
-                let labels = Labels {
+                let labels = ContractionLabels {
                     left: right.clone(),
                     right: left.clone(),
                     result,

@@ -3,7 +3,7 @@
 use super::choice::Expectation;
 use bnnc_base::arena::Id;
 use bnnc_graph::function::{Function, NodeKind, Value};
-use bnnc_graph::labels::Labels;
+use bnnc_graph::labels::ContractionLabels;
 use bnnc_graph::ops;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -139,7 +139,7 @@ impl WeightProduct {
         if !op.is(&ops::contract::CONTRACT) || args[0] == args[1] {
             return None;
         }
-        let Labels { left, right, result } = ops::contract::parsed(attrs);
+        let ContractionLabels { left, right, result } = ops::contract::parsed(attrs);
         let (weights, against, other) = match args[0] == param {
             true => (left, right, args[1]),
             false => (right, left, args[0]),
@@ -188,7 +188,7 @@ impl WeightProduct {
 
     /// Returns the labels of the contraction, with the letters of the weights first.
     pub fn labels(&self) -> String {
-        let labels = Labels {
+        let labels = ContractionLabels {
             left: self.weights.clone(),
             right: self.against.clone(),
             result: self.result.clone(),
