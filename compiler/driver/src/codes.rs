@@ -14,7 +14,7 @@ pub use bnnc_abi::settings::{BAD_SETTING, NO_INFER, no_infer};
 use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
-use bnnc_hir::tree::{DataItem, InferItem, Setting};
+use bnnc_hir::tree::{CheckedSetting, DataItem, InferItem};
 use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
 pub use stages::{NO_STAGE, bad_text, earlier_stage, no_clif, no_pass, no_stage};
 use std::sync::Arc;
@@ -282,7 +282,7 @@ pub(crate) fn span_of(infer: &InferItem, option: OptionName) -> Span {
 /// Returns the span of the one option of `options` that is set. If none or several of the options are set, returns the span of the
 /// inference block.
 pub fn span_of_one(infer: &InferItem, options: &[OptionName]) -> Span {
-    let set = |setting: &&Setting| options.iter().any(|option| option.as_str() == &*setting.name);
+    let set = |setting: &&CheckedSetting| options.iter().any(|option| option.as_str() == &*setting.name);
     let mut settings = infer.options.iter().filter(set);
     match (settings.next(), settings.next()) {
         (Some(setting), None) => setting.span,

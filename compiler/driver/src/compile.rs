@@ -100,7 +100,7 @@ fn needs(program: &Program, id: InferId) -> Vec<InferId> {
             _ => None,
         })
         .collect();
-    if let bnnc_hir::tree::Target::Posterior(posterior) = item.target {
+    if let bnnc_hir::tree::InferenceTarget::Posterior(posterior) = item.target {
         let lines = program.module.posteriors[posterior].lines.iter();
         needs.extend(lines.filter_map(|line| match &line.value {
             bnnc_hir::tree::PosteriorValue::From(other, _) => Some(*other),

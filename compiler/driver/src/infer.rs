@@ -23,9 +23,9 @@ use bnnc_base::source::Span;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::{ApproximatePosterior, ElaboratedOptimiser, Model};
 use bnnc_hir::elaborate;
-use bnnc_hir::elaborate::bind::{Bound, bind, integers};
+use bnnc_hir::elaborate::bind::{DataBindings, bind, integers};
 use bnnc_hir::elaborate::posterior::Rest;
-use bnnc_hir::tree::{InferId, InferItem, ModelId, ModelItem, SettingValue, Target};
+use bnnc_hir::tree::{InferId, InferItem, InferenceTarget, ModelId, ModelItem, SettingValue};
 use bnnc_loops::{backend::Backend, ir};
 use bnnc_rewrite::methods::divergence::{Divergence, divergence};
 use bnnc_rewrite::methods::likelihood::choice::Layers;
@@ -88,7 +88,7 @@ pub struct Elaborated {
     /// The optimiser that updates the parameters.
     pub optimiser: ElaboratedOptimiser,
     /// The columns that the inputs and outputs of the model are bound to.
-    pub bound: Bound,
+    pub bound: DataBindings,
     /// The options of variational inference, if the method is `vi`.
     pub vi: Option<ViOptions>,
     /// True if hyperparameters are tuned during the search for the maximum.
@@ -126,8 +126,8 @@ impl<'a> Compilation<'a> {
     /// Returns the model of the inference.
     pub fn model_id(&self) -> ModelId {
         match self.item.target {
-            Target::Model(model) => model,
-            Target::Posterior(posterior) => self.program.module.posteriors[posterior].model,
+            InferenceTarget::Model(model) => model,
+            InferenceTarget::Posterior(posterior) => self.program.module.posteriors[posterior].model,
         }
     }
 
@@ -158,8 +158,10 @@ impl<'a> Compilation<'a> {
         let mut model = elaborate::model::elaborate(module, self.model_id(), &bound.dims)?;
         shared_apart(&mut model, &bound);
         let posterior = match self.item.target {
-            Target::Posterior(id) => elaborate::posterior::elaborate(module, id, &model, self.rest())?,
-            Target::Model(_) => elaborate::posterior::point(module, &model, self.item.span)?,
+            InferenceTarget::Posterior(id) => {
+                elaborate::posterior::elaborate(module, id, &model, self.rest())?
+            }
+            InferenceTarget::Model(_) => elaborate::posterior::point(module, &model, self.item.span)?,
         };
         let optimiser = self.optimiser()?;
         Ok(Elaborated {
@@ -226,8 +228,8 @@ impl<'a> Compilation<'a> {
             return Err(Failure::Fault(Fault::Bug(text)));
         };
         let span = self.item.span;
-        let rate = bnnc_hir::tree::Expr {
-            kind: bnnc_hir::tree::ExprKind::Real(rate),
+        let rate = bnnc_hir::tree::TypedExpr {
+            kind: bnnc_hir::tree::TypedExprKind::Real(rate),
             ty: bnnc_hir::types::Ty::real(),
             span,
         };

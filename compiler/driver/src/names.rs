@@ -8,9 +8,9 @@ use bnnc_abi::manifest::{Binding, Codes, DataSource, Output, OutputKind};
 use bnnc_abi::names::{LabelSource, Names, PositionLabels};
 use bnnc_base::shape::Dim as Size;
 use bnnc_graph::model::Model;
-use bnnc_hir::dims::{Atom, Dim};
-use bnnc_hir::elaborate::bind::Bound;
-use bnnc_hir::tree::{Expr, ExprKind, Local, LocalKind, ModelItem, Module, Sample, Stmt};
+use bnnc_hir::dims::{Atom, DimExpr};
+use bnnc_hir::elaborate::bind::DataBindings;
+use bnnc_hir::tree::{Local, LocalKind, ModelItem, Module, SampleStmt, TypedExpr, TypedExprKind, TypedStmt};
 use bnnc_hir::types::{Elem, Ty};
 use bnnc_hir::walk;
 use bnnc_rewrite::density::Densities;
@@ -55,7 +55,7 @@ pub fn names(model: &ModelItem, elaborated: &Elaborated, schema: &Schema) -> Nam
 }
 
 /// Returns the names that the declarations of a model give.
-fn declared(model: &ModelItem, schema: &Schema, bound: &Bound) -> Names {
+fn declared(model: &ModelItem, schema: &Schema, bound: &DataBindings) -> Names {
     let named = |local: &Local| match (&local.ty, local.kind) {
         (Ty::Tensor(_, dims), LocalKind::Site | LocalKind::Assigned) => {
             let names = dims.iter().map(|dim| name(model, dim)).collect();
@@ -99,31 +99,30 @@ pub fn relate(
 
 /// Returns whether a model gives all elements of an output one distribution: `y ~ MultivariateNormal(..)`.
 fn is_joint(model: &ModelItem, module: &Module, output: &str) -> bool {
-    let is_vector = |sample: &Sample| match &sample.dist.kind {
-        ExprKind::MakeDist(dist, _) => {
+    let is_vector = |sample: &SampleStmt| match &sample.dist.kind {
+        TypedExprKind::MakeDist(dist, _) => {
             let on = &module.dists[*dist].on;
             sample.index.is_none() && matches!(on, Ty::Tensor(_, dims) if !dims.is_empty())
         }
         _ => false,
     };
-    let is_own = |sample: &Sample| *model.locals[sample.local].name == *output;
+    let is_own = |sample: &SampleStmt| *model.locals[sample.local].name == *output;
     let mut samples = model.body.iter().filter_map(|stmt| match stmt {
-        Stmt::Sample(sample) => Some(sample),
-        Stmt::Let(..) | Stmt::For { .. } | Stmt::Return(_) => None,
+        TypedStmt::Sample(sample) => Some(sample),
+        TypedStmt::Let(..) | TypedStmt::For { .. } | TypedStmt::Return(_) => None,
     });
     samples.any(|sample| is_own(sample) && is_vector(sample))
 }
 
 /// Returns whether a model reads one of its outputs: `y[t] ~ Normal(b * y[t - 1], s)`.
 fn is_series(model: &ModelItem, output: &str) -> bool {
-    let mut is_read =
-        |expr: &Expr| matches!(expr.kind, ExprKind::Local(local) if *model.locals[local].name == *output);
+    let mut is_read = |expr: &TypedExpr| matches!(expr.kind, TypedExprKind::Local(local) if *model.locals[local].name == *output);
     let mut expressions = model.body.iter().flat_map(walk::expressions);
     expressions.any(|expr| walk::any(expr, &mut is_read))
 }
 
 /// Returns the name of a dimension that consists of a single name.
-pub(crate) fn name(model: &ModelItem, dim: &Dim) -> Option<String> {
+pub(crate) fn name(model: &ModelItem, dim: &DimExpr) -> Option<String> {
     let (atoms, factor) = dim.terms.first_key_value()?;
     match (atoms.as_slice(), *factor, dim.terms.len()) {
         ([Atom::Local(local)], 1, 1) => Some(model.locals[*local].name.to_string()),
@@ -163,7 +162,7 @@ fn levels(column: &str, codes: &Codes) -> LabelSource {
 }
 
 /// Returns the names of the classes of an output.
-fn classes(schema: &Schema, bound: &Bound, output: &Output) -> Option<PositionLabels> {
+fn classes(schema: &Schema, bound: &DataBindings, output: &Output) -> Option<PositionLabels> {
     let (OutputKind::Classes(_) | OutputKind::Bool) = output.kind else {
         return None;
     };

@@ -14,7 +14,7 @@ use bnnc_abi::manifest::{DataSource, InferenceBlock, Init, State};
 use bnnc_abi::method::lookup;
 use bnnc_base::fault::Fault;
 use bnnc_graph::model::{Model, Site};
-use bnnc_hir::elaborate::bind::{Bound, bind};
+use bnnc_hir::elaborate::bind::{DataBindings, bind};
 use bnnc_hir::elaborate::model::elaborate;
 use bnnc_hir::tree::ModelItem;
 use bnnc_hir::types::{Elem, Ty};
@@ -47,7 +47,7 @@ pub fn axes(program: &Program, infer: &str, schema: &Schema, options: &Options) 
     })
 }
 
-fn axes_of(model: &ModelItem, bound: &Bound) -> Vec<Axis> {
+fn axes_of(model: &ModelItem, bound: &DataBindings) -> Vec<Axis> {
     let mut axes: Vec<Axis> = Vec::new();
     for binding in &model.inputs {
         let Ty::Tensor(Elem::Index(size), _) = &binding.param.ty else {
@@ -174,7 +174,7 @@ fn no_draws(infer: &InferenceBlock) -> Option<String> {
 }
 
 /// Returns the sizes of a model in which no two axes of levels have the same size. Each axis has `extra` additional levels.
-fn apart(bound: &Bound, more: &[(Axis, usize)], extra: usize) -> HashMap<Arc<str>, usize> {
+fn apart(bound: &DataBindings, more: &[(Axis, usize)], extra: usize) -> HashMap<Arc<str>, usize> {
     let largest = bound.dims.values().copied().max().unwrap_or(0);
     let mut dims = bound.dims.clone();
     let sizes = more.iter().zip((APART + largest..).step_by(2));

@@ -7,9 +7,9 @@ use bnnc_abi::manifest::{DataSource, Output, OutputKind};
 use bnnc_base::diagnostic::{Code, Diagnostic, Severity};
 use bnnc_base::nearest::nearest;
 use bnnc_hir::check::applied_twice_to_data;
-use bnnc_hir::elaborate::bind::{Bound, WRONG_COLUMN, bind};
+use bnnc_hir::elaborate::bind::{DataBindings, WRONG_COLUMN, bind};
 use bnnc_hir::elaborate::joint_density;
-use bnnc_hir::tree::{ModelItem, Target};
+use bnnc_hir::tree::{InferenceTarget, ModelItem};
 use std::collections::{HashMap, HashSet};
 
 /// An output that is also among the inputs.
@@ -46,8 +46,8 @@ pub fn unused_transforms(program: &Program, schemas: &HashMap<String, Schema>) -
         let of_item = infers.filter(|infer| module.datas[infer.data].name == item.name);
         let models: Vec<&ModelItem> = of_item
             .map(|infer| match infer.target {
-                Target::Model(model) => &module.models[model],
-                Target::Posterior(posterior) => &module.models[module.posteriors[posterior].model],
+                InferenceTarget::Model(model) => &module.models[model],
+                InferenceTarget::Posterior(posterior) => &module.models[module.posteriors[posterior].model],
             })
             .collect();
         let used: HashSet<usize> = models
@@ -111,7 +111,7 @@ fn meant_input<'m>(entry: &InputEntry, schema: &Schema, model: &'m ModelItem) ->
 
 impl Compilation<'_> {
     /// Warnings about links that are applied twice, as the values of the inputs show that the model gets as the file has them.
-    fn doubled_links(&self, bound: &Bound, schema: &Schema) -> Vec<Diagnostic> {
+    fn doubled_links(&self, bound: &DataBindings, schema: &Schema) -> Vec<Diagnostic> {
         let module = &self.program.module;
         let spec = &module.datas[self.item.data].spec;
         let mut extents = HashMap::new();
@@ -135,7 +135,7 @@ impl Compilation<'_> {
     ///
     /// # Errors
     /// Fails for a standardised target that is not real, an output among the inputs, or an output that depends on itself.
-    pub(crate) fn observes(&mut self, bound: &Bound, schema: &Schema) -> Result<(), Failure> {
+    pub(crate) fn observes(&mut self, bound: &DataBindings, schema: &Schema) -> Result<(), Failure> {
         let doubled = self.doubled_links(bound, schema);
         self.context.warnings.extend(doubled);
         let module = &self.program.module;
@@ -155,7 +155,7 @@ impl Compilation<'_> {
     }
 
     /// Reports a standardised target that is not real.
-    fn standardised(&self, bound: &Bound, (spec, schema): (&DataSpec, &Schema)) -> Option<Diagnostic> {
+    fn standardised(&self, bound: &DataBindings, (spec, schema): (&DataSpec, &Schema)) -> Option<Diagnostic> {
         let is_target = |output: &&Output| bound.column(output) == schema.target.as_deref();
         let target = bound.outputs.iter().find(is_target)?;
         if !spec.standardise_target || target.kind == OutputKind::Real {
@@ -169,7 +169,11 @@ impl Compilation<'_> {
     }
 
     /// Reports an output among the inputs: a vector of all columns except the target may contain other outputs of the model.
-    fn observed_input(&self, bound: &Bound, (spec, schema): (&DataSpec, &Schema)) -> Option<Diagnostic> {
+    fn observed_input(
+        &self,
+        bound: &DataBindings,
+        (spec, schema): (&DataSpec, &Schema),
+    ) -> Option<Diagnostic> {
         let takes_all = |source: &DataSource| *source == DataSource::Inputs;
         let vector = bound.ports.iter().find(|port| takes_all(&port.from))?;
         let is_input = |output: &&Output| bound.column(output) != schema.target.as_deref();

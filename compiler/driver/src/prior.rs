@@ -4,7 +4,7 @@ use crate::infer::Compilation;
 use bnnc_abi::code::Artifact;
 use bnnc_base::fault::Fault;
 use bnnc_graph::model::Model;
-use bnnc_hir::elaborate::bind::Bound;
+use bnnc_hir::elaborate::bind::DataBindings;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::prior::{self, ValueOrigin};
@@ -12,7 +12,7 @@ use bnnc_rewrite::{pipeline, pipelines};
 
 /// Moves inputs that all rows share from the inputs of an example to the shared inputs, wherever the model
 /// declares them.
-pub(crate) fn shared_apart(model: &mut Model, bound: &Bound) {
+pub(crate) fn shared_apart(model: &mut Model, bound: &DataBindings) {
     let inputs = std::mem::take(&mut model.inputs);
     let (shared, inputs): (Vec<_>, Vec<_>) =
         inputs.into_iter().partition(|input| bound.is_shared(&input.name));

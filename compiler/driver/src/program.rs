@@ -5,7 +5,7 @@ use bnnc_abi::settings;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{Source, SourceMap};
 use bnnc_grammar::ast;
-use bnnc_hir::check::{Context, Override, check};
+use bnnc_hir::check::{CheckContext, Override, check};
 use bnnc_hir::tree::Module;
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
 use std::path::Path;
@@ -76,7 +76,7 @@ pub fn load(name: &str, text: &str, options: &Options) -> Program {
         .iter()
         .map(|(path, _)| (*path).to_owned())
         .collect();
-    let context = Context {
+    let context = CheckContext {
         overrides,
         folder,
         data_overrides: settings::by_name(&options.data),

@@ -3,7 +3,7 @@
 use super::chosen::{ChosenArgument, ChosenDistribution};
 use bnnc_graph::dist::Support;
 use bnnc_hir::elaborate::dist::support;
-use bnnc_hir::tree::{Binding, DistItem, ExprKind, Module};
+use bnnc_hir::tree::{DistItem, Module, ParamBinding, TypedExprKind};
 use bnnc_hir::types::{Elem, Ty};
 
 /// A distribution that the user can choose.
@@ -90,7 +90,7 @@ fn family(item: &DistItem) -> Option<Family> {
     (family.approximates || family.is_prior).then_some(family)
 }
 
-fn parameter(item: &DistItem, at: usize, binding: &Binding) -> Option<DistributionParameter> {
+fn parameter(item: &DistItem, at: usize, binding: &ParamBinding) -> Option<DistributionParameter> {
     let name = binding.param.name.to_string();
     let ty = bnnc_hir::show::ty(&binding.param.ty, &item.locals);
     let (ends, whole) = match &binding.param.ty {
@@ -127,10 +127,10 @@ fn parameter(item: &DistItem, at: usize, binding: &Binding) -> Option<Distributi
 }
 
 /// Returns the declared default if it is a number.
-fn declared(binding: &Binding) -> Option<f64> {
+fn declared(binding: &ParamBinding) -> Option<f64> {
     match binding.default.as_ref()?.kind {
-        ExprKind::Real(value) => Some(value),
-        ExprKind::Int(value) => Some(value as f64),
+        TypedExprKind::Real(value) => Some(value),
+        TypedExprKind::Int(value) => Some(value as f64),
         _ => None,
     }
 }

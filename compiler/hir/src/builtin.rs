@@ -35,7 +35,7 @@ pub enum Along {
 
 /// The rule by which a call of a built-in function is typed and elaborated.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Rule {
+pub enum BuiltinRule {
     /// Applies elementwise to a scalar or an array.
     Elementwise(Op),
     /// With two arguments, applies elementwise: arrays must have equal dims, and scalars broadcast. With one array, reduces the array.
@@ -93,7 +93,7 @@ pub struct Builtin {
     /// The names of the parameters. The last parameter of `concat`, `zeros`, `ones`, `repeat` and `reshape` may be given several times.
     pub params: &'static [&'static str],
     /// The typing rule.
-    pub rule: Rule,
+    pub rule: BuiltinRule,
 }
 
 impl Builtin {
@@ -101,19 +101,20 @@ impl Builtin {
     /// also `None` for `logsumexp`.
     pub fn reduction(&self) -> Option<Reduction> {
         match self.rule {
-            Rule::Extremum(_, reduction) | Rule::Reduce(reduction) => Some(reduction),
+            BuiltinRule::Extremum(_, reduction) | BuiltinRule::Reduce(reduction) => Some(reduction),
             _ => None,
         }
     }
 
     /// Returns whether the function reduces ranges, as in `sum(y[i] for i in 0..n)`.
     pub fn reduces_ranges(&self) -> bool {
-        self.reduction().is_some() || self.rule == Rule::LogSumExp
+        self.reduction().is_some() || self.rule == BuiltinRule::LogSumExp
     }
 
     /// Evaluates the function on numbers. Returns `None` if the function takes arrays, or if the number of arguments is wrong.
     pub fn number(&self, args: &[f64]) -> Option<f64> {
-        let (Rule::Elementwise(op) | Rule::Extremum(op, _) | Rule::Same(op)) = self.rule else {
+        let (BuiltinRule::Elementwise(op) | BuiltinRule::Extremum(op, _) | BuiltinRule::Same(op)) = self.rule
+        else {
             return None;
         };
         let operands: Vec<Tensor> = args.iter().copied().map(Tensor::scalar).collect();
@@ -122,7 +123,12 @@ impl Builtin {
     }
 }
 
-const fn f(name: &'static str, doc: &'static str, params: &'static [&'static str], rule: Rule) -> Builtin {
+const fn f(
+    name: &'static str,
+    doc: &'static str,
+    params: &'static [&'static str],
+    rule: BuiltinRule,
+) -> Builtin {
     Builtin {
         name,
         doc,
@@ -133,7 +139,7 @@ const fn f(name: &'static str, doc: &'static str, params: &'static [&'static str
 
 /// Wraps an op as a function that applies to a number or to each element of an array.
 const fn scalar(op: &'static OpDef, doc: &'static str) -> Builtin {
-    f(op.name, doc, &["x"], Rule::Elementwise(Op(op)))
+    f(op.name, doc, &["x"], BuiltinRule::Elementwise(Op(op)))
 }
 
 /// All built-in functions, sorted by name.
@@ -143,34 +149,39 @@ pub static ALL: &[Builtin] = &[
         "cholesky",
         "The lower Cholesky factor of a positive definite matrix.",
         &["a"],
-        Rule::Cholesky(Op(&ops::cholesky::CHOLESKY)),
+        BuiltinRule::Cholesky(Op(&ops::cholesky::CHOLESKY)),
     ),
     f(
         "concat",
         "Joins arrays along their first axis.",
         &["a", "b"],
-        Rule::Concat,
+        BuiltinRule::Concat,
     ),
     f(
         "conv",
         "For each output channel and window of the image, the sum of products with the kernel; the default stride is 1.",
         &["x", "kernel", "stride"],
-        Rule::Conv,
+        BuiltinRule::Conv,
     ),
     scalar(&ops::cos::COS, "The cosine."),
     f(
         "cumsum",
         "Running sums along the last axis.",
         &["x"],
-        Rule::LastAxis(Along::Cumsum),
+        BuiltinRule::LastAxis(Along::Cumsum),
     ),
-    f("diag", "A vector as a diagonal matrix.", &["v"], Rule::Diag),
+    f(
+        "diag",
+        "A vector as a diagonal matrix.",
+        &["v"],
+        BuiltinRule::Diag,
+    ),
     scalar(&ops::digamma::DIGAMMA, "The derivative of `lgamma`."),
     f(
         "dot",
         "The sum of products of two vectors.",
         &["a", "b"],
-        Rule::Dot,
+        BuiltinRule::Dot,
     ),
     scalar(&ops::erf::ERF, "The error function."),
     scalar(
@@ -179,9 +190,14 @@ pub static ALL: &[Builtin] = &[
     ),
     scalar(&ops::exp::EXP, "The natural exponential."),
     scalar(&ops::expm1::EXPM1, "`exp(x) - 1`, accurate near zero."),
-    f("eye", "The identity matrix.", &["n"], Rule::Eye),
+    f("eye", "The identity matrix.", &["n"], BuiltinRule::Eye),
     scalar(&ops::floor::FLOOR, "The largest integer not above `x`."),
-    f("length", "The size of the first axis.", &["x"], Rule::Length),
+    f(
+        "length",
+        "The size of the first axis.",
+        &["x"],
+        BuiltinRule::Length,
+    ),
     scalar(
         &ops::lgamma::LGAMMA,
         "The logarithm of the absolute value of the gamma function.",
@@ -196,74 +212,74 @@ pub static ALL: &[Builtin] = &[
         "log_softmax",
         "The logarithm of `softmax`.",
         &["x"],
-        Rule::LastAxis(Along::LogSoftmax),
+        BuiltinRule::LastAxis(Along::LogSoftmax),
     ),
     f(
         "logsumexp",
         "`log(sum(exp(x)))` along the last axis, without overflow.",
         &["x"],
-        Rule::LogSumExp,
+        BuiltinRule::LogSumExp,
     ),
     f(
         "max",
         "The larger of two values, or the largest element of one array.",
         &["a", "b"],
-        Rule::Extremum(Op(&ops::max::MAX), Reduction::Max),
+        BuiltinRule::Extremum(Op(&ops::max::MAX), Reduction::Max),
     ),
     f(
         "max_pool",
         "The largest element of each window of each channel. Without a stride, windows do not overlap.",
         &["x", "size", "stride"],
-        Rule::Pool(Reduction::Max),
+        BuiltinRule::Pool(Reduction::Max),
     ),
     f(
         "mean",
         "The mean of all elements.",
         &["x"],
-        Rule::Reduce(Reduction::Mean),
+        BuiltinRule::Reduce(Reduction::Mean),
     ),
     f(
         "mean_pool",
         "The mean of each window of each channel. Without a stride, windows do not overlap.",
         &["x", "size", "stride"],
-        Rule::Pool(Reduction::Mean),
+        BuiltinRule::Pool(Reduction::Mean),
     ),
     f(
         "min",
         "The smaller of two values, or the smallest element of one array.",
         &["a", "b"],
-        Rule::Extremum(Op(&ops::min::MIN), Reduction::Min),
+        BuiltinRule::Extremum(Op(&ops::min::MIN), Reduction::Min),
     ),
-    f("ones", "An array of ones.", &["dims"], Rule::Filled(1.0)),
+    f("ones", "An array of ones.", &["dims"], BuiltinRule::Filled(1.0)),
     f(
         "outer",
         "All products of the elements of two vectors.",
         &["a", "b"],
-        Rule::Outer,
+        BuiltinRule::Outer,
     ),
     f(
         "pad",
         "Adds zeros around the last two axes.",
         &["x", "width"],
-        Rule::Pad,
+        BuiltinRule::Pad,
     ),
     f(
         "prod",
         "The product of all elements.",
         &["x"],
-        Rule::Reduce(Reduction::Prod),
+        BuiltinRule::Reduce(Reduction::Prod),
     ),
     f(
         "repeat",
         "Repeats `x` along new last axes of these dims.",
         &["x", "dims"],
-        Rule::Repeat,
+        BuiltinRule::Repeat,
     ),
     f(
         "reshape",
         "An array of these dims with the elements of `x` in row-major order.",
         &["x", "dims"],
-        Rule::Reshape,
+        BuiltinRule::Reshape,
     ),
     scalar(&ops::sigmoid::SIGMOID, "`1 / (1 + exp(-x))`."),
     scalar(&ops::sign::SIGN, "-1, 0 or 1."),
@@ -272,7 +288,7 @@ pub static ALL: &[Builtin] = &[
         "softmax",
         "`exp(x) / sum(exp(x))` along the last axis.",
         &["x"],
-        Rule::LastAxis(Along::Softmax),
+        BuiltinRule::LastAxis(Along::Softmax),
     ),
     scalar(
         &ops::softplus::SOFTPLUS,
@@ -282,43 +298,48 @@ pub static ALL: &[Builtin] = &[
         "solve_lower",
         "Solves `l x = b` for a lower triangular `l`.",
         &["l", "b"],
-        Rule::SolveLower,
+        BuiltinRule::SolveLower,
     ),
     scalar(&ops::sqrt::SQRT, "The square root."),
     f(
         "standard_gamma",
         "A gamma variate with this shape and a scale of one; only in `draw`.",
         &["shape"],
-        Rule::Noise(NoiseKind::Gamma),
+        BuiltinRule::Noise(NoiseKind::Gamma),
     ),
     f(
         "standard_normal",
         "A standard normal variate; only in `draw`.",
         &[],
-        Rule::Noise(NoiseKind::Normal),
+        BuiltinRule::Noise(NoiseKind::Normal),
     ),
     f(
         "standard_uniform",
         "A uniform variate on (0, 1); only in `draw`.",
         &[],
-        Rule::Noise(NoiseKind::Uniform),
+        BuiltinRule::Noise(NoiseKind::Uniform),
     ),
     f(
         "stop_gradient",
         "The same value, with a derivative of zero.",
         &["x"],
-        Rule::Same(Op(&ops::stop_gradient::STOP_GRADIENT)),
+        BuiltinRule::Same(Op(&ops::stop_gradient::STOP_GRADIENT)),
     ),
     f(
         "sum",
         "The sum of all elements.",
         &["x"],
-        Rule::Reduce(Reduction::Sum),
+        BuiltinRule::Reduce(Reduction::Sum),
     ),
     scalar(&ops::tanh::TANH, "The hyperbolic tangent."),
-    f("transpose", "The transposed matrix.", &["a"], Rule::Transpose),
+    f(
+        "transpose",
+        "The transposed matrix.",
+        &["a"],
+        BuiltinRule::Transpose,
+    ),
     scalar(&ops::trigamma::TRIGAMMA, "The second derivative of `lgamma`."),
-    f("zeros", "An array of zeros.", &["dims"], Rule::Filled(0.0)),
+    f("zeros", "An array of zeros.", &["dims"], BuiltinRule::Filled(0.0)),
 ];
 
 /// Returns the built-in function with this name.

@@ -52,7 +52,7 @@ pub struct Override {
 
 /// The inputs of a check besides the program.
 #[derive(Clone, Debug, Default)]
-pub struct Context {
+pub struct CheckContext {
     /// The options from `--set`, in order. Options from `--set` take precedence over the options in the program.
     pub overrides: Vec<Override>,
     /// The folder that relative file names in data items refer to.
@@ -69,7 +69,7 @@ pub struct Context {
 pub fn check(
     library: &[ast::SourceFile],
     program: &ast::SourceFile,
-    context: &Context,
+    context: &CheckContext,
 ) -> (Module, Vec<Diagnostic>) {
     session::check(library, program, context)
 }

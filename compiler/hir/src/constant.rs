@@ -1,71 +1,71 @@
 //! Evaluates constant expressions, which occur in options, start values, bounds and dims.
 
-use crate::tree::{Expr, ExprKind, FnItem, LocalId, Module, Number, Stmt};
+use crate::tree::{ConstValue, FnItem, LocalId, Module, TypedExpr, TypedExprKind, TypedStmt};
 use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use std::collections::HashMap;
 
 /// Evaluates an expression without variables. Booleans evaluate to 0 and 1. Returns `None` if the expression is not a scalar constant.
-pub fn constant(module: &Module, expr: &Expr) -> Option<f64> {
+pub fn constant(module: &Module, expr: &TypedExpr) -> Option<f64> {
     evaluate(module, expr, &HashMap::new())
 }
 
 /// Evaluates an expression in which the variables in `known` have values.
-pub fn evaluate(module: &Module, expr: &Expr, known: &HashMap<LocalId, f64>) -> Option<f64> {
-    let recur = |part: &Expr| evaluate(module, part, known);
+pub fn evaluate(module: &Module, expr: &TypedExpr, known: &HashMap<LocalId, f64>) -> Option<f64> {
+    let recur = |part: &TypedExpr| evaluate(module, part, known);
     match &expr.kind {
-        ExprKind::Real(value) => Some(*value),
-        ExprKind::Int(value) => Some(*value as f64),
-        ExprKind::Bool(value) => Some(f64::from(u8::from(*value))),
-        ExprKind::Local(local) => known.get(local).copied(),
-        ExprKind::Const(id) => recur_const(module, *id),
-        ExprKind::Builtin(builtin, args) => {
+        TypedExprKind::Real(value) => Some(*value),
+        TypedExprKind::Int(value) => Some(*value as f64),
+        TypedExprKind::Bool(value) => Some(f64::from(u8::from(*value))),
+        TypedExprKind::Local(local) => known.get(local).copied(),
+        TypedExprKind::Const(id) => recur_const(module, *id),
+        TypedExprKind::Builtin(builtin, args) => {
             let values: Option<Vec<f64>> = args.iter().map(recur).collect();
             builtin.number(&values?)
         }
-        ExprKind::CallFn(id, args) => {
+        TypedExprKind::CallFn(id, args) => {
             let values: Option<Vec<f64>> = args.iter().map(recur).collect();
             call_fn(module, module.fns.get(*id)?, &values?)
         }
-        ExprKind::Unary(UnaryOp::Neg, operand) => Some(-recur(operand)?),
-        ExprKind::Unary(UnaryOp::Not, operand) => Some(1.0 - recur(operand)?),
-        ExprKind::Binary(op, left, right) => {
+        TypedExprKind::Unary(UnaryOp::Neg, operand) => Some(-recur(operand)?),
+        TypedExprKind::Unary(UnaryOp::Not, operand) => Some(1.0 - recur(operand)?),
+        TypedExprKind::Binary(op, left, right) => {
             let integral = matches!(expr.ty, Ty::Tensor(Elem::Int, _));
             binary(*op, recur(left)?, recur(right)?, integral)
         }
-        ExprKind::If(condition, yes, no) => recur(if recur(condition)? != 0.0 { yes } else { no }),
-        ExprKind::Text(_)
-        | ExprKind::Row
-        | ExprKind::FnValue(_)
-        | ExprKind::BuiltinValue(_)
-        | ExprKind::CallLocal(..)
-        | ExprKind::MakeLayer(..)
-        | ExprKind::CallLayer(..)
-        | ExprKind::MakeDist(..)
-        | ExprKind::DistPart(..)
-        | ExprKind::List(_)
-        | ExprKind::Comprehension(_)
-        | ExprKind::Reduce(..)
-        | ExprKind::Index(..)
-        | ExprKind::Error => None,
+        TypedExprKind::If(condition, yes, no) => recur(if recur(condition)? != 0.0 { yes } else { no }),
+        TypedExprKind::Text(_)
+        | TypedExprKind::Row
+        | TypedExprKind::FnValue(_)
+        | TypedExprKind::BuiltinValue(_)
+        | TypedExprKind::CallLocal(..)
+        | TypedExprKind::MakeLayer(..)
+        | TypedExprKind::CallLayer(..)
+        | TypedExprKind::MakeDist(..)
+        | TypedExprKind::DistPart(..)
+        | TypedExprKind::List(_)
+        | TypedExprKind::Comprehension(_)
+        | TypedExprKind::Reduce(..)
+        | TypedExprKind::Index(..)
+        | TypedExprKind::Error => None,
     }
 }
 
 fn recur_const(module: &Module, id: crate::tree::ConstId) -> Option<f64> {
-    module.consts.get(id)?.number.map(Number::to_f64)
+    module.consts.get(id)?.number.map(ConstValue::to_f64)
 }
 
 /// Evaluates an integer expression without variables. Returns `None` if the expression or one of its parts overflows 64 bits.
-pub fn integer(module: &Module, expr: &Expr) -> Option<i64> {
-    let recur = |part: &Expr| integer(module, part);
+pub fn integer(module: &Module, expr: &TypedExpr) -> Option<i64> {
+    let recur = |part: &TypedExpr| integer(module, part);
     match &expr.kind {
-        ExprKind::Int(value) => Some(*value),
-        ExprKind::Const(id) => match module.consts.get(*id)?.number? {
-            Number::Integer(value) => Some(value),
-            Number::Real(_) => None,
+        TypedExprKind::Int(value) => Some(*value),
+        TypedExprKind::Const(id) => match module.consts.get(*id)?.number? {
+            ConstValue::Integer(value) => Some(value),
+            ConstValue::Real(_) => None,
         },
-        ExprKind::Unary(UnaryOp::Neg, operand) => recur(operand)?.checked_neg(),
-        ExprKind::Binary(op, left, right) if expr.ty == Ty::int() => {
+        TypedExprKind::Unary(UnaryOp::Neg, operand) => recur(operand)?.checked_neg(),
+        TypedExprKind::Binary(op, left, right) if expr.ty == Ty::int() => {
             let (a, b) = (recur(left)?, recur(right)?);
             match op {
                 BinaryOp::Add => a.checked_add(b),
@@ -88,12 +88,12 @@ fn call_fn(module: &Module, function: &FnItem, args: &[f64]) -> Option<f64> {
         .collect();
     for stmt in &function.body {
         match stmt {
-            Stmt::Let(local, value) => {
+            TypedStmt::Let(local, value) => {
                 let value = evaluate(module, value, &known)?;
                 known.insert(*local, value);
             }
-            Stmt::Return(value) => return evaluate(module, value, &known),
-            Stmt::Sample(_) | Stmt::For { .. } => return None,
+            TypedStmt::Return(value) => return evaluate(module, value, &known),
+            TypedStmt::Sample(_) | TypedStmt::For { .. } => return None,
         }
     }
     None

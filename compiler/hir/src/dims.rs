@@ -18,20 +18,20 @@ pub enum Atom {
     /// A dimension that is not known yet.
     Meta(MetaId),
     /// Division rounded down.
-    Div(Box<Dim>, Box<Dim>),
+    Div(Box<DimExpr>, Box<DimExpr>),
 }
 
 /// A sum of products of atoms with integer coefficients. Terms with coefficient zero are not stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Dim {
+pub struct DimExpr {
     /// Maps a sorted product of atoms (empty for the constant term) to its coefficient.
     pub terms: BTreeMap<Vec<Atom>, i64>,
 }
 
-impl Dim {
+impl DimExpr {
     /// Returns a constant dimension.
-    pub fn number(value: i64) -> Dim {
-        let mut dim = Dim::default();
+    pub fn number(value: i64) -> DimExpr {
+        let mut dim = DimExpr::default();
         if value != 0 {
             dim.terms.insert(Vec::new(), value);
         }
@@ -39,8 +39,8 @@ impl Dim {
     }
 
     /// Returns a dimension of a single atom.
-    pub fn atom(atom: Atom) -> Dim {
-        Dim {
+    pub fn atom(atom: Atom) -> DimExpr {
+        DimExpr {
             terms: BTreeMap::from([(vec![atom], 1)]),
         }
     }
@@ -55,25 +55,25 @@ impl Dim {
     }
 
     /// Returns the sum of this dimension and `factor` times the other. The coefficients saturate.
-    pub fn plus(&self, other: &Dim, factor: i64) -> Dim {
+    pub fn plus(&self, other: &DimExpr, factor: i64) -> DimExpr {
         let mut terms = self.terms.clone();
         for (product, coefficient) in &other.terms {
             let entry = terms.entry(product.clone()).or_insert(0);
             *entry = entry.saturating_add(coefficient.saturating_mul(factor));
         }
         terms.retain(|_, coefficient| *coefficient != 0);
-        Dim { terms }
+        DimExpr { terms }
     }
 
     /// Returns the product of two dimensions. The coefficients saturate.
-    pub fn times(&self, other: &Dim) -> Dim {
-        let mut product = Dim::default();
+    pub fn times(&self, other: &DimExpr) -> DimExpr {
+        let mut product = DimExpr::default();
         for (left, a) in &self.terms {
             for (right, b) in &other.terms {
                 let mut atoms = [left.as_slice(), right.as_slice()].concat();
                 atoms.sort();
                 product = product.plus(
-                    &Dim {
+                    &DimExpr {
                         terms: BTreeMap::from([(atoms, a.saturating_mul(*b))]),
                     },
                     1,
@@ -85,23 +85,23 @@ impl Dim {
 
     /// Returns the quotient rounded down. The quotient is a number if both dimensions are numbers and the divisor is positive. If the
     /// divisor is one, the quotient is the dimension itself, and otherwise an opaque atom.
-    pub fn divided(&self, other: &Dim) -> Dim {
+    pub fn divided(&self, other: &DimExpr) -> DimExpr {
         match (self.as_number(), other.as_number()) {
-            (Some(a), Some(b)) if b > 0 => Dim::number(a.div_euclid(b)),
+            (Some(a), Some(b)) if b > 0 => DimExpr::number(a.div_euclid(b)),
             (_, Some(1)) => self.clone(),
-            _ => Dim::atom(Atom::Div(Box::new(self.clone()), Box::new(other.clone()))),
+            _ => DimExpr::atom(Atom::Div(Box::new(self.clone()), Box::new(other.clone()))),
         }
     }
 
     /// Replaces atoms. An atom for which `lookup` returns `None` is kept.
-    pub fn substitute(&self, lookup: &dyn Fn(&Atom) -> Option<Dim>) -> Dim {
-        let mut sum = Dim::default();
+    pub fn substitute(&self, lookup: &dyn Fn(&Atom) -> Option<DimExpr>) -> DimExpr {
+        let mut sum = DimExpr::default();
         for (atoms, coefficient) in &self.terms {
-            let mut product = Dim::number(*coefficient);
+            let mut product = DimExpr::number(*coefficient);
             for atom in atoms {
                 let value = lookup(atom).unwrap_or_else(|| match atom {
                     Atom::Div(a, b) => a.substitute(lookup).divided(&b.substitute(lookup)),
-                    Atom::Local(_) | Atom::Meta(_) => Dim::atom(atom.clone()),
+                    Atom::Local(_) | Atom::Meta(_) => DimExpr::atom(atom.clone()),
                 });
                 product = product.times(&value);
             }
@@ -137,7 +137,7 @@ impl Dim {
     }
 }
 
-impl fmt::Display for Dim {
+impl fmt::Display for DimExpr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.show(&|local| local.to_string()))
     }

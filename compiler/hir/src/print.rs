@@ -2,8 +2,9 @@
 
 use crate::show;
 use crate::tree::{
-    Binding, Comprehension, DistItem, Expr, ExprKind, FnItem, Index, InferItem, LayerItem, Locals, ModelItem,
-    Module, OptimiserItem, PosteriorItem, PosteriorValue, SettingValue, StartValue, Stmt, Target,
+    DistItem, FnItem, InferItem, InferenceTarget, LayerItem, Locals, ModelItem, Module, OptimiserItem,
+    ParamBinding, PosteriorItem, PosteriorValue, SettingValue, StartValue, TypedComprehension, TypedExpr,
+    TypedExprKind, TypedIndex, TypedStmt,
 };
 use crate::types::{Elem, Ty};
 use bnnc_base::source::SourceId;
@@ -64,7 +65,7 @@ pub fn print(module: &Module, source: Option<SourceId>) -> String {
     printer.text
 }
 
-fn body_source(body: &[Stmt]) -> Option<SourceId> {
+fn body_source(body: &[TypedStmt]) -> Option<SourceId> {
     body.iter()
         .flat_map(crate::walk::expressions)
         .map(|expr| expr.span.source)
@@ -76,7 +77,7 @@ fn dist_source(item: &DistItem) -> Option<SourceId> {
 }
 
 /// Prints one expression with the names of `locals`.
-pub fn expr(module: &Module, locals: &Locals, expr: &Expr) -> String {
+pub fn expr(module: &Module, locals: &Locals, expr: &TypedExpr) -> String {
     Printer {
         module,
         text: String::new(),
@@ -268,8 +269,8 @@ impl Printer<'_> {
 
     fn infer(&mut self, item: &InferItem) {
         let target = match item.target {
-            Target::Model(id) => self.module.models.get(id).map(|model| model.name.clone()),
-            Target::Posterior(id) => self
+            InferenceTarget::Model(id) => self.module.models.get(id).map(|model| model.name.clone()),
+            InferenceTarget::Posterior(id) => self
                 .module
                 .posteriors
                 .get(id)
@@ -328,8 +329,8 @@ impl Printer<'_> {
         }
     }
 
-    fn params(&self, params: &[Binding], locals: &Locals) -> String {
-        let one = |binding: &Binding| {
+    fn params(&self, params: &[ParamBinding], locals: &Locals) -> String {
+        let one = |binding: &ParamBinding| {
             let ty = show::ty(&binding.param.ty, locals);
             let default = binding
                 .default
@@ -340,10 +341,10 @@ impl Printer<'_> {
         params.iter().map(one).collect::<Vec<_>>().join(", ")
     }
 
-    fn block(&mut self, body: &[Stmt], locals: &Locals) {
+    fn block(&mut self, body: &[TypedStmt], locals: &Locals) {
         for stmt in body {
             match stmt {
-                Stmt::Let(local, value) => {
+                TypedStmt::Let(local, value) => {
                     let ty = match &locals[*local].ty {
                         ty @ Ty::Tensor(..) => format!(": {}", show::ty(ty, locals)),
                         _ => String::new(),
@@ -351,7 +352,7 @@ impl Printer<'_> {
                     let value = self.expr(value, locals);
                     self.line(&format!("{}{ty} = {value}", show::name(*local, locals)));
                 }
-                Stmt::Sample(sample) => {
+                TypedStmt::Sample(sample) => {
                     let name = show::name(sample.local, locals);
                     let dist = self.expr(&sample.dist, locals);
                     let index = sample
@@ -369,7 +370,7 @@ impl Printer<'_> {
                     };
                     self.line(&format!("{word}{name}{ty} ~ {dist}"));
                 }
-                Stmt::For {
+                TypedStmt::For {
                     counter,
                     from,
                     to,
@@ -383,7 +384,7 @@ impl Printer<'_> {
                     self.block(body, locals);
                     self.close();
                 }
-                Stmt::Return(value) => {
+                TypedStmt::Return(value) => {
                     let value = self.expr(value, locals);
                     self.line(&format!("return {value}"));
                 }
@@ -391,14 +392,14 @@ impl Printer<'_> {
         }
     }
 
-    fn args(&self, args: &[Expr], locals: &Locals) -> String {
+    fn args(&self, args: &[TypedExpr], locals: &Locals) -> String {
         args.iter()
             .map(|arg| self.expr(arg, locals))
             .collect::<Vec<_>>()
             .join(", ")
     }
 
-    fn range(&self, inner: &Comprehension, locals: &Locals) -> String {
+    fn range(&self, inner: &TypedComprehension, locals: &Locals) -> String {
         let parts = [&inner.element, &inner.from, &inner.to].map(|part| self.expr(part, locals));
         format!(
             "{} for {} in {}..{}",
@@ -409,54 +410,58 @@ impl Printer<'_> {
         )
     }
 
-    fn expr(&self, expr: &Expr, locals: &Locals) -> String {
-        let recur = |part: &Expr| self.expr(part, locals);
+    fn expr(&self, expr: &TypedExpr, locals: &Locals) -> String {
+        let recur = |part: &TypedExpr| self.expr(part, locals);
         match &expr.kind {
-            ExprKind::Real(value) => real(*value),
-            ExprKind::Int(value) if *value < 0 => format!("(-{})", value.unsigned_abs()),
-            ExprKind::Int(value) => value.to_string(),
-            ExprKind::Bool(value) => value.to_string(),
-            ExprKind::Text(text) => format!("\"{text}\""),
-            ExprKind::Local(local) => show::name(*local, locals),
-            ExprKind::Const(id) => self.module.consts[*id].name.to_string(),
-            ExprKind::Row => "row".to_owned(),
-            ExprKind::Builtin(builtin, args) => format!("{}({})", builtin.name, self.args(args, locals)),
-            ExprKind::CallFn(id, args) => {
+            TypedExprKind::Real(value) => real(*value),
+            TypedExprKind::Int(value) if *value < 0 => format!("(-{})", value.unsigned_abs()),
+            TypedExprKind::Int(value) => value.to_string(),
+            TypedExprKind::Bool(value) => value.to_string(),
+            TypedExprKind::Text(text) => format!("\"{text}\""),
+            TypedExprKind::Local(local) => show::name(*local, locals),
+            TypedExprKind::Const(id) => self.module.consts[*id].name.to_string(),
+            TypedExprKind::Row => "row".to_owned(),
+            TypedExprKind::Builtin(builtin, args) => format!("{}({})", builtin.name, self.args(args, locals)),
+            TypedExprKind::CallFn(id, args) => {
                 format!("{}({})", self.module.fns[*id].name, self.args(args, locals))
             }
-            ExprKind::FnValue(id) => self.module.fns[*id].name.to_string(),
-            ExprKind::BuiltinValue(builtin) => builtin.name.to_owned(),
-            ExprKind::CallLocal(local, args) => {
+            TypedExprKind::FnValue(id) => self.module.fns[*id].name.to_string(),
+            TypedExprKind::BuiltinValue(builtin) => builtin.name.to_owned(),
+            TypedExprKind::CallLocal(local, args) => {
                 format!("{}({})", show::name(*local, locals), self.args(args, locals))
             }
-            ExprKind::MakeLayer(id, args) => {
+            TypedExprKind::MakeLayer(id, args) => {
                 format!("{}({})", self.module.layers[*id].name, self.args(args, locals))
             }
-            ExprKind::CallLayer(callee, _, args) => format!("{}({})", recur(callee), self.args(args, locals)),
-            ExprKind::MakeDist(id, args) => {
+            TypedExprKind::CallLayer(callee, _, args) => {
+                format!("{}({})", recur(callee), self.args(args, locals))
+            }
+            TypedExprKind::MakeDist(id, args) => {
                 format!("{}({})", self.module.dists[*id].name, self.args(args, locals))
             }
-            ExprKind::DistPart(base, part, None) => format!("{}.{part}", recur(base)),
-            ExprKind::DistPart(base, part, Some(argument)) => {
+            TypedExprKind::DistPart(base, part, None) => format!("{}.{part}", recur(base)),
+            TypedExprKind::DistPart(base, part, Some(argument)) => {
                 format!("{}.{part}({})", recur(base), recur(argument))
             }
-            ExprKind::List(elements) => format!("[{}]", self.args(elements, locals)),
-            ExprKind::Comprehension(inner) => format!("[{}]", self.range(inner, locals)),
-            ExprKind::Reduce(builtin, inner) => format!("{}({})", builtin.name, self.range(inner, locals)),
-            ExprKind::Index(base, indices) => {
-                let one = |index: &Index| match index {
-                    Index::At(at) => recur(at),
-                    Index::Range(from, to) => format!("{}..{}", recur(from), recur(to)),
+            TypedExprKind::List(elements) => format!("[{}]", self.args(elements, locals)),
+            TypedExprKind::Comprehension(inner) => format!("[{}]", self.range(inner, locals)),
+            TypedExprKind::Reduce(builtin, inner) => {
+                format!("{}({})", builtin.name, self.range(inner, locals))
+            }
+            TypedExprKind::Index(base, indices) => {
+                let one = |index: &TypedIndex| match index {
+                    TypedIndex::At(at) => recur(at),
+                    TypedIndex::Range(from, to) => format!("{}..{}", recur(from), recur(to)),
                 };
                 let indices: Vec<String> = indices.iter().map(one).collect();
                 format!("{}[{}]", recur(base), indices.join(", "))
             }
-            ExprKind::Unary(UnaryOp::Neg, operand) => format!("(-{})", recur(operand)),
-            ExprKind::Unary(UnaryOp::Not, operand) => format!("(!{})", recur(operand)),
-            ExprKind::Binary(op, left, right) => {
+            TypedExprKind::Unary(UnaryOp::Neg, operand) => format!("(-{})", recur(operand)),
+            TypedExprKind::Unary(UnaryOp::Not, operand) => format!("(!{})", recur(operand)),
+            TypedExprKind::Binary(op, left, right) => {
                 format!("({} {} {})", recur(left), op, recur(right))
             }
-            ExprKind::If(condition, yes, no) => {
+            TypedExprKind::If(condition, yes, no) => {
                 format!(
                     "(if {} {{ {} }} else {{ {} }})",
                     recur(condition),
@@ -464,7 +469,7 @@ impl Printer<'_> {
                     recur(no)
                 )
             }
-            ExprKind::Error => "_".to_owned(),
+            TypedExprKind::Error => "_".to_owned(),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Checks REPL entries, given the variables of earlier entries.
 
 use crate::check::Want;
-use crate::check::body::{Body, Calls, DistValue, Made, Place};
-use crate::check::names::Names;
-use crate::dims::Dim;
-use crate::tree::{Expr, LocalId, Locals, Module, Stmt};
+use crate::check::body::{BodyKind, Calls, DistValue, ItemChecker, Made};
+use crate::check::names::ItemNames;
+use crate::dims::DimExpr;
+use crate::tree::{LocalId, Locals, Module, TypedExpr, TypedStmt};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_grammar::ast;
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ pub struct Environment {
     pub locals: Locals,
     /// The variable that each name currently refers to.
     pub scope: HashMap<Arc<str>, LocalId>,
-    statics: HashMap<LocalId, Dim>,
+    statics: HashMap<LocalId, DimExpr>,
     dist_values: HashMap<LocalId, DistValue>,
     made: HashMap<LocalId, Made>,
     calls: Calls,
@@ -28,8 +28,8 @@ pub fn check_expr(
     module: &Module,
     environment: &Environment,
     written: &ast::Expr,
-) -> (Expr, Locals, Vec<Diagnostic>) {
-    let names = Names::of(module);
+) -> (TypedExpr, Locals, Vec<Diagnostic>) {
+    let names = ItemNames::of(module);
     let mut body = enter(module, &names, environment);
     let expr = body.argument_value(&crate::types::Ty::Error, written);
     (expr, body.locals, body.diagnostics)
@@ -40,8 +40,8 @@ pub fn check_entry(
     module: &Module,
     environment: &mut Environment,
     written: &ast::Stmt,
-) -> (Option<Stmt>, Vec<Diagnostic>) {
-    let names = Names::of(module);
+) -> (Option<TypedStmt>, Vec<Diagnostic>) {
+    let names = ItemNames::of(module);
     let mut body = enter(module, &names, environment);
     let stmt = body.stmt(written, None);
     if body.diagnostics.iter().any(Diagnostic::is_error) {
@@ -59,8 +59,8 @@ pub fn check_entry(
     (stmt, body.diagnostics)
 }
 
-fn enter<'a>(module: &'a Module, names: &'a Names, environment: &Environment) -> Body<'a> {
-    let mut body = Body::new(module, names, false, Place::Prompt, &"prompt".into());
+fn enter<'a>(module: &'a Module, names: &'a ItemNames, environment: &Environment) -> ItemChecker<'a> {
+    let mut body = ItemChecker::new(module, names, false, BodyKind::Prompt, &"prompt".into());
     body.locals = environment.locals.clone();
     body.scopes = vec![environment.scope.clone()];
     body.statics = environment.statics.clone();
@@ -75,8 +75,8 @@ pub fn check_dim(
     module: &Module,
     environment: &Environment,
     written: &ast::Expr,
-) -> (Option<Dim>, Vec<Diagnostic>) {
-    let names = Names::of(module);
+) -> (Option<DimExpr>, Vec<Diagnostic>) {
+    let names = ItemNames::of(module);
     let mut body = enter(module, &names, environment);
     let value = body.expr(written, Want::Int);
     let dim = body.static_dim(&value, "a dimension");

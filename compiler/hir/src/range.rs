@@ -1,8 +1,8 @@
 //! Computes the interval of a real expression, to find errors such as `Normal(0, -1)` before the run.
 
-use crate::builtin::{Along, Builtin, Reduction, Rule};
+use crate::builtin::{Along, Builtin, BuiltinRule, Reduction};
 use crate::constant::constant;
-use crate::tree::{Binding, Expr, ExprKind, Index, LocalId, Module, Stmt};
+use crate::tree::{LocalId, Module, ParamBinding, TypedExpr, TypedExprKind, TypedIndex, TypedStmt};
 use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use bnnc_graph::dist::Support;
@@ -21,7 +21,7 @@ const ALL: Range = (f64::NEG_INFINITY, f64::INFINITY);
 const MOST_STEPS: usize = 2000;
 
 /// Returns the range of a value's elements. `known` has the ranges of variables whose range is narrower than their type.
-pub fn range(module: &Module, known: &HashMap<LocalId, Range>, expr: &Expr) -> Range {
+pub fn range(module: &Module, known: &HashMap<LocalId, Range>, expr: &TypedExpr) -> Range {
     Ranges {
         module,
         steps: Cell::new(0),
@@ -35,7 +35,7 @@ struct Ranges<'m> {
 }
 
 impl Ranges<'_> {
-    fn of(&self, expr: &Expr, known: &HashMap<LocalId, Range>) -> Range {
+    fn of(&self, expr: &TypedExpr, known: &HashMap<LocalId, Range>) -> Range {
         if let Some(value) = constant(self.module, expr) {
             return if value.is_nan() { ALL } else { (value, value) };
         }
@@ -43,29 +43,29 @@ impl Ranges<'_> {
         if self.steps.get() > MOST_STEPS {
             return declared(&expr.ty);
         }
-        let recur = |part: &Expr| self.of(part, known);
+        let recur = |part: &TypedExpr| self.of(part, known);
         let found = match &expr.kind {
-            ExprKind::Local(local) => known.get(local).copied().unwrap_or(ALL),
-            ExprKind::Builtin(builtin, args) => self.builtin(builtin, args, known),
-            ExprKind::CallFn(id, args) => {
+            TypedExprKind::Local(local) => known.get(local).copied().unwrap_or(ALL),
+            TypedExprKind::Builtin(builtin, args) => self.builtin(builtin, args, known),
+            TypedExprKind::CallFn(id, args) => {
                 let item = &self.module.fns[*id];
                 self.body(&item.params, &item.body, args, known)
             }
-            ExprKind::Unary(UnaryOp::Neg, operand) => {
+            TypedExprKind::Unary(UnaryOp::Neg, operand) => {
                 let (low, high) = recur(operand);
                 (-high, -low)
             }
-            ExprKind::Binary(op, left, right) => self.binary(*op, (left, right), known),
-            ExprKind::If(_, yes, no) => union(recur(yes), recur(no)),
-            ExprKind::List(elements) => elements.iter().map(recur).reduce(union).unwrap_or(ALL),
-            ExprKind::Index(base, _) => recur(base),
-            ExprKind::Comprehension(inner) => recur(&inner.element),
-            ExprKind::DistPart(_, part, _) if matches!(&**part, "cdf" | "survival") => (0.0, 1.0),
-            ExprKind::CallLayer(_, id, args) => {
+            TypedExprKind::Binary(op, left, right) => self.binary(*op, (left, right), known),
+            TypedExprKind::If(_, yes, no) => union(recur(yes), recur(no)),
+            TypedExprKind::List(elements) => elements.iter().map(recur).reduce(union).unwrap_or(ALL),
+            TypedExprKind::Index(base, _) => recur(base),
+            TypedExprKind::Comprehension(inner) => recur(&inner.element),
+            TypedExprKind::DistPart(_, part, _) if matches!(&**part, "cdf" | "survival") => (0.0, 1.0),
+            TypedExprKind::CallLayer(_, id, args) => {
                 let item = &self.module.layers[*id];
                 self.body(&item.inputs, &item.body, args, known)
             }
-            ExprKind::Reduce(builtin, inner) => {
+            TypedExprKind::Reduce(builtin, inner) => {
                 let reduction = builtin.reduction();
                 reduction.map_or(ALL, |reduction| reduced(reduction, recur(&inner.element)))
             }
@@ -75,31 +75,43 @@ impl Ranges<'_> {
         (found.0.max(own.0), found.1.min(own.1))
     }
 
-    fn builtin(&self, builtin: &Builtin, args: &[Expr], known: &HashMap<LocalId, Range>) -> Range {
-        let recur = |part: &Expr| self.of(part, known);
+    fn builtin(&self, builtin: &Builtin, args: &[TypedExpr], known: &HashMap<LocalId, Range>) -> Range {
+        let recur = |part: &TypedExpr| self.of(part, known);
         match (builtin.rule, args) {
-            (Rule::Elementwise(op), [x]) => {
+            (BuiltinRule::Elementwise(op), [x]) => {
                 let known = ELEMENTWISE.iter().find(|(known, _)| op.is(known));
                 known.map_or(ALL, |(_, range)| range(recur(x)))
             }
-            (Rule::LastAxis(Along::LogSoftmax), _) => (f64::NEG_INFINITY, 0.0),
-            (Rule::LastAxis(Along::Softmax), _) => (0.0, 1.0),
-            (Rule::Extremum(_, Reduction::Max), [a, b]) => pair(recur(a), recur(b), f64::max),
-            (Rule::Extremum(..), [a, b]) => pair(recur(a), recur(b), f64::min),
-            (Rule::Extremum(_, reduction) | Rule::Reduce(reduction), [x]) => reduced(reduction, recur(x)),
-            (Rule::Reshape | Rule::Repeat | Rule::Same(_) | Rule::Transpose | Rule::Pool(_), [x, ..]) => {
-                recur(x)
+            (BuiltinRule::LastAxis(Along::LogSoftmax), _) => (f64::NEG_INFINITY, 0.0),
+            (BuiltinRule::LastAxis(Along::Softmax), _) => (0.0, 1.0),
+            (BuiltinRule::Extremum(_, Reduction::Max), [a, b]) => pair(recur(a), recur(b), f64::max),
+            (BuiltinRule::Extremum(..), [a, b]) => pair(recur(a), recur(b), f64::min),
+            (BuiltinRule::Extremum(_, reduction) | BuiltinRule::Reduce(reduction), [x]) => {
+                reduced(reduction, recur(x))
             }
-            (Rule::Dot | Rule::Outer, [a, b]) => match product(recur(a), recur(b)) {
+            (
+                BuiltinRule::Reshape
+                | BuiltinRule::Repeat
+                | BuiltinRule::Same(_)
+                | BuiltinRule::Transpose
+                | BuiltinRule::Pool(_),
+                [x, ..],
+            ) => recur(x),
+            (BuiltinRule::Dot | BuiltinRule::Outer, [a, b]) => match product(recur(a), recur(b)) {
                 (low, _) if low >= 0.0 => (0.0, f64::INFINITY),
                 _ => ALL,
             },
-            (Rule::Concat, parts) => parts.iter().map(recur).reduce(union).unwrap_or(ALL),
+            (BuiltinRule::Concat, parts) => parts.iter().map(recur).reduce(union).unwrap_or(ALL),
             _ => ALL,
         }
     }
 
-    fn binary(&self, op: BinaryOp, (left, right): (&Expr, &Expr), known: &HashMap<LocalId, Range>) -> Range {
+    fn binary(
+        &self,
+        op: BinaryOp,
+        (left, right): (&TypedExpr, &TypedExpr),
+        known: &HashMap<LocalId, Range>,
+    ) -> Range {
         if op == BinaryOp::Mul && is_square(left, right) {
             return (0.0, f64::INFINITY);
         }
@@ -121,12 +133,17 @@ impl Ranges<'_> {
 
     /// Returns whether `part` is one of the terms of a sum of non-negative values. The share of `part` in the sum is then at most one, as
     /// in `e / (1 + e)` and `e / sum(e)`.
-    fn is_share(&self, part: &Expr, whole: &Expr, known: &HashMap<LocalId, Range>) -> bool {
-        let is_share =
-            |term: &Expr, other: &Expr| self.is_share(part, term, known) && self.of(other, known).0 >= 0.0;
+    fn is_share(&self, part: &TypedExpr, whole: &TypedExpr, known: &HashMap<LocalId, Range>) -> bool {
+        let is_share = |term: &TypedExpr, other: &TypedExpr| {
+            self.is_share(part, term, known) && self.of(other, known).0 >= 0.0
+        };
         match &whole.kind {
-            ExprKind::Binary(BinaryOp::Add, left, right) => is_share(left, right) || is_share(right, left),
-            ExprKind::Builtin(builtin, args) if matches!(builtin.rule, Rule::Reduce(Reduction::Sum)) => {
+            TypedExprKind::Binary(BinaryOp::Add, left, right) => {
+                is_share(left, right) || is_share(right, left)
+            }
+            TypedExprKind::Builtin(builtin, args)
+                if matches!(builtin.rule, BuiltinRule::Reduce(Reduction::Sum)) =>
+            {
                 args.first().is_some_and(|terms| is_same(terms, part))
             }
             _ => is_same(whole, part),
@@ -136,9 +153,9 @@ impl Ranges<'_> {
     /// Returns the range of the result of a function or layer, given the ranges of its arguments.
     fn body(
         &self,
-        params: &[Binding],
-        body: &[Stmt],
-        args: &[Expr],
+        params: &[ParamBinding],
+        body: &[TypedStmt],
+        args: &[TypedExpr],
         known: &HashMap<LocalId, Range>,
     ) -> Range {
         let params = params.iter().map(|param| param.local);
@@ -146,13 +163,13 @@ impl Ranges<'_> {
             params.zip(args.iter().map(|arg| self.of(arg, known))).collect();
         for stmt in body {
             match stmt {
-                Stmt::Let(local, value) => {
+                TypedStmt::Let(local, value) => {
                     let range = self.of(value, &inner);
                     inner.insert(*local, range);
                 }
-                Stmt::Return(value) => return self.of(value, &inner),
+                TypedStmt::Return(value) => return self.of(value, &inner),
                 // A site has the range of its type, and assignments inside a loop are not visible outside it.
-                Stmt::Sample(_) | Stmt::For { .. } => (),
+                TypedStmt::Sample(_) | TypedStmt::For { .. } => (),
             }
         }
         ALL
@@ -160,26 +177,31 @@ impl Ranges<'_> {
 }
 
 /// Returns whether two expressions apply the same operations to the same variables. Returns `false` if this is not known.
-fn is_same(a: &Expr, b: &Expr) -> bool {
-    let all = |a: &[Expr], b: &[Expr]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b));
+fn is_same(a: &TypedExpr, b: &TypedExpr) -> bool {
+    let all =
+        |a: &[TypedExpr], b: &[TypedExpr]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b));
     match (&a.kind, &b.kind) {
-        (ExprKind::Local(a), ExprKind::Local(b)) => a == b,
-        (ExprKind::Const(a), ExprKind::Const(b)) => a == b,
-        (ExprKind::Int(a), ExprKind::Int(b)) => a == b,
-        (ExprKind::Real(a), ExprKind::Real(b)) => a.to_bits() == b.to_bits(),
-        (ExprKind::Builtin(a, args), ExprKind::Builtin(b, others)) => a.name == b.name && all(args, others),
-        (ExprKind::CallFn(a, args), ExprKind::CallFn(b, others)) => a == b && all(args, others),
-        (ExprKind::Unary(a, x), ExprKind::Unary(b, y)) => a == b && is_same(x, y),
-        (ExprKind::Binary(a, left, right), ExprKind::Binary(b, other_left, other_right)) => {
+        (TypedExprKind::Local(a), TypedExprKind::Local(b)) => a == b,
+        (TypedExprKind::Const(a), TypedExprKind::Const(b)) => a == b,
+        (TypedExprKind::Int(a), TypedExprKind::Int(b)) => a == b,
+        (TypedExprKind::Real(a), TypedExprKind::Real(b)) => a.to_bits() == b.to_bits(),
+        (TypedExprKind::Builtin(a, args), TypedExprKind::Builtin(b, others)) => {
+            a.name == b.name && all(args, others)
+        }
+        (TypedExprKind::CallFn(a, args), TypedExprKind::CallFn(b, others)) => a == b && all(args, others),
+        (TypedExprKind::Unary(a, x), TypedExprKind::Unary(b, y)) => a == b && is_same(x, y),
+        (TypedExprKind::Binary(a, left, right), TypedExprKind::Binary(b, other_left, other_right)) => {
             a == b && is_same(left, other_left) && is_same(right, other_right)
         }
-        (ExprKind::Index(base, places), ExprKind::Index(other, others)) => {
-            let same = |(a, b): (&Index, &Index)| match (a, b) {
-                (Index::At(a), Index::At(b)) => is_same(a, b),
-                (Index::Range(from, to), Index::Range(other_from, other_to)) => {
+        (TypedExprKind::Index(base, places), TypedExprKind::Index(other, others)) => {
+            let same = |(a, b): (&TypedIndex, &TypedIndex)| match (a, b) {
+                (TypedIndex::At(a), TypedIndex::At(b)) => is_same(a, b),
+                (TypedIndex::Range(from, to), TypedIndex::Range(other_from, other_to)) => {
                     is_same(from, other_from) && is_same(to, other_to)
                 }
-                (Index::At(_), Index::Range(..)) | (Index::Range(..), Index::At(_)) => false,
+                (TypedIndex::At(_), TypedIndex::Range(..)) | (TypedIndex::Range(..), TypedIndex::At(_)) => {
+                    false
+                }
             };
             is_same(base, other) && places.len() == others.len() && places.iter().zip(others).all(same)
         }
@@ -214,8 +236,8 @@ static ELEMENTWISE: [(&OpDef, Map); 14] = [
 ];
 
 /// Returns whether a product multiplies a variable by itself.
-pub fn is_square(left: &Expr, right: &Expr) -> bool {
-    matches!((&left.kind, &right.kind), (ExprKind::Local(a), ExprKind::Local(b)) if a == b)
+pub fn is_square(left: &TypedExpr, right: &TypedExpr) -> bool {
+    matches!((&left.kind, &right.kind), (TypedExprKind::Local(a), TypedExprKind::Local(b)) if a == b)
 }
 
 /// Widens the range of a positive function whose upper end underflows to zero.

@@ -1,12 +1,12 @@
 //! Formats types and dimensions as they are written in the language.
 
-use crate::dims::Dim;
+use crate::dims::DimExpr;
 use crate::tree::{LocalId, Locals};
 use crate::types::{Elem, Ty};
 use bnnc_graph::dist::Support;
 
 /// Formats a dimension with the names of `locals`.
-pub fn dim(dim: &Dim, locals: &Locals) -> String {
+pub fn dim(dim: &DimExpr, locals: &Locals) -> String {
     dim.show(&|local| name(local, locals))
 }
 
@@ -54,7 +54,7 @@ pub fn elem(elem: &Elem, locals: &Locals) -> String {
 }
 
 /// Formats dims as `[n, 3]`, or as an empty string for a scalar.
-pub fn brackets(dims: &[Dim], locals: &Locals) -> String {
+pub fn brackets(dims: &[DimExpr], locals: &Locals) -> String {
     match dims.is_empty() {
         true => String::new(),
         false => format!("[{}]", list(dims, locals)),
@@ -62,7 +62,7 @@ pub fn brackets(dims: &[Dim], locals: &Locals) -> String {
 }
 
 /// Formats dims as `n, 3`.
-pub fn list(dims: &[Dim], locals: &Locals) -> String {
+pub fn list(dims: &[DimExpr], locals: &Locals) -> String {
     dims.iter()
         .map(|one| dim(one, locals))
         .collect::<Vec<_>>()

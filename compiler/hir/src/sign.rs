@@ -1,44 +1,48 @@
 //! Finds values that can have either sign, whatever the data are: parameters on the reals, and sums and products that contain such
 //! parameters. If a scale is computed from such a value, it is negative for some values of the parameters.
 
-use crate::builtin::Rule;
+use crate::builtin::BuiltinRule;
 use crate::range::is_square;
-use crate::tree::{Expr, ExprKind, LocalId, LocalKind, Locals, Module, Stmt};
+use crate::tree::{LocalId, LocalKind, Locals, Module, TypedExpr, TypedExprKind, TypedStmt};
 use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use bnnc_graph::dist::Support;
 use std::collections::HashSet;
 
 /// Returns whether a value can have either sign. `signed` contains the variables that can have either sign.
-pub fn is_signed(module: &Module, locals: &Locals, signed: &HashSet<LocalId>, expr: &Expr) -> bool {
-    let recur = |part: &Expr| is_signed(module, locals, signed, part);
+pub fn is_signed(module: &Module, locals: &Locals, signed: &HashSet<LocalId>, expr: &TypedExpr) -> bool {
+    let recur = |part: &TypedExpr| is_signed(module, locals, signed, part);
     match &expr.kind {
-        ExprKind::Local(local) => signed.contains(local) || is_free(locals, *local),
-        ExprKind::Unary(UnaryOp::Neg, operand) => recur(operand),
-        ExprKind::Binary(BinaryOp::Mul, left, right) if is_square(left, right) => false,
-        ExprKind::Binary(op, left, right) => match op {
+        TypedExprKind::Local(local) => signed.contains(local) || is_free(locals, *local),
+        TypedExprKind::Unary(UnaryOp::Neg, operand) => recur(operand),
+        TypedExprKind::Binary(BinaryOp::Mul, left, right) if is_square(left, right) => false,
+        TypedExprKind::Binary(op, left, right) => match op {
             BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::MatMul => recur(left) || recur(right),
             BinaryOp::Div => recur(left),
             _ => false,
         },
-        ExprKind::Index(base, _) => recur(base),
-        ExprKind::If(_, yes, no) => recur(yes) || recur(no),
-        ExprKind::List(elements) => elements.iter().any(recur),
-        ExprKind::Comprehension(inner) => recur(&inner.element),
-        ExprKind::Reduce(builtin, inner) => matches!(builtin.rule, Rule::Reduce(_)) && recur(&inner.element),
-        ExprKind::Builtin(builtin, args) => match builtin.rule {
-            Rule::Reduce(_) | Rule::Dot | Rule::Outer | Rule::Transpose => args.iter().any(recur),
-            Rule::Concat | Rule::Same(_) => args.iter().any(recur),
-            Rule::Repeat | Rule::Reshape => args.first().is_some_and(recur),
+        TypedExprKind::Index(base, _) => recur(base),
+        TypedExprKind::If(_, yes, no) => recur(yes) || recur(no),
+        TypedExprKind::List(elements) => elements.iter().any(recur),
+        TypedExprKind::Comprehension(inner) => recur(&inner.element),
+        TypedExprKind::Reduce(builtin, inner) => {
+            matches!(builtin.rule, BuiltinRule::Reduce(_)) && recur(&inner.element)
+        }
+        TypedExprKind::Builtin(builtin, args) => match builtin.rule {
+            BuiltinRule::Reduce(_) | BuiltinRule::Dot | BuiltinRule::Outer | BuiltinRule::Transpose => {
+                args.iter().any(recur)
+            }
+            BuiltinRule::Concat | BuiltinRule::Same(_) => args.iter().any(recur),
+            BuiltinRule::Repeat | BuiltinRule::Reshape => args.first().is_some_and(recur),
             _ => false,
         },
-        ExprKind::CallFn(id, args) => {
+        TypedExprKind::CallFn(id, args) => {
             let item = &module.fns[*id];
             let given = item.params.iter().zip(args);
             let given = given.filter(|(_, arg)| recur(arg)).map(|(param, _)| param.local);
             body(module, &item.locals, given.collect(), &item.body)
         }
-        ExprKind::CallLayer(_, id, args) => {
+        TypedExprKind::CallLayer(_, id, args) => {
             let item = &module.layers[*id];
             let given = item.inputs.iter().zip(args);
             let given = given.filter(|(_, arg)| recur(arg)).map(|(input, _)| input.local);
@@ -59,14 +63,14 @@ fn is_free(locals: &Locals, local: LocalId) -> bool {
     local.kind == LocalKind::Site && is_signed
 }
 
-fn body(module: &Module, locals: &Locals, mut signed: HashSet<LocalId>, body: &[Stmt]) -> bool {
+fn body(module: &Module, locals: &Locals, mut signed: HashSet<LocalId>, body: &[TypedStmt]) -> bool {
     for stmt in body {
         match stmt {
-            Stmt::Let(local, value) if is_signed(module, locals, &signed, value) => {
+            TypedStmt::Let(local, value) if is_signed(module, locals, &signed, value) => {
                 signed.insert(*local);
             }
-            Stmt::Return(value) => return is_signed(module, locals, &signed, value),
-            Stmt::Let(..) | Stmt::Sample(_) | Stmt::For { .. } => {}
+            TypedStmt::Return(value) => return is_signed(module, locals, &signed, value),
+            TypedStmt::Let(..) | TypedStmt::Sample(_) | TypedStmt::For { .. } => {}
         }
     }
     false

@@ -1,7 +1,7 @@
 //! The paths of a model's sites: `tau`, `h1.w`, `hidden[0].w`, `block.inner.b`.
 
 use crate::constant::evaluate;
-use crate::tree::{Expr, ExprKind, LocalId, Locals, ModelId, Module, Stmt};
+use crate::tree::{LocalId, Locals, ModelId, Module, TypedExpr, TypedExprKind, TypedStmt};
 use std::collections::HashMap;
 
 /// Returns the paths of all sites of a model, in order. If the length of a list of layers depends on the data, the path contains `name[_]`.
@@ -24,7 +24,7 @@ type Known = HashMap<LocalId, f64>;
 
 fn block(
     module: &Module,
-    body: &[Stmt],
+    body: &[TypedStmt],
     locals: &Locals,
     prefix: &str,
     known: &Known,
@@ -32,22 +32,22 @@ fn block(
 ) {
     for stmt in body {
         match stmt {
-            Stmt::Let(local, value) => {
+            TypedStmt::Let(local, value) => {
                 let name = format!("{prefix}{}", locals[*local].name);
                 layers(module, value, &name, known, paths);
             }
-            Stmt::Sample(sample) if !sample.observed => {
+            TypedStmt::Sample(sample) if !sample.observed => {
                 paths.push(format!("{prefix}{}", locals[sample.local].name));
             }
-            Stmt::Sample(_) | Stmt::Return(_) => {}
-            Stmt::For { body, .. } => block(module, body, locals, prefix, known, paths),
+            TypedStmt::Sample(_) | TypedStmt::Return(_) => {}
+            TypedStmt::For { body, .. } => block(module, body, locals, prefix, known, paths),
         }
     }
 }
 
-fn layers(module: &Module, value: &Expr, name: &str, known: &Known, paths: &mut Vec<String>) {
+fn layers(module: &Module, value: &TypedExpr, name: &str, known: &Known, paths: &mut Vec<String>) {
     match &value.kind {
-        ExprKind::MakeLayer(id, args) => {
+        TypedExprKind::MakeLayer(id, args) => {
             let layer = &module.layers[*id];
             let inner: Known = layer
                 .params
@@ -64,12 +64,12 @@ fn layers(module: &Module, value: &Expr, name: &str, known: &Known, paths: &mut 
                 paths,
             );
         }
-        ExprKind::List(elements) => {
+        TypedExprKind::List(elements) => {
             for (at, element) in elements.iter().enumerate() {
                 layers(module, element, &format!("{name}[{at}]"), known, paths);
             }
         }
-        ExprKind::Comprehension(inner) => {
+        TypedExprKind::Comprehension(inner) => {
             let ends = (
                 evaluate(module, &inner.from, known),
                 evaluate(module, &inner.to, known),

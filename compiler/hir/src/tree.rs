@@ -3,12 +3,12 @@
 mod infer;
 
 use crate::builtin::Builtin;
-use crate::types::{Param, Ty};
+use crate::types::{Ty, TypedParam};
 use bnnc_base::arena::Arena;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 use bnnc_graph::dist::{MeasureKind, TailKind};
-pub use infer::{CompareItem, InferItem, Setting, SettingValue, Target};
+pub use infer::{CheckedSetting, CompareItem, InferItem, InferenceTarget, SettingValue};
 use std::sync::Arc;
 
 bnnc_base::id!(
@@ -126,39 +126,39 @@ pub struct ConstItem {
     /// Its name.
     pub name: Arc<str>,
     /// Its value.
-    pub value: Expr,
+    pub value: TypedExpr,
     /// The evaluated value, which is cached because constants that each use another constant twice would otherwise take exponential time.
-    pub number: Option<Number>,
+    pub number: Option<ConstValue>,
 }
 
 /// The value of a constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Number {
+pub enum ConstValue {
     /// An exact integer.
     Integer(i64),
     /// Any other value. A Boolean is 0 or 1.
     Real(f64),
 }
 
-impl Number {
+impl ConstValue {
     /// Returns the nearest double.
     pub fn to_f64(self) -> f64 {
         match self {
-            Number::Integer(value) => value as f64,
-            Number::Real(value) => value,
+            ConstValue::Integer(value) => value as f64,
+            ConstValue::Real(value) => value,
         }
     }
 }
 
 /// A parameter with its variable and its default.
 #[derive(Clone, Debug)]
-pub struct Binding {
+pub struct ParamBinding {
     /// The variable.
     pub local: LocalId,
     /// The name and the declared type. The dims of the type refer to the item's variables.
-    pub param: Param,
+    pub param: TypedParam,
     /// The default value.
-    pub default: Option<Expr>,
+    pub default: Option<TypedExpr>,
 }
 
 /// A function.
@@ -171,11 +171,11 @@ pub struct FnItem {
     /// Its variables.
     pub locals: Locals,
     /// Its parameters.
-    pub params: Vec<Binding>,
+    pub params: Vec<ParamBinding>,
     /// The type of its result.
     pub result: Ty,
     /// The statements. The last one is `Return`.
-    pub body: Vec<Stmt>,
+    pub body: Vec<TypedStmt>,
 }
 
 /// A layer.
@@ -188,22 +188,22 @@ pub struct LayerItem {
     /// Its variables.
     pub locals: Locals,
     /// The constructor parameters.
-    pub params: Vec<Binding>,
+    pub params: Vec<ParamBinding>,
     /// The inputs of each call.
-    pub inputs: Vec<Binding>,
+    pub inputs: Vec<ParamBinding>,
     /// The type of its result.
     pub result: Ty,
     /// The statements. The last one is `Return`.
-    pub body: Vec<Stmt>,
+    pub body: Vec<TypedStmt>,
 }
 
 /// The properties that a distribution declares about one end of its support.
 #[derive(Clone, Debug, Default)]
 pub struct EndItem {
     /// The end itself, if the parameters determine it: `lowest = ..`, `highest = ..`.
-    pub at: Option<Expr>,
+    pub at: Option<TypedExpr>,
     /// How the density decays at the end, with the numbers of the tail: `low_tail = ..`, `high_tail = ..`, `tails = ..`.
-    pub tail: Option<(TailKind, Vec<Expr>)>,
+    pub tail: Option<(TailKind, Vec<TypedExpr>)>,
 }
 
 /// A distribution.
@@ -216,7 +216,7 @@ pub struct DistItem {
     /// The variables of the distribution, including the argument of `log_density`.
     pub locals: Locals,
     /// Its parameters.
-    pub params: Vec<Binding>,
+    pub params: Vec<ParamBinding>,
     /// The type of a value. The distribution is elementwise if this type is a scalar.
     pub on: Ty,
     /// True if the value and every parameter are scalars, so that the distribution also applies to arrays. The definitions then use only
@@ -235,10 +235,10 @@ pub struct DistItem {
     pub ends: [EndItem; 2],
     /// The definitions with an argument, as name, argument and value: `log_density(x)`, `cdf(x)`, `quantile(p)`, `moment(k)`. `log_density` is
     /// absent for families of point estimates.
-    pub functions: Vec<(Arc<str>, LocalId, Expr)>,
+    pub functions: Vec<(Arc<str>, LocalId, TypedExpr)>,
     /// The definitions without an argument, by name and in order: `draw`, `mean`, `variance`, `entropy`, `log_mean`, `log_variance`,
     /// `probabilities`.
-    pub values: Vec<(Arc<str>, Expr)>,
+    pub values: Vec<(Arc<str>, TypedExpr)>,
 }
 
 /// An optimiser.
@@ -251,7 +251,7 @@ pub struct OptimiserItem {
     /// The variables of the optimiser, including the predefined `gradient`, `parameter` and `iteration`.
     pub locals: Locals,
     /// The parameters. The first one is the learning rate.
-    pub params: Vec<Binding>,
+    pub params: Vec<ParamBinding>,
     /// The gradient of the loss with respect to the parameter.
     pub gradient: LocalId,
     /// The parameter's value before the step.
@@ -260,9 +260,9 @@ pub struct OptimiserItem {
     pub iteration: LocalId,
     /// The states, `state NAME = start` and `next NAME = value`. Each has a variable, a starting value and a next value. In `step`, the
     /// name of a state means its next value.
-    pub states: Vec<(LocalId, Expr, Expr)>,
+    pub states: Vec<(LocalId, TypedExpr, TypedExpr)>,
     /// The increment of the parameter, `step = ..`.
-    pub step: Option<Expr>,
+    pub step: Option<TypedExpr>,
 }
 
 /// A data item. The driver resolves the item to a specification, because the driver knows the folder of the program and the command line.
@@ -284,13 +284,13 @@ pub struct ModelItem {
     /// Its variables.
     pub locals: Locals,
     /// The inputs shared by all examples.
-    pub shared: Vec<Binding>,
-    /// The inputs of one example. The default `row` gives the row number ([`ExprKind::Row`]).
-    pub inputs: Vec<Binding>,
+    pub shared: Vec<ParamBinding>,
+    /// The inputs of one example. The default `row` gives the row number ([`TypedExprKind::Row`]).
+    pub inputs: Vec<ParamBinding>,
     /// The observed outputs.
-    pub outputs: Vec<Binding>,
+    pub outputs: Vec<ParamBinding>,
     /// Its statements.
-    pub body: Vec<Stmt>,
+    pub body: Vec<TypedStmt>,
     /// The position at which the model is declared.
     pub span: Span,
 }
@@ -333,48 +333,48 @@ pub enum PosteriorValue {
 #[derive(Clone, Debug)]
 pub enum StartValue {
     /// A constant from which the optimiser starts.
-    Value(Expr),
+    Value(TypedExpr),
     /// `fixed(v)`: a constant that is not optimised.
-    Fixed(Expr),
+    Fixed(TypedExpr),
     /// A distribution from which the start value is drawn.
-    Draw(Expr),
+    Draw(TypedExpr),
 }
 
 /// A statement.
 #[derive(Clone, Debug)]
-pub enum Stmt {
+pub enum TypedStmt {
     /// `name = value`. The name of a layer becomes a prefix of the paths of its sites.
-    Let(LocalId, Expr),
+    Let(LocalId, TypedExpr),
     /// `name: type ~ dist`. For an output, the statement is `y ~ dist` or, at an index, `y[t] ~ dist`, and `observed` is true.
-    Sample(Sample),
+    Sample(SampleStmt),
     /// `for i in a..b { .. }`.
     For {
         /// The counter.
         counter: LocalId,
         /// The first value, which is static.
-        from: Expr,
+        from: TypedExpr,
         /// One past the last value, which is static.
-        to: Expr,
+        to: TypedExpr,
         /// The repeated statements.
-        body: Vec<Stmt>,
+        body: Vec<TypedStmt>,
     },
     /// `return value`.
-    Return(Expr),
+    Return(TypedExpr),
 }
 
 /// A `~` statement.
 #[derive(Clone, Debug)]
-pub struct Sample {
+pub struct SampleStmt {
     /// The site or output.
     pub local: LocalId,
     /// True for an output.
     pub observed: bool,
     /// The index of the observed element in `y[t] ~ ..`. Only outputs have it.
-    pub index: Option<Expr>,
+    pub index: Option<TypedExpr>,
     /// The declared type or, without a declaration, the type of the distribution's values.
     pub ty: Ty,
     /// The distribution.
-    pub dist: Expr,
+    pub dist: TypedExpr,
     /// True if the site is marked `local`. Each example then has its own value.
     pub per_example: bool,
     /// The position of the statement in the source.
@@ -383,9 +383,9 @@ pub struct Sample {
 
 /// An expression.
 #[derive(Clone, Debug)]
-pub struct Expr {
+pub struct TypedExpr {
     /// The kind of the expression, with its parts.
-    pub kind: ExprKind,
+    pub kind: TypedExprKind,
     /// The type of the expression, in which all metavariables are solved.
     pub ty: Ty,
     /// The position of the expression in the source.
@@ -394,7 +394,7 @@ pub struct Expr {
 
 /// The kinds of expressions. Arguments are in declared order, and defaults are filled in.
 #[derive(Clone, Debug)]
-pub enum ExprKind {
+pub enum TypedExprKind {
     /// A real number.
     Real(f64),
     /// An integer. Where a real is expected, the elaborator converts the integer.
@@ -410,59 +410,59 @@ pub enum ExprKind {
     /// The row number, from the default `= row` of an input.
     Row,
     /// A call of a built-in function.
-    Builtin(&'static Builtin, Vec<Expr>),
+    Builtin(&'static Builtin, Vec<TypedExpr>),
     /// A call of a function.
-    CallFn(FnId, Vec<Expr>),
+    CallFn(FnId, Vec<TypedExpr>),
     /// A function passed by name as an argument.
     FnValue(FnId),
     /// A built-in function passed by name as an argument.
     BuiltinValue(&'static Builtin),
     /// A call of a function parameter.
-    CallLocal(LocalId, Vec<Expr>),
+    CallLocal(LocalId, Vec<TypedExpr>),
     /// `Dense(50)`: the construction of a layer.
-    MakeLayer(LayerId, Vec<Expr>),
+    MakeLayer(LayerId, Vec<TypedExpr>),
     /// `h(x)`: a call of a layer instance with its inputs. The callee is a variable, a list element, or a `MakeLayer`.
-    CallLayer(Box<Expr>, LayerId, Vec<Expr>),
+    CallLayer(Box<TypedExpr>, LayerId, Vec<TypedExpr>),
     /// `Normal(0, 1)`: the construction of a distribution.
-    MakeDist(DistId, Vec<Expr>),
+    MakeDist(DistId, Vec<TypedExpr>),
     /// `prior.log_density(x)`, `prior.draw`: a part of a distribution, with an argument if the part has one.
-    DistPart(Box<Expr>, Arc<str>, Option<Box<Expr>>),
+    DistPart(Box<TypedExpr>, Arc<str>, Option<Box<TypedExpr>>),
     /// `[a, b]`: a vector of scalars, a stack of arrays, or a list of layers.
-    List(Vec<Expr>),
+    List(Vec<TypedExpr>),
     /// `[e for i in a..b]`.
-    Comprehension(Box<Comprehension>),
+    Comprehension(Box<TypedComprehension>),
     /// `sum(e for i in a..b)`, and the same with `prod`, `max`, `min`, `mean`, `logsumexp`.
-    Reduce(&'static Builtin, Box<Comprehension>),
+    Reduce(&'static Builtin, Box<TypedComprehension>),
     /// `x[i, a..b]`.
-    Index(Box<Expr>, Vec<Index>),
+    Index(Box<TypedExpr>, Vec<TypedIndex>),
     /// `-x`, `!x`.
-    Unary(ast::UnaryOp, Box<Expr>),
+    Unary(ast::UnaryOp, Box<TypedExpr>),
     /// `a + b`, on two arrays with equal dims or on a scalar and an array. `@` is the matrix product.
-    Binary(ast::BinaryOp, Box<Expr>, Box<Expr>),
+    Binary(ast::BinaryOp, Box<TypedExpr>, Box<TypedExpr>),
     /// `if c { a } else { b }`.
-    If(Box<Expr>, Box<Expr>, Box<Expr>),
+    If(Box<TypedExpr>, Box<TypedExpr>, Box<TypedExpr>),
     /// An expression whose error has already been reported.
     Error,
 }
 
 /// `e for i in a..b`.
 #[derive(Clone, Debug)]
-pub struct Comprehension {
+pub struct TypedComprehension {
     /// The counter.
     pub counter: LocalId,
     /// The first value of the counter, which is static.
-    pub from: Expr,
+    pub from: TypedExpr,
     /// One past the last value of the counter, which is static.
-    pub to: Expr,
+    pub to: TypedExpr,
     /// The element.
-    pub element: Expr,
+    pub element: TypedExpr,
 }
 
 /// One index in the brackets after a value.
 #[derive(Clone, Debug)]
-pub enum Index {
+pub enum TypedIndex {
     /// One position: an integer expression, which need not be static.
-    At(Expr),
+    At(TypedExpr),
     /// A range with static ends.
-    Range(Expr, Expr),
+    Range(TypedExpr, TypedExpr),
 }

@@ -1,6 +1,6 @@
 //! The types of the language.
 
-use crate::dims::Dim;
+use crate::dims::DimExpr;
 use crate::tree::LayerId;
 use bnnc_graph::dist::Support;
 use std::sync::Arc;
@@ -17,21 +17,21 @@ pub enum Elem {
     /// A non-negative integer.
     Count,
     /// A non-negative integer below a size.
-    Index(Dim),
+    Index(DimExpr),
 }
 
 /// A type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ty {
     /// A scalar (no dims) or an array. `simplex(k)` is `Real(Simplex)` with the single dim `k`, and likewise for `ordered(k)`.
-    Tensor(Elem, Vec<Dim>),
+    Tensor(Elem, Vec<DimExpr>),
     /// A distribution over values of this element type. The parameter type `dist` stands for a distribution over scalars of type `real`.
     /// Elementwise distributions also apply to arrays.
     Dist(Elem),
     /// A layer instance, which is called with inputs.
     Layer(LayerId),
     /// A list of elements with equal types, such as `[Dense(400) for l in 0..2]`, with its length.
-    List(Box<Ty>, Dim),
+    List(Box<Ty>, DimExpr),
     /// A function with this number of arguments. A parameter of type `fn`, such as `activation`, takes one real and is applied elementwise.
     Function(usize),
     /// A string.
@@ -61,7 +61,7 @@ impl Ty {
 
 /// A typed parameter of a function, a layer, a distribution or a model.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Param {
+pub struct TypedParam {
     /// Its name.
     pub name: Arc<str>,
     /// Its type.

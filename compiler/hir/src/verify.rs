@@ -2,8 +2,8 @@
 //! checker.
 
 use crate::check::solve::has_meta;
-use crate::dims::Dim;
-use crate::tree::{Binding, Expr, ExprKind, Locals, Module, Stmt};
+use crate::dims::DimExpr;
+use crate::tree::{Locals, Module, ParamBinding, TypedExpr, TypedExprKind, TypedStmt};
 use crate::types::{Elem, Ty};
 use crate::walk;
 
@@ -66,7 +66,7 @@ struct Faults {
 }
 
 impl Faults {
-    fn bindings(&mut self, bindings: &[Binding], locals: &Locals) {
+    fn bindings(&mut self, bindings: &[ParamBinding], locals: &Locals) {
         locals.iter().for_each(|local| self.ty(&local.ty));
         for binding in bindings {
             self.ty(&binding.param.ty);
@@ -74,12 +74,12 @@ impl Faults {
         }
     }
 
-    fn block(&mut self, body: &[Stmt]) {
+    fn block(&mut self, body: &[TypedStmt]) {
         for stmt in body {
-            if let Stmt::Sample(sample) = stmt {
+            if let TypedStmt::Sample(sample) = stmt {
                 self.ty(&sample.ty);
             }
-            if let Stmt::For { body, .. } = stmt {
+            if let TypedStmt::For { body, .. } = stmt {
                 self.block(body);
             }
             walk::expressions(stmt)
@@ -88,9 +88,9 @@ impl Faults {
         }
     }
 
-    fn expr(&mut self, expr: &Expr) {
+    fn expr(&mut self, expr: &TypedExpr) {
         self.ty(&expr.ty);
-        if matches!(expr.kind, ExprKind::Error) {
+        if matches!(expr.kind, TypedExprKind::Error) {
             self.found.push(format!(
                 "`{}` has an expression that was already reported",
                 self.owner
@@ -124,7 +124,7 @@ impl Faults {
         }
     }
 
-    fn dim(&mut self, dim: &Dim) {
+    fn dim(&mut self, dim: &DimExpr) {
         if has_meta(dim) {
             self.found
                 .push(format!("`{}` has a dimension that was never found", self.owner));

@@ -5,9 +5,9 @@ use super::evaluate::Computed;
 use super::items::{self, Items};
 use super::show;
 use bnnc_base::source::SourceMap;
-use bnnc_hir::dims::{Atom, Dim};
+use bnnc_hir::dims::{Atom, DimExpr};
 use bnnc_hir::elaborate::datum::{Callee, Datum, DistDatum, LayerDatum};
-use bnnc_hir::tree::{Binding, Module};
+use bnnc_hir::tree::{Module, ParamBinding};
 use bnnc_hir::types::Ty;
 
 /// The objects that a description refers to.
@@ -72,7 +72,7 @@ impl Describer<'_> {
     }
 
     /// Formats arguments. Arguments that equal the declared default are omitted. Arguments that follow an omitted one are named.
-    fn arguments(&self, params: &[Binding], args: &[Datum]) -> String {
+    fn arguments(&self, params: &[ParamBinding], args: &[Datum]) -> String {
         let mut texts = Vec::new();
         let mut skipped = false;
         for (binding, arg) in params.iter().zip(args) {
@@ -90,7 +90,7 @@ impl Describer<'_> {
         texts.join(", ")
     }
 
-    fn default(&self, binding: &Binding) -> Option<&str> {
+    fn default(&self, binding: &ParamBinding) -> Option<&str> {
         let span = binding.default.as_ref()?.span;
         self.sources.text(span)
     }
@@ -103,7 +103,10 @@ impl Describer<'_> {
         });
         match (&item.on, sizes) {
             (Ty::Tensor(elem, dims), Some(sizes)) if dims.len() <= sizes.len() => {
-                let dims = sizes.into_iter().map(|size| Dim::number(size as i64)).collect();
+                let dims = sizes
+                    .into_iter()
+                    .map(|size| DimExpr::number(size as i64))
+                    .collect();
                 bnnc_hir::show::ty(&Ty::Tensor(elem.clone(), dims), &item.locals)
             }
             (on, _) => bnnc_hir::show::ty(on, &item.locals),
@@ -127,10 +130,10 @@ impl Describer<'_> {
 }
 
 /// Puts the integers with which a layer was constructed into a type.
-fn settled(ty: &Ty, params: &[Binding], args: &[Datum]) -> Ty {
+fn settled(ty: &Ty, params: &[ParamBinding], args: &[Datum]) -> Ty {
     let known = |atom: &Atom| match atom {
         Atom::Local(local) => params.iter().zip(args).find_map(|(binding, arg)| match arg {
-            Datum::Static(number) if binding.local == *local => Some(Dim::number(*number)),
+            Datum::Static(number) if binding.local == *local => Some(DimExpr::number(*number)),
             _ => None,
         }),
         Atom::Meta(_) | Atom::Div(..) => None,

@@ -7,9 +7,9 @@ use bnnc_graph::dist::Support;
 use bnnc_graph::function::Value;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
-use bnnc_hir::dims::{Atom, Dim};
+use bnnc_hir::dims::{Atom, DimExpr};
 use bnnc_hir::elaborate::datum::{Datum, DistDatum};
-use bnnc_hir::elaborate::dist::{Values, dtype, fixed_shape, support};
+use bnnc_hir::elaborate::dist::{CalledWith, dtype, fixed_shape, support};
 use bnnc_hir::elaborate::frame::Elaborated;
 use bnnc_hir::elaborate::model::limit;
 use bnnc_hir::tree::{LocalId, Module};
@@ -62,9 +62,10 @@ impl Session {
             _ => DType::Real,
         };
         let value = Type::new(dtype, fixed_shape(&sizes));
-        let instance = scene
-            .elaborator
-            .instance(&arguments, value, Support::Real, Values::Inside, span)?;
+        let instance =
+            scene
+                .elaborator
+                .instance(&arguments, value, Support::Real, CalledWith::Inside, span)?;
         let computed = scene.compute(span)?;
         let params = arguments
             .values
@@ -108,10 +109,10 @@ pub fn value_sizes(
         }
     }
     let lookup = |atom: &Atom| match atom {
-        Atom::Local(local) => known.get(local).map(|size| Dim::number(*size)),
+        Atom::Local(local) => known.get(local).map(|size| DimExpr::number(*size)),
         Atom::Meta(_) | Atom::Div(..) => None,
     };
-    let size = |dim: &Dim| usize::try_from(dim.substitute(&lookup).as_number()?).ok();
+    let size = |dim: &DimExpr| usize::try_from(dim.substitute(&lookup).as_number()?).ok();
     on.iter().map(size).collect()
 }
 
@@ -127,7 +128,7 @@ fn lifted(dist: &DistDatum, sizes: &dyn Fn(Value) -> Vec<usize>) -> Option<Vec<u
 }
 
 /// Returns the variable, if a dim consists of a single name.
-fn local(dim: &Dim) -> Option<LocalId> {
+fn local(dim: &DimExpr) -> Option<LocalId> {
     let mut terms = dim.terms.iter();
     match (terms.next(), terms.next()) {
         (Some((product, 1)), None) => match product.as_slice() {

@@ -11,11 +11,11 @@ use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 use bnnc_graph::verify::function_attrs;
-use bnnc_hir::builtin::Rule;
+use bnnc_hir::builtin::BuiltinRule;
 use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::frame::{Elaborated, Elaborator, Frame, NoiseContext};
 use bnnc_hir::elaborate::model::limit;
-use bnnc_hir::tree::{Expr, ExprKind, LocalId, Locals, Module};
+use bnnc_hir::tree::{LocalId, Locals, Module, TypedExpr, TypedExprKind};
 use bnnc_hir::walk;
 use bnnc_rewrite::density::prefix_noise;
 use std::collections::{HashMap, HashSet};
@@ -84,7 +84,7 @@ impl<'a> Scene<'a> {
         module: &'a Module,
         locals: &'a Locals,
         variables: &'a [Variable],
-        exprs: &[&Expr],
+        exprs: &[&TypedExpr],
         streams: Streams,
     ) -> Elaborated<Scene<'a>> {
         let frame = Frame::new(locals, "");
@@ -133,7 +133,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Elaborates an expression.
-    pub fn datum(&mut self, expr: &Expr) -> Elaborated<Datum> {
+    pub fn datum(&mut self, expr: &TypedExpr) -> Elaborated<Datum> {
         self.elaborator.expr(expr, &mut self.frame)
     }
 
@@ -156,20 +156,20 @@ impl<'a> Scene<'a> {
     }
 }
 
-fn is_noise(expr: &Expr) -> bool {
+fn is_noise(expr: &TypedExpr) -> bool {
     match &expr.kind {
-        ExprKind::DistPart(_, part, _) => &**part == "draw",
-        ExprKind::Builtin(builtin, _) => matches!(builtin.rule, Rule::Noise(_)),
+        TypedExprKind::DistPart(_, part, _) => &**part == "draw",
+        TypedExprKind::Builtin(builtin, _) => matches!(builtin.rule, BuiltinRule::Noise(_)),
         _ => false,
     }
 }
 
 /// Returns the variables that expressions need: directly, or through distributions, layers and functions that are stored in variables.
-fn mentioned(exprs: &[&Expr], variables: &[Variable]) -> HashSet<LocalId> {
+fn mentioned(exprs: &[&TypedExpr], variables: &[Variable]) -> HashSet<LocalId> {
     let mut found = HashSet::new();
-    let add = |expr: &Expr, found: &mut HashSet<LocalId>| {
+    let add = |expr: &TypedExpr, found: &mut HashSet<LocalId>| {
         walk::any(expr, &mut |part| {
-            if let ExprKind::Local(local) | ExprKind::CallLocal(local, _) = &part.kind {
+            if let TypedExprKind::Local(local) | TypedExprKind::CallLocal(local, _) = &part.kind {
                 found.insert(*local);
             }
             false

@@ -3,7 +3,7 @@
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::ast::{Item, ItemKind, SourceFile};
-use bnnc_hir::check::{Context, check};
+use bnnc_hir::check::{CheckContext, check};
 use bnnc_hir::tree;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,10 +36,10 @@ impl Items {
             .iter()
             .map(|(path, _)| (*path).to_owned())
             .collect();
-        let context = Context {
+        let context = CheckContext {
             folder: self.folder.clone(),
             library_paths,
-            ..Context::default()
+            ..CheckContext::default()
         };
         check(&self.library, program, &context)
     }

@@ -25,7 +25,7 @@ use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::frame::Elaborated;
 use bnnc_hir::elaborate::model::limit;
 use bnnc_hir::prompt::{Environment, check_entry, check_expr};
-use bnnc_hir::tree::{Expr, LocalId, Locals, Module, Sample, Stmt};
+use bnnc_hir::tree::{LocalId, Locals, Module, SampleStmt, TypedExpr, TypedStmt};
 use bnnc_hir::types::{Elem, Ty};
 use describe::Describer;
 use distribution::Wanted;
@@ -91,7 +91,7 @@ pub struct Session {
 
 /// A checked expression with its variables.
 struct Checked {
-    expr: Expr,
+    expr: TypedExpr,
     locals: Locals,
 }
 
@@ -262,7 +262,7 @@ impl Session {
             .collect();
         let (local, held, text) = match stmt {
             None => return Err(diagnostics),
-            Some(Stmt::Let(local, expr)) => {
+            Some(TypedStmt::Let(local, expr)) => {
                 let checked = Checked {
                     expr,
                     locals: environment.locals.clone(),
@@ -271,7 +271,7 @@ impl Session {
                 let (held, text) = as_declared(held, text, &environment.locals[local].ty);
                 (local, held, text)
             }
-            Some(Stmt::Sample(sample)) => {
+            Some(TypedStmt::Sample(sample)) => {
                 let held = self
                     .drawn(&sample, &environment.locals, draw)
                     .map_err(|diagnostic| vec![*diagnostic])?;
@@ -281,10 +281,10 @@ impl Session {
                 };
                 (sample.local, held, text)
             }
-            Some(Stmt::For { from, .. }) => {
+            Some(TypedStmt::For { from, .. }) => {
                 return Err(vec![*limit(from.span, "`for` belongs in a model".to_owned())]);
             }
-            Some(Stmt::Return(value)) => {
+            Some(TypedStmt::Return(value)) => {
                 return Err(vec![*limit(
                     value.span,
                     "`return` belongs in a function or a layer".to_owned(),
@@ -307,7 +307,7 @@ impl Session {
     }
 
     /// Draws from the distribution of a `~` statement.
-    fn drawn(&self, sample: &Sample, locals: &Locals, draw: u32) -> Elaborated<Held> {
+    fn drawn(&self, sample: &SampleStmt, locals: &Locals, draw: u32) -> Elaborated<Held> {
         let checked = Checked {
             expr: sample.dist.clone(),
             locals: locals.clone(),

@@ -9,10 +9,10 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::Model;
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
-use bnnc_hir::dims::Dim;
+use bnnc_hir::dims::DimExpr;
 use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::model::{self, limit};
-use bnnc_hir::tree::{Binding, ModelId, Module};
+use bnnc_hir::tree::{ModelId, Module, ParamBinding};
 use bnnc_hir::types::Ty;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ impl Session {
     }
 
     /// Returns the name of a dim of a model.
-    fn dim_name(&self, model: ModelId, dim: &Dim) -> Arc<str> {
+    fn dim_name(&self, model: ModelId, dim: &DimExpr) -> Arc<str> {
         bnnc_hir::show::dim(dim, &self.module.models[model].locals).into()
     }
 
@@ -99,7 +99,7 @@ impl Session {
             .shared
             .iter()
             .chain(&item.inputs)
-            .map(|binding: &Binding| binding.param.name.clone())
+            .map(|binding: &ParamBinding| binding.param.name.clone())
             .collect();
         let mut values: Vec<Option<Tensor>> = vec![None; names.len()];
         for (at, arg) in call.args.iter().enumerate() {

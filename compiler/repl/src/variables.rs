@@ -3,7 +3,7 @@
 use bnnc_base::dtype::DType;
 use bnnc_grammar::ast;
 use bnnc_graph::tensor::Tensor;
-use bnnc_hir::tree::{Expr, LocalId};
+use bnnc_hir::tree::{LocalId, TypedExpr};
 use std::sync::Arc;
 
 /// A variable and its value. A later variable hides an earlier one with the same name.
@@ -32,5 +32,5 @@ pub enum Held {
     /// A tensor.
     Tensor(Tensor, DType),
     /// A distribution, a layer, a list of layers or a function. Such a value is elaborated again at each use.
-    Made(Expr),
+    Made(TypedExpr),
 }

@@ -4,7 +4,7 @@ use bnnc_abi::method::{self, OptionDef, Takes};
 use bnnc_abi::metrics::{self, Basis, MetricDef};
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::ast::{DefinitionKind, DistDecl, Item, ItemKind};
-use bnnc_hir::builtin::{self, Builtin, Rule};
+use bnnc_hir::builtin::{self, Builtin, BuiltinRule};
 use bnnc_tests::book::{Page, pages};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -118,7 +118,7 @@ fn builtins() -> String {
 fn call(builtin: &Builtin) -> String {
     let more = if matches!(
         builtin.rule,
-        Rule::Concat | Rule::Filled(_) | Rule::Repeat | Rule::Reshape
+        BuiltinRule::Concat | BuiltinRule::Filled(_) | BuiltinRule::Repeat | BuiltinRule::Reshape
     ) {
         ", .."
     } else {
@@ -127,26 +127,26 @@ fn call(builtin: &Builtin) -> String {
     format!("`{}({}{more})`", builtin.name, builtin.params.join(", "))
 }
 
-fn arguments(rule: Rule) -> &'static str {
+fn arguments(rule: BuiltinRule) -> &'static str {
     match rule {
-        Rule::Elementwise(_) | Rule::Extremum(..) => "scalars and arrays of equal dims",
-        Rule::Reduce(_) => "an array",
-        Rule::Dot | Rule::Outer => "two vectors",
-        Rule::Transpose => "a matrix",
-        Rule::LastAxis(_) | Rule::LogSumExp => "an array, along its last axis",
-        Rule::Cholesky(_) => "a square matrix",
-        Rule::SolveLower => "a square matrix, a vector",
-        Rule::Concat => "arrays that differ in the first dim only",
-        Rule::Length => "an array or a list of layers",
-        Rule::Filled(_) => "dims",
-        Rule::Noise(_) => "nothing, or dims",
-        Rule::Conv => "an image, a kernel, a static stride",
-        Rule::Pad => "an image, a static width",
-        Rule::Pool(_) => "an image, a static size, a static stride",
-        Rule::Repeat | Rule::Reshape => "an array, dims",
-        Rule::Same(_) => "a scalar or an array",
-        Rule::Eye => "a dim",
-        Rule::Diag => "a vector",
+        BuiltinRule::Elementwise(_) | BuiltinRule::Extremum(..) => "scalars and arrays of equal dims",
+        BuiltinRule::Reduce(_) => "an array",
+        BuiltinRule::Dot | BuiltinRule::Outer => "two vectors",
+        BuiltinRule::Transpose => "a matrix",
+        BuiltinRule::LastAxis(_) | BuiltinRule::LogSumExp => "an array, along its last axis",
+        BuiltinRule::Cholesky(_) => "a square matrix",
+        BuiltinRule::SolveLower => "a square matrix, a vector",
+        BuiltinRule::Concat => "arrays that differ in the first dim only",
+        BuiltinRule::Length => "an array or a list of layers",
+        BuiltinRule::Filled(_) => "dims",
+        BuiltinRule::Noise(_) => "nothing, or dims",
+        BuiltinRule::Conv => "an image, a kernel, a static stride",
+        BuiltinRule::Pad => "an image, a static width",
+        BuiltinRule::Pool(_) => "an image, a static size, a static stride",
+        BuiltinRule::Repeat | BuiltinRule::Reshape => "an array, dims",
+        BuiltinRule::Same(_) => "a scalar or an array",
+        BuiltinRule::Eye => "a dim",
+        BuiltinRule::Diag => "a vector",
     }
 }
 

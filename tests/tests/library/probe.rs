@@ -11,7 +11,7 @@ use bnnc_graph::function::Function;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 use bnnc_hir::elaborate::datum::{Datum, DistDatum};
-use bnnc_hir::elaborate::dist::{Arguments, Values, dtype};
+use bnnc_hir::elaborate::dist::{CalledWith, NamedArguments, dtype};
 use bnnc_hir::elaborate::frame::Elaborator;
 use bnnc_hir::tree::{DistId, DistItem, Module};
 use bnnc_hir::types::{Elem, Ty};
@@ -106,7 +106,7 @@ impl<'a> Probe<'a> {
         Span::new(SourceId(0), 0, 0)
     }
 
-    fn arguments(&self, elaborator: &mut Elaborator<'a>) -> (Arguments, Vec<Tensor>) {
+    fn arguments(&self, elaborator: &mut Elaborator<'a>) -> (NamedArguments, Vec<Tensor>) {
         let mut values = Vec::new();
         let datum = self.datum(elaborator, self.dist, "", &mut values);
         let arguments = elaborator.arguments(&datum, Self::span());
@@ -193,15 +193,15 @@ impl<'a> Probe<'a> {
 
     /// Returns the instance for a site whose declared type may be narrower than the support of the distribution.
     pub fn declared(&self, shape: &[usize], declared: Support) -> Instance {
-        self.made(shape, declared, Values::Inside)
+        self.made(shape, declared, CalledWith::Inside)
     }
 
     /// Returns the instance for an output whose declared type may be narrower than the support of the distribution.
     pub fn observed(&self, shape: &[usize], declared: Support) -> Instance {
-        self.made(shape, declared, Values::Any)
+        self.made(shape, declared, CalledWith::Any)
     }
 
-    fn made(&self, shape: &[usize], declared: Support, values: Values) -> Instance {
+    fn made(&self, shape: &[usize], declared: Support, values: CalledWith) -> Instance {
         let mut elaborator = Elaborator::new(self.module, "instance");
         let (arguments, _) = self.arguments(&mut elaborator);
         let Ty::Tensor(elem, _) = &self.item().on else {

@@ -1,10 +1,10 @@
 //! Detects consecutive linear layers without an activation function between them. The data determine only the product of the weights of
 //! such layers.
 
-use super::body::Body;
-use crate::builtin::{Reduction, Rule};
+use super::body::ItemChecker;
+use crate::builtin::{BuiltinRule, Reduction};
 use crate::report::model as report;
-use crate::tree::{Expr, ExprKind, Index, LayerId, LocalId, Module, Stmt};
+use crate::tree::{LayerId, LocalId, Module, TypedExpr, TypedExprKind, TypedIndex, TypedStmt};
 use crate::types::{Elem, Ty};
 use crate::walk;
 use bnnc_base::source::Span;
@@ -79,9 +79,9 @@ struct Walk<'m> {
     found: Vec<Second>,
 }
 
-impl Body<'_> {
+impl ItemChecker<'_> {
     /// Warns about products of parameters with products of parameters.
-    pub fn missing_activations(&mut self, inputs: &[LocalId], statements: &[Stmt]) {
+    pub fn missing_activations(&mut self, inputs: &[LocalId], statements: &[TypedStmt]) {
         if self.in_library {
             return;
         }
@@ -110,15 +110,15 @@ impl Body<'_> {
 
 impl Walk<'_> {
     /// Analyses the statements of an item, and returns the form of its result.
-    fn block(&mut self, statements: &[Stmt]) -> Form {
+    fn block(&mut self, statements: &[TypedStmt]) -> Form {
         let mut result = Form::Other;
         for stmt in statements {
             match stmt {
-                Stmt::Let(local, value) => {
+                TypedStmt::Let(local, value) => {
                     let form = self.form(value);
                     self.forms.insert(*local, form);
                 }
-                Stmt::Sample(sample) => {
+                TypedStmt::Sample(sample) => {
                     self.parts(&sample.dist);
                     let form = match sample.observed || sample.per_example {
                         true => Form::Other,
@@ -126,16 +126,16 @@ impl Walk<'_> {
                     };
                     self.forms.insert(sample.local, form);
                 }
-                Stmt::For { body, .. } => {
+                TypedStmt::For { body, .. } => {
                     self.block(body);
                 }
-                Stmt::Return(value) => result = self.form(value),
+                TypedStmt::Return(value) => result = self.form(value),
             }
         }
         result
     }
 
-    fn parts(&mut self, expr: &Expr) {
+    fn parts(&mut self, expr: &TypedExpr) {
         for part in walk::children(expr) {
             let form = self.form(part);
             self.escape(form);
@@ -151,31 +151,40 @@ impl Walk<'_> {
         }
     }
 
-    fn form(&mut self, expr: &Expr) -> Form {
+    fn form(&mut self, expr: &TypedExpr) -> Form {
         match &expr.kind {
-            ExprKind::Real(_) | ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Const(_) => {
-                Form::Fixed { random: false }
-            }
-            ExprKind::Local(local) => self.forms.get(local).copied().unwrap_or(Form::Other),
-            ExprKind::Unary(UnaryOp::Neg, operand) => self.form(operand),
-            ExprKind::Binary(op, left, right) => self.binary(*op, (left, right), expr),
-            ExprKind::Builtin(builtin, args) => match (builtin.rule, &args[..]) {
-                (Rule::Dot, [left, right]) => {
+            TypedExprKind::Real(_)
+            | TypedExprKind::Int(_)
+            | TypedExprKind::Bool(_)
+            | TypedExprKind::Const(_) => Form::Fixed { random: false },
+            TypedExprKind::Local(local) => self.forms.get(local).copied().unwrap_or(Form::Other),
+            TypedExprKind::Unary(UnaryOp::Neg, operand) => self.form(operand),
+            TypedExprKind::Binary(op, left, right) => self.binary(*op, (left, right), expr),
+            TypedExprKind::Builtin(builtin, args) => match (builtin.rule, &args[..]) {
+                (BuiltinRule::Dot, [left, right]) => {
                     let forms = [self.form(left), self.form(right)];
                     self.product(forms, (left, right), expr)
                 }
-                (Rule::Reduce(Reduction::Sum), [arg]) => match &arg.kind {
+                (BuiltinRule::Reduce(Reduction::Sum), [arg]) => match &arg.kind {
                     // An array product inside a sum gives a sum of products, `sum(w * x)`.
-                    ExprKind::Binary(BinaryOp::Mul, left, right) if is_array(left) && is_array(right) => {
+                    TypedExprKind::Binary(BinaryOp::Mul, left, right)
+                        if is_array(left) && is_array(right) =>
+                    {
                         let forms = [self.form(left), self.form(right)];
                         self.product(forms, (left, right), expr)
                     }
                     _ => self.form(arg),
                 },
-                (Rule::Reshape | Rule::Repeat | Rule::Transpose | Rule::Same(_), [arg, ..]) => self.form(arg),
+                (
+                    BuiltinRule::Reshape
+                    | BuiltinRule::Repeat
+                    | BuiltinRule::Transpose
+                    | BuiltinRule::Same(_),
+                    [arg, ..],
+                ) => self.form(arg),
                 _ => self.joint(args),
             },
-            ExprKind::Index(base, indices) => {
+            TypedExprKind::Index(base, indices) => {
                 let form = self.form(base);
                 match indices.iter().all(|index| self.is_fixed(index)) {
                     true => form,
@@ -185,8 +194,8 @@ impl Walk<'_> {
                     }
                 }
             }
-            ExprKind::List(elements) => self.joint(elements),
-            ExprKind::CallLayer(_, id, args) => self.call(*id, args, expr),
+            TypedExprKind::List(elements) => self.joint(elements),
+            TypedExprKind::CallLayer(_, id, args) => self.call(*id, args, expr),
             _ => {
                 self.parts(expr);
                 Form::Other
@@ -195,7 +204,7 @@ impl Walk<'_> {
     }
 
     /// Returns the form of a function of several values that the analysis does not follow. The result is fixed if all arguments are fixed.
-    fn joint(&mut self, args: &[Expr]) -> Form {
+    fn joint(&mut self, args: &[TypedExpr]) -> Form {
         let forms: Vec<Form> = args.iter().map(|arg| self.form(arg)).collect();
         let is_fixed = |form: &Form| matches!(form, Form::Fixed { .. });
         match forms.iter().all(is_fixed) {
@@ -209,16 +218,16 @@ impl Walk<'_> {
         }
     }
 
-    fn is_fixed(&mut self, index: &Index) -> bool {
+    fn is_fixed(&mut self, index: &TypedIndex) -> bool {
         let ends = match index {
-            Index::At(at) => vec![at],
-            Index::Range(from, to) => vec![from, to],
+            TypedIndex::At(at) => vec![at],
+            TypedIndex::Range(from, to) => vec![from, to],
         };
         ends.into_iter()
             .all(|end| matches!(self.form(end), Form::Fixed { .. }))
     }
 
-    fn binary(&mut self, op: BinaryOp, (left, right): (&Expr, &Expr), whole: &Expr) -> Form {
+    fn binary(&mut self, op: BinaryOp, (left, right): (&TypedExpr, &TypedExpr), whole: &TypedExpr) -> Form {
         let forms = [self.form(left), self.form(right)];
         match (op, forms) {
             (BinaryOp::MatMul, _) => self.product(forms, (left, right), whole),
@@ -240,7 +249,12 @@ impl Walk<'_> {
     }
 
     /// Returns the form of a matrix product or a sum of products.
-    fn product(&mut self, forms: [Form; 2], (left, right): (&Expr, &Expr), whole: &Expr) -> Form {
+    fn product(
+        &mut self,
+        forms: [Form; 2],
+        (left, right): (&TypedExpr, &TypedExpr),
+        whole: &TypedExpr,
+    ) -> Form {
         let (random, form, factor) = match forms {
             [Form::Fixed { random: a }, Form::Fixed { random: b }] => return Form::Fixed { random: a || b },
             [Form::Fixed { random }, form] => (random, form, right),
@@ -257,7 +271,7 @@ impl Walk<'_> {
     }
 
     /// Records a product of parameters with a factor, and returns its form.
-    fn multiplied(&mut self, form: Form, factor: &Expr, whole: &Expr) -> Form {
+    fn multiplied(&mut self, form: Form, factor: &TypedExpr, whole: &TypedExpr) -> Form {
         let between = elements(&factor.ty);
         match form {
             Form::Input => self.multiplies = true,
@@ -276,7 +290,7 @@ impl Walk<'_> {
         }
     }
 
-    fn call(&mut self, id: LayerId, args: &[Expr], whole: &Expr) -> Form {
+    fn call(&mut self, id: LayerId, args: &[TypedExpr], whole: &TypedExpr) -> Form {
         let summary = self.summary(id);
         let forms: Vec<Form> = args.iter().map(|arg| self.form(arg)).collect();
         let ([arg], [form]) = (args, &forms[..]) else {
@@ -334,7 +348,7 @@ impl Walk<'_> {
     }
 }
 
-fn is_array(expr: &Expr) -> bool {
+fn is_array(expr: &TypedExpr) -> bool {
     matches!(&expr.ty, Ty::Tensor(_, dims) if !dims.is_empty())
 }
 

@@ -1,15 +1,15 @@
 //! The state of checking one item: the item's variables, scopes, layers and diagnostics.
 
-use super::names::{Def, Names};
+use super::names::{Def, ItemNames};
 use super::outputs::{Needs, Use};
 use super::solve::Solver;
 use super::statements::strip;
-use crate::builtin::{self, Rule};
+use crate::builtin::{self, BuiltinRule};
 use crate::constant::constant;
-use crate::dims::{Atom, Dim};
+use crate::dims::{Atom, DimExpr};
 use crate::range::Range;
 use crate::report::names as report;
-use crate::tree::{Expr, ExprKind, LayerId, Local, LocalId, LocalKind, Locals, Module};
+use crate::tree::{LayerId, Local, LocalId, LocalKind, Locals, Module, TypedExpr, TypedExprKind};
 use crate::types::{Elem, Ty};
 use crate::walk;
 use bnnc_base::diagnostic::{Diagnostic, Severity};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// The kind of item or text that is being checked. Different kinds allow different constructs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum BodyKind {
     /// The value of a constant or an option, or a start value.
     Constant,
     /// A function.
@@ -40,17 +40,17 @@ pub enum Place {
     Prompt,
 }
 
-impl Place {
+impl BodyKind {
     /// Returns the name of the kind, as used in messages.
     pub fn name(self) -> &'static str {
         match self {
-            Place::Constant => "a constant",
-            Place::Function => "a function",
-            Place::Layer => "a layer",
-            Place::Model => "a model",
-            Place::Dist | Place::Draw => "a distribution",
-            Place::Optimiser => "an optimiser",
-            Place::Prompt => "the prompt",
+            BodyKind::Constant => "a constant",
+            BodyKind::Function => "a function",
+            BodyKind::Layer => "a layer",
+            BodyKind::Model => "a model",
+            BodyKind::Dist | BodyKind::Draw => "a distribution",
+            BodyKind::Optimiser => "an optimiser",
+            BodyKind::Prompt => "the prompt",
         }
     }
 }
@@ -61,7 +61,7 @@ pub struct DistValue {
     /// The type of one element.
     pub elem: Elem,
     /// The dims that follow from the arguments or from the joint type.
-    pub dims: Vec<Dim>,
+    pub dims: Vec<DimExpr>,
     /// True if the distribution applies elementwise to arrays of the drawn value's dims.
     pub elementwise: bool,
 }
@@ -72,27 +72,27 @@ pub enum Made {
     /// One instance, and the dims that its parameters determine.
     One(LayerId, Solver),
     /// `[Layer(..) for i in from..to]`.
-    Each(LocalId, Dim, Box<Made>),
+    Each(LocalId, DimExpr, Box<Made>),
     /// `[Layer(..), Layer(..)]`.
     List(Vec<Made>),
 }
 
 /// The calls of each layer instance: the dims of the inputs, and the position of the call in the program.
-pub type Calls = HashMap<(LocalId, Vec<i64>), (Vec<Vec<Dim>>, Span)>;
+pub type Calls = HashMap<(LocalId, Vec<i64>), (Vec<Vec<DimExpr>>, Span)>;
 
 /// The outputs by name. Each has its variable, and the elements that have a distribution (`None` stands for the whole output).
-pub type Outputs = HashMap<Arc<str>, (LocalId, Vec<(Option<Dim>, Span)>)>;
+pub type Outputs = HashMap<Arc<str>, (LocalId, Vec<(Option<DimExpr>, Span)>)>;
 
 /// The state of checking one item.
-pub struct Body<'a> {
+pub struct ItemChecker<'a> {
     /// The items that have been checked already.
     pub module: &'a Module,
     /// The items and functions that names refer to.
-    pub names: &'a Names,
+    pub names: &'a ItemNames,
     /// True if the item belongs to the library.
     pub in_library: bool,
     /// The kind of item being checked.
-    pub place: Place,
+    pub place: BodyKind,
     /// The name of the item, for messages.
     pub owner: Arc<str>,
     /// The item's variables.
@@ -108,7 +108,7 @@ pub struct Body<'a> {
     /// Variables that have been read.
     pub used: HashSet<LocalId>,
     /// Integers that are known before the run, with the dims to which they are equal.
-    pub statics: HashMap<LocalId, Dim>,
+    pub statics: HashMap<LocalId, DimExpr>,
     /// Variables whose value differs between examples.
     pub per_example: HashSet<LocalId>,
     /// The domains of the variables that are distributions.
@@ -131,7 +131,7 @@ pub struct Body<'a> {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl<'a> Body<'a> {
+impl<'a> ItemChecker<'a> {
     /// Returns the number of errors so far. Warnings do not count, because they leave values valid.
     pub fn errors(&self) -> usize {
         let errors = self.diagnostics.iter();
@@ -141,12 +141,12 @@ impl<'a> Body<'a> {
     /// Creates the state with which the check of an item begins.
     pub fn new(
         module: &'a Module,
-        names: &'a Names,
+        names: &'a ItemNames,
         in_library: bool,
-        place: Place,
+        place: BodyKind,
         owner: &Arc<str>,
-    ) -> Body<'a> {
-        Body {
+    ) -> ItemChecker<'a> {
+        ItemChecker {
             module,
             names,
             in_library,
@@ -178,7 +178,7 @@ impl<'a> Body<'a> {
     }
 
     /// Records a diagnostic, and returns an error node in place of the expression.
-    pub fn error(&mut self, diagnostic: Diagnostic, span: Span) -> Expr {
+    pub fn error(&mut self, diagnostic: Diagnostic, span: Span) -> TypedExpr {
         self.report(diagnostic);
         error(span)
     }
@@ -201,7 +201,7 @@ impl<'a> Body<'a> {
     /// Adds a variable to the innermost scope. If the name is already taken, this is reported, and the new variable hides the earlier one.
     pub fn declare(&mut self, name: &Arc<str>, span: Span, ty: Ty, kind: LocalKind) -> LocalId {
         // In the REPL, a later variable may hide an earlier one.
-        let hides = self.place == Place::Prompt && self.scopes.len() == 1;
+        let hides = self.place == BodyKind::Prompt && self.scopes.len() == 1;
         if let Some(first) = self.peek_local(name).filter(|_| !hides) {
             let at = self.locals[first].span;
             let inside = !self.scopes.last().is_some_and(|scope| scope.contains_key(name));
@@ -226,7 +226,7 @@ impl<'a> Body<'a> {
     pub fn enter_counter(&mut self, name: &Arc<str>, span: Span) -> LocalId {
         self.scopes.push(HashMap::new());
         let local = self.declare(name, span, Ty::int(), LocalKind::Counter);
-        self.statics.insert(local, Dim::atom(Atom::Local(local)));
+        self.statics.insert(local, DimExpr::atom(Atom::Local(local)));
         local
     }
 
@@ -251,7 +251,7 @@ impl<'a> Body<'a> {
     }
 
     /// Reports a name in an expression that is not defined.
-    pub fn unknown_name(&mut self, name: &str, span: Span) -> Expr {
+    pub fn unknown_name(&mut self, name: &str, span: Span) -> TypedExpr {
         if let Some(later) = self.later.get(name) {
             let diagnostic = report::used_early(span, name, *later);
             return self.error(diagnostic, span);
@@ -296,26 +296,30 @@ impl<'a> Body<'a> {
     }
 
     /// Reports the use of a name from a module of another language.
-    pub fn in_foreign_module(&mut self, module: &(Arc<str>, Span), name: &str, span: Span) -> Expr {
+    pub fn in_foreign_module(&mut self, module: &(Arc<str>, Span), name: &str, span: Span) -> TypedExpr {
         let diagnostic = report::foreign_module(module.1, (&module.0, name), self.names_of_values());
         self.error(diagnostic, span)
     }
 
     /// Returns the dimension to which an integer expression is equal, if it is known before the run.
-    pub fn dim_of(&self, expr: &Expr) -> Option<Dim> {
+    pub fn dim_of(&self, expr: &TypedExpr) -> Option<DimExpr> {
         match &expr.kind {
-            ExprKind::Int(value) => Some(Dim::number(*value)),
-            ExprKind::Local(local) => self.statics.get(local).cloned(),
-            ExprKind::Const(_) => {
+            TypedExprKind::Int(value) => Some(DimExpr::number(*value)),
+            TypedExprKind::Local(local) => self.statics.get(local).cloned(),
+            TypedExprKind::Const(_) => {
                 let value = constant(self.module, expr)?;
-                (value.fract() == 0.0 && value.abs() < 9e15).then(|| Dim::number(value as i64))
+                (value.fract() == 0.0 && value.abs() < 9e15).then(|| DimExpr::number(value as i64))
             }
-            ExprKind::Builtin(builtin, args) if builtin.rule == Rule::Length => match &args.first()?.ty {
-                Ty::Tensor(_, dims) => dims.first().cloned(),
-                _ => None,
-            },
-            ExprKind::Unary(UnaryOp::Neg, operand) => Some(Dim::number(0).plus(&self.dim_of(operand)?, -1)),
-            ExprKind::Binary(op, left, right) if expr.ty == Ty::int() => {
+            TypedExprKind::Builtin(builtin, args) if builtin.rule == BuiltinRule::Length => {
+                match &args.first()?.ty {
+                    Ty::Tensor(_, dims) => dims.first().cloned(),
+                    _ => None,
+                }
+            }
+            TypedExprKind::Unary(UnaryOp::Neg, operand) => {
+                Some(DimExpr::number(0).plus(&self.dim_of(operand)?, -1))
+            }
+            TypedExprKind::Binary(op, left, right) if expr.ty == Ty::int() => {
                 let (left, right) = (self.dim_of(left)?, self.dim_of(right)?);
                 match op {
                     BinaryOp::Add => Some(left.plus(&right, 1)),
@@ -330,15 +334,15 @@ impl<'a> Body<'a> {
     }
 
     /// Returns whether a value depends on the example.
-    pub fn depends(&self, expr: &Expr) -> bool {
+    pub fn depends(&self, expr: &TypedExpr) -> bool {
         self.dependence(expr).is_some()
     }
 
     /// Returns a variable of the example on which a value depends, if there is one.
-    pub fn dependence(&self, expr: &Expr) -> Option<LocalId> {
+    pub fn dependence(&self, expr: &TypedExpr) -> Option<LocalId> {
         let mut found = None;
         walk::any(expr, &mut |part| match &part.kind {
-            ExprKind::Local(local) if self.per_example.contains(local) => {
+            TypedExprKind::Local(local) if self.per_example.contains(local) => {
                 found = Some(*local);
                 true
             }
@@ -356,10 +360,11 @@ impl<'a> Body<'a> {
                 let watched = matches!(kind, LocalKind::Param | LocalKind::Assigned | LocalKind::Site);
                 let layer = matches!(ty, Ty::Layer(_)) || self.made.contains_key(&local);
                 if watched && !layer && !self.used.contains(&local) && !name.starts_with('_') {
-                    self.diagnostics.push(match (self.place == Place::Model, *kind) {
-                        (true, LocalKind::Param) => report::unused_input(name, *span),
-                        _ => report::unused(name, *span),
-                    });
+                    self.diagnostics
+                        .push(match (self.place == BodyKind::Model, *kind) {
+                            (true, LocalKind::Param) => report::unused_input(name, *span),
+                            _ => report::unused(name, *span),
+                        });
                 }
             }
         }
@@ -368,9 +373,9 @@ impl<'a> Body<'a> {
 }
 
 /// Returns the node that stands for an expression whose error has already been reported.
-pub fn error(span: Span) -> Expr {
-    Expr {
-        kind: ExprKind::Error,
+pub fn error(span: Span) -> TypedExpr {
+    TypedExpr {
+        kind: TypedExprKind::Error,
         ty: Ty::Error,
         span,
     }

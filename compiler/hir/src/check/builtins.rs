@@ -1,25 +1,25 @@
 //! Types the calls of built-in functions, with one case for each rule.
 
-use super::body::{Body, Place};
+use super::body::{BodyKind, ItemChecker};
 use super::expr::Want;
 use super::solve::equal;
-use crate::builtin::{Along, Builtin, Rule};
-use crate::dims::Dim;
+use crate::builtin::{Along, Builtin, BuiltinRule};
+use crate::dims::DimExpr;
 use crate::report::types as report;
 use crate::show;
-use crate::tree::{Expr, ExprKind};
+use crate::tree::{TypedExpr, TypedExprKind};
 use crate::types::{Elem, Ty};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 use bnnc_graph::dist::Support;
 
-pub(super) fn real(dims: Vec<Dim>) -> Ty {
+pub(super) fn real(dims: Vec<DimExpr>) -> Ty {
     Ty::Tensor(Elem::Real(Support::Real), dims)
 }
 
-impl Body<'_> {
+impl ItemChecker<'_> {
     /// Checks a call of a built-in function, such as `exp(x)` or `zeros(n)`.
-    pub fn call_builtin(&mut self, builtin: &'static Builtin, args: &[ast::Arg], span: Span) -> Expr {
+    pub fn call_builtin(&mut self, builtin: &'static Builtin, args: &[ast::Arg], span: Span) -> TypedExpr {
         let before = self.errors();
         let mut values = self.builtin_arguments(builtin, args, span);
         let wrong = values.iter().any(|value| value.ty == Ty::Error) || self.errors() > before;
@@ -28,29 +28,38 @@ impl Body<'_> {
             false => self.builtin_type(builtin, &values, span).unwrap_or(Ty::Error),
         };
         match (builtin.rule, values.as_slice()) {
-            (Rule::Conv, [_, _]) => values.push(Expr {
-                kind: ExprKind::Int(1),
+            (BuiltinRule::Conv, [_, _]) => values.push(TypedExpr {
+                kind: TypedExprKind::Int(1),
                 ty: Ty::int(),
                 span,
             }),
-            (Rule::Pool(_), [_, size]) => values.push(size.clone()),
+            (BuiltinRule::Pool(_), [_, size]) => values.push(size.clone()),
             _ => {}
         }
-        Expr {
-            kind: ExprKind::Builtin(builtin, values),
+        TypedExpr {
+            kind: TypedExprKind::Builtin(builtin, values),
             ty,
             span,
         }
     }
 
-    fn builtin_arguments(&mut self, builtin: &'static Builtin, args: &[ast::Arg], span: Span) -> Vec<Expr> {
+    fn builtin_arguments(
+        &mut self,
+        builtin: &'static Builtin,
+        args: &[ast::Arg],
+        span: Span,
+    ) -> Vec<TypedExpr> {
         let repeats = matches!(
             builtin.rule,
-            Rule::Concat | Rule::Filled(_) | Rule::Noise(_) | Rule::Repeat | Rule::Reshape
+            BuiltinRule::Concat
+                | BuiltinRule::Filled(_)
+                | BuiltinRule::Noise(_)
+                | BuiltinRule::Repeat
+                | BuiltinRule::Reshape
         );
         let fewest = match builtin.rule {
-            Rule::Conv | Rule::Pool(_) => 2,
-            Rule::Extremum(..) => 1,
+            BuiltinRule::Conv | BuiltinRule::Pool(_) => 2,
+            BuiltinRule::Extremum(..) => 1,
             _ => builtin.params.len(),
         };
         let mut slots: Vec<Option<&ast::Arg>> = vec![None; builtin.params.len().max(args.len())];
@@ -91,9 +100,11 @@ impl Body<'_> {
             self.report(report::missing(span, builtin.name, &names));
         }
         let want = |at: usize| match (builtin.rule, at) {
-            (Rule::Filled(_) | Rule::Eye, _) | (Rule::Pad, 1) | (Rule::Conv, 2) => Want::Int,
-            (Rule::Pool(_) | Rule::Repeat | Rule::Reshape, 1..) => Want::Int,
-            (Rule::Noise(_), at) if at >= builtin.params.len() => Want::Int,
+            (BuiltinRule::Filled(_) | BuiltinRule::Eye, _)
+            | (BuiltinRule::Pad, 1)
+            | (BuiltinRule::Conv, 2) => Want::Int,
+            (BuiltinRule::Pool(_) | BuiltinRule::Repeat | BuiltinRule::Reshape, 1..) => Want::Int,
+            (BuiltinRule::Noise(_), at) if at >= builtin.params.len() => Want::Int,
             _ => Want::Any,
         };
         let slots = slots
@@ -103,11 +114,11 @@ impl Body<'_> {
         slots.map(|(at, arg)| self.expr(&arg.value, want(at))).collect()
     }
 
-    fn builtin_type(&mut self, builtin: &'static Builtin, values: &[Expr], span: Span) -> Option<Ty> {
+    fn builtin_type(&mut self, builtin: &'static Builtin, values: &[TypedExpr], span: Span) -> Option<Ty> {
         match (builtin.rule, values) {
-            (Rule::Extremum(..) | Rule::Reduce(_), [x]) => self.reduced(x, builtin),
-            (Rule::Elementwise(_), [x]) => self.array(x, None, builtin).map(|(_, dims)| real(dims)),
-            (Rule::Extremum(..), [a, b]) => {
+            (BuiltinRule::Extremum(..) | BuiltinRule::Reduce(_), [x]) => self.reduced(x, builtin),
+            (BuiltinRule::Elementwise(_), [x]) => self.array(x, None, builtin).map(|(_, dims)| real(dims)),
+            (BuiltinRule::Extremum(..), [a, b]) => {
                 let (x, _) = self.array(a, None, builtin)?;
                 let (y, _) = self.array(b, None, builtin)?;
                 let dims = self.stretch(&format!("`{}`", builtin.name), a, b, span)?;
@@ -119,7 +130,7 @@ impl Body<'_> {
                 };
                 Some(Ty::Tensor(elem, dims))
             }
-            (Rule::Dot, [a, b]) => {
+            (BuiltinRule::Dot, [a, b]) => {
                 let (x, y) = (
                     self.array(a, Some(1), builtin)?.1,
                     self.array(b, Some(1), builtin)?.1,
@@ -127,19 +138,19 @@ impl Body<'_> {
                 self.same_dim(builtin, (&x[0], a.span), (&y[0], b.span), span)?;
                 Some(Ty::real())
             }
-            (Rule::Outer, [a, b]) => {
+            (BuiltinRule::Outer, [a, b]) => {
                 let (x, y) = (
                     self.array(a, Some(1), builtin)?.1,
                     self.array(b, Some(1), builtin)?.1,
                 );
                 Some(real([x, y].concat()))
             }
-            (Rule::Transpose, [a]) => {
+            (BuiltinRule::Transpose, [a]) => {
                 let (elem, mut dims) = self.array(a, Some(2), builtin)?;
                 dims.reverse();
                 Some(Ty::Tensor(elem, dims))
             }
-            (Rule::LastAxis(along), [x]) => {
+            (BuiltinRule::LastAxis(along), [x]) => {
                 let dims = self.some_axes(x, builtin)?;
                 let support = if along == Along::Softmax {
                     Support::Simplex
@@ -148,7 +159,7 @@ impl Body<'_> {
                 };
                 Some(Ty::Tensor(Elem::Real(support), dims))
             }
-            (Rule::LogSumExp, [x]) => {
+            (BuiltinRule::LogSumExp, [x]) => {
                 let mut dims = self.some_axes(x, builtin)?;
                 dims.pop();
                 Some(real(dims))
@@ -158,55 +169,55 @@ impl Body<'_> {
     }
 
     /// Returns the result type for the rules about matrices, joined and filled arrays, noise and images.
-    fn array_type(&mut self, builtin: &'static Builtin, values: &[Expr], span: Span) -> Option<Ty> {
+    fn array_type(&mut self, builtin: &'static Builtin, values: &[TypedExpr], span: Span) -> Option<Ty> {
         match (builtin.rule, values) {
-            (Rule::Cholesky(_), [a]) => {
+            (BuiltinRule::Cholesky(_), [a]) => {
                 let dims = self.array(a, Some(2), builtin)?.1;
                 self.same_dim(builtin, (&dims[0], a.span), (&dims[1], a.span), span)?;
                 Some(real(dims))
             }
-            (Rule::SolveLower, [l, b]) => {
+            (BuiltinRule::SolveLower, [l, b]) => {
                 let matrix = self.array(l, Some(2), builtin)?.1;
                 let vector = self.array(b, Some(1), builtin)?.1;
                 self.same_dim(builtin, (&matrix[0], l.span), (&matrix[1], l.span), span)?;
                 self.same_dim(builtin, (&matrix[0], l.span), (&vector[0], b.span), span)?;
                 Some(real(vector))
             }
-            (Rule::Concat, parts) => self.concatenated(parts, builtin, span),
-            (Rule::Length, [x]) => match &x.ty {
+            (BuiltinRule::Concat, parts) => self.concatenated(parts, builtin, span),
+            (BuiltinRule::Length, [x]) => match &x.ty {
                 Ty::Tensor(_, dims) if !dims.is_empty() => Some(Ty::int()),
                 Ty::List(..) => Some(Ty::int()),
                 _ => self.wrong(x, "an array"),
             },
-            (Rule::Filled(_), sizes) => Some(real(self.sizes(sizes)?)),
-            (Rule::Eye, [n]) => {
+            (BuiltinRule::Filled(_), sizes) => Some(real(self.sizes(sizes)?)),
+            (BuiltinRule::Eye, [n]) => {
                 let n = self.static_dim(n, "a dimension")?;
                 Some(real(vec![n.clone(), n]))
             }
-            (Rule::Diag, [v]) => {
+            (BuiltinRule::Diag, [v]) => {
                 let dims = self.array(v, Some(1), builtin)?.1;
                 Some(real(vec![dims[0].clone(), dims[0].clone()]))
             }
-            (Rule::Noise(_), values) => self.noise(builtin, values, span),
-            (Rule::Same(_), [x]) => self
+            (BuiltinRule::Noise(_), values) => self.noise(builtin, values, span),
+            (BuiltinRule::Same(_), [x]) => self
                 .array(x, None, builtin)
                 .map(|(elem, dims)| Ty::Tensor(elem, dims)),
-            (Rule::Conv, [x, kernel, stride @ ..]) => {
+            (BuiltinRule::Conv, [x, kernel, stride @ ..]) => {
                 self.convolution(x, kernel, stride.first(), builtin, span)
             }
-            (Rule::Pad, [x, width]) => self.padded(x, width, builtin),
-            (Rule::Pool(_), [x, size, stride @ ..]) => self.pooled(x, size, stride.first(), builtin),
-            (Rule::Repeat, [x, sizes @ ..]) => {
+            (BuiltinRule::Pad, [x, width]) => self.padded(x, width, builtin),
+            (BuiltinRule::Pool(_), [x, size, stride @ ..]) => self.pooled(x, size, stride.first(), builtin),
+            (BuiltinRule::Repeat, [x, sizes @ ..]) => {
                 let (elem, dims) = self.array(x, None, builtin)?;
                 Some(Ty::Tensor(elem, [dims, self.sizes(sizes)?].concat()))
             }
-            (Rule::Reshape, [x, sizes @ ..]) => self.reshaped(x, sizes, span),
+            (BuiltinRule::Reshape, [x, sizes @ ..]) => self.reshaped(x, sizes, span),
             // The caller has already checked the number of arguments.
             _ => None,
         }
     }
 
-    pub(super) fn wrong(&mut self, value: &Expr, expected: &str) -> Option<Ty> {
+    pub(super) fn wrong(&mut self, value: &TypedExpr, expected: &str) -> Option<Ty> {
         let found = show::ty(&value.ty, &self.locals);
         self.report(report::mismatch(value.span, expected, &found));
         None
@@ -215,10 +226,10 @@ impl Body<'_> {
     /// Returns the element type and dims of an array of numbers. If `rank` is given and the rank differs, a mismatch is reported.
     pub(super) fn array(
         &mut self,
-        value: &Expr,
+        value: &TypedExpr,
         rank: Option<usize>,
         builtin: &Builtin,
-    ) -> Option<(Elem, Vec<Dim>)> {
+    ) -> Option<(Elem, Vec<DimExpr>)> {
         let expected = match rank {
             None => "a number or an array of numbers",
             Some(1) => "a vector",
@@ -241,7 +252,7 @@ impl Body<'_> {
         }
     }
 
-    fn some_axes(&mut self, value: &Expr, builtin: &Builtin) -> Option<Vec<Dim>> {
+    fn some_axes(&mut self, value: &TypedExpr, builtin: &Builtin) -> Option<Vec<DimExpr>> {
         let (_, dims) = self.array(value, None, builtin)?;
         if dims.is_empty() {
             self.wrong(value, "an array");
@@ -250,15 +261,15 @@ impl Body<'_> {
         Some(dims)
     }
 
-    fn reduced(&mut self, value: &Expr, builtin: &Builtin) -> Option<Ty> {
+    fn reduced(&mut self, value: &TypedExpr, builtin: &Builtin) -> Option<Ty> {
         self.some_axes(value, builtin).map(|_| Ty::real())
     }
 
     pub(super) fn same_dim(
         &mut self,
         builtin: &Builtin,
-        a: (&Dim, Span),
-        b: (&Dim, Span),
+        a: (&DimExpr, Span),
+        b: (&DimExpr, Span),
         span: Span,
     ) -> Option<()> {
         if equal(a.0, b.0) {
@@ -275,7 +286,7 @@ impl Body<'_> {
         None
     }
 
-    fn concatenated(&mut self, parts: &[Expr], builtin: &Builtin, span: Span) -> Option<Ty> {
+    fn concatenated(&mut self, parts: &[TypedExpr], builtin: &Builtin, span: Span) -> Option<Ty> {
         let (first, rest) = parts.split_first()?;
         let mut dims = self.some_axes(first, builtin)?;
         for part in rest {
@@ -295,15 +306,15 @@ impl Body<'_> {
         Some(real(dims))
     }
 
-    pub(super) fn sizes(&mut self, values: &[Expr]) -> Option<Vec<Dim>> {
+    pub(super) fn sizes(&mut self, values: &[TypedExpr]) -> Option<Vec<DimExpr>> {
         values
             .iter()
             .map(|value| self.static_dim(value, "a dimension"))
             .collect()
     }
 
-    fn noise(&mut self, builtin: &'static Builtin, values: &[Expr], span: Span) -> Option<Ty> {
-        if !matches!(self.place, Place::Draw | Place::Prompt) {
+    fn noise(&mut self, builtin: &'static Builtin, values: &[TypedExpr], span: Span) -> Option<Ty> {
+        if !matches!(self.place, BodyKind::Draw | BodyKind::Prompt) {
             self.report(report::noise(span, builtin.name));
             return None;
         }

@@ -1,16 +1,16 @@
 //! Checks calls: assigns arguments to parameters, and solves for the dims of the callee.
 
-use super::body::{Body, error};
+use super::body::{ItemChecker, error};
 use super::expr::Want;
-use super::fit::Slot;
+use super::fit::ParamSlot;
 use super::names::Def;
 use super::solve::{Solver, has_meta};
-use crate::builtin::{self, Rule};
-use crate::dims::{Atom, Dim};
+use crate::builtin::{self, BuiltinRule};
+use crate::dims::{Atom, DimExpr};
 use crate::lift;
 use crate::report::{names as report_names, types as report};
 use crate::show;
-use crate::tree::{Binding, Expr, ExprKind, FnId, LocalId, LocalKind, Locals};
+use crate::tree::{FnId, LocalId, LocalKind, Locals, ParamBinding, TypedExpr, TypedExprKind};
 use crate::types::{Elem, Ty};
 use crate::walk;
 use bnnc_base::source::Span;
@@ -25,7 +25,7 @@ pub struct Signature<'s> {
     /// Its name.
     pub name: &'s str,
     /// Its parameters.
-    pub params: &'s [Binding],
+    pub params: &'s [ParamBinding],
     /// The variables of the callee, for the names of dims in messages.
     pub locals: &'s Locals,
     /// How the callee treats arrays that are passed where scalars are declared.
@@ -46,16 +46,16 @@ pub enum Lifts<'s> {
 
 /// The checked arguments in declared order, and the lifted dims (the dims over which the call is applied
 /// elementwise).
-pub struct Arguments {
+pub struct CheckedArguments {
     /// The values in declared order.
-    pub values: Vec<Expr>,
+    pub values: Vec<TypedExpr>,
     /// The lifted dims; empty if nothing was lifted.
-    pub lifted: Vec<Dim>,
+    pub lifted: Vec<DimExpr>,
 }
 
-impl Body<'_> {
+impl ItemChecker<'_> {
     /// Checks a call: `f(..)`, `Layer(..)`, `Dist(..)`, `h(x)` or `prior.log_density(x)`.
-    pub fn call(&mut self, callee: &ast::Expr, args: &[ast::Arg], span: Span) -> Expr {
+    pub fn call(&mut self, callee: &ast::Expr, args: &[ast::Arg], span: Span) -> TypedExpr {
         match &*callee.kind {
             ast::ExprKind::Paren(inner) => self.call(inner, args, span),
             ast::ExprKind::Field(base, part) => self.part(base, part, Some(args), span),
@@ -67,15 +67,15 @@ impl Body<'_> {
         }
     }
 
-    fn call_name(&mut self, name: &Arc<str>, at: Span, args: &[ast::Arg], span: Span) -> Expr {
+    fn call_name(&mut self, name: &Arc<str>, at: Span, args: &[ast::Arg], span: Span) -> TypedExpr {
         if let Some(local) = self.peek_local(name) {
             let ty = self.locals[local].ty.clone();
             let item = self.find_item(name).is_some() || builtin::lookup(name).is_some();
             // A parameter with the name `cholesky` does not hide the function `cholesky(a)`.
             if matches!(ty, Ty::Function(_) | Ty::Layer(_) | Ty::Error) || !item {
                 self.used.insert(local);
-                let callee = Expr {
-                    kind: ExprKind::Local(local),
+                let callee = TypedExpr {
+                    kind: TypedExprKind::Local(local),
                     ty,
                     span: at,
                 };
@@ -108,13 +108,13 @@ impl Body<'_> {
         }
     }
 
-    fn call_value(&mut self, callee: Expr, args: &[ast::Arg], span: Span) -> Expr {
+    fn call_value(&mut self, callee: TypedExpr, args: &[ast::Arg], span: Span) -> TypedExpr {
         match (&callee.ty, &callee.kind) {
             (Ty::Layer(layer), _) => {
                 let layer = *layer;
                 self.call_layer(callee, layer, args, span)
             }
-            (Ty::Function(_), ExprKind::Local(local)) => self.call_function_value(*local, args, span),
+            (Ty::Function(_), TypedExprKind::Local(local)) => self.call_function_value(*local, args, span),
             (Ty::Error, _) => self.skip(args, span),
             (found, _) => {
                 let found = show::ty(found, &self.locals);
@@ -125,29 +125,29 @@ impl Body<'_> {
     }
 
     /// Checks the arguments of a call that already has an error, and returns an error node.
-    pub fn skip(&mut self, args: &[ast::Arg], span: Span) -> Expr {
+    pub fn skip(&mut self, args: &[ast::Arg], span: Span) -> TypedExpr {
         for arg in args {
             self.argument_value(&Ty::Error, &arg.value);
         }
         error(span)
     }
 
-    fn call_function_value(&mut self, local: LocalId, args: &[ast::Arg], span: Span) -> Expr {
+    fn call_function_value(&mut self, local: LocalId, args: &[ast::Arg], span: Span) -> TypedExpr {
         let name = self.locals[local].name.clone();
-        let values: Vec<Expr> = args.iter().map(|arg| self.expr(&arg.value, Want::Any)).collect();
+        let values: Vec<TypedExpr> = args.iter().map(|arg| self.expr(&arg.value, Want::Any)).collect();
         if values.len() != 1 {
             return self.error(report::too_many(span, &name, 1, values.len()), span);
         }
         let ty = self.real_like(&values[0], &name);
-        Expr {
-            kind: ExprKind::CallLocal(local, values),
+        TypedExpr {
+            kind: TypedExprKind::CallLocal(local, values),
             ty,
             span,
         }
     }
 
     /// Returns the result type of a function that applies elementwise to one real.
-    fn real_like(&mut self, value: &Expr, name: &str) -> Ty {
+    fn real_like(&mut self, value: &TypedExpr, name: &str) -> Ty {
         match &value.ty {
             Ty::Error => Ty::Error,
             Ty::Tensor(elem, dims) if *elem != Elem::Bool => {
@@ -161,7 +161,7 @@ impl Body<'_> {
         }
     }
 
-    fn call_fn(&mut self, id: FnId, args: &[ast::Arg], span: Span) -> Expr {
+    fn call_fn(&mut self, id: FnId, args: &[ast::Arg], span: Span) -> TypedExpr {
         let item = &self.module.fns[id];
         let scalar = |ty: &Ty| matches!(ty, Ty::Tensor(_, dims) if dims.is_empty());
         let obstacle = lift::obstacle(item);
@@ -189,8 +189,8 @@ impl Body<'_> {
         }
         let ty = self.result(&solver.ty(&item.result), signature, span);
         let ty = lifted(ty, &arguments.lifted);
-        Expr {
-            kind: ExprKind::CallFn(id, arguments.values),
+        TypedExpr {
+            kind: TypedExprKind::CallFn(id, arguments.values),
             ty,
             span,
         }
@@ -224,12 +224,12 @@ impl Body<'_> {
         args: &[ast::Arg],
         span: Span,
         solver: &mut Solver,
-    ) -> Option<Arguments> {
+    ) -> Option<CheckedArguments> {
         let before = self.errors();
         let slots = self.slots(signature, args, span);
         let misplaced = self.errors() > before;
         let params = signature.params;
-        let mut values: Vec<Option<Expr>> = slots
+        let mut values: Vec<Option<TypedExpr>> = slots
             .iter()
             .zip(params)
             .map(|(slot, param)| slot.map(|arg| self.argument_value(&param.param.ty, &arg.value)))
@@ -246,7 +246,7 @@ impl Body<'_> {
         let mut lifts = None;
         for (value, param) in values.iter().zip(params) {
             if let Some(value) = value {
-                let slot = Slot {
+                let slot = ParamSlot {
                     name: &param.param.name,
                     signature,
                     lifted: &mut lifts,
@@ -287,7 +287,7 @@ impl Body<'_> {
             return None;
         }
         let lifted = lifts.map(|(dims, _)| dims).unwrap_or_default();
-        Some(Arguments {
+        Some(CheckedArguments {
             values: values.into_iter().flatten().collect(),
             lifted,
         })
@@ -332,7 +332,7 @@ impl Body<'_> {
     }
 
     /// Checks one argument. Functions and distributions can be given by name.
-    pub fn argument_value(&mut self, wanted: &Ty, written: &ast::Expr) -> Expr {
+    pub fn argument_value(&mut self, wanted: &Ty, written: &ast::Expr) -> TypedExpr {
         let name = match &*written.kind {
             ast::ExprKind::Name(name) if self.peek_local(name).is_none() => Some(name),
             _ => None,
@@ -341,11 +341,13 @@ impl Body<'_> {
             (Ty::Function(_) | Ty::Error, Some(name)) => {
                 match (self.find_item(name), builtin::lookup(name)) {
                     (Some((Some(Def::Fn(id)), _)), _) => self.function_value(id, written.span),
-                    (None, Some(builtin)) if matches!(builtin.rule, Rule::Elementwise(_)) => Expr {
-                        kind: ExprKind::BuiltinValue(builtin),
-                        ty: Ty::Function(1),
-                        span: written.span,
-                    },
+                    (None, Some(builtin)) if matches!(builtin.rule, BuiltinRule::Elementwise(_)) => {
+                        TypedExpr {
+                            kind: TypedExprKind::BuiltinValue(builtin),
+                            ty: Ty::Function(1),
+                            span: written.span,
+                        }
+                    }
                     _ => self.expr(written, Want::Any),
                 }
             }
@@ -360,7 +362,7 @@ impl Body<'_> {
         }
     }
 
-    fn function_value(&mut self, id: FnId, span: Span) -> Expr {
+    fn function_value(&mut self, id: FnId, span: Span) -> TypedExpr {
         let item = &self.module.fns[id];
         let scalar = |ty: &Ty| matches!(ty, Ty::Tensor(_, dims) if dims.is_empty());
         let fits = item.params.len() == 1 && scalar(&item.params[0].param.ty) && scalar(&item.result);
@@ -377,8 +379,8 @@ impl Body<'_> {
                 span,
             );
         }
-        Expr {
-            kind: ExprKind::FnValue(id),
+        TypedExpr {
+            kind: TypedExprKind::FnValue(id),
             ty: Ty::Function(1),
             span,
         }
@@ -387,12 +389,12 @@ impl Body<'_> {
     /// Rewrites a default value of a callee as an expression of the caller.
     fn instantiate(
         &mut self,
-        default: &Expr,
-        known: &HashMap<LocalId, Expr>,
+        default: &TypedExpr,
+        known: &HashMap<LocalId, TypedExpr>,
         solver: &Solver,
         span: Span,
-    ) -> Expr {
-        if let ExprKind::Local(local) = &default.kind {
+    ) -> TypedExpr {
+        if let TypedExprKind::Local(local) = &default.kind {
             if let Some(value) = known.get(local) {
                 return value.clone();
             }
@@ -403,7 +405,9 @@ impl Body<'_> {
         let mut expr = default.clone();
         expr.ty = solver.ty(&expr.ty);
         let mut inner = known.clone();
-        if let ExprKind::Comprehension(comprehension) | ExprKind::Reduce(_, comprehension) = &mut expr.kind {
+        if let TypedExprKind::Comprehension(comprehension) | TypedExprKind::Reduce(_, comprehension) =
+            &mut expr.kind
+        {
             let name: Arc<str> = format!("_{}", comprehension.counter.0).into();
             let local = crate::tree::Local {
                 name,
@@ -412,9 +416,9 @@ impl Body<'_> {
                 kind: LocalKind::Counter,
             };
             let fresh = self.locals.push(local);
-            self.statics.insert(fresh, Dim::atom(Atom::Local(fresh)));
-            let value = Expr {
-                kind: ExprKind::Local(fresh),
+            self.statics.insert(fresh, DimExpr::atom(Atom::Local(fresh)));
+            let value = TypedExpr {
+                kind: TypedExprKind::Local(fresh),
                 ty: Ty::int(),
                 span,
             };
@@ -429,19 +433,21 @@ impl Body<'_> {
 }
 
 /// Converts a dimension into an expression.
-pub fn dim_expr(dim: &Dim, span: Span) -> Expr {
-    let expr = |kind: ExprKind| Expr {
+pub fn dim_expr(dim: &DimExpr, span: Span) -> TypedExpr {
+    let expr = |kind: TypedExprKind| TypedExpr {
         kind,
         ty: Ty::int(),
         span,
     };
-    let binary = |op: BinaryOp, a: Expr, b: Expr| expr(ExprKind::Binary(op, Box::new(a), Box::new(b)));
-    let mut sum: Option<Expr> = None;
+    let binary =
+        |op: BinaryOp, a: TypedExpr, b: TypedExpr| expr(TypedExprKind::Binary(op, Box::new(a), Box::new(b)));
+    let mut sum: Option<TypedExpr> = None;
     for (atoms, coefficient) in &dim.terms {
-        let mut term = (*coefficient != 1 || atoms.is_empty()).then(|| expr(ExprKind::Int(*coefficient)));
+        let mut term =
+            (*coefficient != 1 || atoms.is_empty()).then(|| expr(TypedExprKind::Int(*coefficient)));
         for atom in atoms {
             let factor = match atom {
-                Atom::Local(local) => expr(ExprKind::Local(*local)),
+                Atom::Local(local) => expr(TypedExprKind::Local(*local)),
                 Atom::Meta(_) => error(span),
                 Atom::Div(a, b) => binary(BinaryOp::Div, dim_expr(a, span), dim_expr(b, span)),
             };
@@ -455,18 +461,18 @@ pub fn dim_expr(dim: &Dim, span: Span) -> Expr {
             (sum, term) => sum.or(term),
         };
     }
-    sum.unwrap_or_else(|| expr(ExprKind::Int(0)))
+    sum.unwrap_or_else(|| expr(TypedExprKind::Int(0)))
 }
 
 /// Adds the lifted dims to a scalar result type.
-pub fn lifted(ty: Ty, dims: &[Dim]) -> Ty {
+pub fn lifted(ty: Ty, dims: &[DimExpr]) -> Ty {
     match ty {
         Ty::Tensor(elem, own) if own.is_empty() => Ty::Tensor(elem, dims.to_vec()),
         other => other,
     }
 }
 
-fn first_meta(dim: &Dim) -> Option<u32> {
+fn first_meta(dim: &DimExpr) -> Option<u32> {
     if !has_meta(dim) {
         return None;
     }

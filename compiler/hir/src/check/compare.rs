@@ -2,10 +2,10 @@
 
 use super::names::Def;
 use super::options::number;
-use super::session::Session;
+use super::session::CheckSession;
 use super::statements::strip;
 use crate::report::{infer as report, names as report_names};
-use crate::tree::{CompareItem, InferId, Target};
+use crate::tree::{CompareItem, InferId, InferenceTarget};
 use bnnc_abi::metrics::{self, ComparedMetric, MetricDef};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
@@ -18,7 +18,7 @@ const COVERAGE: &str = "coverage";
 const LEVELS: [u32; 3] = [50, 90, 95];
 
 /// Checks a `compare` item.
-pub fn check(session: &mut Session<'_>, item: &ast::CompareDecl, span: Span) {
+pub fn check(session: &mut CheckSession<'_>, item: &ast::CompareDecl, span: Span) {
     let mut infers = Vec::new();
     for name in &item.infers {
         match session.find(&name.name) {
@@ -49,7 +49,7 @@ pub fn check(session: &mut Session<'_>, item: &ast::CompareDecl, span: Span) {
 }
 
 /// Resolves a metric. `coverage(0.9)` is the metric `coverage_90`, and `y.rmse` is the metric `rmse` of the output `y`.
-fn metric(session: &mut Session<'_>, infers: &[InferId], written: &ast::Expr) -> Option<ComparedMetric> {
+fn metric(session: &mut CheckSession<'_>, infers: &[InferId], written: &ast::Expr) -> Option<ComparedMetric> {
     let written = strip(written);
     let (callee, args) = match &*written.kind {
         ast::ExprKind::Call(callee, args) => (callee, args.as_slice()),
@@ -85,11 +85,11 @@ fn metric(session: &mut Session<'_>, infers: &[InferId], written: &ast::Expr) ->
 }
 
 /// Returns whether the model of an inference block has several outputs and one of these has the given name.
-fn is_one_of_several(session: &Session<'_>, infer: InferId, output: &str) -> bool {
+fn is_one_of_several(session: &CheckSession<'_>, infer: InferId, output: &str) -> bool {
     let module = &session.module;
     let model = match module.infers[infer].target {
-        Target::Model(model) => model,
-        Target::Posterior(posterior) => module.posteriors[posterior].model,
+        InferenceTarget::Model(model) => model,
+        InferenceTarget::Posterior(posterior) => module.posteriors[posterior].model,
     };
     let outputs = &module.models[model].outputs;
     outputs.len() > 1 && outputs.iter().any(|found| *found.param.name == *output)
@@ -97,7 +97,7 @@ fn is_one_of_several(session: &Session<'_>, infer: InferId, output: &str) -> boo
 
 /// Looks up the metric with this name and these arguments.
 fn measured(
-    session: &mut Session<'_>,
+    session: &mut CheckSession<'_>,
     span: Span,
     name: &Arc<str>,
     args: &[ast::Arg],
@@ -129,11 +129,11 @@ fn measured(
     }
 }
 
-fn unknown<T>(session: &mut Session<'_>, span: Span) -> Option<T> {
+fn unknown<T>(session: &mut CheckSession<'_>, span: Span) -> Option<T> {
     wrong(session, span, "by", "names of metrics")
 }
 
-fn wrong<T>(session: &mut Session<'_>, span: Span, name: &str, expected: &str) -> Option<T> {
+fn wrong<T>(session: &mut CheckSession<'_>, span: Span, name: &str, expected: &str) -> Option<T> {
     session
         .diagnostics
         .push(report::option_value(span, name, expected));

@@ -4,7 +4,7 @@ mod columns;
 mod unlike;
 
 use super::options::number;
-use super::session::Session;
+use super::session::CheckSession;
 use super::statements::strip;
 use crate::report::infer as report;
 use crate::tree::{DataId, DataItem};
@@ -29,7 +29,7 @@ pub struct DataOption {
 
 /// The state while the value of one option is read into a specification.
 struct Reading<'r, 's> {
-    session: &'r mut Session<'s>,
+    session: &'r mut CheckSession<'s>,
     name: &'static str,
     spec: &'r mut DataSpec,
     split: &'r mut Option<(Split, Span)>,
@@ -114,7 +114,7 @@ enum Split {
 }
 
 /// Checks a `data` item.
-pub fn check(session: &mut Session<'_>, id: DataId, item: &ast::DataDecl) {
+pub fn check(session: &mut CheckSession<'_>, id: DataId, item: &ast::DataDecl) {
     let mut spec = empty(&item.name);
     let span = session.module.datas[id].span;
     spec.span = span;
@@ -181,7 +181,7 @@ pub fn check(session: &mut Session<'_>, id: DataId, item: &ast::DataDecl) {
 }
 
 /// Checks the source of the data, such as `csv("a.csv", "b.csv")`.
-fn source(session: &mut Session<'_>, written: &ast::Expr) -> Option<(Format, Vec<PathBuf>)> {
+fn source(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<(Format, Vec<PathBuf>)> {
     let written = strip(written);
     let (callee, args) = match &*written.kind {
         ast::ExprKind::Call(callee, args) => (callee, args),
@@ -214,7 +214,7 @@ fn source(session: &mut Session<'_>, written: &ast::Expr) -> Option<(Format, Vec
     Some((format, files))
 }
 
-fn files(session: &mut Session<'_>, args: &[ast::Arg], span: Span) -> Option<Vec<PathBuf>> {
+fn files(session: &mut CheckSession<'_>, args: &[ast::Arg], span: Span) -> Option<Vec<PathBuf>> {
     if args.is_empty() {
         session.diagnostics.push(report::option_value(
             span,
@@ -226,7 +226,7 @@ fn files(session: &mut Session<'_>, args: &[ast::Arg], span: Span) -> Option<Vec
     args.iter().map(|arg| file(session, &arg.value)).collect()
 }
 
-fn file(session: &mut Session<'_>, written: &ast::Expr) -> Option<PathBuf> {
+fn file(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<PathBuf> {
     match &*strip(written).kind {
         ast::ExprKind::Text(text) => Some(resolved(&session.context.folder, text)),
         ast::ExprKind::Error => None,
@@ -247,7 +247,7 @@ fn resolved(folder: &Path, text: &str) -> PathBuf {
 
 /// Reads one option of the item.
 fn set(
-    session: &mut Session<'_>,
+    session: &mut CheckSession<'_>,
     (name, span): (&str, Span),
     written: &ast::Expr,
     (spec, split): (&mut DataSpec, &mut Option<(Split, Span)>),
@@ -303,7 +303,7 @@ fn inputs(to: &mut Reading<'_, '_>, written: &ast::Expr) {
     }
 }
 
-fn integer(session: &mut Session<'_>, name: &str, written: &ast::Expr, least: usize) -> Option<usize> {
+fn integer(session: &mut CheckSession<'_>, name: &str, written: &ast::Expr, least: usize) -> Option<usize> {
     let expected = format!("an integer of at least {least}");
     let value = number(session, name, &expected, written)?;
     match value.fract() == 0.0 && value >= least as f64 && value < 9e15 {
@@ -319,7 +319,7 @@ fn integer(session: &mut Session<'_>, name: &str, written: &ast::Expr, least: us
     }
 }
 
-fn split(session: &mut Session<'_>, written: &ast::Expr) -> Option<Split> {
+fn split(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<Split> {
     match &*strip(written).kind {
         ast::ExprKind::Name(word) if &**word == "all" => Some(Split::All),
         ast::ExprKind::Name(word) => {
@@ -335,7 +335,7 @@ fn split(session: &mut Session<'_>, written: &ast::Expr) -> Option<Split> {
 }
 
 /// Reads the value of `test`, which is `splits("file")`, `fraction(0.1)`, or other files with the same format.
-fn test(session: &mut Session<'_>, written: &ast::Expr, format: Format) -> Option<Test> {
+fn test(session: &mut CheckSession<'_>, written: &ast::Expr, format: Format) -> Option<Test> {
     let own = format.word();
     let expected = format!("`splits(\"file\")`, `fraction(0.1)` or `{own}(\"file\")`");
     let stripped = strip(written);
@@ -367,7 +367,7 @@ fn test(session: &mut Session<'_>, written: &ast::Expr, format: Format) -> Optio
     None
 }
 
-fn standardise(session: &mut Session<'_>, written: &ast::Expr, spec: &mut DataSpec) {
+fn standardise(session: &mut CheckSession<'_>, written: &ast::Expr, spec: &mut DataSpec) {
     let single;
     let words: &[ast::Expr] = match &*strip(written).kind {
         ast::ExprKind::List(words) => words,
@@ -399,7 +399,7 @@ fn standardise(session: &mut Session<'_>, written: &ast::Expr, spec: &mut DataSp
 }
 
 /// Reads the divisor of standard deviations. `population` stands for n, `sample` for n - 1.
-fn divisor(session: &mut Session<'_>, written: &ast::Expr) -> Option<Divisor> {
+fn divisor(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<Divisor> {
     const WORDS: &[(&str, Divisor)] = &[("population", Divisor::Count), ("sample", Divisor::CountLessOne)];
     let word = match &*strip(written).kind {
         ast::ExprKind::Name(word) => &**word,

@@ -2,20 +2,20 @@
 
 mod ends;
 
-use super::body::{Body, DistValue, Place, error};
+use super::body::{BodyKind, DistValue, ItemChecker, error};
 use super::call::{Lifts, Signature, lifted};
 use super::expr::Want;
 use super::names::Def;
 use super::parameterisation;
-use super::session::Session;
+use super::session::CheckSession;
 use super::solve::Solver;
-use crate::builtin::Rule;
-use crate::dims::Dim;
+use crate::builtin::BuiltinRule;
+use crate::dims::DimExpr;
 use crate::lift;
 use crate::parts;
 use crate::report::{statements, types as report};
 use crate::show;
-use crate::tree::{DistId, DistItem, Expr, ExprKind, LocalId, LocalKind};
+use crate::tree::{DistId, DistItem, LocalId, LocalKind, TypedExpr, TypedExprKind};
 use crate::types::{Elem, Ty};
 use crate::walk;
 use bnnc_base::source::Span;
@@ -72,12 +72,12 @@ const MIXTURE: &str = "mixture";
 const FLAGS: &[&str] = &[PER_TENSOR, POINT, IMPROPER, MIXTURE];
 
 /// Checks a `dist` item.
-pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::DistDecl, library: bool) {
-    let mut body = Body::new(
+pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &ast::DistDecl, library: bool) {
+    let mut body = ItemChecker::new(
         &session.module,
         &session.names,
         library,
-        Place::Dist,
+        BodyKind::Dist,
         &item.name.name,
     );
     let mut lists = body.params(&[&item.params], true);
@@ -147,7 +147,7 @@ pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::DistDecl, librar
 
 /// Reads a flag: `point = true`, `improper = true`, `mixture = true`, or `per_tensor = true` (of a distribution on `real[n]`, which could
 /// otherwise span several tensors).
-fn flag(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
+fn flag(body: &mut ItemChecker<'_>, line: &ast::Definition, dist: &mut DistItem) {
     let name = &*line.name.name;
     let is_flag =
         matches!(line.kind, DefinitionKind::Value) && matches!(*line.value.kind, ast::ExprKind::Bool(true));
@@ -168,7 +168,12 @@ fn flag(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
 
 /// Checks the parts of a distribution that is not a density. A point needs a `draw` without noise and cannot have a density. An improper
 /// distribution needs `log_density` and cannot have a `draw`.
-fn check_measure(body: &mut Body<'_>, item: &ast::DistDecl, dist: &DistItem, seen: &HashMap<Arc<str>, Span>) {
+fn check_measure(
+    body: &mut ItemChecker<'_>,
+    item: &ast::DistDecl,
+    dist: &DistItem,
+    seen: &HashMap<Arc<str>, Span>,
+) {
     let (flag, wanted, excluded) = match dist.measure {
         MeasureKind::Density => return,
         MeasureKind::Point => (POINT, "draw", &["log_density", "cdf", "entropy", IMPROPER][..]),
@@ -187,9 +192,9 @@ fn check_measure(body: &mut Body<'_>, item: &ast::DistDecl, dist: &DistItem, see
             body.report(statements::flag_excludes(*span, flag, name, at));
         }
     }
-    let is_noise = |part: &Expr| match &part.kind {
-        ExprKind::Builtin(builtin, _) => matches!(builtin.rule, Rule::Noise(_)),
-        ExprKind::DistPart(_, part, _) => &**part == "draw",
+    let is_noise = |part: &TypedExpr| match &part.kind {
+        TypedExprKind::Builtin(builtin, _) => matches!(builtin.rule, BuiltinRule::Noise(_)),
+        TypedExprKind::DistPart(_, part, _) => &**part == "draw",
         _ => false,
     };
     let draw = dist.values.iter().find(|(name, _)| &**name == wanted);
@@ -198,7 +203,7 @@ fn check_measure(body: &mut Body<'_>, item: &ast::DistDecl, dist: &DistItem, see
     }
 }
 
-fn definition(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
+fn definition(body: &mut ItemChecker<'_>, line: &ast::Definition, dist: &mut DistItem) {
     let name = line.name.name.clone();
     let wants_argument = FUNCTIONS.contains(&&*name);
     let form = if wants_argument {
@@ -207,9 +212,9 @@ fn definition(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) 
         name.to_string()
     };
     body.place = if &*name == "draw" {
-        Place::Draw
+        BodyKind::Draw
     } else {
-        Place::Dist
+        BodyKind::Dist
     };
     let argument = match (&line.kind, wants_argument) {
         (DefinitionKind::Function(names), true) => match names.as_slice() {
@@ -226,7 +231,7 @@ fn definition(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) 
     check_result(body, &name, &value, &dist.on);
     if dist.elementwise
         && &*name != "probabilities"
-        && let Some((at, what)) = lift::in_expr(&value, lift::Noise::Allowed)
+        && let Some((at, what)) = lift::in_expr(&value, lift::NoisePolicy::Allowed)
     {
         body.report(statements::not_elementwise(at, &dist.name, &what));
     }
@@ -236,7 +241,7 @@ fn definition(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) 
     }
 }
 
-fn declare_argument(body: &mut Body<'_>, argument: &Ident, name: &str, on: &Ty) -> LocalId {
+fn declare_argument(body: &mut ItemChecker<'_>, argument: &Ident, name: &str, on: &Ty) -> LocalId {
     let ty = match name {
         "quantile" => Ty::Tensor(Elem::Real(Support::Interval(0.0, 1.0)), Vec::new()),
         "moment" => Ty::real(),
@@ -247,9 +252,9 @@ fn declare_argument(body: &mut Body<'_>, argument: &Ident, name: &str, on: &Ty) 
 
 /// Checks that the value of a definition has the right type. `log_density`, `cdf` and `entropy` are scalars. `draw`, `mean`, `variance` and
 /// the other moments have the type of a value. `probabilities` is a vector. The mean of a discrete distribution is a real.
-fn check_result(body: &mut Body<'_>, name: &str, value: &Expr, on: &Ty) {
+fn check_result(body: &mut ItemChecker<'_>, name: &str, value: &TypedExpr, on: &Ty) {
     let Ty::Tensor(elem, dims) = on else { return };
-    let real = |dims: &[Dim]| Ty::Tensor(Elem::Real(Support::Real), dims.to_vec());
+    let real = |dims: &[DimExpr]| Ty::Tensor(Elem::Real(Support::Real), dims.to_vec());
     let scalar = matches!(&value.ty, Ty::Tensor(_, found) if found.is_empty());
     let wanted = match name {
         "entropy" => real(&[]),
@@ -258,7 +263,7 @@ fn check_result(body: &mut Body<'_>, name: &str, value: &Expr, on: &Ty) {
             Ty::Tensor(_, found) if found.len() == 1 => real(found),
             _ => match elem {
                 Elem::Index(size) => real(std::slice::from_ref(size)),
-                _ => real(&[Dim::number(2)]),
+                _ => real(&[DimExpr::number(2)]),
             },
         },
         "mean" | "variance" | "moment" | "log_mean" | "log_variance" if scalar => real(&[]),
@@ -274,9 +279,9 @@ fn check_result(body: &mut Body<'_>, name: &str, value: &Expr, on: &Ty) {
     body.expect(value, &wanted);
 }
 
-impl Body<'_> {
+impl ItemChecker<'_> {
     /// Checks the construction of a distribution, such as `Normal(0, 1)`. Also returns the domain of the distribution.
-    pub fn make_dist(&mut self, id: DistId, args: &[ast::Arg], span: Span) -> (Expr, Option<DistValue>) {
+    pub fn make_dist(&mut self, id: DistId, args: &[ast::Arg], span: Span) -> (TypedExpr, Option<DistValue>) {
         let id = match parameterisation::chosen(self.module, id, args) {
             Ok(id) => id,
             Err(diagnostic) => {
@@ -303,7 +308,7 @@ impl Body<'_> {
         self.applied_twice(id, args, &arguments.values);
         self.squared_deviation(id, &arguments.values);
         let on = self.result(&solver.ty(&item.on), signature, span);
-        let kind = ExprKind::MakeDist(id, arguments.values);
+        let kind = TypedExprKind::MakeDist(id, arguments.values);
         let Ty::Tensor(elem, dims) = lifted(on, &arguments.lifted) else {
             return (error(span), None);
         };
@@ -313,7 +318,7 @@ impl Body<'_> {
             elementwise: item.elementwise,
         };
         (
-            Expr {
+            TypedExpr {
                 kind,
                 ty: Ty::Dist(elem),
                 span,
@@ -323,16 +328,16 @@ impl Body<'_> {
     }
 
     /// Returns the domain of a checked distribution.
-    pub fn dist_value(&self, value: &Expr) -> Option<DistValue> {
+    pub fn dist_value(&self, value: &TypedExpr) -> Option<DistValue> {
         match (&value.kind, &value.ty) {
-            (ExprKind::Local(local), Ty::Dist(elem)) => {
+            (TypedExprKind::Local(local), Ty::Dist(elem)) => {
                 Some(self.dist_values.get(local).cloned().unwrap_or_else(|| DistValue {
                     elem: elem.clone(),
                     dims: Vec::new(),
                     elementwise: true,
                 }))
             }
-            (ExprKind::MakeDist(id, args), Ty::Dist(elem)) => {
+            (TypedExprKind::MakeDist(id, args), Ty::Dist(elem)) => {
                 let item = &self.module.dists[*id];
                 Some(self.made_value(item, args, elem))
             }
@@ -340,7 +345,7 @@ impl Body<'_> {
         }
     }
 
-    fn made_value(&self, item: &DistItem, args: &[Expr], elem: &Elem) -> DistValue {
+    fn made_value(&self, item: &DistItem, args: &[TypedExpr], elem: &Elem) -> DistValue {
         if item.elementwise {
             let dims = args.iter().find_map(|arg| match &arg.ty {
                 Ty::Tensor(_, dims) if !dims.is_empty() => Some(dims.clone()),
@@ -376,13 +381,19 @@ impl Body<'_> {
     }
 
     /// Checks the use of a distribution's part, such as `prior.mean` or `prior.log_density(x)`.
-    pub fn part(&mut self, base: &ast::Expr, part: &Ident, args: Option<&[ast::Arg]>, span: Span) -> Expr {
+    pub fn part(
+        &mut self,
+        base: &ast::Expr,
+        part: &Ident,
+        args: Option<&[ast::Arg]>,
+        span: Span,
+    ) -> TypedExpr {
         if let Some(module) = self.foreign_module(base) {
             self.skip(args.unwrap_or_default(), span);
             return self.in_foreign_module(&module, &part.name, span);
         }
         let base = self.expr(base, Want::Any);
-        let given: Vec<Expr> = args
+        let given: Vec<TypedExpr> = args
             .unwrap_or_default()
             .iter()
             .map(|arg| self.expr(&arg.value, Want::Any))
@@ -405,7 +416,7 @@ impl Body<'_> {
             };
         };
         let (name, known) = match &base.kind {
-            ExprKind::MakeDist(id, _) => {
+            TypedExprKind::MakeDist(id, _) => {
                 let item = &self.module.dists[*id];
                 let functions = FUNCTIONS.iter().copied().filter(|part| parts::has(item, part));
                 (
@@ -440,25 +451,25 @@ impl Body<'_> {
                 span,
             );
         }
-        if &*part.name == "draw" && !matches!(self.place, Place::Draw | Place::Prompt) {
+        if &*part.name == "draw" && !matches!(self.place, BodyKind::Draw | BodyKind::Prompt) {
             return self.error(report::noise(span, "draw"), span);
         }
         let argument = given.into_iter().next();
         let Some(ty) = self.part_type(&part.name, &value, argument.as_ref(), span) else {
             return error(span);
         };
-        let kind = ExprKind::DistPart(Box::new(base), part.name.clone(), argument.map(Box::new));
-        Expr { kind, ty, span }
+        let kind = TypedExprKind::DistPart(Box::new(base), part.name.clone(), argument.map(Box::new));
+        TypedExpr { kind, ty, span }
     }
 
     fn part_type(
         &mut self,
         part: &str,
         value: &DistValue,
-        argument: Option<&Expr>,
+        argument: Option<&TypedExpr>,
         span: Span,
     ) -> Option<Ty> {
-        let real = |dims: Vec<Dim>| Ty::Tensor(Elem::Real(Support::Real), dims);
+        let real = |dims: Vec<DimExpr>| Ty::Tensor(Elem::Real(Support::Real), dims);
         if let Some(argument) = argument {
             let Ty::Tensor(_, found) = &argument.ty else {
                 return None;
@@ -477,8 +488,8 @@ impl Body<'_> {
                     .expect(argument, &Ty::Tensor(elem, value.dims.clone()))
                     .then(Ty::real);
             }
-            let own = Expr {
-                kind: ExprKind::Error,
+            let own = TypedExpr {
+                kind: TypedExprKind::Error,
                 ty: real(value.dims.clone()),
                 span,
             };
@@ -491,7 +502,7 @@ impl Body<'_> {
             "entropy" if !value.elementwise => Ty::real(),
             "probabilities" => match &value.elem {
                 Elem::Index(size) => real(vec![size.clone()]),
-                _ => real(vec![Dim::number(2)]),
+                _ => real(vec![DimExpr::number(2)]),
             },
             "draw" => Ty::Tensor(value.elem.clone(), value.dims.clone()),
             _ => real(value.dims.clone()),

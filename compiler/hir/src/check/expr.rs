@@ -1,14 +1,14 @@
 //! Checks expressions: names, literals, lists and ranges. The other forms of expressions are in files of
 //! their own.
 
-use super::body::{Body, error};
+use super::body::{ItemChecker, error};
 use super::names::Def;
 use super::solve::equal;
 use crate::builtin::{self, Reduction};
-use crate::dims::Dim;
+use crate::dims::DimExpr;
 use crate::report::{names as report, types as report_types};
 use crate::show;
-use crate::tree::{Comprehension, Expr, ExprKind};
+use crate::tree::{TypedComprehension, TypedExpr, TypedExprKind};
 use crate::types::{Elem, Ty};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
@@ -26,9 +26,9 @@ pub enum Want {
 
 const DEEPEST: usize = 200;
 
-impl Body<'_> {
+impl ItemChecker<'_> {
     /// Checks an expression.
-    pub fn expr(&mut self, written: &ast::Expr, want: Want) -> Expr {
+    pub fn expr(&mut self, written: &ast::Expr, want: Want) -> TypedExpr {
         if self.depth >= DEEPEST {
             return self.error(report_types::too_deep(written.span), written.span);
         }
@@ -38,22 +38,22 @@ impl Body<'_> {
         expr
     }
 
-    fn form(&mut self, written: &ast::Expr, want: Want) -> Expr {
+    fn form(&mut self, written: &ast::Expr, want: Want) -> TypedExpr {
         let span = written.span;
         match &*written.kind {
             ast::ExprKind::Name(name) => self.name(name, span),
-            ast::ExprKind::Int(value) => Expr {
-                kind: ExprKind::Int(*value),
+            ast::ExprKind::Int(value) => TypedExpr {
+                kind: TypedExprKind::Int(*value),
                 ty: Ty::int(),
                 span,
             },
-            ast::ExprKind::Real(value, _) => Expr {
-                kind: ExprKind::Real(*value),
+            ast::ExprKind::Real(value, _) => TypedExpr {
+                kind: TypedExprKind::Real(*value),
                 ty: Ty::real(),
                 span,
             },
-            ast::ExprKind::Bool(value) => Expr {
-                kind: ExprKind::Bool(*value),
+            ast::ExprKind::Bool(value) => TypedExpr {
+                kind: TypedExprKind::Bool(*value),
                 ty: Ty::bool(),
                 span,
             },
@@ -88,8 +88,8 @@ impl Body<'_> {
                         Ty::Error
                     }
                 };
-                Expr {
-                    kind: ExprKind::Comprehension(Box::new(inner)),
+                TypedExpr {
+                    kind: TypedExprKind::Comprehension(Box::new(inner)),
                     ty,
                     span,
                 }
@@ -100,11 +100,11 @@ impl Body<'_> {
         }
     }
 
-    fn name(&mut self, name: &Arc<str>, span: Span) -> Expr {
+    fn name(&mut self, name: &Arc<str>, span: Span) -> TypedExpr {
         if let Some(local) = self.find_local(name) {
             let ty = self.locals[local].ty.clone();
-            return Expr {
-                kind: ExprKind::Local(local),
+            return TypedExpr {
+                kind: TypedExprKind::Local(local),
                 ty,
                 span,
             };
@@ -113,8 +113,8 @@ impl Body<'_> {
             Some((None, _)) => error(span),
             Some((Some(Def::Const(id)), _)) => {
                 let ty = self.module.consts[id].value.ty.clone();
-                Expr {
-                    kind: ExprKind::Const(id),
+                TypedExpr {
+                    kind: TypedExprKind::Const(id),
                     ty,
                     span,
                 }
@@ -133,8 +133,8 @@ impl Body<'_> {
     }
 
     /// Checks `[a, b]`: a vector of scalars or a stack of arrays.
-    fn list(&mut self, elements: Vec<Expr>, span: Span) -> Expr {
-        let mut joined: Option<(Elem, Vec<Dim>, Span)> = None;
+    fn list(&mut self, elements: Vec<TypedExpr>, span: Span) -> TypedExpr {
+        let mut joined: Option<(Elem, Vec<DimExpr>, Span)> = None;
         for element in &elements {
             let (elem, dims) = match &element.ty {
                 Ty::Tensor(elem, dims) => (elem.clone(), dims.clone()),
@@ -177,11 +177,11 @@ impl Body<'_> {
                 span,
             );
         };
-        let dims = std::iter::once(Dim::number(elements.len() as i64))
+        let dims = std::iter::once(DimExpr::number(elements.len() as i64))
             .chain(dims)
             .collect();
-        Expr {
-            kind: ExprKind::List(elements),
+        TypedExpr {
+            kind: TypedExprKind::List(elements),
             ty: Ty::Tensor(elem, dims),
             span,
         }
@@ -192,13 +192,13 @@ impl Body<'_> {
         &mut self,
         written: &ast::Comprehension,
         want: Want,
-    ) -> (Comprehension, Option<Dim>) {
+    ) -> (TypedComprehension, Option<DimExpr>) {
         let (from, to, length) = self.range(&written.from, &written.to);
         let counter = self.enter_counter(&written.name.name, written.name.span);
         let element = self.expr(&written.element, want);
         self.leave();
         (
-            Comprehension {
+            TypedComprehension {
                 counter,
                 from,
                 to,
@@ -209,14 +209,14 @@ impl Body<'_> {
     }
 
     /// Checks `a..b`. Returns the checked ends and the length.
-    pub fn range(&mut self, from: &ast::Expr, to: &ast::Expr) -> (Expr, Expr, Option<Dim>) {
+    pub fn range(&mut self, from: &ast::Expr, to: &ast::Expr) -> (TypedExpr, TypedExpr, Option<DimExpr>) {
         let (from, to) = (self.expr(from, Want::Int), self.expr(to, Want::Int));
         let first = self.static_dim(&from, "the start of a range");
         let last = self.static_dim(&to, "the end of a range");
         let length = first.zip(last).map(|(first, last)| last.plus(&first, -1));
         if length
             .as_ref()
-            .and_then(Dim::as_number)
+            .and_then(DimExpr::as_number)
             .is_some_and(|length| length < 0)
         {
             let diagnostic =
@@ -227,7 +227,7 @@ impl Body<'_> {
         (from, to, length)
     }
 
-    fn reduce(&mut self, callee: &ast::Expr, inner: &ast::Comprehension, span: Span) -> Expr {
+    fn reduce(&mut self, callee: &ast::Expr, inner: &ast::Comprehension, span: Span) -> TypedExpr {
         let name = match &*callee.kind {
             ast::ExprKind::Name(name) => builtin::lookup(name).filter(|builtin| builtin.reduces_ranges()),
             _ => None,
@@ -262,8 +262,8 @@ impl Body<'_> {
                 Ty::Error
             }
         };
-        Expr {
-            kind: ExprKind::Reduce(builtin, Box::new(inner)),
+        TypedExpr {
+            kind: TypedExprKind::Reduce(builtin, Box::new(inner)),
             ty,
             span,
         }

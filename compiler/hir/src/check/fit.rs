@@ -1,32 +1,38 @@
 //! Checks whether a value fits an expected type.
 
-use super::body::{Body, Place};
+use super::body::{BodyKind, ItemChecker};
 use super::call::{Lifts, Signature};
 use super::operators::column_hint;
 use super::solve::{Solver, equal};
-use crate::dims::{Atom, Dim};
+use crate::dims::{Atom, DimExpr};
 use crate::report::types as report;
 use crate::show;
 use crate::sign::is_signed;
-use crate::tree::{Expr, ExprKind, LocalKind};
+use crate::tree::{LocalKind, TypedExpr, TypedExprKind};
 use crate::types::{Elem, Ty};
 use bnnc_base::number::exact;
 use bnnc_base::source::Span;
 use bnnc_graph::dist::Support;
 
 /// The parameter to which a value is passed, with the dims lifted so far.
-pub struct Slot<'s> {
+pub struct ParamSlot<'s> {
     /// The parameter's name.
     pub name: &'s str,
     /// The signature of the callee.
     pub signature: Signature<'s>,
     /// The dims of arrays that are passed where scalars are declared, with the position of the first such array.
-    pub lifted: &'s mut Option<(Vec<Dim>, Span)>,
+    pub lifted: &'s mut Option<(Vec<DimExpr>, Span)>,
 }
 
-impl Body<'_> {
+impl ItemChecker<'_> {
     /// Checks a value against an expected type. If a slot is given, messages name the parameter, and scalars may be lifted.
-    pub fn fit(&mut self, value: &Expr, wanted: &Ty, solver: &mut Solver, slot: Option<Slot<'_>>) -> bool {
+    pub fn fit(
+        &mut self,
+        value: &TypedExpr,
+        wanted: &Ty,
+        solver: &mut Solver,
+        slot: Option<ParamSlot<'_>>,
+    ) -> bool {
         let what = slot.as_ref().map(|slot| slot.name.to_owned());
         let is_code = matches!(wanted, Ty::Dist(_) | Ty::Function(_));
         let callee = slot.as_ref().filter(|_| is_code).map(|slot| slot.signature);
@@ -91,7 +97,7 @@ impl Body<'_> {
         false
     }
 
-    fn fit_dist(&mut self, value: &Expr, found: &Elem, slot: Option<Slot<'_>>) -> bool {
+    fn fit_dist(&mut self, value: &TypedExpr, found: &Elem, slot: Option<ParamSlot<'_>>) -> bool {
         let known = self.dist_value(value);
         let joint = known.as_ref().is_some_and(|known| !known.elementwise);
         if joint || *found != Elem::Real(Support::Real) {
@@ -113,7 +119,7 @@ impl Body<'_> {
     }
 
     /// Lifts an array that is passed where a scalar is declared.
-    fn lift(&mut self, value: &Expr, dims: &[Dim], slot: Slot<'_>) -> bool {
+    fn lift(&mut self, value: &TypedExpr, dims: &[DimExpr], slot: ParamSlot<'_>) -> bool {
         let found = match &value.ty {
             Ty::Dist(_) => format!("a distribution over {}", show::brackets(dims, &self.locals)),
             ty => show::ty(ty, &self.locals),
@@ -164,7 +170,7 @@ impl Body<'_> {
     /// Checks whether a value can lie in the expected support. Values that may lie in the support are checked again at run time.
     pub fn check_support(
         &mut self,
-        value: &Expr,
+        value: &TypedExpr,
         wanted: &Elem,
         what: Option<&str>,
         solver: &Solver,
@@ -207,15 +213,15 @@ impl Body<'_> {
     }
 }
 
-impl Body<'_> {
+impl ItemChecker<'_> {
     /// Warns if a parameter on all reals, or a sum of such parameters, is used where a smaller support is expected.
-    fn either_sign(&mut self, value: &Expr, what: Option<&str>, wanted: Support) {
-        let places = matches!(self.place, Place::Model | Place::Layer);
+    fn either_sign(&mut self, value: &TypedExpr, what: Option<&str>, wanted: Support) {
+        let places = matches!(self.place, BodyKind::Model | BodyKind::Layer);
         if self.in_library || !places || !is_signed(self.module, &self.locals, &self.signed, value) {
             return;
         }
         let site = match &value.kind {
-            ExprKind::Local(local) if self.locals[*local].kind == LocalKind::Site => {
+            TypedExprKind::Local(local) if self.locals[*local].kind == LocalKind::Site => {
                 Some((&*self.locals[*local].name, self.locals[*local].span))
             }
             _ => None,
@@ -240,7 +246,7 @@ fn elem_fits(wanted: &Elem, found: &Elem, solver: &mut Solver, span: Span) -> bo
 }
 
 /// Returns the argument that determined a dimension of the callee.
-fn bound_by(dim: &Dim, solver: &Solver) -> Option<(Dim, Span)> {
+fn bound_by(dim: &DimExpr, solver: &Solver) -> Option<(DimExpr, Span)> {
     dim.terms.keys().flatten().find_map(|atom| match atom {
         Atom::Local(local) => solver.get(*local).cloned(),
         Atom::Meta(_) | Atom::Div(..) => None,

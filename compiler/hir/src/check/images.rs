@@ -1,33 +1,33 @@
 //! Types image operations. Images are arrays of channels, rows and columns.
 
-use super::body::Body;
+use super::body::ItemChecker;
 use super::builtins::real;
 use super::solve::equal;
 use crate::builtin::Builtin;
-use crate::dims::Dim;
+use crate::dims::DimExpr;
 use crate::report::types as report;
 use crate::show;
-use crate::tree::Expr;
+use crate::tree::TypedExpr;
 use crate::types::Ty;
 use bnnc_base::source::Span;
 
 /// Windows over one axis.
 struct AlongAxis<'a> {
     /// The size of the axis.
-    whole: &'a Dim,
+    whole: &'a DimExpr,
     /// The size of a window.
-    window: &'a Dim,
+    window: &'a DimExpr,
     /// The positions in the program at which the two sizes are written.
     spans: [Span; 2],
 }
 
-impl Body<'_> {
+impl ItemChecker<'_> {
     /// Types `conv(x, kernel, stride)`.
     pub(super) fn convolution(
         &mut self,
-        x: &Expr,
-        kernel: &Expr,
-        stride: Option<&Expr>,
+        x: &TypedExpr,
+        kernel: &TypedExpr,
+        stride: Option<&TypedExpr>,
         builtin: &Builtin,
         span: Span,
     ) -> Option<Ty> {
@@ -41,7 +41,7 @@ impl Body<'_> {
         self.same_dim(builtin, (&image[0], x.span), (channels, kernel.span), span)?;
         let stride = match stride {
             Some(stride) => self.positive(stride, "the stride")?,
-            None => Dim::number(1),
+            None => DimExpr::number(1),
         };
         let along = |whole, window| AlongAxis {
             whole,
@@ -54,7 +54,7 @@ impl Body<'_> {
     }
 
     /// Types `pad(x, width)`.
-    pub(super) fn padded(&mut self, x: &Expr, width: &Expr, builtin: &Builtin) -> Option<Ty> {
+    pub(super) fn padded(&mut self, x: &TypedExpr, width: &TypedExpr, builtin: &Builtin) -> Option<Ty> {
         let mut dims = self.array(x, Some(3), builtin)?.1;
         let width = self.static_dim(width, "the width of a padding")?;
         for dim in &mut dims[1..] {
@@ -66,9 +66,9 @@ impl Body<'_> {
     /// Types `max_pool(x, size, stride)` and `mean_pool(x, size, stride)`.
     pub(super) fn pooled(
         &mut self,
-        x: &Expr,
-        size: &Expr,
-        stride: Option<&Expr>,
+        x: &TypedExpr,
+        size: &TypedExpr,
+        stride: Option<&TypedExpr>,
         builtin: &Builtin,
     ) -> Option<Ty> {
         let image = self.array(x, Some(3), builtin)?.1;
@@ -88,17 +88,17 @@ impl Body<'_> {
     }
 
     /// Types `reshape(x, n, ..)`.
-    pub(super) fn reshaped(&mut self, x: &Expr, sizes: &[Expr], span: Span) -> Option<Ty> {
+    pub(super) fn reshaped(&mut self, x: &TypedExpr, sizes: &[TypedExpr], span: Span) -> Option<Ty> {
         let Ty::Tensor(elem, dims) = &x.ty else {
             return self.wrong(x, "an array");
         };
         let wanted = self.sizes(sizes)?;
-        let count = |dims: &[Dim]| {
+        let count = |dims: &[DimExpr]| {
             dims.iter()
-                .fold(Dim::number(1), |product, dim| product.times(dim))
+                .fold(DimExpr::number(1), |product, dim| product.times(dim))
         };
         if !equal(&count(dims), &count(&wanted)) {
-            let text = |dims: &[Dim]| format!("({})", show::list(dims, &self.locals));
+            let text = |dims: &[DimExpr]| format!("({})", show::list(dims, &self.locals));
             self.report(report::reshape(span, (&text(dims), x.span), &text(&wanted)));
             return None;
         }
@@ -106,7 +106,7 @@ impl Body<'_> {
     }
 
     /// Checks an integer that is known at compile time. Reports a constant zero.
-    fn positive(&mut self, value: &Expr, what: &str) -> Option<Dim> {
+    fn positive(&mut self, value: &TypedExpr, what: &str) -> Option<DimExpr> {
         let dim = self.static_dim(value, what)?;
         if dim.as_number() == Some(0) {
             self.report(report::support(value.span, what, "one or more", "0"));
@@ -116,7 +116,7 @@ impl Body<'_> {
     }
 
     /// Returns the number of windows that fit into an axis.
-    fn windows(&mut self, axis: &AlongAxis<'_>, stride: &Dim, builtin: &Builtin) -> Option<Dim> {
+    fn windows(&mut self, axis: &AlongAxis<'_>, stride: &DimExpr, builtin: &Builtin) -> Option<DimExpr> {
         let AlongAxis { whole, window, spans } = *axis;
         let room = whole.plus(window, -1);
         if room.as_number().is_some_and(|room| room < 0) || window.as_number() == Some(0) {
@@ -128,6 +128,6 @@ impl Body<'_> {
             ));
             return None;
         }
-        Some(room.divided(stride).plus(&Dim::number(1), 1))
+        Some(room.divided(stride).plus(&DimExpr::number(1), 1))
     }
 }

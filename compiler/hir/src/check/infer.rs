@@ -2,19 +2,20 @@
 
 use super::names::Def;
 use super::options;
-use super::session::Session;
+use super::session::CheckSession;
 use super::statements::strip;
 use crate::report::{infer as report, names as report_names};
 use crate::sites;
 use crate::tree::{
-    DataId, InferId, InferItem, ModelId, PosteriorId, PosteriorLine, PosteriorValue, StartValue, Target,
+    DataId, InferId, InferItem, InferenceTarget, ModelId, PosteriorId, PosteriorLine, PosteriorValue,
+    StartValue,
 };
 use bnnc_abi::method::{self, MethodDef, Takes};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 
 /// Checks an `infer` item.
-pub fn check(session: &mut Session<'_>, id: InferId, item: &ast::InferDecl) {
+pub fn check(session: &mut CheckSession<'_>, id: InferId, item: &ast::InferDecl) {
     let method = method::lookup(&item.method.name);
     if method.is_none() {
         let unknown = report::unknown_method(item.method.span, &item.method.name);
@@ -24,13 +25,13 @@ pub fn check(session: &mut Session<'_>, id: InferId, item: &ast::InferDecl) {
     let span = session.module.infers[id].span;
     if let Some((target, _)) = target {
         let model = match target {
-            Target::Model(model) => Some(model),
-            Target::Posterior(posterior) => session.models.get(&Def::Posterior(posterior)).copied(),
+            InferenceTarget::Model(model) => Some(model),
+            InferenceTarget::Posterior(posterior) => session.models.get(&Def::Posterior(posterior)).copied(),
         };
         session.models.extend(model.map(|model| (Def::Infer(id), model)));
     }
     let Some(method) = method else { return };
-    if let Some((Target::Posterior(posterior), at)) = target {
+    if let Some((InferenceTarget::Posterior(posterior), at)) = target {
         match method.takes {
             Takes::Posterior => all_sites(session, posterior, method, at),
             Takes::ModelOrFixed => only_fixed(session, posterior, method, at),
@@ -53,10 +54,10 @@ pub fn check(session: &mut Session<'_>, id: InferId, item: &ast::InferDecl) {
 
 /// Resolves the two arguments of an inference block: a model or a posterior, then a data set.
 fn arguments(
-    session: &mut Session<'_>,
+    session: &mut CheckSession<'_>,
     item: &ast::InferDecl,
     method: Option<&'static MethodDef>,
-) -> (Option<(Target, Span)>, Option<DataId>) {
+) -> (Option<(InferenceTarget, Span)>, Option<DataId>) {
     let wanted = match method.map(|method| method.takes) {
         Some(Takes::Model) => "a model",
         Some(Takes::Posterior) => "a posterior",
@@ -91,7 +92,7 @@ fn arguments(
 }
 
 fn named(
-    session: &mut Session<'_>,
+    session: &mut CheckSession<'_>,
     written: &ast::Expr,
     expected: &str,
     kind: fn(Def) -> bool,
@@ -118,20 +119,20 @@ fn named(
 }
 
 fn target(
-    session: &mut Session<'_>,
+    session: &mut CheckSession<'_>,
     written: &ast::Expr,
     wanted: &str,
     method: Option<&'static MethodDef>,
-) -> Option<(Target, Span)> {
+) -> Option<(InferenceTarget, Span)> {
     let kind = |def| matches!(def, Def::Model(_) | Def::Posterior(_));
     let (def, at) = named(session, written, wanted, kind)?;
     let takes = method.map_or(Takes::Either, |method| method.takes);
     match (def, takes) {
         (Def::Model(model), Takes::Model | Takes::Either | Takes::ModelOrFixed) => {
-            Some((Target::Model(model), written.span))
+            Some((InferenceTarget::Model(model), written.span))
         }
         (Def::Posterior(id), Takes::Posterior | Takes::Either | Takes::ModelOrFixed) => {
-            Some((Target::Posterior(id), written.span))
+            Some((InferenceTarget::Posterior(id), written.span))
         }
         (def, takes) => {
             let message = format!("expected {wanted}, found {}", def.kind());
@@ -149,7 +150,7 @@ fn target(
     }
 }
 
-fn data(session: &mut Session<'_>, written: &ast::Expr) -> Option<DataId> {
+fn data(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<DataId> {
     match named(session, written, "data", |def| matches!(def, Def::Data(_)))? {
         (Def::Data(id), _) => Some(id),
         (def, at) => {
@@ -166,7 +167,7 @@ fn data(session: &mut Session<'_>, written: &ast::Expr) -> Option<DataId> {
 
 /// Checks that the posterior has a line for every site. Methods that accept only posteriors require a line
 /// for every site.
-fn all_sites(session: &mut Session<'_>, id: PosteriorId, method: &MethodDef, span: Span) {
+fn all_sites(session: &mut CheckSession<'_>, id: PosteriorId, method: &MethodDef, span: Span) {
     let posterior = &session.module.posteriors[id];
     let Some(model) = session.models.get(&Def::Posterior(id)).copied() else {
         return;
@@ -181,7 +182,7 @@ fn all_sites(session: &mut Session<'_>, id: PosteriorId, method: &MethodDef, spa
 
 /// Checks that the posterior only fixes sites. Methods that sample the sites themselves do not accept
 /// families.
-fn only_fixed(session: &mut Session<'_>, id: PosteriorId, method: &MethodDef, span: Span) {
+fn only_fixed(session: &mut CheckSession<'_>, id: PosteriorId, method: &MethodDef, span: Span) {
     let posterior = &session.module.posteriors[id];
     let family = |line: &&PosteriorLine| match &line.value {
         PosteriorValue::Family(_, starts) => !starts
@@ -203,7 +204,7 @@ fn only_fixed(session: &mut Session<'_>, id: PosteriorId, method: &MethodDef, sp
     session.diagnostics.push(diagnostic);
 }
 
-fn uncovered(session: &Session<'_>, id: PosteriorId, model: ModelId) -> Vec<String> {
+fn uncovered(session: &CheckSession<'_>, id: PosteriorId, model: ModelId) -> Vec<String> {
     let known = sites::paths(&session.module, model);
     let lines = &session.module.posteriors[id].lines;
     let given: Vec<&str> = lines

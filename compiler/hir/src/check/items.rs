@@ -1,21 +1,21 @@
 //! Checks constants and functions.
 
-use super::body::{Body, Place};
+use super::body::{BodyKind, ItemChecker};
 use super::expr::Want;
-use super::session::Session;
+use super::session::CheckSession;
 use crate::constant::{constant, integer};
 use crate::report::types as report;
-use crate::tree::{ConstId, ConstItem, Expr, FnId, FnItem, Number};
+use crate::tree::{ConstId, ConstItem, ConstValue, FnId, FnItem, TypedExpr};
 use crate::types::Ty;
 use bnnc_grammar::ast;
 
 /// Checks a `const` item, whose value is arithmetic on numbers.
-pub fn check_const(session: &mut Session<'_>, id: ConstId, item: &ast::ConstDecl, library: bool) {
-    let mut body = Body::new(
+pub fn check_const(session: &mut CheckSession<'_>, id: ConstId, item: &ast::ConstDecl, library: bool) {
+    let mut body = ItemChecker::new(
         &session.module,
         &session.names,
         library,
-        Place::Constant,
+        BodyKind::Constant,
         &item.name.name,
     );
     let mut value = body.expr(&item.value, Want::Any);
@@ -34,10 +34,10 @@ pub fn check_const(session: &mut Session<'_>, id: ConstId, item: &ast::ConstDecl
     }
     let (_, diagnostics) = body.finish();
     session.diagnostics.extend(diagnostics);
-    let whole = |value: &Expr| integer(&session.module, value).map(Number::Integer);
+    let whole = |value: &TypedExpr| integer(&session.module, value).map(ConstValue::Integer);
     let number = match value.ty {
         Ty::Error => None,
-        _ => whole(&value).or_else(|| constant(&session.module, &value).map(Number::Real)),
+        _ => whole(&value).or_else(|| constant(&session.module, &value).map(ConstValue::Real)),
     };
     session.module.consts[id] = ConstItem {
         name: item.name.name.clone(),
@@ -47,12 +47,12 @@ pub fn check_const(session: &mut Session<'_>, id: ConstId, item: &ast::ConstDecl
 }
 
 /// Checks a `fn` item.
-pub fn check_fn(session: &mut Session<'_>, id: FnId, item: &ast::FnDecl, library: bool) {
-    let mut body = Body::new(
+pub fn check_fn(session: &mut CheckSession<'_>, id: FnId, item: &ast::FnDecl, library: bool) {
+    let mut body = ItemChecker::new(
         &session.module,
         &session.names,
         library,
-        Place::Function,
+        BodyKind::Function,
         &item.name.name,
     );
     let mut params = body.params(&[&item.params], true).pop().unwrap_or_default();

@@ -1,27 +1,27 @@
 //! Checks layers: the items, the construction of instances, and their calls.
 
-use super::body::{Body, Made, Place, error};
+use super::body::{BodyKind, ItemChecker, Made, error};
 use super::call::{Lifts, Signature};
 use super::expr::Want;
 use super::names::Def;
-use super::session::Session;
+use super::session::CheckSession;
 use super::solve::Solver;
 use crate::constant::constant;
-use crate::dims::{Atom, Dim};
+use crate::dims::{Atom, DimExpr};
 use crate::report::{model as report, statements, types};
 use crate::show;
-use crate::tree::{Comprehension, Expr, ExprKind, Index, LayerId, LayerItem, LocalId};
+use crate::tree::{LayerId, LayerItem, LocalId, TypedComprehension, TypedExpr, TypedExprKind, TypedIndex};
 use crate::types::Ty;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 
 /// Checks a `layer` item.
-pub fn check(session: &mut Session<'_>, id: LayerId, item: &ast::LayerDecl, library: bool) {
-    let mut body = Body::new(
+pub fn check(session: &mut CheckSession<'_>, id: LayerId, item: &ast::LayerDecl, library: bool) {
+    let mut body = ItemChecker::new(
         &session.module,
         &session.names,
         library,
-        Place::Layer,
+        BodyKind::Layer,
         &item.name.name,
     );
     let mut lists = body.params(&[&item.params, &item.inputs], true).into_iter();
@@ -48,7 +48,7 @@ pub fn check(session: &mut Session<'_>, id: LayerId, item: &ast::LayerDecl, libr
     };
 }
 
-impl Body<'_> {
+impl ItemChecker<'_> {
     /// Returns whether a right-hand side constructs layers. In this case, the assigned name is a prefix of the paths of the layers' sites.
     pub fn makes_layer(&self, written: &ast::Expr) -> bool {
         match &*written.kind {
@@ -73,7 +73,7 @@ impl Body<'_> {
     }
 
     /// Checks the construction of layers: `Dense(50)`, `[Dense(50) for l in 0..2]` or `[Dense(50), Dense(20)]`.
-    pub fn layers(&mut self, written: &ast::Expr) -> (Expr, Option<Made>) {
+    pub fn layers(&mut self, written: &ast::Expr) -> (TypedExpr, Option<Made>) {
         let span = written.span;
         match &*written.kind {
             ast::ExprKind::Paren(inner) => self.layers(inner),
@@ -92,14 +92,14 @@ impl Body<'_> {
                     return (error(span), None);
                 };
                 let ty = Ty::List(Box::new(element.ty.clone()), length);
-                let kind = ExprKind::Comprehension(Box::new(Comprehension {
+                let kind = TypedExprKind::Comprehension(Box::new(TypedComprehension {
                     counter,
                     from,
                     to,
                     element,
                 }));
                 (
-                    Expr { kind, ty, span },
+                    TypedExpr { kind, ty, span },
                     Some(Made::Each(counter, first, Box::new(made))),
                 )
             }
@@ -114,8 +114,8 @@ impl Body<'_> {
         }
     }
 
-    fn layer_list(&mut self, elements: &[ast::Expr], span: Span) -> (Expr, Option<Made>) {
-        let (values, made): (Vec<Expr>, Vec<Option<Made>>) =
+    fn layer_list(&mut self, elements: &[ast::Expr], span: Span) -> (TypedExpr, Option<Made>) {
+        let (values, made): (Vec<TypedExpr>, Vec<Option<Made>>) =
             elements.iter().map(|element| self.layers(element)).unzip();
         let made: Option<Vec<Made>> = made.into_iter().collect();
         let (Some(made), Some(first)) = (made, values.first()) else {
@@ -133,10 +133,10 @@ impl Body<'_> {
                 None,
             );
         }
-        let ty = Ty::List(Box::new(ty), Dim::number(values.len() as i64));
+        let ty = Ty::List(Box::new(ty), DimExpr::number(values.len() as i64));
         (
-            Expr {
-                kind: ExprKind::List(values),
+            TypedExpr {
+                kind: TypedExprKind::List(values),
                 ty,
                 span,
             },
@@ -144,8 +144,8 @@ impl Body<'_> {
         )
     }
 
-    fn make_layer(&mut self, id: LayerId, args: &[ast::Arg], span: Span) -> (Expr, Option<Made>) {
-        if !matches!(self.place, Place::Model | Place::Layer | Place::Prompt) {
+    fn make_layer(&mut self, id: LayerId, args: &[ast::Arg], span: Span) -> (TypedExpr, Option<Made>) {
+        if !matches!(self.place, BodyKind::Model | BodyKind::Layer | BodyKind::Prompt) {
             self.skip(args, span);
             let help = "layers have random weights: use them in a model or a layer";
             return (
@@ -174,8 +174,8 @@ impl Body<'_> {
                 self.report(types::not_static(value.span, "an integer that makes a layer"));
             }
         }
-        let expr = Expr {
-            kind: ExprKind::MakeLayer(id, arguments.values),
+        let expr = TypedExpr {
+            kind: TypedExprKind::MakeLayer(id, arguments.values),
             ty: Ty::Layer(id),
             span,
         };
@@ -183,7 +183,7 @@ impl Body<'_> {
     }
 
     /// Checks a call of a layer instance, such as `h(x)` or `hidden[1](x)`.
-    pub fn call_layer(&mut self, callee: Expr, id: LayerId, args: &[ast::Arg], span: Span) -> Expr {
+    pub fn call_layer(&mut self, callee: TypedExpr, id: LayerId, args: &[ast::Arg], span: Span) -> TypedExpr {
         let Some((root, path, made)) = self.made(&callee) else {
             return self.skip(args, span);
         };
@@ -201,7 +201,7 @@ impl Body<'_> {
         let before = self.errors();
         let arguments = self.arguments(signature, args, span, &mut solver);
         // A call with an error is recorded too, so that the layer does not count as never called.
-        let dims: Vec<Vec<Dim>> = item
+        let dims: Vec<Vec<DimExpr>> = item
             .inputs
             .iter()
             .map(|input| match solver.ty(&input.param.ty) {
@@ -223,8 +223,8 @@ impl Body<'_> {
                 .zip(dims.iter().flatten())
                 .all(|(a, b)| super::solve::equal(a, b))
         {
-            let text = |dims: &[Vec<Dim>]| {
-                let one = |dims: &Vec<Dim>| format!("({})", show::list(dims, &self.locals));
+            let text = |dims: &[Vec<DimExpr>]| {
+                let one = |dims: &Vec<DimExpr>| format!("({})", show::list(dims, &self.locals));
                 dims.iter().map(one).collect::<Vec<_>>().join(", ")
             };
             let (wanted, found) = (text(&first.0), text(&dims));
@@ -244,20 +244,20 @@ impl Body<'_> {
         } else {
             Ty::Error
         };
-        Expr {
-            kind: ExprKind::CallLayer(Box::new(callee), id, arguments.values),
+        TypedExpr {
+            kind: TypedExprKind::CallLayer(Box::new(callee), id, arguments.values),
             ty,
             span,
         }
     }
 
     /// Resolves a callee to a layer instance: the variable, the indices, and how the instance was constructed.
-    fn made(&self, callee: &Expr) -> Option<(LocalId, Vec<i64>, Made)> {
+    fn made(&self, callee: &TypedExpr) -> Option<(LocalId, Vec<i64>, Made)> {
         match &callee.kind {
-            ExprKind::Local(local) => Some((*local, Vec::new(), self.made.get(local)?.clone())),
-            ExprKind::Index(base, indices) => {
+            TypedExprKind::Local(local) => Some((*local, Vec::new(), self.made.get(local)?.clone())),
+            TypedExprKind::Index(base, indices) => {
                 let (root, mut path, made) = self.made(base)?;
-                let [Index::At(at)] = indices.as_slice() else {
+                let [TypedIndex::At(at)] = indices.as_slice() else {
                     return None;
                 };
                 let at = constant(self.module, at)? as i64;
@@ -265,7 +265,7 @@ impl Body<'_> {
                 let element = match made {
                     Made::List(elements) => elements.get(usize::try_from(at).ok()?)?.clone(),
                     Made::Each(counter, first, element) => {
-                        at_index(&element, counter, &first.plus(&Dim::number(at), 1))
+                        at_index(&element, counter, &first.plus(&DimExpr::number(at), 1))
                     }
                     Made::One(..) => return None,
                 };
@@ -292,7 +292,7 @@ impl Body<'_> {
 }
 
 /// Returns one element of a list of layers. The position of the element replaces the counter of the list.
-fn at_index(made: &Made, counter: LocalId, position: &Dim) -> Made {
+fn at_index(made: &Made, counter: LocalId, position: &DimExpr) -> Made {
     match made {
         Made::One(id, solver) => Made::One(*id, solver.replaced(&Atom::Local(counter), position)),
         Made::Each(inner, first, element) => {

@@ -1,21 +1,21 @@
 //! Checks models: their inputs and outputs, and whether every output is observed.
 
-use super::body::{Body, Place};
+use super::body::{BodyKind, ItemChecker};
 use super::expr::Want;
-use super::session::Session;
+use super::session::CheckSession;
 use crate::report::{model as report, types};
 use crate::show;
-use crate::tree::{Binding, Expr, ExprKind, ModelId, ModelItem, Stmt};
+use crate::tree::{ModelId, ModelItem, ParamBinding, TypedExpr, TypedExprKind, TypedStmt};
 use crate::types::{Elem, Ty};
 use bnnc_grammar::ast;
 
 /// Checks a `model` item.
-pub fn check(session: &mut Session<'_>, id: ModelId, item: &ast::ModelDecl) {
-    let mut body = Body::new(
+pub fn check(session: &mut CheckSession<'_>, id: ModelId, item: &ast::ModelDecl) {
+    let mut body = ItemChecker::new(
         &session.module,
         &session.names,
         false,
-        Place::Model,
+        BodyKind::Model,
         &item.name.name,
     );
     let mut lists = body
@@ -61,7 +61,7 @@ pub fn check(session: &mut Session<'_>, id: ModelId, item: &ast::ModelDecl) {
     // A quantity that does not depend on the row is reported together with the posterior, which counts as a
     // use.
     let quantities = statements.iter().filter_map(|stmt| match stmt {
-        Stmt::Let(local, _) if !body.per_example.contains(local) => Some(*local),
+        TypedStmt::Let(local, _) if !body.per_example.contains(local) => Some(*local),
         _ => None,
     });
     body.used.extend(quantities);
@@ -79,7 +79,7 @@ pub fn check(session: &mut Session<'_>, id: ModelId, item: &ast::ModelDecl) {
     };
 }
 
-fn tensors_only(body: &mut Body<'_>, written: &[ast::Param], params: &[Binding]) {
+fn tensors_only(body: &mut ItemChecker<'_>, written: &[ast::Param], params: &[ParamBinding]) {
     for (param, written) in params.iter().zip(written) {
         if !matches!(param.param.ty, Ty::Tensor(..) | Ty::Error) {
             let found = show::ty(&param.param.ty, &body.locals);
@@ -93,7 +93,7 @@ fn tensors_only(body: &mut Body<'_>, written: &[ast::Param], params: &[Binding])
 }
 
 /// Handles the default `= row` of an integer input, which stands for the number of the row.
-fn rows(body: &mut Body<'_>, written: &[ast::Param], inputs: &mut [Binding]) {
+fn rows(body: &mut ItemChecker<'_>, written: &[ast::Param], inputs: &mut [ParamBinding]) {
     for (input, written) in inputs.iter_mut().zip(written) {
         let Some(default) = &written.default else { continue };
         let is_row = matches!(&*default.kind, ast::ExprKind::Name(name) if &**name == "row");
@@ -114,8 +114,8 @@ fn rows(body: &mut Body<'_>, written: &[ast::Param], inputs: &mut [Binding]) {
                 &found,
             ));
         }
-        input.default = Some(Expr {
-            kind: ExprKind::Row,
+        input.default = Some(TypedExpr {
+            kind: TypedExprKind::Row,
             ty: input.param.ty.clone(),
             span: default.span,
         });

@@ -57,7 +57,7 @@ impl Def {
 
 /// The names of the items in the library and in the program.
 #[derive(Clone, Debug, Default)]
-pub struct Names {
+pub struct ItemNames {
     library: HashMap<Arc<str>, (Def, Option<Span>)>,
     program: HashMap<Arc<str>, (Def, Option<Span>)>,
     /// Names on lines with syntax errors. Their meaning is unknown.
@@ -66,7 +66,7 @@ pub struct Names {
     pub broken: HashSet<Def>,
 }
 
-impl Names {
+impl ItemNames {
     /// Adds a name. If the file already has an item with this name, returns the position of that item in the program.
     pub fn add(&mut self, name: &Arc<str>, def: Def, span: Option<Span>, library: bool) -> Option<Span> {
         let table = if library {
@@ -111,8 +111,8 @@ impl Names {
     }
 
     /// Returns the names of a module that is already checked. Later items hide earlier items, just as the program hides the library.
-    pub fn of(module: &Module) -> Names {
-        let mut names = Names::default();
+    pub fn of(module: &Module) -> ItemNames {
+        let mut names = ItemNames::default();
         let mut add = |name: &Arc<str>, def: Def| {
             names.program.insert(name.clone(), (def, None));
         };

@@ -1,21 +1,21 @@
 //! Checks operators, `if` and indices.
 
-use super::body::{Body, error};
+use super::body::{ItemChecker, error};
 use super::expr::{Want, join};
 use super::solve::equal;
 use crate::constant::constant;
-use crate::dims::Dim;
+use crate::dims::DimExpr;
 use crate::report::types as report;
 use crate::show;
-use crate::tree::{Expr, ExprKind, Index};
+use crate::tree::{TypedExpr, TypedExprKind, TypedIndex};
 use crate::types::{Elem, Ty};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 use bnnc_graph::dist::Support;
 
-impl Body<'_> {
+impl ItemChecker<'_> {
     /// Checks `-x` and `!x`.
-    pub fn unary(&mut self, op: UnaryOp, operand: &ast::Expr, span: Span, want: Want) -> Expr {
+    pub fn unary(&mut self, op: UnaryOp, operand: &ast::Expr, span: Span, want: Want) -> TypedExpr {
         let operand = self.expr(operand, want);
         let ty = match (op, &operand.ty) {
             (_, Ty::Error) => Ty::Error,
@@ -33,8 +33,8 @@ impl Body<'_> {
                 Ty::Error
             }
         };
-        Expr {
-            kind: ExprKind::Unary(op, Box::new(operand)),
+        TypedExpr {
+            kind: TypedExprKind::Unary(op, Box::new(operand)),
             ty,
             span,
         }
@@ -48,7 +48,7 @@ impl Body<'_> {
         right: &ast::Expr,
         span: Span,
         want: Want,
-    ) -> Expr {
+    ) -> TypedExpr {
         let inner = if is_arithmetic(op) { want } else { Want::Any };
         let text = match (&*left.kind, &*right.kind) {
             (ast::ExprKind::Name(a), ast::ExprKind::Name(b)) => format!("{a} {op} {b}"),
@@ -85,8 +85,8 @@ impl Body<'_> {
                 Ty::Error
             }
         };
-        Expr {
-            kind: ExprKind::Binary(op, Box::new(left), Box::new(right)),
+        TypedExpr {
+            kind: TypedExprKind::Binary(op, Box::new(left), Box::new(right)),
             ty,
             span,
         }
@@ -94,7 +94,13 @@ impl Body<'_> {
 
     /// Returns the dims of an elementwise operation. Both sides must have equal dims, or one side must be a
     /// scalar.
-    pub fn stretch(&mut self, op: &str, left: &Expr, right: &Expr, span: Span) -> Option<Vec<Dim>> {
+    pub fn stretch(
+        &mut self,
+        op: &str,
+        left: &TypedExpr,
+        right: &TypedExpr,
+        span: Span,
+    ) -> Option<Vec<DimExpr>> {
         let (Ty::Tensor(_, a), Ty::Tensor(_, b)) = (&left.ty, &right.ty) else {
             return None;
         };
@@ -116,7 +122,7 @@ impl Body<'_> {
         None
     }
 
-    fn matrix_product(&mut self, left: &Expr, right: &Expr, text: &str, span: Span) -> Ty {
+    fn matrix_product(&mut self, left: &TypedExpr, right: &TypedExpr, text: &str, span: Span) -> Ty {
         let (Ty::Tensor(a, left_dims), Ty::Tensor(b, right_dims)) = (&left.ty, &right.ty) else {
             let (l, r) = (
                 show::ty(&left.ty, &self.locals),
@@ -171,7 +177,7 @@ impl Body<'_> {
     }
 
     /// Checks `if c { a } else { b }`, which is applied elementwise.
-    pub fn conditional(&mut self, parts: [&ast::Expr; 3], span: Span, want: Want) -> Expr {
+    pub fn conditional(&mut self, parts: [&ast::Expr; 3], span: Span, want: Want) -> TypedExpr {
         let [condition, yes, no] = parts;
         let (condition, yes, no) = (
             self.expr(condition, Want::Any),
@@ -179,14 +185,14 @@ impl Body<'_> {
             self.expr(no, want),
         );
         let ty = self.conditional_type(&condition, &yes, &no, span);
-        Expr {
-            kind: ExprKind::If(Box::new(condition), Box::new(yes), Box::new(no)),
+        TypedExpr {
+            kind: TypedExprKind::If(Box::new(condition), Box::new(yes), Box::new(no)),
             ty,
             span,
         }
     }
 
-    fn conditional_type(&mut self, condition: &Expr, yes: &Expr, no: &Expr, span: Span) -> Ty {
+    fn conditional_type(&mut self, condition: &TypedExpr, yes: &TypedExpr, no: &TypedExpr, span: Span) -> Ty {
         let (Ty::Tensor(kind, _), Ty::Tensor(a, _), Ty::Tensor(b, _)) = (&condition.ty, &yes.ty, &no.ty)
         else {
             for part in [condition, yes, no] {
@@ -212,8 +218,8 @@ impl Body<'_> {
         let Some(dims) = self.stretch("`if`", yes, no, span) else {
             return Ty::Error;
         };
-        let value = Expr {
-            kind: ExprKind::Error,
+        let value = TypedExpr {
+            kind: TypedExprKind::Error,
             ty: Ty::Tensor(elem.clone(), dims),
             span: yes.span.to(no.span),
         };
@@ -222,7 +228,7 @@ impl Body<'_> {
     }
 
     /// Checks `x[i, a..b]`.
-    pub fn index(&mut self, base: &ast::Expr, written: &[ast::Index], span: Span) -> Expr {
+    pub fn index(&mut self, base: &ast::Expr, written: &[ast::Index], span: Span) -> TypedExpr {
         let base = self.expr(base, Want::Any);
         let (elem, dims) = match &base.ty {
             Ty::Tensor(elem, dims) => (elem.clone(), dims.clone()),
@@ -260,7 +266,7 @@ impl Body<'_> {
                 ast::Index::At(at) => {
                     let at = self.expr(at, Want::Int);
                     fine &= self.position(&at, dim, base.span);
-                    indices.push(Index::At(at));
+                    indices.push(TypedIndex::At(at));
                 }
                 ast::Index::Range(from, to) => {
                     let (from, to, length) = self.range(from, to);
@@ -271,7 +277,7 @@ impl Body<'_> {
                         }
                         None => fine = false,
                     }
-                    indices.push(Index::Range(from, to));
+                    indices.push(TypedIndex::Range(from, to));
                 }
             }
         }
@@ -283,8 +289,8 @@ impl Body<'_> {
             other => other,
         };
         let ty = if fine { Ty::Tensor(elem, kept) } else { Ty::Error };
-        Expr {
-            kind: ExprKind::Index(Box::new(base), indices),
+        TypedExpr {
+            kind: TypedExprKind::Index(Box::new(base), indices),
             ty,
             span,
         }
@@ -305,7 +311,7 @@ impl Body<'_> {
     }
 
     /// Returns whether a position lies inside its axis, as far as both are known.
-    fn position(&mut self, at: &Expr, axis: &Dim, array: Span) -> bool {
+    fn position(&mut self, at: &TypedExpr, axis: &DimExpr, array: Span) -> bool {
         let size = show::dim(axis, &self.locals);
         match &at.ty {
             Ty::Error => return false,
@@ -330,7 +336,7 @@ impl Body<'_> {
         }
         let number = self
             .dim_of(at)
-            .or_else(|| constant(self.module, at).map(|value| Dim::number(value as i64)));
+            .or_else(|| constant(self.module, at).map(|value| DimExpr::number(value as i64)));
         let outside = number.as_ref().is_some_and(|at| {
             at.as_number().is_some_and(|at| at < 0)
                 || at
@@ -357,7 +363,7 @@ impl Body<'_> {
         !outside
     }
 
-    fn range_end(&mut self, to: &Expr, axis: &Dim, array: Span) -> bool {
+    fn range_end(&mut self, to: &TypedExpr, axis: &DimExpr, array: Span) -> bool {
         let beyond = self
             .dim_of(to)
             .and_then(|to| to.plus(axis, -1).as_number())
@@ -377,11 +383,11 @@ impl Body<'_> {
     fn list_element(
         &mut self,
         element: Ty,
-        length: Dim,
-        base: Expr,
+        length: DimExpr,
+        base: TypedExpr,
         written: &[ast::Index],
         span: Span,
-    ) -> Expr {
+    ) -> TypedExpr {
         let [ast::Index::At(at)] = written else {
             self.indices(written);
             return self.error(report::mismatch(span, "one index", "another form"), span);
@@ -394,8 +400,8 @@ impl Body<'_> {
             let diagnostic = report::not_static(at.span, "the index that selects a layer of a list");
             return self.error(diagnostic, span);
         }
-        Expr {
-            kind: ExprKind::Index(Box::new(base), vec![Index::At(at)]),
+        TypedExpr {
+            kind: TypedExprKind::Index(Box::new(base), vec![TypedIndex::At(at)]),
             ty: element,
             span,
         }
@@ -436,9 +442,9 @@ fn fits(wanted: &str, elem: &Elem) -> bool {
 }
 
 /// Suggests a correction where dims `(n)` are combined with `(n, 1)`.
-pub fn column_hint(a: &[Dim], b: &[Dim]) -> Option<&'static str> {
-    let one = Dim::number(1);
-    let column = |long: &[Dim], short: &[Dim]| {
+pub fn column_hint(a: &[DimExpr], b: &[DimExpr]) -> Option<&'static str> {
+    let one = DimExpr::number(1);
+    let column = |long: &[DimExpr], short: &[DimExpr]| {
         long.len() == short.len() + 1
             && (long.last() == Some(&one) || long.first() == Some(&one))
             && short.iter().all(|dim| long.contains(dim))

@@ -1,12 +1,12 @@
 //! Checks optimisers: the states, their next values, and the step.
 
-use super::body::{Body, Place};
+use super::body::{BodyKind, ItemChecker};
 use super::expr::Want;
-use super::session::Session;
+use super::session::CheckSession;
 use crate::constant::constant;
 use crate::lift;
 use crate::report::{statements as report, types};
-use crate::tree::{Expr, Local, LocalId, LocalKind, Locals, OptimiserId, OptimiserItem};
+use crate::tree::{Local, LocalId, LocalKind, Locals, OptimiserId, OptimiserItem, TypedExpr};
 use crate::types::Ty;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, DefinitionKind};
@@ -45,12 +45,12 @@ fn predefined(locals: &mut Locals, span: Span) -> [LocalId; 3] {
 }
 
 /// Checks an `optimiser` item.
-pub fn check(session: &mut Session<'_>, id: OptimiserId, item: &ast::OptimiserDecl, library: bool) {
-    let mut body = Body::new(
+pub fn check(session: &mut CheckSession<'_>, id: OptimiserId, item: &ast::OptimiserDecl, library: bool) {
+    let mut body = ItemChecker::new(
         &session.module,
         &session.names,
         library,
-        Place::Optimiser,
+        BodyKind::Optimiser,
         &item.name.name,
     );
     let [gradient, parameter, iteration] = predefined(&mut body.locals, item.name.span);
@@ -93,10 +93,10 @@ pub fn check(session: &mut Session<'_>, id: OptimiserId, item: &ast::OptimiserDe
     };
 }
 
-type States = Vec<(LocalId, Expr, Expr)>;
+type States = Vec<(LocalId, TypedExpr, TypedExpr)>;
 
-fn definitions(body: &mut Body<'_>, item: &ast::OptimiserDecl) -> (States, Option<Expr>) {
-    let mut starts: Vec<(LocalId, Arc<str>, Span, Expr)> = Vec::new();
+fn definitions(body: &mut ItemChecker<'_>, item: &ast::OptimiserDecl) -> (States, Option<TypedExpr>) {
+    let mut starts: Vec<(LocalId, Arc<str>, Span, TypedExpr)> = Vec::new();
     for line in item.body.iter().filter(|line| line.kind == DefinitionKind::State) {
         let value = elementwise(body, &line.value);
         if value.ty != Ty::Error && constant(body.module, &value).is_none() {
@@ -105,8 +105,8 @@ fn definitions(body: &mut Body<'_>, item: &ast::OptimiserDecl) -> (States, Optio
         let local = body.declare(&line.name.name, line.name.span, Ty::real(), LocalKind::Assigned);
         starts.push((local, line.name.name.clone(), line.name.span, value));
     }
-    let mut next: HashMap<Arc<str>, (Span, Expr)> = HashMap::new();
-    let mut step: Option<(Span, Expr)> = None;
+    let mut next: HashMap<Arc<str>, (Span, TypedExpr)> = HashMap::new();
+    let mut step: Option<(Span, TypedExpr)> = None;
     for line in &item.body {
         let (name, span) = (&line.name.name, line.name.span);
         match &line.kind {
@@ -164,10 +164,10 @@ fn definitions(body: &mut Body<'_>, item: &ast::OptimiserDecl) -> (States, Optio
     (states, step.map(|(_, value)| value))
 }
 
-fn elementwise(body: &mut Body<'_>, written: &ast::Expr) -> Expr {
+fn elementwise(body: &mut ItemChecker<'_>, written: &ast::Expr) -> TypedExpr {
     let value = body.expr(written, Want::Any);
     body.expect(&value, &Ty::real());
-    if let Some((at, what)) = lift::in_expr(&value, lift::Noise::Refused) {
+    if let Some((at, what)) = lift::in_expr(&value, lift::NoisePolicy::Refused) {
         let owner = body.owner.clone();
         body.report(report::not_elementwise(at, &owner, &what));
     }

@@ -5,11 +5,11 @@ mod weights;
 use super::call::{Lifts, Signature};
 use super::names::Def;
 use super::posterior::path_text;
-use super::session::Session;
+use super::session::CheckSession;
 use super::statements::strip;
 use crate::constant::constant;
 use crate::report::{infer as report, names as report_names};
-use crate::tree::{Expr, Setting, SettingValue};
+use crate::tree::{CheckedSetting, SettingValue, TypedExpr};
 use crate::types::Ty;
 use bnnc_abi::method::{CallForm, MethodDef, OptionDef, OptionKind};
 use bnnc_base::number::exact;
@@ -22,12 +22,12 @@ use std::sync::Arc;
 /// Checks the options of an inference block. Options from the command line come last, so they take
 /// precedence.
 pub fn check(
-    session: &mut Session<'_>,
+    session: &mut CheckSession<'_>,
     method: &'static MethodDef,
     infer: &str,
     written: &[ast::Setting],
-) -> Vec<Setting> {
-    let mut settings: Vec<Setting> = Vec::new();
+) -> Vec<CheckedSetting> {
+    let mut settings: Vec<CheckedSetting> = Vec::new();
     let mut seen: HashMap<Arc<str>, Span> = HashMap::new();
     for setting in written {
         let word = spellings::word(&setting.name.name);
@@ -62,18 +62,18 @@ pub fn check(
 }
 
 fn option(
-    session: &mut Session<'_>,
+    session: &mut CheckSession<'_>,
     (method, infer): (&MethodDef, &str),
     name: &Arc<str>,
     span: Span,
     written: &ast::Expr,
-) -> Option<Setting> {
+) -> Option<CheckedSetting> {
     let Some(def) = method.option(name) else {
         let unknown = report::unknown_option_of(span, method, name);
         session.diagnostics.push(unknown);
         return None;
     };
-    let setting = |value: SettingValue| Setting {
+    let setting = |value: SettingValue| CheckedSetting {
         name: def.name.into(),
         value,
         span: written.span,
@@ -83,11 +83,11 @@ fn option(
 
 /// Reads the value of an option. `own` is the name of the inference block.
 fn value(
-    session: &mut Session<'_>,
+    session: &mut CheckSession<'_>,
     (def, own): (&OptionDef, &str),
     written: &ast::Expr,
 ) -> Option<SettingValue> {
-    let wrong = |session: &mut Session<'_>, expected: &str| {
+    let wrong = |session: &mut CheckSession<'_>, expected: &str| {
         session
             .diagnostics
             .push(report::option_value(written.span, def.name, expected));
@@ -150,14 +150,14 @@ fn value(
 }
 
 /// Reads a constant number within the limits of the option.
-fn limited(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Option<f64> {
+fn limited(session: &mut CheckSession<'_>, def: &OptionDef, written: &ast::Expr) -> Option<f64> {
     let (expected, allows) = def.kind.number()?;
     within(session, (def, written), &expected, allows)
 }
 
 /// Reads a constant number that `allows` accepts. `expected` describes the accepted numbers.
 fn within(
-    session: &mut Session<'_>,
+    session: &mut CheckSession<'_>,
     (def, written): (&OptionDef, &ast::Expr),
     expected: &str,
     allows: impl Fn(f64) -> bool,
@@ -174,7 +174,7 @@ fn within(
 }
 
 /// Reads a constant number of at least 0 and below 1.
-fn fraction(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Option<f64> {
+fn fraction(session: &mut CheckSession<'_>, def: &OptionDef, written: &ast::Expr) -> Option<f64> {
     within(session, (def, written), "fractions from 0 to below 1", |value| {
         (0.0..1.0).contains(&value)
     })
@@ -182,7 +182,7 @@ fn fraction(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> 
 
 /// Reads a number in a range, or one of the given words.
 fn number_or(
-    session: &mut Session<'_>,
+    session: &mut CheckSession<'_>,
     def: &OptionDef,
     (low, high): (f64, f64),
     words: &'static [&'static str],
@@ -210,7 +210,7 @@ fn number_or(
 }
 
 /// Reads the name of an inference block, or `safetensors("FILE")`.
-fn start(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Option<SettingValue> {
+fn start(session: &mut CheckSession<'_>, name: &str, written: &ast::Expr) -> Option<SettingValue> {
     let ast::ExprKind::Call(callee, args) = &*strip(written).kind else {
         return infer(session, name, written);
     };
@@ -238,7 +238,12 @@ fn word(written: &ast::Expr) -> Option<Arc<str>> {
 }
 
 /// Reads a constant number. Reports `expected` if the value is not a constant number.
-pub fn number(session: &mut Session<'_>, name: &str, expected: &str, written: &ast::Expr) -> Option<f64> {
+pub fn number(
+    session: &mut CheckSession<'_>,
+    name: &str,
+    expected: &str,
+    written: &ast::Expr,
+) -> Option<f64> {
     let (value, silent) = session.with_constants(|body| {
         let value = body.expr(written, super::expr::Want::Any);
         let number = match &value.ty {
@@ -265,7 +270,7 @@ pub fn number(session: &mut Session<'_>, name: &str, expected: &str, written: &a
     value
 }
 
-fn infer(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Option<SettingValue> {
+fn infer(session: &mut CheckSession<'_>, name: &str, written: &ast::Expr) -> Option<SettingValue> {
     let Some(word) = word(written) else {
         session.diagnostics.push(report::option_value(
             written.span,
@@ -300,7 +305,7 @@ fn infer(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Option<S
 }
 
 /// Reads an optimiser such as `Adam(1e-3)`.
-fn optimiser(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Option<SettingValue> {
+fn optimiser(session: &mut CheckSession<'_>, name: &str, written: &ast::Expr) -> Option<SettingValue> {
     let written = strip(written);
     let (callee, args) = match &*written.kind {
         ast::ExprKind::Call(callee, args) => (callee, args.as_slice()),
@@ -335,7 +340,7 @@ fn optimiser(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Opti
         }
     };
     let item = session.module.optimisers[id].clone();
-    let values: Option<Vec<Expr>> = session.with_constants(|body| {
+    let values: Option<Vec<TypedExpr>> = session.with_constants(|body| {
         let signature = Signature {
             name: &item.name,
             params: &item.params,
@@ -360,7 +365,7 @@ fn optimiser(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Opti
 
 /// Reads one of the forms of an option, such as `cosine` or `step(0.5, 0.1)`.
 fn call(
-    session: &mut Session<'_>,
+    session: &mut CheckSession<'_>,
     (def, forms): (&OptionDef, &[CallForm]),
     written: &ast::Expr,
 ) -> Option<SettingValue> {

@@ -2,14 +2,14 @@
 
 use super::mentions::{mentions, of_option};
 use super::names::Def;
-use super::session::{Entry, Session};
+use super::session::{CheckSession, ItemEntry};
 use crate::report::names as report;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{DfsPostOrder, EdgeRef};
 use std::collections::HashMap;
 
 /// Returns indices into `entries` such that each item follows the items that it needs. Independent items keep their written order.
-pub fn order(session: &mut Session<'_>, entries: &[Entry<'_>]) -> Vec<usize> {
+pub fn order(session: &mut CheckSession<'_>, entries: &[ItemEntry<'_>]) -> Vec<usize> {
     let mut graph: DiGraph<usize, ()> = DiGraph::new();
     let nodes: Vec<NodeIndex> = (0..entries.len()).map(|at| graph.add_node(at)).collect();
     let by_def: HashMap<Def, NodeIndex> = entries
@@ -71,7 +71,7 @@ pub fn order(session: &mut Session<'_>, entries: &[Entry<'_>]) -> Vec<usize> {
 
 /// Returns the items that a mentioned name may refer to. In an expression, this is never an inference block; elsewhere, it is never a
 /// function.
-fn needed(session: &Session<'_>, entry: &Entry<'_>, name: &str) -> Vec<Def> {
+fn needed(session: &CheckSession<'_>, entry: &ItemEntry<'_>, name: &str) -> Vec<Def> {
     let value = session.names.find_value(name, entry.library);
     let any = session.names.find(name, entry.library);
     let runs = matches!(entry.def, Def::Data(_) | Def::Posterior(_) | Def::Infer(_));
@@ -84,7 +84,7 @@ fn needed(session: &Session<'_>, entry: &Entry<'_>, name: &str) -> Vec<Def> {
 
 /// Returns a distribution together with its other parameterisations. A parameterisation may use only the parameterisations declared before
 /// it.
-fn parameterisations(session: &Session<'_>, entry: &Entry<'_>, def: Def) -> Vec<Def> {
+fn parameterisations(session: &CheckSession<'_>, entry: &ItemEntry<'_>, def: Def) -> Vec<Def> {
     let Def::Dist(first) = def else { return vec![def] };
     let others = session.module.dists[first].others.iter();
     let all: Vec<Def> = [first].iter().chain(others).map(|id| Def::Dist(*id)).collect();

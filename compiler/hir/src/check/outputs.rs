@@ -1,10 +1,10 @@
 //! Checks that the product of the distributions of a model's outputs is a joint density: no output may depend on itself, directly or
 //! through other outputs. Checks that depend on sizes are made in `elaborate::joint_density`, when the sizes are known.
 
-use super::body::Body;
-use crate::dims::{Atom, Dim};
+use super::body::ItemChecker;
+use crate::dims::{Atom, DimExpr};
 use crate::report::model as report;
-use crate::tree::{Comprehension, Expr, ExprKind, Index, LocalId};
+use crate::tree::{LocalId, TypedComprehension, TypedExpr, TypedExprKind, TypedIndex};
 use crate::types::Ty;
 use crate::walk;
 use bnnc_base::source::Span;
@@ -16,7 +16,7 @@ pub struct Use {
     /// The output.
     output: LocalId,
     /// The first element, and one past the last element. `None` if data or a function determine which elements are read.
-    elements: Option<[Dim; 2]>,
+    elements: Option<[DimExpr; 2]>,
     span: Span,
 }
 
@@ -32,22 +32,22 @@ impl Use {
 
 /// The distribution of an output, or of its element at a counter.
 #[derive(Clone, Copy)]
-pub struct Given<'e> {
+pub struct OutputDist<'e> {
     /// The output.
     pub output: LocalId,
     /// The counter of the element that has the distribution; `None` if the whole output has it.
-    pub counter: Option<&'e Dim>,
+    pub counter: Option<&'e DimExpr>,
     /// The distribution.
-    pub dist: &'e Expr,
+    pub dist: &'e TypedExpr,
 }
 
 /// Maps each output to the outputs that its distribution reads, with the positions of the reads in the program.
 pub type Needs = HashMap<LocalId, Vec<(LocalId, Span)>>;
 
-impl Body<'_> {
+impl ItemChecker<'_> {
     /// Returns the elements of outputs that an expression reads, directly or through variables.
-    pub fn uses(&self, expr: &Expr) -> Vec<Use> {
-        if let ExprKind::Local(local) = &expr.kind {
+    pub fn uses(&self, expr: &TypedExpr) -> Vec<Use> {
+        if let TypedExprKind::Local(local) = &expr.kind {
             if self.is_output(*local) {
                 return vec![self.whole(*local, expr.span)];
             }
@@ -60,10 +60,10 @@ impl Body<'_> {
                 .collect();
         }
         match &expr.kind {
-            ExprKind::Index(base, indices) => {
+            TypedExprKind::Index(base, indices) => {
                 let mut found: Vec<Use> = indices.iter().flat_map(|index| self.in_index(index)).collect();
                 match (&base.kind, indices.first()) {
-                    (ExprKind::Local(local), Some(first)) if self.is_output(*local) => found.push(Use {
+                    (TypedExprKind::Local(local), Some(first)) if self.is_output(*local) => found.push(Use {
                         output: *local,
                         elements: self.elements(first),
                         span: expr.span,
@@ -73,17 +73,17 @@ impl Body<'_> {
                 }
                 found
             }
-            ExprKind::Comprehension(inner) | ExprKind::Reduce(_, inner) => self.counted(inner),
+            TypedExprKind::Comprehension(inner) | TypedExprKind::Reduce(_, inner) => self.counted(inner),
             // A function may read any part of an array argument.
-            ExprKind::CallFn(..) | ExprKind::CallLayer(..) | ExprKind::CallLocal(..) => {
+            TypedExprKind::CallFn(..) | TypedExprKind::CallLayer(..) | TypedExprKind::CallLocal(..) => {
                 self.in_parts(expr).into_iter().map(Use::somewhere).collect()
             }
             _ => self.in_parts(expr),
         }
     }
 
-    /// Returns the same uses as [`Body::uses`], without duplicates. With duplicates, the uses along a chain of variables would repeat.
-    pub fn distinct_uses(&self, expr: &Expr) -> Vec<Use> {
+    /// Returns the same uses as [`ItemChecker::uses`], without duplicates. With duplicates, the uses along a chain of variables would repeat.
+    pub fn distinct_uses(&self, expr: &TypedExpr) -> Vec<Use> {
         let mut distinct: Vec<Use> = Vec::new();
         for found in self.uses(expr) {
             let is_same = |known: &Use| (known.output, &known.elements) == (found.output, &found.elements);
@@ -94,22 +94,22 @@ impl Body<'_> {
         distinct
     }
 
-    fn in_parts(&self, expr: &Expr) -> Vec<Use> {
+    fn in_parts(&self, expr: &TypedExpr) -> Vec<Use> {
         walk::children(expr)
             .into_iter()
             .flat_map(|part| self.uses(part))
             .collect()
     }
 
-    fn in_index(&self, index: &Index) -> Vec<Use> {
+    fn in_index(&self, index: &TypedIndex) -> Vec<Use> {
         match index {
-            Index::At(at) => self.uses(at),
-            Index::Range(from, to) => [from, to].into_iter().flat_map(|end| self.uses(end)).collect(),
+            TypedIndex::At(at) => self.uses(at),
+            TypedIndex::Range(from, to) => [from, to].into_iter().flat_map(|end| self.uses(end)).collect(),
         }
     }
 
     /// Returns the uses of outputs in a comprehension, for all values of the counter.
-    fn counted(&self, inner: &Comprehension) -> Vec<Use> {
+    fn counted(&self, inner: &TypedComprehension) -> Vec<Use> {
         let ends = self.dim_of(&inner.from).zip(self.dim_of(&inner.to));
         let counter = Atom::Local(inner.counter);
         let mut found = self.uses(&inner.element);
@@ -117,8 +117,8 @@ impl Body<'_> {
             let Some(elements) = &found.elements else { continue };
             let moves = elements
                 .each_ref()
-                .map(|end| end.plus(&Dim::atom(counter.clone()), -1));
-            let has = |dim: &Dim| dim.terms.keys().flatten().any(|atom| *atom == counter);
+                .map(|end| end.plus(&DimExpr::atom(counter.clone()), -1));
+            let has = |dim: &DimExpr| dim.terms.keys().flatten().any(|atom| *atom == counter);
             if !elements.iter().any(has) {
                 continue;
             }
@@ -126,7 +126,7 @@ impl Body<'_> {
             // element.
             found.elements = match &ends {
                 Some((from, to)) if !moves.iter().any(has) => {
-                    let last = to.plus(&Dim::number(1), -1);
+                    let last = to.plus(&DimExpr::number(1), -1);
                     Some([moves[0].plus(from, 1), moves[1].plus(&last, 1)])
                 }
                 _ => None,
@@ -137,18 +137,18 @@ impl Body<'_> {
         found
     }
 
-    fn elements(&self, index: &Index) -> Option<[Dim; 2]> {
+    fn elements(&self, index: &TypedIndex) -> Option<[DimExpr; 2]> {
         match index {
-            Index::At(at) => self
+            TypedIndex::At(at) => self
                 .dim_of(at)
-                .map(|at| [at.clone(), at.plus(&Dim::number(1), 1)]),
-            Index::Range(from, to) => Some([self.dim_of(from)?, self.dim_of(to)?]),
+                .map(|at| [at.clone(), at.plus(&DimExpr::number(1), 1)]),
+            TypedIndex::Range(from, to) => Some([self.dim_of(from)?, self.dim_of(to)?]),
         }
     }
 
     fn whole(&self, output: LocalId, span: Span) -> Use {
         let elements = match &self.locals[output].ty {
-            Ty::Tensor(_, dims) => dims.first().map(|size| [Dim::number(0), size.clone()]),
+            Ty::Tensor(_, dims) => dims.first().map(|size| [DimExpr::number(0), size.clone()]),
             _ => None,
         };
         Use {
@@ -167,7 +167,7 @@ impl Body<'_> {
     }
 
     /// Records the outputs that the distribution of an output reads. Reports a distribution that reads the value it describes.
-    pub fn needs(&mut self, given: Given<'_>) {
+    pub fn needs(&mut self, given: OutputDist<'_>) {
         for found in self.uses(given.dist) {
             let is_scalar = self.is_scalar(found.output);
             let reads = match (given.counter, &found.elements) {
@@ -221,8 +221,8 @@ impl Body<'_> {
 }
 
 /// Returns whether the counter is known to lie in the half-open range of elements.
-fn holds([from, to]: &[Dim; 2], counter: &Dim) -> bool {
-    let beyond = |end: &Dim| end.plus(counter, -1).as_number();
+fn holds([from, to]: &[DimExpr; 2], counter: &DimExpr) -> bool {
+    let beyond = |end: &DimExpr| end.plus(counter, -1).as_number();
     // A range that starts at the first element contains every counter below its end.
     let starts = match (beyond(from), from.as_number()) {
         (Some(distance), _) => distance <= 0,
@@ -237,8 +237,8 @@ fn holds([from, to]: &[Dim; 2], counter: &Dim) -> bool {
 }
 
 /// Returns whether the end of a range is computed from sizes alone, so that it does not vary with the counter.
-fn is_size(end: &Dim, counter: &Dim) -> bool {
-    let atoms = |dim: &Dim| dim.terms.keys().flatten().cloned().collect::<Vec<Atom>>();
+fn is_size(end: &DimExpr, counter: &DimExpr) -> bool {
+    let atoms = |dim: &DimExpr| dim.terms.keys().flatten().cloned().collect::<Vec<Atom>>();
     let counters = atoms(counter);
     let is_named = !atoms(end).is_empty();
     // A constant end may lie before the first counter, as in `y[0..k]` with a number for `k`.

@@ -3,14 +3,16 @@
 //! A call chooses the first parameterisation that has all argument names of the call. A call without argument names chooses the first
 //! parameterisation.
 
-use super::body::{Body, Place};
-use super::session::Session;
-use crate::builtin::Rule;
+use super::body::{BodyKind, ItemChecker};
+use super::session::CheckSession;
+use crate::builtin::BuiltinRule;
 use crate::constant::constant;
 use crate::range::{self, Range};
 use crate::report::types as report;
 use crate::show;
-use crate::tree::{Binding, DistId, Expr, ExprKind, LocalId, LocalKind, ModelItem, Module, Stmt};
+use crate::tree::{
+    DistId, LocalId, LocalKind, ModelItem, Module, ParamBinding, TypedExpr, TypedExprKind, TypedStmt,
+};
 use crate::types::{Elem, Ty};
 use crate::walk;
 use bnnc_base::diagnostic::Diagnostic;
@@ -62,7 +64,11 @@ pub fn chosen(module: &Module, first: DistId, args: &[ast::Arg]) -> Result<DistI
 }
 
 /// Returns the same parameterisation as [`chosen`]. Errors are reported.
-pub fn chosen_or_reported(session: &mut Session<'_>, first: DistId, args: &[ast::Arg]) -> Option<DistId> {
+pub fn chosen_or_reported(
+    session: &mut CheckSession<'_>,
+    first: DistId,
+    args: &[ast::Arg],
+) -> Option<DistId> {
     chosen(&session.module, first, args)
         .map_err(|diagnostic| session.diagnostics.push(*diagnostic))
         .ok()
@@ -70,11 +76,11 @@ pub fn chosen_or_reported(session: &mut Session<'_>, first: DistId, args: &[ast:
 
 /// Returns the parameter of another parameterisation that has a narrower support at the same position, if all other parameters have equal
 /// names. An example is the probability in place of a logit, or the rate in place of a log rate.
-fn narrower(module: &Module, id: DistId, at: usize) -> Option<&Binding> {
+fn narrower(module: &Module, id: DistId, at: usize) -> Option<&ParamBinding> {
     let item = &module.dists[id];
     let is_other = |other: &&DistId| {
         let params = &module.dists[**other].params;
-        let same = |(position, (a, b)): (usize, (&Binding, &Binding))| {
+        let same = |(position, (a, b)): (usize, (&ParamBinding, &ParamBinding))| {
             (position == at) != (a.param.name == b.param.name)
         };
         params.len() == item.params.len() && item.params.iter().zip(params).enumerate().all(same)
@@ -88,15 +94,15 @@ fn narrower(module: &Module, id: DistId, at: usize) -> Option<&Binding> {
     is_wide.then(|| &params[at])
 }
 
-impl Body<'_> {
+impl ItemChecker<'_> {
     /// Returns the range of a value's elements, as far as it is known.
-    pub fn range_of(&self, value: &Expr) -> Range {
+    pub fn range_of(&self, value: &TypedExpr) -> Range {
         range::range(self.module, &self.ranges, value)
     }
 
     /// Returns the range of a distribution's values, based on the ends that the distribution declares.
-    pub fn range_of_values(&self, dist: &Expr) -> Option<Range> {
-        let ExprKind::MakeDist(id, args) = &dist.kind else {
+    pub fn range_of_values(&self, dist: &TypedExpr) -> Option<Range> {
+        let TypedExprKind::MakeDist(id, args) = &dist.kind else {
             return None;
         };
         let item = &self.module.dists[*id];
@@ -113,8 +119,8 @@ impl Body<'_> {
 
     /// Warns if the square of a parameter is passed as a standard deviation. In statistical texts, `Normal(mu, sigma ^ 2)` gives the variance,
     /// but here the second argument is the standard deviation.
-    pub fn squared_deviation(&mut self, id: DistId, values: &[Expr]) {
-        let places = matches!(self.place, Place::Model | Place::Layer);
+    pub fn squared_deviation(&mut self, id: DistId, values: &[TypedExpr]) {
+        let places = matches!(self.place, BodyKind::Model | BodyKind::Layer);
         let Some(at) = deviation(self.module, id).filter(|_| places && !self.in_library) else {
             return;
         };
@@ -133,8 +139,8 @@ impl Body<'_> {
     }
 
     /// Warns about an argument whose range suggests another parameterisation: `Bernoulli(sigmoid(x))` would treat `sigmoid(x)` as a logit.
-    pub fn applied_twice(&mut self, id: DistId, args: &[ast::Arg], values: &[Expr]) {
-        let places = matches!(self.place, Place::Model | Place::Layer);
+    pub fn applied_twice(&mut self, id: DistId, args: &[ast::Arg], values: &[TypedExpr]) {
+        let places = matches!(self.place, BodyKind::Model | BodyKind::Layer);
         if self.in_library || !places || self.module.dists[id].others.is_empty() {
             return;
         }
@@ -148,7 +154,8 @@ impl Body<'_> {
                 .iter()
                 .any(|arg| arg.name.as_ref().is_some_and(|name| name.name == *own));
             // If a named argument is a plain number or a plain variable, it is assumed to be intended.
-            let is_plain = matches!(value.kind, ExprKind::Local(_)) || constant(self.module, value).is_some();
+            let is_plain =
+                matches!(value.kind, TypedExprKind::Local(_)) || constant(self.module, value).is_some();
             let range = self.range_of(value);
             if is_named && is_plain || !lies_in(value, range, &other.param.ty) {
                 continue;
@@ -163,7 +170,7 @@ impl Body<'_> {
     }
 }
 
-/// Warns as [`Body::applied_twice`] does of arguments that lie where those of another parameterisation do because of the values of the inputs, such as
+/// Warns as [`ItemChecker::applied_twice`] does of arguments that lie where those of another parameterisation do because of the values of the inputs, such as
 /// `exposure * exp(x)` for positive exposures. An argument without a function that undoes a link, such as a positive slope times such a column, may be meant as it is.
 pub fn applied_twice_to_data(
     module: &Module,
@@ -193,10 +200,10 @@ struct Links<'m> {
 }
 
 impl Links<'_> {
-    fn visit(&mut self, body: &[Stmt]) {
+    fn visit(&mut self, body: &[TypedStmt]) {
         for stmt in body {
             match stmt {
-                Stmt::Let(local, value) => {
+                TypedStmt::Let(local, value) => {
                     let ranges =
                         [&self.known, &self.before].map(|known| range::range(self.module, known, value));
                     self.known.insert(*local, ranges[0]);
@@ -205,25 +212,25 @@ impl Links<'_> {
                         self.undone.insert(*local);
                     }
                 }
-                Stmt::Sample(sample) => self.judge(&sample.dist),
-                Stmt::For { body, .. } => self.visit(body),
-                Stmt::Return(_) => {}
+                TypedStmt::Sample(sample) => self.judge(&sample.dist),
+                TypedStmt::For { body, .. } => self.visit(body),
+                TypedStmt::Return(_) => {}
             }
         }
     }
 
-    fn undoes_link(&self, value: &Expr) -> bool {
+    fn undoes_link(&self, value: &TypedExpr) -> bool {
         walk::any(value, &mut |part| match &part.kind {
-            ExprKind::Local(local) => self.undone.contains(local),
-            ExprKind::Builtin(builtin, _) => {
-                matches!(builtin.rule, Rule::Elementwise(op) if INVERSE_LINKS.iter().any(|known| op.is(known)))
+            TypedExprKind::Local(local) => self.undone.contains(local),
+            TypedExprKind::Builtin(builtin, _) => {
+                matches!(builtin.rule, BuiltinRule::Elementwise(op) if INVERSE_LINKS.iter().any(|known| op.is(known)))
             }
             _ => false,
         })
     }
 
-    fn judge(&mut self, dist: &Expr) {
-        let ExprKind::MakeDist(id, args) = &dist.kind else {
+    fn judge(&mut self, dist: &TypedExpr) {
+        let TypedExprKind::MakeDist(id, args) = &dist.kind else {
             return;
         };
         let item = &self.module.dists[*id];
@@ -257,25 +264,25 @@ fn deviation(module: &Module, id: DistId) -> Option<usize> {
 }
 
 /// Returns the variable of which an expression is the square.
-fn square_of(module: &Module, expr: &Expr) -> Option<LocalId> {
+fn square_of(module: &Module, expr: &TypedExpr) -> Option<LocalId> {
     match &expr.kind {
-        ExprKind::Binary(BinaryOp::Mul, left, right) => match (&left.kind, &right.kind) {
-            (ExprKind::Local(a), ExprKind::Local(b)) if a == b => Some(*a),
+        TypedExprKind::Binary(BinaryOp::Mul, left, right) => match (&left.kind, &right.kind) {
+            (TypedExprKind::Local(a), TypedExprKind::Local(b)) if a == b => Some(*a),
             _ => None,
         },
-        ExprKind::Binary(BinaryOp::Pow, base, power) => match &base.kind {
-            ExprKind::Local(base) if constant(module, power) == Some(2.0) => Some(*base),
+        TypedExprKind::Binary(BinaryOp::Pow, base, power) => match &base.kind {
+            TypedExprKind::Local(base) if constant(module, power) == Some(2.0) => Some(*base),
             _ => None,
         },
         // The expression is a call of a function that returns the square of its argument.
-        ExprKind::CallFn(id, args) => {
+        TypedExprKind::CallFn(id, args) => {
             let item = &module.fns[*id];
-            let ([param], [Stmt::Return(value)], [arg]) = (&item.params[..], &item.body[..], &args[..])
+            let ([param], [TypedStmt::Return(value)], [arg]) = (&item.params[..], &item.body[..], &args[..])
             else {
                 return None;
             };
             match &arg.kind {
-                ExprKind::Local(local) if square_of(module, value) == Some(param.local) => Some(*local),
+                TypedExprKind::Local(local) if square_of(module, value) == Some(param.local) => Some(*local),
                 _ => None,
             }
         }
@@ -285,7 +292,7 @@ fn square_of(module: &Module, expr: &Expr) -> Option<LocalId> {
 
 /// Returns whether all values provably lie in the support of a type and differ from zero. Zero is excluded because it is a common logit or
 /// log rate.
-fn lies_in(value: &Expr, (low, high): Range, ty: &Ty) -> bool {
+fn lies_in(value: &TypedExpr, (low, high): Range, ty: &Ty) -> bool {
     let Ty::Tensor(Elem::Real(support), _) = ty else {
         return false;
     };

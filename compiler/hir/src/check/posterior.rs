@@ -3,7 +3,7 @@
 use super::call::{Lifts, Signature};
 use super::names::Def;
 use super::parameterisation;
-use super::session::Session;
+use super::session::CheckSession;
 use super::statements::strip;
 use crate::constant::constant;
 use crate::report::{infer as report, names as report_names, statements, types};
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Checks a `posterior` item.
-pub fn check(session: &mut Session<'_>, id: PosteriorId, item: &ast::PosteriorDecl) {
+pub fn check(session: &mut CheckSession<'_>, id: PosteriorId, item: &ast::PosteriorDecl) {
     let model = model_of(session, &item.of);
     let mut lines = Vec::new();
     let mut seen: BTreeMap<String, Span> = BTreeMap::new();
@@ -74,7 +74,7 @@ pub fn check(session: &mut Session<'_>, id: PosteriorId, item: &ast::PosteriorDe
     };
 }
 
-fn model_of(session: &mut Session<'_>, of: &ast::Ident) -> Option<ModelId> {
+fn model_of(session: &mut CheckSession<'_>, of: &ast::Ident) -> Option<ModelId> {
     match session.find(&of.name) {
         Some((Some(Def::Model(id)), _)) => Some(id),
         Some((None, _)) => None,
@@ -97,7 +97,7 @@ fn model_of(session: &mut Session<'_>, of: &ast::Ident) -> Option<ModelId> {
     }
 }
 
-fn no_type(session: &mut Session<'_>, ty: Option<&ast::TypeExpr>) {
+fn no_type(session: &mut CheckSession<'_>, ty: Option<&ast::TypeExpr>) {
     if let Some(ty) = ty {
         session.diagnostics.push(statements::target(
             ty.span,
@@ -107,7 +107,7 @@ fn no_type(session: &mut Session<'_>, ty: Option<&ast::TypeExpr>) {
 }
 
 /// Reads the path of a site, such as `hidden[1].w` or `out.*`. Any other expression is reported.
-pub fn path(session: &mut Session<'_>, target: &ast::Expr) -> Option<String> {
+pub fn path(session: &mut CheckSession<'_>, target: &ast::Expr) -> Option<String> {
     let text = path_text(session, target);
     if text.is_none() {
         session.diagnostics.push(statements::target(
@@ -119,7 +119,7 @@ pub fn path(session: &mut Session<'_>, target: &ast::Expr) -> Option<String> {
 }
 
 /// Returns the text of a path, or `None` if the expression is not a path.
-pub fn path_text(session: &mut Session<'_>, target: &ast::Expr) -> Option<String> {
+pub fn path_text(session: &mut CheckSession<'_>, target: &ast::Expr) -> Option<String> {
     match &*target.kind {
         ast::ExprKind::Name(name) => Some(name.to_string()),
         ast::ExprKind::Field(base, part) => Some(format!("{}.{}", path_text(session, base)?, part.name)),
@@ -141,7 +141,7 @@ pub fn path_text(session: &mut Session<'_>, target: &ast::Expr) -> Option<String
 
 /// Checks that a path matches sites of the model, and that no other line covers these sites.
 fn covered(
-    session: &mut Session<'_>,
+    session: &mut CheckSession<'_>,
     path: &str,
     span: Span,
     model: (ModelId, &[String]),
@@ -171,7 +171,7 @@ fn covered(
     }
 }
 
-fn unknown(session: &mut Session<'_>, path: &str, span: Span, model: (ModelId, &[String])) {
+fn unknown(session: &mut CheckSession<'_>, path: &str, span: Span, model: (ModelId, &[String])) {
     let item = &session.module.models[model.0];
     let layer = model.1.iter().any(|site| sites::below(path, site).is_some());
     session.diagnostics.push(match layer {
@@ -181,7 +181,7 @@ fn unknown(session: &mut Session<'_>, path: &str, span: Span, model: (ModelId, &
 }
 
 /// Reads the right-hand side `= other.path` of a line that fixes sites.
-fn fixed_site(session: &mut Session<'_>, value: &ast::Expr) -> Option<PosteriorValue> {
+fn fixed_site(session: &mut CheckSession<'_>, value: &ast::Expr) -> Option<PosteriorValue> {
     let written = path_text(session, value);
     let Some((name, rest)) = written.as_deref().and_then(|path| path.split_once('.')) else {
         let expected = "a site of another inference, such as `map.first.*`";
@@ -223,7 +223,7 @@ fn fixed_site(session: &mut Session<'_>, value: &ast::Expr) -> Option<PosteriorV
 
 /// Checks that the source of a line with `=` has the sites that the line fixes.
 fn same_sites(
-    session: &mut Session<'_>,
+    session: &mut CheckSession<'_>,
     target: (&str, &[String]),
     source: (crate::tree::InferId, &Arc<str>),
     span: Span,
@@ -253,7 +253,7 @@ fn same_sites(
 }
 
 /// Reads the right-hand side `~ Family(start values)`.
-fn family(session: &mut Session<'_>, written: &ast::Expr) -> Option<PosteriorValue> {
+fn family(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<PosteriorValue> {
     let written = strip(written);
     let (name, span, args) = match &*written.kind {
         ast::ExprKind::Name(name) => (name, written.span, &[] as &[ast::Arg]),
@@ -284,7 +284,7 @@ fn family(session: &mut Session<'_>, written: &ast::Expr) -> Option<PosteriorVal
     Some(PosteriorValue::Family(id, starts))
 }
 
-fn not_a_family(session: &mut Session<'_>, span: Span) -> Option<PosteriorValue> {
+fn not_a_family(session: &mut CheckSession<'_>, span: Span) -> Option<PosteriorValue> {
     session.diagnostics.push(types::mismatch(
         span,
         "a family such as `Normal(scale = 0.1)`",
@@ -294,7 +294,7 @@ fn not_a_family(session: &mut Session<'_>, span: Span) -> Option<PosteriorValue>
 }
 
 fn starts(
-    session: &mut Session<'_>,
+    session: &mut CheckSession<'_>,
     id: DistId,
     args: &[ast::Arg],
     span: Span,
@@ -326,7 +326,7 @@ fn starts(
 
 /// Reads a start value: a number, `fixed(number)`, or a distribution from which it is drawn.
 fn start(
-    body: &mut super::body::Body<'_>,
+    body: &mut super::body::ItemChecker<'_>,
     wanted: &Ty,
     arg: &ast::Arg,
     param: (&str, Signature<'_>),
@@ -369,7 +369,7 @@ fn start(
         lifts: Lifts::No,
         ..signature
     };
-    let slot = super::fit::Slot {
+    let slot = super::fit::ParamSlot {
         name,
         signature,
         lifted: &mut None,

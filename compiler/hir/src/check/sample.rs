@@ -1,18 +1,18 @@
 //! Checks `~` statements: sites and observed outputs.
 
-use super::body::{Body, Place};
+use super::body::{BodyKind, ItemChecker};
 use super::expr::Want;
 use super::names::Def;
 use super::operators::column_hint;
-use super::outputs::Given;
+use super::outputs::OutputDist;
 use super::solve::{Solver, equal};
 use super::statements::strip;
-use crate::dims::Dim;
+use crate::dims::DimExpr;
 use crate::report::{
     model as report_model, names as report_names, statements as report, types as report_types,
 };
 use crate::show;
-use crate::tree::{Expr, ExprKind, LocalKind, Sample, Stmt};
+use crate::tree::{LocalKind, SampleStmt, TypedExpr, TypedExprKind, TypedStmt};
 use crate::types::{Elem, Ty};
 use crate::walk;
 use bnnc_base::diagnostic::{Code, Diagnostic};
@@ -36,10 +36,10 @@ pub struct Tilde<'w> {
     pub span: Span,
 }
 
-impl Body<'_> {
+impl ItemChecker<'_> {
     /// Checks a `~` statement.
-    pub fn sample(&mut self, targets: &[ast::Expr], tilde: Tilde<'_>) -> Option<Stmt> {
-        if !matches!(self.place, Place::Model | Place::Layer | Place::Prompt) {
+    pub fn sample(&mut self, targets: &[ast::Expr], tilde: Tilde<'_>) -> Option<TypedStmt> {
+        if !matches!(self.place, BodyKind::Model | BodyKind::Layer | BodyKind::Prompt) {
             let help = "random quantities belong in models and layers";
             self.report(report::wrong_place(tilde.span, "`~`", self.place.name(), help));
             self.expr(tilde.dist, Want::Any);
@@ -78,7 +78,7 @@ impl Body<'_> {
     }
 
     /// Checks a site, such as `w: real[n] ~ prior`.
-    fn site(&mut self, target: (&Arc<str>, Span), tilde: Tilde<'_>) -> Stmt {
+    fn site(&mut self, target: (&Arc<str>, Span), tilde: Tilde<'_>) -> TypedStmt {
         let (name, at) = target;
         let Tilde {
             ty,
@@ -92,7 +92,7 @@ impl Body<'_> {
         let dist = self.dist_expr(dist);
         let ty = self.sampled_type(name, declared, &dist);
         // A discrete site has no gradient, which inference needs. The REPL does not run inference.
-        if self.place != Place::Prompt
+        if self.place != BodyKind::Prompt
             && let Ty::Tensor(elem @ (Elem::Bool | Elem::Count | Elem::Int | Elem::Index(_)), _) = &ty
         {
             let found = show::elem(elem, &self.locals);
@@ -101,7 +101,7 @@ impl Body<'_> {
         self.keep_discrete(before);
         if let Some(on) = self.dependence(&dist).filter(|_| !per_example) {
             let on = (self.locals[on].name.clone(), self.locals[on].span);
-            let in_layer = self.place == Place::Layer;
+            let in_layer = self.place == BodyKind::Layer;
             self.report(report_model::global_depends(
                 dist.span,
                 name,
@@ -116,7 +116,7 @@ impl Body<'_> {
             self.per_example.insert(local);
         }
         self.later.remove(name);
-        Stmt::Sample(Sample {
+        TypedStmt::Sample(SampleStmt {
             local,
             observed: false,
             index: None,
@@ -144,7 +144,7 @@ impl Body<'_> {
     }
 
     /// Checks the distribution on the right of `~`.
-    pub fn dist_expr(&mut self, written: &ast::Expr) -> Expr {
+    pub fn dist_expr(&mut self, written: &ast::Expr) -> TypedExpr {
         let dist = match &*strip(written).kind {
             ast::ExprKind::Name(name) if self.peek_local(name).is_none() => match self.find_item(name) {
                 Some((Some(def), at)) if !matches!(def, Def::Dist(_)) => {
@@ -169,7 +169,7 @@ impl Body<'_> {
 
     /// Narrows reals to the ends that a distribution declares. For example, `Uniform(0, 10)` is defined on the reals, but a site with this
     /// distribution has the type `real(0, 10)`. The unconstrained scale of this site has no boundaries.
-    fn ended(&self, elem: Elem, dist: &Expr) -> Elem {
+    fn ended(&self, elem: Elem, dist: &TypedExpr) -> Elem {
         let (from, to) = match elem {
             Elem::Real(Support::Real) => (f64::NEG_INFINITY, f64::INFINITY),
             Elem::Real(Support::Interval(from, to)) => (from, to),
@@ -178,7 +178,7 @@ impl Body<'_> {
         let range = self.range_of_values(dist).unwrap_or((from, to));
         let (low, high) = (from.max(range.0), to.min(range.1));
         let is_narrower = (from < low || high < to) && low < high;
-        match is_narrower && self.place != Place::Prompt {
+        match is_narrower && self.place != BodyKind::Prompt {
             true => Elem::Real(Support::Interval(low, high)),
             false => elem,
         }
@@ -186,7 +186,7 @@ impl Body<'_> {
 
     /// Returns the type of the drawn value. The result is the declared type, which must lie within the support of the distribution, or else
     /// the type of the distribution's values.
-    fn sampled_type(&mut self, name: &str, declared: Option<(Ty, Span)>, dist: &Expr) -> Ty {
+    fn sampled_type(&mut self, name: &str, declared: Option<(Ty, Span)>, dist: &TypedExpr) -> Ty {
         let Some(value) = self.dist_value(dist) else {
             return declared.map_or(Ty::Error, |(ty, _)| ty);
         };
@@ -202,7 +202,7 @@ impl Body<'_> {
             return Ty::Error;
         };
         let is_real = |elem: &Elem| matches!(elem, Elem::Real(_));
-        if is_real(elem) && !is_real(&value.elem) && self.place != Place::Prompt {
+        if is_real(elem) && !is_real(&value.elem) && self.place != BodyKind::Prompt {
             let found = show::elem(&value.elem, &self.locals);
             self.report(report_model::discrete_latent(dist.span, name, &found));
             return declared;
@@ -243,7 +243,7 @@ impl Body<'_> {
         target: (&Arc<str>, Span),
         index: Option<&ast::Expr>,
         tilde: Tilde<'_>,
-    ) -> Option<Stmt> {
+    ) -> Option<TypedStmt> {
         let (name, at) = target;
         let Tilde {
             ty,
@@ -279,14 +279,15 @@ impl Body<'_> {
         let dist = self.dist_expr(dist);
         let at_output = self.locals[local].span;
         self.observed_type(name, &wanted, at_output, &dist);
-        self.needs(Given {
+        self.needs(OutputDist {
             output: local,
             counter: element.as_ref(),
             dist: &dist,
         });
         let whole = index.is_none();
         let clash = self.outputs.get(name).and_then(|(_, seen)| {
-            let clashes = |(other, _): &&(Option<Dim>, Span)| whole || other.is_none() || *other == element;
+            let clashes =
+                |(other, _): &&(Option<DimExpr>, Span)| whole || other.is_none() || *other == element;
             seen.iter().find(clashes).map(|(_, span)| *span)
         });
         match clash {
@@ -298,7 +299,7 @@ impl Body<'_> {
             }
         }
         let ty = wanted;
-        Some(Stmt::Sample(Sample {
+        Some(TypedStmt::Sample(SampleStmt {
             local,
             observed: true,
             index,
@@ -309,7 +310,7 @@ impl Body<'_> {
         }))
     }
 
-    fn observed_type(&mut self, name: &str, wanted: &Ty, at: Span, dist: &Expr) {
+    fn observed_type(&mut self, name: &str, wanted: &Ty, at: Span, dist: &TypedExpr) {
         let (Some(value), Ty::Tensor(elem, dims)) = (self.dist_value(dist), wanted) else {
             return;
         };
@@ -343,25 +344,25 @@ impl Body<'_> {
     }
 
     /// Suggests how to turn a vector that is a parameter of the distribution into a number.
-    fn of_one_element(&self, dist: &Expr) -> String {
-        let is_vector = |part: &&Expr| matches!(&part.ty, Ty::Tensor(_, dims) if dims.len() == 1);
-        let name_of = |part: &Expr| match &part.kind {
-            ExprKind::Local(local) => Some(self.locals[*local].name.clone()),
+    fn of_one_element(&self, dist: &TypedExpr) -> String {
+        let is_vector = |part: &&TypedExpr| matches!(&part.ty, Ty::Tensor(_, dims) if dims.len() == 1);
+        let name_of = |part: &TypedExpr| match &part.kind {
+            TypedExprKind::Local(local) => Some(self.locals[*local].name.clone()),
             _ => None,
         };
         let args = walk::children(dist);
         let argument = args.into_iter().find(is_vector);
         match argument.map(|argument| &argument.kind) {
-            Some(ExprKind::Binary(BinaryOp::Mul, a, b)) if is_vector(&&**a) && is_vector(&&**b) => {
+            Some(TypedExprKind::Binary(BinaryOp::Mul, a, b)) if is_vector(&&**a) && is_vector(&&**b) => {
                 let names = name_of(a).zip(name_of(b));
                 let (a, b) = names.unwrap_or(("a".into(), "b".into()));
                 format!("a sum of products is written `dot({a}, {b})`")
             }
-            Some(ExprKind::CallLayer(callee, ..)) => {
+            Some(TypedExprKind::CallLayer(callee, ..)) => {
                 let name = name_of(callee).unwrap_or("layer".into());
                 format!("the model is written for one example: take an element, `{name}(..)[0]`")
             }
-            Some(ExprKind::Local(local)) => {
+            Some(TypedExprKind::Local(local)) => {
                 let name = &self.locals[*local].name;
                 format!("the model is written for one example: take an element, `{name}[0]`")
             }

@@ -1,12 +1,12 @@
 //! The sequence of a check: names, the order of items, the items themselves, and then the dependences between inference blocks.
 
-use super::body::Place;
-use super::names::{Def, Names};
-use super::{Context, compare, data, dist, infer, items, layer, model, optimiser, order, posterior};
+use super::body::BodyKind;
+use super::names::{Def, ItemNames};
+use super::{CheckContext, compare, data, dist, infer, items, layer, model, optimiser, order, posterior};
 use crate::report::names as report;
 use crate::tree::{
-    ConstItem, DataItem, DistItem, FnItem, InferItem, LayerItem, Locals, ModelId, ModelItem, Module,
-    PosteriorId, PosteriorItem, Target,
+    ConstItem, DataItem, DistItem, FnItem, InferItem, InferenceTarget, LayerItem, Locals, ModelId, ModelItem,
+    Module, PosteriorId, PosteriorItem,
 };
 use crate::types::Ty;
 use bnnc_base::diagnostic::{Diagnostic, Place as At};
@@ -17,13 +17,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// The state of a complete check.
-pub struct Session<'a> {
+pub struct CheckSession<'a> {
     /// The items checked so far. All other items are placeholders.
     pub module: Module,
     /// The names of items.
-    pub names: Names,
+    pub names: ItemNames,
     /// The context given by the caller.
-    pub context: &'a Context,
+    pub context: &'a CheckContext,
     /// The diagnostics so far.
     pub diagnostics: Vec<Diagnostic>,
     /// The models of the posteriors and inference blocks whose references are valid.
@@ -31,7 +31,7 @@ pub struct Session<'a> {
 }
 
 /// An item of the syntax tree, and its identity.
-pub struct Entry<'a> {
+pub struct ItemEntry<'a> {
     /// Its identity.
     pub def: Def,
     /// Its syntax tree.
@@ -46,11 +46,11 @@ pub struct Entry<'a> {
 pub fn check(
     library: &[ast::SourceFile],
     program: &ast::SourceFile,
-    context: &Context,
+    context: &CheckContext,
 ) -> (Module, Vec<Diagnostic>) {
-    let mut session = Session {
+    let mut session = CheckSession {
         module: Module::default(),
-        names: Names::default(),
+        names: ItemNames::default(),
         context,
         diagnostics: Vec::new(),
         models: HashMap::new(),
@@ -89,9 +89,9 @@ pub fn check(
     (session.module, session.diagnostics)
 }
 
-impl<'a> Session<'a> {
+impl<'a> CheckSession<'a> {
     /// Gives every item of a file an identity, and a placeholder in the module.
-    fn collect<'m>(&mut self, module: &'m ast::SourceFile, library: bool, entries: &mut Vec<Entry<'m>>) {
+    fn collect<'m>(&mut self, module: &'m ast::SourceFile, library: bool, entries: &mut Vec<ItemEntry<'m>>) {
         for item in &module.items {
             let Some((def, name)) = self.placeholder(item) else {
                 continue;
@@ -102,7 +102,7 @@ impl<'a> Session<'a> {
                 self.diagnostics
                     .push(report::duplicate_item(&name.name, first, name.span));
             }
-            entries.push(Entry {
+            entries.push(ItemEntry {
                 def,
                 item,
                 name,
@@ -117,7 +117,7 @@ impl<'a> Session<'a> {
         &mut self,
         def: Def,
         item: &ast::Item,
-        entries: &[Entry<'_>],
+        entries: &[ItemEntry<'_>],
         library: bool,
     ) -> bool {
         let (Def::Dist(id), ItemKind::Dist(dist)) = (def, &item.kind) else {
@@ -207,7 +207,7 @@ impl<'a> Session<'a> {
                 let empty = InferItem {
                     name: named(&it.name),
                     method: &bnnc_abi::method::ALL[0],
-                    target: Target::Posterior(PosteriorId(0)),
+                    target: InferenceTarget::Posterior(PosteriorId(0)),
                     data: crate::tree::DataId(0),
                     options: Vec::new(),
                     span: item.span,
@@ -217,7 +217,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    fn item(&mut self, entry: &Entry<'_>) {
+    fn item(&mut self, entry: &ItemEntry<'_>) {
         let library = entry.library;
         match (&entry.item.kind, entry.def) {
             (ItemKind::Const(it), Def::Const(id)) => items::check_const(self, id, it, library),
@@ -305,9 +305,10 @@ impl<'a> Session<'a> {
     }
 
     /// Runs `work` in a body that has no variables.
-    pub fn with_constants<T>(&mut self, work: impl FnOnce(&mut super::body::Body<'_>) -> T) -> T {
+    pub fn with_constants<T>(&mut self, work: impl FnOnce(&mut super::body::ItemChecker<'_>) -> T) -> T {
         let name: Arc<str> = "option".into();
-        let mut body = super::body::Body::new(&self.module, &self.names, false, Place::Constant, &name);
+        let mut body =
+            super::body::ItemChecker::new(&self.module, &self.names, false, BodyKind::Constant, &name);
         let result = work(&mut body);
         let (_, diagnostics) = body.finish();
         self.diagnostics.extend(diagnostics);

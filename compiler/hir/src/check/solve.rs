@@ -1,6 +1,6 @@
 //! Solves for the dims of a callee, given the dims of its arguments.
 
-use crate::dims::{Atom, Dim, MetaId};
+use crate::dims::{Atom, DimExpr, MetaId};
 use crate::tree::LocalId;
 use crate::types::{Elem, Ty};
 use bnnc_base::source::Span;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// variables of the caller.
 #[derive(Clone, Debug, Default)]
 pub struct Solver {
-    found: BTreeMap<u32, (Dim, Span)>,
+    found: BTreeMap<u32, (DimExpr, Span)>,
     rigid: bool,
 }
 
@@ -24,18 +24,18 @@ impl Solver {
     }
 
     /// Sets the value of a variable of the callee.
-    pub fn set(&mut self, local: LocalId, dim: Dim, span: Span) {
+    pub fn set(&mut self, local: LocalId, dim: DimExpr, span: Span) {
         self.found.entry(local.0).or_insert((dim, span));
     }
 
     /// Returns the value of a variable of the callee, with the position in the program of the argument that determined it.
-    pub fn get(&self, local: LocalId) -> Option<&(Dim, Span)> {
+    pub fn get(&self, local: LocalId) -> Option<&(DimExpr, Span)> {
         self.found.get(&local.0)
     }
 
     /// Returns a copy in which one atom of the caller is replaced in all known dims.
-    pub fn replaced(&self, wanted: &Atom, value: &Dim) -> Solver {
-        let replace = |dim: &Dim| dim.substitute(&|atom| (atom == wanted).then(|| value.clone()));
+    pub fn replaced(&self, wanted: &Atom, value: &DimExpr) -> Solver {
+        let replace = |dim: &DimExpr| dim.substitute(&|atom| (atom == wanted).then(|| value.clone()));
         let found = self
             .found
             .iter()
@@ -48,14 +48,14 @@ impl Solver {
     }
 
     /// Expresses a dimension of the callee in the caller's names. Unknowns become metavariables.
-    pub fn dim(&self, dim: &Dim) -> Dim {
+    pub fn dim(&self, dim: &DimExpr) -> DimExpr {
         if self.rigid {
             return dim.clone();
         }
         dim.substitute(&|atom| match atom {
             Atom::Local(local) => Some(match self.found.get(&local.0) {
                 Some((dim, _)) => dim.clone(),
-                None => Dim::atom(Atom::Meta(MetaId(local.0))),
+                None => DimExpr::atom(Atom::Meta(MetaId(local.0))),
             }),
             Atom::Meta(_) | Atom::Div(..) => None,
         })
@@ -83,7 +83,7 @@ impl Solver {
 
     /// Returns whether a dimension of the callee can be equal to a dimension of the caller. If there is exactly one unknown, solves for the
     /// unknown. An equation with more unknowns is accepted for now.
-    pub fn meet(&mut self, wanted: &Dim, actual: &Dim, span: Span) -> bool {
+    pub fn meet(&mut self, wanted: &DimExpr, actual: &DimExpr, span: Span) -> bool {
         let wanted = self.dim(wanted);
         if !has_meta(&wanted) {
             return equal(&wanted, actual);
@@ -97,7 +97,7 @@ impl Solver {
 
 /// Returns whether two dims are equal, or may be equal once sizes are known. Equations with rounded division cannot be decided before the
 /// sizes are known. Such equations are checked again when the program is bound to its data.
-pub fn equal(a: &Dim, b: &Dim) -> bool {
+pub fn equal(a: &DimExpr, b: &DimExpr) -> bool {
     let difference = a.plus(b, -1);
     difference.terms.is_empty()
         || difference
@@ -108,7 +108,7 @@ pub fn equal(a: &Dim, b: &Dim) -> bool {
 }
 
 /// Returns whether a dimension contains an unknown.
-pub fn has_meta(dim: &Dim) -> bool {
+pub fn has_meta(dim: &DimExpr) -> bool {
     dim.terms.keys().flatten().any(|atom| match atom {
         Atom::Meta(_) => true,
         Atom::Local(_) => false,
@@ -117,11 +117,11 @@ pub fn has_meta(dim: &Dim) -> bool {
 }
 
 /// Solves `c * meta + rest = actual`. Returns `None` if `rest` contains metavariables or the division is not exact.
-fn solve(wanted: &Dim, actual: &Dim) -> Option<(u32, Dim)> {
+fn solve(wanted: &DimExpr, actual: &DimExpr) -> Option<(u32, DimExpr)> {
     let mut unknown = None;
     let mut rest = actual.clone();
     for (atoms, coefficient) in &wanted.terms {
-        let term = Dim {
+        let term = DimExpr {
             terms: BTreeMap::from([(atoms.clone(), *coefficient)]),
         };
         match atoms.as_slice() {

@@ -1,19 +1,19 @@
 //! Checks the statements of functions, layers and models.
 
-use super::body::{Body, Place};
+use super::body::{BodyKind, ItemChecker};
 use super::expr::Want;
 use super::sample::Tilde;
 use crate::report::{model as report_model, statements as report};
 use crate::sign;
-use crate::tree::{LocalKind, Stmt};
+use crate::tree::{LocalKind, TypedStmt};
 use crate::types::Ty;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, StmtKind};
 use std::sync::Arc;
 
-impl Body<'_> {
+impl ItemChecker<'_> {
     /// Checks the statements of a body. `result` is the declared type of the returned value, if the body returns one.
-    pub fn block(&mut self, body: &[ast::Stmt], result: Option<(&Ty, Span)>, name: Span) -> Vec<Stmt> {
+    pub fn block(&mut self, body: &[ast::Stmt], result: Option<(&Ty, Span)>, name: Span) -> Vec<TypedStmt> {
         self.later = declared_names(body);
         let mut statements = Vec::new();
         let mut returned: Option<Span> = None;
@@ -47,7 +47,7 @@ impl Body<'_> {
                             ));
                         }
                     }
-                    statements.push(Stmt::Return(value));
+                    statements.push(TypedStmt::Return(value));
                 }
                 StmtKind::Error => unreadable = true,
                 _ => statements.extend(self.stmt(stmt, None)),
@@ -61,7 +61,7 @@ impl Body<'_> {
     }
 
     /// Checks a statement. `counter` is the name of the innermost enclosing `for` counter.
-    pub fn stmt(&mut self, stmt: &ast::Stmt, counter: Option<&str>) -> Option<Stmt> {
+    pub fn stmt(&mut self, stmt: &ast::Stmt, counter: Option<&str>) -> Option<TypedStmt> {
         match &stmt.kind {
             StmtKind::Assign { targets, ty, value } => {
                 self.assign(targets, ty.as_ref(), value, counter.is_some())
@@ -97,7 +97,7 @@ impl Body<'_> {
     }
 
     /// Reports a left-hand side that is not allowed.
-    pub fn bad_target(&mut self, span: Span, expected: &str) -> Option<Stmt> {
+    pub fn bad_target(&mut self, span: Span, expected: &str) -> Option<TypedStmt> {
         self.report(report::target(span, expected));
         None
     }
@@ -108,7 +108,7 @@ impl Body<'_> {
         ty: Option<&ast::TypeExpr>,
         value: &ast::Expr,
         in_for: bool,
-    ) -> Option<Stmt> {
+    ) -> Option<TypedStmt> {
         let name = match targets {
             [target] => match &*strip(target).kind {
                 ast::ExprKind::Name(name) => Some((name.clone(), target.span)),
@@ -164,7 +164,7 @@ impl Body<'_> {
             self.per_example.insert(local);
         }
         self.later.remove(&name);
-        Some(Stmt::Let(local, value))
+        Some(TypedStmt::Let(local, value))
     }
 
     fn repeat(
@@ -173,14 +173,14 @@ impl Body<'_> {
         range: (&ast::Expr, &ast::Expr),
         body: &[ast::Stmt],
         span: Span,
-    ) -> Option<Stmt> {
-        if self.place != Place::Model {
+    ) -> Option<TypedStmt> {
+        if self.place != BodyKind::Model {
             let help = "a `for` cannot change outer variables, so it has no effect here: write `[.. for i in a..b]` or `sum(.. for i in a..b)`";
             self.report(report::wrong_place(span, "`for`", self.place.name(), help));
         }
         let (from, to, _) = self.range(range.0, range.1);
         let counter = self.enter_counter(&name.name, name.span);
-        if self.place == Place::Model {
+        if self.place == BodyKind::Model {
             // Names that are declared in the block are not visible outside it.
             let later = std::mem::replace(&mut self.later, declared_names(body));
             let body = body
@@ -189,7 +189,7 @@ impl Body<'_> {
                 .collect();
             self.later = later;
             self.leave();
-            return Some(Stmt::For {
+            return Some(TypedStmt::For {
                 counter,
                 from,
                 to,

@@ -1,14 +1,14 @@
 //! Checks types in the program, and lists of parameters with the dims that they bind.
 
-use super::body::Body;
+use super::body::ItemChecker;
 use super::expr::Want;
 use super::names::Def;
 use super::solve::Solver;
 use crate::constant::constant;
-use crate::dims::{Atom, Dim};
+use crate::dims::{Atom, DimExpr};
 use crate::report::{names as report, types as report_types};
-use crate::tree::{Binding, Expr, ExprKind, LocalId, LocalKind};
-use crate::types::{Elem, Param, Ty};
+use crate::tree::{LocalId, LocalKind, ParamBinding, TypedExpr, TypedExprKind};
+use crate::types::{Elem, Ty, TypedParam};
 use crate::walk;
 use bnnc_grammar::ast;
 use bnnc_graph::dist::Support;
@@ -18,10 +18,10 @@ pub const NAMES: &[&str] = &[
     "real", "positive", "unit", "int", "count", "bool", "index", "simplex", "ordered", "dist", "fn",
 ];
 
-impl Body<'_> {
+impl ItemChecker<'_> {
     /// Declares the parameters of several lists. All names are declared before any type is read. Types may therefore use names of every
     /// list and bind dims in any order.
-    pub fn params(&mut self, lists: &[&[ast::Param]], static_integers: bool) -> Vec<Vec<Binding>> {
+    pub fn params(&mut self, lists: &[&[ast::Param]], static_integers: bool) -> Vec<Vec<ParamBinding>> {
         let declared: Vec<Vec<LocalId>> = lists
             .iter()
             .map(|list| {
@@ -47,20 +47,20 @@ impl Body<'_> {
         let local = self.declare(&name.name, name.span, Ty::Error, LocalKind::Param);
         if static_integers && &*param.ty.name.name == "int" && param.ty.dims.is_none() {
             self.locals[local].ty = Ty::int();
-            self.statics.insert(local, Dim::atom(Atom::Local(local)));
+            self.statics.insert(local, DimExpr::atom(Atom::Local(local)));
         } else {
             self.untyped.insert(local);
         }
         local
     }
 
-    fn type_param(&mut self, param: &ast::Param, local: LocalId) -> Binding {
+    fn type_param(&mut self, param: &ast::Param, local: LocalId) -> ParamBinding {
         let ty = self.ty(&param.ty, true);
         self.untyped.remove(&local);
         self.locals[local].ty = ty.clone();
-        Binding {
+        ParamBinding {
             local,
-            param: Param {
+            param: TypedParam {
                 name: param.name.name.clone(),
                 ty,
             },
@@ -69,7 +69,7 @@ impl Body<'_> {
     }
 
     /// Checks the default values of parameters, which may refer to the parameters.
-    pub fn defaults(&mut self, params: &[ast::Param], bindings: &mut [Binding]) {
+    pub fn defaults(&mut self, params: &[ast::Param], bindings: &mut [ParamBinding]) {
         for (param, binding) in params.iter().zip(bindings) {
             if let Some(default) = &param.default {
                 let value = self.argument_value(&binding.param.ty, default);
@@ -89,7 +89,7 @@ impl Body<'_> {
             };
             sizes.iter().chain(dims).for_each(|dim| self.bind_dims(dim));
         }
-        let mut dims: Vec<Dim> = Vec::new();
+        let mut dims: Vec<DimExpr> = Vec::new();
         for dim in written.dims.iter().flatten() {
             match self.dim(dim) {
                 Some(dim) => dims.push(dim),
@@ -97,7 +97,7 @@ impl Body<'_> {
             }
         }
         let name = &*written.name.name;
-        let tensor = |elem: Elem, dims: Vec<Dim>| Ty::Tensor(elem, dims);
+        let tensor = |elem: Elem, dims: Vec<DimExpr>| Ty::Tensor(elem, dims);
         match (name, written.args.as_slice()) {
             ("real", []) => tensor(Elem::Real(Support::Real), dims),
             ("positive", []) => tensor(Elem::Real(Support::Interval(0.0, f64::INFINITY)), dims),
@@ -140,7 +140,7 @@ impl Body<'_> {
         }
     }
 
-    fn interval(&mut self, low: &ast::Expr, high: &ast::Expr, dims: Vec<Dim>) -> Ty {
+    fn interval(&mut self, low: &ast::Expr, high: &ast::Expr, dims: Vec<DimExpr>) -> Ty {
         match (self.number(low, "a bound"), self.number(high, "a bound")) {
             (Some(low), Some(high)) if low < high => {
                 let support = match (low, high) {
@@ -180,7 +180,7 @@ impl Body<'_> {
                 if self.peek_local(name).is_none() && (self.is_unread(name) || !self.is_constant(name)) =>
             {
                 let local = self.declare(name, written.span, Ty::int(), LocalKind::Dim);
-                self.statics.insert(local, Dim::atom(Atom::Local(local)));
+                self.statics.insert(local, DimExpr::atom(Atom::Local(local)));
             }
             ast::ExprKind::Binary(_, left, right) => {
                 self.bind_dims(left);
@@ -196,7 +196,7 @@ impl Body<'_> {
     }
 
     /// Checks a written dimension.
-    pub fn dim(&mut self, written: &ast::Expr) -> Option<Dim> {
+    pub fn dim(&mut self, written: &ast::Expr) -> Option<DimExpr> {
         if let ast::ExprKind::Name(name) = &*written.kind
             && self.peek_local(name).is_none()
             && !self.is_constant(name)
@@ -212,8 +212,7 @@ impl Body<'_> {
             return None;
         }
         let value = self.expr(written, Want::Int);
-        let untyped =
-            |part: &Expr| matches!(part.kind, ExprKind::Local(local) if self.untyped.contains(&local));
+        let untyped = |part: &TypedExpr| matches!(part.kind, TypedExprKind::Local(local) if self.untyped.contains(&local));
         if value.ty == Ty::Error && walk::any(&value, &mut |part| untyped(part)) {
             self.report(report_types::not_static(written.span, "a dimension"));
             return None;
@@ -222,7 +221,7 @@ impl Body<'_> {
     }
 
     /// Returns the dimension to which an expression is equal, or reports that the expression is not static.
-    pub fn static_dim(&mut self, value: &Expr, what: &str) -> Option<Dim> {
+    pub fn static_dim(&mut self, value: &TypedExpr, what: &str) -> Option<DimExpr> {
         if value.ty == Ty::Error {
             return None;
         }
@@ -247,7 +246,7 @@ impl Body<'_> {
     }
 
     /// Checks a value against a type of the same item.
-    pub fn expect(&mut self, value: &Expr, wanted: &Ty) -> bool {
+    pub fn expect(&mut self, value: &TypedExpr, wanted: &Ty) -> bool {
         let mut solver = Solver::rigid();
         self.fit(value, wanted, &mut solver, None)
     }

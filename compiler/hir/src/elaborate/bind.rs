@@ -7,8 +7,8 @@ mod levels;
 mod missing;
 mod report;
 
-use crate::dims::{Atom, Dim};
-use crate::tree::{Binding, ExprKind, LocalId, LocalKind, ModelItem};
+use crate::dims::{Atom, DimExpr};
+use crate::tree::{LocalId, LocalKind, ModelItem, ParamBinding, TypedExprKind};
 use crate::types::{Elem, Ty};
 use bnnc_abi::data::{Elements, Field, FieldKind, InputEntry, Schema};
 use bnnc_abi::manifest::{Binding as PortBinding, Codes, DataSource, Output, OutputKind};
@@ -16,18 +16,18 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
 use bnnc_base::support::Support;
-pub use bound::Bound;
+pub use bound::DataBindings;
 use levels::Selector;
 pub use report::{NO_COLUMN, SEVERAL_ENTRIES, UNUSED_POSITION, WHOLE_COLUMNS, WRONG_COLUMN};
 use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Binds a model to a schema.
-pub fn bind(model: &ModelItem, schema: &Schema) -> (Bound, Vec<Diagnostic>) {
+pub fn bind(model: &ModelItem, schema: &Schema) -> (DataBindings, Vec<Diagnostic>) {
     let mut binder = Binder {
         model,
         schema,
-        bound: Bound::default(),
+        bound: DataBindings::default(),
         selectors: Vec::new(),
         scalars: HashSet::new(),
         diagnostics: Vec::new(),
@@ -55,7 +55,7 @@ pub fn bind(model: &ModelItem, schema: &Schema) -> (Bound, Vec<Diagnostic>) {
 struct Binder<'a> {
     model: &'a ModelItem,
     schema: &'a Schema,
-    bound: Bound,
+    bound: DataBindings,
     /// The columns of type `index`.
     selectors: Vec<Selector<'a>>,
     /// Dim names whose sizes are given by scalars of a JSON file.
@@ -84,12 +84,12 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn span(&self, binding: &Binding) -> Span {
+    fn span(&self, binding: &ParamBinding) -> Span {
         self.model.locals[binding.local].span
     }
 
     /// Returns the ports, each with the parameter that is bound to the port, in the order of the ports.
-    fn bindings(&self) -> Vec<(usize, &'a Binding)> {
+    fn bindings(&self) -> Vec<(usize, &'a ParamBinding)> {
         let model = self.model;
         let all = || model.shared.iter().chain(&model.inputs).chain(&model.outputs);
         let ports = self.bound.ports.iter().enumerate();
@@ -101,7 +101,7 @@ impl<'a> Binder<'a> {
     }
 
     /// Adds a port. The sizes of the port are filled in when all sizes are known.
-    fn port(&mut self, binding: &Binding, from: DataSource) {
+    fn port(&mut self, binding: &ParamBinding, from: DataSource) {
         self.bound.ports.push(PortBinding {
             port: binding.param.name.to_string(),
             from,
@@ -115,7 +115,7 @@ impl<'a> Binder<'a> {
 
     /// Sets the elements, axes and support of a port. For an output, also sets the shape and the kind. Sizes that are still unknown have
     /// already been reported.
-    fn describe(&mut self, port: usize, binding: &Binding) {
+    fn describe(&mut self, port: usize, binding: &ParamBinding) {
         let Ty::Tensor(elem, dims) = &binding.param.ty else {
             return;
         };
@@ -153,7 +153,7 @@ impl<'a> Binder<'a> {
         self.field_of(self.schema.entries[at].columns.first()?)
     }
 
-    fn shared(&mut self, binding: &Binding) {
+    fn shared(&mut self, binding: &ParamBinding) {
         let name = &*binding.param.name;
         let table = self.schema.shared.iter().find(|field| field.name == name);
         if let Some(field) = table {
@@ -168,7 +168,7 @@ impl<'a> Binder<'a> {
     }
 
     /// Binds all rows of a column, or an array that is not a column.
-    fn whole(&mut self, binding: &Binding, field: &'a Field) {
+    fn whole(&mut self, binding: &ParamBinding, field: &'a Field) {
         let mut shape = field.shape.clone();
         if field.per_example {
             shape.insert(0, self.schema.rows);
@@ -182,7 +182,7 @@ impl<'a> Binder<'a> {
     }
 
     /// Warns about a whole column of data if only some of its rows train.
-    fn set_apart(&mut self, binding: &Binding, field: &Field) {
+    fn set_apart(&mut self, binding: &ParamBinding, field: &Field) {
         let names = (&*binding.param.name, &*field.name);
         let diagnostic = report::rows_apart(self.span(binding), names, self.schema);
         if !self.diagnostics.iter().any(|known| known.code == diagnostic.code) {
@@ -190,10 +190,10 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn input(&mut self, binding: &Binding) {
+    fn input(&mut self, binding: &ParamBinding) {
         let name = &*binding.param.name;
         if let Some(default) = &binding.default
-            && matches!(default.kind, ExprKind::Row)
+            && matches!(default.kind, TypedExprKind::Row)
         {
             self.row(binding);
             return self.port(binding, DataSource::Row);
@@ -225,7 +225,7 @@ impl<'a> Binder<'a> {
     }
 
     /// Binds all inputs of the data as one vector.
-    fn all_inputs(&mut self, binding: &Binding) {
+    fn all_inputs(&mut self, binding: &ParamBinding) {
         let entries = &self.schema.entries;
         if let Some(aside) = entries.iter().find(|entry| entry.elements == 0) {
             let field = aside.columns.first().and_then(|column| self.field_of(column));
@@ -238,7 +238,7 @@ impl<'a> Binder<'a> {
     }
 
     /// Binds an input that the data item computes.
-    fn computed(&mut self, binding: &Binding, at: usize) {
+    fn computed(&mut self, binding: &ParamBinding, at: usize) {
         let entry = &self.schema.entries[at];
         self.bound.used.insert(at);
         if !matches!(&binding.param.ty, Ty::Tensor(Elem::Real(_), _)) {
@@ -252,13 +252,13 @@ impl<'a> Binder<'a> {
         self.port(binding, DataSource::Input(entry.first));
     }
 
-    fn row(&mut self, binding: &Binding) {
+    fn row(&mut self, binding: &ParamBinding) {
         if let Ty::Tensor(Elem::Index(size), _) = &binding.param.ty {
             self.fit_size(size, self.schema.rows, self.span(binding), &binding.param.name);
         }
     }
 
-    fn output(&mut self, binding: &Binding) {
+    fn output(&mut self, binding: &ParamBinding) {
         let named = self.renamed(&binding.param.name);
         let named = named.or_else(|| self.field_of(&binding.param.name));
         let target = self
@@ -289,11 +289,11 @@ impl<'a> Binder<'a> {
     /// If there are several examples, checks that each example has its own value of every output.
     fn alike(&mut self) {
         let whole = |port: &&PortBinding| port.from.is_shared();
-        let of = |binding: &Binding| {
+        let of = |binding: &ParamBinding| {
             let mut ports = self.bound.ports.iter();
             ports.find(|port| port.port == *binding.param.name)
         };
-        let is_whole = |binding: &&Binding| of(binding).is_some_and(|port| whole(&port));
+        let is_whole = |binding: &&ParamBinding| of(binding).is_some_and(|port| whole(&port));
         let apart = self.bound.ports.iter().find(|port| !whole(port));
         let (Some(apart), Some(binding)) = (apart, self.model.outputs.iter().find(is_whole)) else {
             return;
@@ -305,7 +305,7 @@ impl<'a> Binder<'a> {
 
     /// Binds a field: a column with one value per example, a whole column if the model treats all rows as one example, or an array that is
     /// not a column.
-    fn field(&mut self, binding: &Binding, field: &'a Field) {
+    fn field(&mut self, binding: &ParamBinding, field: &'a Field) {
         let rank = match &binding.param.ty {
             Ty::Tensor(_, dims) => dims.len(),
             _ => 0,
@@ -327,7 +327,7 @@ impl<'a> Binder<'a> {
     }
 
     /// Fits the axes of a field. The positions that index values select are resolved when all sizes are known.
-    fn fit(&mut self, binding: &Binding, field: &'a Field, shape: &[usize]) {
+    fn fit(&mut self, binding: &ParamBinding, field: &'a Field, shape: &[usize]) {
         self.fit_dims(binding, shape);
         let Ty::Tensor(elem, _) = &binding.param.ty else {
             return;
@@ -399,7 +399,7 @@ impl<'a> Binder<'a> {
     }
 
     /// Returns the size of a dim name that a scalar of a JSON file sets.
-    fn scalar_size(&self, dim: &Dim) -> Option<usize> {
+    fn scalar_size(&self, dim: &DimExpr) -> Option<usize> {
         let mut terms = dim.terms.iter();
         match (terms.next(), terms.next()) {
             (Some((product, 1)), None) => match product.as_slice() {
@@ -423,7 +423,7 @@ impl<'a> Binder<'a> {
         })
     }
 
-    fn fit_dims(&mut self, binding: &Binding, shape: &[usize]) {
+    fn fit_dims(&mut self, binding: &ParamBinding, shape: &[usize]) {
         let Ty::Tensor(_, dims) = &binding.param.ty else {
             return;
         };
@@ -452,7 +452,7 @@ impl<'a> Binder<'a> {
     }
 
     /// Sets the size of a dim name that is unknown so far. A dim that is already known must equal the size.
-    fn fit_size(&mut self, dim: &Dim, size: usize, span: Span, name: &str) {
+    fn fit_size(&mut self, dim: &DimExpr, size: usize, span: Span, name: &str) {
         if let Some(known) = self.evaluate(dim) {
             if known != size {
                 self.wrong(
@@ -472,10 +472,10 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn evaluate(&self, dim: &Dim) -> Option<usize> {
+    fn evaluate(&self, dim: &DimExpr) -> Option<usize> {
         let name = |local: &LocalId| self.bound.dims.get(&self.model.locals[*local].name);
         let known = |atom: &Atom| match atom {
-            Atom::Local(local) => name(local).map(|size| Dim::number(*size as i64)),
+            Atom::Local(local) => name(local).map(|size| DimExpr::number(*size as i64)),
             Atom::Meta(_) | Atom::Div(..) => None,
         };
         dim.substitute(&known)

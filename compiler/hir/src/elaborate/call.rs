@@ -4,8 +4,8 @@ use super::datum::{Callee, Datum};
 use super::expr::Integers;
 use super::frame::{Elaborated, Elaborator, Frame};
 use super::model::limit;
-use crate::builtin::{Along, Builtin, Reduction, Rule};
-use crate::tree::{Binding, Expr, FnId, Stmt};
+use crate::builtin::{Along, Builtin, BuiltinRule, Reduction};
+use crate::tree::{FnId, ParamBinding, TypedExpr, TypedStmt};
 use crate::types::Ty;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::diagnostic::{Diagnostic, Place};
@@ -40,7 +40,7 @@ impl<'a> Elaborator<'a> {
     /// Stores arguments in a frame and binds the dim names of their types.
     pub fn bind_arguments(
         &mut self,
-        bindings: &[Binding],
+        bindings: &[ParamBinding],
         args: Vec<Datum>,
         frame: &mut Frame<'a>,
         span: Span,
@@ -78,7 +78,7 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Converts integers passed to real parameters to reals. Scalars that are combined with arrays are broadcast later, in the body.
-    fn lift(&mut self, params: &[Binding], args: Vec<Datum>, span: Span) -> Elaborated<Vec<Datum>> {
+    fn lift(&mut self, params: &[ParamBinding], args: Vec<Datum>, span: Span) -> Elaborated<Vec<Datum>> {
         let mut lifted = Vec::new();
         for (binding, arg) in params.iter().zip(args) {
             let real = matches!(&binding.param.ty, Ty::Tensor(crate::types::Elem::Real(_), _));
@@ -131,10 +131,10 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Elaborates the statements up to `return`.
-    pub fn body(&mut self, body: &[Stmt], frame: &mut Frame<'a>, span: Span) -> Elaborated<Datum> {
+    pub fn body(&mut self, body: &[TypedStmt], frame: &mut Frame<'a>, span: Span) -> Elaborated<Datum> {
         for stmt in body {
             match stmt {
-                Stmt::Let(local, value) => {
+                TypedStmt::Let(local, value) => {
                     let path = frame.path_of(&frame.locals[*local].name);
                     let datum = self.expr(value, frame)?.at_path(&path);
                     if let Datum::Tensor(value) = datum {
@@ -142,14 +142,14 @@ impl<'a> Elaborator<'a> {
                     }
                     frame.values.insert(*local, datum);
                 }
-                Stmt::Sample(sample) => self.sample(sample, frame)?,
-                Stmt::For {
+                TypedStmt::Sample(sample) => self.sample(sample, frame)?,
+                TypedStmt::For {
                     counter,
                     from,
                     to,
                     body,
                 } => self.repeat(*counter, [from, to], body, frame, span)?,
-                Stmt::Return(value) => return self.expr(value, frame),
+                TypedStmt::Return(value) => return self.expr(value, frame),
             }
         }
         Err(limit(span, "nothing is returned".to_owned()))
@@ -159,7 +159,7 @@ impl<'a> Elaborator<'a> {
     pub fn call_builtin(
         &mut self,
         builtin: &'static Builtin,
-        args: &[Expr],
+        args: &[TypedExpr],
         frame: &mut Frame<'a>,
         span: Span,
     ) -> Elaborated<Datum> {
@@ -178,66 +178,66 @@ impl<'a> Elaborator<'a> {
         span: Span,
     ) -> Elaborated<Datum> {
         let result = match builtin.rule {
-            Rule::Extremum(op, _) if args.len() == 2 => return self.extremum(op, &args, span),
-            Rule::Extremum(_, reduction) | Rule::Reduce(reduction) => {
+            BuiltinRule::Extremum(op, _) if args.len() == 2 => return self.extremum(op, &args, span),
+            BuiltinRule::Extremum(_, reduction) | BuiltinRule::Reduce(reduction) => {
                 return self.reduce_all(reduction, &args[0], span);
             }
-            Rule::Elementwise(op) | Rule::Same(op) | Rule::Cholesky(op) => {
+            BuiltinRule::Elementwise(op) | BuiltinRule::Same(op) | BuiltinRule::Cholesky(op) => {
                 let x = self.real(&args[0], span)?;
                 self.apply(Operation::new(op.0, [x]), span)?
             }
-            Rule::Dot => self.contraction("i,i->", &args, span)?,
-            Rule::Outer => self.contraction("i,j->ij", &args, span)?,
-            Rule::Transpose => {
+            BuiltinRule::Dot => self.contraction("i,i->", &args, span)?,
+            BuiltinRule::Outer => self.contraction("i,j->ij", &args, span)?,
+            BuiltinRule::Transpose => {
                 let x = self.real(&args[0], span)?;
                 self.apply(Operation::transpose(x, &[1, 0]), span)?
             }
-            Rule::LastAxis(_) | Rule::LogSumExp => {
+            BuiltinRule::LastAxis(_) | BuiltinRule::LogSumExp => {
                 let x = self.real(&args[0], span)?;
                 let axis = self.ty(x).rank() - 1;
                 let operation = match builtin.rule {
-                    Rule::LastAxis(Along::Cumsum) => Operation::cumsum(x, axis, false),
-                    Rule::LastAxis(Along::Softmax) => Operation::softmax(x, axis),
-                    Rule::LastAxis(Along::LogSoftmax) => Operation::log_softmax(x, axis),
+                    BuiltinRule::LastAxis(Along::Cumsum) => Operation::cumsum(x, axis, false),
+                    BuiltinRule::LastAxis(Along::Softmax) => Operation::softmax(x, axis),
+                    BuiltinRule::LastAxis(Along::LogSoftmax) => Operation::log_softmax(x, axis),
                     _ => Operation::logsumexp(x, axis),
                 };
                 self.apply(operation, span)?
             }
-            Rule::SolveLower => self.solve_lower(&args, span)?,
-            Rule::Concat => {
+            BuiltinRule::SolveLower => self.solve_lower(&args, span)?,
+            BuiltinRule::Concat => {
                 let values: Vec<Value> = args
                     .iter()
                     .map(|arg| self.real(arg, span))
                     .collect::<Result<_, _>>()?;
                 self.apply(Operation::concat(&values, 0), span)?
             }
-            Rule::Length => {
+            BuiltinRule::Length => {
                 let x = self.tensor(&args[0], span)?;
                 let size = self.ty(x).dims().first().and_then(|dim| dim.fixed()).unwrap_or(1);
                 return Ok(Datum::Static(size as i64));
             }
-            Rule::Filled(number) => {
+            BuiltinRule::Filled(number) => {
                 let value = self.constant(number, DType::Real);
                 let shape = self.static_shape(&args, span)?;
                 self.stretch(value, &shape, span)?
             }
-            Rule::Noise(kind) => self.noise(kind, &args, span)?,
-            Rule::Eye => {
+            BuiltinRule::Noise(kind) => self.noise(kind, &args, span)?,
+            BuiltinRule::Eye => {
                 let shape = self.static_shape(&args, span)?;
                 self.eye(shape.dims().first().copied().unwrap_or(Dim::Fixed(1)), span)?
             }
-            Rule::Diag => self.diag(&args, span)?,
-            Rule::Conv => self.convolution(&args, span)?,
-            Rule::Pad => self.padded(&args, span)?,
-            Rule::Pool(_) => self.pooled(builtin, &args, span)?,
-            Rule::Repeat => {
+            BuiltinRule::Diag => self.diag(&args, span)?,
+            BuiltinRule::Conv => self.convolution(&args, span)?,
+            BuiltinRule::Pad => self.padded(&args, span)?,
+            BuiltinRule::Pool(_) => self.pooled(builtin, &args, span)?,
+            BuiltinRule::Repeat => {
                 let x = self.real(&args[0], span)?;
                 let mut shape = self.ty(x).shape;
                 let axes: Vec<usize> = (0..shape.rank()).collect();
                 shape.0.extend(self.static_shape(&args[1..], span)?.0);
                 self.apply(Operation::broadcast(x, &shape, &axes), span)?
             }
-            Rule::Reshape => {
+            BuiltinRule::Reshape => {
                 let x = self.real(&args[0], span)?;
                 let shape = self.static_shape(&args[1..], span)?;
                 self.apply(Operation::reshape(x, &shape), span)?

@@ -3,8 +3,8 @@
 use super::datum::Datum;
 use super::expr::compares_integers;
 use super::frame::{Elaborated, Elaborator, Frame};
-use super::linear::Linear;
-use crate::tree::{Expr, ExprKind, Number};
+use super::linear::AffineExpr;
+use crate::tree::{ConstValue, TypedExpr, TypedExprKind};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use bnnc_graph::builder::Operation;
@@ -15,7 +15,7 @@ impl<'a> Elaborator<'a> {
     /// Elaborates `if condition { yes } else { no }`.
     pub fn choice(
         &mut self,
-        [condition, yes, no]: [&Expr; 3],
+        [condition, yes, no]: [&TypedExpr; 3],
         frame: &mut Frame<'a>,
         span: Span,
     ) -> Elaborated<Datum> {
@@ -37,8 +37,8 @@ impl<'a> Elaborator<'a> {
     /// Elaborates a branch. If the value of the branch is an integer, its range is returned too.
     fn branch(
         &mut self,
-        branch: &Expr,
-        (condition, holds): (&Expr, bool),
+        branch: &TypedExpr,
+        (condition, holds): (&TypedExpr, bool),
         frame: &mut Frame<'a>,
     ) -> Elaborated<(Datum, Option<(i64, i64)>)> {
         let facts = self.facts(condition, holds, frame);
@@ -60,10 +60,10 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Returns linear forms that are not negative, given that the condition is true (if `holds`) or false.
-    fn facts(&self, condition: &Expr, holds: bool, frame: &Frame<'a>) -> Vec<Linear> {
+    fn facts(&self, condition: &TypedExpr, holds: bool, frame: &Frame<'a>) -> Vec<AffineExpr> {
         let (op, left, right) = match &condition.kind {
-            ExprKind::Unary(UnaryOp::Not, operand) => return self.facts(operand, !holds, frame),
-            ExprKind::Binary(op, left, right) => (*op, left, right),
+            TypedExprKind::Unary(UnaryOp::Not, operand) => return self.facts(operand, !holds, frame),
+            TypedExprKind::Binary(op, left, right) => (*op, left, right),
             _ => return Vec::new(),
         };
         if let BinaryOp::And | BinaryOp::Or = op {
@@ -83,7 +83,8 @@ impl<'a> Elaborator<'a> {
         let Some((left, right)) = forms else {
             return Vec::new();
         };
-        let at_least = |a: &Linear, b: &Linear, more: i64| a.plus(b, -1)?.plus(&Linear::number(more), -1);
+        let at_least =
+            |a: &AffineExpr, b: &AffineExpr, more: i64| a.plus(b, -1)?.plus(&AffineExpr::number(more), -1);
         let above = |more| at_least(&left, &right, more).into_iter().collect();
         let below = |more| at_least(&right, &left, more).into_iter().collect();
         match (op, holds) {
@@ -109,16 +110,18 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Returns the linear form of an integer expression, without adding an operation to the function.
-    fn form(&self, expr: &Expr, frame: &Frame<'a>) -> Option<Linear> {
+    fn form(&self, expr: &TypedExpr, frame: &Frame<'a>) -> Option<AffineExpr> {
         match &expr.kind {
-            ExprKind::Int(number) => Some(Linear::number(*number)),
-            ExprKind::Const(id) => match self.module.consts[*id].number? {
-                Number::Integer(number) => Some(Linear::number(number)),
-                Number::Real(_) => None,
+            TypedExprKind::Int(number) => Some(AffineExpr::number(*number)),
+            TypedExprKind::Const(id) => match self.module.consts[*id].number? {
+                ConstValue::Integer(number) => Some(AffineExpr::number(number)),
+                ConstValue::Real(_) => None,
             },
-            ExprKind::Local(local) => self.linear(frame.values.get(local)?),
-            ExprKind::Unary(UnaryOp::Neg, operand) => Linear::number(0).plus(&self.form(operand, frame)?, -1),
-            ExprKind::Binary(op, left, right) => {
+            TypedExprKind::Local(local) => self.linear(frame.values.get(local)?),
+            TypedExprKind::Unary(UnaryOp::Neg, operand) => {
+                AffineExpr::number(0).plus(&self.form(operand, frame)?, -1)
+            }
+            TypedExprKind::Binary(op, left, right) => {
                 let (left, right) = (self.form(left, frame)?, self.form(right, frame)?);
                 match op {
                     BinaryOp::Add => left.plus(&right, 1),

@@ -13,9 +13,9 @@ use super::call::at_call;
 use super::datum::{Datum, DistDatum};
 use super::frame::{Elaborated, Elaborator, Frame, NoiseContext};
 use super::model::{limit, no_part};
-use crate::tree::{Binding, DistItem};
+use crate::tree::{DistItem, ParamBinding};
 use crate::types::{Elem, Ty};
-pub use arguments::Arguments;
+pub use arguments::NamedArguments;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_base::source::Span;
@@ -53,7 +53,7 @@ pub fn dtype(elem: &Elem) -> DType {
 
 /// The values that the functions of an instance are called with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Values {
+pub enum CalledWith {
     /// Values that lie in the support, because a bijection or a sampler produced them. Densities do not check these values.
     Inside,
     /// Arbitrary values, such as data. The density is zero outside the support.
@@ -76,10 +76,10 @@ impl<'a> Elaborator<'a> {
     /// Builds the instance of a distribution for values of type `value`.
     pub fn instance(
         &mut self,
-        arguments: &Arguments,
+        arguments: &NamedArguments,
         value: Type,
         declared: Support,
-        values: Values,
+        values: CalledWith,
         span: Span,
     ) -> Elaborated<Instance> {
         let types = arguments
@@ -107,7 +107,7 @@ impl<'a> Elaborator<'a> {
             dist: &each.dist,
             params: each.params,
             value: each.value,
-            values: Values::Any,
+            values: CalledWith::Any,
             span,
         };
         builder
@@ -153,7 +153,7 @@ struct InstanceBuilder<'e, 'a, 'd> {
     dist: &'d DistDatum,
     params: Vec<(Arc<str>, Type)>,
     value: Type,
-    values: Values,
+    values: CalledWith,
     span: Span,
 }
 
@@ -232,7 +232,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     /// draws found by bisection have no gradients.
     fn inside(&self, is_truncated: bool, support: Support) -> Option<(f64, f64)> {
         match (support, self.values) {
-            (Support::Interval(low, high), Values::Any) if is_truncated && !self.is_improper() => {
+            (Support::Interval(low, high), CalledWith::Any) if is_truncated && !self.is_improper() => {
                 Some((low, high))
             }
             _ => None,
@@ -242,7 +242,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     /// Returns the support of each parameter, with the parameters of component distributions in place of the components.
     fn param_supports(&self, dist: &DistDatum) -> Vec<Support> {
         let item = &self.elaborator.module.dists[dist.dist];
-        let of = |(binding, arg): (&Binding, &Datum)| match (arg, &binding.param.ty) {
+        let of = |(binding, arg): (&ParamBinding, &Datum)| match (arg, &binding.param.ty) {
             (Datum::Dist(inner), _) => self.param_supports(inner),
             (Datum::Tensor(_), Ty::Tensor(elem, _)) => vec![support(elem)],
             (Datum::Tensor(_), _) => vec![Support::Real],
@@ -349,8 +349,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         let x = self.elaborator.builder.param("x", self.value.clone());
         let trusted = match (self.values, support) {
             // Integer data are checked when they are read.
-            (Values::Inside, _) | (Values::Any, Support::Integers(_)) => dist::range(support),
-            (Values::Any, _) => Interval::REALS,
+            (CalledWith::Inside, _) | (CalledWith::Any, Support::Integers(_)) => dist::range(support),
+            (CalledWith::Any, _) => Interval::REALS,
         };
         self.elaborator.inside.insert(x, trusted);
         match self.flat(self.item()) {
@@ -393,8 +393,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         let (density, log_mass) = self.elaborator.align(density, log_mass, self.span)?;
         let density = self.elaborator.builder.sub(density, log_mass);
         match self.values {
-            Values::Inside => Ok(Some(density)),
-            Values::Any => self.zero_outside((low, high), x, density).map(Some),
+            CalledWith::Inside => Ok(Some(density)),
+            CalledWith::Any => self.zero_outside((low, high), x, density).map(Some),
         }
     }
 

@@ -4,7 +4,7 @@ use super::datum::{Callee, Datum, DistDatum, LayerDatum};
 use super::dist::dtype;
 use super::frame::{Elaborated, Elaborator, Frame};
 use super::model::limit;
-use crate::tree::{ConstId, Expr, ExprKind, Number};
+use crate::tree::{ConstId, ConstValue, TypedExpr, TypedExprKind};
 use crate::types::{Elem, Ty};
 use crate::walk;
 use bnnc_abi::data::LARGEST_INTEGER;
@@ -27,36 +27,36 @@ const MOST_STACKED: usize = 32;
 
 impl<'a> Elaborator<'a> {
     /// Elaborates an expression.
-    pub fn expr(&mut self, expr: &Expr, frame: &mut Frame<'a>) -> Elaborated<Datum> {
+    pub fn expr(&mut self, expr: &TypedExpr, frame: &mut Frame<'a>) -> Elaborated<Datum> {
         let span = expr.span;
         match &expr.kind {
-            ExprKind::Real(value) => Ok(Datum::Tensor(self.constant(*value, DType::Real))),
-            ExprKind::Int(value) => Ok(Datum::Static(*value)),
-            ExprKind::Bool(value) => Ok(Datum::Tensor(
+            TypedExprKind::Real(value) => Ok(Datum::Tensor(self.constant(*value, DType::Real))),
+            TypedExprKind::Int(value) => Ok(Datum::Static(*value)),
+            TypedExprKind::Bool(value) => Ok(Datum::Tensor(
                 self.constant(f64::from(u8::from(*value)), DType::Bool),
             )),
-            ExprKind::Text(text) => Ok(Datum::Text(text.clone())),
-            ExprKind::Local(local) => match frame.values.get(local) {
+            TypedExprKind::Text(text) => Ok(Datum::Text(text.clone())),
+            TypedExprKind::Local(local) => match frame.values.get(local) {
                 Some(datum) => Ok(datum.clone()),
                 None => Err(no_value(span, &frame.locals[*local].name)),
             },
-            ExprKind::Const(id) => self.named_constant(*id, span),
-            ExprKind::Row | ExprKind::Error => Err(limit(span, "this is not a value".to_owned())),
-            ExprKind::Builtin(builtin, args) => self.call_builtin(builtin, args, frame, span),
-            ExprKind::CallFn(id, args) => {
+            TypedExprKind::Const(id) => self.named_constant(*id, span),
+            TypedExprKind::Row | TypedExprKind::Error => Err(limit(span, "this is not a value".to_owned())),
+            TypedExprKind::Builtin(builtin, args) => self.call_builtin(builtin, args, frame, span),
+            TypedExprKind::CallFn(id, args) => {
                 let args = self.exprs(args, frame)?;
                 self.call_fn(*id, args, span)
             }
-            ExprKind::FnValue(id) => Ok(Datum::Function(Callee::Fn(*id))),
-            ExprKind::BuiltinValue(builtin) => Ok(Datum::Function(Callee::Builtin(builtin))),
-            ExprKind::CallLocal(local, args) => {
+            TypedExprKind::FnValue(id) => Ok(Datum::Function(Callee::Fn(*id))),
+            TypedExprKind::BuiltinValue(builtin) => Ok(Datum::Function(Callee::Builtin(builtin))),
+            TypedExprKind::CallLocal(local, args) => {
                 let args = self.exprs(args, frame)?;
                 match frame.values.get(local) {
                     Some(Datum::Function(callee)) => self.call(*callee, args, span),
                     _ => Err(limit(span, "this is not a function".to_owned())),
                 }
             }
-            ExprKind::MakeLayer(layer, args) => {
+            TypedExprKind::MakeLayer(layer, args) => {
                 let args = self.exprs(args, frame)?;
                 Ok(Datum::Layer(Rc::new(LayerDatum {
                     layer: *layer,
@@ -64,50 +64,50 @@ impl<'a> Elaborator<'a> {
                     path: String::new(),
                 })))
             }
-            ExprKind::CallLayer(callee, _, args) => {
+            TypedExprKind::CallLayer(callee, _, args) => {
                 let layer = self.expr(callee, frame)?;
                 let args = self.exprs(args, frame)?;
                 self.call_layer(&layer, args, span)
             }
-            ExprKind::MakeDist(dist, args) => {
+            TypedExprKind::MakeDist(dist, args) => {
                 let args = self.exprs(args, frame)?;
                 Ok(Datum::Dist(Rc::new(DistDatum { dist: *dist, args })))
             }
-            ExprKind::DistPart(dist, part, arg) => {
+            TypedExprKind::DistPart(dist, part, arg) => {
                 let dist = self.expr(dist, frame)?;
                 let arg = arg.as_ref().map(|arg| self.expr(arg, frame)).transpose()?;
                 self.dist_part(&dist, part, arg, span)
             }
-            ExprKind::List(items) => {
+            TypedExprKind::List(items) => {
                 let items = self.exprs(items, frame)?;
                 self.list(items, span)
             }
-            ExprKind::Comprehension(comprehension) => {
+            TypedExprKind::Comprehension(comprehension) => {
                 self.comprehension(comprehension, &expr.ty, frame, span)
             }
-            ExprKind::Reduce(builtin, comprehension) => self.reduce(builtin, comprehension, frame, span),
-            ExprKind::Index(base, indices) => {
+            TypedExprKind::Reduce(builtin, comprehension) => self.reduce(builtin, comprehension, frame, span),
+            TypedExprKind::Index(base, indices) => {
                 let base = self.expr(base, frame)?;
                 self.index(base, (indices, &expr.ty), frame, span)
             }
-            ExprKind::Unary(op, operand) => {
+            TypedExprKind::Unary(op, operand) => {
                 let operand = self.expr(operand, frame)?;
                 self.unary(*op, operand, span)
             }
-            ExprKind::Binary(op, left, right) => {
+            TypedExprKind::Binary(op, left, right) => {
                 let left = self.expr(left, frame)?;
                 let right = self.expr(right, frame)?;
                 self.binary(*op, left, right, span)
             }
-            ExprKind::If(condition, yes, no) => self.choice([condition, yes, no], frame, span),
+            TypedExprKind::If(condition, yes, no) => self.choice([condition, yes, no], frame, span),
         }
     }
 
     fn named_constant(&mut self, id: ConstId, span: Span) -> Elaborated<Datum> {
         let item = &self.module.consts[id];
         match (item.number, &item.value.ty) {
-            (Some(Number::Integer(number)), _) => Ok(Datum::Static(number)),
-            (Some(Number::Real(number)), Ty::Tensor(elem, _)) => {
+            (Some(ConstValue::Integer(number)), _) => Ok(Datum::Static(number)),
+            (Some(ConstValue::Real(number)), Ty::Tensor(elem, _)) => {
                 Ok(Datum::Tensor(self.constant(number, dtype(elem))))
             }
             _ => Err(limit(span, format!("`{}` has no value", item.name))),
@@ -115,7 +115,7 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Elaborates several expressions in order.
-    pub fn exprs(&mut self, exprs: &[Expr], frame: &mut Frame<'a>) -> Elaborated<Vec<Datum>> {
+    pub fn exprs(&mut self, exprs: &[TypedExpr], frame: &mut Frame<'a>) -> Elaborated<Vec<Datum>> {
         exprs.iter().map(|expr| self.expr(expr, frame)).collect()
     }
 
@@ -419,9 +419,9 @@ fn static_arithmetic(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
 }
 
 /// Returns whether a condition depends on a variable of integers, such as a counter.
-pub fn compares_integers(condition: &Expr) -> bool {
+pub fn compares_integers(condition: &TypedExpr) -> bool {
     let is_integer = |ty: &Ty| matches!(ty, Ty::Tensor(Elem::Int | Elem::Count | Elem::Index(_), _));
     walk::any(condition, &mut |part| {
-        matches!(part.kind, ExprKind::Local(_)) && is_integer(&part.ty)
+        matches!(part.kind, TypedExprKind::Local(_)) && is_integer(&part.ty)
     })
 }

@@ -2,7 +2,7 @@
 
 use super::datum::Datum;
 use super::linear::Forms;
-use crate::dims::{Atom, Dim};
+use crate::dims::{Atom, DimExpr};
 use crate::tree::{LocalId, Locals, Module};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::DType;
@@ -201,10 +201,10 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Evaluates a dimension in this frame.
-    pub fn dim(&self, dim: &Dim, frame: &Frame, span: Span) -> Elaborated<usize> {
+    pub fn dim(&self, dim: &DimExpr, frame: &Frame, span: Span) -> Elaborated<usize> {
         let known = |atom: &Atom| match atom {
             Atom::Local(local) => match frame.values.get(local) {
-                Some(Datum::Static(number)) => Some(Dim::number(*number)),
+                Some(Datum::Static(number)) => Some(DimExpr::number(*number)),
                 _ => None,
             },
             Atom::Meta(_) | Atom::Div(..) => None,
@@ -226,12 +226,12 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Evaluates a list of dims to static sizes.
-    pub fn sizes(&self, dims: &[Dim], frame: &Frame, span: Span) -> Elaborated<Vec<usize>> {
+    pub fn sizes(&self, dims: &[DimExpr], frame: &Frame, span: Span) -> Elaborated<Vec<usize>> {
         dims.iter().map(|dim| self.dim(dim, frame, span)).collect()
     }
 
     /// Evaluates the shape of a quantity of the model. Fails if the shape is empty or exceeds the size limits.
-    pub fn shape_of(&self, name: &str, dims: &[Dim], frame: &Frame, span: Span) -> Elaborated<Shape> {
+    pub fn shape_of(&self, name: &str, dims: &[DimExpr], frame: &Frame, span: Span) -> Elaborated<Shape> {
         let sizes = self.sizes(dims, frame, span)?;
         let shape = Shape::fixed(&sizes);
         if sizes.contains(&0) {
@@ -248,7 +248,7 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Binds those dim names of `dims` that have no value yet to the sizes of `shape`.
-    pub fn bind_dims(&self, dims: &[Dim], shape: &Shape, frame: &mut Frame) {
+    pub fn bind_dims(&self, dims: &[DimExpr], shape: &Shape, frame: &mut Frame) {
         for (dim, size) in dims.iter().zip(shape.dims()) {
             let Some(size) = size.fixed() else { continue };
             let mut atoms = dim.terms.iter();

@@ -7,7 +7,7 @@
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator};
 use super::model::limit;
-use crate::builtin::{Builtin, Reduction, Rule};
+use crate::builtin::{Builtin, BuiltinRule, Reduction};
 use crate::report::types as report;
 use bnnc_base::source::Span;
 use bnnc_graph::builder::Operation;
@@ -45,7 +45,7 @@ impl Elaborator<'_> {
         let size = integer(&args[1], "the size of a window", span)?;
         let stride = integer(&args[2], "the stride", span)?;
         let windows = self.windows(builtin.name, x, [size, size], stride, span)?;
-        if builtin.rule == Rule::Pool(Reduction::Max) {
+        if builtin.rule == BuiltinRule::Pool(Reduction::Max) {
             return self.apply(Operation::reduce_max(windows, &[1, 2]), span);
         }
         let sum = self.apply(Operation::reduce_sum(windows, &[1, 2]), span)?;

@@ -3,7 +3,7 @@
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
 use super::model::limit;
-use crate::tree::Index;
+use crate::tree::TypedIndex;
 use crate::types::Ty;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
@@ -19,12 +19,12 @@ impl<'a> Elaborator<'a> {
     pub fn index(
         &mut self,
         base: Datum,
-        (indices, ty): (&[Index], &Ty),
+        (indices, ty): (&[TypedIndex], &Ty),
         frame: &mut Frame<'a>,
         span: Span,
     ) -> Elaborated<Datum> {
         if let Datum::List(items) = &base {
-            let Some(Index::At(position)) = indices.first() else {
+            let Some(TypedIndex::At(position)) = indices.first() else {
                 return Err(limit(span, "a list needs one position".to_owned()));
             };
             let position = self.static_integer(position, frame)?;
@@ -40,11 +40,11 @@ impl<'a> Elaborator<'a> {
         let mut axis = 0;
         for index in indices {
             match index {
-                Index::At(position) => {
+                TypedIndex::At(position) => {
                     let position = self.expr(position, frame)?;
                     value = self.at(value, axis, position, span)?;
                 }
-                Index::Range(from, to) => {
+                TypedIndex::Range(from, to) => {
                     if let Some(width) = self.width(ty, axis, [from, to], frame)? {
                         let ends = [self.expr(from, frame)?, self.expr(to, frame)?];
                         value = self.window_of(value, axis, (ends, width), span)?;
@@ -145,7 +145,11 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Elaborates an expression that must be an integer known at compile time.
-    pub fn static_integer(&mut self, expr: &crate::tree::Expr, frame: &mut Frame<'a>) -> Elaborated<i64> {
+    pub fn static_integer(
+        &mut self,
+        expr: &crate::tree::TypedExpr,
+        frame: &mut Frame<'a>,
+    ) -> Elaborated<i64> {
         match self.expr(expr, frame)? {
             Datum::Static(number) => Ok(number),
             _ => Err(limit(

@@ -8,9 +8,11 @@ mod reads;
 mod scope;
 mod visit;
 
-use super::linear::Linear;
+use super::linear::AffineExpr;
 use crate::report::model as report;
-use crate::tree::{Expr, ExprKind, LocalId, LocalKind, ModelId, ModelItem, Module, Sample, Stmt};
+use crate::tree::{
+    LocalId, LocalKind, ModelId, ModelItem, Module, SampleStmt, TypedExpr, TypedExprKind, TypedStmt,
+};
 use crate::types::Ty;
 use bnnc_base::diagnostic::Diagnostic;
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -30,9 +32,9 @@ const MOST_ELEMENTS: i64 = 1_000_000;
 
 /// A statement that assigns a distribution to elements of an output.
 struct Given<'m> {
-    sample: &'m Sample,
+    sample: &'m SampleStmt,
     /// The counter, its first and last value, and the statements of the enclosing `for`.
-    repeated: Option<(LocalId, [i64; 2], &'m [Stmt])>,
+    repeated: Option<(LocalId, [i64; 2], &'m [TypedStmt])>,
 }
 
 /// Returns errors for outputs, or for elements of outputs, that depend on themselves. Also returns warnings if elements of one output
@@ -82,11 +84,11 @@ fn statements<'m>(item: &'m ModelItem, reader: &mut ElementReader<'m>) -> (Vec<G
     let scope = ReadScope::model();
     for stmt in &item.body {
         match stmt {
-            Stmt::Sample(sample) if sample.observed => found.push(Given {
+            TypedStmt::Sample(sample) if sample.observed => found.push(Given {
                 sample,
                 repeated: None,
             }),
-            Stmt::For {
+            TypedStmt::For {
                 counter,
                 from,
                 to,
@@ -95,7 +97,7 @@ fn statements<'m>(item: &'m ModelItem, reader: &mut ElementReader<'m>) -> (Vec<G
                 let from = reader.integer(from, &scope).and_then(|end| end.as_number());
                 let to = reader.integer(to, &scope).and_then(|end| end.as_number());
                 let samples = body.iter().filter_map(|stmt| match stmt {
-                    Stmt::Sample(sample) if sample.observed => Some(sample),
+                    TypedStmt::Sample(sample) if sample.observed => Some(sample),
                     _ => None,
                 });
                 let Some((from, to)) = from.zip(to) else {
@@ -113,14 +115,14 @@ fn statements<'m>(item: &'m ModelItem, reader: &mut ElementReader<'m>) -> (Vec<G
                     repeated: Some((*counter, [from, to - 1], body)),
                 }));
             }
-            Stmt::Sample(_) | Stmt::Let(..) | Stmt::Return(_) => {}
+            TypedStmt::Sample(_) | TypedStmt::Let(..) | TypedStmt::Return(_) => {}
         }
     }
     (found, unknown)
 }
 
 /// Returns whether a distribution inside a range of unknown size reads outputs or may read them.
-fn reads_outputs<'m>(sample: &'m Sample, body: &'m [Stmt], reader: &mut ElementReader<'m>) -> bool {
+fn reads_outputs<'m>(sample: &'m SampleStmt, body: &'m [TypedStmt], reader: &mut ElementReader<'m>) -> bool {
     let scope = ReadScope::model();
     let block = scope.block(body);
     reader.begin(&block);
@@ -148,7 +150,7 @@ fn symbolic<'m>(
     let (block, inside);
     let mut own = &scope;
     if let Some((counter, [first, last], body)) = given.repeated {
-        let symbol = reader.forms.counter([first, last].map(Linear::number));
+        let symbol = reader.forms.counter([first, last].map(AffineExpr::number));
         inside = scope.counter(counter, symbol);
         block = inside.block(body);
         own = &block;
@@ -159,7 +161,7 @@ fn symbolic<'m>(
     let from = given.sample.local;
     let distance = |read: &Read| {
         let element = element.as_ref()?;
-        let start = Linear::number(0);
+        let start = AffineExpr::number(0);
         let [first, last] = match joint.contains(&read.output) {
             true => [&start, &start],
             false => [&read.ends[0], &read.ends[1]],
@@ -182,13 +184,13 @@ fn element<'s, 'm: 's>(
     module: &Module,
     scope: &'s ReadScope<'s>,
     reader: &mut ElementReader<'m>,
-) -> Option<Linear> {
+) -> Option<AffineExpr> {
     match &given.sample.index {
         Some(index) => reader.integer(index, scope),
-        None if rank(&given.sample.ty) == 0 || is_joint(given.sample, module) => Some(Linear::number(0)),
+        None if rank(&given.sample.ty) == 0 || is_joint(given.sample, module) => Some(AffineExpr::number(0)),
         None => {
             let size = reader.outputs.get(&given.sample.local).copied()?;
-            Some(reader.forms.counter([0, size - 1].map(Linear::number)))
+            Some(reader.forms.counter([0, size - 1].map(AffineExpr::number)))
         }
     }
 }
@@ -197,7 +199,7 @@ fn element<'s, 'm: 's>(
 fn read<'s, 'm: 's>(
     given: &Given<'m>,
     module: &Module,
-    (scope, element): (&'s ReadScope<'s>, Option<&Linear>),
+    (scope, element): (&'s ReadScope<'s>, Option<&AffineExpr>),
     reader: &mut ElementReader<'m>,
 ) {
     let sample = given.sample;
@@ -210,14 +212,14 @@ fn read<'s, 'm: 's>(
 
 /// Collects the reads of one element of an array whose distribution has array parameters of the same size.
 fn of_element<'s, 'm: 's>(
-    dist: &'s Expr,
-    element: &Linear,
+    dist: &'s TypedExpr,
+    element: &AffineExpr,
     scope: &'s ReadScope<'s>,
     reader: &mut ElementReader<'m>,
 ) {
     let ends = || Some([element.clone(), element.clone()]);
     match &dist.kind {
-        ExprKind::MakeDist(_, args) => {
+        TypedExprKind::MakeDist(_, args) => {
             for arg in args {
                 match rank(&arg.ty) {
                     0 => reader.visit(arg, scope, true),
@@ -230,9 +232,9 @@ fn of_element<'s, 'm: 's>(
 }
 
 /// Returns whether the statement gives all elements of an array one joint distribution.
-fn is_joint(sample: &Sample, module: &Module) -> bool {
+fn is_joint(sample: &SampleStmt, module: &Module) -> bool {
     match &sample.dist.kind {
-        ExprKind::MakeDist(dist, _) if sample.index.is_none() => {
+        TypedExprKind::MakeDist(dist, _) if sample.index.is_none() => {
             let on = &module.dists[*dist].on;
             matches!(on, Ty::Tensor(_, dims) if !dims.is_empty())
         }

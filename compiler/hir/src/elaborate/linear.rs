@@ -16,7 +16,7 @@ const MOST_FACTS: usize = 16;
 /// A constant plus a linear combination of counters. Counters are numbered in the order of their creation, so an inner counter follows the
 /// enclosing ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Linear {
+pub struct AffineExpr {
     constant: i64,
     factors: BTreeMap<usize, i64>,
 }
@@ -24,27 +24,27 @@ pub struct Linear {
 /// The linear forms of integers. For each counter, the first and the last value are known; they may depend on earlier counters.
 #[derive(Clone, Debug, Default)]
 pub struct Forms {
-    values: HashMap<Value, Linear>,
-    counters: Vec<[Linear; 2]>,
+    values: HashMap<Value, AffineExpr>,
+    counters: Vec<[AffineExpr; 2]>,
     /// The name of each counter, and the end of its range as written in the program.
     names: Vec<[String; 2]>,
     /// The end of the next range as written in the program.
     written: Option<String>,
     /// Forms that are not negative in the current branch.
-    facts: Vec<Linear>,
+    facts: Vec<AffineExpr>,
 }
 
-impl Linear {
+impl AffineExpr {
     /// Returns a constant form.
-    pub fn number(constant: i64) -> Linear {
-        Linear {
+    pub fn number(constant: i64) -> AffineExpr {
+        AffineExpr {
             constant,
             factors: BTreeMap::new(),
         }
     }
 
     /// Returns the sum of this form and a multiple of another form, or `None` on overflow.
-    pub fn plus(&self, other: &Linear, factor: i64) -> Option<Linear> {
+    pub fn plus(&self, other: &AffineExpr, factor: i64) -> Option<AffineExpr> {
         let mut sum = self.clone();
         sum.constant = sum.constant.checked_add(other.constant.checked_mul(factor)?)?;
         for (counter, own) in &other.factors {
@@ -61,7 +61,7 @@ impl Linear {
     }
 
     /// Returns the value at zero and the coefficient of this counter, if the form contains no other counter.
-    pub fn in_counter(&self, counter: &Linear) -> Option<(i64, i64)> {
+    pub fn in_counter(&self, counter: &AffineExpr) -> Option<(i64, i64)> {
         let own = counter.factors.keys().next();
         let factor = own.and_then(|own| self.factors.get(own)).copied();
         let others = self.factors.len() - usize::from(factor.is_some());
@@ -69,10 +69,10 @@ impl Linear {
     }
 
     /// Returns the product, or `None` if it is not linear or overflows.
-    pub fn times(&self, other: &Linear) -> Option<Linear> {
+    pub fn times(&self, other: &AffineExpr) -> Option<AffineExpr> {
         match (self.factors.is_empty(), other.factors.is_empty()) {
-            (_, true) => Linear::default().plus(self, other.constant),
-            (true, _) => Linear::default().plus(other, self.constant),
+            (_, true) => AffineExpr::default().plus(self, other.constant),
+            (true, _) => AffineExpr::default().plus(other, self.constant),
             (false, false) => None,
         }
     }
@@ -80,11 +80,11 @@ impl Linear {
 
 impl Forms {
     /// Registers a graph value as a counter, given its first and its last value.
-    pub fn count(&mut self, (counter, name): (Value, &str), ends: [Linear; 2]) {
+    pub fn count(&mut self, (counter, name): (Value, &str), ends: [AffineExpr; 2]) {
         let after = || ends[1].constant.saturating_add(1).to_string();
         let end = self.written.take().unwrap_or_else(after);
         self.names.push([name.to_owned(), end]);
-        let form = Linear {
+        let form = AffineExpr {
             constant: 0,
             factors: BTreeMap::from([(self.counters.len(), 1)]),
         };
@@ -93,8 +93,8 @@ impl Forms {
     }
 
     /// Creates a counter without a graph value, given its first and its last value.
-    pub fn counter(&mut self, ends: [Linear; 2]) -> Linear {
-        let form = Linear {
+    pub fn counter(&mut self, ends: [AffineExpr; 2]) -> AffineExpr {
+        let form = AffineExpr {
             constant: 0,
             factors: BTreeMap::from([(self.counters.len(), 1)]),
         };
@@ -137,7 +137,7 @@ impl Forms {
     }
 
     /// Replaces the ends of a counter.
-    pub fn narrow(&mut self, counter: Value, ends: [Linear; 2]) {
+    pub fn narrow(&mut self, counter: Value, ends: [AffineExpr; 2]) {
         let of_counter = self
             .values
             .get(&counter)
@@ -148,22 +148,22 @@ impl Forms {
     }
 
     /// Sets the form of a value.
-    pub fn insert(&mut self, value: Value, form: Linear) {
+    pub fn insert(&mut self, value: Value, form: AffineExpr) {
         self.values.insert(value, form);
     }
 
     /// Removes all values and returns their forms. Counters are kept.
-    pub fn take_values(&mut self) -> HashMap<Value, Linear> {
+    pub fn take_values(&mut self) -> HashMap<Value, AffineExpr> {
         std::mem::take(&mut self.values)
     }
 
     /// Replaces all values.
-    pub fn set_values(&mut self, values: HashMap<Value, Linear>) {
+    pub fn set_values(&mut self, values: HashMap<Value, AffineExpr>) {
         self.values = values;
     }
 
     /// Assumes that forms are not negative, until `forget` removes them.
-    pub fn assume(&mut self, facts: Vec<Linear>) {
+    pub fn assume(&mut self, facts: Vec<AffineExpr>) {
         self.facts.extend(facts);
     }
 
@@ -179,7 +179,7 @@ impl Forms {
 
     /// Returns the smallest and the largest value of a form. Subtracting a fact that is not negative bounds the form from below; adding
     /// such a fact bounds it from above. Sums of two facts are tried as well. Returns `None` if no value satisfies the facts.
-    pub fn ends(&self, form: &Linear) -> Option<(i64, i64)> {
+    pub fn ends(&self, form: &AffineExpr) -> Option<(i64, i64)> {
         let (mut low, mut high) = (self.extreme(form, false)?, self.extreme(form, true)?);
         let facts = &self.facts[self.facts.len().saturating_sub(MOST_FACTS)..];
         let singles = facts.iter().cloned();
@@ -198,7 +198,7 @@ impl Forms {
 
     /// Returns the smallest or the largest value. A linear form attains this value at one end of its innermost counter, and then at ends of
     /// the enclosing counters.
-    fn extreme(&self, form: &Linear, largest: bool) -> Option<i64> {
+    fn extreme(&self, form: &AffineExpr, largest: bool) -> Option<i64> {
         let mut form = form.clone();
         while let Some((counter, factor)) = form.factors.pop_last() {
             let [first, last] = self.counters.get(counter)?;
@@ -211,16 +211,16 @@ impl Forms {
 
 impl Elaborator<'_> {
     /// Returns the linear form of an integer, if it has one.
-    pub fn linear(&self, datum: &Datum) -> Option<Linear> {
+    pub fn linear(&self, datum: &Datum) -> Option<AffineExpr> {
         match datum {
-            Datum::Static(number) => Some(Linear::number(*number)),
+            Datum::Static(number) => Some(AffineExpr::number(*number)),
             Datum::Tensor(value) => self.forms.values.get(value).cloned(),
             _ => None,
         }
     }
 
     /// Returns the linear form of a sum, difference or product.
-    pub fn linear_of(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<Linear> {
+    pub fn linear_of(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<AffineExpr> {
         let (left, right) = (self.linear(left)?, self.linear(right)?);
         match op {
             BinaryOp::Add => left.plus(&right, 1),
@@ -235,8 +235,8 @@ impl Elaborator<'_> {
 mod tests {
     use super::*;
 
-    fn of(constant: i64, factors: &[(usize, i64)]) -> Linear {
-        Linear {
+    fn of(constant: i64, factors: &[(usize, i64)]) -> AffineExpr {
+        AffineExpr {
             constant,
             factors: factors.iter().copied().collect(),
         }

@@ -1,9 +1,9 @@
 //! Elaborates models: inputs become parameters, and `~` becomes `sample` or `observe`.
 
 use super::datum::{Datum, DistDatum};
-use super::dist::{Values, dtype, support};
+use super::dist::{CalledWith, dtype, support};
 use super::frame::{Elaborated, Elaborator, Frame};
-use crate::tree::{Binding, ExprKind, LocalId, ModelId, ModelItem, Module, Sample, Stmt};
+use crate::tree::{LocalId, ModelId, ModelItem, Module, ParamBinding, SampleStmt, TypedExprKind, TypedStmt};
 use crate::types::{Elem, Ty};
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
@@ -86,8 +86,10 @@ pub fn elaborate(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) 
 }
 
 /// Returns the name and the tensor of a `let` statement.
-fn named(stmt: &Stmt, item: &ModelItem, frame: &Frame<'_>) -> Option<(Arc<str>, Value)> {
-    let Stmt::Let(local, _) = stmt else { return None };
+fn named(stmt: &TypedStmt, item: &ModelItem, frame: &Frame<'_>) -> Option<(Arc<str>, Value)> {
+    let TypedStmt::Let(local, _) = stmt else {
+        return None;
+    };
     match frame.values.get(local) {
         Some(Datum::Tensor(value)) => Some((item.locals[*local].name.clone(), *value)),
         _ => None,
@@ -105,7 +107,7 @@ pub fn declared(ty: &Ty) -> Support {
 impl<'a> Elaborator<'a> {
     fn inputs(
         &mut self,
-        bindings: &'a [Binding],
+        bindings: &'a [ParamBinding],
         frame: &mut Frame<'a>,
         span: Span,
     ) -> Elaborated<Vec<Input>> {
@@ -115,7 +117,7 @@ impl<'a> Elaborator<'a> {
             .collect()
     }
 
-    fn input(&mut self, binding: &'a Binding, frame: &mut Frame<'a>, span: Span) -> Elaborated<Input> {
+    fn input(&mut self, binding: &'a ParamBinding, frame: &mut Frame<'a>, span: Span) -> Elaborated<Input> {
         let Ty::Tensor(elem, dims) = &binding.param.ty else {
             return Err(limit(
                 span,
@@ -128,7 +130,7 @@ impl<'a> Elaborator<'a> {
         );
         let value = self.builder.param(&binding.param.name, ty.clone());
         frame.values.insert(binding.local, Datum::Tensor(value));
-        let row = matches!(&binding.default, Some(default) if matches!(default.kind, ExprKind::Row));
+        let row = matches!(&binding.default, Some(default) if matches!(default.kind, TypedExprKind::Row));
         let support = match elem {
             crate::types::Elem::Index(size) => Support::Integers(self.dim(size, frame, span)?),
             other => support(other),
@@ -141,18 +143,20 @@ impl<'a> Elaborator<'a> {
         })
     }
 
-    fn statements(&mut self, body: &'a [Stmt], frame: &mut Frame<'a>) -> Elaborated<()> {
+    fn statements(&mut self, body: &'a [TypedStmt], frame: &mut Frame<'a>) -> Elaborated<()> {
         for stmt in body {
             match stmt {
-                Stmt::Let(local, value) => self.assign(*local, value, frame)?,
-                Stmt::Sample(sample) => self.sample(sample, frame)?,
-                Stmt::For {
+                TypedStmt::Let(local, value) => self.assign(*local, value, frame)?,
+                TypedStmt::Sample(sample) => self.sample(sample, frame)?,
+                TypedStmt::For {
                     counter,
                     from,
                     to,
                     body,
                 } => self.repeat(*counter, [from, to], body, frame, from.span)?,
-                Stmt::Return(value) => return Err(limit(value.span, "a model returns nothing".to_owned())),
+                TypedStmt::Return(value) => {
+                    return Err(limit(value.span, "a model returns nothing".to_owned()));
+                }
             }
         }
         Ok(())
@@ -161,7 +165,7 @@ impl<'a> Elaborator<'a> {
     fn assign(
         &mut self,
         local: LocalId,
-        value: &'a crate::tree::Expr,
+        value: &'a crate::tree::TypedExpr,
         frame: &mut Frame<'a>,
     ) -> Elaborated<()> {
         let path = frame.path_of(&frame.locals[local].name);
@@ -174,7 +178,7 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Elaborates a `~` statement.
-    pub fn sample(&mut self, sample: &Sample, frame: &mut Frame<'a>) -> Elaborated<()> {
+    pub fn sample(&mut self, sample: &SampleStmt, frame: &mut Frame<'a>) -> Elaborated<()> {
         if let (true, Some(index)) = (sample.observed, &sample.index) {
             return self.element(sample, index, frame);
         }
@@ -202,7 +206,7 @@ impl<'a> Elaborator<'a> {
 
     fn new_site(
         &mut self,
-        sample: &Sample,
+        sample: &SampleStmt,
         dist: &DistDatum,
         path: &str,
         frame: &Frame<'a>,
@@ -212,7 +216,13 @@ impl<'a> Elaborator<'a> {
         };
         let ty = Type::new(dtype(elem), self.shape_of(path, dims, frame, sample.span)?);
         let arguments = self.arguments(dist, sample.span)?;
-        let instance = self.instance(&arguments, ty.clone(), support(elem), Values::Inside, sample.span)?;
+        let instance = self.instance(
+            &arguments,
+            ty.clone(),
+            support(elem),
+            CalledWith::Inside,
+            sample.span,
+        )?;
         let args: Vec<Value> = arguments.values.iter().map(|(_, value)| *value).collect();
         let support = instance.support;
         let value = self.apply(Operation::sample(instance, &args, path), sample.span)?;
@@ -239,7 +249,7 @@ impl<'a> Elaborator<'a> {
     ) -> Elaborated<()> {
         let arguments = self.arguments(dist, span)?;
         let ty = self.ty(value);
-        let instance = self.instance(&arguments, ty, declared, Values::Any, span)?;
+        let instance = self.instance(&arguments, ty, declared, CalledWith::Any, span)?;
         let args = arguments.values.iter().map(|(_, value)| *value).chain([value]);
         self.observed_by(instance, args.collect(), name, span)
     }

@@ -5,11 +5,11 @@
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
-use super::linear::Linear;
+use super::linear::AffineExpr;
 use super::model::limit;
 use crate::builtin::{Builtin, Reduction};
 use crate::report::types::{empty_range, support};
-use crate::tree::{Comprehension, Expr, ExprKind, Index};
+use crate::tree::{TypedComprehension, TypedExpr, TypedExprKind, TypedIndex};
 use crate::types::Ty;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::dtype::DType;
@@ -58,7 +58,7 @@ impl<'a> Elaborator<'a> {
     pub fn reduce_array(
         &mut self,
         builtin: &'static Builtin,
-        args: &[Expr],
+        args: &[TypedExpr],
         frame: &mut Frame<'a>,
         span: Span,
     ) -> Elaborated<Option<Datum>> {
@@ -66,11 +66,11 @@ impl<'a> Elaborator<'a> {
             return Ok(None);
         };
         match &arg.kind {
-            ExprKind::Comprehension(c) if self.is_open(&c.from, &c.to, frame)? => {
+            TypedExprKind::Comprehension(c) if self.is_open(&c.from, &c.to, frame)? => {
                 self.reduce(builtin, c, frame, span).map(Some)
             }
-            ExprKind::Index(base, indices) => match &indices[..] {
-                [Index::Range(from, to)] if self.is_open(from, to, frame)? => {
+            TypedExprKind::Index(base, indices) => match &indices[..] {
+                [TypedIndex::Range(from, to)] if self.is_open(from, to, frame)? => {
                     let base = self.expr(base, frame)?;
                     let value = self.real(&base, span)?;
                     let ends = [self.expr(from, frame)?, self.expr(to, frame)?];
@@ -83,7 +83,7 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Returns whether an end of a range is not known at compile time.
-    fn is_open(&mut self, from: &Expr, to: &Expr, frame: &mut Frame<'a>) -> Elaborated<bool> {
+    fn is_open(&mut self, from: &TypedExpr, to: &TypedExpr, frame: &mut Frame<'a>) -> Elaborated<bool> {
         let is_known = |datum: &Datum| matches!(datum, Datum::Static(_));
         Ok(!is_known(&self.expr(from, frame)?) || !is_known(&self.expr(to, frame)?))
     }
@@ -203,7 +203,7 @@ impl<'a> Elaborator<'a> {
     pub fn reduce_open(
         &mut self,
         builtin: &'static Builtin,
-        c: &Comprehension,
+        c: &TypedComprehension,
         [from, to]: [Datum; 2],
         frame: &mut Frame<'a>,
         span: Span,
@@ -222,7 +222,7 @@ impl<'a> Elaborator<'a> {
             return Ok(Datum::Tensor(self.constant(neutral, DType::Real)));
         }
         let within = self.linear(&from).zip(self.linear(&to));
-        let within = within.and_then(|(first, after)| Some([first, after.plus(&Linear::number(1), -1)?]));
+        let within = within.and_then(|(first, after)| Some([first, after.plus(&AffineExpr::number(1), -1)?]));
         let mapped = self.map(c.counter, [first, last], frame, span, |this, frame| {
             if let (Some(within), Some(Datum::Tensor(position))) = (within, frame.values.get(&c.counter)) {
                 this.forms.narrow(*position, within);
@@ -256,7 +256,7 @@ impl<'a> Elaborator<'a> {
         &mut self,
         ty: &Ty,
         axis: usize,
-        [from, to]: [&Expr; 2],
+        [from, to]: [&TypedExpr; 2],
         frame: &mut Frame<'a>,
     ) -> Elaborated<Option<usize>> {
         if !self.is_open(from, to, frame)? {
@@ -277,7 +277,7 @@ impl<'a> Elaborator<'a> {
     /// Elaborates `[e for i in a..b]` with `width` elements, beginning at a position that depends on a counter.
     pub fn window(
         &mut self,
-        c: &Comprehension,
+        c: &TypedComprehension,
         width: usize,
         frame: &mut Frame<'a>,
         span: Span,

@@ -3,7 +3,7 @@
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
 use super::model::limit;
-use crate::tree::{Expr, Module, OptimiserId};
+use crate::tree::{Module, OptimiserId, TypedExpr};
 use bnnc_base::source::Span;
 use bnnc_graph::model::ElaboratedOptimiser;
 use bnnc_graph::types::Type;
@@ -16,11 +16,11 @@ use std::sync::Arc;
 pub fn elaborate(
     module: &Module,
     id: OptimiserId,
-    args: &[Expr],
+    args: &[TypedExpr],
     span: Span,
 ) -> Elaborated<ElaboratedOptimiser> {
     let item = &module.optimisers[id];
-    let constant = |expr: &Expr| {
+    let constant = |expr: &TypedExpr| {
         crate::constant::constant(module, expr)
             .ok_or_else(|| limit(expr.span, "a constant is needed here".to_owned()))
     };

@@ -1,14 +1,14 @@
 //! Elaborates posteriors: one family instance per site or group, with the starting values of its parameters.
 
 use super::datum::{Datum, DistDatum};
-use super::dist::{Values, fixed_shape, support};
+use super::dist::{CalledWith, fixed_shape, support};
 use super::frame::{Elaborated, Elaborator};
 use super::joint::{self, Share};
 use super::model::limit;
-use crate::dims::{Atom, Dim};
+use crate::dims::{Atom, DimExpr};
 use crate::tree::{
-    DistId, DistItem, Expr, ExprKind, InferId, LocalId, Module, PosteriorId, PosteriorLine, PosteriorValue,
-    StartValue,
+    DistId, DistItem, InferId, LocalId, Module, PosteriorId, PosteriorLine, PosteriorValue, StartValue,
+    TypedExpr, TypedExprKind,
 };
 use crate::types::{Elem, Ty};
 use bnnc_abi::manifest::Init;
@@ -319,12 +319,13 @@ impl<'a> Line<'a> {
         }
         let dist = self.dist;
         let arguments = elaborator.arguments(&DistDatum { dist, args }, self.span)?;
-        let instance = elaborator.instance(&arguments, value, Support::Real, Values::Inside, self.span)?;
+        let instance =
+            elaborator.instance(&arguments, value, Support::Real, CalledWith::Inside, self.span)?;
         Ok((instance, params))
     }
 
     /// Returns the shape of a parameter with these dims: the shape of the values, or one size for each dim.
-    fn shape(&self, dims: &[Dim], value: &Shape, statics: &[(LocalId, i64)]) -> Elaborated<Shape> {
+    fn shape(&self, dims: &[DimExpr], value: &Shape, statics: &[(LocalId, i64)]) -> Elaborated<Shape> {
         let on = match &self.item().on {
             Ty::Tensor(_, on) => on.as_slice(),
             _ => &[],
@@ -412,7 +413,13 @@ fn too_large(span: Span, family: &str, sizes: &[usize], count: usize) -> Box<Dia
 
 /// Evaluates a dim of a family's parameter. The dim of the values is the number of elements; any other dim is an integer parameter of the
 /// family.
-fn size_of(dim: &Dim, on: &[Dim], count: usize, statics: &[(LocalId, i64)], span: Span) -> Elaborated<usize> {
+fn size_of(
+    dim: &DimExpr,
+    on: &[DimExpr],
+    count: usize,
+    statics: &[(LocalId, i64)],
+    span: Span,
+) -> Elaborated<usize> {
     if on == std::slice::from_ref(dim) {
         return Ok(count);
     }
@@ -420,7 +427,7 @@ fn size_of(dim: &Dim, on: &[Dim], count: usize, statics: &[(LocalId, i64)], span
         Atom::Local(local) => statics
             .iter()
             .find(|(l, _)| l == local)
-            .map(|(_, number)| Dim::number(*number)),
+            .map(|(_, number)| DimExpr::number(*number)),
         _ => None,
     };
     let number = dim
@@ -449,14 +456,14 @@ fn default_start(support: Support, shape: &Shape, site: &Shape) -> Init {
     }
 }
 
-fn number(module: &Module, expr: &Expr) -> Elaborated<f64> {
+fn number(module: &Module, expr: &TypedExpr) -> Elaborated<f64> {
     crate::constant::constant(module, expr)
         .ok_or_else(|| limit(expr.span, "a start value must be a constant".to_owned()))
 }
 
 /// Converts a distribution to a random start value. Only uniform and normal distributions are supported.
-fn random(module: &Module, expr: &Expr) -> Elaborated<Init> {
-    let ExprKind::MakeDist(dist, args) = &expr.kind else {
+fn random(module: &Module, expr: &TypedExpr) -> Elaborated<Init> {
+    let TypedExprKind::MakeDist(dist, args) = &expr.kind else {
         return Err(limit(
             expr.span,
             "a start is a constant or a distribution".to_owned(),

@@ -6,11 +6,11 @@
 use super::datum::Datum;
 use super::dist::Each;
 use super::frame::{Elaborated, Elaborator, Frame, NoiseContext};
-use super::linear::Linear;
+use super::linear::AffineExpr;
 use super::model::{declared, limit};
 use crate::builtin::{Builtin, Reduction};
 use crate::report::model as report;
-use crate::tree::{Comprehension, Expr, ExprKind, LocalId, Sample, Stmt};
+use crate::tree::{LocalId, SampleStmt, TypedComprehension, TypedExpr, TypedExprKind, TypedStmt};
 use crate::types::Ty;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
@@ -33,7 +33,7 @@ impl<'a> Elaborator<'a> {
     /// Elaborates `[e for i in a..b]`.
     pub fn comprehension(
         &mut self,
-        c: &Comprehension,
+        c: &TypedComprehension,
         ty: &Ty,
         frame: &mut Frame<'a>,
         span: Span,
@@ -76,7 +76,7 @@ impl<'a> Elaborator<'a> {
     pub fn reduce(
         &mut self,
         builtin: &'static Builtin,
-        c: &Comprehension,
+        c: &TypedComprehension,
         frame: &mut Frame<'a>,
         span: Span,
     ) -> Elaborated<Datum> {
@@ -103,7 +103,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    fn range(&mut self, c: &Comprehension, frame: &mut Frame<'a>) -> Elaborated<(i64, i64)> {
+    fn range(&mut self, c: &TypedComprehension, frame: &mut Frame<'a>) -> Elaborated<(i64, i64)> {
         Ok((
             self.static_integer(&c.from, frame)?,
             self.static_integer(&c.to, frame)?,
@@ -158,7 +158,7 @@ impl<'a> Elaborator<'a> {
         if let Some(counter) = counter {
             let name = &frame.locals[counter].name;
             self.forms
-                .count((position, name), [from, to - 1].map(Linear::number));
+                .count((position, name), [from, to - 1].map(AffineExpr::number));
         }
         let outer_noise = self.noise.clone();
         if let Some(noise) = &mut self.noise {
@@ -202,16 +202,19 @@ impl<'a> Elaborator<'a> {
     pub fn repeat(
         &mut self,
         counter: LocalId,
-        range: [&Expr; 2],
-        body: &[Stmt],
+        range: [&TypedExpr; 2],
+        body: &[TypedStmt],
         frame: &mut Frame<'a>,
         span: Span,
     ) -> Elaborated<()> {
         let from = self.static_integer(range[0], frame)?;
         let to = self.static_integer(range[1], frame)?;
-        let lets: Vec<&Stmt> = body.iter().filter(|stmt| matches!(stmt, Stmt::Let(..))).collect();
+        let lets: Vec<&TypedStmt> = body
+            .iter()
+            .filter(|stmt| matches!(stmt, TypedStmt::Let(..)))
+            .collect();
         for stmt in body {
-            let Stmt::Sample(sample) = stmt else { continue };
+            let TypedStmt::Sample(sample) = stmt else { continue };
             let Some(index) = sample.index.as_ref().filter(|_| sample.observed) else {
                 let text = "inside `for`, only elements of an output can be observed".to_owned();
                 return Err(limit(sample.span, text));
@@ -230,7 +233,12 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Elaborates `y[k] ~ D(..)` outside a `for`, as a range of one element.
-    pub fn element(&mut self, sample: &Sample, index: &Expr, frame: &mut Frame<'a>) -> Elaborated<()> {
+    pub fn element(
+        &mut self,
+        sample: &SampleStmt,
+        index: &TypedExpr,
+        frame: &mut Frame<'a>,
+    ) -> Elaborated<()> {
         let from = self.static_integer(index, frame)?;
         let elements = Elements {
             counter: None,
@@ -243,7 +251,12 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Observes some elements of an output. Each element has the distribution of its position.
-    fn elements(&mut self, sample: &Sample, elements: Elements<'_>, frame: &mut Frame<'a>) -> Elaborated<()> {
+    fn elements(
+        &mut self,
+        sample: &SampleStmt,
+        elements: Elements<'_>,
+        frame: &mut Frame<'a>,
+    ) -> Elaborated<()> {
         let Elements {
             counter,
             from,
@@ -259,7 +272,7 @@ impl<'a> Elaborator<'a> {
             span,
             |this, inner| {
                 for stmt in lets {
-                    if let Stmt::Let(local, value) = stmt {
+                    if let TypedStmt::Let(local, value) = stmt {
                         let datum = this.expr(value, inner)?;
                         inner.values.insert(*local, datum);
                     }
@@ -315,7 +328,12 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Returns the position of the observed element for counter zero, and the coefficient of the counter in this position.
-    fn place(&mut self, counter: LocalId, index: &Expr, inner: &mut Frame<'a>) -> Elaborated<(i64, i64)> {
+    fn place(
+        &mut self,
+        counter: LocalId,
+        index: &TypedExpr,
+        inner: &mut Frame<'a>,
+    ) -> Elaborated<(i64, i64)> {
         let datum = self.expr(index, inner)?;
         let form = self.linear(&datum);
         let own = inner
@@ -367,10 +385,10 @@ impl<'a> Elaborator<'a> {
 #[derive(Clone, Copy)]
 struct Elements<'s> {
     /// The counter, and the position of the element that is observed for a value of the counter.
-    counter: Option<(LocalId, &'s Expr)>,
+    counter: Option<(LocalId, &'s TypedExpr)>,
     from: i64,
     to: i64,
-    lets: &'s [&'s Stmt],
+    lets: &'s [&'s TypedStmt],
     /// The span of the range.
     span: Span,
 }
@@ -420,21 +438,21 @@ fn positions(from: i64, to: i64, span: Span) -> Elaborated<usize> {
 }
 
 /// Returns the end of a range as written, if it is a name.
-fn written(end: &Expr, frame: &Frame<'_>) -> Option<String> {
+fn written(end: &TypedExpr, frame: &Frame<'_>) -> Option<String> {
     match &end.kind {
-        ExprKind::Local(local) => Some(frame.locals[*local].name.to_string()),
+        TypedExprKind::Local(local) => Some(frame.locals[*local].name.to_string()),
         _ => None,
     }
 }
 
-fn local_expr(sample: &crate::tree::Sample) -> Expr {
-    Expr {
-        kind: ExprKind::Local(sample.local),
+fn local_expr(sample: &crate::tree::SampleStmt) -> TypedExpr {
+    TypedExpr {
+        kind: TypedExprKind::Local(sample.local),
         ty: sample.ty.clone(),
         span: sample.span,
     }
 }
 
-fn makes_layers(element: &Expr) -> bool {
-    matches!(element.kind, ExprKind::MakeLayer(..))
+fn makes_layers(element: &TypedExpr) -> bool {
+    matches!(element.kind, TypedExprKind::MakeLayer(..))
 }

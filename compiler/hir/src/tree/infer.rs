@@ -1,7 +1,7 @@
 //! Inference blocks, their options, and comparisons.
 
 use super::Module;
-use super::{DataId, Expr, InferId, ModelId, OptimiserId, PosteriorId};
+use super::{DataId, InferId, ModelId, OptimiserId, PosteriorId, TypedExpr};
 use bnnc_abi::method::MethodDef;
 use bnnc_abi::method::declare::{Mismatch, OptionName, OptionSource, Ranking, RawOption};
 use bnnc_abi::metrics::ComparedMetric;
@@ -16,18 +16,18 @@ pub struct InferItem {
     /// The method.
     pub method: &'static MethodDef,
     /// The model or posterior to infer.
-    pub target: Target,
+    pub target: InferenceTarget,
     /// The data set.
     pub data: DataId,
     /// The options that the program sets, checked against the schema of the method.
-    pub options: Vec<Setting>,
+    pub options: Vec<CheckedSetting>,
     /// The position at which the inference block is declared.
     pub span: Span,
 }
 
 impl InferItem {
     /// Returns an option that the program sets.
-    pub fn setting(&self, option: OptionName) -> Option<&Setting> {
+    pub fn setting(&self, option: OptionName) -> Option<&CheckedSetting> {
         self.options
             .iter()
             .find(|setting| *setting.name == *option.as_str())
@@ -79,7 +79,7 @@ impl Module {
 
 /// The target of an inference block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum InferenceTarget {
     /// A posterior.
     Posterior(PosteriorId),
     /// A model.
@@ -88,7 +88,7 @@ pub enum Target {
 
 /// A checked option.
 #[derive(Clone, Debug)]
-pub struct Setting {
+pub struct CheckedSetting {
     /// Its name.
     pub name: Arc<str>,
     /// Its value.
@@ -109,7 +109,7 @@ pub enum SettingValue {
     /// One of the option's words.
     Word(Arc<str>),
     /// An optimiser with its arguments in declared order, including defaults.
-    Optimiser(OptimiserId, Vec<Expr>),
+    Optimiser(OptimiserId, Vec<TypedExpr>),
     /// An earlier inference block.
     Infer(InferId),
     /// Numbers.

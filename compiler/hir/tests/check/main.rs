@@ -25,7 +25,7 @@ mod wrong_runs;
 use bnnc_base::diagnostic::{Diagnostic, Place, Severity};
 use bnnc_base::source::{Source, SourceMap, Span};
 use bnnc_grammar::ast;
-use bnnc_hir::check::Context;
+use bnnc_hir::check::CheckContext;
 use bnnc_hir::tree::Module;
 use std::sync::LazyLock;
 
@@ -54,14 +54,14 @@ pub struct Checked {
     pub source: Source,
 }
 
-pub fn context() -> Context {
-    Context {
+pub fn context() -> CheckContext {
+    CheckContext {
         library_paths: bnnc_stdlib::FILES
             .iter()
             .map(|(path, _)| (*path).to_owned())
             .collect(),
         folder: "/data".into(),
-        ..Context::default()
+        ..CheckContext::default()
     }
 }
 
@@ -69,7 +69,7 @@ pub fn check(text: &str) -> Checked {
     check_with(text, &context())
 }
 
-pub fn check_with(text: &str, context: &Context) -> Checked {
+pub fn check_with(text: &str, context: &CheckContext) -> Checked {
     let mut sources = LIBRARY.sources.clone();
     let source = sources.add("test.bnn", text);
     let (program, mut diagnostics) = bnnc_grammar::parse::parse(&source);

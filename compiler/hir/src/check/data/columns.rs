@@ -1,6 +1,6 @@
 //! Checks the columns of data: names, numbers, and functions of columns.
 
-use crate::check::session::Session;
+use crate::check::session::CheckSession;
 use crate::report::infer as report;
 use bnnc_abi::data::ColumnExpr;
 use bnnc_base::source::Span;
@@ -10,7 +10,7 @@ use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 const FUNCTIONS: &[&str] = &["log", "exp", "sqrt", "abs", "zscore"];
 
 /// Reads an entry of `inputs = [..]`, which is a column or `name = column`.
-pub(super) fn entry(session: &mut Session<'_>, written: &ast::Expr) -> Option<ColumnExpr> {
+pub(super) fn entry(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<ColumnExpr> {
     match &*written.kind {
         ast::ExprKind::Named(name, value) => {
             let inner = column(session, value)?;
@@ -25,7 +25,7 @@ pub(super) fn entry(session: &mut Session<'_>, written: &ast::Expr) -> Option<Co
 }
 
 /// Reads a column expression such as `log(earn) * male`. Names in a column expression refer to columns.
-pub(super) fn column(session: &mut Session<'_>, written: &ast::Expr) -> Option<ColumnExpr> {
+pub(super) fn column(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<ColumnExpr> {
     let span = written.span;
     let apply = |name: &str, args: Vec<ColumnExpr>| Some(ColumnExpr::Apply(name.to_owned(), args, span));
     match &*written.kind {
@@ -82,7 +82,7 @@ pub(super) fn column(session: &mut Session<'_>, written: &ast::Expr) -> Option<C
     }
 }
 
-fn unreadable_column(session: &mut Session<'_>, span: Span) -> Option<ColumnExpr> {
+fn unreadable_column(session: &mut CheckSession<'_>, span: Span) -> Option<ColumnExpr> {
     session
         .diagnostics
         .push(report::column(span, "expected a column".to_owned()));

@@ -2,7 +2,7 @@
 
 use super::{file, integer};
 use crate::check::options::number;
-use crate::check::session::Session;
+use crate::check::session::CheckSession;
 use crate::check::statements::strip;
 use crate::report::infer as report;
 use bnnc_abi::data::{Contents, DataSpec, Format, Outliers, Test};
@@ -11,7 +11,7 @@ use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 
 /// Reads `45`, or several angles in brackets.
-pub fn degrees(session: &mut Session<'_>, written: &ast::Expr) -> Vec<f64> {
+pub fn degrees(session: &mut CheckSession<'_>, written: &ast::Expr) -> Vec<f64> {
     let single;
     let written = match &*strip(written).kind {
         ast::ExprKind::List(angles) => angles.as_slice(),
@@ -37,7 +37,7 @@ pub fn degrees(session: &mut Session<'_>, written: &ast::Expr) -> Vec<f64> {
 }
 
 /// Reads the value of `outliers`, which is `idx("file")`, a file of inputs, or `shuffled(7)`.
-pub fn outliers(session: &mut Session<'_>, written: &ast::Expr, format: Format) -> Option<Outliers> {
+pub fn outliers(session: &mut CheckSession<'_>, written: &ast::Expr, format: Format) -> Option<Outliers> {
     let own = format.word();
     if let ast::ExprKind::Call(callee, args) = &*strip(written).kind
         && let ast::ExprKind::Name(word) = &*callee.kind
@@ -58,7 +58,7 @@ pub fn outliers(session: &mut Session<'_>, written: &ast::Expr, format: Format) 
 }
 
 /// Checks that `rotate` and `outliers = shuffled(..)` are used with images and together with `test`.
-pub fn check(session: &mut Session<'_>, spec: &DataSpec, span: Span) {
+pub fn check(session: &mut CheckSession<'_>, spec: &DataSpec, span: Span) {
     let asked = [
         ("rotate", !spec.rotate.is_empty()),
         (

@@ -1,9 +1,9 @@
 //! The properties that a distribution declares about the ends of its support: `lowest`, `highest`, `tails`, `low_tail`, `high_tail`.
 
-use crate::check::body::{Body, Place};
+use crate::check::body::{BodyKind, ItemChecker};
 use crate::check::expr::Want;
 use crate::report::statements;
-use crate::tree::{DistItem, Expr};
+use crate::tree::{DistItem, TypedExpr};
 use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{self, DefinitionKind, ExprKind};
 use bnnc_graph::dist::{Support, TailKind};
@@ -25,13 +25,13 @@ pub fn is_of_end(name: &str) -> bool {
 }
 
 /// Checks a definition that describes an end.
-pub fn definition(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
+pub fn definition(body: &mut ItemChecker<'_>, line: &ast::Definition, dist: &mut DistItem) {
     let name = &*line.name.name;
     let form = || statements::definition_form(line.span, name);
     if !matches!(line.kind, DefinitionKind::Value) {
         return body.report(form());
     }
-    body.place = Place::Dist;
+    body.place = BodyKind::Dist;
     if name == LOWEST || name == HIGHEST {
         let value = number(body, &line.value);
         dist.ends[usize::from(name == HIGHEST)].at = Some(value);
@@ -51,7 +51,7 @@ pub fn definition(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistIt
     if given.len() != kind.numbers().len() || given.iter().any(|arg| arg.name.is_some()) {
         return body.report(form().help(help()));
     }
-    let numbers: Vec<Expr> = given.iter().map(|arg| number(body, &arg.value)).collect();
+    let numbers: Vec<TypedExpr> = given.iter().map(|arg| number(body, &arg.value)).collect();
     for (side, own) in [LOW_TAIL, HIGH_TAIL].into_iter().enumerate() {
         if name == TAILS || name == own {
             dist.ends[side].tail = Some((kind, numbers.clone()));
@@ -59,7 +59,7 @@ pub fn definition(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistIt
     }
 }
 
-fn number(body: &mut Body<'_>, value: &ast::Expr) -> Expr {
+fn number(body: &mut ItemChecker<'_>, value: &ast::Expr) -> TypedExpr {
     let value = body.expr(value, Want::Any);
     let dims = match &value.ty {
         Ty::Tensor(_, dims) => dims.clone(),

@@ -4,7 +4,7 @@
 use super::{infer, number, word};
 use crate::check::names::Def;
 use crate::check::posterior::path_text;
-use crate::check::session::Session;
+use crate::check::session::CheckSession;
 use crate::check::statements::strip;
 use crate::report::infer as report;
 use crate::tree::SettingValue;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 const EXPECTED: &str = "`all`, `last_layer`, names in brackets, or `subnetwork(size, by = score)`";
 
 pub(super) fn weights(
-    session: &mut Session<'_>,
+    session: &mut CheckSession<'_>,
     (def, own): (&OptionDef, &str),
     scores: &[&str],
     written: &ast::Expr,
@@ -43,12 +43,12 @@ pub(super) fn weights(
 }
 
 fn subnetwork(
-    session: &mut Session<'_>,
+    session: &mut CheckSession<'_>,
     (def, own): (&OptionDef, &str),
     scores: &[&str],
     (written, args): (&ast::Expr, &[ast::Arg]),
 ) -> Option<SettingValue> {
-    let wrong = |session: &mut Session<'_>, expected: &str| {
+    let wrong = |session: &mut CheckSession<'_>, expected: &str| {
         let diagnostic = report::option_value(written.span, def.name, expected);
         session.diagnostics.push(diagnostic);
         None

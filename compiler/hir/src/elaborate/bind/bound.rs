@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// Which data the parameters of a model are bound to.
 #[derive(Clone, Debug, Default)]
-pub struct Bound {
+pub struct DataBindings {
     /// The sizes of dim names.
     pub dims: HashMap<Arc<str>, usize>,
     /// The ports, one per input and output.
@@ -20,7 +20,7 @@ pub struct Bound {
     pub warnings: Vec<Diagnostic>,
 }
 
-impl Bound {
+impl DataBindings {
     /// Returns the name of the field that an output is bound to.
     pub fn column(&self, output: &Output) -> Option<&str> {
         let port = self.ports.iter().find(|port| port.port == output.name)?;

@@ -1,10 +1,10 @@
 //! Warns about positions of an axis that no row selects, where integer columns without the type `index` select the positions directly.
 
-use super::Bound;
+use super::DataBindings;
 use super::report::{self, Selected};
 use crate::constant::evaluate;
-use crate::dims::{Atom, Dim};
-use crate::tree::{Expr, ExprKind, Index, LocalId, LocalKind, ModelItem, Module, Stmt};
+use crate::dims::{Atom, DimExpr};
+use crate::tree::{LocalId, LocalKind, ModelItem, Module, TypedExpr, TypedExprKind, TypedIndex, TypedStmt};
 use crate::types::{Elem, Ty};
 use crate::walk;
 use bnnc_abi::data::{Field, Schema};
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Returns warnings about unselected positions. There is one warning for each axis of a parameter or a layer that integer columns index and
 /// that has an unselected position below the largest selected position. An axis that is also indexed in other ways is skipped.
-pub fn unused(module: &Module, model: &ModelItem, bound: &Bound, schema: &Schema) -> Vec<Diagnostic> {
+pub fn unused(module: &Module, model: &ModelItem, bound: &DataBindings, schema: &Schema) -> Vec<Diagnostic> {
     let dims = model
         .locals
         .ids()
@@ -49,7 +49,7 @@ struct Axis<'a> {
 struct Search<'a> {
     module: &'a Module,
     model: &'a ModelItem,
-    bound: &'a Bound,
+    bound: &'a DataBindings,
     schema: &'a Schema,
     /// The sizes of dim names.
     known: HashMap<LocalId, f64>,
@@ -60,11 +60,11 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn visit(&mut self, expr: &Expr) {
+    fn visit(&mut self, expr: &TypedExpr) {
         match &expr.kind {
-            ExprKind::Local(local) => *self.mentions.entry(*local).or_default() += 1,
-            ExprKind::Index(base, indices) => self.index(base, indices),
-            ExprKind::CallLayer(callee, _, args) => self.call(callee, args),
+            TypedExprKind::Local(local) => *self.mentions.entry(*local).or_default() += 1,
+            TypedExprKind::Index(base, indices) => self.index(base, indices),
+            TypedExprKind::CallLayer(callee, _, args) => self.call(callee, args),
             _ => {}
         }
         for part in walk::children(expr) {
@@ -73,15 +73,15 @@ impl<'a> Search<'a> {
     }
 
     /// Visits `a[city]`, where `a` is a parameter.
-    fn index(&mut self, base: &Expr, indices: &[Index]) {
-        let (ExprKind::Local(owner), Ty::Tensor(_, dims)) = (&base.kind, &base.ty) else {
+    fn index(&mut self, base: &TypedExpr, indices: &[TypedIndex]) {
+        let (TypedExprKind::Local(owner), Ty::Tensor(_, dims)) = (&base.kind, &base.ty) else {
             return;
         };
         if self.model.locals[*owner].kind != LocalKind::Site {
             return;
         }
         for (at, (index, dim)) in indices.iter().zip(dims).enumerate() {
-            let Index::At(position) = index else { continue };
+            let TypedIndex::At(position) = index else { continue };
             let size = size(dim, &self.known);
             if let (Some(column), Some(size)) = (self.column(position), size) {
                 self.select((*owner, at), size, column);
@@ -90,13 +90,13 @@ impl<'a> Search<'a> {
     }
 
     /// Visits `emb(city)`, where `emb` is a layer with an input of type `index`.
-    fn call(&mut self, callee: &Expr, args: &[Expr]) {
-        let ExprKind::Local(owner) = &callee.kind else {
+    fn call(&mut self, callee: &TypedExpr, args: &[TypedExpr]) {
+        let TypedExprKind::Local(owner) = &callee.kind else {
             return;
         };
         let made = self.model.body.iter().find_map(|stmt| match stmt {
-            Stmt::Let(local, value) if local == owner => match &value.kind {
-                ExprKind::MakeLayer(layer, args) => Some((*layer, args)),
+            TypedStmt::Let(local, value) if local == owner => match &value.kind {
+                TypedExprKind::MakeLayer(layer, args) => Some((*layer, args)),
                 _ => None,
             },
             _ => None,
@@ -132,12 +132,12 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the integer input that a position expression reads, as a whole or by element, with the column of the input.
-    fn column(&self, position: &Expr) -> Option<(LocalId, &'a Field)> {
+    fn column(&self, position: &TypedExpr) -> Option<(LocalId, &'a Field)> {
         let is_integer = matches!(&position.ty, Ty::Tensor(Elem::Int | Elem::Count, dims) if dims.is_empty());
         let local = match &position.kind {
-            ExprKind::Local(local) => local,
-            ExprKind::Index(base, _) => match &base.kind {
-                ExprKind::Local(local) => local,
+            TypedExprKind::Local(local) => local,
+            TypedExprKind::Index(base, _) => match &base.kind {
+                TypedExprKind::Local(local) => local,
                 _ => return None,
             },
             _ => return None,
@@ -188,9 +188,9 @@ impl<'a> Search<'a> {
 }
 
 /// Evaluates the size of an axis, given the values of some variables.
-fn size(dim: &Dim, known: &HashMap<LocalId, f64>) -> Option<i64> {
+fn size(dim: &DimExpr, known: &HashMap<LocalId, f64>) -> Option<i64> {
     let lookup = |atom: &Atom| match atom {
-        Atom::Local(local) => known.get(local).map(|size| Dim::number(*size as i64)),
+        Atom::Local(local) => known.get(local).map(|size| DimExpr::number(*size as i64)),
         Atom::Meta(_) | Atom::Div(..) => None,
     };
     dim.substitute(&lookup).as_number()

@@ -1,7 +1,7 @@
 //! Resolves the positions that integers and text select along an axis whose size the columns determine.
 
 use super::report;
-use crate::dims::Dim;
+use crate::dims::DimExpr;
 use bnnc_abi::data::{Elements, Field, FieldKind, Schema};
 use bnnc_abi::manifest::Codes;
 use bnnc_base::diagnostic::Diagnostic;
@@ -16,7 +16,7 @@ pub struct Selector<'a> {
     /// The name of the input or output that the column is bound to.
     pub input: Arc<str>,
     /// The declared size.
-    pub size: Dim,
+    pub size: DimExpr,
     /// The column.
     pub field: &'a Field,
     /// The position in the program at which the input or output is declared.

@@ -1,7 +1,7 @@
 //! Reports inputs and outputs without a column.
 
 use super::{Binder, report};
-use crate::tree::Binding;
+use crate::tree::ParamBinding;
 use crate::types::{Elem, Ty};
 use bnnc_abi::data::InputEntry;
 
@@ -9,7 +9,7 @@ use bnnc_abi::data::InputEntry;
 const LISTED: usize = 6;
 
 impl Binder<'_> {
-    pub(super) fn missing(&mut self, binding: &Binding, names: &[String]) {
+    pub(super) fn missing(&mut self, binding: &ParamBinding, names: &[String]) {
         let name = &binding.param.name;
         let columns = self.columns_of_vector(binding);
         let diagnostic = match columns.is_empty() {
@@ -26,7 +26,7 @@ impl Binder<'_> {
 
     /// Returns the columns that a vector was probably meant to contain if the model also has other inputs. These columns are the numeric
     /// entries of `inputs` that are not bound to another input.
-    fn columns_of_vector(&self, binding: &Binding) -> Vec<report::ForVector> {
+    fn columns_of_vector(&self, binding: &ParamBinding) -> Vec<report::ForVector> {
         let inputs = &self.model.inputs;
         let is_vector = matches!(&binding.param.ty, Ty::Tensor(Elem::Real(_), dims) if dims.len() == 1);
         let is_input = inputs.iter().any(|input| input.local == binding.local);

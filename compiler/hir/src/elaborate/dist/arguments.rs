@@ -3,7 +3,7 @@
 use super::dtype;
 use crate::elaborate::datum::{Datum, DistDatum};
 use crate::elaborate::frame::{Elaborated, Elaborator};
-use crate::tree::Binding;
+use crate::tree::ParamBinding;
 use crate::types::{Elem, Ty};
 use bnnc_base::dtype::DType;
 use bnnc_base::source::Span;
@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// A distribution whose tensor arguments have names, so that an instance of the distribution can be built.
-pub struct Arguments {
+pub struct NamedArguments {
     /// The distribution with its tensors replaced by their positions in `values`.
     pub dist: DistDatum,
     /// The names and values of the tensor arguments.
@@ -23,10 +23,10 @@ pub struct Arguments {
 
 impl Elaborator<'_> {
     /// Names the tensors among a distribution's arguments: `loc`, `first.loc`.
-    pub fn arguments(&mut self, dist: &DistDatum, span: Span) -> Elaborated<Arguments> {
+    pub fn arguments(&mut self, dist: &DistDatum, span: Span) -> Elaborated<NamedArguments> {
         let mut values = Vec::new();
         let dist = self.name_arguments(dist, "", &mut values, span)?;
-        Ok(Arguments { dist, values })
+        Ok(NamedArguments { dist, values })
     }
 
     fn name_arguments(
@@ -67,7 +67,7 @@ impl Elaborator<'_> {
     /// Converts arguments to the element types that the parameters declare. Every parameter of an instance is a real when it is passed in.
     pub(super) fn typed(
         &mut self,
-        params: &[Binding],
+        params: &[ParamBinding],
         args: Vec<Datum>,
         span: Span,
     ) -> Elaborated<Vec<Datum>> {

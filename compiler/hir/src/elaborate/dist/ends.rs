@@ -5,7 +5,7 @@ use super::{InstanceBuilder, support};
 use crate::elaborate::datum::{Datum, DistDatum};
 use crate::elaborate::frame::{Elaborated, Frame};
 use crate::elaborate::model::limit;
-use crate::tree::{DistItem, Expr};
+use crate::tree::{DistItem, TypedExpr};
 use crate::types::Ty;
 use bnnc_graph::dist::{DeclaredEnd, DeclaredTail, Reach, Support};
 use bnnc_graph::function::Function;
@@ -65,7 +65,12 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     }
 
     /// Elaborates a number that the distribution at `path` declares, as a function of the parameters.
-    fn number(&mut self, item: &'a DistItem, value: &'a Expr, path: &[usize]) -> Elaborated<Arc<Function>> {
+    fn number(
+        &mut self,
+        item: &'a DistItem,
+        value: &'a TypedExpr,
+        path: &[usize],
+    ) -> Elaborated<Arc<Function>> {
         let function = self.function("number", |this, frame| {
             let datum = match path {
                 [] => this.elaborator.expr(value, frame)?,

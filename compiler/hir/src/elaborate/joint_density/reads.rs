@@ -1,9 +1,9 @@
 //! Collects the elements of outputs that an expression reads, through variables, functions, ranges and `if`.
 
 use super::scope::{DEEPEST, Meaning, ReadScope, lets, result};
-use crate::builtin::{Along, Rule};
-use crate::elaborate::linear::{Forms, Linear};
-use crate::tree::{Comprehension, Expr, ExprKind, Index, LocalId, ModelItem, Module};
+use crate::builtin::{Along, BuiltinRule};
+use crate::elaborate::linear::{AffineExpr, Forms};
+use crate::tree::{LocalId, ModelItem, Module, TypedComprehension, TypedExpr, TypedExprKind, TypedIndex};
 use crate::types::Ty;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::BinaryOp;
@@ -15,7 +15,7 @@ pub struct Read {
     /// The output.
     pub output: LocalId,
     /// The first and the last element.
-    pub ends: [Linear; 2],
+    pub ends: [AffineExpr; 2],
     /// False if data or a function decide which of these elements are read.
     pub is_certain: bool,
     /// The position of the read in the program.
@@ -28,7 +28,7 @@ pub struct ElementReader<'m> {
     /// The number of elements of each output.
     pub outputs: HashMap<LocalId, i64>,
     pub(super) sizes: HashMap<LocalId, i64>,
-    pub(super) lets: HashMap<LocalId, &'m Expr>,
+    pub(super) lets: HashMap<LocalId, &'m TypedExpr>,
     /// The counters of ranges that are handled symbolically.
     pub forms: Forms,
     /// True if each position of a range is visited separately.
@@ -77,7 +77,7 @@ impl<'m> ElementReader<'m> {
     }
 
     /// Collects the reads of an expression. `is_certain` is false if the expression may not be evaluated.
-    pub fn visit<'s>(&mut self, expr: &'s Expr, scope: &'s ReadScope<'s>, is_certain: bool)
+    pub fn visit<'s>(&mut self, expr: &'s TypedExpr, scope: &'s ReadScope<'s>, is_certain: bool)
     where
         'm: 's,
     {
@@ -86,7 +86,7 @@ impl<'m> ElementReader<'m> {
             return;
         }
         match &expr.kind {
-            ExprKind::Local(local) => match self.meaning(*local, scope) {
+            TypedExprKind::Local(local) => match self.meaning(*local, scope) {
                 Meaning::Output => self.whole(*local, is_certain, expr.span),
                 Meaning::Expression(own, None) if scope.level() == self.outer => {
                     self.defined((*local, own), expr.span, scope, is_certain);
@@ -100,7 +100,7 @@ impl<'m> ElementReader<'m> {
                 }
                 Meaning::Integer(_) | Meaning::Other => {}
             },
-            ExprKind::If(condition, yes, no) => {
+            TypedExprKind::If(condition, yes, no) => {
                 self.visit(condition, scope, is_certain);
                 let decided = self.decided(condition, scope);
                 if decided != Some(false) {
@@ -110,16 +110,16 @@ impl<'m> ElementReader<'m> {
                     self.visit(no, scope, is_certain && decided.is_some());
                 }
             }
-            ExprKind::Index(base, indices) => {
+            TypedExprKind::Index(base, indices) => {
                 let ends = self.ends_of(indices, scope, is_certain);
                 self.elements(base, (ends, expr.span), scope, is_certain);
             }
-            ExprKind::Comprehension(inner) | ExprKind::Reduce(_, inner) => {
+            TypedExprKind::Comprehension(inner) | TypedExprKind::Reduce(_, inner) => {
                 self.visit(&inner.from, scope, is_certain);
                 self.visit(&inner.to, scope, is_certain);
                 self.range(inner, None, scope, is_certain);
             }
-            ExprKind::CallFn(id, args) if scope.depth() < DEEPEST => {
+            TypedExprKind::CallFn(id, args) if scope.depth() < DEEPEST => {
                 match (self.call(*id, args, scope), result(&self.module.fns[*id].body)) {
                     (Some(call), Some(result)) => {
                         let first = self.found.len();
@@ -132,7 +132,7 @@ impl<'m> ElementReader<'m> {
                     _ => args.iter().for_each(|arg| self.visit(arg, scope, false)),
                 }
             }
-            ExprKind::CallFn(_, args) => args.iter().for_each(|arg| self.visit(arg, scope, false)),
+            TypedExprKind::CallFn(_, args) => args.iter().for_each(|arg| self.visit(arg, scope, false)),
             _ => {
                 let parts = crate::walk::children(expr).into_iter();
                 parts.for_each(|part| self.visit(part, scope, is_certain));
@@ -144,7 +144,7 @@ impl<'m> ElementReader<'m> {
     /// reads exponentially often.
     fn defined<'s>(
         &mut self,
-        (local, own): (LocalId, &'s Expr),
+        (local, own): (LocalId, &'s TypedExpr),
         span: Span,
         scope: &'s ReadScope<'s>,
         is_certain: bool,
@@ -178,30 +178,30 @@ impl<'m> ElementReader<'m> {
     /// Returns the first and the last position that the indices select along the first axis.
     fn ends_of<'s>(
         &mut self,
-        indices: &'s [Index],
+        indices: &'s [TypedIndex],
         scope: &'s ReadScope<'s>,
         is_certain: bool,
-    ) -> Option<[Linear; 2]>
+    ) -> Option<[AffineExpr; 2]>
     where
         'm: 's,
     {
         for index in indices {
             match index {
-                Index::At(at) => self.visit(at, scope, is_certain),
-                Index::Range(from, to) => {
+                TypedIndex::At(at) => self.visit(at, scope, is_certain),
+                TypedIndex::Range(from, to) => {
                     self.visit(from, scope, is_certain);
                     self.visit(to, scope, is_certain);
                 }
             }
         }
         match indices.first()? {
-            Index::At(at) => {
+            TypedIndex::At(at) => {
                 let at = self.integer(at, scope)?;
                 Some([at.clone(), at])
             }
-            Index::Range(from, to) => {
+            TypedIndex::Range(from, to) => {
                 let (from, to) = (self.integer(from, scope)?, self.integer(to, scope)?);
-                Some([from, to.plus(&Linear::number(1), -1)?])
+                Some([from, to.plus(&AffineExpr::number(1), -1)?])
             }
         }
     }
@@ -209,8 +209,8 @@ impl<'m> ElementReader<'m> {
     /// Collects the reads of some elements of an array. `ends` is `None` if it is not known which elements are read.
     pub fn elements<'s>(
         &mut self,
-        base: &'s Expr,
-        (ends, span): (Option<[Linear; 2]>, Span),
+        base: &'s TypedExpr,
+        (ends, span): (Option<[AffineExpr; 2]>, Span),
         scope: &'s ReadScope<'s>,
         is_certain: bool,
     ) where
@@ -224,7 +224,7 @@ impl<'m> ElementReader<'m> {
             return self.visit(base, scope, false);
         };
         match &base.kind {
-            ExprKind::Local(local) => match self.meaning(*local, scope) {
+            TypedExprKind::Local(local) => match self.meaning(*local, scope) {
                 Meaning::Output => self.found.push(Read {
                     output: *local,
                     ends,
@@ -236,17 +236,17 @@ impl<'m> ElementReader<'m> {
                 }
                 Meaning::Integer(_) | Meaning::Other => {}
             },
-            ExprKind::Comprehension(inner) => self.range(inner, Some(ends), scope, is_certain),
-            ExprKind::Index(array, indices) => {
+            TypedExprKind::Comprehension(inner) => self.range(inner, Some(ends), scope, is_certain),
+            TypedExprKind::Index(array, indices) => {
                 let outer = self.ends_of(indices, scope, is_certain);
                 let ends = match (indices.first(), outer) {
-                    (Some(Index::Range(..)), Some([first, _])) => shifted(&ends, &first),
+                    (Some(TypedIndex::Range(..)), Some([first, _])) => shifted(&ends, &first),
                     // An index removes the first axis, so the whole element is read.
                     (_, outer) => outer,
                 };
                 self.elements(array, (ends, span), scope, is_certain);
             }
-            ExprKind::If(condition, yes, no) => {
+            TypedExprKind::If(condition, yes, no) => {
                 self.visit(condition, scope, is_certain);
                 let decided = self.decided(condition, scope);
                 for (part, skipped) in [(yes, Some(false)), (no, Some(true))] {
@@ -256,8 +256,8 @@ impl<'m> ElementReader<'m> {
                     }
                 }
             }
-            ExprKind::List(parts) => self.listed(parts, &ends, scope, is_certain),
-            ExprKind::CallFn(id, args) if scope.depth() < DEEPEST => {
+            TypedExprKind::List(parts) => self.listed(parts, &ends, scope, is_certain),
+            TypedExprKind::CallFn(id, args) if scope.depth() < DEEPEST => {
                 match (self.call(*id, args, scope), result(&self.module.fns[*id].body)) {
                     (Some(call), Some(result)) => {
                         self.elements(result, (Some(ends), span), &call, is_certain);
@@ -265,26 +265,27 @@ impl<'m> ElementReader<'m> {
                     _ => self.visit(base, scope, false),
                 }
             }
-            ExprKind::Builtin(builtin, args) => match (builtin.rule, &args[..]) {
-                (Rule::LastAxis(Along::Cumsum), [arg]) if rank(&arg.ty) == 1 => {
+            TypedExprKind::Builtin(builtin, args) => match (builtin.rule, &args[..]) {
+                (BuiltinRule::LastAxis(Along::Cumsum), [arg]) if rank(&arg.ty) == 1 => {
                     let [_, last] = ends;
-                    let ends = [Linear::number(0), last];
+                    let ends = [AffineExpr::number(0), last];
                     self.elements(arg, (Some(ends), span), scope, is_certain);
                 }
-                (Rule::Concat, [first, second]) => {
+                (BuiltinRule::Concat, [first, second]) => {
                     self.joined([first, second], (ends, span), scope, is_certain);
                 }
-                (Rule::Elementwise(_) | Rule::Same(_), _) | (Rule::Extremum(..), [_, _]) => {
+                (BuiltinRule::Elementwise(_) | BuiltinRule::Same(_), _)
+                | (BuiltinRule::Extremum(..), [_, _]) => {
                     for arg in args {
                         self.elements_of_part(arg, (base, (&ends, span)), scope, is_certain);
                     }
                 }
                 _ => self.visit(base, scope, false),
             },
-            ExprKind::Unary(_, operand) => {
+            TypedExprKind::Unary(_, operand) => {
                 self.elements_of_part(operand, (base, (&ends, span)), scope, is_certain);
             }
-            ExprKind::Binary(op, left, right) if *op != BinaryOp::MatMul => {
+            TypedExprKind::Binary(op, left, right) if *op != BinaryOp::MatMul => {
                 for part in [left, right] {
                     self.elements_of_part(part, (base, (&ends, span)), scope, is_certain);
                 }
@@ -296,14 +297,14 @@ impl<'m> ElementReader<'m> {
     /// Collects the reads of some elements of a list.
     fn listed<'s>(
         &mut self,
-        parts: &'s [Expr],
-        ends: &[Linear; 2],
+        parts: &'s [TypedExpr],
+        ends: &[AffineExpr; 2],
         scope: &'s ReadScope<'s>,
         is_certain: bool,
     ) where
         'm: 's,
     {
-        match ends.each_ref().map(Linear::as_number) {
+        match ends.each_ref().map(AffineExpr::as_number) {
             [Some(first), Some(last)] if first >= 0 => {
                 let count = usize::try_from(last.saturating_sub(first).saturating_add(1)).unwrap_or(0);
                 let read = parts.iter().skip(first as usize).take(count);
@@ -317,8 +318,8 @@ impl<'m> ElementReader<'m> {
     /// as a whole.
     fn elements_of_part<'s>(
         &mut self,
-        part: &'s Expr,
-        (whole, read): (&'s Expr, (&[Linear; 2], Span)),
+        part: &'s TypedExpr,
+        (whole, read): (&'s TypedExpr, (&[AffineExpr; 2], Span)),
         scope: &'s ReadScope<'s>,
         is_certain: bool,
     ) where
@@ -333,8 +334,8 @@ impl<'m> ElementReader<'m> {
     /// Collects the reads of elements of two concatenated arrays.
     fn joined<'s>(
         &mut self,
-        [first, second]: [&'s Expr; 2],
-        (ends, span): ([Linear; 2], Span),
+        [first, second]: [&'s TypedExpr; 2],
+        (ends, span): ([AffineExpr; 2], Span),
         scope: &'s ReadScope<'s>,
         is_certain: bool,
     ) where
@@ -349,7 +350,7 @@ impl<'m> ElementReader<'m> {
                 .into_iter()
                 .for_each(|part| self.visit(part, scope, false));
         };
-        let of = |form: &Linear| self.forms.ends(form);
+        let of = |form: &AffineExpr| self.forms.ends(form);
         let (Some((low, _)), Some((_, high))) = (of(&ends[0]), of(&ends[1])) else {
             return [first, second]
                 .into_iter()
@@ -358,7 +359,7 @@ impl<'m> ElementReader<'m> {
         let is_split = low < size && high >= size;
         if low < size {
             let end = if is_split {
-                Linear::number(size - 1)
+                AffineExpr::number(size - 1)
             } else {
                 ends[1].clone()
             };
@@ -367,11 +368,11 @@ impl<'m> ElementReader<'m> {
         }
         if high >= size {
             let start = if is_split {
-                Linear::number(size)
+                AffineExpr::number(size)
             } else {
                 ends[0].clone()
             };
-            let own = shifted(&[start, ends[1].clone()], &Linear::number(-size));
+            let own = shifted(&[start, ends[1].clone()], &AffineExpr::number(-size));
             self.elements(second, (own, span), scope, is_certain);
         }
     }
@@ -379,8 +380,8 @@ impl<'m> ElementReader<'m> {
     /// Collects the reads of all elements of a comprehension, or of some of them.
     fn range<'s>(
         &mut self,
-        inner: &'s Comprehension,
-        part: Option<[Linear; 2]>,
+        inner: &'s TypedComprehension,
+        part: Option<[AffineExpr; 2]>,
         scope: &'s ReadScope<'s>,
         is_certain: bool,
     ) where
@@ -390,7 +391,7 @@ impl<'m> ElementReader<'m> {
         let ends = match part {
             Some(part) => from.and_then(|from| shifted(&part, &from)),
             None => from.zip(self.integer(&inner.to, scope)).and_then(|(from, to)| {
-                let last = to.plus(&Linear::number(1), -1)?;
+                let last = to.plus(&AffineExpr::number(1), -1)?;
                 Some([from, last])
             }),
         };
@@ -401,7 +402,7 @@ impl<'m> ElementReader<'m> {
             Some([first, last]) => match (first.as_number(), last.as_number(), self.enumerates) {
                 (Some(first), Some(last), true) => {
                     for at in first..=last {
-                        let inside = scope.counter(inner.counter, Linear::number(at));
+                        let inside = scope.counter(inner.counter, AffineExpr::number(at));
                         self.visit(&inner.element, &inside, is_certain);
                         if self.is_exhausted() {
                             return;
@@ -421,7 +422,7 @@ impl<'m> ElementReader<'m> {
         let size = self.outputs.get(&output).copied().unwrap_or(1);
         self.found.push(Read {
             output,
-            ends: [0, size - 1].map(Linear::number),
+            ends: [0, size - 1].map(AffineExpr::number),
             is_certain,
             span,
         });
@@ -429,7 +430,7 @@ impl<'m> ElementReader<'m> {
 }
 
 /// Shifts positions by the position from which they are counted.
-fn shifted(ends: &[Linear; 2], from: &Linear) -> Option<[Linear; 2]> {
+fn shifted(ends: &[AffineExpr; 2], from: &AffineExpr) -> Option<[AffineExpr; 2]> {
     Some([ends[0].plus(from, 1)?, ends[1].plus(from, 1)?])
 }
 

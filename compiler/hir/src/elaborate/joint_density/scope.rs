@@ -1,9 +1,9 @@
 //! Resolves names and integers in the analysis of output reads.
 
 use super::reads::ElementReader;
-use crate::dims::{Atom, Dim};
-use crate::elaborate::linear::Linear;
-use crate::tree::{Expr, ExprKind, FnId, LocalId, Number, Stmt};
+use crate::dims::{Atom, DimExpr};
+use crate::elaborate::linear::AffineExpr;
+use crate::tree::{ConstValue, FnId, LocalId, TypedExpr, TypedExprKind, TypedStmt};
 use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use std::collections::HashMap;
@@ -24,14 +24,14 @@ enum Names<'s> {
     /// The variables of the model.
     Model,
     /// A counter with its value.
-    Counter(LocalId, Linear),
+    Counter(LocalId, AffineExpr),
     /// The definitions inside a `for`.
-    Block(HashMap<LocalId, &'s Expr>),
+    Block(HashMap<LocalId, &'s TypedExpr>),
     /// The arguments and the definitions of a function. The arguments are evaluated in the scope of the call.
     Call {
-        args: HashMap<LocalId, &'s Expr>,
+        args: HashMap<LocalId, &'s TypedExpr>,
         caller: &'s ReadScope<'s>,
-        lets: HashMap<LocalId, &'s Expr>,
+        lets: HashMap<LocalId, &'s TypedExpr>,
     },
 }
 
@@ -40,10 +40,10 @@ pub enum Meaning<'s> {
     /// An output of the model.
     Output,
     /// An integer that is determined by counters and sizes.
-    Integer(Linear),
+    Integer(AffineExpr),
     /// An expression. An argument comes with the scope of its call; a definition belongs to the current
     /// scope.
-    Expression(&'s Expr, Option<&'s ReadScope<'s>>),
+    Expression(&'s TypedExpr, Option<&'s ReadScope<'s>>),
     /// Data or a parameter.
     Other,
 }
@@ -59,7 +59,7 @@ impl<'s> ReadScope<'s> {
     }
 
     /// Creates an inner scope with the counter of a range.
-    pub fn counter(&'s self, counter: LocalId, value: Linear) -> ReadScope<'s> {
+    pub fn counter(&'s self, counter: LocalId, value: AffineExpr) -> ReadScope<'s> {
         ReadScope {
             names: Names::Counter(counter, value),
             around: Some(self),
@@ -68,7 +68,7 @@ impl<'s> ReadScope<'s> {
     }
 
     /// Creates an inner scope with the definitions of a block.
-    pub fn block(&'s self, body: &'s [Stmt]) -> ReadScope<'s> {
+    pub fn block(&'s self, body: &'s [TypedStmt]) -> ReadScope<'s> {
         ReadScope {
             names: Names::Block(lets(body)),
             around: Some(self),
@@ -92,18 +92,18 @@ impl<'s> ReadScope<'s> {
 }
 
 /// Returns the definitions that some statements contain.
-pub fn lets(body: &[Stmt]) -> HashMap<LocalId, &Expr> {
+pub fn lets(body: &[TypedStmt]) -> HashMap<LocalId, &TypedExpr> {
     body.iter()
         .filter_map(|stmt| match stmt {
-            Stmt::Let(local, value) => Some((*local, value)),
-            Stmt::Sample(_) | Stmt::For { .. } | Stmt::Return(_) => None,
+            TypedStmt::Let(local, value) => Some((*local, value)),
+            TypedStmt::Sample(_) | TypedStmt::For { .. } | TypedStmt::Return(_) => None,
         })
         .collect()
 }
 
 impl<'m> ElementReader<'m> {
     /// Evaluates a dimension, or returns `None` if it is not known.
-    pub fn size(&self, dim: &Dim) -> Option<i64> {
+    pub fn size(&self, dim: &DimExpr) -> Option<i64> {
         let mut sum: i64 = 0;
         for (atoms, factor) in &dim.terms {
             let mut product = *factor;
@@ -144,7 +144,7 @@ impl<'m> ElementReader<'m> {
                 Names::Model if self.outputs.contains_key(&local) => return Meaning::Output,
                 Names::Model => {
                     let size = self.sizes.get(&local).copied();
-                    let size = size.map(|size| Meaning::Integer(Linear::number(size)));
+                    let size = size.map(|size| Meaning::Integer(AffineExpr::number(size)));
                     let own = self.lets.get(&local).map(|own| Meaning::Expression(own, None));
                     return size.or(own).unwrap_or(Meaning::Other);
                 }
@@ -158,7 +158,7 @@ impl<'m> ElementReader<'m> {
     }
 
     /// Returns the value of an integer expression if counters and sizes determine it.
-    pub fn integer<'s>(&mut self, expr: &'s Expr, scope: &'s ReadScope<'s>) -> Option<Linear>
+    pub fn integer<'s>(&mut self, expr: &'s TypedExpr, scope: &'s ReadScope<'s>) -> Option<AffineExpr>
     where
         'm: 's,
     {
@@ -167,23 +167,23 @@ impl<'m> ElementReader<'m> {
             return None;
         }
         match &expr.kind {
-            ExprKind::Int(value) => Some(Linear::number(*value)),
-            ExprKind::Const(id) => match self.module.consts.get(*id)?.number? {
-                Number::Integer(value) => Some(Linear::number(value)),
-                Number::Real(_) => None,
+            TypedExprKind::Int(value) => Some(AffineExpr::number(*value)),
+            TypedExprKind::Const(id) => match self.module.consts.get(*id)?.number? {
+                ConstValue::Integer(value) => Some(AffineExpr::number(value)),
+                ConstValue::Real(_) => None,
             },
-            ExprKind::Local(local) => match self.meaning(*local, scope) {
+            TypedExprKind::Local(local) => match self.meaning(*local, scope) {
                 Meaning::Integer(value) => Some(value),
                 Meaning::Expression(own, around) if is_integer(&own.ty) => {
                     self.integer(own, around.unwrap_or(scope))
                 }
                 _ => None,
             },
-            ExprKind::Unary(UnaryOp::Neg, operand) => {
+            TypedExprKind::Unary(UnaryOp::Neg, operand) => {
                 let operand = self.integer(operand, scope)?;
-                Linear::number(0).plus(&operand, -1)
+                AffineExpr::number(0).plus(&operand, -1)
             }
-            ExprKind::Binary(op, left, right) => {
+            TypedExprKind::Binary(op, left, right) => {
                 let (left, right) = (self.integer(left, scope)?, self.integer(right, scope)?);
                 match op {
                     BinaryOp::Add => left.plus(&right, 1),
@@ -192,19 +192,20 @@ impl<'m> ElementReader<'m> {
                     _ => None,
                 }
             }
-            ExprKind::If(condition, yes, no) => match self.decided(condition, scope)? {
+            TypedExprKind::If(condition, yes, no) => match self.decided(condition, scope)? {
                 true => self.integer(yes, scope),
                 false => self.integer(no, scope),
             },
-            ExprKind::Builtin(builtin, args) => {
+            TypedExprKind::Builtin(builtin, args) => {
                 let mut numbers = Vec::new();
                 for arg in args {
                     numbers.push(self.integer(arg, scope)?.as_number()? as f64);
                 }
                 let value = builtin.number(&numbers)?;
-                (value.fract() == 0.0 && value.abs() < 2f64.powi(53)).then(|| Linear::number(value as i64))
+                (value.fract() == 0.0 && value.abs() < 2f64.powi(53))
+                    .then(|| AffineExpr::number(value as i64))
             }
-            ExprKind::CallFn(id, args) if scope.depth() < DEEPEST => {
+            TypedExprKind::CallFn(id, args) if scope.depth() < DEEPEST => {
                 let call = self.call(*id, args, scope)?;
                 let result = result(&self.module.fns[*id].body)?;
                 self.integer(result, &call)
@@ -214,7 +215,7 @@ impl<'m> ElementReader<'m> {
     }
 
     /// Creates the scope of a function call.
-    pub fn call<'s>(&self, id: FnId, args: &'s [Expr], scope: &'s ReadScope<'s>) -> Option<ReadScope<'s>>
+    pub fn call<'s>(&self, id: FnId, args: &'s [TypedExpr], scope: &'s ReadScope<'s>) -> Option<ReadScope<'s>>
     where
         'm: 's,
     {
@@ -232,14 +233,14 @@ impl<'m> ElementReader<'m> {
     }
 
     /// Evaluates a condition if counters and sizes determine it.
-    pub fn decided<'s>(&mut self, condition: &'s Expr, scope: &'s ReadScope<'s>) -> Option<bool>
+    pub fn decided<'s>(&mut self, condition: &'s TypedExpr, scope: &'s ReadScope<'s>) -> Option<bool>
     where
         'm: 's,
     {
         match &condition.kind {
-            ExprKind::Bool(value) => Some(*value),
-            ExprKind::Unary(UnaryOp::Not, operand) => self.decided(operand, scope).map(|value| !value),
-            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
+            TypedExprKind::Bool(value) => Some(*value),
+            TypedExprKind::Unary(UnaryOp::Not, operand) => self.decided(operand, scope).map(|value| !value),
+            TypedExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
                 let ends = [self.decided(left, scope), self.decided(right, scope)];
                 let deciding = *op == BinaryOp::Or;
                 match ends {
@@ -248,7 +249,7 @@ impl<'m> ElementReader<'m> {
                     _ => None,
                 }
             }
-            ExprKind::Binary(op, left, right) => {
+            TypedExprKind::Binary(op, left, right) => {
                 let (left, right) = (self.integer(left, scope)?, self.integer(right, scope)?);
                 let (low, high) = self.forms.ends(&left.plus(&right, -1)?)?;
                 let negative = match (high < 0, low >= 0) {
@@ -282,10 +283,10 @@ impl<'m> ElementReader<'m> {
 }
 
 /// Returns the result expression of a function.
-pub fn result(body: &[Stmt]) -> Option<&Expr> {
+pub fn result(body: &[TypedStmt]) -> Option<&TypedExpr> {
     match body.last()? {
-        Stmt::Return(value) => Some(value),
-        Stmt::Let(..) | Stmt::Sample(_) | Stmt::For { .. } => None,
+        TypedStmt::Return(value) => Some(value),
+        TypedStmt::Let(..) | TypedStmt::Sample(_) | TypedStmt::For { .. } => None,
     }
 }
 

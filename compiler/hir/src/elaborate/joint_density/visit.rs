@@ -2,7 +2,7 @@
 
 use super::reads::ElementReader;
 use super::scope::ReadScope;
-use super::{Given, Linear, MOST_ELEMENTS, MOST_STEPS, element, is_joint, read, report};
+use super::{AffineExpr, Given, MOST_ELEMENTS, MOST_STEPS, element, is_joint, read, report};
 use crate::tree::{LocalId, ModelItem, Module};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
@@ -123,7 +123,7 @@ impl<'a, 'm> Elements<'a, 'm> {
             match (one.repeated, one.sample.index.is_some()) {
                 (Some((counter, [from, to], body)), _) => {
                     for value in from..=to {
-                        let inside = scope.counter(counter, Linear::number(value));
+                        let inside = scope.counter(counter, AffineExpr::number(value));
                         let position = element(one, module, &inside.block(body), reader)?.as_number()?;
                         let position = usize::try_from(position).ok().filter(|at| *at < size)?;
                         elements.owners[first + position] = Some((at, value));
@@ -158,13 +158,13 @@ impl<'a, 'm> Elements<'a, 'm> {
         let scope = ReadScope::model();
         match given.repeated {
             Some((counter, _, body)) => {
-                let inside = scope.counter(counter, Linear::number(value));
+                let inside = scope.counter(counter, AffineExpr::number(value));
                 let block = inside.block(body);
                 reader.begin(&block);
                 read(given, self.module, (&block, None), reader);
             }
             None => {
-                let position = Linear::number(value);
+                let position = AffineExpr::number(value);
                 reader.begin(&scope);
                 read(given, self.module, (&scope, Some(&position)), reader);
             }
@@ -174,7 +174,7 @@ impl<'a, 'm> Elements<'a, 'm> {
             let Some((_, first, size, is_one)) = self.output(found.output) else {
                 continue;
             };
-            let of = |end: &Linear| reader.forms.ends(end);
+            let of = |end: &AffineExpr| reader.forms.ends(end);
             let (low, high) = match (of(&found.ends[0]), of(&found.ends[1])) {
                 (Some((low, _)), Some((_, high))) => (low.max(0), high.min(size as i64 - 1)),
                 _ => (0, size as i64 - 1),
