@@ -12,7 +12,7 @@ use bnnc_cuda::driver::Driver;
 use bnnc_driver::backends;
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
-use bnnc_loops::backend::Options;
+use bnnc_loops::backend::BackendOptions;
 use bnnc_loops::parse::parse;
 use std::sync::Arc;
 use std::time::Instant;
@@ -52,7 +52,7 @@ call cumsum (b1, b3) ints (1, 1, 1, 0)
 fn time(device: &Arc<Device>, text: &str, (batch, n): (usize, usize)) -> f64 {
     let program = parse(text).unwrap();
     let backend = backends::lookup("cuda").unwrap();
-    let code = backend.compile(&program, &Options::default()).unwrap();
+    let code = backend.compile(&program, &BackendOptions::default()).unwrap();
     let artifact = Artifact {
         plan: Arc::new(program.plan),
         code: bnnc_cuda::code::on(device, code).unwrap(),

@@ -6,8 +6,8 @@ use bnnc_abi::code::{KernelArgs, KernelCode};
 use bnnc_abi::plan::{Launch, PlanStep};
 use bnnc_backend_cranelift::Cranelift;
 use bnnc_base::shape::Sizes;
-use bnnc_loops::backend::{Backend, Options};
-use bnnc_loops::ir::Program;
+use bnnc_loops::backend::{Backend, BackendOptions};
+use bnnc_loops::ir::LoopProgram;
 use bnnc_loops::parse::parse;
 use bnnc_loops::verify::verify;
 use std::time::Instant;
@@ -45,7 +45,7 @@ fn rows(name: &str, body: &str) -> String {
     )
 }
 
-fn programs() -> Vec<(Program, usize)> {
+fn programs() -> Vec<(LoopProgram, usize)> {
     let affine = "v1: real = const 1.5 v2: real = const -0.25 v3: real = mul v1 v0 v4: real = add v3 v2
                   v5: real = const 0.0 v6: real = max v4 v5";
     let adam = "v4: real = const 0.9 v5: real = const 0.1 v6: real = mul v4 v1 v7: real = mul v5 v3
@@ -87,7 +87,7 @@ fn programs() -> Vec<(Program, usize)> {
     texts.iter().map(|(text, bytes)| (read(text), *bytes)).collect()
 }
 
-fn launch(program: &Program) -> &Launch {
+fn launch(program: &LoopProgram) -> &Launch {
     match &program.plan.steps[0] {
         PlanStep::Launch(launch) => launch,
         PlanStep::Call(_) | PlanStep::Repeat { .. } => unreachable!("each program here launches one kernel"),
@@ -107,7 +107,7 @@ fn median_ms(times: usize, mut work: impl FnMut()) -> f64 {
     seen[times / 2]
 }
 
-fn run_ms(code: &dyn KernelCode, program: &Program) -> f64 {
+fn run_ms(code: &dyn KernelCode, program: &LoopProgram) -> f64 {
     let launch = launch(program);
     let mut memory: Vec<Vec<f32>> = launch
         .buffers
@@ -133,9 +133,9 @@ fn run_ms(code: &dyn KernelCode, program: &Program) -> f64 {
 }
 
 fn main() {
-    let options = Options {
+    let options = BackendOptions {
         symbols: bnnc_kernels::arrays::symbols(),
-        ..Options::default()
+        ..BackendOptions::default()
     };
     println!("{:20} {:>10} {:>8} {:>6}", "kernel", "compile ms", "ns", "GB/s");
     for (program, bytes) in programs() {

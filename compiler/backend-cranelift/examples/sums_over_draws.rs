@@ -11,8 +11,8 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_kernels::arrays;
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
-use bnnc_loops::backend::{Backend, Options};
-use bnnc_loops::ir::Program;
+use bnnc_loops::backend::{Backend, BackendOptions};
+use bnnc_loops::ir::LoopProgram;
 use bnnc_loops::parse::parse;
 use bnnc_loops::verify::verify;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const ELEMENTS: usize = 16 * 1024;
 
 /// Builds a program that sums functions of a noise value `v2` over the draws. `body` computes the functions, and `sums` gives the numbers
 /// of the instructions that are their values.
-fn program(precision: Precision, body: &str, sums: &[usize]) -> Program {
+fn program(precision: Precision, body: &str, sums: &[usize]) -> LoopProgram {
     let count = sums.len();
     let buffers: String = (0..count + 2)
         .map(|at| format!("b{at} = real \"b{at}\" [{ELEMENTS}] state\n"))
@@ -61,10 +61,10 @@ fn least(mut work: impl FnMut()) -> f64 {
 }
 
 /// Returns the cost of a program in nanoseconds per element and draw.
-fn cost(program: &Program, threads: usize, draws: usize) -> f64 {
-    let options = Options {
+fn cost(program: &LoopProgram, threads: usize, draws: usize) -> f64 {
+    let options = BackendOptions {
         symbols: arrays::symbols(),
-        ..Options::default()
+        ..BackendOptions::default()
     };
     let artifact = Artifact {
         plan: Arc::new(program.plan.clone()),

@@ -8,8 +8,8 @@ use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_loops::analysis::collapse::collapse;
 use bnnc_loops::analysis::sweep::order;
-use bnnc_loops::backend::Options;
-use bnnc_loops::ir::{Kernel, Program};
+use bnnc_loops::backend::BackendOptions;
+use bnnc_loops::ir::{Kernel, LoopProgram};
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{FuncRef, Function, Signature, types};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -43,8 +43,8 @@ pub(crate) struct Draft {
 /// `n`.
 pub(crate) fn define<M: Module>(
     module: &mut M,
-    program: &Program,
-    options: &Options,
+    program: &LoopProgram,
+    options: &BackendOptions,
     (listing, prefix): (Listing, Option<&str>),
 ) -> Result<Vec<Draft>, Fault> {
     let known = options.symbols.iter().map(|symbol| symbol.name.as_str());

@@ -6,7 +6,7 @@ use crate::isa::host;
 use bnnc_abi::artefact::{LINKED_ENTRY, Linked};
 use bnnc_abi::symbols::{Callable, callables};
 use bnnc_base::fault::Fault;
-use bnnc_loops::backend::{Form, ObjectFormat};
+use bnnc_loops::backend::{CodePlacement, ObjectFormat};
 use cranelift_codegen::ir::{AbiParam, InstBuilder, MemFlagsData, Signature, Value, types};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::{DataDescription, DataId, Linkage, Module, default_libcall_names};
@@ -24,7 +24,7 @@ use std::mem::offset_of;
 /// # Errors
 /// Fails at a limit of the object format, or because of a bug.
 pub fn entry(artefact: &[u8], kernels: &[String]) -> Result<Vec<u8>, Fault> {
-    let form = Form::Object {
+    let form = CodePlacement::Object {
         prefix: String::new(),
         format: ObjectFormat::Native,
     };

@@ -9,7 +9,7 @@ use bnnc_abi::code::KernelArgs;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_loops::analysis::motion::element_bytes;
-use bnnc_loops::ir::{Access, InstId, InstOp, Kernel, Size};
+use bnnc_loops::ir::{Access, InstId, InstOp, Kernel, LoopSize};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, BlockArg, FuncRef, InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::FunctionBuilder;
@@ -141,18 +141,18 @@ impl<'a, 'f> Emitter<'a, 'f> {
     }
 
     /// Returns a size as a 64-bit value.
-    pub fn size(&mut self, size: Size) -> Value {
+    pub fn size(&mut self, size: LoopSize) -> Value {
         match size {
-            Size::Fixed(size) => self.int(size),
-            Size::Slot(slot) => self.ints[slot as usize].unwrap_or_else(|| unreachable!("read at entry")),
+            LoopSize::Fixed(size) => self.int(size),
+            LoopSize::Slot(slot) => self.ints[slot as usize].unwrap_or_else(|| unreachable!("read at entry")),
         }
     }
 
     /// Returns a size times `bytes`, which must be a power of two.
-    pub fn bytes(&mut self, size: Size, bytes: i64) -> Value {
+    pub fn bytes(&mut self, size: LoopSize, bytes: i64) -> Value {
         match size {
-            Size::Fixed(size) => self.int(size * bytes),
-            Size::Slot(_) => {
+            LoopSize::Fixed(size) => self.int(size * bytes),
+            LoopSize::Slot(_) => {
                 let size = self.size(size);
                 self.builder
                     .ins()
@@ -228,11 +228,11 @@ impl<'a, 'f> Emitter<'a, 'f> {
     }
 
     /// Emits `offset + sum strides * index` over the enclosing loops. `inner` is the index along the innermost axis.
-    pub fn linear(&mut self, offset: Size, strides: &[Size], inner: Option<Value>) -> Value {
+    pub fn linear(&mut self, offset: LoopSize, strides: &[LoopSize], inner: Option<Value>) -> Value {
         let mut position = self.size(offset);
         let indices: Vec<Value> = self.indices.iter().copied().chain(inner).collect();
         for (stride, index) in strides.iter().zip(indices) {
-            if *stride != Size::Fixed(0) {
+            if *stride != LoopSize::Fixed(0) {
                 let stride = self.size(*stride);
                 let skipped = self.builder.ins().imul(stride, index);
                 position = self.builder.ins().iadd(position, skipped);
@@ -266,7 +266,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
 
     fn read_ints(&mut self, ints: Value) {
         let kernel = self.source.kernel;
-        let mut used: Vec<Size> = kernel.dims.clone();
+        let mut used: Vec<LoopSize> = kernel.dims.clone();
         for access in self.source.accesses.list() {
             used.extend(access.strides.iter().chain([&access.offset]));
             used.extend(
@@ -285,7 +285,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
             }
         }
         for size in used {
-            let Size::Slot(slot) = size else { continue };
+            let LoopSize::Slot(slot) = size else { continue };
             let slot = slot as usize;
             if slot >= self.ints.len() {
                 self.ints.resize(slot + 1, None);
@@ -318,7 +318,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
             if axis == self.source.divided {
                 continue;
             }
-            if !matches!(dim, Size::Fixed(size) if *size > 0) {
+            if !matches!(dim, LoopSize::Fixed(size) if *size > 0) {
                 let (zero, size) = (self.int(0), self.size(*dim));
                 let positive = self.builder.ins().icmp(IntCC::SignedLessThan, zero, size);
                 some = self.builder.ins().band(some, positive);
@@ -336,12 +336,12 @@ impl<'a, 'f> Emitter<'a, 'f> {
             let bytes = element_bytes(self.source.kernel, access, self.source.precision);
             let slot = 8 * access.slot as i32;
             let mut pointer = self.builder.ins().load(types::I64, fixed_memory(), buffers, slot);
-            if access.offset != Size::Fixed(0) {
+            if access.offset != LoopSize::Fixed(0) {
                 let offset = self.bytes(access.offset, bytes);
                 pointer = self.builder.ins().iadd(pointer, offset);
             }
             let stride = access.strides[self.source.divided];
-            if stride != Size::Fixed(0) {
+            if stride != LoopSize::Fixed(0) {
                 let stride = self.bytes(stride, bytes);
                 let skipped = self.builder.ins().imul(self.start, stride);
                 pointer = self.builder.ins().iadd(pointer, skipped);

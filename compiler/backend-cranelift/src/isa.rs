@@ -2,7 +2,7 @@
 
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_base::fault::Fault;
-use bnnc_loops::backend::{Form, ObjectFormat};
+use bnnc_loops::backend::{CodePlacement, ObjectFormat};
 use cranelift_codegen::ir::{Type, types};
 use cranelift_codegen::isa::{self, OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
@@ -25,10 +25,10 @@ const FLAGS: &[(&str, &str)] = &[
 
 /// Returns the instruction set of the host with all of its extensions. Objects are loaded at unknown addresses, so their code is
 /// position-independent.
-pub(crate) fn host(form: &Form) -> Result<OwnedTargetIsa, Fault> {
+pub(crate) fn host(form: &CodePlacement) -> Result<OwnedTargetIsa, Fault> {
     let (pic, elf) = match form {
-        Form::Memory => ("false", false),
-        Form::Object { format, .. } => ("true", *format == ObjectFormat::Elf),
+        CodePlacement::Memory => ("false", false),
+        CodePlacement::Object { format, .. } => ("true", *format == ObjectFormat::Elf),
     };
     let mut flags = settings::builder();
     for (name, value) in FLAGS.iter().chain(&[("is_pic", pic)]) {

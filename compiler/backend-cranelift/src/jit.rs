@@ -4,8 +4,8 @@ use crate::compile::{Draft, Listing, bug, define};
 use crate::isa::host;
 use bnnc_abi::code::{KernelArgs, KernelCode};
 use bnnc_base::fault::Fault;
-use bnnc_loops::backend::Options;
-use bnnc_loops::ir::Program;
+use bnnc_loops::backend::BackendOptions;
+use bnnc_loops::ir::LoopProgram;
 use cranelift_codegen::ir::Function;
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::default_libcall_names;
@@ -66,7 +66,11 @@ impl Drop for Compiled {
 }
 
 /// Compiles every kernel of a program.
-pub(crate) fn compile(program: &Program, options: &Options, listing: Listing) -> Result<Compiled, Fault> {
+pub(crate) fn compile(
+    program: &LoopProgram,
+    options: &BackendOptions,
+    listing: Listing,
+) -> Result<Compiled, Fault> {
     let mut builder = JITBuilder::with_isa(host(&options.form)?, default_libcall_names());
     for symbol in &options.symbols {
         builder.symbol(&symbol.name, symbol.pointer as *const u8);

@@ -22,8 +22,8 @@ mod tile;
 
 use bnnc_abi::code::{Detached, KernelCode};
 use bnnc_base::fault::Fault;
-use bnnc_loops::backend::{Backend, Form, Options};
-use bnnc_loops::ir::Program;
+use bnnc_loops::backend::{Backend, BackendOptions, CodePlacement};
+use bnnc_loops::ir::LoopProgram;
 use compile::Listing;
 pub use entry::entry;
 use std::sync::Arc;
@@ -36,10 +36,12 @@ impl Backend for Cranelift {
         "cranelift"
     }
 
-    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn KernelCode>, Fault> {
+    fn compile(&self, program: &LoopProgram, options: &BackendOptions) -> Result<Arc<dyn KernelCode>, Fault> {
         match &options.form {
-            Form::Memory => Ok(Arc::new(jit::compile(program, options, Listing::Clif)?)),
-            Form::Object { prefix, .. } => Ok(Arc::new(Detached(object::compile(program, options, prefix)?))),
+            CodePlacement::Memory => Ok(Arc::new(jit::compile(program, options, Listing::Clif)?)),
+            CodePlacement::Object { prefix, .. } => {
+                Ok(Arc::new(Detached(object::compile(program, options, prefix)?)))
+            }
         }
     }
 }
@@ -49,7 +51,7 @@ impl Cranelift {
     ///
     /// # Errors
     /// Fails in the same cases as [`Backend::compile`].
-    pub fn assembly(&self, program: &Program, options: &Options) -> Result<String, Fault> {
+    pub fn assembly(&self, program: &LoopProgram, options: &BackendOptions) -> Result<String, Fault> {
         Ok(jit::compile(program, options, Listing::Assembly)?.text())
     }
 }

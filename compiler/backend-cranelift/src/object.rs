@@ -4,13 +4,17 @@ use crate::compile::{Listing, define};
 use crate::isa::{features, host};
 use bnnc_abi::code::{Object, ObjectKernel};
 use bnnc_base::fault::Fault;
-use bnnc_loops::backend::{Options, keys};
-use bnnc_loops::ir::Program;
+use bnnc_loops::backend::{BackendOptions, keys};
+use bnnc_loops::ir::LoopProgram;
 use cranelift_module::default_libcall_names;
 use cranelift_object::{ObjectBuilder, ObjectModule};
 
 /// Compiles every kernel of a program. The symbols of the kernels begin with `prefix`.
-pub(crate) fn compile(program: &Program, options: &Options, prefix: &str) -> Result<Object, Fault> {
+pub(crate) fn compile(
+    program: &LoopProgram,
+    options: &BackendOptions,
+    prefix: &str,
+) -> Result<Object, Fault> {
     let isa = host(&options.form)?;
     let features = features(&*isa);
     let limit = |error: &dyn std::fmt::Display| Fault::Limit(format!("no object can be made: {error}"));

@@ -7,7 +7,7 @@ use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_loops::analysis::motion::{Motion, element_bytes, motion};
 use bnnc_loops::analysis::staging::BlockStage;
-use bnnc_loops::ir::{Access, InstId, InstOp, Size};
+use bnnc_loops::ir::{Access, InstId, InstOp, LoopSize};
 use cranelift_codegen::ir::{ConstantData, InstBuilder, Value, types};
 
 /// A contiguous part of the innermost axis.
@@ -67,9 +67,9 @@ impl<'a> Emitter<'a, '_> {
         let innermost = kernel.dims.len() - 1;
         let (first, end) = self.axis_range(innermost);
         let (count, known) = match kernel.dims[innermost] {
-            Size::Fixed(size) if innermost > 0 => (end, Some(size)),
-            Size::Slot(_) if innermost > 0 => (end, None),
-            Size::Fixed(_) | Size::Slot(_) => (self.builder.ins().isub(end, first), None),
+            LoopSize::Fixed(size) if innermost > 0 => (end, Some(size)),
+            LoopSize::Slot(_) if innermost > 0 => (end, None),
+            LoopSize::Fixed(_) | LoopSize::Slot(_) => (self.builder.ins().isub(end, first), None),
         };
         Span {
             pointers,
@@ -475,7 +475,7 @@ impl<'a> Emitter<'a, '_> {
     pub fn steps(&mut self, axis: usize) -> (Vec<usize>, Vec<Value>) {
         let list = self.source.accesses.list();
         let moving: Vec<usize> = (0..list.len())
-            .filter(|at| list[*at].strides[axis] != Size::Fixed(0))
+            .filter(|at| list[*at].strides[axis] != LoopSize::Fixed(0))
             .collect();
         let mut strides = Vec::new();
         for at in &moving {

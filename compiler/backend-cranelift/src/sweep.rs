@@ -10,7 +10,7 @@ use crate::func::{CounterRange, Emitter, memory, replaced};
 use crate::schedule::Schedule;
 use bnnc_base::dtype::Precision;
 use bnnc_loops::analysis::motion::element_bytes;
-use bnnc_loops::ir::Size;
+use bnnc_loops::ir::LoopSize;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 /// The number of draws whose values are added in the precision of the plan.
@@ -164,7 +164,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
                     Vec::new()
                 },
             );
-            let by_element = source.accesses.list()[access].strides.last() == Some(&Size::Fixed(1));
+            let by_element = source.accesses.list()[access].strides.last() == Some(&LoopSize::Fixed(1));
             sums.push(Sum {
                 access,
                 by_element,

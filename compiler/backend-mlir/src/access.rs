@@ -6,7 +6,7 @@ use bnnc_abi::plan::{Plan, PlanStep, Storage};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_loops::analysis::staging::BLOCK;
-use bnnc_loops::ir::{Access, InstId, Size};
+use bnnc_loops::ir::{Access, InstId, LoopSize};
 
 /// The number of scratch bytes before the blocks: one cache line each for the result and the two operands of a call on one element.
 pub(crate) const SINGLE_BYTES: usize = 3 * LINE;
@@ -15,12 +15,12 @@ pub(crate) const LINE: usize = 64;
 
 impl Emitter<'_> {
     /// Emits `offset + sum strides * index` over the enclosing loops. If an axis has no loop, its index is 0.
-    pub fn linear(&mut self, offset: Size, strides: &[Size]) -> Value {
-        let mut position = (offset != Size::Fixed(0)).then(|| self.size(offset));
+    pub fn linear(&mut self, offset: LoopSize, strides: &[LoopSize]) -> Value {
+        let mut position = (offset != LoopSize::Fixed(0)).then(|| self.size(offset));
         for (stride, index) in strides.iter().zip(self.indices.clone()) {
             let skipped = match stride {
-                Size::Fixed(0) => continue,
-                Size::Fixed(1) => index,
+                LoopSize::Fixed(0) => continue,
+                LoopSize::Fixed(1) => index,
                 stride => {
                     let stride = self.size(*stride);
                     times(self.text, index, stride)

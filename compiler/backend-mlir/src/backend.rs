@@ -1,13 +1,13 @@
 //! Compiles a program in a worker process: sends the text of a module, receives an object, and loads the object's kernels into memory.
 
-use crate::module::{Module, module};
+use crate::module::{MlirModule, module};
 use crate::process::Worker;
 use crate::processor;
-use crate::protocol::Target;
+use crate::protocol::CodeTarget;
 use bnnc_abi::code::{Detached, KernelArgs, KernelCode, Object, ObjectKernel};
 use bnnc_base::fault::Fault;
-use bnnc_loops::backend::{Backend, Form, Options, keys};
-use bnnc_loops::ir::Program;
+use bnnc_loops::backend::{Backend, BackendOptions, CodePlacement, keys};
+use bnnc_loops::ir::LoopProgram;
 use bnnc_object::LoadedCode;
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -82,14 +82,14 @@ impl Backend for Mlir {
         self.program().is_some()
     }
 
-    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn KernelCode>, Fault> {
+    fn compile(&self, program: &LoopProgram, options: &BackendOptions) -> Result<Arc<dyn KernelCode>, Fault> {
         let prefix = match &options.form {
-            Form::Memory => PREFIX,
-            Form::Object { prefix, .. } => prefix,
+            CodePlacement::Memory => PREFIX,
+            CodePlacement::Object { prefix, .. } => prefix,
         };
         let module = module(program, prefix);
         every_symbol_is_known(&module, options)?;
-        let bytes = self.worker()?.lower(&module.text, Target::Object)?;
+        let bytes = self.worker()?.lower(&module.text, CodeTarget::Object)?;
         let kernels = module.kernels.into_iter().zip(&program.kernels);
         let object = Object {
             bytes,
@@ -103,7 +103,7 @@ impl Backend for Mlir {
                 .collect(),
             device: None,
         };
-        if options.form != Form::Memory {
+        if options.form != CodePlacement::Memory {
             return Ok(Arc::new(Detached(object)));
         }
         Ok(Arc::new(Compiled {
@@ -113,7 +113,7 @@ impl Backend for Mlir {
     }
 }
 
-fn every_symbol_is_known(module: &Module, options: &Options) -> Result<(), Fault> {
+fn every_symbol_is_known(module: &MlirModule, options: &BackendOptions) -> Result<(), Fault> {
     let known: HashSet<&str> = options.symbols.iter().map(|symbol| &*symbol.name).collect();
     let unknown = module
         .symbols

@@ -9,7 +9,7 @@ use bnnc_abi::code::KernelArgs;
 use bnnc_abi::symbols::CALLED;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
-use bnnc_loops::ir::{InstId, InstOp, Kernel, Size};
+use bnnc_loops::ir::{InstId, InstOp, Kernel, LoopSize};
 use bnnc_math::scalar::Scalar;
 use std::mem::offset_of;
 
@@ -125,7 +125,7 @@ impl<'a> Emitter<'a> {
         let (start, end) = self.range;
         let mut some = self.text.compare("slt", start, end);
         for (axis, dim) in self.source.kernel.dims.iter().enumerate() {
-            if axis != self.source.divided && !matches!(dim, Size::Fixed(size) if *size > 0) {
+            if axis != self.source.divided && !matches!(dim, LoopSize::Fixed(size) if *size > 0) {
                 let (zero, size) = (self.text.long(0), self.size(*dim));
                 let positive = self.text.compare("slt", zero, size);
                 some = self.text.alike("arith.andi", &[some, positive]);
@@ -137,10 +137,10 @@ impl<'a> Emitter<'a> {
     }
 
     /// Returns a size as a 64-bit value.
-    pub fn size(&mut self, size: Size) -> Value {
+    pub fn size(&mut self, size: LoopSize) -> Value {
         match size {
-            Size::Fixed(size) => self.text.long(size),
-            Size::Slot(slot) => self.ints[slot as usize].unwrap_or_else(|| unreachable!("read at entry")),
+            LoopSize::Fixed(size) => self.text.long(size),
+            LoopSize::Slot(slot) => self.ints[slot as usize].unwrap_or_else(|| unreachable!("read at entry")),
         }
     }
 
@@ -291,7 +291,7 @@ fn argument(text: &mut Text, offset: usize, ty: Type) -> Value {
 fn read_ints(kernel: &Kernel, text: &mut Text, ints: Value) -> Vec<Option<Value>> {
     let mut read: Vec<Option<Value>> = Vec::new();
     for size in bnnc_loops::analysis::motion::sizes(kernel) {
-        let Size::Slot(slot) = size else { continue };
+        let LoopSize::Slot(slot) = size else { continue };
         let slot = slot as usize;
         if slot >= read.len() {
             read.resize(slot + 1, None);

@@ -16,11 +16,11 @@ pub use backend::Cuda;
 use crate::access;
 use crate::backend::Mlir;
 use crate::call::Needs;
-use crate::protocol::Target;
+use crate::protocol::CodeTarget;
 use crate::text::Text;
 use bnnc_abi::device::{self, Image, LaunchSequence};
 use bnnc_base::fault::Fault;
-use bnnc_loops::ir::Program;
+use bnnc_loops::ir::LoopProgram;
 use chip::Chip;
 use kernel::Function;
 
@@ -28,7 +28,7 @@ use kernel::Function;
 ///
 /// # Errors
 /// Returns [`Fault::Limit`] if the program needs a primitive that is not available on GPUs.
-pub fn module(program: &Program, chip: Chip) -> Result<(String, device::DeviceProgram), Fault> {
+pub fn module(program: &LoopProgram, chip: Chip) -> Result<(String, device::DeviceProgram), Fault> {
     let mut text = Text::default();
     let mut needs = Needs::default();
     text.open("module attributes {gpu.container_module} {");
@@ -82,9 +82,9 @@ pub fn module(program: &Program, chip: Chip) -> Result<(String, device::DevicePr
 ///
 /// # Errors
 /// Fails as [`module`] does, or if the worker fails.
-pub fn compile(mlir: &Mlir, program: &Program, chip: Chip) -> Result<device::DeviceProgram, Fault> {
+pub fn compile(mlir: &Mlir, program: &LoopProgram, chip: Chip) -> Result<device::DeviceProgram, Fault> {
     let (text, mut launched) = module(program, chip)?;
-    let assembly = mlir.worker()?.lower(&text, Target::Ptx)?;
+    let assembly = mlir.worker()?.lower(&text, CodeTarget::Ptx)?;
     let ptx = String::from_utf8(assembly)
         .map_err(|_| Fault::Bug("the assembly code for a GPU is not UTF-8 text".to_owned()))?;
     launched.images.push(Image {

@@ -28,4 +28,4 @@ mod text;
 pub mod worker;
 
 pub use backend::{Mlir, PREFIX, WORKER};
-pub use module::{Module, module};
+pub use module::{MlirModule, module};

@@ -8,11 +8,11 @@ use crate::schedule::Schedule;
 use crate::text::{Text, commas};
 use bnnc_loops::analysis::collapse::collapse;
 use bnnc_loops::analysis::sweep::order;
-use bnnc_loops::ir::{Kernel, Program};
+use bnnc_loops::ir::{Kernel, LoopProgram};
 use std::collections::BTreeMap;
 
 /// The text of a module, and the properties of the module that the runtime needs.
-pub struct Module {
+pub struct MlirModule {
     /// The text in MLIR.
     pub text: String,
     /// For each kernel, the name of its function and the scratch bytes that an invocation needs.
@@ -32,7 +32,7 @@ struct Draft<'a> {
 }
 
 /// Writes every kernel. The function of kernel `n` is named `prefix` followed by `n`.
-pub fn module(program: &Program, prefix: &str) -> Module {
+pub fn module(program: &LoopProgram, prefix: &str) -> MlirModule {
     let precision = program.plan.precision;
     let kernels = program.kernels.iter().enumerate();
     let drafts: Vec<Draft<'_>> = kernels.map(|(at, kernel)| draft(program, at, kernel)).collect();
@@ -66,14 +66,14 @@ pub fn module(program: &Program, prefix: &str) -> Module {
         symbols.insert(symbol, kernel);
     }
     text.close("}");
-    Module {
+    MlirModule {
         text: text.finish(),
         kernels,
         symbols,
     }
 }
 
-fn draft<'a>(program: &Program, at: usize, original: &'a Kernel) -> Draft<'a> {
+fn draft<'a>(program: &LoopProgram, at: usize, original: &'a Kernel) -> Draft<'a> {
     let (kernel, factor) = collapse(original);
     let (kernel, divided) = order(kernel);
     let schedule = Schedule::of(&kernel, program.plan.precision);

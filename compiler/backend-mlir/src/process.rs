@@ -1,7 +1,7 @@
 //! The compiler's side of the worker process: starts the worker, sends the module, supervises the worker, and explains why it ended.
 
 use crate::backend::WORKER;
-use crate::protocol::{self, Request, unframe};
+use crate::protocol::{self, WorkerRequest, unframe};
 use bnnc_base::fault::Fault;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -46,8 +46,8 @@ impl Worker {
     /// # Errors
     /// Fails if the worker cannot be started, rejects the module, ends early, exceeds its limits on memory or time, or sends a response
     /// that is malformed or too long. A crash of the worker does not affect this process.
-    pub fn lower(&self, text: &str, target: crate::protocol::Target) -> Result<Vec<u8>, Fault> {
-        let request = Request {
+    pub fn lower(&self, text: &str, target: crate::protocol::CodeTarget) -> Result<Vec<u8>, Fault> {
+        let request = WorkerRequest {
             target,
             memory: self.memory,
         };

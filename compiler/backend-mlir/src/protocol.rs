@@ -12,41 +12,41 @@ pub const HEADER: &[u8] = b"bnnc-mlir-worker 1\n";
 
 /// The form into which a module is lowered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum CodeTarget {
     /// A relocatable object for the host processor, using all extensions of this processor.
     Object,
     /// The assembly of a GPU module. The text of the module names the chip.
     Ptx,
 }
 
-impl Target {
+impl CodeTarget {
     /// Every target.
-    pub const ALL: [Target; 2] = [Target::Object, Target::Ptx];
+    pub const ALL: [CodeTarget; 2] = [CodeTarget::Object, CodeTarget::Ptx];
 
     /// Returns the name used as an argument.
     pub fn name(self) -> &'static str {
         match self {
-            Target::Object => "object",
-            Target::Ptx => "ptx",
+            CodeTarget::Object => "object",
+            CodeTarget::Ptx => "ptx",
         }
     }
 
     /// Returns the target with this name.
-    pub fn from_name(name: &str) -> Option<Target> {
-        Target::ALL.into_iter().find(|target| target.name() == name)
+    pub fn from_name(name: &str) -> Option<CodeTarget> {
+        CodeTarget::ALL.into_iter().find(|target| target.name() == name)
     }
 }
 
 /// The request for which a worker is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct WorkerRequest {
     /// The form of the result.
-    pub target: Target,
+    pub target: CodeTarget,
     /// The limit on the worker's address space in bytes.
     pub memory: u64,
 }
 
-impl Request {
+impl WorkerRequest {
     /// Returns the request as arguments.
     pub fn arguments(self) -> [String; 3] {
         [
@@ -57,12 +57,12 @@ impl Request {
     }
 
     /// Parses the arguments after the subcommand.
-    pub fn parse(arguments: &[String]) -> Option<Request> {
+    pub fn parse(arguments: &[String]) -> Option<WorkerRequest> {
         let [target, memory] = arguments else {
             return None;
         };
-        Some(Request {
-            target: Target::from_name(target)?,
+        Some(WorkerRequest {
+            target: CodeTarget::from_name(target)?,
             memory: memory.parse().ok()?,
         })
     }
@@ -81,16 +81,16 @@ pub fn unframe(answer: &[u8]) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Request, Target, frame, unframe};
+    use super::{CodeTarget, WorkerRequest, frame, unframe};
 
     #[test]
     fn requests_and_responses_round_trip() {
-        let request = Request {
-            target: Target::Object,
+        let request = WorkerRequest {
+            target: CodeTarget::Object,
             memory: 7,
         };
-        assert_eq!(Request::parse(&request.arguments()[1..]), Some(request));
-        assert_eq!(Request::parse(&["object".to_owned()]), None);
+        assert_eq!(WorkerRequest::parse(&request.arguments()[1..]), Some(request));
+        assert_eq!(WorkerRequest::parse(&["object".to_owned()]), None);
         let answer = frame(b"code");
         assert_eq!(unframe(&answer), Some(&b"code"[..]));
         assert_eq!(unframe(&answer[..answer.len() - 1]), None);

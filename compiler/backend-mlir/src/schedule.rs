@@ -7,7 +7,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_loops::analysis::motion::{depths, live};
 use bnnc_loops::analysis::staging::{self, BLOCK, BlockStage, BlockStaging, row_length};
 use bnnc_loops::analysis::sweep::{is_swept, sums};
-use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel, KernelOutput, Size};
+use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel, KernelOutput, LoopSize};
 
 /// The decisions for one kernel.
 pub(crate) struct Schedule {
@@ -41,7 +41,7 @@ impl Schedule {
             .filter(|_| stages.len() > 1)
             .map(|length| (BLOCK / length, length));
         let swept = is_swept(kernel);
-        let by_element = |at: &usize| kernel.outputs[*at].access.strides.last() == Some(&Size::Fixed(1));
+        let by_element = |at: &usize| kernel.outputs[*at].access.strides.last() == Some(&LoopSize::Fixed(1));
         let sums = match swept {
             true => sums(kernel).into_iter().filter(by_element).collect(),
             false => Vec::new(),
@@ -114,7 +114,7 @@ fn carried(kernel: &Kernel, depth: &[usize], output: &KernelOutput) -> Option<us
     if loaded || outputs.count() > 1 {
         return None;
     }
-    let moves = |stride: &Size| *stride != Size::Fixed(0);
+    let moves = |stride: &LoopSize| *stride != LoopSize::Fixed(0);
     let still = output
         .access
         .strides

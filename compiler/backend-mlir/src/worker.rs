@@ -2,7 +2,7 @@
 
 use crate::llvm;
 use crate::passes::{TO_LLVM, TO_PTX, pipeline};
-use crate::protocol::{MISUNDERSTOOD, Request, Target, frame};
+use crate::protocol::{CodeTarget, MISUNDERSTOOD, WorkerRequest, frame};
 use melior::Context;
 use melior::dialect::DialectRegistry;
 use melior::ir::operation::OperationLike;
@@ -18,7 +18,7 @@ use std::io::{Read, Write};
 
 /// Runs the request that the arguments after the subcommand describe. Returns the exit status.
 pub fn run(arguments: &[String]) -> u8 {
-    let Some(request) = Request::parse(arguments) else {
+    let Some(request) = WorkerRequest::parse(arguments) else {
         eprintln!("an MLIR worker needs a target and a number of bytes");
         return MISUNDERSTOOD as u8;
     };
@@ -32,7 +32,7 @@ pub fn run(arguments: &[String]) -> u8 {
     }
 }
 
-fn answer(target: Target) -> Result<(), String> {
+fn answer(target: CodeTarget) -> Result<(), String> {
     let mut text = String::new();
     std::io::stdin()
         .read_to_string(&mut text)
@@ -48,7 +48,7 @@ fn answer(target: Target) -> Result<(), String> {
 ///
 /// # Errors
 /// Returns the error message of MLIR or LLVM.
-pub fn lower(text: &str, target: Target) -> Result<Vec<u8>, String> {
+pub fn lower(text: &str, target: CodeTarget) -> Result<Vec<u8>, String> {
     let registry = DialectRegistry::new();
     register_all_dialects(&registry);
     register_all_passes();
@@ -61,8 +61,8 @@ pub fn lower(text: &str, target: Target) -> Result<Vec<u8>, String> {
     context.load_all_available_dialects();
     let mut module = Module::parse(&context, text).ok_or("MLIR does not accept the module")?;
     let passes = match target {
-        Target::Object => TO_LLVM,
-        Target::Ptx => TO_PTX,
+        CodeTarget::Object => TO_LLVM,
+        CodeTarget::Ptx => TO_PTX,
     };
     let manager = PassManager::new(&context);
     manager.enable_verifier(true);
@@ -70,8 +70,8 @@ pub fn lower(text: &str, target: Target) -> Result<Vec<u8>, String> {
         .map_err(|error| error.to_string())?;
     manager.run(&mut module).map_err(|error| error.to_string())?;
     match target {
-        Target::Object => llvm::object(module.as_operation().to_raw()),
-        Target::Ptx => assembly(&module),
+        CodeTarget::Object => llvm::object(module.as_operation().to_raw()),
+        CodeTarget::Ptx => assembly(&module),
     }
 }
 

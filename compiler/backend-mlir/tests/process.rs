@@ -3,7 +3,7 @@
 #![cfg(unix)]
 
 use bnnc_backend_mlir::process::Worker;
-use bnnc_backend_mlir::protocol::Target;
+use bnnc_backend_mlir::protocol::CodeTarget;
 use bnnc_base::fault::Fault;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ fn script(name: &str, body: &str, time: Duration) -> Result<Vec<u8>, Fault> {
         memory: 1 << 26,
         time,
     };
-    worker.lower("module {}", Target::Object)
+    worker.lower("module {}", CodeTarget::Object)
 }
 
 const LONG: Duration = Duration::from_secs(60);
@@ -142,7 +142,7 @@ fn a_missing_worker_is_a_limit() {
         memory: 1 << 30,
         time: LONG,
     };
-    let fault = worker.lower("module {}", Target::Object).unwrap_err();
+    let fault = worker.lower("module {}", CodeTarget::Object).unwrap_err();
     assert!(
         fault
             .to_string()

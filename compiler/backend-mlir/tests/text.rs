@@ -1,7 +1,7 @@
 //! Tests of the text of modules, which do not require LLVM.
 
 use bnnc_backend_mlir::{Mlir, PREFIX, module};
-use bnnc_loops::backend::{Backend, Options};
+use bnnc_loops::backend::{Backend, BackendOptions};
 use bnnc_loops::parse::parse;
 
 const ROWS: &str = r#"plan "p" f32 1 {
@@ -74,7 +74,10 @@ fn buffers_that_may_alias_are_not_declared_different() {
 #[test]
 fn a_symbol_without_an_address_is_reported_as_a_bug() {
     let program = parse(ROWS).unwrap();
-    let fault = Mlir::new().compile(&program, &Options::default()).err().unwrap();
+    let fault = Mlir::new()
+        .compile(&program, &BackendOptions::default())
+        .err()
+        .unwrap();
     assert_eq!(
         fault.to_string(),
         "bug in bnnc: kernel `rows` needs `bnnc_noise_gamma_f32`, which has no address"

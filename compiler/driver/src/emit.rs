@@ -147,7 +147,7 @@ fn backend(stage: Stage, options: &Options) -> Result<&'static (dyn Backend + Sy
 
 /// Prints a stage of a loop program.
 fn of_loops(
-    loops: &ir::Program,
+    loops: &ir::LoopProgram,
     stage: Stage,
     backend: &dyn Backend,
     options: &Options,
@@ -165,9 +165,9 @@ fn of_loops(
         let images = device.images.iter().map(|image| &*image.ptx);
         return Ok(format!("{device}{}", images.collect::<String>()));
     }
-    let options = backend::Options {
+    let options = backend::BackendOptions {
         symbols: options.symbols.clone(),
-        ..backend::Options::default()
+        ..backend::BackendOptions::default()
     };
     Ok(backend.compile(loops, &options)?.text())
 }

@@ -402,8 +402,8 @@ impl<'a> Compilation<'a> {
         function: &Function,
         states: &[String],
         precision: Precision,
-    ) -> Result<ir::Program, Fault> {
-        let options = bnnc_lower::Options {
+    ) -> Result<ir::LoopProgram, Fault> {
+        let options = bnnc_lower::LoweringOptions {
             name: format!("{}.{name}", self.item.name),
             precision,
             seed: self.options.seed,
@@ -417,7 +417,11 @@ impl<'a> Compilation<'a> {
     }
 
     /// Compiles a program to machine code.
-    pub(crate) fn code(&mut self, program: ir::Program, backend: &dyn Backend) -> Result<Artifact, Fault> {
+    pub(crate) fn code(
+        &mut self,
+        program: ir::LoopProgram,
+        backend: &dyn Backend,
+    ) -> Result<Artifact, Fault> {
         let prefix = format!("bnnc_{}_{}_", self.item.name, self.programs);
         self.programs += 1;
         let options = self.options;

@@ -6,7 +6,7 @@ pub use bnnc_backend_mlir::gpu::chip::{self, Chip};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 pub use bnnc_loops::backend::ObjectFormat;
-use bnnc_loops::backend::{self, Backend, Form};
+use bnnc_loops::backend::{self, Backend, CodePlacement};
 use bnnc_loops::ir;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -69,14 +69,17 @@ impl Options {
     /// Compiles a program to machine code. In an object file, the symbols of the kernels begin with `prefix`.
     pub(crate) fn code(
         &self,
-        program: ir::Program,
+        program: ir::LoopProgram,
         backend: &dyn Backend,
         prefix: String,
     ) -> Result<Artifact, Fault> {
         let form = self
             .objects
-            .map_or(Form::Memory, |format| Form::Object { prefix, format });
-        let options = backend::Options {
+            .map_or(CodePlacement::Memory, |format| CodePlacement::Object {
+                prefix,
+                format,
+            });
+        let options = backend::BackendOptions {
             symbols: self.symbols.clone(),
             form,
             gpu: Some(self.gpu.name),

@@ -198,9 +198,9 @@ impl Prepared<'_> {
         let Some(backend) = backends::ALL.first() else {
             return Err(Fault::Bug("there is no backend".to_owned()).into());
         };
-        let options = backend::Options {
+        let options = backend::BackendOptions {
             symbols: symbols.to_vec(),
-            ..backend::Options::default()
+            ..backend::BackendOptions::default()
         };
         let code = backend.compile(&loops, &options)?;
         Ok(Artifact {

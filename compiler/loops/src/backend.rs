@@ -1,7 +1,7 @@
 //! The interface of code generators. A code generator compiles a program to code that implements
 //! [`bnnc_abi::code::KernelCode`].
 
-use crate::ir::{InstOp, Kernel, Program, Size};
+use crate::ir::{InstOp, Kernel, LoopProgram, LoopSize};
 use bnnc_abi::code::KernelCode;
 #[cfg(doc)]
 use bnnc_abi::code::ObjectKernel;
@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 /// Options of a backend.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct BackendOptions {
     /// The addresses of the runtime's array primitives (see [`bnnc_abi::symbols`]).
     pub symbols: Vec<Address>,
     /// Where the code is stored.
-    pub form: Form,
+    pub form: CodePlacement,
     /// The oldest GPU that must be able to run the code, such as `sm_90`, for a backend that generates GPU
     /// code; `None` leaves the choice to the backend.
     pub gpu: Option<&'static str>,
@@ -24,7 +24,7 @@ pub struct Options {
 
 /// Where code is stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum CodePlacement {
     /// The code is in the memory of this process.
     #[default]
     Memory,
@@ -53,7 +53,7 @@ pub fn keys(kernel: &Kernel) -> Vec<u32> {
     let mut keys = Vec::new();
     for inst in kernel.body.iter() {
         if let InstOp::Noise {
-            key: Size::Slot(slot),
+            key: LoopSize::Slot(slot),
             ..
         } = &inst.op
             && !keys.contains(slot)
@@ -83,5 +83,5 @@ pub trait Backend {
     ///
     /// # Errors
     /// Fails at a limit or because of a bug, but never because of an error in the user's program.
-    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn KernelCode>, Fault>;
+    fn compile(&self, program: &LoopProgram, options: &BackendOptions) -> Result<Arc<dyn KernelCode>, Fault>;
 }

@@ -1,6 +1,6 @@
 //! The reference interpreter of one kernel. Reals are `f64`, integers are `i32`, and nothing is optimised.
 
-use crate::ir::{Access, Inst, InstId, InstOp, Kernel, KernelOutput, Size};
+use crate::ir::{Access, Inst, InstId, InstOp, Kernel, KernelOutput, LoopSize};
 use bnnc_abi::code::KernelArgs;
 use bnnc_abi::plan::{Combine, Storage};
 use bnnc_abi::symbols::NoiseKind;
@@ -62,15 +62,15 @@ impl Frame<'_> {
             .for_each(|output| unsafe { self.output(output) });
     }
 
-    unsafe fn size(&self, size: Size) -> i64 {
+    unsafe fn size(&self, size: LoopSize) -> i64 {
         match size {
-            Size::Fixed(size) => size,
+            LoopSize::Fixed(size) => size,
             // SAFETY: a verified launch binds every integer slot.
-            Size::Slot(slot) => unsafe { *self.args.ints.add(slot as usize) },
+            LoopSize::Slot(slot) => unsafe { *self.args.ints.add(slot as usize) },
         }
     }
 
-    unsafe fn linear(&self, offset: Size, strides: &[Size]) -> i64 {
+    unsafe fn linear(&self, offset: LoopSize, strides: &[LoopSize]) -> i64 {
         // SAFETY: the caller of `interpret` gives this guarantee for the whole frame.
         unsafe {
             let terms = strides

@@ -21,7 +21,7 @@ bnnc_base::id!(
 
 /// A plan and its kernels.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Program {
+pub struct LoopProgram {
     /// The buffers and steps.
     pub plan: Plan,
     /// The kernels, to which the launches of the plan refer by index.
@@ -30,7 +30,7 @@ pub struct Program {
 
 /// A number that is known at compile time, or one of the integers that the launch passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Size {
+pub enum LoopSize {
     /// A known number.
     Fixed(i64),
     /// `launch.ints[slot]`.
@@ -43,7 +43,7 @@ pub struct Kernel {
     /// The name, for printed text.
     pub name: String,
     /// The trip counts of the axes, with the outermost axis first. There is at least one axis.
-    pub dims: Vec<Size>,
+    pub dims: Vec<LoopSize>,
     /// For each buffer slot, how elements are stored.
     pub slots: Vec<Storage>,
     /// The body in evaluation order.
@@ -58,9 +58,9 @@ pub struct Access {
     /// The buffer slot.
     pub slot: u32,
     /// The number of elements to skip.
-    pub offset: Size,
+    pub offset: LoopSize,
     /// The strides, one per axis of the domain.
-    pub strides: Vec<Size>,
+    pub strides: Vec<LoopSize>,
     /// Positions that are computed in the body.
     pub dynamic: Vec<Dynamic>,
 }
@@ -72,9 +72,9 @@ pub struct Dynamic {
     /// The integer instruction with the position.
     pub index: InstId,
     /// The number of elements that one step of the position skips.
-    pub stride: Size,
+    pub stride: LoopSize,
     /// The size of the axis.
-    pub limit: Size,
+    pub limit: LoopSize,
 }
 
 /// One instruction. Inside a body, Booleans have the type `Bool`; when they are stored, they become 0 or 1.
@@ -103,15 +103,15 @@ pub enum InstOp {
         /// The distribution.
         kind: NoiseKind,
         /// The key of the site, `hash(seed, site path)`, read from this integer slot.
-        key: Size,
+        key: LoopSize,
         /// The integer coordinates draw, example and step.
         coordinates: [InstId; 3],
         /// The real shape parameter, if the distribution has one.
         shape: Option<InstId>,
         /// The offset in the number of the element, which is `offset + sum strides[i] * index[i]`.
-        offset: Size,
+        offset: LoopSize,
         /// The strides, one per axis of the domain.
-        strides: Vec<Size>,
+        strides: Vec<LoopSize>,
     },
 }
 

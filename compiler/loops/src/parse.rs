@@ -1,6 +1,6 @@
 //! Parses the text form that [`crate::print`] writes.
 
-use crate::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, Program, Size};
+use crate::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, LoopProgram, LoopSize};
 use bnnc_abi::plan::{
     Amount, Buffer, BufferId, BufferRole, Combine, Extent, Launch, Plan, PlanStep, PrimitiveCall, Reduce,
     Storage,
@@ -20,14 +20,14 @@ type Read<T> = Result<T, TextError>;
 ///
 /// # Errors
 /// The error states the line and the token at which the text differs from the form that is printed.
-pub fn parse(text: &str) -> Read<Program> {
+pub fn parse(text: &str) -> Read<LoopProgram> {
     let reader = &mut Reader::new(text);
     let plan = plan(reader)?;
     let mut kernels = Vec::new();
     while !reader.is_done() {
         kernels.push(kernel(reader)?);
     }
-    Ok(Program { plan, kernels })
+    Ok(LoopProgram { plan, kernels })
 }
 
 fn plan(reader: &mut Reader<'_>) -> Read<Plan> {
@@ -295,15 +295,15 @@ fn output(reader: &mut Reader<'_>) -> Read<KernelOutput> {
     })
 }
 
-fn sizes(reader: &mut Reader<'_>) -> Read<Vec<Size>> {
+fn sizes(reader: &mut Reader<'_>) -> Read<Vec<LoopSize>> {
     reader.expect("[")?;
     list(reader, "]", size)
 }
 
-fn size(reader: &mut Reader<'_>) -> Read<Size> {
+fn size(reader: &mut Reader<'_>) -> Read<LoopSize> {
     match reader.peek().starts_with('$') {
-        true => id(reader, "$").map(Size::Slot),
-        false => reader.number().map(Size::Fixed),
+        true => id(reader, "$").map(LoopSize::Slot),
+        false => reader.number().map(LoopSize::Fixed),
     }
 }
 

@@ -1,21 +1,21 @@
 //! Prints the text form of a program. [`crate::parse::parse`] reads the text back without any change.
 
-use crate::ir::{Access, Inst, InstOp, Kernel, KernelOutput, Program, Size};
+use crate::ir::{Access, Inst, InstOp, Kernel, KernelOutput, LoopProgram, LoopSize};
 use bnnc_abi::plan::{Amount, BufferId, BufferRole, Launch, Plan, PlanStep, PrimitiveCall, Reduce, Storage};
 use std::fmt::{self, Display, Formatter};
 
-impl Display for Program {
+impl Display for LoopProgram {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         plan(f, &self.plan)?;
         self.kernels.iter().try_for_each(|kernel| write!(f, "\n{kernel}"))
     }
 }
 
-impl Display for Size {
+impl Display for LoopSize {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Size::Fixed(size) => write!(f, "{size}"),
-            Size::Slot(slot) => write!(f, "${slot}"),
+            LoopSize::Fixed(size) => write!(f, "{size}"),
+            LoopSize::Slot(slot) => write!(f, "${slot}"),
         }
     }
 }
@@ -97,11 +97,11 @@ pub fn storage_name(storage: Storage) -> &'static str {
     }
 }
 
-struct Sizes<'a>(&'a [Size]);
+struct Sizes<'a>(&'a [LoopSize]);
 
 impl Display for Sizes<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let sizes: Vec<String> = self.0.iter().map(Size::to_string).collect();
+        let sizes: Vec<String> = self.0.iter().map(LoopSize::to_string).collect();
         write!(f, "[{}]", sizes.join(", "))
     }
 }

@@ -1,9 +1,9 @@
 //! The backend `reference`, which interprets programs in `f64`. The other backends are compared with this
 //! backend.
 
-use crate::backend::{Backend, Options};
+use crate::backend::{Backend, BackendOptions};
 use crate::interp::interpret;
-use crate::ir::Program;
+use crate::ir::LoopProgram;
 use bnnc_abi::code::{KernelArgs, KernelCode};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -21,7 +21,7 @@ impl Backend for Reference {
         Some(Precision::F64)
     }
 
-    fn compile(&self, program: &Program, _: &Options) -> Result<Arc<dyn KernelCode>, Fault> {
+    fn compile(&self, program: &LoopProgram, _: &BackendOptions) -> Result<Arc<dyn KernelCode>, Fault> {
         match program.plan.precision {
             Precision::F64 => Ok(Arc::new(Interpreted(program.clone()))),
             Precision::F32 => Err(Fault::Limit("the reference backend computes in f64".to_owned())),
@@ -29,7 +29,7 @@ impl Backend for Reference {
     }
 }
 
-struct Interpreted(Program);
+struct Interpreted(LoopProgram);
 
 impl KernelCode for Interpreted {
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {

@@ -1,7 +1,7 @@
 //! Verifies the invariants of programs on which backends rely. If an invariant is violated, the compiler has
 //! a bug.
 
-use crate::ir::{Access, Inst, InstId, InstOp, Kernel, KernelOutput, Program, Size};
+use crate::ir::{Access, Inst, InstId, InstOp, Kernel, KernelOutput, LoopProgram, LoopSize};
 use crate::verify_plan::verify_plan;
 use bnnc_abi::plan::Storage;
 use bnnc_base::arena::Id;
@@ -16,7 +16,7 @@ pub(crate) type Verdict = Result<(), String>;
 ///
 /// # Errors
 /// Returns a [`Fault::Bug`], which names the kernel or step, the place in it, and the rule that is broken.
-pub fn verify(program: &Program) -> Result<(), Fault> {
+pub fn verify(program: &LoopProgram) -> Result<(), Fault> {
     for kernel in &program.kernels {
         verify_kernel(kernel).map_err(|rule| Fault::Bug(format!("kernel `{}`: {rule}", kernel.name)))?;
     }
@@ -31,7 +31,7 @@ pub(crate) fn ensure(holds: bool, rule: impl FnOnce() -> String) -> Verdict {
 fn verify_kernel(kernel: &Kernel) -> Verdict {
     ensure(!kernel.dims.is_empty(), || "it has no axes".to_owned())?;
     for dim in &kernel.dims {
-        ensure(!matches!(dim, Size::Fixed(size) if *size < 0), || {
+        ensure(!matches!(dim, LoopSize::Fixed(size) if *size < 0), || {
             format!("trip count {dim}")
         })?;
     }
@@ -182,7 +182,7 @@ fn verify_access(kernel: &Kernel, access: &Access, before: usize) -> Verdict {
     Ok(())
 }
 
-fn verify_strides(kernel: &Kernel, strides: &[Size]) -> Verdict {
+fn verify_strides(kernel: &Kernel, strides: &[LoopSize]) -> Verdict {
     let (found, wanted) = (strides.len(), kernel.dims.len());
     ensure(found == wanted, || format!("{found} strides for {wanted} axes"))
 }

@@ -1,12 +1,12 @@
 //! Verifies the invariants of a plan and of its launches.
 
-use crate::ir::{Access, InstOp, Kernel, KernelOutput, Program, Size};
+use crate::ir::{Access, InstOp, Kernel, KernelOutput, LoopProgram, LoopSize};
 use crate::verify::{Verdict, ensure};
 use bnnc_abi::plan::{Amount, BufferId, BufferRole, Launch, Plan, PlanStep, Reduce, Storage};
 use bnnc_base::shape::{Sizes, Symbol};
 
 /// Checks buffers and steps.
-pub(crate) fn verify_plan(program: &Program) -> Verdict {
+pub(crate) fn verify_plan(program: &LoopProgram) -> Verdict {
     let plan = &program.plan;
     let (found, wanted) = (plan.kernels, program.kernels.len());
     ensure(found == wanted, || {
@@ -27,7 +27,7 @@ pub(crate) fn verify_plan(program: &Program) -> Verdict {
     verify_steps(program, &plan.steps)
 }
 
-fn verify_steps(program: &Program, steps: &[PlanStep]) -> Verdict {
+fn verify_steps(program: &LoopProgram, steps: &[PlanStep]) -> Verdict {
     let plan = &program.plan;
     for step in steps {
         match step {
@@ -75,8 +75,8 @@ fn verify_launch(plan: &Plan, kernel: &Kernel, launch: &Launch) -> Verdict {
             format!("{id} is not stored as {storage:?}")
         })?;
     }
-    let unbound =
-        sizes_of(kernel).find(|size| matches!(size, Size::Slot(slot) if *slot as usize >= launch.ints.len()));
+    let unbound = sizes_of(kernel)
+        .find(|size| matches!(size, LoopSize::Slot(slot) if *slot as usize >= launch.ints.len()));
     ensure(unbound.is_none(), || "an integer slot is not bound".to_owned())?;
     for output in &kernel.outputs {
         verify_writable(plan, launch.buffers[output.access.slot as usize])?;
@@ -89,7 +89,7 @@ fn verify_launch(plan: &Plan, kernel: &Kernel, launch: &Launch) -> Verdict {
 }
 
 /// Returns every size that a kernel uses.
-fn sizes_of(kernel: &Kernel) -> impl Iterator<Item = Size> + '_ {
+fn sizes_of(kernel: &Kernel) -> impl Iterator<Item = LoopSize> + '_ {
     let access = |access: &Access| {
         let mut sizes = access.strides.clone();
         sizes.push(access.offset);
@@ -147,7 +147,7 @@ fn verify_reduces(kernel: &Kernel, launch: &Launch) -> Verdict {
 
 /// Returns whether different iterations of the outermost axis may write the same element.
 fn collides(kernel: &Kernel, output: &KernelOutput) -> bool {
-    let still = output.access.strides[0] == Size::Fixed(0) && kernel.dims[0] != Size::Fixed(1);
+    let still = output.access.strides[0] == LoopSize::Fixed(0) && kernel.dims[0] != LoopSize::Fixed(1);
     let computed = output.combine.is_some() && !output.access.dynamic.is_empty();
     still || computed
 }
@@ -167,9 +167,9 @@ fn samples() -> [Sizes; 2] {
 /// Checks that the launch agrees with the outermost axis of the kernel, and that no access lies outside its
 /// buffer.
 fn verify_reach(plan: &Plan, kernel: &Kernel, launch: &Launch, sizes: &Sizes) -> Verdict {
-    let number = |size: Size| match size {
-        Size::Fixed(size) => size,
-        Size::Slot(slot) => Amount::resolve(&launch.ints[slot as usize], sizes),
+    let number = |size: LoopSize| match size {
+        LoopSize::Fixed(size) => size,
+        LoopSize::Slot(slot) => Amount::resolve(&launch.ints[slot as usize], sizes),
     };
     let dims: Vec<i64> = kernel.dims.iter().map(|dim| number(*dim)).collect();
     let outer = launch.outer.resolve(sizes);

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use bnnc_abi::code::{KernelArgs, KernelCode};
-use bnnc_loops::backend::{Backend, Options};
+use bnnc_loops::backend::{Backend, BackendOptions};
 use bnnc_loops::parse::parse;
 use bnnc_loops::reference::Reference;
 use bnnc_loops::verify::verify;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 fn code(text: &str) -> Arc<dyn KernelCode> {
     let program = parse(text).unwrap();
     verify(&program).unwrap();
-    Reference.compile(&program, &Options::default()).unwrap()
+    Reference.compile(&program, &BackendOptions::default()).unwrap()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! instructions are merged.
 
 use crate::polynomial::{SizePolynomial, row_major};
-use crate::tensor::{Coordinate, Kind, TensorId, Tensors};
+use crate::tensor::{Coordinate, TensorDef, TensorId, Tensors};
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 /// A position that depends on the point of the domain: along one axis of a tensor, or in a buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct ElementPosition {
     /// The position at the origin of the domain.
     pub offset: SizePolynomial,
     /// The strides, one per axis of the domain.
@@ -24,24 +24,24 @@ pub struct Place {
     pub dynamic: Vec<(InstId, SizePolynomial, SizePolynomial)>,
 }
 
-impl Place {
+impl ElementPosition {
     /// Returns the place that is always 0.
-    pub fn zero(rank: usize) -> Place {
-        Place {
+    pub fn zero(rank: usize) -> ElementPosition {
+        ElementPosition {
             strides: vec![SizePolynomial::default(); rank],
-            ..Place::default()
+            ..ElementPosition::default()
         }
     }
 
     /// Returns the place that equals the index along an axis of the domain.
-    pub fn axis(axis: usize, rank: usize) -> Place {
-        let mut place = Place::zero(rank);
+    pub fn axis(axis: usize, rank: usize) -> ElementPosition {
+        let mut place = ElementPosition::zero(rank);
         place.strides[axis] = SizePolynomial::fixed(1);
         place
     }
 
     /// Adds `factor` times another place.
-    pub fn add(&mut self, other: &Place, factor: &SizePolynomial) {
+    pub fn add(&mut self, other: &ElementPosition, factor: &SizePolynomial) {
         if factor.is_zero() {
             return;
         }
@@ -71,12 +71,12 @@ pub enum BodyOp {
     /// A domain axis.
     Index(usize),
     /// An element of a stored tensor.
-    Load(TensorId, Place),
+    Load(TensorId, ElementPosition),
     /// A scalar operation.
     Apply(Scalar, Vec<InstId>),
     /// A random number. The fields are the distribution, the key, the coordinates, the shape parameter, and
     /// the number of the element.
-    Noise(NoiseKind, i64, [InstId; 3], Option<InstId>, Place),
+    Noise(NoiseKind, i64, [InstId; 3], Option<InstId>, ElementPosition),
 }
 
 /// Returns the axes of a kernel's domain: the axes of a shape, except those of size 1.
@@ -85,15 +85,15 @@ pub fn domain(dims: &[Dim]) -> Vec<Dim> {
 }
 
 /// Returns the places along the axes of a shape, at a point of the domain that has this shape.
-pub fn identity(dims: &[Dim]) -> Vec<Place> {
+pub fn identity(dims: &[Dim]) -> Vec<ElementPosition> {
     let rank = domain(dims).len();
     let mut next = 0;
     let mut place = |dim: &Dim| {
         if *dim == Dim::Fixed(1) {
-            return Place::zero(rank);
+            return ElementPosition::zero(rank);
         }
         next += 1;
-        Place::axis(next - 1, rank)
+        ElementPosition::axis(next - 1, rank)
     };
     dims.iter().map(&mut place).collect()
 }
@@ -103,7 +103,7 @@ pub fn identity(dims: &[Dim]) -> Vec<Place> {
 pub struct Point(u32);
 
 /// A body under construction.
-pub struct Body<'a> {
+pub struct BodyBuilder<'a> {
     tensors: &'a Tensors,
     stored: &'a [bool],
     rank: usize,
@@ -112,16 +112,16 @@ pub struct Body<'a> {
     /// The tensors that the body evaluates instead of loading them.
     pub inlined: Vec<TensorId>,
     interned: HashMap<(BodyOp, DType), InstId>,
-    points: Vec<Rc<[Place]>>,
-    numbers: HashMap<Rc<[Place]>, Point>,
+    points: Vec<Rc<[ElementPosition]>>,
+    numbers: HashMap<Rc<[ElementPosition]>, Point>,
     memo: HashMap<(TensorId, Point), InstId>,
-    registers: HashMap<(TensorId, Place), InstId>,
+    registers: HashMap<(TensorId, ElementPosition), InstId>,
 }
 
-impl<'a> Body<'a> {
+impl<'a> BodyBuilder<'a> {
     /// Creates an empty body over a domain of this rank.
-    pub fn new(tensors: &'a Tensors, stored: &'a [bool], rank: usize) -> Body<'a> {
-        Body {
+    pub fn new(tensors: &'a Tensors, stored: &'a [bool], rank: usize) -> BodyBuilder<'a> {
+        BodyBuilder {
             tensors,
             stored,
             rank,
@@ -136,11 +136,12 @@ impl<'a> Body<'a> {
     }
 
     /// Returns the point with these places.
-    pub fn point(&mut self, places: Vec<Place>) -> Point {
+    pub fn point(&mut self, places: Vec<ElementPosition>) -> Point {
         if let Some(point) = self.numbers.get(places.as_slice()) {
             return *point;
         }
-        let (point, places): (Point, Rc<[Place]>) = (Point(self.points.len() as u32), places.into());
+        let (point, places): (Point, Rc<[ElementPosition]>) =
+            (Point(self.points.len() as u32), places.into());
         self.points.push(places.clone());
         self.numbers.insert(places, point);
         point
@@ -148,7 +149,7 @@ impl<'a> Body<'a> {
 
     /// Records that the value of an instruction is the element that this kernel stores at `address` of a
     /// tensor.
-    pub fn register(&mut self, tensor: TensorId, address: Place, inst: InstId) {
+    pub fn register(&mut self, tensor: TensorId, address: ElementPosition, inst: InstId) {
         self.registers.insert((tensor, address), inst);
     }
 
@@ -184,16 +185,16 @@ impl<'a> Body<'a> {
         let tensor = &tensors[id];
         let places = self.points[point.0 as usize].clone();
         let inst = match &tensor.kind {
-            Kind::Const(number) => return Ok(self.push(BodyOp::Const(number.to_bits()), tensor.dtype)),
-            Kind::Index(axis) => self.linear(&places[*axis])?,
-            Kind::Noise {
+            TensorDef::Const(number) => return Ok(self.push(BodyOp::Const(number.to_bits()), tensor.dtype)),
+            TensorDef::Index(axis) => self.linear(&places[*axis])?,
+            TensorDef::Noise {
                 kind,
                 key,
                 coordinates,
                 shape,
                 strides,
             } => {
-                let mut element = Place::zero(self.rank);
+                let mut element = ElementPosition::zero(self.rank);
                 places
                     .iter()
                     .zip(strides)
@@ -213,21 +214,21 @@ impl<'a> Body<'a> {
                 };
                 self.push(BodyOp::Noise(*kind, *key, numbers, shape, element), tensor.dtype)
             }
-            Kind::Apply(scalar, args) => {
+            TensorDef::Apply(scalar, args) => {
                 let args: Result<Vec<InstId>, Fault> =
                     args.iter().map(|arg| self.value(*arg, point)).collect();
                 self.push(BodyOp::Apply(*scalar, args?), tensor.dtype)
             }
-            Kind::View(arg, at) => {
+            TensorDef::View(arg, at) => {
                 let places = self.compose(*arg, at, point)?;
                 let inner = self.point(places);
                 self.value(*arg, inner)?
             }
-            Kind::Flat(arg) => {
+            TensorDef::Flat(arg) => {
                 let address = address(&tensor.dims, &places, self.rank);
                 return Ok(self.load(*arg, address));
             }
-            Kind::Buffer(_) | Kind::Assembled { .. } | Kind::Call(_) | Kind::Loop(_) => {
+            TensorDef::Buffer(_) | TensorDef::Assembled { .. } | TensorDef::Call(_) | TensorDef::Loop(_) => {
                 return Ok(self.load(id, address(&tensor.dims, &places, self.rank)));
             }
         };
@@ -250,7 +251,7 @@ impl<'a> Body<'a> {
         Ok(inst)
     }
 
-    fn load(&mut self, id: TensorId, address: Place) -> InstId {
+    fn load(&mut self, id: TensorId, address: ElementPosition) -> InstId {
         let key = (id, address);
         match self.registers.get(&key) {
             Some(inst) => *inst,
@@ -261,12 +262,17 @@ impl<'a> Body<'a> {
     /// Composes coordinates with a point. The coordinates `at` of `arg` are given over axes, and `point` has
     /// the places along these axes; the result has the places along the axes of `arg`. The places along axes
     /// of size 1 are the origin.
-    pub fn compose(&mut self, arg: TensorId, at: &[Coordinate], point: Point) -> Result<Vec<Place>, Fault> {
+    pub fn compose(
+        &mut self,
+        arg: TensorId,
+        at: &[Coordinate],
+        point: Point,
+    ) -> Result<Vec<ElementPosition>, Fault> {
         let tensors = self.tensors;
         let places = self.points[point.0 as usize].clone();
         let mut composed = Vec::new();
         for (coordinate, dim) in at.iter().zip(&tensors[arg].dims) {
-            let mut place = Place::zero(self.rank);
+            let mut place = ElementPosition::zero(self.rank);
             if *dim != Dim::Fixed(1) {
                 place.offset = coordinate.offset.clone();
                 coordinate
@@ -286,7 +292,7 @@ impl<'a> Body<'a> {
     }
 
     /// Returns a position as an integer instruction. Fails if a stride depends on symbolic sizes.
-    fn linear(&mut self, place: &Place) -> Result<InstId, Fault> {
+    fn linear(&mut self, place: &ElementPosition) -> Result<InstId, Fault> {
         let number = |polynomial: &SizePolynomial| {
             let limit = || Fault::Limit("a position with a symbolic stride is used as a number".to_owned());
             polynomial.as_fixed().ok_or_else(limit)
@@ -329,8 +335,8 @@ impl<'a> Body<'a> {
 }
 
 /// Returns the position in a row-major buffer, given the places along its axes.
-pub fn address(dims: &[Dim], places: &[Place], rank: usize) -> Place {
-    let mut address = Place::zero(rank);
+pub fn address(dims: &[Dim], places: &[ElementPosition], rank: usize) -> ElementPosition {
+    let mut address = ElementPosition::zero(rank);
     for (place, stride) in places.iter().zip(row_major(dims)) {
         address.add(place, &stride);
     }

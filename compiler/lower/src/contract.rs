@@ -11,7 +11,7 @@
 //! become batch axes. If `k` axes remain unmerged, an operand is copied.
 
 use crate::polynomial::{SizePolynomial, row_major};
-use crate::tensor::{Kind, TensorId, Tensors};
+use crate::tensor::{TensorDef, TensorId, Tensors};
 use bnnc_base::shape::Dim;
 
 /// The largest number of multiplications for which a contraction with static sizes does not become a call.
@@ -68,7 +68,7 @@ impl Letters {
 /// Returns the stored tensor that holds an operand, for a call that needs row-major operands.
 pub fn flat_base(tensors: &Tensors, id: TensorId) -> TensorId {
     match &tensors[id].kind {
-        Kind::Flat(arg) => *arg,
+        TensorDef::Flat(arg) => *arg,
         _ => id,
     }
 }
@@ -77,8 +77,8 @@ pub fn flat_base(tensors: &Tensors, id: TensorId) -> TensorId {
 /// and broadcasts of the operand are skipped.
 pub fn strided_base(tensors: &Tensors, id: TensorId) -> TensorId {
     match &tensors[id].kind {
-        Kind::Flat(arg) => *arg,
-        Kind::View(arg, at) if at.iter().all(|to| to.dynamic.is_none() && to.offset.is_zero()) => {
+        TensorDef::Flat(arg) => *arg,
+        TensorDef::View(arg, at) if at.iter().all(|to| to.dynamic.is_none() && to.offset.is_zero()) => {
             strided_base(tensors, *arg)
         }
         _ => id,
@@ -89,7 +89,7 @@ pub fn strided_base(tensors: &Tensors, id: TensorId) -> TensorId {
 pub fn strides(tensors: &Tensors, id: TensorId) -> Vec<SizePolynomial> {
     let tensor = &tensors[id];
     match &tensor.kind {
-        Kind::View(arg, at) if at.iter().all(|to| to.dynamic.is_none() && to.offset.is_zero()) => {
+        TensorDef::View(arg, at) if at.iter().all(|to| to.dynamic.is_none() && to.offset.is_zero()) => {
             let mut strides = vec![SizePolynomial::default(); tensor.dims.len()];
             for (to, inner) in at.iter().zip(self::strides(tensors, *arg)) {
                 for (axis, factor) in &to.terms {
@@ -107,7 +107,7 @@ pub fn strides(tensors: &Tensors, id: TensorId) -> Vec<SizePolynomial> {
 /// Returns the stored tensor that a call reads for an operand.
 pub fn base(tensors: &Tensors, user: TensorId, arg: TensorId) -> TensorId {
     match &tensors[user].kind {
-        Kind::Call(call) => match call.ints {
+        TensorDef::Call(call) => match call.ints {
             crate::tensor::CallInts::Contraction(_) => strided_base(tensors, arg),
             crate::tensor::CallInts::Given(_) => flat_base(tensors, arg),
         },

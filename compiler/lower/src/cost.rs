@@ -2,16 +2,16 @@
 
 use bnnc_abi::cost::{CostEstimate, CostTerm, MemoryTraffic, Operations};
 use bnnc_abi::plan::{Amount, Extent, Launch, Plan, PlanStep, PrimitiveCall, Storage};
-use bnnc_loops::ir::{Access, InstOp, Kernel, Program, Size};
+use bnnc_loops::ir::{Access, InstOp, Kernel, LoopProgram, LoopSize};
 
 /// Returns the cost of one run of a program, as a function of its symbolic sizes.
-pub fn estimate(program: &Program) -> CostEstimate {
+pub fn estimate(program: &LoopProgram) -> CostEstimate {
     let mut terms = Vec::new();
     add(program, &program.plan.steps, &[], &mut terms);
     CostEstimate(terms)
 }
 
-fn add(program: &Program, steps: &[PlanStep], loops: &[Amount], terms: &mut Vec<CostTerm>) {
+fn add(program: &LoopProgram, steps: &[PlanStep], loops: &[Amount], terms: &mut Vec<CostTerm>) {
     for step in steps {
         let (operations, traffic) = match step {
             PlanStep::Launch(launch) => {
@@ -57,9 +57,9 @@ fn called(plan: &Plan, call: &PrimitiveCall) -> (Operations, Vec<MemoryTraffic>)
 }
 
 fn launched(plan: &Plan, kernel: &Kernel, launch: &Launch) -> (Operations, Vec<MemoryTraffic>) {
-    let amount = |size: Size| match size {
-        Size::Fixed(number) => Amount::one(Extent::fixed(number)),
-        Size::Slot(slot) => launch.ints[slot as usize].clone(),
+    let amount = |size: LoopSize| match size {
+        LoopSize::Fixed(number) => Amount::one(Extent::fixed(number)),
+        LoopSize::Slot(slot) => launch.ints[slot as usize].clone(),
     };
     let dims: Vec<Amount> = kernel.dims.iter().map(|dim| amount(*dim)).collect();
     let moved = |access: &Access| {

@@ -1,14 +1,14 @@
 //! Emits steps, kernels and buffers from grouped tasks.
 
-use crate::body::Body;
+use crate::body::BodyBuilder;
 use crate::contract;
 use crate::fuse::fuse;
 use crate::group::Groups;
 use crate::import::{self, Import};
 use crate::kernel::{RawKernel, RawOutput};
 use crate::polynomial::SizePolynomial;
-use crate::task::{self, Work};
-use crate::tensor::{Call, CallInts, Coordinate, Kind, Loop, Part, TensorId, Tensors};
+use crate::task::{self, TaskWork};
+use crate::tensor::{AssembledPart, CallInts, Coordinate, LibraryCall, Loop, TensorDef, TensorId, Tensors};
 use bnnc_abi::plan::{self, Buffer, BufferId, BufferRole, PlanStep};
 use bnnc_base::arena::{Arena, Id};
 use bnnc_base::dtype::DType;
@@ -51,12 +51,12 @@ impl Emitter {
                 continue;
             }
             match &groups.tasks[members[0]].work {
-                Work::Opaque(id) => match &tensors[*id].kind {
-                    Kind::Call(call) => steps.push(library_call(tensors, &memory, *id, call)),
-                    Kind::Loop(looped) => self.repeat(tensors, &memory, *id, looped, &mut steps)?,
+                TaskWork::Opaque(id) => match &tensors[*id].kind {
+                    TensorDef::Call(call) => steps.push(library_call(tensors, &memory, *id, call)),
+                    TensorDef::Loop(looped) => self.repeat(tensors, &memory, *id, looped, &mut steps)?,
                     _ => return Err(Fault::Bug(format!("{id} is neither a call nor a loop"))),
                 },
-                Work::Root(_) => steps.push(self.kernel(tensors, &storage, &groups, members, &memory)?),
+                TaskWork::Root(_) => steps.push(self.kernel(tensors, &storage, &groups, members, &memory)?),
             }
         }
         Ok(steps)
@@ -73,7 +73,7 @@ impl Emitter {
     fn memory(&mut self, tensors: &Tensors, storage: &task::TensorStorage, groups: &Groups) -> Memory {
         let mut memory = Memory::new();
         for id in tensors.ids() {
-            if let Kind::Buffer(buffer) = tensors[id].kind {
+            if let TensorDef::Buffer(buffer) = tensors[id].kind {
                 memory.insert(id, buffer);
             }
         }
@@ -112,10 +112,10 @@ impl Emitter {
             .collect();
         members.sort_unstable();
         let domain = &groups.tasks[members[0]].domain;
-        let mut body = Body::new(tensors, &storage.stored, domain.len());
+        let mut body = BodyBuilder::new(tensors, &storage.stored, domain.len());
         let mut outputs = Vec::new();
         for member in &members {
-            let Work::Root(root) = &groups.tasks[*member].work else {
+            let TaskWork::Root(root) = &groups.tasks[*member].work else {
                 continue;
             };
             let (value, address) = task::evaluate(tensors, &mut body, root)?;
@@ -197,12 +197,12 @@ impl Emitter {
             ..Coordinate::default()
         }];
         to.extend((0..dims.len()).map(Coordinate::axis));
-        let parts = vec![Part {
+        let parts = vec![AssembledPart {
             value: next,
             to,
             combine: None,
         }];
-        let kind = Kind::Assembled {
+        let kind = TensorDef::Assembled {
             parts,
             ordered: false,
         };
@@ -227,7 +227,7 @@ fn row(import: &mut Import, whole: TensorId, position: TensorId) -> TensorId {
     import.view(whole, at, &dims)
 }
 
-fn library_call(tensors: &Tensors, memory: &Memory, id: TensorId, call: &Call) -> PlanStep {
+fn library_call(tensors: &Tensors, memory: &Memory, id: TensorId, call: &LibraryCall) -> PlanStep {
     let (args, ints) = match &call.ints {
         CallInts::Given(ints) => (
             call.args
@@ -256,7 +256,7 @@ fn library_call(tensors: &Tensors, memory: &Memory, id: TensorId, call: &Call) -
 fn name(tensors: &Tensors, groups: &Groups, members: &[usize]) -> String {
     let mut words: Vec<&str> = Vec::new();
     for member in members {
-        let Work::Root(root) = &groups.tasks[*member].work else {
+        let TaskWork::Root(root) = &groups.tasks[*member].work else {
             continue;
         };
         let label = tensors[root.tensor]
@@ -266,8 +266,8 @@ fn name(tensors: &Tensors, groups: &Groups, members: &[usize]) -> String {
         let word = match (label, root.combine, &tensors[root.value].kind) {
             (Some(label), ..) => label,
             (None, Some(combine), _) => combine.name(),
-            (None, None, Kind::Apply(scalar, _)) => scalar.name(),
-            (None, None, Kind::Noise { kind, .. }) => kind.name(),
+            (None, None, TensorDef::Apply(scalar, _)) => scalar.name(),
+            (None, None, TensorDef::Noise { kind, .. }) => kind.name(),
             (None, None, _) => "copy",
         };
         if words.len() < NAMED && !words.contains(&word) {

@@ -15,8 +15,8 @@
 
 use crate::contract;
 use crate::group::{self, Grouped, Groups};
-use crate::task::{TensorStorage, Work};
-use crate::tensor::{CallInts, Coordinate, Kind, TensorId, Tensors};
+use crate::task::{TaskWork, TensorStorage};
+use crate::tensor::{CallInts, Coordinate, TensorDef, TensorId, Tensors};
 use bnnc_abi::plan::BufferId;
 use bnnc_abi::symbols::{NOISE_WEIGHT, weight};
 use bnnc_base::arena::Id;
@@ -100,8 +100,8 @@ fn forced(tensors: &Tensors, live: &[bool], ports: &[(TensorId, BufferId)]) -> T
     for id in tensors.ids().filter(|id| live[id.index()]) {
         let stored = &mut storage.stored;
         match &tensors[id].kind {
-            Kind::Buffer(_) | Kind::Assembled { .. } => stored[id.index()] = true,
-            Kind::Call(call) => {
+            TensorDef::Buffer(_) | TensorDef::Assembled { .. } => stored[id.index()] = true,
+            TensorDef::Call(call) => {
                 stored[id.index()] = true;
                 for arg in &call.args {
                     let base = match &call.ints {
@@ -111,24 +111,28 @@ fn forced(tensors: &Tensors, live: &[bool], ports: &[(TensorId, BufferId)]) -> T
                     stored[base.index()] = true;
                 }
             }
-            Kind::Loop(looped) => {
+            TensorDef::Loop(looped) => {
                 stored[id.index()] = true;
                 looped.args.iter().for_each(|arg| stored[arg.index()] = true);
             }
-            Kind::Flat(arg) => stored[arg.index()] = true,
-            Kind::View(arg, at) if at.iter().any(|to| to.dynamic.is_some()) => {
+            TensorDef::Flat(arg) => stored[arg.index()] = true,
+            TensorDef::View(arg, at) if at.iter().any(|to| to.dynamic.is_some()) => {
                 let base = view_base(tensors, *arg);
-                stored[base.index()] |= !matches!(tensors[base].kind, Kind::Const(_));
+                stored[base.index()] |= !matches!(tensors[base].kind, TensorDef::Const(_));
             }
-            Kind::Const(_) | Kind::Index(_) | Kind::Noise { .. } | Kind::Apply(..) | Kind::View(..) => {}
+            TensorDef::Const(_)
+            | TensorDef::Index(_)
+            | TensorDef::Noise { .. }
+            | TensorDef::Apply(..)
+            | TensorDef::View(..) => {}
         }
     }
     for (id, port) in ports {
-        let free = storage.homes[id.index()].is_none() && !matches!(tensors[*id].kind, Kind::Buffer(_));
+        let free = storage.homes[id.index()].is_none() && !matches!(tensors[*id].kind, TensorDef::Buffer(_));
         storage.stored[id.index()] = true;
         if free {
             storage.homes[id.index()] = Some(*port);
-        } else if !matches!(tensors[*id].kind, Kind::Buffer(buffer) if buffer == *port) {
+        } else if !matches!(tensors[*id].kind, TensorDef::Buffer(buffer) if buffer == *port) {
             storage.copies.push((*id, *port));
         }
     }
@@ -153,7 +157,7 @@ fn cut_chains(tensors: &Tensors, live: &[bool], stored: &mut [bool]) {
 /// Returns the tensor at the end of a chain of static index maps.
 fn view_base(tensors: &Tensors, id: TensorId) -> TensorId {
     match &tensors[id].kind {
-        Kind::View(arg, at) if at.iter().all(|to| to.dynamic.is_none()) => view_base(tensors, *arg),
+        TensorDef::View(arg, at) if at.iter().all(|to| to.dynamic.is_none()) => view_base(tensors, *arg),
         _ => id,
     }
 }
@@ -187,8 +191,8 @@ fn dear(tensors: &Tensors, live: &[bool], storage: &TensorStorage, groups: &Grou
     {
         let tensor = &tensors[id];
         let own = match &tensor.kind {
-            Kind::Apply(scalar, _) => weight(*scalar),
-            Kind::Noise { .. } => NOISE_WEIGHT,
+            TensorDef::Apply(scalar, _) => weight(*scalar),
+            TensorDef::Noise { .. } => NOISE_WEIGHT,
             _ => 0,
         };
         let operands = tensor.operands();
@@ -211,7 +215,7 @@ fn dear(tensors: &Tensors, live: &[bool], storage: &TensorStorage, groups: &Grou
                 }
             }
         }
-        if let Kind::View(arg, at) = &tensor.kind
+        if let TensorDef::View(arg, at) = &tensor.kind
             && repeats(&tensor.dims, &tensors[*arg].dims, at)
             && costs[arg.index()] > CHEAP_REPEATED
             && !storage.stored[arg.index()]
@@ -238,7 +242,7 @@ fn made_anew(tensors: &Tensors, storage: &TensorStorage, users: &[Vec<TensorId>]
     for id in ids.into_iter().rev() {
         let dims = &tensors[id].dims;
         let ends_in_sums = |user: &TensorId| match &tensors[*user].kind {
-            Kind::Assembled { .. } => !is_per_draw(&tensors[*user].dims, Symbol::Draws),
+            TensorDef::Assembled { .. } => !is_per_draw(&tensors[*user].dims, Symbol::Draws),
             _ => anew[user.index()],
         };
         let purely = !users[id.index()].is_empty() && users[id.index()].iter().all(ends_in_sums);
@@ -261,8 +265,8 @@ fn is_per_draw(dims: &[Dim], draws: Symbol) -> bool {
 fn passes_on(tensors: &Tensors, storage: &TensorStorage, users: &[TensorId]) -> bool {
     let [user] = users else { return false };
     let same_points = match &tensors[*user].kind {
-        Kind::Apply(..) => true,
-        Kind::View(arg, at) => !repeats(&tensors[*user].dims, &tensors[*arg].dims, at),
+        TensorDef::Apply(..) => true,
+        TensorDef::View(arg, at) => !repeats(&tensors[*user].dims, &tensors[*arg].dims, at),
         _ => false,
     };
     same_points && !storage.stored[user.index()]
@@ -288,7 +292,7 @@ fn evaluated(groups: &Groups) -> HashMap<TensorId, BTreeSet<usize>> {
         .tasks
         .iter()
         .enumerate()
-        .filter(|(_, task)| matches!(task.work, Work::Root(_)))
+        .filter(|(_, task)| matches!(task.work, TaskWork::Root(_)))
     {
         for id in &task.inlined {
             evaluated.entry(*id).or_default().insert(groups.partition.of(at));

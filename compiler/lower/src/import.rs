@@ -6,7 +6,7 @@ mod movement;
 mod windows;
 
 use crate::polynomial::{SizePolynomial, row_major};
-use crate::tensor::{Call, CallInts, Coordinate, Kind, Loop, TensorExpr, TensorId, Tensors};
+use crate::tensor::{CallInts, Coordinate, LibraryCall, Loop, TensorDef, TensorExpr, TensorId, Tensors};
 use bnnc_abi::plan::{Buffer, BufferId, BufferRole, Combine, Storage};
 use bnnc_abi::primitive::{self, Primitive};
 use bnnc_abi::symbols::NoiseKind;
@@ -58,7 +58,7 @@ impl<'a> Import<'a> {
     }
 
     /// Adds a tensor.
-    pub fn push(&mut self, kind: Kind, dims: &[Dim], dtype: DType) -> TensorId {
+    pub fn push(&mut self, kind: TensorDef, dims: &[Dim], dtype: DType) -> TensorId {
         self.tensors.push(TensorExpr {
             kind,
             dims: dims.to_vec(),
@@ -69,15 +69,15 @@ impl<'a> Import<'a> {
 
     /// Adds the content of a buffer as a tensor.
     pub fn buffer(&mut self, id: BufferId, ty: &Type) -> TensorId {
-        self.push(Kind::Buffer(id), ty.dims(), ty.dtype)
+        self.push(TensorDef::Buffer(id), ty.dims(), ty.dtype)
     }
 
     /// Adds an index map. A view of a constant is a constant.
     pub fn view(&mut self, arg: TensorId, at: Vec<Coordinate>, dims: &[Dim]) -> TensorId {
         let dtype = self.tensors[arg].dtype;
         match self.tensors[arg].kind {
-            Kind::Const(number) => self.push(Kind::Const(number), dims, dtype),
-            _ => self.push(Kind::View(arg, at), dims, dtype),
+            TensorDef::Const(number) => self.push(TensorDef::Const(number), dims, dtype),
+            _ => self.push(TensorDef::View(arg, at), dims, dtype),
         }
     }
 
@@ -105,9 +105,11 @@ impl<'a> Import<'a> {
                 ty: &node.ty,
             };
             let tensor = match &op.lower {
-                Lower::Scalar(scalar) => {
-                    self.push(Kind::Apply(*scalar, site.args), node.ty.dims(), node.ty.dtype)
-                }
+                Lower::Scalar(scalar) => self.push(
+                    TensorDef::Apply(*scalar, site.args),
+                    node.ty.dims(),
+                    node.ty.dtype,
+                ),
                 Lower::Kernel(kind) => self.kernel(*kind, &site)?,
                 Lower::Expand(_) => {
                     return Err(Fault::Bug(format!(
@@ -148,7 +150,7 @@ impl<'a> Import<'a> {
             KernelKind::Cumsum => self.cumsum(site),
             KernelKind::Gather => self.gather(site),
             KernelKind::GammaNoise => self.gamma_noise(site),
-            KernelKind::Iota => self.push(Kind::Index(0), dims, DType::Int),
+            KernelKind::Iota => self.push(TensorDef::Index(0), dims, DType::Int),
             KernelKind::Noise => self.noise(site)?,
             KernelKind::OverlapAdd => self.overlap_add(site),
             KernelKind::Pad => self.pad(site),
@@ -175,7 +177,7 @@ impl<'a> Import<'a> {
                     count: dims[0],
                     sliced,
                 };
-                self.push(Kind::Loop(Box::new(looped)), dims, site.ty.dtype)
+                self.push(TensorDef::Loop(Box::new(looped)), dims, site.ty.dtype)
             }
             KernelKind::ScatterAdd => self.scatter(site),
             KernelKind::Slice => {
@@ -212,12 +214,12 @@ impl<'a> Import<'a> {
         site: &Site,
         ints: Vec<SizePolynomial>,
     ) -> TensorId {
-        let call = Call {
+        let call = LibraryCall {
             primitive: Primitive(def),
             args: site.args.clone(),
             ints: CallInts::Given(ints),
         };
-        self.push(Kind::Call(call), site.ty.dims(), site.ty.dtype)
+        self.push(TensorDef::Call(call), site.ty.dims(), site.ty.dtype)
     }
 
     fn cumsum(&mut self, site: &Site) -> TensorId {
@@ -231,13 +233,13 @@ impl<'a> Import<'a> {
     fn constant(&mut self, site: &Site) -> TensorId {
         let dims = site.ty.dims();
         let values = match &site.attrs[2] {
-            Attr::Real(value) => return self.push(Kind::Const(*value), dims, site.ty.dtype),
+            Attr::Real(value) => return self.push(TensorDef::Const(*value), dims, site.ty.dtype),
             _ => ops::literal::values(site.attrs),
         };
         if let Some(first) = values.first()
             && values.iter().all(|value| value.to_bits() == first.to_bits())
         {
-            return self.push(Kind::Const(*first), dims, site.ty.dtype);
+            return self.push(TensorDef::Const(*first), dims, site.ty.dtype);
         }
         let id = self.buffers.push(Buffer {
             name: "literal".into(),
@@ -272,7 +274,7 @@ impl<'a> Import<'a> {
         let coordinates = [spread(self, 0), spread(self, 1), spread(self, 2)];
         let key = philox::key(self.seed, path) as i64;
         self.push(
-            Kind::Noise {
+            TensorDef::Noise {
                 kind,
                 key,
                 coordinates,

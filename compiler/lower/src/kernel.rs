@@ -4,14 +4,14 @@
 //! draws is the innermost axis. A chunk is then a part of the elements, and no chunk needs its own copy of a
 //! result. A backend may process all draws of some elements before it continues with the next elements.
 
-use crate::body::{BodyOp, Place};
+use crate::body::{BodyOp, ElementPosition};
 use crate::polynomial::SizePolynomial;
 use bnnc_abi::plan::{Amount, BufferId, Combine, Extent, Launch, Reduce, Storage};
 use bnnc_abi::symbols::{NOISE_WEIGHT, weight};
 use bnnc_base::arena::{Arena, Id};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Dim;
-use bnnc_loops::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, Size};
+use bnnc_loops::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, LoopSize};
 
 /// If the outermost axis has fewer iterations than this, it is not worth splitting between threads.
 const FEW: i64 = 8;
@@ -25,7 +25,7 @@ pub struct RawOutput {
     /// The buffer.
     pub buffer: BufferId,
     /// The address in the buffer.
-    pub address: Place,
+    pub address: ElementPosition,
     /// The value.
     pub value: InstId,
     /// How the value is combined with the stored value.
@@ -53,7 +53,7 @@ impl RawKernel {
         }
     }
 
-    fn places(&mut self) -> impl Iterator<Item = &mut Place> {
+    fn places(&mut self) -> impl Iterator<Item = &mut ElementPosition> {
         let in_body = self.insts.iter_mut().filter_map(|(op, _)| match op {
             BodyOp::Load(_, place) | BodyOp::Noise(.., place) => Some(place),
             BodyOp::Const(_) | BodyOp::Index(_) | BodyOp::Apply(..) => None,
@@ -308,23 +308,23 @@ struct Slots {
 }
 
 impl Slots {
-    fn size(&mut self, polynomial: &SizePolynomial) -> Size {
+    fn size(&mut self, polynomial: &SizePolynomial) -> LoopSize {
         match polynomial.as_fixed() {
-            Some(number) => Size::Fixed(number),
+            Some(number) => LoopSize::Fixed(number),
             None => self.slot(polynomial.to_amount()),
         }
     }
 
-    fn slot(&mut self, amount: Amount) -> Size {
+    fn slot(&mut self, amount: Amount) -> LoopSize {
         let known = self.ints.iter().position(|known| *known == amount);
         let slot = known.unwrap_or_else(|| {
             self.ints.push(amount);
             self.ints.len() - 1
         });
-        Size::Slot(slot as u32)
+        LoopSize::Slot(slot as u32)
     }
 
-    fn access(&mut self, buffer: BufferId, place: &Place) -> Access {
+    fn access(&mut self, buffer: BufferId, place: &ElementPosition) -> Access {
         let known = self.buffers.iter().position(|known| *known == buffer);
         let slot = known.unwrap_or_else(|| {
             self.buffers.push(buffer);

@@ -26,11 +26,11 @@ use bnnc_base::arena::Arena;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
-use bnnc_loops::ir::Program;
+use bnnc_loops::ir::LoopProgram;
 
 /// The options of lowering.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct LoweringOptions {
     /// The name of the plan.
     pub name: String,
     /// The width of reals.
@@ -47,7 +47,7 @@ pub struct Options {
 /// # Errors
 /// Returns a bug if an op should have been expanded or removed before. Returns a limit if a position with a symbolic stride is needed as a
 /// number.
-pub fn lower(function: &Function, options: &Options) -> Result<Program, Fault> {
+pub fn lower(function: &Function, options: &LoweringOptions) -> Result<LoopProgram, Fault> {
     let mut emitter = emit::Emitter {
         buffers: Arena::default(),
         kernels: Vec::new(),
@@ -99,7 +99,7 @@ pub fn lower(function: &Function, options: &Options) -> Result<Program, Fault> {
         steps,
         kernels: emitter.kernels.len(),
     };
-    Ok(Program {
+    Ok(LoopProgram {
         plan,
         kernels: emitter.kernels,
     })

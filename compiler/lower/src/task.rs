@@ -1,7 +1,7 @@
 //! Tasks fill the stored tensors. Each task knows the memory that it reads and writes.
 
-use crate::body::{self, Body, BodyOp, Place};
-use crate::tensor::{Coordinate, Kind, Part, TensorId, Tensors};
+use crate::body::{self, BodyBuilder, BodyOp, ElementPosition};
+use crate::tensor::{AssembledPart, Coordinate, TensorDef, TensorId, Tensors};
 use bnnc_abi::plan::{BufferId, Combine};
 use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
@@ -40,7 +40,7 @@ pub struct Root {
 
 /// The work that a task does.
 #[derive(Clone, Debug)]
-pub enum Work {
+pub enum TaskWork {
     /// An output of a kernel.
     Root(Root),
     /// A call or a loop that computes this tensor.
@@ -51,17 +51,17 @@ pub enum Work {
 #[derive(Clone, Debug)]
 pub struct FusedTask {
     /// The work.
-    pub work: Work,
+    pub work: TaskWork,
     /// The stored tensors that the task reads. If a kernel reads a tensor at a static address, the address is
     /// included.
-    pub reads: Vec<(TensorId, Option<Place>)>,
+    pub reads: Vec<(TensorId, Option<ElementPosition>)>,
     /// The tensor that the task defines; `None` for a copy.
     pub writes: Option<TensorId>,
     /// The port that the task writes.
     pub port: Option<BufferId>,
     /// The address at which the task stores one element per point; `None` if it combines elements or computes
     /// the position of an element.
-    pub address: Option<Place>,
+    pub address: Option<ElementPosition>,
     /// The tensors that the body of the task evaluates.
     pub inlined: Vec<TensorId>,
     /// The domain of the kernel.
@@ -71,11 +71,11 @@ pub struct FusedTask {
 impl FusedTask {
     /// Returns whether the task is an output of a kernel.
     pub fn is_kernel(&self) -> bool {
-        matches!(self.work, Work::Root(_))
+        matches!(self.work, TaskWork::Root(_))
     }
 
     /// Returns whether each point stores its element at this place and nowhere else.
-    pub fn stores_at(&self, place: Option<&Place>) -> bool {
+    pub fn stores_at(&self, place: Option<&ElementPosition>) -> bool {
         place.is_some() && place == self.address.as_ref()
     }
 }
@@ -87,19 +87,19 @@ pub fn tasks(tensors: &Tensors, live: &[bool], storage: &TensorStorage) -> Resul
     for id in tensors.ids() {
         if live[id.index()] && storage.stored[id.index()] {
             match &tensors[id].kind {
-                Kind::Buffer(_) => {}
-                Kind::Call(_) | Kind::Loop(_) => tasks.push(opaque(tensors, storage, id)),
-                Kind::Assembled { parts, .. } => {
+                TensorDef::Buffer(_) => {}
+                TensorDef::Call(_) | TensorDef::Loop(_) => tasks.push(opaque(tensors, storage, id)),
+                TensorDef::Assembled { parts, .. } => {
                     for part in parts {
                         tasks.push(kernel(tensors, storage, assembled(tensors, storage, id, part))?);
                     }
                 }
-                Kind::Const(_)
-                | Kind::Index(_)
-                | Kind::Noise { .. }
-                | Kind::Apply(..)
-                | Kind::View(..)
-                | Kind::Flat(_) => tasks.push(kernel(tensors, storage, pointwise(tensors, id, None))?),
+                TensorDef::Const(_)
+                | TensorDef::Index(_)
+                | TensorDef::Noise { .. }
+                | TensorDef::Apply(..)
+                | TensorDef::View(..)
+                | TensorDef::Flat(_) => tasks.push(kernel(tensors, storage, pointwise(tensors, id, None))?),
             }
         }
         for (_, port) in storage.copies.iter().filter(|(copied, _)| *copied == id) {
@@ -122,7 +122,7 @@ fn pointwise(tensors: &Tensors, id: TensorId, copy: Option<BufferId>) -> Root {
 
 /// Returns the output for a part. If the operand of the part is a permutation, the permutation becomes the
 /// order of the domain, so that rows are read in memory order.
-fn assembled(tensors: &Tensors, storage: &TensorStorage, id: TensorId, part: &Part) -> Root {
+fn assembled(tensors: &Tensors, storage: &TensorStorage, id: TensorId, part: &AssembledPart) -> Root {
     let mut root = Root {
         value: part.value,
         tensor: id,
@@ -130,7 +130,7 @@ fn assembled(tensors: &Tensors, storage: &TensorStorage, id: TensorId, part: &Pa
         combine: part.combine,
         copy: None,
     };
-    while let Kind::View(arg, at) = &tensors[root.value].kind {
+    while let TensorDef::View(arg, at) = &tensors[root.value].kind {
         let simple = part.combine.is_some() && part.to.iter().all(|to| to.dynamic.is_none());
         let (outer, inner) = (&tensors[root.value].dims, &tensors[*arg].dims);
         // A window that begins at the first element has the coordinates of an identity map, but it has fewer
@@ -172,7 +172,7 @@ fn permutation(at: &[Coordinate], rank: usize) -> Option<Vec<usize>> {
 fn opaque(tensors: &Tensors, storage: &TensorStorage, id: TensorId) -> FusedTask {
     let base = |arg: TensorId| (crate::contract::base(tensors, id, arg), None);
     FusedTask {
-        work: Work::Opaque(id),
+        work: TaskWork::Opaque(id),
         reads: tensors[id].operands().into_iter().map(base).collect(),
         writes: Some(id),
         port: storage.homes[id.index()],
@@ -185,9 +185,9 @@ fn opaque(tensors: &Tensors, storage: &TensorStorage, id: TensorId) -> FusedTask
 /// Evaluates a root in a body. Returns the instruction that computes the value, and the address of the value.
 pub fn evaluate(
     tensors: &Tensors,
-    body: &mut Body,
+    body: &mut BodyBuilder,
     root: &Root,
-) -> Result<(bnnc_loops::ir::InstId, Place), Fault> {
+) -> Result<(bnnc_loops::ir::InstId, ElementPosition), Fault> {
     let dims = &tensors[root.value].dims;
     let (point, rank) = (body.point(body::identity(dims)), body::domain(dims).len());
     let whole = root.value == root.tensor && root.copy.is_none();
@@ -202,7 +202,7 @@ pub fn evaluate(
 
 fn kernel(tensors: &Tensors, storage: &TensorStorage, root: Root) -> Result<FusedTask, Fault> {
     let domain = body::domain(&tensors[root.value].dims);
-    let mut body = Body::new(tensors, &storage.stored, domain.len());
+    let mut body = BodyBuilder::new(tensors, &storage.stored, domain.len());
     let (_, address) = evaluate(tensors, &mut body, &root)?;
     let read = |(op, _): &(BodyOp, _)| match op {
         BodyOp::Load(id, place) => Some((*id, place.dynamic.is_empty().then(|| place.clone()))),
@@ -216,7 +216,7 @@ fn kernel(tensors: &Tensors, storage: &TensorStorage, root: Root) -> Result<Fuse
         address: plain.then_some(address),
         inlined: body.inlined,
         domain,
-        work: Work::Root(root),
+        work: TaskWork::Root(root),
     })
 }
 
@@ -225,7 +225,7 @@ fn kernel(tensors: &Tensors, storage: &TensorStorage, root: Root) -> Result<Fuse
 pub fn compatible(tensors: &Tensors, writer: &FusedTask, reader: &FusedTask) -> bool {
     reader.reads.iter().all(|(id, place)| {
         let held = match tensors[*id].kind {
-            Kind::Buffer(buffer) => writer.port == Some(buffer),
+            TensorDef::Buffer(buffer) => writer.port == Some(buffer),
             _ => writer.writes == Some(*id),
         };
         !held || writer.stores_at(place.as_ref())
@@ -240,7 +240,7 @@ pub enum Common {
     /// The kernels are so small that the launch is most of their cost.
     Small,
     /// The kernels read the same elements.
-    Read(TensorId, Place),
+    Read(TensorId, ElementPosition),
     /// The kernels generate the same noise.
     Noise(TensorId),
 }
@@ -254,11 +254,11 @@ pub fn common_reads(tensors: &Tensors, task: &FusedTask) -> Vec<Common> {
     if task.domain.is_empty() {
         return vec![Common::Scalar];
     }
-    let read = |(id, place): &(TensorId, Option<Place>)| {
+    let read = |(id, place): &(TensorId, Option<ElementPosition>)| {
         let place = place.as_ref().filter(|place| !place.is_fixed())?;
         Some(Common::Read(*id, place.clone()))
     };
-    let is_noise = |id: &&TensorId| matches!(tensors[**id].kind, Kind::Noise { .. });
+    let is_noise = |id: &&TensorId| matches!(tensors[**id].kind, TensorDef::Noise { .. });
     let noise = task.inlined.iter().filter(is_noise);
     let reads = task.reads.iter().filter_map(read);
     reads.chain(noise.map(|id| Common::Noise(*id))).collect()

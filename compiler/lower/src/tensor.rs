@@ -21,7 +21,7 @@ pub type Tensors = Arena<TensorId, TensorExpr>;
 #[derive(Clone, Debug)]
 pub struct TensorExpr {
     /// The definition.
-    pub kind: Kind,
+    pub kind: TensorDef,
     /// The axes.
     pub dims: Vec<Dim>,
     /// The type of its elements.
@@ -53,7 +53,7 @@ impl Coordinate {
 
 /// How a tensor is defined.
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum TensorDef {
     /// The content of a buffer that is filled before the first step.
     Buffer(BufferId),
     /// All elements are this number.
@@ -83,12 +83,12 @@ pub enum Kind {
     /// A tensor that kernels write. Each kernel writes one part.
     Assembled {
         /// The parts.
-        parts: Vec<Part>,
+        parts: Vec<AssembledPart>,
         /// True if later parts overwrite earlier ones.
         ordered: bool,
     },
     /// A tensor that a library call writes.
-    Call(Call),
+    Call(LibraryCall),
     /// The carries of a loop, stacked along the first axis.
     Loop(Box<Loop>),
 }
@@ -96,7 +96,7 @@ pub enum Kind {
 /// The contribution of a kernel to an assembled tensor: it determines where the element at every point of the
 /// operand is written.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct AssembledPart {
     /// The operand. Its axes are the domain.
     pub value: TensorId,
     /// One coordinate for each axis of the result. Each coordinate is a function of the operand's axes.
@@ -107,7 +107,7 @@ pub struct Part {
 
 /// A library call.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct LibraryCall {
     /// The primitive.
     pub primitive: bnnc_abi::primitive::Primitive,
     /// The operands.
@@ -144,19 +144,19 @@ impl TensorExpr {
     pub fn operands(&self) -> Vec<TensorId> {
         let dynamic = |to: &[Coordinate]| to.iter().filter_map(|c| c.dynamic).collect::<Vec<_>>();
         match &self.kind {
-            Kind::Buffer(_) | Kind::Const(_) | Kind::Index(_) => Vec::new(),
-            Kind::Noise {
+            TensorDef::Buffer(_) | TensorDef::Const(_) | TensorDef::Index(_) => Vec::new(),
+            TensorDef::Noise {
                 coordinates, shape, ..
             } => coordinates.iter().chain(shape).copied().collect(),
-            Kind::Apply(_, args) => args.clone(),
-            Kind::View(arg, at) => [vec![*arg], dynamic(at)].concat(),
-            Kind::Flat(arg) => vec![*arg],
-            Kind::Assembled { parts, .. } => parts
+            TensorDef::Apply(_, args) => args.clone(),
+            TensorDef::View(arg, at) => [vec![*arg], dynamic(at)].concat(),
+            TensorDef::Flat(arg) => vec![*arg],
+            TensorDef::Assembled { parts, .. } => parts
                 .iter()
                 .flat_map(|p| [vec![p.value], dynamic(&p.to)].concat())
                 .collect(),
-            Kind::Call(call) => call.args.clone(),
-            Kind::Loop(looped) => looped.args.clone(),
+            TensorDef::Call(call) => call.args.clone(),
+            TensorDef::Loop(looped) => looped.args.clone(),
         }
     }
 }

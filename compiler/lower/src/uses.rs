@@ -1,7 +1,7 @@
 //! Finds the tasks that write each memory and the tasks that read it.
 
 use crate::task::FusedTask;
-use crate::tensor::{Kind, TensorId, Tensors};
+use crate::tensor::{TensorDef, TensorId, Tensors};
 use bnnc_abi::plan::BufferId;
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ impl MemoryCell {
     /// Returns the memory in which a tensor is read.
     pub fn read(tensors: &Tensors, id: TensorId) -> MemoryCell {
         match tensors[id].kind {
-            Kind::Buffer(buffer) => MemoryCell::Port(buffer),
+            TensorDef::Buffer(buffer) => MemoryCell::Port(buffer),
             _ => MemoryCell::Tensor(id),
         }
     }
@@ -103,7 +103,7 @@ impl Uses {
         }
         for (cell, list) in &self.writers {
             let MemoryCell::Tensor(id) = cell else { continue };
-            if matches!(tensors[*id].kind, Kind::Assembled { ordered: true, .. }) {
+            if matches!(tensors[*id].kind, TensorDef::Assembled { ordered: true, .. }) {
                 list.windows(2).for_each(|pair| after[pair[0]].push(pair[1]));
             }
         }

@@ -8,13 +8,13 @@ use bnnc_base::shape::{Dim, Shape, Sizes, Symbol};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
-use bnnc_loops::ir::{InstOp, Program, Size};
+use bnnc_loops::ir::{InstOp, LoopProgram, LoopSize};
 
 const KL_DRAWS: Dim = Dim::Symbol(Symbol::KlDraws);
 const DRAWS: Dim = Dim::Symbol(Symbol::Draws);
 
 /// Compares a function with the reference on random inputs. Returns the program of the function.
-fn check(function: &Function) -> Program {
+fn check(function: &Function) -> LoopProgram {
     let sizes = Sizes::default().with(Symbol::Draws, 3).with(Symbol::KlDraws, 5);
     let input =
         |(at, param): (usize, &Value)| executor::numbers(function.ty(*param), (0.1, 0.9), at as u32, &sizes);
@@ -23,7 +23,7 @@ fn check(function: &Function) -> Program {
 }
 
 /// Returns the buffers that have more than one element for every draw.
-fn per_draw(program: &Program) -> Vec<String> {
+fn per_draw(program: &LoopProgram) -> Vec<String> {
     let is_draws = |dim: &Dim| *dim == KL_DRAWS || *dim == DRAWS;
     let buffers = program.plan.buffers.iter();
     let per_draw = buffers.filter(|buffer| {
@@ -34,7 +34,7 @@ fn per_draw(program: &Program) -> Vec<String> {
 }
 
 /// Returns the number of kernels that generate noise.
-fn noisy(program: &Program) -> usize {
+fn noisy(program: &LoopProgram) -> usize {
     let is_noise = |op: &InstOp| matches!(op, InstOp::Noise { .. });
     let kernels = program.kernels.iter();
     kernels
@@ -81,7 +81,7 @@ fn statistics_of_one_noise_share_one_kernel() {
     let kernel = &program.kernels[0];
     assert_eq!(
         kernel.dims,
-        [Size::Fixed(12_800), Size::Slot(0)],
+        [LoopSize::Fixed(12_800), LoopSize::Slot(0)],
         "elements are divided among threads, and draws innermost\n{program}"
     );
     let bnnc_abi::plan::PlanStep::Launch(launch) = &program.plan.steps[0] else {

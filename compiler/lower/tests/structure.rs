@@ -10,7 +10,7 @@ use bnnc_graph::builder::{Builder, Window};
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::op::{OpCall, Vjp};
 use bnnc_graph::types::Type;
-use bnnc_loops::ir::Program;
+use bnnc_loops::ir::LoopProgram;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn batched(sizes: &[usize]) -> Type {
 }
 
 /// Compares a function with the reference on random inputs. Returns the program of the function.
-fn check(function: &Function, states: &[&str]) -> Program {
+fn check(function: &Function, states: &[&str]) -> LoopProgram {
     let sizes = Sizes::default().with(Symbol::Batch, 3).with(Symbol::Draws, 2);
     let input = |(at, param): (usize, &Value)| {
         let ty = function.ty(*param);
@@ -339,7 +339,7 @@ fn training_step(sizes: &[usize], draws: Option<Dim>) -> (Function, Vec<String>)
     (b.finish(results), names)
 }
 
-fn check_training(draws: Option<Dim>, most: (usize, usize)) -> Program {
+fn check_training(draws: Option<Dim>, most: (usize, usize)) -> LoopProgram {
     let (function, names) = training_step(&[13, 17, 19, 10], draws);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let program = check(&function, &names);
@@ -352,7 +352,7 @@ fn check_training(draws: Option<Dim>, most: (usize, usize)) -> Program {
 }
 
 /// Returns the number of launches that use a buffer with this name.
-fn touching(program: &Program, name: &str) -> usize {
+fn touching(program: &LoopProgram, name: &str) -> usize {
     let touches = |step: &&PlanStep| match step {
         PlanStep::Launch(launch) => launch
             .buffers

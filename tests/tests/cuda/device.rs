@@ -8,8 +8,8 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use bnnc_driver::backends;
 use bnnc_kernels::arena::layout;
-use bnnc_loops::backend::{Backend, Options};
-use bnnc_loops::ir::{Program, Size};
+use bnnc_loops::backend::{Backend, BackendOptions};
+use bnnc_loops::ir::{LoopProgram, LoopSize};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ impl Backend for OnDevice {
         "on the device"
     }
 
-    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn KernelCode>, Fault> {
+    fn compile(&self, program: &LoopProgram, options: &BackendOptions) -> Result<Arc<dyn KernelCode>, Fault> {
         let backend = backends::lookup("cuda").ok_or_else(|| Fault::Bug("no backend cuda".to_owned()))?;
         let code = bnnc_cuda::attach(backend.compile(program, options)?)?;
         Ok(Arc::new(Kernels {
@@ -33,7 +33,7 @@ impl Backend for OnDevice {
 
 struct Kernels {
     code: Arc<dyn KernelCode>,
-    program: Program,
+    program: LoopProgram,
 }
 
 impl Kernels {
@@ -78,7 +78,7 @@ impl Kernels {
 impl KernelCode for Kernels {
     /// A device runs the whole domain at once, so the first invocation that is not empty runs all of it, and the others do nothing.
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
-        let nothing = self.program.kernels[kernel].dims[0] == Size::Fixed(0);
+        let nothing = self.program.kernels[kernel].dims[0] == LoopSize::Fixed(0);
         if args.start != 0 || args.end == 0 && !nothing {
             return;
         }

@@ -7,7 +7,7 @@ use bnnc_base::shape::Sizes;
 use bnnc_driver::backends;
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
-use bnnc_loops::backend::Options;
+use bnnc_loops::backend::BackendOptions;
 use bnnc_loops::parse::parse;
 use bnnc_math::philox;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ call cholesky (b0, b1) ints ({batch}, {n})
 fn machine(text: &str) -> Machine {
     let program = parse(text).unwrap();
     let backend = backends::lookup("cuda").unwrap();
-    let code = backend.compile(&program, &Options::default()).unwrap();
+    let code = backend.compile(&program, &BackendOptions::default()).unwrap();
     let artifact = Artifact {
         plan: Arc::new(program.plan),
         code: bnnc_cuda::attach(code).unwrap(),

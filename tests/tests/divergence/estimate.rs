@@ -202,9 +202,9 @@ impl Subject<'_> {
             .lower("divergence", &function, &[], Precision::F64);
         let program = program.unwrap_or_else(|fault| panic!("{}: {fault}", self.pair.label()));
         let backend = backends::lookup(backend).expect("the backend is built in");
-        let options = backend::Options {
+        let options = backend::BackendOptions {
             symbols: bnnc_kernels::arrays::symbols(),
-            ..backend::Options::default()
+            ..backend::BackendOptions::default()
         };
         let code = backend.compile(&program, &options).expect("the program compiles");
         let artifact = Artifact {

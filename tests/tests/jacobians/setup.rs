@@ -12,7 +12,7 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
 use bnnc_loops::backend;
-use bnnc_loops::ir::Program;
+use bnnc_loops::ir::LoopProgram;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::laplace::{self, Approximation, Wanted, choice};
 use bnnc_rewrite::methods::train::Refusal;
@@ -152,8 +152,8 @@ pub fn results(
 }
 
 /// Lowers a function to loops.
-pub fn lowered(function: &Function, precision: Precision) -> Program {
-    let options = bnnc_lower::Options {
+pub fn lowered(function: &Function, precision: Precision) -> LoopProgram {
+    let options = bnnc_lower::LoweringOptions {
         name: function.name.clone(),
         precision,
         seed: 1,
@@ -172,9 +172,9 @@ pub fn compiled(
     given: &HashMap<String, Tensor>,
 ) -> HashMap<String, Vec<f64>> {
     let program = lowered(function, precision);
-    let options = backend::Options {
+    let options = backend::BackendOptions {
         symbols: bnnc_kernels::arrays::symbols(),
-        ..backend::Options::default()
+        ..backend::BackendOptions::default()
     };
     let code = backends::ALL[0].compile(&program, &options).unwrap();
     let artifact = Artifact {

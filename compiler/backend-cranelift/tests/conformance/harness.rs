@@ -6,8 +6,8 @@ use bnnc_abi::plan::{BufferRole, Launch, PlanStep, Storage};
 use bnnc_abi::symbols::{Address, CALLED, NoiseKind, noise_symbol, scalar_symbol};
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;
-use bnnc_loops::backend::{Backend, Options};
-use bnnc_loops::ir::Program;
+use bnnc_loops::backend::{Backend, BackendOptions};
+use bnnc_loops::ir::LoopProgram;
 use bnnc_loops::reference::Reference;
 use bnnc_loops::verify::verify;
 use bnnc_math::gamma;
@@ -129,17 +129,17 @@ fn addresses_of<T: Real>(precision: Precision) -> Vec<Address> {
 }
 
 /// Returns options with simple array primitives, which use the elementwise functions of the reference.
-pub fn options() -> Options {
+pub fn options() -> BackendOptions {
     let mut symbols = addresses_of::<f32>(Precision::F32);
     symbols.extend(addresses_of::<f64>(Precision::F64));
-    Options {
+    BackendOptions {
         symbols,
-        ..Options::default()
+        ..BackendOptions::default()
     }
 }
 
 /// Returns the only launch of a program.
-pub fn launch(program: &Program) -> &Launch {
+pub fn launch(program: &LoopProgram) -> &Launch {
     match &program.plan.steps[0] {
         PlanStep::Launch(launch) => launch,
         _ => panic!("the program launches a kernel"),
@@ -148,13 +148,17 @@ pub fn launch(program: &Program) -> &Launch {
 
 /// A program of one kernel, the contents of every buffer, and the ends of the invocations, which follow each other.
 pub struct Case {
-    pub program: Program,
+    pub program: LoopProgram,
     pub contents: Vec<Elements>,
     pub chunks: Vec<i64>,
 }
 
 /// Runs a program on the backend and on the reference. Returns the outputs of both.
-pub fn run_both(program: &Program, contents: &[Elements], chunks: &[i64]) -> (Vec<Elements>, Vec<Elements>) {
+pub fn run_both(
+    program: &LoopProgram,
+    contents: &[Elements],
+    chunks: &[i64],
+) -> (Vec<Elements>, Vec<Elements>) {
     let case = Case {
         program: program.clone(),
         contents: contents.to_vec(),
@@ -169,7 +173,7 @@ pub fn run_all(cases: &[Case]) -> Vec<(Vec<Elements>, Vec<Elements>)> {
     for precision in [Precision::F32, Precision::F64] {
         let chosen = (0..cases.len()).filter(|at| cases[*at].program.plan.precision == precision);
         let chosen: Vec<usize> = chosen.collect();
-        let together: Vec<&Program> = chosen.iter().map(|at| &cases[*at].program).collect();
+        let together: Vec<&LoopProgram> = chosen.iter().map(|at| &cases[*at].program).collect();
         if together.is_empty() {
             continue;
         }
@@ -184,7 +188,7 @@ pub fn run_all(cases: &[Case]) -> Vec<(Vec<Elements>, Vec<Elements>)> {
             } = &cases[at];
             let mut exact = program.clone();
             exact.plan.precision = Precision::F64;
-            let reference = Reference.compile(&exact, &Options::default()).unwrap();
+            let reference = Reference.compile(&exact, &BackendOptions::default()).unwrap();
             let outer = launch(program).outer.resolve(&Sizes::default());
             let found = match precision {
                 Precision::F32 => run::<f32>((&*compiled, kernel), program, contents, chunks),
@@ -197,7 +201,7 @@ pub fn run_all(cases: &[Case]) -> Vec<(Vec<Elements>, Vec<Elements>)> {
 }
 
 /// Merges programs into one program that has all their kernels. Each program is verified.
-fn merged(programs: &[&Program]) -> Program {
+fn merged(programs: &[&LoopProgram]) -> LoopProgram {
     let mut merged = programs[0].clone();
     (merged.kernels, merged.plan.steps) = (Vec::new(), Vec::new());
     merged.plan.buffers = Default::default();
@@ -226,7 +230,7 @@ const GUARD: f64 = -77.0;
 
 fn run<T: Real>(
     (code, kernel): (&dyn KernelCode, usize),
-    program: &Program,
+    program: &LoopProgram,
     contents: &[Elements],
     chunks: &[i64],
 ) -> Vec<Elements> {
@@ -280,7 +284,7 @@ fn base<T>(memory: &mut Memory<T>) -> *mut u8 {
     }
 }
 
-fn elements<T: Real>(memory: &Memory<T>, program: &Program) -> Elements {
+fn elements<T: Real>(memory: &Memory<T>, program: &LoopProgram) -> Elements {
     let all: Vec<f64> = match memory {
         Memory::Real(all) => all.iter().map(|value| value.to_f64()).collect(),
         Memory::Int(all) => all.iter().map(|value| f64::from(*value)).collect(),
@@ -294,7 +298,7 @@ fn elements<T: Real>(memory: &Memory<T>, program: &Program) -> Elements {
 }
 
 /// Returns the contents that the executor would write into the buffers before a launch.
-pub fn initial(program: &Program, mut element: impl FnMut(Storage) -> f64) -> Vec<Elements> {
+pub fn initial(program: &LoopProgram, mut element: impl FnMut(Storage) -> f64) -> Vec<Elements> {
     let launch = launch(program);
     let mut contents = Vec::new();
     for (at, id) in program.plan.buffers.ids().enumerate() {
@@ -311,7 +315,7 @@ pub fn initial(program: &Program, mut element: impl FnMut(Storage) -> f64) -> Ve
 }
 
 /// Compares all buffers. An error is relative to the largest magnitude in the buffer, or to 1 if that magnitude is smaller than 1.
-pub fn compare(program: &Program, found: &[Elements], wanted: &[Elements], tolerance: f64) {
+pub fn compare(program: &LoopProgram, found: &[Elements], wanted: &[Elements], tolerance: f64) {
     for (buffer, (found, wanted)) in found.iter().zip(wanted).enumerate() {
         let finite = wanted.iter().filter(|value| value.is_finite());
         let scale = finite.fold(1.0_f64, |scale, value| scale.max(value.abs()));

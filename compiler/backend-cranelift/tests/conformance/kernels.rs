@@ -3,12 +3,12 @@
 use crate::harness;
 use bnnc_abi::code::KernelCode;
 use bnnc_backend_cranelift::Cranelift;
-use bnnc_loops::backend::{Backend, Options};
-use bnnc_loops::ir::Program;
+use bnnc_loops::backend::{Backend, BackendOptions};
+use bnnc_loops::ir::LoopProgram;
 use bnnc_loops::parse::parse;
 use std::sync::Arc;
 
-fn program(text: &str) -> Program {
+fn program(text: &str) -> LoopProgram {
     parse(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -75,7 +75,7 @@ kernel "twice" [4, 5, 3] (real, real) {
     let x: Vec<f64> = (0..60).map(f64::from).collect();
     let (found, _) = harness::run_both(&program, &[x.clone(), vec![0.0; 60]], &[1, 3, 4]);
     assert_eq!(found[1], x.iter().map(|x| 2.0 * x).collect::<Vec<f64>>());
-    let code = Cranelift.compile(&program, &Options::default()).unwrap();
+    let code = Cranelift.compile(&program, &BackendOptions::default()).unwrap();
     // The code has one loop over four vectors, one loop over single vectors and one loop over single elements, and no loops around these.
     assert_eq!(code.text().matches("brif").count(), 7, "{}", code.text());
 }
@@ -102,7 +102,7 @@ kernel "k" [3, $0] (real, real) {
 #[test]
 fn a_symbol_without_an_address_is_reported_as_a_bug() {
     let fault = Cranelift
-        .compile(&program(IN_PLACE), &Options::default())
+        .compile(&program(IN_PLACE), &BackendOptions::default())
         .err()
         .unwrap();
     assert_eq!(

@@ -4,7 +4,7 @@ use crate::harness::{self, Case};
 use crate::tolerance;
 use bnnc_abi::plan::Storage;
 use bnnc_base::dtype::{DType, Precision};
-use bnnc_loops::ir::Program;
+use bnnc_loops::ir::LoopProgram;
 use bnnc_loops::parse::parse;
 use bnnc_loops::verify::scalar_type;
 use bnnc_math::scalar::Scalar;
@@ -171,7 +171,7 @@ fn cases(scalar: Scalar, types: &[DType], result: DType) -> Vec<Case> {
     cases
 }
 
-fn check(scalar: Scalar, program: &Program, (found, wanted): (&[f64], &[f64])) {
+fn check(scalar: Scalar, program: &LoopProgram, (found, wanted): (&[f64], &[f64])) {
     let precision = program.plan.precision;
     for (at, (found, wanted)) in found.iter().zip(wanted).enumerate() {
         let (wanted, precision) = match (precision, program.kernels[0].slots.last()) {

@@ -1,15 +1,15 @@
 //! Tests of sums over draws of functions of noise: every order of axes, every kind of output, and the rounding errors.
 
 use crate::harness;
-use bnnc_loops::ir::Program;
+use bnnc_loops::ir::LoopProgram;
 use bnnc_loops::parse::parse;
 
-fn program(text: &str) -> Program {
+fn program(text: &str) -> LoopProgram {
     parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 /// Compares a program with the interpreter on inputs that differ between elements.
-fn check(program: &Program, chunks: &[i64]) {
+fn check(program: &LoopProgram, chunks: &[i64]) {
     let mut at = 0.0;
     let contents = harness::initial(program, |_| {
         at += 1.0;
@@ -25,7 +25,7 @@ fn check(program: &Program, chunks: &[i64]) {
 
 /// Builds a program with five outputs: a sum for each element, a sum of values that need a call, a sum over everything, a maximum, and a
 /// sum for each draw.
-fn outputs(precision: &str, elements: i64, draws: i64, [element, draw]: [&str; 2]) -> Program {
+fn outputs(precision: &str, elements: i64, draws: i64, [element, draw]: [&str; 2]) -> LoopProgram {
     let order = |of_element: i64, of_draw: i64| match element < draw {
         true => format!("[{of_element}, {of_draw}]"),
         false => format!("[{of_draw}, {of_element}]"),

@@ -16,8 +16,8 @@ mod sweeps;
 use bnnc_abi::code::KernelCode;
 use bnnc_backend_cranelift::Cranelift;
 use bnnc_base::fault::Fault;
-use bnnc_loops::backend::{Backend, Form, ObjectFormat, Options};
-use bnnc_loops::ir::Program;
+use bnnc_loops::backend::{Backend, BackendOptions, CodePlacement, ObjectFormat};
+use bnnc_loops::ir::LoopProgram;
 use bnnc_object::LoadedCode;
 use std::sync::Arc;
 
@@ -29,15 +29,15 @@ impl Backend for Loaded {
         "loaded"
     }
 
-    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn KernelCode>, Fault> {
-        let form = Form::Object {
+    fn compile(&self, program: &LoopProgram, options: &BackendOptions) -> Result<Arc<dyn KernelCode>, Fault> {
+        let form = CodePlacement::Object {
             prefix: "kernel_".to_owned(),
             format: ObjectFormat::Elf,
         };
         let symbols = options.symbols.clone();
         let code = Cranelift.compile(
             program,
-            &Options {
+            &BackendOptions {
                 symbols,
                 form,
                 gpu: None,

@@ -5,8 +5,8 @@ use crate::backend::Mlir;
 use bnnc_abi::code::{Detached, KernelArgs, KernelCode, Object, ObjectKernel};
 use bnnc_abi::device;
 use bnnc_base::fault::Fault;
-use bnnc_loops::backend::{Backend, Form, Options, keys};
-use bnnc_loops::ir::{Kernel, Program};
+use bnnc_loops::backend::{Backend, BackendOptions, CodePlacement, keys};
+use bnnc_loops::ir::{Kernel, LoopProgram};
 use std::sync::Arc;
 
 /// The backend that compiles to PTX for the requested chip, or for [`chip::DEFAULT`] if no chip is requested.
@@ -23,12 +23,12 @@ impl Backend for Cuda {
         self.0.is_available()
     }
 
-    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn KernelCode>, Fault> {
+    fn compile(&self, program: &LoopProgram, options: &BackendOptions) -> Result<Arc<dyn KernelCode>, Fault> {
         let chip = options.gpu.and_then(chip::lookup).unwrap_or(chip::DEFAULT);
         let images = super::compile(&self.0, program, chip)?;
         Ok(match options.form {
-            Form::Memory => Arc::new(Images(images)),
-            Form::Object { .. } => Arc::new(Detached(Object {
+            CodePlacement::Memory => Arc::new(Images(images)),
+            CodePlacement::Object { .. } => Arc::new(Detached(Object {
                 kernels: program.kernels.iter().map(kernel).collect(),
                 device: Some(images),
                 ..Object::default()

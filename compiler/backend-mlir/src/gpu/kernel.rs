@@ -2,7 +2,7 @@
 
 mod walk;
 
-use super::mapping::{self, PIECES, Part, THREADS, Team};
+use super::mapping::{self, KernelPart, PIECES, THREADS, Team};
 use crate::call::Needs;
 use crate::func::{Emitter, Source, plus, times};
 use crate::scalar;
@@ -12,7 +12,7 @@ use bnnc_abi::device::{Count, KernelEntry, KernelParameter, LaunchSequence};
 use bnnc_abi::plan::{Combine, Storage};
 use bnnc_base::dtype::Precision;
 use bnnc_loops::analysis::motion::sizes;
-use bnnc_loops::ir::{Kernel, Size};
+use bnnc_loops::ir::{Kernel, LoopSize};
 use std::collections::BTreeSet;
 use walk::Walk;
 
@@ -23,7 +23,7 @@ const SHARED: u32 = 8 * THREADS as u32;
 const PIECE: i64 = 8;
 
 /// Returns the bytes of scratch memory in which blocks store partial results.
-pub(super) fn scratch_bytes(kernel: &Kernel, part: &Part) -> i64 {
+pub(super) fn scratch_bytes(kernel: &Kernel, part: &KernelPart) -> i64 {
     match (part.team, mapping::points(kernel, part, true)) {
         (Team::Blocks, Some(points)) => part.outputs.len() as i64 * points * PIECES * PIECE,
         (Team::Blocks | Team::Block | Team::Thread | Team::Alone, _) => 0,
@@ -46,7 +46,7 @@ pub(super) struct Function<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
     /// The outputs that the part computes, and the threads that compute them.
-    pub part: &'a Part,
+    pub part: &'a KernelPart,
     /// The width of reals.
     pub precision: Precision,
     /// True if the kernel's slots are different buffers in every launch.
@@ -128,8 +128,8 @@ impl Function<'_> {
         let buffers = (0..self.kernel.slots.len() as u32).map(KernelParameter::Buffer);
         let kept = self.axes(true).into_iter().map(|axis| self.kernel.dims[axis]);
         let counts = kept.map(|dim| match dim {
-            Size::Fixed(size) => Count::Fixed(size),
-            Size::Slot(slot) => Count::Int(slot),
+            LoopSize::Fixed(size) => Count::Fixed(size),
+            LoopSize::Slot(slot) => Count::Int(slot),
         });
         let points = Count::Product(counts.collect());
         let blocks = matches!(team, Team::Block | Team::Blocks);
@@ -166,8 +166,8 @@ impl Function<'_> {
     /// Returns the integer slots that the kernel uses, in order.
     fn ints(&self) -> Vec<u32> {
         let slots = sizes(self.kernel).into_iter().filter_map(|size| match size {
-            Size::Slot(slot) => Some(slot),
-            Size::Fixed(_) => None,
+            LoopSize::Slot(slot) => Some(slot),
+            LoopSize::Fixed(_) => None,
         });
         slots.collect::<BTreeSet<u32>>().into_iter().collect()
     }
@@ -189,7 +189,7 @@ impl Function<'_> {
     /// Returns the axes that the part keeps, or those that it does not keep. Axes of length 1 are omitted, because their index is 0.
     fn axes(&self, kept: bool) -> Vec<usize> {
         let dims = self.kernel.dims.iter().enumerate();
-        dims.filter(|(axis, dim)| **dim != Size::Fixed(1) && self.part.kept[*axis] == kept)
+        dims.filter(|(axis, dim)| **dim != LoopSize::Fixed(1) && self.part.kept[*axis] == kept)
             .map(|(axis, _)| axis)
             .collect()
     }
@@ -315,8 +315,8 @@ impl Function<'_> {
     /// Sets the indices along some axes to those of the point with the number `flat`.
     fn go_to(&self, emitter: &mut Emitter<'_>, flat: Value, axes: &[usize]) {
         let fixed = axes.iter().map(|axis| match self.kernel.dims[*axis] {
-            Size::Fixed(size) => Some(size),
-            Size::Slot(_) => None,
+            LoopSize::Fixed(size) => Some(size),
+            LoopSize::Slot(_) => None,
         });
         // A 32-bit division takes only a fraction of the time of a 64-bit division.
         let short = fixed
@@ -330,7 +330,7 @@ impl Function<'_> {
             let mut index = rest;
             if at > 0 {
                 let size = match (short, self.kernel.dims[*axis]) {
-                    (true, Size::Fixed(size)) => emitter.text.literal(Type::Int, size as f64),
+                    (true, LoopSize::Fixed(size)) => emitter.text.literal(Type::Int, size as f64),
                     (_, size) => emitter.size(size),
                 };
                 index = emitter.text.alike("arith.remui", &[rest, size]);

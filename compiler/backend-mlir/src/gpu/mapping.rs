@@ -10,7 +10,7 @@
 
 use bnnc_base::arena::Id;
 use bnnc_loops::analysis::staging::operands;
-use bnnc_loops::ir::{Access, InstOp, Kernel, KernelOutput, Size};
+use bnnc_loops::ir::{Access, InstOp, Kernel, KernelOutput, LoopSize};
 
 /// The number of threads per block.
 pub const THREADS: i64 = 256;
@@ -38,7 +38,7 @@ pub enum Team {
 
 /// A part of a kernel; see Note \[Parts\].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct KernelPart {
     /// The indices of the outputs.
     pub outputs: Vec<usize>,
     /// For each axis, whether the part keeps it.
@@ -48,20 +48,20 @@ pub struct Part {
 }
 
 /// Divides a kernel into parts. `shared` has the pairs of slots that share a buffer in some launch.
-pub fn parts(kernel: &Kernel, shared: &[(u32, u32)]) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
+pub fn parts(kernel: &Kernel, shared: &[(u32, u32)]) -> Vec<KernelPart> {
+    let mut parts: Vec<KernelPart> = Vec::new();
     let reductions = |reduces: bool| {
         let of = move |at: &usize| kernel.outputs[*at].combine.is_some() == reduces;
         (0..kernel.outputs.len()).filter(of)
     };
     for at in reductions(true).chain(reductions(false)) {
         let (output, kept) = (&kernel.outputs[at], kept(kernel, &kernel.outputs[at]));
-        let same = |part: &&mut Part| {
+        let same = |part: &&mut KernelPart| {
             part.kept == kept && kernel.outputs[part.outputs[0]].combine.is_some() == output.combine.is_some()
         };
         match parts.iter_mut().find(same) {
             Some(part) => part.outputs.push(at),
-            None => parts.push(Part {
+            None => parts.push(KernelPart {
                 outputs: vec![at],
                 kept,
                 team: Team::Thread,
@@ -69,7 +69,7 @@ pub fn parts(kernel: &Kernel, shared: &[(u32, u32)]) -> Vec<Part> {
         }
     }
     if !is_independent(kernel, &parts, shared) {
-        return vec![Part {
+        return vec![KernelPart {
             outputs: (0..kernel.outputs.len()).collect(),
             kept: vec![false; kernel.dims.len()],
             team: Team::Alone,
@@ -83,22 +83,22 @@ pub fn parts(kernel: &Kernel, shared: &[(u32, u32)]) -> Vec<Part> {
 
 fn kept(kernel: &Kernel, output: &KernelOutput) -> Vec<bool> {
     let axes = output.access.strides.iter().zip(&kernel.dims);
-    axes.map(|(stride, dim)| *stride != Size::Fixed(0) || *dim == Size::Fixed(1))
+    axes.map(|(stride, dim)| *stride != LoopSize::Fixed(0) || *dim == LoopSize::Fixed(1))
         .collect()
 }
 
 /// Returns the number of points along the kept axes, or along the axes that are not kept. Returns `None` if this number depends on the
 /// launch.
-pub fn points(kernel: &Kernel, part: &Part, kept: bool) -> Option<i64> {
+pub fn points(kernel: &Kernel, part: &KernelPart, kept: bool) -> Option<i64> {
     let axes = kernel.dims.iter().zip(&part.kept).filter(|(_, k)| **k == kept);
     axes.map(|(dim, _)| match dim {
-        Size::Fixed(size) => Some(*size),
-        Size::Slot(_) => None,
+        LoopSize::Fixed(size) => Some(*size),
+        LoopSize::Slot(_) => None,
     })
     .product()
 }
 
-fn team(kernel: &Kernel, part: &Part) -> Team {
+fn team(kernel: &Kernel, part: &KernelPart) -> Team {
     let in_registers = part.outputs.iter().all(|at| {
         let output = &kernel.outputs[*at];
         output.combine.is_some() && output.access.dynamic.is_empty()
@@ -116,7 +116,7 @@ fn team(kernel: &Kernel, part: &Part) -> Team {
 }
 
 /// Returns whether the parts may run one after another while the threads of each part run in any order.
-fn is_independent(kernel: &Kernel, parts: &[Part], shared: &[(u32, u32)]) -> bool {
+fn is_independent(kernel: &Kernel, parts: &[KernelPart], shared: &[(u32, u32)]) -> bool {
     let same = |a: u32, b: u32| a == b || shared.contains(&(a.min(b), a.max(b)));
     let moved = |a: &Access, b: &Access| {
         (a.offset, &a.strides) != (b.offset, &b.strides) || !(a.dynamic.is_empty() && b.dynamic.is_empty())
@@ -174,7 +174,12 @@ pub fn needed(kernel: &Kernel, outputs: &[usize]) -> Vec<bool> {
 /// Returns, for each instruction and each axis, whether the instruction's value varies along the axis.
 pub fn varies(kernel: &Kernel) -> Vec<Vec<bool>> {
     let mut varies: Vec<Vec<bool>> = Vec::with_capacity(kernel.body.len());
-    let moves = |strides: &[Size]| strides.iter().map(|stride| *stride != Size::Fixed(0)).collect();
+    let moves = |strides: &[LoopSize]| {
+        strides
+            .iter()
+            .map(|stride| *stride != LoopSize::Fixed(0))
+            .collect()
+    };
     for inst in kernel.body.iter() {
         let mut own: Vec<bool> = match &inst.op {
             InstOp::Const(_) | InstOp::Apply(..) => vec![false; kernel.dims.len()],

@@ -2,7 +2,7 @@
 
 use crate::BACKEND;
 use bnnc_backend_mlir::process::Worker;
-use bnnc_backend_mlir::protocol::Target;
+use bnnc_backend_mlir::protocol::CodeTarget;
 use bnnc_base::fault::Fault;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn lower(text: &str, memory: u64, time: Duration) -> Result<Vec<u8>, Fault> {
         memory,
         time,
     };
-    worker.lower(text, Target::Object)
+    worker.lower(text, CodeTarget::Object)
 }
 
 const MEMORY: u64 = 8 << 30;

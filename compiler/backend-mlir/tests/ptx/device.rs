@@ -6,8 +6,8 @@ use bnnc_abi::device::{self, KernelParameter, LaunchSequence, LaunchValues};
 use bnnc_backend_mlir::Mlir;
 use bnnc_backend_mlir::gpu::{self, chip};
 use bnnc_base::fault::Fault;
-use bnnc_loops::backend::{Backend, Options};
-use bnnc_loops::ir::Program;
+use bnnc_loops::backend::{Backend, BackendOptions};
+use bnnc_loops::ir::LoopProgram;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
@@ -27,7 +27,7 @@ pub struct Device {
 }
 
 impl Device {
-    pub fn new(program: &Program) -> Result<Device, Fault> {
+    pub fn new(program: &LoopProgram) -> Result<Device, Fault> {
         let program = gpu::compile(&MLIR, program, chip::DEFAULT)?;
         let machine = Machine::new(&program.images[0].ptx);
         Ok(Device { program, machine })
@@ -83,7 +83,7 @@ impl Backend for Emulated {
         "emulated"
     }
 
-    fn compile(&self, program: &Program, _: &Options) -> Result<Arc<dyn KernelCode>, Fault> {
+    fn compile(&self, program: &LoopProgram, _: &BackendOptions) -> Result<Arc<dyn KernelCode>, Fault> {
         Ok(Arc::new(Launches {
             device: Device::new(program)?,
             program: program.clone(),
@@ -93,22 +93,22 @@ impl Backend for Emulated {
 
 struct Launches {
     device: Device,
-    program: Program,
+    program: LoopProgram,
 }
 
 impl KernelCode for Launches {
     /// A launch covers the whole domain. The first invocation therefore runs everything, and the others do nothing.
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
         if args.start != 0
-            || args.end == 0 && self.program.kernels[kernel].dims[0] != bnnc_loops::ir::Size::Fixed(0)
+            || args.end == 0 && self.program.kernels[kernel].dims[0] != bnnc_loops::ir::LoopSize::Fixed(0)
         {
             return;
         }
         let slots = self.program.kernels[kernel].slots.len();
         let ints = bnnc_loops::analysis::motion::sizes(&self.program.kernels[kernel]);
         let ints = ints.iter().filter_map(|size| match size {
-            bnnc_loops::ir::Size::Slot(slot) => Some(*slot as usize + 1),
-            bnnc_loops::ir::Size::Fixed(_) => None,
+            bnnc_loops::ir::LoopSize::Slot(slot) => Some(*slot as usize + 1),
+            bnnc_loops::ir::LoopSize::Fixed(_) => None,
         });
         let count = ints.max().unwrap_or(0);
         // SAFETY: the caller passes exactly the addresses and integers of the kernel.

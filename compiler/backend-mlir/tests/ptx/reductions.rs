@@ -27,7 +27,7 @@ fn reductions_of_many_points_use_several_blocks() {
         let code = bnnc_loops::backend::Backend::compile(
             &BACKEND,
             &program,
-            &bnnc_loops::backend::Options::default(),
+            &bnnc_loops::backend::BackendOptions::default(),
         );
         let listed = code.unwrap().text();
         assert!(

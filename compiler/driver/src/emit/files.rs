@@ -25,7 +25,7 @@ pub enum Text {
     /// One function without distributions, because the text form does not contain their definitions.
     Graph(Box<Function>),
     /// A plan and its kernels.
-    Loops(Box<ir::Program>),
+    Loops(Box<ir::LoopProgram>),
 }
 
 /// Reads a file whose name ends in `.graph` or `.loops`; `None` for every other name.
@@ -79,7 +79,7 @@ fn graph(text: &str) -> Result<Function, Unread> {
     Ok(function)
 }
 
-fn loops(text: &str) -> Result<ir::Program, Unread> {
+fn loops(text: &str) -> Result<ir::LoopProgram, Unread> {
     let program = bnnc_loops::parse::parse(text)?;
     bnnc_loops::verify::verify(&program)?;
     Ok(program)
@@ -143,7 +143,7 @@ fn lowered(function: &Function, options: &Options) -> Result<Function, Fault> {
 }
 
 /// Lowers a function to loops. A parameter that is also a result is a state: the result is its next value.
-fn program(function: &Function, backend: &dyn Backend, options: &Options) -> Result<ir::Program, Fault> {
+fn program(function: &Function, backend: &dyn Backend, options: &Options) -> Result<ir::LoopProgram, Fault> {
     let results: HashSet<&str> = function.results.iter().map(|(name, _)| &**name).collect();
     let names = function
         .params
@@ -152,7 +152,7 @@ fn program(function: &Function, backend: &dyn Backend, options: &Options) -> Res
     let states = names.filter(|name| results.contains(&***name));
     let chosen = backend.fixed_precision().or(options.precision);
     let precision = chosen.unwrap_or(Precision::F32);
-    let options = bnnc_lower::Options {
+    let options = bnnc_lower::LoweringOptions {
         name: function.name.clone(),
         precision,
         seed: options.seed,

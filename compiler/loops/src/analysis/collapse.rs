@@ -1,6 +1,6 @@
 //! Merges neighbouring axes that every access traverses with one stride, so that innermost loops are long.
 
-use crate::ir::{InstOp, Kernel, Size};
+use crate::ir::{InstOp, Kernel, LoopSize};
 use bnnc_base::arena::Arena;
 
 /// Returns the kernel with as few axes as possible. Also returns the number of outermost iterations of the
@@ -21,13 +21,13 @@ pub fn collapse(kernel: &Kernel) -> (Kernel, i64) {
 
 /// Returns the size of the axis after `axis`, if the two axes can be merged.
 fn mergeable(kernel: &Kernel, axis: usize) -> Option<i64> {
-    let Size::Fixed(inner) = kernel.dims[axis + 1] else {
+    let LoopSize::Fixed(inner) = kernel.dims[axis + 1] else {
         return None;
     };
-    let outer_is_known = matches!(kernel.dims[axis], Size::Fixed(_));
-    let single = kernel.dims[axis] == Size::Fixed(1) || inner == 1;
-    let walks_as_one = |strides: &Vec<Size>| match (strides[axis], strides[axis + 1]) {
-        (Size::Fixed(outer), Size::Fixed(step)) => single || outer == step * inner,
+    let outer_is_known = matches!(kernel.dims[axis], LoopSize::Fixed(_));
+    let single = kernel.dims[axis] == LoopSize::Fixed(1) || inner == 1;
+    let walks_as_one = |strides: &Vec<LoopSize>| match (strides[axis], strides[axis + 1]) {
+        (LoopSize::Fixed(outer), LoopSize::Fixed(step)) => single || outer == step * inner,
         _ => single,
     };
     let indexed = kernel.body.iter().any(|inst| match &inst.op {
@@ -41,7 +41,7 @@ fn mergeable(kernel: &Kernel, axis: usize) -> Option<i64> {
 fn merge(kernel: &mut Kernel, axis: usize, inner: i64) {
     // The stride along an axis of size 1 does not matter. The stride along the other axis is the stride of
     // the merged axis.
-    let drop = |strides: &mut Vec<Size>| {
+    let drop = |strides: &mut Vec<LoopSize>| {
         strides.remove(if inner == 1 { axis + 1 } else { axis });
     };
     let mut body = Arena::default();
@@ -60,13 +60,13 @@ fn merge(kernel: &mut Kernel, axis: usize, inner: i64) {
         .outputs
         .iter_mut()
         .for_each(|output| drop(&mut output.access.strides));
-    if let Size::Fixed(outer) = kernel.dims[axis] {
-        kernel.dims[axis] = Size::Fixed(outer * inner);
+    if let LoopSize::Fixed(outer) = kernel.dims[axis] {
+        kernel.dims[axis] = LoopSize::Fixed(outer * inner);
     }
     kernel.dims.remove(axis + 1);
 }
 
-fn strides(kernel: &Kernel) -> impl Iterator<Item = &Vec<Size>> {
+fn strides(kernel: &Kernel) -> impl Iterator<Item = &Vec<LoopSize>> {
     let inside = kernel.body.iter().filter_map(|inst| match &inst.op {
         InstOp::Load(access) => Some(&access.strides),
         InstOp::Noise { strides, .. } => Some(strides),

@@ -1,7 +1,7 @@
 //! Finds how values and addresses in a kernel depend on the kernel's axes.
 
 use super::staging::operands;
-use crate::ir::{Access, InstOp, Kernel, Size};
+use crate::ir::{Access, InstOp, Kernel, LoopSize};
 use bnnc_abi::plan::Storage;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
@@ -20,8 +20,8 @@ pub enum Motion {
 /// Returns the motion of `access` along the innermost axis.
 pub fn motion(kernel: &Kernel, access: &Access, precision: Precision) -> Motion {
     match access.strides.last() {
-        Some(Size::Fixed(0)) => Motion::Still,
-        Some(Size::Fixed(1)) if element_bytes(kernel, access, precision) == precision.bytes() as i64 => {
+        Some(LoopSize::Fixed(0)) => Motion::Still,
+        Some(LoopSize::Fixed(1)) if element_bytes(kernel, access, precision) == precision.bytes() as i64 => {
             Motion::Unit
         }
         _ => Motion::Moving,
@@ -40,18 +40,18 @@ pub fn element_bytes(kernel: &Kernel, access: &Access, precision: Precision) -> 
 /// only a part of the outermost axis.
 pub fn innermost_size(kernel: &Kernel) -> Option<i64> {
     match kernel.dims.last() {
-        Some(Size::Fixed(size)) => Some(*size),
-        Some(Size::Slot(_)) | None => None,
+        Some(LoopSize::Fixed(size)) => Some(*size),
+        Some(LoopSize::Slot(_)) | None => None,
     }
 }
 
 /// Returns, for each instruction, the number of loops around it when it is hoisted as far out as possible.
 pub fn depths(kernel: &Kernel) -> Vec<usize> {
     let mut depths = vec![0; kernel.body.len()];
-    let moved = |strides: &[Size]| {
+    let moved = |strides: &[LoopSize]| {
         strides
             .iter()
-            .rposition(|s| *s != Size::Fixed(0))
+            .rposition(|s| *s != LoopSize::Fixed(0))
             .map_or(0, |axis| axis + 1)
     };
     for id in kernel.body.ids() {
@@ -94,7 +94,7 @@ pub fn live(kernel: &Kernel) -> Vec<bool> {
 }
 
 /// Returns every size that a kernel uses: its trip counts, and the sizes in loads, noise and outputs.
-pub fn sizes(kernel: &Kernel) -> Vec<Size> {
+pub fn sizes(kernel: &Kernel) -> Vec<LoopSize> {
     let access = |access: &Access| {
         let computed = access.dynamic.iter();
         let computed = computed.flat_map(|dynamic| [dynamic.stride, dynamic.limit]);
@@ -104,7 +104,7 @@ pub fn sizes(kernel: &Kernel) -> Vec<Size> {
             .copied()
             .chain([access.offset])
             .chain(computed)
-            .collect::<Vec<Size>>()
+            .collect::<Vec<LoopSize>>()
     };
     let mut sizes = kernel.dims.clone();
     for inst in kernel.body.iter() {

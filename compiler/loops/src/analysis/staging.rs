@@ -9,7 +9,7 @@
 //! whole rows. Calls are then long in spite of the short axis.
 
 use super::motion::{Motion, innermost_size, motion};
-use crate::ir::{Inst, InstId, InstOp, Kernel, Size};
+use crate::ir::{Inst, InstId, InstOp, Kernel, LoopSize};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
 
@@ -58,14 +58,14 @@ pub fn is_array_noise(inst: &Inst, varies: impl Fn(InstId) -> bool) -> bool {
     match &inst.op {
         InstOp::Noise {
             coordinates, strides, ..
-        } => strides.last() == Some(&Size::Fixed(1)) && !coordinates.iter().any(|id| varies(*id)),
+        } => strides.last() == Some(&LoopSize::Fixed(1)) && !coordinates.iter().any(|id| varies(*id)),
         _ => false,
     }
 }
 
 /// Returns whether each row begins where the previous row ends.
-pub fn rows_adjoin(strides: &[Size], length: i64) -> bool {
-    strides.len() > 1 && strides[strides.len() - 2] == Size::Fixed(length)
+pub fn rows_adjoin(strides: &[LoopSize], length: i64) -> bool {
+    strides.len() > 1 && strides[strides.len() - 2] == LoopSize::Fixed(length)
 }
 
 /// Returns, for each instruction, whether it is in `roots` or a root uses it, directly or through values that

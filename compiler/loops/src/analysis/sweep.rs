@@ -1,7 +1,7 @@
 //! Recognises kernels that sum functions of noise over draws, and orders the axes of these kernels.
 
 use super::staging::row_length;
-use crate::ir::{InstOp, Kernel, KernelOutput, Size};
+use crate::ir::{InstOp, Kernel, KernelOutput, LoopSize};
 use bnnc_abi::plan::{Combine, Storage};
 
 /// Returns the kernel and the axis that launches divide. If the kernel is swept, the axis of draws comes
@@ -24,7 +24,9 @@ pub fn order(kernel: Kernel) -> (Kernel, usize) {
 /// before it only through the coordinates of the noise, and an output must sum over that axis.
 pub fn is_swept(kernel: &Kernel) -> bool {
     let makes_noise = kernel.body.iter().any(|inst| match &inst.op {
-        InstOp::Noise { strides, .. } => matches!(strides.as_slice(), [.., Size::Fixed(0), Size::Fixed(1)]),
+        InstOp::Noise { strides, .. } => {
+            matches!(strides.as_slice(), [.., LoopSize::Fixed(0), LoopSize::Fixed(1)])
+        }
         InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) | InstOp::Apply(..) => false,
     });
     makes_noise && kernel.outputs.iter().any(|output| is_sum(kernel, output))
@@ -34,7 +36,7 @@ pub fn is_swept(kernel: &Kernel) -> bool {
 fn is_sum(kernel: &Kernel, output: &KernelOutput) -> bool {
     let still = matches!(
         output.access.strides.as_slice(),
-        [.., Size::Fixed(0), Size::Fixed(0 | 1)]
+        [.., LoopSize::Fixed(0), LoopSize::Fixed(0 | 1)]
     );
     let is_real = kernel.slots[output.access.slot as usize] == Storage::Real;
     still && is_real && output.combine == Some(Combine::Sum) && output.access.dynamic.is_empty()

@@ -8,7 +8,7 @@ use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_base::shape::Shape;
-use bnnc_loops::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, Program, Size};
+use bnnc_loops::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, LoopProgram, LoopSize};
 use bnnc_math::scalar::Scalar;
 
 /// A small generator of random numbers (SplitMix64).
@@ -70,7 +70,7 @@ struct Maker {
 }
 
 /// Returns the program that belongs to a seed.
-pub fn program(seed: u64, precision: Precision) -> Program {
+pub fn program(seed: u64, precision: Precision) -> LoopProgram {
     let mut dice = Dice(seed);
     let rank = 1 + dice.roll(3);
     let longest = [700, 70, 20][rank - 1];
@@ -109,7 +109,7 @@ pub fn program(seed: u64, precision: Precision) -> Program {
         steps: vec![PlanStep::Launch(maker.launch)],
         kernels: 1,
     };
-    Program {
+    LoopProgram {
         plan,
         kernels: vec![maker.kernel],
     }
@@ -148,12 +148,12 @@ impl Maker {
         }
     }
 
-    fn size(&mut self, value: i64) -> Size {
+    fn size(&mut self, value: i64) -> LoopSize {
         if self.dice.one_in(4) {
             self.ints.push(value);
-            return Size::Slot(self.ints.len() as u32 - 1);
+            return LoopSize::Slot(self.ints.len() as u32 - 1);
         }
-        Size::Fixed(value)
+        LoopSize::Fixed(value)
     }
 
     fn push(&mut self, op: InstOp, dtype: DType) -> InstId {
@@ -179,12 +179,12 @@ impl Maker {
     }
 
     /// Returns the strides of a dense tensor over some axes in some order, and the size of the tensor.
-    fn layout(&mut self, kept: &[usize]) -> (Vec<Size>, i64) {
+    fn layout(&mut self, kept: &[usize]) -> (Vec<LoopSize>, i64) {
         let mut order: Vec<usize> = kept.to_vec();
         if self.dice.one_in(4) {
             order.reverse();
         }
-        let mut strides = vec![Size::Fixed(0); self.sizes.len()];
+        let mut strides = vec![LoopSize::Fixed(0); self.sizes.len()];
         let mut count = if self.dice.one_in(8) { 2 } else { 1 };
         for axis in order.into_iter().rev() {
             strides[axis] = self.size(count);

@@ -3,7 +3,7 @@
 
 use super::{Import, Site};
 use crate::contract::{self, Class, Letters};
-use crate::tensor::{Call, CallInts, Coordinate, Kind, Part, TensorId};
+use crate::tensor::{AssembledPart, CallInts, Coordinate, LibraryCall, TensorDef, TensorId};
 use bnnc_abi::plan::Combine;
 use bnnc_abi::primitive::{self, Primitive};
 use bnnc_base::dtype::DType;
@@ -15,13 +15,13 @@ impl Import<'_> {
     /// Adds a copy in memory, with elements in the row-major order of the tensor's axes.
     fn copied(&mut self, arg: TensorId) -> TensorId {
         let (dims, dtype) = (self.dims(arg), self.tensors[arg].dtype);
-        let part = Part {
+        let part = AssembledPart {
             value: arg,
             to: (0..dims.len()).map(Coordinate::axis).collect(),
             combine: None,
         };
         self.push(
-            Kind::Assembled {
+            TensorDef::Assembled {
                 parts: vec![part],
                 ordered: false,
             },
@@ -61,12 +61,12 @@ impl Import<'_> {
         }
         let (letters, args) = product;
         let ints = CallInts::Contraction(letters);
-        let call = Call {
+        let call = LibraryCall {
             primitive: Primitive(&primitive::MATMUL),
             args: args.to_vec(),
             ints,
         };
-        self.push(Kind::Call(call), dims, DType::Real)
+        self.push(TensorDef::Call(call), dims, DType::Real)
     }
 
     /// Sums the axes whose letters occur neither in the other operand nor in the result. Returns the sum and
@@ -153,7 +153,11 @@ impl Import<'_> {
         let left = self.spread(args[0], &letters.left, &order, &sizes);
         let right = self.spread(args[1], &letters.right, &order, &sizes);
         let dims = self.dims(left);
-        let product = self.push(Kind::Apply(Scalar::Mul, vec![left, right]), &dims, DType::Real);
+        let product = self.push(
+            TensorDef::Apply(Scalar::Mul, vec![left, right]),
+            &dims,
+            DType::Real,
+        );
         if !any {
             return product;
         }

@@ -7,7 +7,7 @@
 
 use super::Import;
 use crate::polynomial::SizePolynomial;
-use crate::tensor::{Coordinate, Kind, TensorId};
+use crate::tensor::{Coordinate, TensorDef, TensorId};
 use bnnc_base::shape::{Dim, Symbol};
 use std::collections::HashMap;
 
@@ -46,9 +46,9 @@ impl Import<'_> {
     fn merge_kind(&mut self, id: TensorId, merge: &Merge, known: &mut Known) -> Option<TensorId> {
         let tensor = self.tensors[id].clone();
         let kind = match tensor.kind {
-            Kind::Const(number) => Kind::Const(number),
-            Kind::Index(axis) => Kind::Index(merge.alone(axis)?),
-            Kind::Noise {
+            TensorDef::Const(number) => TensorDef::Const(number),
+            TensorDef::Index(axis) => TensorDef::Index(merge.alone(axis)?),
+            TensorDef::Noise {
                 kind,
                 key,
                 coordinates,
@@ -59,7 +59,7 @@ impl Import<'_> {
                 for number in &mut numbers {
                     *number = self.merged(*number, merge, known)?;
                 }
-                Kind::Noise {
+                TensorDef::Noise {
                     kind,
                     key,
                     coordinates: numbers,
@@ -70,14 +70,16 @@ impl Import<'_> {
                     strides: merge.strides(&tensor.dims, &strides)?,
                 }
             }
-            Kind::Apply(scalar, args) => {
+            TensorDef::Apply(scalar, args) => {
                 let args: Option<Vec<TensorId>> =
                     args.iter().map(|arg| self.merged(*arg, merge, known)).collect();
-                Kind::Apply(scalar, args?)
+                TensorDef::Apply(scalar, args?)
             }
-            Kind::View(arg, at) => self.merge_view(arg, &at, (&tensor.dims, merge), known)?,
-            Kind::Flat(base) => Kind::Flat(base),
-            Kind::Buffer(_) | Kind::Assembled { .. } | Kind::Call(_) | Kind::Loop(_) => Kind::Flat(id),
+            TensorDef::View(arg, at) => self.merge_view(arg, &at, (&tensor.dims, merge), known)?,
+            TensorDef::Flat(base) => TensorDef::Flat(base),
+            TensorDef::Buffer(_) | TensorDef::Assembled { .. } | TensorDef::Call(_) | TensorDef::Loop(_) => {
+                TensorDef::Flat(id)
+            }
         };
         Some(self.push(kind, &merge.dims, tensor.dtype))
     }
@@ -90,7 +92,7 @@ impl Import<'_> {
         at: &[Coordinate],
         (dims, merge): (&[Dim], &Merge),
         known: &mut Known,
-    ) -> Option<Kind> {
+    ) -> Option<TensorDef> {
         let inner = self.dims(arg);
         let mut below = Merge {
             into: Vec::new(),
@@ -122,7 +124,7 @@ impl Import<'_> {
             true => arg,
             false => self.merged(arg, &below, known)?,
         };
-        Some(Kind::View(arg, coordinates))
+        Some(TensorDef::View(arg, coordinates))
     }
 }
 

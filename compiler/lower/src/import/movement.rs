@@ -2,7 +2,7 @@
 
 use super::{Import, Site};
 use crate::polynomial::{SizePolynomial, row_major};
-use crate::tensor::{Coordinate, Kind, Part, TensorId};
+use crate::tensor::{AssembledPart, Coordinate, TensorDef, TensorId};
 use bnnc_abi::plan::Combine;
 use bnnc_base::shape::Dim;
 use bnnc_graph::ops;
@@ -15,7 +15,7 @@ impl Import<'_> {
         for arg in &site.args {
             let mut to: Vec<Coordinate> = (0..site.ty.rank()).map(Coordinate::axis).collect();
             to[axis].offset = SizePolynomial::fixed(start);
-            parts.push(Part {
+            parts.push(AssembledPart {
                 value: *arg,
                 to,
                 combine: None,
@@ -25,7 +25,7 @@ impl Import<'_> {
                 .map_or(0, |size| size as i64);
         }
         self.push(
-            Kind::Assembled {
+            TensorDef::Assembled {
                 parts,
                 ordered: false,
             },
@@ -63,13 +63,13 @@ impl Import<'_> {
                 ..Coordinate::default()
             },
         });
-        let part = Part {
+        let part = AssembledPart {
             value: updates,
             to: to.collect(),
             combine: Some(Combine::Sum),
         };
         self.push(
-            Kind::Assembled {
+            TensorDef::Assembled {
                 parts: vec![part],
                 ordered: false,
             },
@@ -99,13 +99,13 @@ impl Import<'_> {
             return self.reshape(arg, &dims);
         }
         let to = kept.into_iter().map(Coordinate::axis).collect();
-        let part = Part {
+        let part = AssembledPart {
             value: arg,
             to,
             combine: Some(combine),
         };
         self.push(
-            Kind::Assembled {
+            TensorDef::Assembled {
                 parts: vec![part],
                 ordered: false,
             },
@@ -129,9 +129,9 @@ impl Import<'_> {
         }
         let dtype = self.tensors[arg].dtype;
         match self.tensors[arg].kind {
-            Kind::Const(number) => self.push(Kind::Const(number), dims, dtype),
-            Kind::Flat(base) => self.push(Kind::Flat(base), dims, dtype),
-            _ => self.push(Kind::Flat(arg), dims, dtype),
+            TensorDef::Const(number) => self.push(TensorDef::Const(number), dims, dtype),
+            TensorDef::Flat(base) => self.push(TensorDef::Flat(base), dims, dtype),
+            _ => self.push(TensorDef::Flat(arg), dims, dtype),
         }
     }
 }

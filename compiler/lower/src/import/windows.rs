@@ -10,7 +10,7 @@
 
 use super::{Import, Site, movement};
 use crate::polynomial::SizePolynomial;
-use crate::tensor::{Coordinate, Kind, Part, TensorId};
+use crate::tensor::{AssembledPart, Coordinate, TensorDef, TensorId};
 use bnnc_abi::plan::Combine;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::ops;
@@ -83,7 +83,7 @@ impl Import<'_> {
 
     /// Places the elements of a tensor among zeros. If there are no gaps, no zeros are written.
     pub(super) fn placed(&mut self, arg: TensorId, to: Vec<Coordinate>, ty: &Type) -> TensorId {
-        let part = |value: TensorId, to: Vec<Coordinate>| Part {
+        let part = |value: TensorId, to: Vec<Coordinate>| AssembledPart {
             value,
             to,
             combine: None,
@@ -91,7 +91,7 @@ impl Import<'_> {
         if SizePolynomial::product(&self.dims(arg)) == SizePolynomial::product(ty.dims()) {
             let parts = vec![part(arg, to)];
             return self.push(
-                Kind::Assembled {
+                TensorDef::Assembled {
                     parts,
                     ordered: false,
                 },
@@ -99,10 +99,10 @@ impl Import<'_> {
                 ty.dtype,
             );
         }
-        let zeros = self.push(Kind::Const(0.0), ty.dims(), ty.dtype);
+        let zeros = self.push(TensorDef::Const(0.0), ty.dims(), ty.dtype);
         let everywhere = (0..ty.rank()).map(Coordinate::axis).collect();
         let parts = vec![part(zeros, everywhere), part(arg, to)];
-        self.push(Kind::Assembled { parts, ordered: true }, ty.dims(), ty.dtype)
+        self.push(TensorDef::Assembled { parts, ordered: true }, ty.dims(), ty.dtype)
     }
 }
 

@@ -14,9 +14,9 @@ use bnnc_graph::op::{Lower, OpCall};
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 use bnnc_loops::interp::interpret;
-use bnnc_loops::ir::Program;
+use bnnc_loops::ir::LoopProgram;
 use bnnc_loops::verify::verify;
-use bnnc_lower::{Options, lower};
+use bnnc_lower::{LoweringOptions, lower};
 use bnnc_math::philox;
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ enum Memory {
 }
 
 struct Machine<'a> {
-    program: &'a Program,
+    program: &'a LoopProgram,
     sizes: &'a Sizes,
     memory: Vec<Memory>,
 }
@@ -73,8 +73,8 @@ pub fn expanded(function: &Function) -> Function {
 }
 
 /// Lowers a function and verifies the program.
-pub fn lowered(function: &Function, states: &[&str]) -> Program {
-    let options = Options {
+pub fn lowered(function: &Function, states: &[&str]) -> LoopProgram {
+    let options = LoweringOptions {
         name: function.name.clone(),
         precision: Precision::F64,
         seed: 0,
@@ -89,7 +89,12 @@ pub fn lowered(function: &Function, states: &[&str]) -> Program {
 }
 
 /// Runs a program. Returns the content of each port, by the name of the port.
-pub fn run(program: &Program, sizes: &Sizes, inputs: &[(&str, Vec<f64>)], outputs: &[&str]) -> Vec<Vec<f64>> {
+pub fn run(
+    program: &LoopProgram,
+    sizes: &Sizes,
+    inputs: &[(&str, Vec<f64>)],
+    outputs: &[&str],
+) -> Vec<Vec<f64>> {
     let mut memory = Vec::new();
     for buffer in program.plan.buffers.iter() {
         let count = buffer.shape.count(sizes);
@@ -219,7 +224,7 @@ pub fn check(
     sizes: &Sizes,
     inputs: &[Tensor],
     tolerance: f64,
-) -> Program {
+) -> LoopProgram {
     let program = lowered(function, states);
     let wanted = bnnc_graph::eval::evaluate(function, inputs, sizes);
     let names = function
@@ -246,7 +251,7 @@ pub fn check(
 }
 
 /// Returns the numbers of launches and of calls of a program.
-pub fn counts(program: &Program) -> (usize, usize) {
+pub fn counts(program: &LoopProgram) -> (usize, usize) {
     let launches = program
         .plan
         .steps

@@ -38,7 +38,7 @@ use bnnc_abi::primitive;
 use bnnc_abi::sampling::ChainOptions;
 use bnnc_base::dtype::Precision;
 use bnnc_loops::backend::Backend;
-use bnnc_loops::ir::Program;
+use bnnc_loops::ir::LoopProgram;
 use bnnc_rewrite::methods::sample::Sampled;
 
 /// The largest number of operations per gradient for which the kernel launches take longer than the operations.
@@ -59,10 +59,10 @@ impl Compilation<'_> {
     pub(crate) fn abreast(
         &mut self,
         sampled: &Sampled,
-        alone: Program,
+        alone: LoopProgram,
         operations: u64,
         precision: Precision,
-    ) -> Result<(Program, usize), Failure> {
+    ) -> Result<(LoopProgram, usize), Failure> {
         let places = places(self.options_of::<ChainOptions>()?.chains);
         let is_small = operations <= FEW;
         if places == 1 || !(is_small || products(&alone.plan) == 0) {
