@@ -8,7 +8,7 @@ use bnnc_driver::{compile, program};
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
 use bnnc_graph::tensor::Tensor;
-use bnnc_rewrite::methods::sample::Sampled;
+use bnnc_rewrite::methods::sample::SamplingPrograms;
 use bnnc_run::RunResult;
 use bnnc_tests::compile::{options, run, text};
 use std::collections::HashMap;
@@ -37,7 +37,7 @@ fn written() -> PathBuf {
 }
 
 /// Returns the functions of the last inference of a program.
-fn sampled(source: &str, without: &[&str]) -> Sampled {
+fn sampled(source: &str, without: &[&str]) -> SamplingPrograms {
     let path = folder().join("model.bnn");
     let options = Options {
         without: without.iter().map(|rewrite| (*rewrite).to_owned()).collect(),

@@ -8,15 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Names that several public types share, with their number. The list may only shrink: a number that is too high must be lowered, and an
 /// entry that is not needed any more must be removed.
 const SHARED: &[(&str, usize)] = &[
-    ("Call", 2),
     ("Command", 2),
-    ("Context", 2),
     ("Elaborated", 2),
     ("Failure", 2),
-    ("Names", 2),
-    ("Options", 2),
-    ("Term", 2),
-    ("Wanted", 2),
 ];
 
 #[test]

@@ -16,7 +16,7 @@ use bnnc_hir::elaborate;
 use bnnc_math::special::lgamma;
 use bnnc_rewrite::density::{Densities, density};
 use bnnc_rewrite::methods::noncentre;
-use bnnc_rewrite::methods::sample::Sampled;
+use bnnc_rewrite::methods::sample::SamplingPrograms;
 use bnnc_rewrite::nodes::Scope;
 use bnnc_rewrite::simplify::simplify;
 use std::collections::HashMap;
@@ -184,7 +184,7 @@ fn sites_without_a_noise_are_rejected_with_the_reason() {
 }
 
 /// Returns the functions of the inference `gold` of an example.
-fn gold(name: &str, settings: &[&str], without: &[&str]) -> Result<Sampled, Failure> {
+fn gold(name: &str, settings: &[&str], without: &[&str]) -> Result<SamplingPrograms, Failure> {
     let path = bnnc_tests::root().join(format!("examples/posteriors/{name}.bnn"));
     let text = std::fs::read_to_string(&path).unwrap();
     let options = Options {
@@ -207,7 +207,7 @@ fn gold(name: &str, settings: &[&str], without: &[&str]) -> Result<Sampled, Fail
 }
 
 /// Returns the log density and its gradient at `mu = 1.3`, `tau = exp(-0.7)` and eight values of the noise. The port of the noise is called `noise`.
-fn at_a_position(sampled: &Sampled, noise: &str) -> Vec<f64> {
+fn at_a_position(sampled: &SamplingPrograms, noise: &str) -> Vec<f64> {
     let noises = vec![0.3, -1.1, 0.8, 2.0, -0.4, 0.0, 1.6, -2.3];
     let schools = Tensor::new(vec![8], (0..8).map(f64::from).collect());
     let errors = Tensor::new(vec![8], vec![15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0]);
@@ -254,7 +254,7 @@ fn the_rewrite_gives_the_program_by_hand() {
 }
 
 /// Returns the sentence of the report on how a site is sampled.
-fn sentence(sampled: &Sampled, site: &str) -> String {
+fn sentence(sampled: &SamplingPrograms, site: &str) -> String {
     let report = sampled.reports.iter().find(|report| report.name == site);
     report.unwrap().kl.clone()
 }

@@ -30,7 +30,7 @@ use bnnc_loops::{backend::Backend, ir};
 use bnnc_rewrite::methods::divergence::{Divergence, divergence};
 use bnnc_rewrite::methods::likelihood::choice::Layers;
 use bnnc_rewrite::methods::train::{Objective, Refusal, TrainingSettings, objective};
-use bnnc_rewrite::pass::Context;
+use bnnc_rewrite::pass::PassContext;
 use bnnc_rewrite::report::options_of;
 use bnnc_rewrite::{density::Densities, kl};
 use std::time::Instant;
@@ -72,7 +72,7 @@ pub struct Compilation<'a> {
     /// The inference block.
     pub item: &'a InferItem,
     /// The context of the passes: options, timings, warnings.
-    pub context: Context,
+    pub context: PassContext,
     /// The time of each stage.
     pub timings: Timings,
     /// The number of programs compiled so far, which makes the symbol prefixes of programs unique.
@@ -99,10 +99,10 @@ impl<'a> Compilation<'a> {
     /// Begins the compilation of an inference.
     pub fn new(program: &'a Program, id: InferId, options: &'a Options) -> Compilation<'a> {
         let trace = options.trace.then(Vec::new);
-        let mut context = Context {
+        let mut context = PassContext {
             without: options.without.clone(),
             trace,
-            ..Context::default()
+            ..PassContext::default()
         };
         context.verify |= options.verify;
         Compilation {
@@ -330,9 +330,9 @@ impl<'a> Compilation<'a> {
     /// Returns the settings that the options of the inference give for its functions.
     pub fn settings<'e>(&self, elaborated: &'e Elaborated) -> TrainingSettings<'e> {
         let (samples, kl_draws, kl, layers) = match &elaborated.vi {
-            None => (1, 0, kl::Options::default(), Layers::default()),
+            None => (1, 0, kl::KlOptions::default(), Layers::default()),
             Some(vi) => {
-                let kl = kl::Options {
+                let kl = kl::KlOptions {
                     estimator: vi.estimator,
                     statistics: vi.statistics,
                     taylor: vi.taylor,

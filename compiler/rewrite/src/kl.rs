@@ -24,7 +24,7 @@ use bnnc_graph::model::{Site, SitePosterior};
 
 /// The user's options for KL divergences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct KlOptions {
     /// The estimators that may be used.
     pub estimator: Estimator,
     /// How the means of noise in separated divergences are computed.

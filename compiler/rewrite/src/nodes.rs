@@ -1,6 +1,6 @@
 //! Helpers that read the nodes of a function under construction, and that copy signatures.
 
-use crate::rule::Call;
+use crate::rule::PendingNode;
 use bnnc_base::arena::Id;
 use bnnc_base::shape::Dim;
 use bnnc_graph::attr::Attr;
@@ -261,7 +261,7 @@ pub fn describe_call_of(function: &Function, value: Value) -> String {
 }
 
 /// Formats a call as an expression.
-pub fn describe_call(function: &Function, call: &Call<'_>) -> String {
+pub fn describe_call(function: &Function, call: &PendingNode<'_>) -> String {
     let args: Vec<String> = call
         .args
         .iter()

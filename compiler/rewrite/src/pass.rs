@@ -26,7 +26,7 @@ pub struct Pass {
 #[derive(Debug)]
 pub enum PassRun {
     /// A rewrite of any one function.
-    Function(fn(&Function, &mut Context) -> Function),
+    Function(fn(&Function, &mut PassContext) -> Function),
     /// A step that needs the model and the options of the method. The method runs this step; see
     /// [`crate::pipeline::step`].
     Method,
@@ -34,7 +34,7 @@ pub enum PassRun {
 
 /// The state that all passes of one compilation share.
 #[derive(Clone, Debug)]
-pub struct Context {
+pub struct PassContext {
     /// The names of passes and rules that are disabled.
     pub without: Vec<String>,
     /// True if the functions of every pass are verified. True by default in debug builds.
@@ -51,9 +51,9 @@ pub struct Context {
     pub kept: Vec<Function>,
 }
 
-impl Default for Context {
-    fn default() -> Context {
-        Context {
+impl Default for PassContext {
+    fn default() -> PassContext {
+        PassContext {
             without: Vec::new(),
             verify: cfg!(debug_assertions),
             trace: None,
@@ -65,14 +65,14 @@ impl Default for Context {
     }
 }
 
-impl Context {
+impl PassContext {
     /// Returns whether a pass is disabled.
     pub fn declines(&self, pass: &Pass) -> bool {
         !pass.required && self.without.iter().any(|name| name == pass.name)
     }
 
     /// Runs passes without recording their rewrites for `--trace-rewrites`.
-    pub fn untraced<T>(&mut self, run: impl FnOnce(&mut Context) -> T) -> T {
+    pub fn untraced<T>(&mut self, run: impl FnOnce(&mut PassContext) -> T) -> T {
         let trace = self.trace.take();
         let result = run(self);
         self.trace = trace;

@@ -1,6 +1,6 @@
 //! Runs passes in order. Measures their times, skips disabled passes, and verifies the results.
 
-use crate::pass::{Context, Pass, PassRun, Timing};
+use crate::pass::{Pass, PassContext, PassRun, Timing};
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
 use bnnc_graph::spec::Spec;
@@ -33,7 +33,11 @@ impl<A: StageFunctions, B: StageFunctions> StageFunctions for (A, B) {
 
 /// Returns `function` after all `passes`. If the context requests verification, the function is verified
 /// before and after each pass, and an error names the pass.
-pub fn run(function: &Function, passes: &[&'static Pass], context: &mut Context) -> Result<Function, Fault> {
+pub fn run(
+    function: &Function,
+    passes: &[&'static Pass],
+    context: &mut PassContext,
+) -> Result<Function, Fault> {
     let mut current = function.clone();
     for pass in passes {
         let PassRun::Function(run) = pass.run else {
@@ -60,8 +64,8 @@ pub fn run(function: &Function, passes: &[&'static Pass], context: &mut Context)
 /// The errors of `run`, and a failed verification, which means that the pass has a bug.
 pub fn step<T: StageFunctions, E: From<Fault>>(
     pass: &'static Pass,
-    context: &mut Context,
-    run: impl FnOnce(&mut Context) -> Result<T, E>,
+    context: &mut PassContext,
+    run: impl FnOnce(&mut PassContext) -> Result<T, E>,
 ) -> Result<T, E> {
     let at = context.timings.len();
     context.timings.push(Timing {

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A node that is about to be built, with operands that have already been rewritten.
-pub struct Call<'a> {
+pub struct PendingNode<'a> {
     /// The op.
     pub op: Op,
     /// The operands.
@@ -58,7 +58,7 @@ enum Replacement {
 }
 
 /// Builds the replacement of a call, or returns `None` if the case does not apply.
-pub type Compute = fn(&mut Builder, &Call<'_>, &Bindings) -> Option<Value>;
+pub type Compute = fn(&mut Builder, &PendingNode<'_>, &Bindings) -> Option<Value>;
 
 /// Creates a case that replaces one term by another.
 pub fn equal(pattern: Term, result: Term) -> Case {
@@ -98,7 +98,7 @@ impl Case {
     }
 
     /// Returns the replacement of the call, if the case applies.
-    fn apply(&self, builder: &mut Builder, call: &Call<'_>) -> Option<Value> {
+    fn apply(&self, builder: &mut Builder, call: &PendingNode<'_>) -> Option<Value> {
         let bindings = match &self.root {
             Root::Operands(_, terms) => term::matches(builder, &call.op, terms, call.args),
             Root::Elementwise => vec![Bindings::default()],
@@ -140,7 +140,7 @@ impl RuleSet {
     }
 
     /// Returns the first rule that applies to the call, together with the replacement.
-    fn apply(&self, builder: &mut Builder, call: &Call<'_>) -> Option<(&'static Rule, Value)> {
+    fn apply(&self, builder: &mut Builder, call: &PendingNode<'_>) -> Option<(&'static Rule, Value)> {
         let cases = self.by_op.get(&call.op)?;
         cases
             .iter()
@@ -204,7 +204,7 @@ impl Rewriter<'_> {
     fn round(&mut self, function: &Function) -> Function {
         function.rebuild(|builder, node, args| {
             let attrs = nodes::with_functions(node.attrs, |inner| remove_dead(&self.round(inner)));
-            let call = Call {
+            let call = PendingNode {
                 op: node.op,
                 args,
                 attrs: &attrs,

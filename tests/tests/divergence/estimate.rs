@@ -167,7 +167,7 @@ impl Subject<'_> {
     /// Derives the KL divergence for a number of draws.
     pub fn divergence(&mut self, draws: usize, (estimator, statistics): Way) -> Result<Divergence, Refused> {
         let settings = self.compilation.settings(&self.elaborated);
-        let kl = bnnc_rewrite::kl::Options {
+        let kl = bnnc_rewrite::kl::KlOptions {
             estimator,
             statistics,
             taylor: self.taylor,

@@ -4,7 +4,7 @@ use super::setup::{ALL, approximated, assert_close, compiled, number, results};
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_graph::tensor::Tensor;
-use bnnc_rewrite::methods::laplace::Wanted;
+use bnnc_rewrite::methods::laplace::OptionalPrograms;
 use std::collections::HashMap;
 
 const ROWS: usize = 3;
@@ -122,7 +122,7 @@ fn images(case: &Case) -> Vec<Vec<f64>> {
 
 /// Compares `f`, computed by the reference and by machine code in both precisions, with its expected value.
 fn check_outputs(name: &str, text: &str, width: usize, want: &[f64]) {
-    let found = approximated(name, text, width, Wanted::default());
+    let found = approximated(name, text, width, OptionalPrograms::default());
     let got = &results(&found.rows, &sizes(1), &HashMap::new())["outputs"];
     assert_close(&got.data, want, 1e-12, name);
     for (precision, error) in [(Precision::F64, 1e-12), (Precision::F32, 1e-5)] {

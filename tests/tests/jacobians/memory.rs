@@ -9,8 +9,8 @@ use bnnc_graph::function::Function;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 use bnnc_kernels::arena::{buffer_bytes, predict_arena_bytes};
-use bnnc_rewrite::methods::laplace::Wanted;
-use bnnc_rewrite::pass::Context;
+use bnnc_rewrite::methods::laplace::OptionalPrograms;
+use bnnc_rewrite::pass::PassContext;
 use bnnc_rewrite::{pipeline, pipelines};
 use std::collections::HashMap;
 
@@ -46,7 +46,7 @@ fn bytes(name: &str, function: &Function) -> u64 {
 
 #[test]
 fn gradients_of_rows_are_not_kept_in_memory() {
-    let wanted = Wanted {
+    let wanted = OptionalPrograms {
         jacobian: false,
         ..ALL
     };
@@ -79,10 +79,10 @@ fn gradients_of_rows_are_not_kept_in_memory() {
 /// A row has a gradient in only one line of a table, and the zeros of the other lines are not stored.
 #[test]
 fn gradients_of_tables_are_not_kept_for_every_row() {
-    let wanted = Wanted {
+    let wanted = OptionalPrograms {
         selected: true,
         squares: true,
-        ..Wanted::default()
+        ..OptionalPrograms::default()
     };
     let text = "use layers::Embedding
 data rows = csv(\"rows.csv\") { target = y }
@@ -117,7 +117,7 @@ fn positions_are_split_exactly() {
         results.push((name.into(), builder.gather(flat, index, 0)));
     }
     let function = builder.finish(results);
-    let function = pipeline::run(&function, pipelines::BEFORE_LOWERING, &mut Context::default()).unwrap();
+    let function = pipeline::run(&function, pipelines::BEFORE_LOWERING, &mut PassContext::default()).unwrap();
     let ends = (0..SIDE).flat_map(|row| [row * SIDE, row * SIDE + SIDE / 2, row * SIDE + SIDE - 1]);
     let places: Vec<f64> = ends.map(|place| place as f64).collect();
     let sizes = Sizes::default().with(Symbol::Selected, places.len());

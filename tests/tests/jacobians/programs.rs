@@ -7,7 +7,7 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
 use bnnc_graph::tensor::Tensor;
-use bnnc_rewrite::methods::laplace::{Approximation, Wanted};
+use bnnc_rewrite::methods::laplace::{Approximation, OptionalPrograms};
 use bnnc_rewrite::methods::train::Refusal;
 use bnnc_rewrite::report;
 use std::collections::HashMap;
@@ -440,9 +440,9 @@ model Net(x: real[65]) -> y: real {
 }
 infer fit = map(Net, rows) { epochs = 1 }
 ";
-    let wanted = Wanted {
+    let wanted = OptionalPrograms {
         factors: true,
-        ..Wanted::default()
+        ..OptionalPrograms::default()
     };
     let Err(Refusal::Program(diagnostics)) = tried("behind", text, 65, wanted) else {
         panic!("a block of 4225 elements is too large")

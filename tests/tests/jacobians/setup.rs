@@ -14,9 +14,9 @@ use bnnc_kernels::pool::Pool;
 use bnnc_loops::backend;
 use bnnc_loops::ir::LoopProgram;
 use bnnc_rewrite::density::Densities;
-use bnnc_rewrite::methods::laplace::{self, Approximation, Wanted, choice};
+use bnnc_rewrite::methods::laplace::{self, Approximation, OptionalPrograms, choice};
 use bnnc_rewrite::methods::train::Refusal;
-use bnnc_rewrite::pass::Context;
+use bnnc_rewrite::pass::PassContext;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 static FOLDERS: AtomicUsize = AtomicUsize::new(0);
 
-pub const ALL: Wanted = Wanted {
+pub const ALL: OptionalPrograms = OptionalPrograms {
     jacobian: true,
     selected: true,
     squares: true,
@@ -36,12 +36,17 @@ pub const ALL: Wanted = Wanted {
 
 /// Returns the programs of the inference `fit` of a text, on a table with `width` inputs and a target `y` that is 0 or 1. If there is only
 /// one input, its values are whole numbers below 3.
-pub fn approximated(name: &str, text: &str, width: usize, wanted: Wanted) -> Approximation {
+pub fn approximated(name: &str, text: &str, width: usize, wanted: OptionalPrograms) -> Approximation {
     tried(name, text, width, wanted).unwrap()
 }
 
 /// Returns the programs as [`approximated`] does, or the reason why there are none.
-pub fn tried(name: &str, text: &str, width: usize, wanted: Wanted) -> Result<Approximation, Refusal> {
+pub fn tried(
+    name: &str,
+    text: &str,
+    width: usize,
+    wanted: OptionalPrograms,
+) -> Result<Approximation, Refusal> {
     on_model(name, text, width, |densities, elaborated, context| {
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
         laplace::approximation(
@@ -59,7 +64,7 @@ pub fn on_model<T>(
     name: &str,
     text: &str,
     width: usize,
-    make: impl FnOnce(&Densities, &Elaborated, &mut Context) -> T,
+    make: impl FnOnce(&Densities, &Elaborated, &mut PassContext) -> T,
 ) -> T {
     let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("bnnc-jacobians-{}-{number}", std::process::id()));

@@ -15,7 +15,7 @@ use bnnc_graph::function::Function;
 use bnnc_graph::spec::{DENSITY, LOWERED};
 use bnnc_loops::backend::Backend;
 use bnnc_loops::ir;
-use bnnc_rewrite::pass::Context;
+use bnnc_rewrite::pass::PassContext;
 use bnnc_rewrite::{pipeline, pipelines};
 use std::collections::HashSet;
 use std::path::Path;
@@ -134,9 +134,9 @@ fn lowered(function: &Function, options: &Options) -> Result<Function, Fault> {
     if bnnc_graph::verify::verify(function, LOWERED).is_ok() {
         return Ok(function.clone());
     }
-    let mut context = Context {
+    let mut context = PassContext {
         without: options.without.clone(),
-        ..Context::default()
+        ..PassContext::default()
     };
     context.verify |= options.verify;
     pipeline::run(function, pipelines::BEFORE_LOWERING, &mut context)

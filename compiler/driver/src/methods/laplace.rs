@@ -23,7 +23,7 @@ use bnnc_hir::tree::SettingValue;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
-use bnnc_rewrite::methods::laplace::{self, Approximation, Wanted, choice};
+use bnnc_rewrite::methods::laplace::{self, Approximation, OptionalPrograms, choice};
 use std::sync::Arc;
 
 /// The exclusive upper limit on a number in `structure`.
@@ -364,7 +364,7 @@ fn candidates(over: &Over) -> choice::OverWeights<'_> {
 }
 
 /// Returns the programs that the options need.
-fn wanted(options: &LaplaceOptions) -> Wanted {
+fn wanted(options: &LaplaceOptions) -> OptionalPrograms {
     let is_subnetwork = options.over.is_subnetwork();
     let is_diagonal = options.structure == Structure::Diagonal;
     let by_marginal = matches!(
@@ -374,7 +374,7 @@ fn wanted(options: &LaplaceOptions) -> Wanted {
             ..
         }
     );
-    Wanted {
+    OptionalPrograms {
         jacobian: by_marginal || !is_subnetwork && !is_diagonal,
         selected: is_subnetwork,
         // Dead weights are those whose diagonal element is zero.

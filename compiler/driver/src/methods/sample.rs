@@ -21,7 +21,7 @@ use bnnc_graph::function::Value;
 use bnnc_hir::tree::SettingValue;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
-use bnnc_rewrite::methods::sample::{self, Sampled};
+use bnnc_rewrite::methods::sample::{self, SamplingPrograms};
 use std::sync::Arc;
 
 /// The largest dimension of a model without layers for which `dense` is the default metric. Up to this dimension, a dense metric costs
@@ -57,7 +57,11 @@ impl Compilation<'_> {
     ///
     /// # Errors
     /// Fails for a site that has no non-centred parameterisation but should use it, and for a path without a derivative.
-    pub fn sampled(&mut self, elaborated: &Elaborated, densities: &Densities) -> Result<Sampled, Failure> {
+    pub fn sampled(
+        &mut self,
+        elaborated: &Elaborated,
+        densities: &Densities,
+    ) -> Result<SamplingPrograms, Failure> {
         let chains = self.options_of::<ChainOptions>()?;
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
         let result = self.timed("rewrite", |this| {
@@ -130,7 +134,7 @@ impl Compilation<'_> {
     /// Compiles the program of values that stay the same in all iterations; `None` if every value changes.
     fn prepare(
         &mut self,
-        sampled: &Sampled,
+        sampled: &SamplingPrograms,
         precision: Precision,
         backend: &dyn Backend,
     ) -> Result<Option<Prepare>, Fault> {
@@ -154,7 +158,7 @@ impl Compilation<'_> {
     }
 
     /// Rejects names in `report` that the model does not have.
-    fn reported(&self, sampled: &Sampled, options: &ChainOptions) -> Result<(), Failure> {
+    fn reported(&self, sampled: &SamplingPrograms, options: &ChainOptions) -> Result<(), Failure> {
         let DiagnosedQuantities::Sites(wanted) = &options.report else {
             return Ok(());
         };
@@ -174,7 +178,7 @@ impl Compilation<'_> {
     }
 
     /// Returns the transition of a chain.
-    fn transition(&self, sampler: SamplerKind, sampled: &Sampled) -> Result<Transition, Failure> {
+    fn transition(&self, sampler: SamplerKind, sampled: &SamplingPrograms) -> Result<Transition, Failure> {
         let module = &self.program.module;
         let mut transition = module.read(self.item, |source| Transition::read(sampler, source))?;
         if let Some(SettingValue::Call(_, numbers)) = self.setting(SgldOptions::schedule())

@@ -33,7 +33,7 @@ pub struct Monomial(pub Vec<(Value, f64)>);
 
 /// A term: a coefficient times powers of atoms.
 #[derive(Clone, Debug)]
-pub struct Term {
+pub struct SeparatedTerm {
     /// The coefficient, which does not vary with the draw.
     pub coefficient: Value,
     /// The part that varies with the draw.
@@ -42,17 +42,17 @@ pub struct Term {
 
 /// A value of the graph as a sum of terms.
 #[derive(Clone, Debug)]
-pub struct Form {
+pub struct SeparatedForm {
     /// The value.
     pub value: Value,
     /// The terms, each of the shape of the value.
-    pub terms: Vec<Term>,
+    pub terms: Vec<SeparatedTerm>,
     /// True if the value is a scalar that sums all elements of all terms. The shapes of the terms may then differ.
     pub summed: bool,
 }
 
-impl Form {
-    fn only_term(&self) -> Option<&Term> {
+impl SeparatedForm {
+    fn only_term(&self) -> Option<&SeparatedTerm> {
         match &self.terms[..] {
             [term] if !self.summed => Some(term),
             _ => None,
@@ -84,7 +84,7 @@ pub struct Algebra<'b> {
     signs: HashSet<Value>,
     indicators: HashSet<Value>,
     /// The logarithms of atoms that are exponentials, as forms.
-    logarithms: HashMap<Value, Form>,
+    logarithms: HashMap<Value, SeparatedForm>,
 }
 
 impl<'b> Algebra<'b> {
@@ -167,21 +167,21 @@ impl<'b> Algebra<'b> {
     }
 
     /// Returns a value as a single term: a coefficient if it does not vary, otherwise an atom.
-    pub fn whole(&mut self, value: Value) -> Form {
+    pub fn whole(&mut self, value: Value) -> SeparatedForm {
         let ty = self.builder.ty(value).clone();
         let term = if self.varies(value) {
-            Term {
+            SeparatedTerm {
                 coefficient: self.builder.splat(1.0, &ty.shape),
                 monomial: Monomial(vec![(value, 1.0)]),
             }
         } else {
-            Term {
+            SeparatedTerm {
                 coefficient: value,
                 monomial: Monomial::default(),
             }
         };
         let is_zero = self.is_constant(term.coefficient, 0.0);
-        Form {
+        SeparatedForm {
             value,
             terms: if is_zero { Vec::new() } else { vec![term] },
             summed: false,
@@ -226,7 +226,7 @@ impl<'b> Algebra<'b> {
     }
 
     /// Returns the form of `x + y`; the node `value` is this sum.
-    pub fn add(&mut self, value: Value, x: &Form, y: &Form) -> Form {
+    pub fn add(&mut self, value: Value, x: &SeparatedForm, y: &SeparatedForm) -> SeparatedForm {
         let summed = x.summed || y.summed;
         let mut terms = x.terms.clone();
         for term in &y.terms {
@@ -243,17 +243,17 @@ impl<'b> Algebra<'b> {
             }
         }
         terms.retain(|term| !self.is_constant(term.coefficient, 0.0));
-        self.checked(Form { value, terms, summed })
+        self.checked(SeparatedForm { value, terms, summed })
     }
 
     /// Returns the form of `-x`; the node `value` is this negation.
-    pub fn neg(&mut self, value: Value, x: &Form) -> Form {
+    pub fn neg(&mut self, value: Value, x: &SeparatedForm) -> SeparatedForm {
         let mut terms = x.terms.clone();
         for term in &mut terms {
             let minus = self.builder.neg(term.coefficient);
             term.coefficient = self.folded(minus);
         }
-        Form {
+        SeparatedForm {
             value,
             terms,
             summed: x.summed,
@@ -261,7 +261,7 @@ impl<'b> Algebra<'b> {
     }
 
     /// Returns the form of `x * y`; the node `value` is this product.
-    pub fn mul(&mut self, value: Value, x: &Form, y: &Form) -> Form {
+    pub fn mul(&mut self, value: Value, x: &SeparatedForm, y: &SeparatedForm) -> SeparatedForm {
         match (x.summed, y.summed) {
             (true, true) => return self.whole(value),
             (true, false) => return self.scaled(value, x, y),
@@ -271,18 +271,18 @@ impl<'b> Algebra<'b> {
         if x.terms.len() * y.terms.len() > MOST_TERMS {
             return self.whole(value);
         }
-        let mut sum = Form {
+        let mut sum = SeparatedForm {
             value,
             terms: Vec::new(),
             summed: false,
         };
         for left in &x.terms {
             for right in &y.terms {
-                let term = Term {
+                let term = SeparatedTerm {
                     coefficient: self.product(left.coefficient, right.coefficient),
                     monomial: self.multiply(&left.monomial, &right.monomial),
                 };
-                let single = Form {
+                let single = SeparatedForm {
                     value,
                     terms: vec![term],
                     summed: false,
@@ -294,19 +294,19 @@ impl<'b> Algebra<'b> {
     }
 
     /// Multiplies a sum over elements by a scalar that does not vary. The product with any other factor becomes one atom.
-    fn scaled(&mut self, value: Value, x: &Form, by: &Form) -> Form {
+    fn scaled(&mut self, value: Value, x: &SeparatedForm, by: &SeparatedForm) -> SeparatedForm {
         let Some(factor) = by.only_term().filter(|term| term.monomial.0.is_empty()).cloned() else {
             return self.whole(value);
         };
         let terms = x.terms.iter().cloned().map(|term| {
             let shape = self.builder.shape(term.coefficient);
             let factor = self.builder.broadcast_to(factor.coefficient, &shape);
-            Term {
+            SeparatedTerm {
                 coefficient: self.product(term.coefficient, factor),
                 monomial: term.monomial,
             }
         });
-        Form {
+        SeparatedForm {
             value,
             terms: terms.collect(),
             summed: true,
@@ -339,7 +339,13 @@ impl<'b> Algebra<'b> {
     }
 
     /// Applies an op that only moves elements; the node `value` is the result.
-    pub fn moved(&mut self, value: Value, x: &Form, op: &'static OpDef, attrs: &[Attr]) -> Form {
+    pub fn moved(
+        &mut self,
+        value: Value,
+        x: &SeparatedForm,
+        op: &'static OpDef,
+        attrs: &[Attr],
+    ) -> SeparatedForm {
         if x.summed {
             return self.whole(value);
         }
@@ -350,12 +356,12 @@ impl<'b> Algebra<'b> {
             for (atom, power) in &term.monomial.0 {
                 factors.push((self.moved_atom(*atom, op, attrs), *power));
             }
-            terms.push(Term {
+            terms.push(SeparatedTerm {
                 coefficient,
                 monomial: self.normal(factors),
             });
         }
-        Form {
+        SeparatedForm {
             value,
             terms,
             summed: false,
@@ -379,8 +385,8 @@ impl<'b> Algebra<'b> {
     }
 
     /// Returns the form of the sum of all elements; the node `value` is this sum.
-    pub fn total(&mut self, value: Value, x: &Form) -> Form {
-        Form {
+    pub fn total(&mut self, value: Value, x: &SeparatedForm) -> SeparatedForm {
+        SeparatedForm {
             value,
             terms: x.terms.clone(),
             summed: true,
@@ -388,7 +394,7 @@ impl<'b> Algebra<'b> {
     }
 
     /// Replaces a form with too many terms by one atom.
-    fn checked(&mut self, form: Form) -> Form {
+    fn checked(&mut self, form: SeparatedForm) -> SeparatedForm {
         if form.terms.len() > MOST_TERMS && !form.summed {
             self.whole(form.value)
         } else {

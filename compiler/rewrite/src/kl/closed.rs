@@ -1,7 +1,7 @@
 //! KL divergences in closed form: the mean of each term of the prior's log density is computed from the
 //! moments that the family states.
 
-use super::algebra::{Algebra, Form, Monomial, Term};
+use super::algebra::{Algebra, Monomial, SeparatedForm, SeparatedTerm};
 use super::expand::interpret;
 use crate::density::SitePrior;
 use crate::nodes;
@@ -103,7 +103,7 @@ fn attempt(posterior: &SitePosterior, prior: &SitePrior, is_centred: bool) -> Re
         around: None,
         used: Vec::new(),
     };
-    let mut args: Vec<Form> = params.iter().map(|value| algebra.whole(*value)).collect();
+    let mut args: Vec<SeparatedForm> = params.iter().map(|value| algebra.whole(*value)).collect();
     if let Some(slot) = args.last_mut().filter(|_| is_centred) {
         *slot = mean
             .centred(&mut algebra)
@@ -153,7 +153,7 @@ struct Mean<'a> {
 impl Mean<'_> {
     /// Splits the value into its mean and its deviation. Returns `None` if the family does not state a mean
     /// and a variance.
-    fn centred(&mut self, algebra: &mut Algebra<'_>) -> Option<Form> {
+    fn centred(&mut self, algebra: &mut Algebra<'_>) -> Option<SeparatedForm> {
         self.family.variance.as_ref()?;
         let mean = algebra.builder.inline(self.family.mean.as_ref()?, self.params)[0];
         let around = algebra.builder.sub(self.x, mean);
@@ -164,7 +164,7 @@ impl Mean<'_> {
 
     /// Returns the mean of the sum of all elements of a form. The error names the moment that the family does
     /// not state.
-    fn of_form(&mut self, algebra: &mut Algebra<'_>, form: &Form) -> Result<Value, String> {
+    fn of_form(&mut self, algebra: &mut Algebra<'_>, form: &SeparatedForm) -> Result<Value, String> {
         let mut sum = algebra.builder.real(0.0);
         for term in &form.terms {
             let mean = self.of_term(algebra, term)?;
@@ -174,7 +174,7 @@ impl Mean<'_> {
         Ok(sum)
     }
 
-    fn of_term(&mut self, algebra: &mut Algebra<'_>, term: &Term) -> Result<Value, String> {
+    fn of_term(&mut self, algebra: &mut Algebra<'_>, term: &SeparatedTerm) -> Result<Value, String> {
         let mean = match &term.monomial.0[..] {
             [] => return Ok(term.coefficient),
             [(atom, power)] => self.of_power(algebra, *atom, *power)?,

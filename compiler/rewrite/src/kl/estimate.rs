@@ -1,7 +1,7 @@
 //! KL divergences estimated by draws. Separated terms become products of functions of parameters with means
 //! of noise; all other terms are averaged over draws.
 
-use super::algebra::{Algebra, Form, Monomial, Term};
+use super::algebra::{Algebra, Monomial, SeparatedForm, SeparatedTerm};
 use super::closed::{held_at, prepared};
 use super::expand::interpret;
 use crate::constrain;
@@ -26,7 +26,7 @@ pub struct NoiseProduct {
 
 /// The contribution of one draw to a divergence, in separated form.
 #[derive(Clone, Debug, Default)]
-pub struct Estimate {
+pub struct KlEstimate {
     /// The part that does not vary with the draw, a scalar.
     pub fixed: Option<Value>,
     /// The products; each contributes the sum of its elements.
@@ -37,10 +37,10 @@ pub struct Estimate {
 
 /// Splits a scalar form into a fixed part and products. The error names the op that mixes parameters and
 /// noise.
-pub fn estimate(algebra: &mut Algebra<'_>, form: &Form) -> Result<Estimate, String> {
-    let mut estimate = Estimate {
+pub fn estimate(algebra: &mut Algebra<'_>, form: &SeparatedForm) -> Result<KlEstimate, String> {
+    let mut estimate = KlEstimate {
         detached: algebra.detached,
-        ..Estimate::default()
+        ..KlEstimate::default()
     };
     for term in &form.terms {
         if term.monomial.0.is_empty() {
@@ -62,7 +62,7 @@ pub fn estimate(algebra: &mut Algebra<'_>, form: &Form) -> Result<Estimate, Stri
 }
 
 /// Returns the first atom of a term that depends on a moving parameter.
-fn mixed_atom(algebra: &mut Algebra<'_>, term: &Term) -> Option<Value> {
+fn mixed_atom(algebra: &mut Algebra<'_>, term: &SeparatedTerm) -> Option<Value> {
     let mut atoms = term.monomial.0.iter().map(|(atom, _)| *atom);
     atoms.find(|atom| algebra.moves(*atom))
 }
@@ -77,13 +77,13 @@ pub fn add_to(builder: &mut Builder, sum: &mut Option<Value>, term: Value) {
 #[derive(Clone, Debug)]
 pub struct DrawnForm {
     /// The parameters of the family.
-    pub params: Vec<Form>,
+    pub params: Vec<SeparatedForm>,
     /// The value in the support of the site.
-    pub value: Form,
+    pub value: SeparatedForm,
     /// The draw of the family, before the bijection onto the support.
-    pub unconstrained: Form,
+    pub unconstrained: SeparatedForm,
     /// The log determinant of the Jacobian, a scalar; `None` without a bijection.
-    pub log_jacobian: Option<Form>,
+    pub log_jacobian: Option<SeparatedForm>,
     /// True if stop-gradient signs were needed to separate the sampler.
     pub detached: bool,
 }
@@ -98,7 +98,7 @@ pub fn draw(
     (path, carried): (&str, Option<Support>),
 ) -> DrawnForm {
     algebra.detached = false;
-    let params: Vec<Form> = posterior
+    let params: Vec<SeparatedForm> = posterior
         .params
         .iter()
         .zip(params)
@@ -113,7 +113,7 @@ pub fn draw(
     let unconstrained = match &posterior.family.draw {
         Some(sampler) => {
             let coordinates = coordinates.map(|coordinate| algebra.whole(coordinate));
-            let args: Vec<Form> = params.iter().cloned().chain(coordinates).collect();
+            let args: Vec<SeparatedForm> = params.iter().cloned().chain(coordinates).collect();
             interpret(algebra, &prepared(&prefix_noise(sampler, path)), &args).remove(0)
         }
         None => params[0].clone(),
@@ -152,8 +152,8 @@ pub fn log_prior(
     algebra: &mut Algebra<'_>,
     prior: &SitePrior,
     drawn: &DrawnForm,
-    arguments: &[Form],
-) -> Form {
+    arguments: &[SeparatedForm],
+) -> SeparatedForm {
     log_prior_by(algebra, &super::closed::log_prior(prior), drawn, arguments)
 }
 
@@ -161,8 +161,8 @@ fn log_prior_by(
     algebra: &mut Algebra<'_>,
     log_prior: &Function,
     drawn: &DrawnForm,
-    arguments: &[Form],
-) -> Form {
+    arguments: &[SeparatedForm],
+) -> SeparatedForm {
     let mut args = arguments.to_vec();
     args.push(drawn.value.clone());
     log_density(algebra, log_prior, &args)
@@ -176,8 +176,8 @@ pub fn integrand(
     posterior: &SitePosterior,
     prior: &SitePrior,
     drawn: &DrawnForm,
-    arguments: &[Form],
-) -> Form {
+    arguments: &[SeparatedForm],
+) -> SeparatedForm {
     integrand_with(
         algebra,
         posterior,
@@ -194,8 +194,8 @@ pub fn integrand_with(
     posterior: &SitePosterior,
     log_prior: &Function,
     drawn: &DrawnForm,
-    arguments: &[Form],
-) -> Form {
+    arguments: &[SeparatedForm],
+) -> SeparatedForm {
     let log_prior = log_prior_by(algebra, log_prior, drawn, arguments);
     let value = algebra.builder.neg(log_prior.value);
     let mut sum = algebra.neg(value, &log_prior);
@@ -216,7 +216,7 @@ pub fn integrand_with(
 }
 
 /// Returns a log density as a scalar form. A log density per element is summed.
-fn log_density(algebra: &mut Algebra<'_>, function: &Function, args: &[Form]) -> Form {
+fn log_density(algebra: &mut Algebra<'_>, function: &Function, args: &[SeparatedForm]) -> SeparatedForm {
     let form = interpret(algebra, function, args).remove(0);
     if form.summed || algebra.builder.rank(form.value) == 0 {
         return form;
@@ -231,8 +231,8 @@ pub fn named_forms(
     algebra: &mut Algebra<'_>,
     function: &Function,
     scope: &Scope,
-    forms: &[(&str, &Form)],
-) -> Vec<Form> {
+    forms: &[(&str, &SeparatedForm)],
+) -> Vec<SeparatedForm> {
     let of = |param: &Value| {
         let name = nodes::param_name(function, *param);
         match forms.iter().find(|(known, _)| *known == name) {

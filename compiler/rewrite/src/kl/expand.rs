@@ -1,6 +1,6 @@
 //! Evaluates the functions of samplers and densities, with separated forms as values.
 
-use super::algebra::{Algebra, Form};
+use super::algebra::{Algebra, SeparatedForm};
 use crate::nodes;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::function::{Function, Value};
@@ -10,13 +10,13 @@ use bnnc_graph::ops;
 /// An application of an op to forms.
 struct Call<'a> {
     op: &'static OpDef,
-    args: &'a [Form],
+    args: &'a [SeparatedForm],
     attrs: &'a [Attr],
     /// The node of the application's result.
     value: Value,
 }
 
-type Expansion = fn(&mut Algebra<'_>, &Call<'_>) -> Form;
+type Expansion = fn(&mut Algebra<'_>, &Call<'_>) -> SeparatedForm;
 
 /// The rules of the ops that keep a form separated. The result of any other op becomes an atom.
 static EXPANSIONS: &[(&OpDef, Expansion)] = &[
@@ -70,12 +70,12 @@ static EXPANSIONS: &[(&OpDef, Expansion)] = &[
     (&ops::transpose::TRANSPOSE, moved),
 ];
 
-fn moved(algebra: &mut Algebra<'_>, call: &Call<'_>) -> Form {
+fn moved(algebra: &mut Algebra<'_>, call: &Call<'_>) -> SeparatedForm {
     algebra.moved(call.value, &call.args[0], call.op, call.attrs)
 }
 
 /// Returns the sum over all axes. A sum over only some of the axes becomes an atom.
-fn total(algebra: &mut Algebra<'_>, call: &Call<'_>) -> Form {
+fn total(algebra: &mut Algebra<'_>, call: &Call<'_>) -> SeparatedForm {
     if algebra.builder.rank(call.value) > 0 {
         return algebra.whole(call.value);
     }
@@ -83,7 +83,7 @@ fn total(algebra: &mut Algebra<'_>, call: &Call<'_>) -> Form {
 }
 
 /// Returns the sum of the products of elements at equal positions. Any other contraction becomes an atom.
-fn dot(algebra: &mut Algebra<'_>, call: &Call<'_>) -> Form {
+fn dot(algebra: &mut Algebra<'_>, call: &Call<'_>) -> SeparatedForm {
     let [x, y] = call.args else {
         return algebra.whole(call.value);
     };
@@ -101,7 +101,11 @@ fn dot(algebra: &mut Algebra<'_>, call: &Call<'_>) -> Form {
 }
 
 /// Returns the results of `function` as forms.
-pub fn interpret(algebra: &mut Algebra<'_>, function: &Function, args: &[Form]) -> Vec<Form> {
+pub fn interpret(
+    algebra: &mut Algebra<'_>,
+    function: &Function,
+    args: &[SeparatedForm],
+) -> Vec<SeparatedForm> {
     let forms = function.map_nodes(args.iter().cloned(), |call, forms| {
         let args = forms.of(call.args);
         let values: Vec<Value> = args.iter().map(|arg| arg.value).collect();

@@ -27,7 +27,7 @@ use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::{FamilyParam, FamilyStart, Site, SitePosterior};
 use bnnc_graph::tensor::Tensor;
-use ends::{Known, Part};
+use ends::{Known, SupportInterval};
 use std::collections::HashSet;
 
 /// The result of checking whether a KL divergence is finite.
@@ -105,7 +105,7 @@ pub fn finiteness(
 
 fn against(
     family: &str,
-    q: &[Vec<Part>],
+    q: &[Vec<SupportInterval>],
     (support, placement): (Support, Placement),
     prior: &SitePrior,
 ) -> Finiteness {
@@ -119,15 +119,15 @@ fn against(
             *part = ends::free(*part, support);
         }
     }
-    let names = decide::Names {
+    let names = decide::DistNames {
         family,
         prior: &distribution.name,
     };
     let count = q.len().max(p.len());
-    let element = |of: &[Vec<Part>], at: usize| match of.len() {
+    let element = |of: &[Vec<SupportInterval>], at: usize| match of.len() {
         1 => of[0].clone(),
         length if length == count => of[at].clone(),
-        _ => of[0].iter().map(Part::without_numbers).collect(),
+        _ => of[0].iter().map(SupportInterval::without_numbers).collect(),
     };
     if q.iter().chain(&p).any(Vec::is_empty) {
         let name = if p.iter().any(Vec::is_empty) {

@@ -16,7 +16,7 @@ use super::train::Refusal;
 use super::{sample, states};
 use crate::density::{Densities, dependences};
 use crate::nodes;
-use crate::pass::Context;
+use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
 use crate::{kl, pipeline, pipelines, rule};
 use bnnc_abi::collapsed::LocationForm;
@@ -25,7 +25,7 @@ use bnnc_base::shape::{Shape, Sizes};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::{ApproximatePosterior, Input, Model};
-use pieces::Found;
+use pieces::KinkedFunction;
 use std::sync::Arc;
 
 /// The programs of one collapsed inference run, with the ports of `bnnc_abi::collapsed::Collapsed`.
@@ -64,7 +64,7 @@ struct Observed<'a> {
     normal: Option<(Arc<str>, &'a Input)>,
 }
 
-impl StageFunctions for Result<Found, String> {
+impl StageFunctions for Result<KinkedFunction, String> {
     fn functions(&self) -> Vec<&Function> {
         self.iter().map(|found| &found.all).collect()
     }
@@ -81,9 +81,9 @@ pub fn collapse(
     model: &Model,
     posterior: &ApproximatePosterior,
     over: OverWeights<'_>,
-    context: &mut Context,
+    context: &mut PassContext,
 ) -> Result<Collapse, Refusal> {
-    let plans = plan::plans(densities, model, posterior, kl::Options::default(), context)?;
+    let plans = plan::plans(densities, model, posterior, kl::KlOptions::default(), context)?;
     let all = LaplaceParts::new(densities, model, &plans)?;
     let moved: Vec<Arc<str>> = states::optimised(&plans)
         .into_iter()

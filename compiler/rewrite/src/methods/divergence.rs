@@ -5,15 +5,15 @@ use super::states;
 use super::train::{Refusal, Task, TrainingSettings, bind_scalars, bind_shared, gradient_nodes};
 use crate::density::Densities;
 use crate::differentiate::differentiate;
-use crate::kl::algebra::{Algebra, Form};
-use crate::kl::estimate::{self, DrawnForm, Estimate, NoiseProduct};
+use crate::kl::algebra::{Algebra, SeparatedForm};
+use crate::kl::estimate::{self, DrawnForm, KlEstimate, NoiseProduct};
 use crate::kl::law::{self, NoiseMean};
 use crate::kl::taylor::{self, DensitySeries};
 use crate::kl::{
     Estimator, KlChoice, NeedsDraws, Placement, Separation, Statistics, TaylorApproximation, closed, start,
 };
 use crate::nodes::Scope;
-use crate::pass::Context;
+use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
 use crate::rule::Firing;
 use crate::simplify::simplify;
@@ -59,7 +59,7 @@ pub fn divergence(
     model: &Model,
     posterior: &ApproximatePosterior,
     settings: TrainingSettings<'_>,
-    context: &mut Context,
+    context: &mut PassContext,
 ) -> Result<Divergence, Refusal> {
     let plans = plan::plans(densities, model, posterior, settings.kl, context)?;
     let task = Task {
@@ -86,7 +86,7 @@ pub fn divergence(
 }
 
 /// Adds the warnings to the context, and the choices to the trace if there is one.
-fn announce(plans: &[SitePlan<'_>], per_draw: &PerDraw, context: &mut Context) {
+fn announce(plans: &[SitePlan<'_>], per_draw: &PerDraw, context: &mut PassContext) {
     context.warnings.extend(per_draw.warnings.iter().cloned());
     let Some(trace) = &mut context.trace else {
         return;
@@ -109,7 +109,7 @@ impl StageFunctions for PerDraw {
 
 impl Task<'_> {
     /// Builds the divergence at one draw. Reports its warnings and choices.
-    pub(super) fn announced_divergence(&self, context: &mut Context) -> Result<PerDraw, Fault> {
+    pub(super) fn announced_divergence(&self, context: &mut PassContext) -> Result<PerDraw, Fault> {
         let per_draw = pipeline::step(&pipelines::EXACT_KL, context, |_| {
             Ok::<_, Fault>(self.divergence_per_draw())
         })?;
@@ -218,7 +218,7 @@ impl Task<'_> {
         }
         let mut parts = Parts::default();
         for (plan, drawn_here) in self.plans.iter().zip(&drawn) {
-            let others: Vec<(&str, &Form)> = self
+            let others: Vec<(&str, &SeparatedForm)> = self
                 .plans
                 .iter()
                 .zip(&drawn)
@@ -316,7 +316,7 @@ impl Task<'_> {
 
     /// Returns the estimate with a Taylor polynomial in place of the log density of the prior, if one was
     /// requested and separates.
-    fn series(&self, algebra: &mut Algebra<'_>, site: &SiteDraw<'_>) -> Option<(Estimate, Found)> {
+    fn series(&self, algebra: &mut Algebra<'_>, site: &SiteDraw<'_>) -> Option<(KlEstimate, Found)> {
         let order = self.settings.kl.taylor;
         if order == 0 || order > MOST_ORDER || site.plan.placement == Placement::Carried {
             return None;
@@ -431,7 +431,7 @@ struct SiteDraw<'a> {
     plan: &'a SitePlan<'a>,
     drawn: &'a DrawnForm,
     /// The values of `SitePrior::arguments`.
-    arguments: &'a [Form],
+    arguments: &'a [SeparatedForm],
 }
 
 /// The contributions of the sites at one draw.
@@ -457,7 +457,7 @@ impl Parts {
     fn add_series(
         &mut self,
         algebra: &mut Algebra<'_>,
-        estimate: Estimate,
+        estimate: KlEstimate,
         found: &Found,
         because: &str,
     ) -> KlChoice {
@@ -474,7 +474,7 @@ impl Parts {
     }
 
     /// Adds a separated estimate.
-    fn add(&mut self, algebra: &mut Algebra<'_>, estimate: Estimate, because: &str) -> KlChoice {
+    fn add(&mut self, algebra: &mut Algebra<'_>, estimate: KlEstimate, because: &str) -> KlChoice {
         if let Some(fixed) = estimate.fixed {
             estimate::add_to(algebra.builder, &mut self.fixed, fixed);
         }

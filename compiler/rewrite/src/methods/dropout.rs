@@ -10,7 +10,7 @@ use super::likelihood::choice::covers;
 use super::train::Refusal;
 use crate::density::{Densities, coordinates};
 use crate::nodes;
-use crate::pass::Context;
+use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
 use crate::{pipeline, pipelines, report};
 use bnnc_abi::symbols::NoiseKind;
@@ -61,7 +61,7 @@ pub fn dropped(
     densities: &Densities,
     model: &Model,
     masks: Masks<'_>,
-    context: &mut Context,
+    context: &mut PassContext,
 ) -> Result<Dropped, Refusal> {
     let mut sites = BTreeSet::new();
     let mut treat = |function: &Function, sites: &mut BTreeSet<Arc<str>>| -> Result<Function, Refusal> {

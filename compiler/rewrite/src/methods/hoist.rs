@@ -7,7 +7,7 @@
 
 use crate::batch::expansion_of;
 use crate::nodes;
-use crate::pass::Context;
+use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
 use crate::pipelines;
 use crate::rule::{Firing, remove_dead};
@@ -64,7 +64,7 @@ pub struct Params<'a> {
 
 /// Splits a function of `[batch]` rows. Returns `None` if no value is worth hoisting, or if the pass is
 /// disabled.
-pub fn hoist(function: &Function, params: &Params<'_>, context: &mut Context) -> Option<Hoisted> {
+pub fn hoist(function: &Function, params: &Params<'_>, context: &mut PassContext) -> Option<Hoisted> {
     if context.declines(&pipelines::HOIST) {
         return None;
     }

@@ -24,7 +24,7 @@ use super::plan::{self, SitePlan, state_name, state_type};
 use super::sample;
 use super::train::Refusal;
 use crate::density::Densities;
-use crate::pass::Context;
+use crate::pass::PassContext;
 use crate::{kl, pipeline, pipelines};
 use bnnc_abi::laplace::{Likelihood, WeightBlock, Weights};
 use bnnc_base::shape::{Dim, Sizes, Symbol};
@@ -45,7 +45,7 @@ const COLUMNS: Dim = Dim::Symbol(Symbol::Columns);
 
 /// The programs to build, besides those that are always built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct OptionalPrograms {
     /// Jacobians of all weights.
     pub jacobian: bool,
     /// Jacobians of selected weights.
@@ -156,10 +156,10 @@ pub fn approximation(
     densities: &Densities,
     model: &Model,
     posterior: &ApproximatePosterior,
-    (over, wanted): (OverWeights<'_>, Wanted),
-    context: &mut Context,
+    (over, wanted): (OverWeights<'_>, OptionalPrograms),
+    context: &mut PassContext,
 ) -> Result<Approximation, Refusal> {
-    let plans = plan::plans(densities, model, posterior, kl::Options::default(), context)?;
+    let plans = plan::plans(densities, model, posterior, kl::KlOptions::default(), context)?;
     let all = LaplaceParts::new(densities, model, &plans)?;
     let parameters = all.weights.iter().map(|plan| elements(plan)).sum();
     let chosen = choice::chosen(&all, over)?;
@@ -224,7 +224,7 @@ pub fn approximation(
 type Derived<'a> = &'a dyn Fn() -> Result<Function, Refusal>;
 
 /// Builds one of these programs and prepares it for lowering.
-fn lowered(function: Derived<'_>, context: &mut Context) -> Result<Function, Refusal> {
+fn lowered(function: Derived<'_>, context: &mut PassContext) -> Result<Function, Refusal> {
     let function = pipeline::step(&pipelines::CURVATURE, context, |_| function())?;
     Ok(pipeline::run(&function, pipelines::BEFORE_LOWERING, context)?)
 }
@@ -239,9 +239,9 @@ pub fn log_prior(
     model: &Model,
     posterior: &ApproximatePosterior,
     over: OverWeights<'_>,
-    context: &mut Context,
+    context: &mut PassContext,
 ) -> Result<Function, Refusal> {
-    let plans = plan::plans(densities, model, posterior, kl::Options::default(), context)?;
+    let plans = plan::plans(densities, model, posterior, kl::KlOptions::default(), context)?;
     let all = LaplaceParts::new(densities, model, &plans)?;
     let weights = choice::chosen(&all, over)?;
     Ok(prior::log_prior(&LaplaceParts { weights, ..all }))
@@ -252,8 +252,8 @@ pub fn log_prior(
 fn smaller(
     densities: &Densities,
     (all, chosen): (&LaplaceParts<'_>, &LaplaceParts<'_>),
-    wanted: Wanted,
-    context: &mut Context,
+    wanted: OptionalPrograms,
+    context: &mut PassContext,
 ) -> Result<SmallerPrograms, Refusal> {
     let drawn: Vec<Arc<str>> = all.weights.iter().map(|plan| state(plan).into()).collect();
     let (predict, sites) = sample::at_draws(densities, all.model, all.plans, &drawn, context)?;

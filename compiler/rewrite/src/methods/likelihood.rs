@@ -12,7 +12,7 @@ use super::train::{Refusal, Task, bind_data, is_of_row};
 use crate::batch::batch;
 use crate::density::{Densities, prefix_noise};
 use crate::nodes::{self, Scope};
-use crate::pass::Context;
+use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
 use crate::{pipeline, pipelines};
 use bnnc_base::shape::{Dim, Symbol};
@@ -55,7 +55,7 @@ pub(super) fn likelihood(
     densities: &Densities,
     plans: &[SitePlan<'_>],
     (layers, outside): (Layers<'_>, Option<Function>),
-    context: &mut Context,
+    context: &mut PassContext,
 ) -> Result<Likelihood, Refusal> {
     let ways = choice::ways(plans, &layers)?;
     // The graph of one example is simplified before it is repeated, while it is still small. The search for

@@ -5,7 +5,7 @@ use crate::density::{Densities, SitePrior, dependences, prefix_noise};
 use crate::kl::closed::Closed;
 use crate::kl::{self, NeedsDraws, Placement};
 use crate::nodes::{self, Scope};
-use crate::pass::Context;
+use crate::pass::PassContext;
 use crate::pipelines;
 use crate::report::{self, Refusal};
 use bnnc_base::diagnostic::Diagnostic;
@@ -62,8 +62,8 @@ pub fn plans<'a>(
     densities: &'a Densities,
     model: &'a Model,
     posterior: &'a ApproximatePosterior,
-    options: kl::Options,
-    context: &Context,
+    options: kl::KlOptions,
+    context: &PassContext,
 ) -> Result<Vec<SitePlan<'a>>, Refusal> {
     let declined = context.declines(&pipelines::EXACT_KL);
     let sampled = declined || options.estimator != kl::Estimator::Best;

@@ -7,7 +7,7 @@ use super::train::{Refusal, TrainingSettings};
 use crate::density::Densities;
 use crate::kl;
 use crate::nodes::Scope;
-use crate::pass::Context;
+use crate::pass::PassContext;
 use crate::{pipeline, pipelines};
 use bnnc_base::fault::Fault;
 use bnnc_graph::builder::Builder;
@@ -39,7 +39,7 @@ pub fn pruning(
     model: &Model,
     posterior: &ApproximatePosterior,
     settings: TrainingSettings<'_>,
-    context: &mut Context,
+    context: &mut PassContext,
 ) -> Result<PruningFunctions, Refusal> {
     let plans = plan::plans(densities, model, posterior, settings.kl, context)?;
     let (mut weights, mut untouched) = (Vec::new(), Vec::new());

@@ -12,7 +12,7 @@ use crate::constrain;
 use crate::density::Densities;
 use crate::differentiate::differentiate;
 use crate::nodes::{self, Scope};
-use crate::pass::Context;
+use crate::pass::PassContext;
 use crate::{kl, pipeline, pipelines};
 use bnnc_abi::manifest::{PriorReport, SiteReport, State};
 use bnnc_base::diagnostic::Diagnostic;
@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 /// The programs of one sampling inference run, with the ports of `bnnc_abi::sampling::Sampling`.
 #[derive(Clone, Debug)]
-pub struct Sampled {
+pub struct SamplingPrograms {
     /// Computes the values used by `density` and `rows` that stay constant during sampling, if there are any.
     pub prepare: Option<Function>,
     /// The log density and its gradient.
@@ -61,13 +61,13 @@ pub struct Sampled {
     whole: Function,
 }
 
-impl Sampled {
+impl SamplingPrograms {
     /// Returns the log density and its gradient at many positions, evaluated in lockstep. Each moving state and each result has an
     /// additional first axis of draws.
     ///
     /// # Errors
     /// Fails only if a pass has a bug.
-    pub fn abreast(&self, context: &mut Context) -> Result<Function, Fault> {
+    pub fn abreast(&self, context: &mut PassContext) -> Result<Function, Fault> {
         let function = predict::over_draws("density", &self.whole, &self.moved);
         pipeline::run(&function, pipelines::BEFORE_LOWERING, context)
     }
@@ -94,9 +94,9 @@ pub fn positions(
     densities: &Densities,
     model: &Model,
     posterior: &ApproximatePosterior,
-    context: &mut Context,
+    context: &mut PassContext,
 ) -> Result<PositionPrograms, Refusal> {
-    let plans = plan::plans(densities, model, posterior, kl::Options::default(), context)?;
+    let plans = plan::plans(densities, model, posterior, kl::KlOptions::default(), context)?;
     let moved = states::optimised(&plans);
     let moved: Vec<Arc<str>> = moved.into_iter().map(|(name, _)| name).collect();
     let (predict, sites) = at_draws(densities, model, &plans, &moved, context)?;
@@ -124,9 +124,9 @@ pub fn sampled(
     model: &Model,
     posterior: &ApproximatePosterior,
     noncentred: &[Arc<str>],
-    context: &mut Context,
-) -> Result<Sampled, Refusal> {
-    let plans = plan::plans(densities, model, posterior, kl::Options::default(), context)?;
+    context: &mut PassContext,
+) -> Result<SamplingPrograms, Refusal> {
+    let plans = plan::plans(densities, model, posterior, kl::KlOptions::default(), context)?;
     let declined = context.declines(&pipelines::NONCENTRE);
     let noncentred = if declined { &[] } else { noncentred };
     check(&plans, noncentred)?;
@@ -150,7 +150,7 @@ pub fn sampled(
     let prepare = prepare.map(|prepare| lowered(&prepare)).transpose()?;
     let (lowered_density, rows) = (lowered(&whole)?, lowered(&rows)?);
     let (predict, sites) = task.at_draws(&names, context)?;
-    Ok(Sampled {
+    Ok(SamplingPrograms {
         prepare,
         density: lowered_density,
         rows,
@@ -189,7 +189,7 @@ pub fn at_draws(
     model: &Model,
     plans: &[SitePlan<'_>],
     drawn: &[Arc<str>],
-    context: &mut Context,
+    context: &mut PassContext,
 ) -> Result<(Function, Function), Fault> {
     let task = Task {
         densities,
@@ -289,7 +289,7 @@ impl Task<'_> {
 
     /// Returns two functions: the program of hoisted values, if there are any, and `(states.., data.., hoisted..) -> log_prior,
     /// log_likelihood`.
-    fn apart(&self, context: &mut Context) -> Result<(Option<Function>, Function), Fault> {
+    fn apart(&self, context: &mut PassContext) -> Result<(Option<Function>, Function), Fault> {
         let rows = pipeline::step(&pipelines::NONCENTRE, context, |_| Ok::<_, Fault>(self.rows()))?;
         let moved = states::optimised(self.plans);
         let params = hoist::Params {
@@ -359,7 +359,7 @@ impl Task<'_> {
         Ok(builder.finish(results))
     }
 
-    fn at_draws(&self, drawn: &[Arc<str>], context: &mut Context) -> Result<(Function, Function), Fault> {
+    fn at_draws(&self, drawn: &[Arc<str>], context: &mut PassContext) -> Result<(Function, Function), Fault> {
         let predict = pipeline::step(&pipelines::PREDICT, context, |_| {
             Ok::<_, Fault>(self.predict(drawn))
         })?;

@@ -15,7 +15,7 @@ use crate::batch::inline_batched;
 use crate::density::Densities;
 use crate::differentiate::differentiate;
 use crate::nodes::{self, Scope};
-use crate::pass::Context;
+use crate::pass::PassContext;
 pub use crate::report::Refusal;
 use crate::{constrain, kl, pipeline, pipelines};
 use bnnc_abi::manifest::{SiteReport, State};
@@ -44,7 +44,7 @@ pub struct TrainingSettings<'a> {
     /// The number of draws for KL divergences that need draws; 0 means that the draws of the likelihood are used.
     pub kl_draws: usize,
     /// The options of how KL divergences are computed.
-    pub kl: kl::Options,
+    pub kl: kl::KlOptions,
     /// The layers with a gradient estimator of their own.
     pub layers: Layers<'a>,
     /// True if the log-Jacobians of optimised points are part of the objective, so that the result is the mode on the unconstrained scale.
@@ -89,7 +89,7 @@ pub fn objective(
     model: &Model,
     posterior: &ApproximatePosterior,
     settings: TrainingSettings<'_>,
-    context: &mut Context,
+    context: &mut PassContext,
 ) -> Result<Objective, Refusal> {
     let plans = plan::plans(densities, model, posterior, settings.kl, context)?;
     context

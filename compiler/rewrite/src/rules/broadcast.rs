@@ -1,7 +1,7 @@
 //! Rules that merge broadcasts, and rules that move broadcasts towards the results.
 
 use crate::nodes::{application, constant_of};
-use crate::rule::{Call, Rule, computed, elementwise};
+use crate::rule::{PendingNode, Rule, computed, elementwise};
 use crate::rules::moves::same_number;
 use crate::term::{A, Bindings, ROW, X, Y, broadcast, constant, example, exp, on, sum, tanh};
 use bnnc_base::dtype::DType;
@@ -55,7 +55,7 @@ pub static RULES: &[Rule] = &[
     },
 ];
 
-fn one_repetition(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
+fn one_repetition(builder: &mut Builder, call: &PendingNode<'_>, known: &Bindings) -> Option<Value> {
     let (_, inner) = repetition(builder, call.args[0])?;
     let outer = positions(ops::broadcast::axes(call.attrs));
     let axes: Vec<usize> = inner.iter().map(|axis| outer[*axis]).collect();
@@ -64,7 +64,7 @@ fn one_repetition(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> O
 
 /// Replaces division by a broadcast with multiplication by the broadcast reciprocal, because only a factor
 /// can be moved out of sums.
-fn times_reciprocal(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
+fn times_reciprocal(builder: &mut Builder, call: &PendingNode<'_>, known: &Bindings) -> Option<Value> {
     let (source, axes) = repetition(builder, call.args[1])?;
     let shape = builder.shape(call.args[1]);
     let reciprocal = builder.reciprocal(source);
@@ -73,7 +73,7 @@ fn times_reciprocal(builder: &mut Builder, call: &Call<'_>, known: &Bindings) ->
 }
 
 /// Applies the op before the broadcast if every operand is either constant or broadcast in the same way.
-fn computed_once(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
+fn computed_once(builder: &mut Builder, call: &PendingNode<'_>, _: &Bindings) -> Option<Value> {
     let (first, axes) = call.args.iter().find_map(|arg| repetition(builder, *arg))?;
     let inner_shape = builder.shape(first);
     let mut sources = Vec::new();

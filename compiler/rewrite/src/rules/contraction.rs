@@ -1,7 +1,7 @@
 //! Rules that absorb broadcasts and permutations into the labels of contractions.
 
 use crate::nodes::application;
-use crate::rule::{Call, Rule, computed};
+use crate::rule::{PendingNode, Rule, computed};
 use crate::rules::broadcast::repetition;
 use crate::term::{Bindings, X, Y, broadcast, contract, example, on, transpose};
 use bnnc_base::shape::{Dim, Shape};
@@ -34,12 +34,12 @@ pub static RULES: &[Rule] = &[
     },
 ];
 
-fn of_repetition(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
+fn of_repetition(builder: &mut Builder, call: &PendingNode<'_>, _: &Bindings) -> Option<Value> {
     let labels = labels(call);
     without_repetition(builder, call, &labels, 0).or_else(|| without_repetition(builder, call, &labels, 1))
 }
 
-fn of_permutation(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
+fn of_permutation(builder: &mut Builder, call: &PendingNode<'_>, _: &Bindings) -> Option<Value> {
     let mut labels = labels(call);
     let mut args = [call.args[0], call.args[1]];
     let mut found = false;
@@ -59,14 +59,14 @@ fn of_permutation(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Optio
     found.then(|| builder.contract(args[0], args[1], &labels.to_string()))
 }
 
-fn labels(call: &Call<'_>) -> ContractionLabels {
+fn labels(call: &PendingNode<'_>) -> ContractionLabels {
     ops::contract::parsed(call.attrs)
 }
 
 /// Returns the contraction in which the broadcast operand `at` is replaced by the source of the broadcast.
 fn without_repetition(
     builder: &mut Builder,
-    call: &Call<'_>,
+    call: &PendingNode<'_>,
     labels: &ContractionLabels,
     at: usize,
 ) -> Option<Value> {
@@ -123,7 +123,7 @@ fn without_repetition(
     Some(builder.broadcast(product, &shape, &places))
 }
 
-fn result_shape(builder: &Builder, call: &Call<'_>, labels: &ContractionLabels) -> Shape {
+fn result_shape(builder: &Builder, call: &PendingNode<'_>, labels: &ContractionLabels) -> Shape {
     let dim = |letter: &char| -> Dim {
         let find = |letters: &[char], arg: Value| {
             letters

@@ -1,7 +1,7 @@
 //! Rules that compute constants at compile time.
 
 use crate::nodes::constant_of;
-use crate::rule::{Call, Rule, elementwise, equal};
+use crate::rule::{PendingNode, Rule, elementwise, equal};
 use crate::term::{A, Bindings, X, Y, constant, example, exp, lt, number, power, select};
 use bnnc_base::dtype::DType;
 use bnnc_graph::builder::Builder;
@@ -37,7 +37,7 @@ fn selections() -> Vec<Function> {
     selections.map(example).into()
 }
 
-fn folded(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
+fn folded(builder: &mut Builder, call: &PendingNode<'_>, _: &Bindings) -> Option<Value> {
     let numbers: Option<Vec<f64>> = call.args.iter().map(|arg| constant_of(builder, *arg)).collect();
     let operands: Vec<Tensor> = numbers?.into_iter().map(Tensor::scalar).collect();
     let operands: Vec<&Tensor> = operands.iter().collect();

@@ -1,7 +1,7 @@
 //! Rules that merge permutations and reshapes.
 
 use crate::nodes::application;
-use crate::rule::{Call, Rule, computed};
+use crate::rule::{PendingNode, Rule, computed};
 use crate::term::{A, Bindings, X, broadcast, constant, example, on, reshape, transpose};
 use bnnc_base::dtype::DType;
 use bnnc_graph::attr::positions;
@@ -55,7 +55,7 @@ pub static RULES: &[Rule] = &[
     },
 ];
 
-fn one_permutation(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
+fn one_permutation(builder: &mut Builder, call: &PendingNode<'_>, known: &Bindings) -> Option<Value> {
     let (_, attrs) = application(builder, call.args[0], &TRANSPOSE)?;
     let (inner, outer) = (
         positions(ops::transpose::axes(attrs)),
@@ -66,7 +66,7 @@ fn one_permutation(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> 
 }
 
 /// Returns the constant with the type of the call's result, for ops that only move elements.
-pub(super) fn same_number(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
+pub(super) fn same_number(builder: &mut Builder, call: &PendingNode<'_>, known: &Bindings) -> Option<Value> {
     let types: Vec<&Type> = call.args.iter().map(|arg| builder.ty(*arg)).collect();
     let ty = (call.op.infer)(&types, call.attrs).ok()?;
     Some(builder.constant(&ty, known.a()?))

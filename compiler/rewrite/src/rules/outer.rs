@@ -10,7 +10,7 @@
 mod product;
 
 use crate::nodes::{application, constant_of, operand};
-use crate::rule::{Call, Rule, computed};
+use crate::rule::{PendingNode, Rule, computed};
 use crate::rules::broadcast::repetition;
 use crate::term::{Bindings, X, Y, contract, example, on, sum};
 use bnnc_base::shape::Dim;
@@ -54,7 +54,7 @@ pub static RULES: &[Rule] = &[
     },
 ];
 
-fn contracted_sum(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
+fn contracted_sum(builder: &mut Builder, call: &PendingNode<'_>, _: &Bindings) -> Option<Value> {
     let removed = ops::reduce_sum::positions(call.attrs);
     let shape = builder.shape(call.args[0]);
     let letters = letters_from('a', shape.rank())?;
@@ -67,7 +67,7 @@ fn contracted_sum(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Optio
         .filter(|value| builder.shape(*value) == without_axes(&shape, &removed))
 }
 
-fn contracted_factors(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
+fn contracted_factors(builder: &mut Builder, call: &PendingNode<'_>, _: &Bindings) -> Option<Value> {
     let labels = ops::contract::parsed(call.attrs);
     if labels.summed().is_empty() {
         return None;
@@ -83,7 +83,7 @@ fn contracted_factors(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> O
 }
 
 /// Returns whether a value equals the call that is being rewritten.
-fn is_call(builder: &Builder, value: Value, call: &Call<'_>) -> bool {
+fn is_call(builder: &Builder, value: Value, call: &PendingNode<'_>) -> bool {
     application(builder, value, call.op.0)
         .is_some_and(|(args, attrs)| args == call.args && attrs == call.attrs)
 }

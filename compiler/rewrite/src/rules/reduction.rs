@@ -2,7 +2,7 @@
 //! factors out of sums.
 
 use crate::nodes::{application, constant_of};
-use crate::rule::{Call, Rule, computed};
+use crate::rule::{PendingNode, Rule, computed};
 use crate::rules::broadcast::repetition;
 use crate::term::{
     A, Bindings, ROW, Term, X, Y, broadcast, constant, example, exp, iota, largest, on, sum, to_real,
@@ -94,7 +94,7 @@ fn repeated() -> Term {
     on(&BROADCAST, [X])
 }
 
-fn sum_of_repetition(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
+fn sum_of_repetition(builder: &mut Builder, call: &PendingNode<'_>, _: &Bindings) -> Option<Value> {
     let repeated = Repeated::new(builder, call)?;
     let count = repeated.count(builder)?;
     let sum = builder.reduce_sum(repeated.source, &repeated.inner);
@@ -105,7 +105,7 @@ fn sum_of_repetition(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Op
     Some(repeated.restored(builder, sum))
 }
 
-fn max_of_repetition(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
+fn max_of_repetition(builder: &mut Builder, call: &PendingNode<'_>, _: &Bindings) -> Option<Value> {
     let repeated = Repeated::new(builder, call)?;
     let largest = builder.reduce_max(repeated.source, &repeated.inner);
     Some(repeated.restored(builder, largest))
@@ -124,7 +124,7 @@ struct Repeated {
 }
 
 impl Repeated {
-    fn new(builder: &Builder, call: &Call<'_>) -> Option<Repeated> {
+    fn new(builder: &Builder, call: &PendingNode<'_>) -> Option<Repeated> {
         let (removed, whole) = (axes(call), call.args[0]);
         let (source, axes) = repetition(builder, whole)?;
         let inner = (0..axes.len()).filter(|at| removed.contains(&axes[*at]));
@@ -154,20 +154,20 @@ impl Repeated {
     }
 }
 
-fn sum_of_constant(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
+fn sum_of_constant(builder: &mut Builder, call: &PendingNode<'_>, known: &Bindings) -> Option<Value> {
     let (removed, ty) = (axes(call), builder.ty(call.args[0]).clone());
     let count: Option<usize> = removed.iter().map(|axis| ty.dims()[*axis].fixed()).product();
     let ty = ty.with_shape(without_axes(&ty.shape, &removed));
     Some(builder.constant(&ty, known.a()? * count? as f64))
 }
 
-fn last_position(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
+fn last_position(builder: &mut Builder, call: &PendingNode<'_>, _: &Bindings) -> Option<Value> {
     let (_, attrs) = application(builder, call.args[0], &IOTA)?;
     let size = ops::iota::dim(attrs).fixed().filter(|size| *size > 0)?;
     (!axes(call).is_empty()).then(|| builder.int(size as i64 - 1))
 }
 
-fn scaled_sum(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
+fn scaled_sum(builder: &mut Builder, call: &PendingNode<'_>, _: &Bindings) -> Option<Value> {
     let removed = axes(call);
     let args = builder.function().args(call.args[0]);
     let (x, y) = (args[0], args[1]);
@@ -205,7 +205,7 @@ fn shared_factor(builder: &Builder, value: Value, removed: &[usize]) -> Option<F
     is_shared.then(|| Factor::Repeated(source, moved.collect()))
 }
 
-fn one_sum(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
+fn one_sum(builder: &mut Builder, call: &PendingNode<'_>, known: &Bindings) -> Option<Value> {
     let (_, attrs) = application(builder, call.args[0], &REDUCE_SUM)?;
     let (source, inner) = (known.x()?, ops::reduce_sum::positions(attrs));
     let kept: Vec<usize> = (0..builder.rank(source))
@@ -217,7 +217,7 @@ fn one_sum(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<V
 }
 
 /// Returns the axes of a reduction.
-fn axes(call: &Call<'_>) -> Vec<usize> {
+fn axes(call: &PendingNode<'_>) -> Vec<usize> {
     ops::reduce_sum::positions(call.attrs)
 }
 

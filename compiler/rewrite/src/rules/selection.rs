@@ -7,7 +7,7 @@
 //! broadcasts and sums, into the operands of a product. Each operand has one of the axes. The value of any
 //! other op is stored, and its elements are picked from memory.
 
-use crate::rule::{Call, Rule, computed};
+use crate::rule::{PendingNode, Rule, computed};
 use crate::rules::outer::is_outer_product;
 use crate::term::{Bindings, X, Y, on};
 use bnnc_base::dtype::DType;
@@ -36,7 +36,7 @@ pub static RULES: &[Rule] = &[Rule {
     },
 }];
 
-fn picked_product(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
+fn picked_product(builder: &mut Builder, call: &PendingNode<'_>, known: &Bindings) -> Option<Value> {
     let (x, index) = (call.args[0], call.args[1]);
     let axis = ops::gather::axis(call.attrs) as usize;
     let source = known.x()?;

@@ -5,7 +5,7 @@ use crate::density::density;
 use crate::methods::likelihood::choice::{Expectation, Layers};
 use crate::methods::likelihood::{per_example, symmetry};
 use crate::methods::train::{Objective, Refusal, TrainingSettings, objective};
-use crate::pass::Context;
+use crate::pass::PassContext;
 use crate::report;
 use bnnc_abi::manifest::Init;
 use bnnc_base::diagnostic::Code;
@@ -85,7 +85,7 @@ fn compile(
         optimiser: &optimiser,
         samples,
         kl_draws: 0,
-        kl: crate::kl::Options::default(),
+        kl: crate::kl::KlOptions::default(),
         layers,
         jacobians: false,
         online: false,
@@ -97,7 +97,7 @@ fn compile(
         model,
         posterior,
         settings,
-        &mut Context::default(),
+        &mut PassContext::default(),
     )
 }
 

@@ -6,7 +6,7 @@ use super::library::{
 };
 use crate::density::{Densities, density};
 use crate::methods::train::{Objective, Refusal, TrainingSettings, objective};
-use crate::pass::Context;
+use crate::pass::PassContext;
 use crate::report;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::fault::Fault;
@@ -219,14 +219,20 @@ fn compile(model: &Model, posterior: &ApproximatePosterior, samples: usize) -> R
         optimiser: &sgd(0.0),
         samples,
         kl_draws: 0,
-        kl: crate::kl::Options::default(),
+        kl: crate::kl::KlOptions::default(),
         layers: crate::methods::likelihood::choice::Layers::default(),
         jacobians: false,
         online: false,
         scaled: None,
         gradient: None,
     };
-    objective(&densities, model, posterior, settings, &mut Context::default())
+    objective(
+        &densities,
+        model,
+        posterior,
+        settings,
+        &mut PassContext::default(),
+    )
 }
 
 /// Returns the loss at the starting values, for one row `x = 1`, `y = 0`.

@@ -7,7 +7,7 @@ use super::library::{
 };
 use crate::density::density;
 use crate::methods::train::{Objective, TrainingSettings, objective};
-use crate::pass::Context;
+use crate::pass::PassContext;
 use bnnc_abi::manifest::Init;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
 use bnnc_graph::builder::Builder;
@@ -40,14 +40,21 @@ fn run(
         optimiser,
         samples,
         kl_draws,
-        kl: crate::kl::Options::default(),
+        kl: crate::kl::KlOptions::default(),
         layers: crate::methods::likelihood::choice::Layers::default(),
         jacobians: false,
         online: false,
         scaled: None,
         gradient: None,
     };
-    let objective = objective(&densities, model, posterior, settings, &mut Context::default()).unwrap();
+    let objective = objective(
+        &densities,
+        model,
+        posterior,
+        settings,
+        &mut PassContext::default(),
+    )
+    .unwrap();
     for function in [&objective.train, &objective.predict, &objective.sites] {
         verify(function, LOWERED).unwrap();
     }

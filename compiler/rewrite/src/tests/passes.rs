@@ -1,7 +1,7 @@
 //! Tests which passes pipelines run, skip, time and verify.
 
 use super::inputs::{assert_close, evaluate};
-use crate::pass::{Context, Pass, PassRun};
+use crate::pass::{Pass, PassContext, PassRun};
 use crate::term::{X, example, exp, log};
 use crate::{pipeline, pipelines, rules};
 use bnnc_base::fault::Fault;
@@ -33,7 +33,7 @@ fn lowering_leaves_kernels_and_values() {
     for op in composites {
         for (function, example) in calls(op) {
             let lowered =
-                pipeline::run(&function, pipelines::BEFORE_LOWERING, &mut Context::default()).unwrap();
+                pipeline::run(&function, pipelines::BEFORE_LOWERING, &mut PassContext::default()).unwrap();
             bnnc_graph::verify::verify(&lowered, LOWERED).unwrap();
             let operands = super::inputs::operands_of(&example, 4);
             let (got, want) = (evaluate(&lowered, &operands), evaluate(&function, &operands));
@@ -48,7 +48,8 @@ fn nested_loops_are_expanded() {
     for (function, example) in calls(&ops::map::MAP) {
         let mapped = vec![true; example.operands.len()];
         let batched = crate::batch::batch(&function, &mapped, Dim::Fixed(2));
-        let lowered = pipeline::run(&batched, pipelines::BEFORE_LOWERING, &mut Context::default()).unwrap();
+        let lowered =
+            pipeline::run(&batched, pipelines::BEFORE_LOWERING, &mut PassContext::default()).unwrap();
         assert!(
             lowered
                 .nodes
@@ -64,9 +65,9 @@ fn optional_passes_are_skipped_and_required_ones_are_not() {
     let without = ["simplify", "simplify-kernels", "expand"]
         .map(str::to_owned)
         .to_vec();
-    let mut context = Context {
+    let mut context = PassContext {
         without,
-        ..Context::default()
+        ..PassContext::default()
     };
     pipeline::run(function, pipelines::BEFORE_LOWERING, &mut context).unwrap();
     let ran: Vec<&str> = context.timings.iter().map(|timing| timing.pass).collect();
@@ -89,7 +90,7 @@ static IDLE: Pass = Pass {
 #[test]
 fn a_failed_verification_names_the_pass() {
     let (function, _) = &calls(&ops::softmax::SOFTMAX)[0];
-    let fault = pipeline::run(function, &[&IDLE], &mut Context::default());
+    let fault = pipeline::run(function, &[&IDLE], &mut PassContext::default());
     assert!(matches!(fault, Err(Fault::Bug(why)) if why.starts_with("after `idle`: ")));
 }
 

@@ -1,7 +1,7 @@
 //! Tests which functions are recognised as affine, as affine between kinks, or as neither.
 
-use crate::methods::collapse::pieces::{Found, pieces};
-use crate::pass::Context;
+use crate::methods::collapse::pieces::{KinkedFunction, pieces};
+use crate::pass::PassContext;
 use crate::tests::inputs::evaluate;
 use bnnc_base::shape::Shape;
 use bnnc_graph::builder::{Builder, Window};
@@ -18,8 +18,8 @@ fn function(body: impl Fn(&mut Builder, Value, Value) -> Value) -> Function {
     builder.finish(vec![("outputs".into(), value)])
 }
 
-fn found(body: impl Fn(&mut Builder, Value, Value) -> Value) -> Result<Found, String> {
-    match pieces(&function(body), &["w".to_owned()], &mut Context::default()) {
+fn found(body: impl Fn(&mut Builder, Value, Value) -> Value) -> Result<KinkedFunction, String> {
+    match pieces(&function(body), &["w".to_owned()], &mut PassContext::default()) {
         Ok(found) => found,
         Err(fault) => panic!("{fault:?}"),
     }

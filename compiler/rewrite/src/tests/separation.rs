@@ -4,10 +4,10 @@ use super::library::{
     approximation, declared, exponential, laplace, logistic, normal, posterior, regression, sgd,
 };
 use crate::density::density;
-use crate::kl::{Estimator, Options, Statistics};
+use crate::kl::{Estimator, KlOptions, Statistics};
 use crate::methods::divergence::{Divergence, divergence};
 use crate::methods::train::TrainingSettings;
-use crate::pass::Context;
+use crate::pass::PassContext;
 use crate::report;
 use bnnc_abi::manifest::Init;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
@@ -59,7 +59,7 @@ struct Found {
 }
 
 /// Returns the divergence over the four draws of a table, and its gradient with respect to the declared parameters.
-fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: Options) -> Found {
+fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: KlOptions) -> Found {
     let first = |b: &mut Builder, sites: &[Value], x: Value| b.mul(sites[0], x);
     let model = regression(Type::scalar(), vec![declared("w", prior, params)], 1.0, first);
     let posterior = posterior(vec![approximation("w", family, starts)]);
@@ -76,7 +76,7 @@ fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: 
         scaled: None,
         gradient: None,
     };
-    let mut context = Context::default();
+    let mut context = PassContext::default();
     let divergence = divergence(&densities, &model, &posterior, settings, &mut context).unwrap();
     let sizes = Sizes::default().with(Symbol::KlDraws, 4);
     let state = |name: &str| {
@@ -119,16 +119,16 @@ fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: 
     }
 }
 
-fn sampled() -> Options {
-    Options {
+fn sampled() -> KlOptions {
+    KlOptions {
         estimator: Estimator::Sampled,
         statistics: Statistics::Sums,
         taylor: 0,
     }
 }
 
-fn direct() -> Options {
-    Options {
+fn direct() -> KlOptions {
+    KlOptions {
         estimator: Estimator::Direct,
         ..sampled()
     }
@@ -296,7 +296,7 @@ fn the_taylor_series_of_the_logarithm_is_within_its_remainder() {
     let exact: f64 = XI.iter().map(|xi| (1.1 + 0.1 * xi).ln()).sum::<f64>() / 4.0;
     let mut before = f64::INFINITY;
     for order in [1, 2, 3, 4, 6, 10] {
-        let options = Options {
+        let options = KlOptions {
             taylor: order,
             ..sampled()
         };
@@ -312,7 +312,7 @@ fn the_taylor_series_of_the_logarithm_is_within_its_remainder() {
         );
         before = error;
     }
-    let wide = Options {
+    let wide = KlOptions {
         taylor: 4,
         ..sampled()
     };

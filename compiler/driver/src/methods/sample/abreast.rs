@@ -39,7 +39,7 @@ use bnnc_abi::sampling::ChainOptions;
 use bnnc_base::dtype::Precision;
 use bnnc_loops::backend::Backend;
 use bnnc_loops::ir::LoopProgram;
-use bnnc_rewrite::methods::sample::Sampled;
+use bnnc_rewrite::methods::sample::SamplingPrograms;
 
 /// The largest number of operations per gradient for which the kernel launches take longer than the operations.
 const FEW: u64 = 5_000;
@@ -58,7 +58,7 @@ impl Compilation<'_> {
     /// `alone` is the program for one chain, which takes `operations` floating-point operations per gradient.
     pub(crate) fn abreast(
         &mut self,
-        sampled: &Sampled,
+        sampled: &SamplingPrograms,
         alone: LoopProgram,
         operations: u64,
         precision: Precision,
@@ -85,7 +85,7 @@ impl Compilation<'_> {
     /// The errors of lowering and of the backend.
     pub fn density_code(
         &mut self,
-        sampled: &Sampled,
+        sampled: &SamplingPrograms,
         is_abreast: bool,
         backend: &dyn Backend,
     ) -> Result<Artifact, Failure> {

@@ -1,12 +1,12 @@
 //! Computes powers, logarithms, exponentials, absolute values and choices of separated forms.
 
-use super::{Algebra, Form, MOST_POWERS, MOST_TERMS, Monomial, Term};
+use super::{Algebra, MOST_POWERS, MOST_TERMS, Monomial, SeparatedForm, SeparatedTerm};
 use crate::nodes;
 use bnnc_graph::function::Value;
 
 impl Algebra<'_> {
     /// Returns the form of `x ^ exponent`; the node `value` is this power.
-    pub fn pow(&mut self, value: Value, x: &Form, exponent: f64) -> Form {
+    pub fn pow(&mut self, value: Value, x: &SeparatedForm, exponent: f64) -> SeparatedForm {
         let is_whole = exponent.fract() == 0.0;
         if let Some(term) = x.only_term().cloned() {
             return self.pow_of_term(value, x, &term, exponent);
@@ -26,7 +26,13 @@ impl Algebra<'_> {
         self.power_of_atom(value, x.value, exponent)
     }
 
-    fn pow_of_term(&mut self, value: Value, x: &Form, term: &Term, exponent: f64) -> Form {
+    fn pow_of_term(
+        &mut self,
+        value: Value,
+        x: &SeparatedForm,
+        term: &SeparatedTerm,
+        exponent: f64,
+    ) -> SeparatedForm {
         let is_whole = exponent.fract() == 0.0;
         let positive = if is_whole { None } else { self.without_signs(term) };
         let Some(term) = positive.or_else(|| is_whole.then(|| term.clone())) else {
@@ -48,9 +54,9 @@ impl Algebra<'_> {
             vec![(self.monomial_value(&term.monomial), exponent)]
         };
         let coefficient = self.power_of(term.coefficient, exponent);
-        Form {
+        SeparatedForm {
             value,
-            terms: vec![Term {
+            terms: vec![SeparatedTerm {
                 coefficient,
                 monomial: self.normal(factors),
             }],
@@ -59,21 +65,21 @@ impl Algebra<'_> {
     }
 
     /// Returns an equal product whose coefficient is not negative, if the sign of the coefficient is known.
-    fn without_signs(&mut self, term: &Term) -> Option<Term> {
+    fn without_signs(&mut self, term: &SeparatedTerm) -> Option<SeparatedTerm> {
         let range = self.range(term.coefficient);
         if range.lo >= 0.0 {
             return Some(term.clone());
         }
         (range.hi <= 0.0 && !term.monomial.0.is_empty()).then(|| {
             let monomial = self.monomial_value(&term.monomial);
-            Term {
+            SeparatedTerm {
                 coefficient: self.builder.neg(term.coefficient),
                 monomial: Monomial(vec![(self.builder.neg(monomial), 1.0)]),
             }
         })
     }
 
-    fn power_of_atom(&mut self, value: Value, atom: Value, exponent: f64) -> Form {
+    fn power_of_atom(&mut self, value: Value, atom: Value, exponent: f64) -> SeparatedForm {
         if !self.varies(atom) {
             let power = self.power_of(atom, exponent);
             let mut form = self.whole(power);
@@ -81,9 +87,9 @@ impl Algebra<'_> {
             return form;
         }
         let one = self.builder.like(1.0, atom);
-        Form {
+        SeparatedForm {
             value,
-            terms: vec![Term {
+            terms: vec![SeparatedTerm {
                 coefficient: one,
                 monomial: Monomial(vec![(atom, exponent)]),
             }],
@@ -123,7 +129,7 @@ impl Algebra<'_> {
     }
 
     /// Returns the form of `log x`; the node `value` is this logarithm.
-    pub fn log(&mut self, value: Value, x: &Form) -> Form {
+    pub fn log(&mut self, value: Value, x: &SeparatedForm) -> SeparatedForm {
         let term = x.only_term().filter(|term| !term.monomial.0.is_empty()).cloned();
         let Some(term) = term.and_then(|term| self.without_signs(&term)) else {
             return self.whole(value);
@@ -154,7 +160,7 @@ impl Algebra<'_> {
         }
     }
 
-    fn log_of_atom(&mut self, atom: Value) -> Form {
+    fn log_of_atom(&mut self, atom: Value) -> SeparatedForm {
         if let Some(form) = self.logarithms.get(&atom) {
             return form.clone();
         }
@@ -164,19 +170,20 @@ impl Algebra<'_> {
 
     /// Returns the form of `exp x`; the node `value` is this exponential. The exponential of the terms that
     /// do not vary becomes the coefficient, and the exponential of the noise terms becomes an atom.
-    pub fn exp(&mut self, value: Value, x: &Form) -> Form {
+    pub fn exp(&mut self, value: Value, x: &SeparatedForm) -> SeparatedForm {
         if x.summed {
             return self.whole(value);
         }
-        let (fixed, varying): (Vec<Term>, Vec<Term>) = x
+        let (fixed, varying): (Vec<SeparatedTerm>, Vec<SeparatedTerm>) = x
             .terms
             .iter()
             .cloned()
             .partition(|term| term.monomial.0.is_empty());
-        let (noise, mixed): (Vec<Term>, Vec<Term>) = varying.into_iter().partition(|term| {
-            let is_number = nodes::constant_of(self.builder, term.coefficient).is_some();
-            is_number && term.monomial.0.iter().all(|(atom, _)| !self.moves(*atom))
-        });
+        let (noise, mixed): (Vec<SeparatedTerm>, Vec<SeparatedTerm>) =
+            varying.into_iter().partition(|term| {
+                let is_number = nodes::constant_of(self.builder, term.coefficient).is_some();
+                is_number && term.monomial.0.iter().all(|(atom, _)| !self.moves(*atom))
+            });
         let one = self.builder.like(1.0, value);
         let coefficient = fixed
             .first()
@@ -185,7 +192,7 @@ impl Algebra<'_> {
         for part in [noise, mixed].into_iter().filter(|part| !part.is_empty()) {
             let sum = self.sum_of(&part);
             let atom = self.builder.exp(sum);
-            let logarithm = Form {
+            let logarithm = SeparatedForm {
                 value: sum,
                 terms: part,
                 summed: false,
@@ -193,9 +200,9 @@ impl Algebra<'_> {
             self.logarithms.insert(atom, logarithm);
             factors.push((atom, 1.0));
         }
-        Form {
+        SeparatedForm {
             value,
-            terms: vec![Term {
+            terms: vec![SeparatedTerm {
                 coefficient,
                 monomial: self.normal(factors),
             }],
@@ -204,7 +211,7 @@ impl Algebra<'_> {
     }
 
     /// Builds the sum of the terms. There must be at least one term.
-    pub fn sum_of(&mut self, terms: &[Term]) -> Value {
+    pub fn sum_of(&mut self, terms: &[SeparatedTerm]) -> Value {
         let mut sum = None;
         for term in terms {
             let value = self.term_value(term);
@@ -214,7 +221,7 @@ impl Algebra<'_> {
     }
 
     /// Builds the product of a term's coefficient and monomial.
-    pub fn term_value(&mut self, term: &Term) -> Value {
+    pub fn term_value(&mut self, term: &SeparatedTerm) -> Value {
         if term.monomial.0.is_empty() {
             return term.coefficient;
         }
@@ -225,7 +232,7 @@ impl Algebra<'_> {
     /// Returns the form of `|x|`; the node `value` is this absolute value. For a single term, the absolute
     /// value is taken factor by factor. Any other form is multiplied by its stop-gradient sign. This is
     /// exact, because the derivative of the sign is zero almost everywhere.
-    pub fn abs(&mut self, value: Value, x: &Form) -> Form {
+    pub fn abs(&mut self, value: Value, x: &SeparatedForm) -> SeparatedForm {
         if self.is_non_negative(x.value) {
             return x.clone();
         }
@@ -243,9 +250,9 @@ impl Algebra<'_> {
                 };
                 factors.push((atom, *power));
             }
-            return Form {
+            return SeparatedForm {
                 value,
-                terms: vec![Term {
+                terms: vec![SeparatedTerm {
                     coefficient,
                     monomial: self.normal(factors),
                 }],
@@ -257,7 +264,7 @@ impl Algebra<'_> {
     }
 
     /// Returns the stop-gradient sign of a value as an atom of noise.
-    pub fn sign(&mut self, x: Value) -> Form {
+    pub fn sign(&mut self, x: Value) -> SeparatedForm {
         let sign = self.builder.sign(x);
         self.detached = true;
         self.signs.insert(sign);
@@ -266,7 +273,13 @@ impl Algebra<'_> {
 
     /// Returns the form of `if condition { x } else { y }` for polynomials of noise; the node `value` is this
     /// choice. The form is `y + indicator * (x - y)`, with the stop-gradient indicator of the condition.
-    pub fn select(&mut self, value: Value, condition: Value, x: &Form, y: &Form) -> Form {
+    pub fn select(
+        &mut self,
+        value: Value,
+        condition: Value,
+        x: &SeparatedForm,
+        y: &SeparatedForm,
+    ) -> SeparatedForm {
         let is_tame = [x, y].into_iter().all(|form| self.is_polynomial(form));
         if !is_tame || !self.moves(value) {
             return self.whole(value);
@@ -286,8 +299,8 @@ impl Algebra<'_> {
 
     /// Returns whether all terms are products of positive whole powers of noise, and no constant coefficient
     /// is infinite or NaN. In any other case, the branch that is not taken could make the sum NaN.
-    fn is_polynomial(&mut self, form: &Form) -> bool {
-        let is_tame = |this: &mut Self, term: &Term| {
+    fn is_polynomial(&mut self, form: &SeparatedForm) -> bool {
+        let is_tame = |this: &mut Self, term: &SeparatedTerm| {
             nodes::constant_of(this.builder, term.coefficient).is_none_or(f64::is_finite)
                 && term
                     .monomial

@@ -1,11 +1,11 @@
 //! Decides whether the KL divergence between two elements is finite.
 
 use super::Finiteness;
-use super::ends::{DensityEnd, DensityTail, Part};
+use super::ends::{DensityEnd, DensityTail, SupportInterval};
 use crate::kl::start::rounded;
 
 /// The names of the family and the prior in messages.
-pub struct Names<'a> {
+pub struct DistNames<'a> {
     /// The family.
     pub family: &'a str,
     /// The prior.
@@ -20,7 +20,7 @@ enum Side {
 }
 
 impl Side {
-    fn of(self, part: &Part) -> DensityEnd {
+    fn of(self, part: &SupportInterval) -> DensityEnd {
         match self {
             Side::Low => part.low,
             Side::High => part.high,
@@ -29,7 +29,7 @@ impl Side {
 }
 
 /// Returns whether the divergence between the parts `q` and `p` of one element is finite.
-pub fn of_element(q: &[Part], p: &[Part], names: &Names<'_>) -> Finiteness {
+pub fn of_element(q: &[SupportInterval], p: &[SupportInterval], names: &DistNames<'_>) -> Finiteness {
     q.iter().fold(Finiteness::Finite, |found, part| {
         found
             .and(covered(part, p, names))
@@ -39,11 +39,11 @@ pub fn of_element(q: &[Part], p: &[Part], names: &Names<'_>) -> Finiteness {
 }
 
 /// Returns whether the prior has a density wherever the family has probability.
-fn covered(q: &Part, p: &[Part], names: &Names<'_>) -> Finiteness {
-    if p.iter().any(Part::is_line) {
+fn covered(q: &SupportInterval, p: &[SupportInterval], names: &DistNames<'_>) -> Finiteness {
+    if p.iter().any(SupportInterval::is_line) {
         return Finiteness::Finite;
     }
-    let unknown = |part: &&Part| part.low.at.is_nan() || part.high.at.is_nan();
+    let unknown = |part: &&SupportInterval| part.low.at.is_nan() || part.high.at.is_nan();
     if unknown(&q) || p.iter().any(|part| unknown(&part)) {
         let name = if unknown(&q) { names.family } else { names.prior };
         return Finiteness::Unknown(format!("the ends of `{name}` depend on other sites"));
@@ -103,9 +103,9 @@ fn between(low: f64, high: f64) -> f64 {
 }
 
 /// Returns whether the mean of the log density of the prior exists near an end of the family.
-fn at_end(side: Side, q: DensityEnd, p: &[Part], names: &Names<'_>) -> Finiteness {
-    let contains = |part: &Part| part.low.at < q.at && q.at < part.high.at;
-    if p.iter().any(contains) || (q.at.is_nan() && p.iter().any(Part::is_line)) {
+fn at_end(side: Side, q: DensityEnd, p: &[SupportInterval], names: &DistNames<'_>) -> Finiteness {
+    let contains = |part: &SupportInterval| part.low.at < q.at && q.at < part.high.at;
+    if p.iter().any(contains) || (q.at.is_nan() && p.iter().any(SupportInterval::is_line)) {
         return Finiteness::Finite;
     }
     let ends = p.iter().map(|part| side.of(part)).filter(|end| end.at == q.at);
@@ -124,7 +124,7 @@ fn at_end(side: Side, q: DensityEnd, p: &[Part], names: &Names<'_>) -> Finitenes
 
 /// Returns whether the log density of the prior has a finite mean near an end that the family and the prior
 /// share.
-fn falls(q: DensityEnd, p: DensityEnd, names: &Names<'_>) -> Finiteness {
+fn falls(q: DensityEnd, p: DensityEnd, names: &DistNames<'_>) -> Finiteness {
     let Some(of_p) = p.tail else {
         return undeclared(names.prior);
     };

@@ -37,14 +37,14 @@ pub struct DensityEnd {
 /// The interval of one element in which the probability is positive, or the interval of one component of a
 /// mixture.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Part {
+pub struct SupportInterval {
     /// The lower end.
     pub low: DensityEnd,
     /// The upper end.
     pub high: DensityEnd,
 }
 
-impl Part {
+impl SupportInterval {
     /// Returns whether the part covers all reals.
     pub fn is_line(&self) -> bool {
         self.low.at == f64::NEG_INFINITY && self.high.at == f64::INFINITY
@@ -52,7 +52,7 @@ impl Part {
 
     /// Returns the part with unknown numbers, for an element that cannot be identified: finite ends, indices
     /// and rates become NaN.
-    pub fn without_numbers(&self) -> Part {
+    pub fn without_numbers(&self) -> SupportInterval {
         let of = |end: DensityEnd| DensityEnd {
             at: if end.at.is_finite() { f64::NAN } else { end.at },
             tail: end.tail.map(|tail| match tail {
@@ -65,7 +65,7 @@ impl Part {
                 DensityTail::DoubleExponential(_) => DensityTail::DoubleExponential(f64::NAN),
             }),
         };
-        Part {
+        SupportInterval {
             low: of(self.low),
             high: of(self.high),
         }
@@ -110,7 +110,7 @@ struct Numbers {
 
 /// Returns the parts of each element of a distribution. `values` are the parameters; a value is `None` if the
 /// parameter is not known.
-pub fn elements(instance: &Instance, values: &[Option<Known>]) -> Vec<Vec<Part>> {
+pub fn elements(instance: &Instance, values: &[Option<Known>]) -> Vec<Vec<SupportInterval>> {
     let numbers: Vec<Numbers> = instance
         .reach
         .iter()
@@ -171,7 +171,7 @@ fn numbers(function: &Function, values: &[Option<Known>]) -> Vec<f64> {
 }
 
 /// Returns the part of one element, cut to the interval `inside`.
-fn part(numbers: &Numbers, element: usize, inside: [f64; 2]) -> Part {
+fn part(numbers: &Numbers, element: usize, inside: [f64; 2]) -> SupportInterval {
     let pick = |numbers: &[f64]| match numbers {
         [only] => *only,
         all => all.get(element).copied().unwrap_or(f64::NAN),
@@ -204,15 +204,15 @@ fn part(numbers: &Numbers, element: usize, inside: [f64; 2]) -> Part {
         });
         DensityEnd { at, tail }
     };
-    Part {
+    SupportInterval {
         low: end(0),
         high: end(1),
     }
 }
 
 /// Returns the part in unconstrained space, before the bijection transforms it onto `support`.
-pub fn free(part: Part, support: Support) -> Part {
-    let line = |low: Option<DensityTail>, high: Option<DensityTail>| Part {
+pub fn free(part: SupportInterval, support: Support) -> SupportInterval {
+    let line = |low: Option<DensityTail>, high: Option<DensityTail>| SupportInterval {
         low: DensityEnd {
             at: f64::NEG_INFINITY,
             tail: low,
@@ -246,11 +246,11 @@ pub fn free(part: Part, support: Support) -> Part {
                 },
             };
             match lo.is_finite() {
-                true => Part {
+                true => SupportInterval {
                     low: of(part.low),
                     high: of(part.high),
                 },
-                false => Part {
+                false => SupportInterval {
                     low: of(part.high),
                     high: of(part.low),
                 },

@@ -2,7 +2,7 @@
 
 use super::super::laplace::outputs::{LaplaceParts, bind_row};
 use super::super::train::{Refusal, is_of_row};
-use super::{Found, Observed, columns};
+use super::{KinkedFunction, Observed, columns};
 use crate::batch::{batch, inline_batched};
 use crate::differentiate::pull_back;
 use crate::nodes::{self, Scope};
@@ -22,7 +22,11 @@ const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 ///
 /// # Errors
 /// Fails for an op without a derivative.
-pub fn local(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &Found) -> Result<Function, Refusal> {
+pub fn local(
+    parts: &LaplaceParts<'_>,
+    observed: &Observed<'_>,
+    found: &KinkedFunction,
+) -> Result<Function, Refusal> {
     let row = row(parts, observed, found)?;
     let of_row = |param: &Value| {
         let name = nodes::param_name(&row, *param);
@@ -42,7 +46,7 @@ pub fn plain(local: &Function) -> Function {
 }
 
 /// Returns the program of [`local`] for one row.
-fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &Found) -> Result<Function, Fault> {
+fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &KinkedFunction) -> Result<Function, Fault> {
     let slopes = slopes(parts, found)?;
     let mut builder = Builder::new("local");
     let mut scope = Scope::default();
@@ -113,7 +117,7 @@ fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &Found) -> Resu
 
 /// Returns `(row.., STATE/index.., STATE/chosen.., [moves,] cotangents) -> outputs, slope [selected]` for one
 /// cotangent.
-fn slopes(parts: &LaplaceParts<'_>, found: &Found) -> Result<Function, Fault> {
+fn slopes(parts: &LaplaceParts<'_>, found: &KinkedFunction) -> Result<Function, Fault> {
     let mut builder = Builder::new("slopes");
     let mut scope = Scope::default();
     for param in &found.all.params {
@@ -153,7 +157,7 @@ struct Pick {
 fn picked(
     builder: &mut Builder,
     scope: &Scope,
-    found: &Found,
+    found: &KinkedFunction,
     picks: &[Pick],
 ) -> Result<(Value, Value), Fault> {
     let value = scope.call(builder, &found.all)[0].1;
@@ -176,7 +180,7 @@ fn picked(
 fn moved(
     builder: &mut Builder,
     mut scope: Scope,
-    found: &Found,
+    found: &KinkedFunction,
     picks: &[Pick],
 ) -> Result<(Value, Value), Fault> {
     let moves = builder.param("moves", Type::real(Shape(vec![SELECTED])));

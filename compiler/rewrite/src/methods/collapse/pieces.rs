@@ -11,7 +11,7 @@
 use super::maxima;
 use crate::differentiate::pull_back;
 use crate::nodes;
-use crate::pass::Context;
+use crate::pass::PassContext;
 use crate::{pipeline, pipelines};
 use bnnc_abi::symbols::CALLED;
 use bnnc_base::dtype::DType;
@@ -28,7 +28,7 @@ use std::collections::HashSet;
 const ROUNDS: usize = 8;
 
 /// A function that is affine between kinks.
-pub struct Found {
+pub struct KinkedFunction {
     /// `(parameters.. as before) -> outputs`: the function and then the kinks, in one vector.
     pub all: Function,
     /// The number of elements of `all` that are kinks.
@@ -46,8 +46,8 @@ pub struct Found {
 pub fn pieces(
     function: &Function,
     names: &[String],
-    context: &mut Context,
-) -> Result<Result<Found, String>, Fault> {
+    context: &mut PassContext,
+) -> Result<Result<KinkedFunction, String>, Fault> {
     let size = size(function);
     let flat = pipeline::run(function, pipelines::BEFORE_DERIVATIVE, context)?;
     let moved = dependents(&flat, names).into_iter().collect();
@@ -61,7 +61,7 @@ pub fn pieces(
             return Ok(Err(reason));
         }
         if walk.switches.len() == known {
-            return Ok(Ok(Found {
+            return Ok(Ok(KinkedFunction {
                 kinks: self::size(&all) - size,
                 all,
                 direct,
@@ -116,7 +116,7 @@ fn derivative(function: &Function, names: &[String]) -> Result<Function, Fault> 
 }
 
 /// Returns whether the derivative of a function contains comparisons that depend on the named parameters.
-fn bends(function: &Function, names: &[String], context: &mut Context) -> Result<bool, Fault> {
+fn bends(function: &Function, names: &[String], context: &mut PassContext) -> Result<bool, Fault> {
     let flat = pipeline::run(function, pipelines::BEFORE_DERIVATIVE, context)?;
     let derivative = derivative(&flat, names)?;
     let derivative = pipeline::run(&derivative, pipelines::BEFORE_DERIVATIVE, context)?;

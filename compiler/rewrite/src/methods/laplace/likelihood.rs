@@ -10,7 +10,7 @@ use crate::batch::inline_batched;
 use crate::density::{coordinates, dependences};
 use crate::differentiate::{differentiate, pull_back};
 use crate::nodes::{self, Scope};
-use crate::pass::Context;
+use crate::pass::PassContext;
 use crate::{pipeline, pipelines, rule};
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
@@ -138,7 +138,7 @@ pub enum ZeroDerivative {
 /// Fails for an op without a derivative.
 pub fn flat(
     parts: &LaplaceParts<'_>,
-    context: &mut Context,
+    context: &mut PassContext,
 ) -> Result<Vec<(Arc<str>, ZeroDerivative)>, Refusal> {
     let mut builder = Builder::new("flat");
     let param = |piece: &OutputPiece| builder.param(&format!("free/{}", piece.name), piece.free.clone());
