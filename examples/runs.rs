@@ -3,8 +3,8 @@
 use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_core::context::{Context, Stop};
 use bnnc_driver::compile::{compile, data};
-use bnnc_driver::infer::Failure;
-use bnnc_driver::options::Options;
+use bnnc_driver::infer::CompileFailure;
+use bnnc_driver::options::CompileOptions;
 use bnnc_driver::{program, render};
 use bnnc_kernels::pool::Pool;
 use bnnc_run::{InferenceOutcome, RunResult};
@@ -93,13 +93,13 @@ impl Wish {
     /// # Errors
     /// What is wrong, as text.
     pub fn run(&self) -> Result<Done, String> {
-        let options = Options {
+        let options = CompileOptions {
             settings: self.settings.clone(),
             only: self.only.clone(),
             data: self.data.clone(),
             seed: self.seed,
             symbols: bnnc_kernels::arrays::symbols(),
-            ..Options::default()
+            ..CompileOptions::default()
         };
         let path = format!("{}/../../examples/{}", env!("CARGO_MANIFEST_DIR"), self.program);
         let mut text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
@@ -121,8 +121,8 @@ impl Wish {
             schemas.insert(spec.name.clone(), schema);
         }
         let compiled = compile(&program, &schemas, &options).map_err(|failure| match failure {
-            Failure::Program(found) => words(&found),
-            Failure::Fault(fault) => fault.to_string(),
+            CompileFailure::Program(found) => words(&found),
+            CompileFailure::Fault(fault) => fault.to_string(),
         })?;
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let result =

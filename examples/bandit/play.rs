@@ -7,7 +7,7 @@ use bnnc_core::context::{Context, Stop};
 use bnnc_data::Rows;
 use bnnc_data::table::ArrayValues;
 use bnnc_driver::compile::compile;
-use bnnc_driver::options::Options;
+use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program;
 use bnnc_driver::render;
 use bnnc_math::philox;
@@ -48,10 +48,10 @@ pub struct Settings {
 /// # Errors
 /// What is wrong with the program, as text.
 pub fn compiled(seed: u64) -> Result<Manifest, String> {
-    let options = Options {
+    let options = CompileOptions {
         seed,
         symbols: bnnc_kernels::arrays::symbols(),
-        ..Options::default()
+        ..CompileOptions::default()
     };
     let program = program::load("mushrooms.bnn", include_str!("mushrooms.bnn"), &options);
     let text = |found: &bnnc_base::diagnostic::Diagnostic| render::text(found, &program.sources, false);

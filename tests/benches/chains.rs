@@ -8,10 +8,10 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::feed::examples;
 use bnnc_data::Dataset;
-use bnnc_driver::options::Options;
+use bnnc_driver::options::CompileOptions;
 use bnnc_driver::{
     backends, compile as driver,
-    infer::{Compilation, Failure},
+    infer::{Compilation, CompileFailure},
     program,
 };
 use bnnc_kernels::executor::Machine;
@@ -121,7 +121,7 @@ impl Subject {
     }
 }
 
-fn densities(path: &Path, infer: &str, options: &Options) -> [Artifact; 2] {
+fn densities(path: &Path, infer: &str, options: &CompileOptions) -> [Artifact; 2] {
     let text = std::fs::read_to_string(path).unwrap();
     let program = program::load(&path.display().to_string(), &text, options);
     let mut ids = program.module.infers.ids();
@@ -134,12 +134,16 @@ fn densities(path: &Path, infer: &str, options: &Options) -> [Artifact; 2] {
     let mut compilation = Compilation::new(&program, id, options);
     let elaborated = ready(compilation.elaborate(&schema));
     let densities = ready(compilation.density(&elaborated.model));
-    let (elaborated, densities) = ready(compilation.grouped(elaborated, densities).map_err(Failure::from));
+    let (elaborated, densities) = ready(
+        compilation
+            .grouped(elaborated, densities)
+            .map_err(CompileFailure::from),
+    );
     let sampled = ready(compilation.sampled(&elaborated, &densities));
     [false, true].map(|is_abreast| ready(compilation.density_code(&sampled, is_abreast, backend)))
 }
 
-fn ready<T>(made: Result<T, Failure>) -> T {
+fn ready<T>(made: Result<T, CompileFailure>) -> T {
     match made {
         Ok(made) => made,
         Err(failure) => panic!("{failure:?}"),

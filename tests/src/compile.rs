@@ -11,8 +11,8 @@ use bnnc_core::checkpoint::Opening;
 use bnnc_core::fingerprint::Fingerprint;
 use bnnc_data::Dataset;
 use bnnc_driver::compile::{compile, data};
-use bnnc_driver::infer::Failure;
-use bnnc_driver::options::Options;
+use bnnc_driver::infer::CompileFailure;
+use bnnc_driver::options::CompileOptions;
 use bnnc_driver::{program, render};
 use bnnc_run::RunResult;
 use bnnc_run::out::SavedRun;
@@ -38,13 +38,13 @@ pub fn rendered(diagnostic: &Diagnostic) -> String {
 }
 
 /// Returns the options of `--backend NAME --precision P`, with seed 1.
-pub fn options(backend: &str, precision: Option<Precision>) -> Options {
-    Options {
+pub fn options(backend: &str, precision: Option<Precision>) -> CompileOptions {
+    CompileOptions {
         seed: 1,
         backend: backend.to_string(),
         precision,
         symbols: bnnc_kernels::arrays::symbols(),
-        ..Options::default()
+        ..CompileOptions::default()
     }
 }
 
@@ -52,7 +52,7 @@ pub fn options(backend: &str, precision: Option<Precision>) -> Options {
 ///
 /// # Panics
 /// The program has errors.
-pub fn text(path: &Path, text: &str, options: &Options) -> Compiled {
+pub fn text(path: &Path, text: &str, options: &CompileOptions) -> Compiled {
     match attempt(path, text, options) {
         Ok(compiled) => compiled,
         Err(failure) => panic!("{}: {failure:#?}", path.display()),
@@ -65,11 +65,11 @@ pub fn text(path: &Path, text: &str, options: &Options) -> Compiled {
 /// The program has no errors.
 pub fn refused(path: &Path, text: &str) -> Diagnostic {
     match attempt(path, text, &options("cranelift", None)) {
-        Err(Failure::Program(found)) => match found.into_iter().next() {
+        Err(CompileFailure::Program(found)) => match found.into_iter().next() {
             Some(first) => first,
             None => panic!("{}: it was refused without a word", path.display()),
         },
-        Err(Failure::Fault(fault)) => panic!("{}: {fault}", path.display()),
+        Err(CompileFailure::Fault(fault)) => panic!("{}: {fault}", path.display()),
         Ok(_) => panic!("{}: it was accepted", path.display()),
     }
 }
@@ -81,7 +81,7 @@ pub fn refused(path: &Path, text: &str) -> Diagnostic {
 ///
 /// # Panics
 /// Errors of names or data.
-pub fn attempt(path: &Path, text: &str, options: &Options) -> Result<Compiled, Failure> {
+pub fn attempt(path: &Path, text: &str, options: &CompileOptions) -> Result<Compiled, CompileFailure> {
     let program = program::load(&path.display().to_string(), text, options);
     assert!(
         !program.has_errors(),
@@ -113,7 +113,7 @@ pub fn attempt(path: &Path, text: &str, options: &Options) -> Result<Compiled, F
 }
 
 /// Compiles the program in a file.
-pub fn file(path: &Path, options: &Options) -> Compiled {
+pub fn file(path: &Path, options: &CompileOptions) -> Compiled {
     text(path, &crate::files::read(&path.to_path_buf()), options)
 }
 

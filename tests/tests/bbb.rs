@@ -5,7 +5,7 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_abi::method::Finds;
 use bnnc_base::dtype::Precision;
 use bnnc_core::states::{StateValues, start};
-use bnnc_driver::options::Options;
+use bnnc_driver::options::CompileOptions;
 use bnnc_math::philox;
 use bnnc_tests::compile::{self, Compiled, options};
 use bnnc_tests::step::Steps;
@@ -200,7 +200,7 @@ fn vi_finds_the_optimum_of_a_conjugate_model() {
 #[test]
 fn batches_sum_to_the_loss_of_all_rows() {
     for path in compile::examples() {
-        let options = Options {
+        let options = CompileOptions {
             precision: Some(Precision::F64),
             ..options("cranelift", None)
         };

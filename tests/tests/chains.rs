@@ -7,7 +7,7 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::checkpoint::{Checkpoint, Opening};
 use bnnc_core::context::Stop;
 use bnnc_core::fingerprint::Fingerprint;
-use bnnc_driver::options::Options;
+use bnnc_driver::options::CompileOptions;
 use bnnc_driver::{compile as driver, program};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
@@ -240,7 +240,7 @@ fn a_long_trajectory_is_interrupted() {
 
 /// Returns the warnings of a program.
 fn warnings(folder: &Path, program_text: &str) -> Vec<String> {
-    let options = Options {
+    let options = CompileOptions {
         ..options("cranelift", None)
     };
     let path = folder.join("rows.bnn");

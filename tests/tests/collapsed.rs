@@ -12,7 +12,7 @@ use bnnc_core::context::{Context, Stop};
 use bnnc_core::fingerprint::Fingerprint;
 use bnnc_core::predict::{PROBABILITIES, Predictive};
 use bnnc_data::write::ResultColumn;
-use bnnc_driver::infer::Failure;
+use bnnc_driver::infer::CompileFailure;
 use bnnc_inference::posterior::SharedPosterior;
 use bnnc_kernels::pool::Pool;
 use bnnc_math::philox;
@@ -113,7 +113,7 @@ fn compiled(name: &str, text: &str) -> Compiled {
     compiling::text(&folder(name).join("p.bnn"), &text, &options)
 }
 
-fn attempt(name: &str, text: &str) -> Result<Compiled, Failure> {
+fn attempt(name: &str, text: &str) -> Result<Compiled, CompileFailure> {
     let text = format!("use layers::Dense\ndata d = csv(\"d.csv\")\n{text}");
     compiling::attempt(&folder(name).join("p.bnn"), &text, &options("cranelift", None))
 }
@@ -649,7 +649,7 @@ infer g = swag(M, d) {{ iterates = s, covariance = diagonal, predictive_draws = 
 fn missing_iterates_are_rejected_at_their_option() {
     let refused = |name: &str, text: &str, why: &str| {
         let found = match attempt(name, text) {
-            Err(Failure::Program(found)) => found,
+            Err(CompileFailure::Program(found)) => found,
             other => panic!("{name}: {:?}", other.err()),
         };
         let [only] = &found[..] else { panic!("{found:?}") };
@@ -700,7 +700,7 @@ infer c = collapsed(M, d) { over = [w], iterates = s }
         "scale",
         &format!("{noisy}infer c = collapsed(M, d) {{ over = [s] }}\n"),
     ) {
-        Err(Failure::Program(found)) => {
+        Err(CompileFailure::Program(found)) => {
             assert_eq!(found[0].code.id, "E0313");
             assert!(found[0].message.contains("a noise level"), "{}", found[0].message);
         }
@@ -1316,7 +1316,7 @@ fn a_bias_with_equal_iterates_has_the_published_box() {
 fn options_against_the_published_density_are_rejected() {
     let refused = |name: &str, text: &str, option: &str, why: &str| {
         let found = match attempt(name, text) {
-            Err(Failure::Program(found)) => found,
+            Err(CompileFailure::Program(found)) => found,
             other => panic!("{name}: {:?}", other.err()),
         };
         let [only] = &found[..] else { panic!("{found:?}") };

@@ -4,9 +4,9 @@
 
 use bnnc_abi::laplace::Likelihood;
 use bnnc_base::shape::{Sizes, Symbol};
-use bnnc_driver::infer::{Compilation, Failure};
-use bnnc_driver::options::Options;
-use bnnc_driver::program::{self, Program};
+use bnnc_driver::infer::{Compilation, CompileFailure};
+use bnnc_driver::options::CompileOptions;
+use bnnc_driver::program::{self, CheckedProgram};
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
 use bnnc_graph::tensor::Tensor;
@@ -28,14 +28,14 @@ fn approximation(name: &str, text: &str, csv: &str) -> Approximation {
     }
 }
 
-fn attempt(name: &str, text: &str, csv: &str) -> Result<Approximation, Failure> {
+fn attempt(name: &str, text: &str, csv: &str) -> Result<Approximation, CompileFailure> {
     let folder = std::env::temp_dir().join(format!("bnnc-curvature-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("rows.csv"), csv).unwrap();
     let path = folder.join("m.bnn");
-    let options = Options::default();
+    let options = CompileOptions::default();
     let text = format!("use layers::Dense\ndata rows = csv(\"rows.csv\") {{ target = y }}\n{text}");
-    let program: Program = program::load(&path.display().to_string(), &text, &options);
+    let program: CheckedProgram = program::load(&path.display().to_string(), &text, &options);
     assert!(!program.has_errors(), "{:#?}", program.diagnostics);
     let spec = bnnc_driver::compile::data(&program, &options).unwrap();
     let schema = bnnc_data::schema(&spec[0]).unwrap();
@@ -406,7 +406,7 @@ infer l = laplace(Net, rows) {{ {options} }}
         ["hidden.w", "hidden.b", "out.b"]
     );
     let refused = |name: &str, options: &str| match attempt(name, &text(options), csv) {
-        Err(Failure::Program(diagnostics)) => diagnostics[0].code.id,
+        Err(CompileFailure::Program(diagnostics)) => diagnostics[0].code.id,
         other => panic!("{name}: {other:?}"),
     };
     assert_eq!(refused("sigma", "over = [sigma]"), "E0313");

@@ -7,7 +7,7 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::context::Context;
 use bnnc_core::predict::Predictor;
 use bnnc_core::states::start;
-use bnnc_driver::options::Options;
+use bnnc_driver::options::CompileOptions;
 use bnnc_kernels::arena::layout;
 use bnnc_kernels::pool::Pool;
 use bnnc_tests::compile::{self, Compiled, examples, options};
@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn compiled(path: &Path, settings: Vec<String>, precision: Option<Precision>, there: bool) -> Compiled {
-    let options = Options {
+    let options = CompileOptions {
         settings,
         attach: there.then_some(emulated::attach),
         ..options("cranelift", precision)

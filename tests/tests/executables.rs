@@ -8,7 +8,7 @@
 mod mlir {
     use bnnc_abi::artefact::{self, Built};
     use bnnc_abi::code::{Detached, Object};
-    use bnnc_driver::options::Options;
+    use bnnc_driver::options::CompileOptions;
     use bnnc_tests::compile::{self, options};
     use serde_json::Value;
     use std::fs::{self, File};
@@ -152,7 +152,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         assert_eq!(built.manifest.backend, "cuda");
         for seed in [0, 5] {
             built.manifest.reseed(seed);
-            let options = Options {
+            let options = CompileOptions {
                 seed,
                 ..options("cuda", None)
             };

@@ -4,7 +4,7 @@
 
 use bnnc_base::shape::Sizes;
 use bnnc_core::states::StateValues;
-use bnnc_driver::options::Options;
+use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program;
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::tensor::Tensor;
@@ -55,7 +55,7 @@ posterior Q of M {
 /// ordered vector, and of the sigmoid.
 #[test]
 fn the_prior_of_a_group_is_the_product_with_the_jacobians() {
-    let program = program::load("m.bnn", MIXED, &Options::default());
+    let program = program::load("m.bnn", MIXED, &CompileOptions::default());
     assert!(!program.has_errors(), "{:?}", program.diagnostics);
     let module = &program.module;
     let model =
@@ -456,7 +456,7 @@ model N(x: real[4]) -> y: real {
 }
 posterior Q of N { h1.*, h2.* ~ FullRankNormal() }
 ";
-    let program = program::load("n.bnn", text, &Options::default());
+    let program = program::load("n.bnn", text, &CompileOptions::default());
     let module = &program.module;
     let model =
         elaborate::model::elaborate(module, module.models.ids().next().unwrap(), &HashMap::new()).unwrap();

@@ -3,7 +3,7 @@
 
 use bnnc_base::shape::{Dim, Sizes, Symbol};
 use bnnc_driver::infer::Compilation;
-use bnnc_driver::options::Options;
+use bnnc_driver::options::CompileOptions;
 use bnnc_driver::{compile, program};
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
@@ -39,9 +39,9 @@ fn written() -> PathBuf {
 /// Returns the functions of the last inference of a program.
 fn sampled(source: &str, without: &[&str]) -> SamplingPrograms {
     let path = folder().join("model.bnn");
-    let options = Options {
+    let options = CompileOptions {
         without: without.iter().map(|rewrite| (*rewrite).to_owned()).collect(),
-        ..Options::default()
+        ..CompileOptions::default()
     };
     let program = program::load(&path.display().to_string(), source, &options);
     assert!(!program.has_errors(), "{:#?}", program.diagnostics);

@@ -62,7 +62,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn seeded(folder: &Path, text: &str, seed: u64) -> Compiled {
-    let options = bnnc_driver::options::Options {
+    let options = bnnc_driver::options::CompileOptions {
         seed,
         ..options("cranelift", Some(Precision::F64))
     };

@@ -71,7 +71,7 @@ fn compiled(folder: &Path, text: &str) -> Compiled {
 
 /// Compiles a program with Jacobians, which the joint covariance and the slopes of a saved run need.
 fn asked(folder: &Path, text: &str) -> Compiled {
-    let options = bnnc_driver::options::Options {
+    let options = bnnc_driver::options::CompileOptions {
         jacobians: true,
         ..options("cranelift", Some(Precision::F64))
     };

@@ -3,7 +3,7 @@
 use bnnc_base::diagnostic::FaultyInput;
 use bnnc_base::dtype::Precision;
 use bnnc_core::context::{Context, Stop};
-use bnnc_driver::options::Options;
+use bnnc_driver::options::CompileOptions;
 use bnnc_kernels::pool::Pool;
 use bnnc_methods::laplace::{joint, memory, slopes};
 use bnnc_tests::compile::{self, Compiled, options};
@@ -164,7 +164,7 @@ fn predictions_hold_for_every_example() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut faults = Vec::new();
     for path in compile::examples() {
-        let options = Options {
+        let options = CompileOptions {
             settings: compile::short(&path, 1, 100),
             ..options("cranelift", None)
         };
@@ -507,7 +507,7 @@ fn joint_covariances_and_slopes_are_predicted() {
             format!("laplace(Net, rows) {{ epochs = 1, optimiser = Adam(1e-3), structure = {structure}");
         let program =
             network(&file, 120, "").replace("vi(Q, rows) { epochs = 1, optimiser = Adam(1e-3), ", &infer);
-        let asked = Options {
+        let asked = CompileOptions {
             jacobians: true,
             ..options("cranelift", Some(Precision::F64))
         };

@@ -9,8 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// entry that is not needed any more must be removed.
 const SHARED: &[(&str, usize)] = &[
     ("Command", 2),
-    ("Elaborated", 2),
-    ("Failure", 2),
 ];
 
 #[test]

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::{Shape, Sizes, Symbol};
-use bnnc_driver::infer::{Compilation, Failure};
-use bnnc_driver::options::Options;
+use bnnc_driver::infer::{Compilation, CompileFailure};
+use bnnc_driver::options::CompileOptions;
 use bnnc_driver::{compile, program};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::eval::evaluate;
@@ -27,7 +27,7 @@ fn model(items: &str, theta: &str) -> (Model, Densities) {
     let body = format!("mu ~ Normal(0, 5)\n  tau: positive ~ HalfNormal(1)\n  {theta}");
     let likelihood = "y ~ Normal(mu + tau + sum(theta) + 0 * x, 1)";
     let text = format!("{items}\nmodel M(x: real) -> y: real {{\n  {body}\n  {likelihood}\n}}\n");
-    let program = program::load("m.bnn", &text, &Options::default());
+    let program = program::load("m.bnn", &text, &CompileOptions::default());
     assert!(!program.has_errors(), "{theta}: {:#?}", program.diagnostics);
     let id = program.module.models.ids().next().unwrap();
     let model = elaborate::model::elaborate(&program.module, id, &HashMap::new()).unwrap();
@@ -184,13 +184,13 @@ fn sites_without_a_noise_are_rejected_with_the_reason() {
 }
 
 /// Returns the functions of the inference `gold` of an example.
-fn gold(name: &str, settings: &[&str], without: &[&str]) -> Result<SamplingPrograms, Failure> {
+fn gold(name: &str, settings: &[&str], without: &[&str]) -> Result<SamplingPrograms, CompileFailure> {
     let path = bnnc_tests::root().join(format!("examples/posteriors/{name}.bnn"));
     let text = std::fs::read_to_string(&path).unwrap();
-    let options = Options {
+    let options = CompileOptions {
         settings: settings.iter().map(|setting| (*setting).to_owned()).collect(),
         without: without.iter().map(|rewrite| (*rewrite).to_owned()).collect(),
-        ..Options::default()
+        ..CompileOptions::default()
     };
     let program = program::load(&path.display().to_string(), &text, &options);
     assert!(!program.has_errors(), "{:#?}", program.diagnostics);
@@ -273,7 +273,7 @@ fn naming_a_site_without_a_noise_is_an_error() {
     for (value, why) in [("[tau]", "constrained"), ("[thetas]", "which is not a parameter")] {
         let setting = format!("gold.noncentre={value}");
         let failure = gold("eight-schools-centred", &[&setting], &[]).unwrap_err();
-        let Failure::Program(diagnostics) = failure else {
+        let CompileFailure::Program(diagnostics) = failure else {
             panic!("{failure:?}")
         };
         assert_eq!(diagnostics[0].code.id, "E0312");

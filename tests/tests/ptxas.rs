@@ -6,7 +6,7 @@
 use bnnc_abi::code::KernelCode;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
-use bnnc_driver::options::{Chip, Options, chip};
+use bnnc_driver::options::{Chip, CompileOptions, chip};
 use bnnc_tests::compile::{self, examples, options};
 use std::cell::RefCell;
 use std::io::Write;
@@ -34,7 +34,7 @@ fn note(code: Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault> {
 }
 
 fn images(path: &Path, precision: Precision, gpu: Chip) -> Vec<Arc<str>> {
-    let options = Options {
+    let options = CompileOptions {
         attach: Some(note),
         gpu,
         ..options("cuda", Some(precision))

@@ -2,7 +2,7 @@
 //! start where the program states, and results do not depend on the number of threads.
 #![allow(clippy::unwrap_used)]
 
-use bnnc_driver::options::Options;
+use bnnc_driver::options::CompileOptions;
 use bnnc_inference::chains::SamplingResult;
 use bnnc_run::RunResult;
 use bnnc_tests::compile::{self, Compiled, options};
@@ -23,7 +23,7 @@ fn compiled(name: &str, rows: &[(f64, f64)], program: &str) -> Compiled {
     compile::text(
         &path,
         &program,
-        &Options {
+        &CompileOptions {
             ..options("cranelift", None)
         },
     )

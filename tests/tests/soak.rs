@@ -2,7 +2,7 @@
 //! `BNNC_SOAK_SECONDS=600 cargo test --release -p bnnc-tests --test soak -- --ignored`.
 
 use bnnc_base::source::SourceMap;
-use bnnc_driver::options::Options;
+use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program;
 use bnnc_math::philox;
 use std::time::{Duration, Instant};
@@ -121,7 +121,7 @@ fn run(duration: Duration) -> usize {
                 "{mutant}"
             );
         }
-        let checked = program::load("mutant.bnn", &mutant, &Options::default());
+        let checked = program::load("mutant.bnn", &mutant, &CompileOptions::default());
         if !checked.has_errors() {
             let broken = bnnc_hir::verify::verify(&checked.module);
             assert!(broken.is_empty(), "{broken:?}\n{mutant}");

@@ -5,7 +5,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_core::context::Context;
 use bnnc_core::states::start;
 use bnnc_data::Dataset;
-use bnnc_driver::options::Options;
+use bnnc_driver::options::CompileOptions;
 use bnnc_kernels::pool::Pool;
 use bnnc_tests::compile::{self, options};
 use bnnc_training::fit;
@@ -96,7 +96,7 @@ fn more_epochs_allocate_no_more_memory() {
     let path = selecting.to_string_lossy();
     for (path, settings) in cases.iter().copied().chain([(&*path, &[][..])]) {
         for (precision, threads) in [(Precision::F32, 1), (Precision::F32, 2), (Precision::F64, 2)] {
-            let options = Options {
+            let options = CompileOptions {
                 settings: settings.iter().map(|setting| setting.to_string()).collect(),
                 ..options("cranelift", Some(precision))
             };

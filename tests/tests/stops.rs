@@ -4,7 +4,7 @@
 use bnnc_base::diagnostic::{Diagnostic, FaultyInput};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::states::start;
-use bnnc_driver::options::Options;
+use bnnc_driver::options::CompileOptions;
 use bnnc_kernels::pool::Pool;
 use bnnc_run::out;
 use bnnc_run::{RunResult, run};
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 fn yacht(settings: &[&str]) -> Compiled {
-    let options = Options {
+    let options = CompileOptions {
         settings: settings.iter().map(|setting| setting.to_string()).collect(),
         ..options("cranelift", None)
     };

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::Sizes;
-use bnnc_driver::options::Options;
+use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program;
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 /// Returns the log prior of a model with the sites of `body`, or the message of the error.
 fn log_prior(body: &str) -> Result<Function, String> {
     let text = format!("model M(x: real) -> y: real {{\n  {body}\n  y ~ Normal(x, 1)\n}}\n");
-    let program = program::load("m.bnn", &text, &Options::default());
+    let program = program::load("m.bnn", &text, &CompileOptions::default());
     if program.has_errors() {
         return Err(format!("{:?}", program.diagnostics));
     }

@@ -4,7 +4,7 @@
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_core::context::{Context, Stop};
-use bnnc_driver::options::Options;
+use bnnc_driver::options::CompileOptions;
 use bnnc_kernels::pool::Pool;
 use bnnc_tests::compile::{self, Compiled, faults_of_examples, options};
 use bnnc_training::restarts::{self, OneOnThread};
@@ -24,7 +24,7 @@ fn result(compiled: &Compiled, threads: usize) -> String {
 
 /// Compiles a run of a few epochs, which are enough for every part of a run to occur.
 fn short(path: &Path) -> Compiled {
-    let options = Options {
+    let options = CompileOptions {
         settings: compile::short(path, 2, 10),
         ..options("cranelift", None)
     };
@@ -79,7 +79,7 @@ infer fit = vi(MeanField, concrete) { epochs = 2, batch = 400, samples = 2, pred
 fn another_seed_gives_another_result() {
     let path = bnnc_tests::root().join("examples/yacht/yacht.bnn");
     let text = |seed| {
-        let options = Options {
+        let options = CompileOptions {
             seed,
             settings: vec!["fit.epochs=2".into()],
             ..options("cranelift", None)

@@ -9,9 +9,9 @@ use bnnc_base::source::SourceMap;
 use bnnc_command::memory;
 use bnnc_command::terminal;
 use bnnc_data::LoadedData;
-use bnnc_driver::infer::Failure;
-use bnnc_driver::options::Options;
-use bnnc_driver::program::{self, Program};
+use bnnc_driver::infer::CompileFailure;
+use bnnc_driver::options::CompileOptions;
+use bnnc_driver::program::{self, CheckedProgram};
 use bnnc_driver::{codes, render};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -30,16 +30,16 @@ impl Display {
     }
 
     /// Shows why a compilation failed and returns the exit status.
-    pub fn failure(self, failure: &Failure, sources: &SourceMap) -> u8 {
+    pub fn failure(self, failure: &CompileFailure, sources: &SourceMap) -> u8 {
         match failure {
-            Failure::Program(diagnostics) => self.show(diagnostics, sources),
-            Failure::Fault(fault) => terminal::fault_status(fault, &|found| self.show(found, sources)),
+            CompileFailure::Program(diagnostics) => self.show(diagnostics, sources),
+            CompileFailure::Fault(fault) => terminal::fault_status(fault, &|found| self.show(found, sources)),
         }
     }
 }
 
 /// Returns the options of a compilation.
-pub fn options(compile: &Compile) -> Result<Options, Vec<Diagnostic>> {
+pub fn options(compile: &Compile) -> Result<CompileOptions, Vec<Diagnostic>> {
     let precision = compile.precision.as_deref().map(|name| {
         if name == "f64" {
             Precision::F64
@@ -47,7 +47,7 @@ pub fn options(compile: &Compile) -> Result<Options, Vec<Diagnostic>> {
             Precision::F32
         }
     });
-    Ok(Options {
+    Ok(CompileOptions {
         seed: compile.seed,
         precision,
         backend: compile.backend.clone(),
@@ -58,7 +58,7 @@ pub fn options(compile: &Compile) -> Result<Options, Vec<Diagnostic>> {
         verify: compile.verify,
         trace: false,
         symbols: bnnc_kernels::arrays::symbols(),
-        ..Options::default()
+        ..CompileOptions::default()
     })
 }
 
@@ -87,13 +87,18 @@ pub fn read(file: &Path) -> Result<String, Box<Diagnostic>> {
 }
 
 /// Reads, parses and checks a program, and shows its diagnostics. The error is the exit status.
-pub fn load(file: &Path, options: &Options, display: Display) -> Result<Program, u8> {
+pub fn load(file: &Path, options: &CompileOptions, display: Display) -> Result<CheckedProgram, u8> {
     let text = read(file).map_err(|diagnostic| display.show(&[*diagnostic], &SourceMap::default()))?;
     load_text(file, &text, options, display)
 }
 
 /// Parses and checks a text that is or was the content of the file, and shows its diagnostics. The error is the exit status.
-pub fn load_text(file: &Path, text: &str, options: &Options, display: Display) -> Result<Program, u8> {
+pub fn load_text(
+    file: &Path,
+    text: &str,
+    options: &CompileOptions,
+    display: Display,
+) -> Result<CheckedProgram, u8> {
     let program = program::load(&file.display().to_string(), text, options);
     let status = display.show(&program.diagnostics, &program.sources);
     if program.has_errors() {
@@ -111,8 +116,8 @@ pub fn schemas_of(sources: &HashMap<String, LoadedData>) -> HashMap<String, Sche
 
 /// Reads the schemas of the data that the chosen inferences use. The error is the exit status.
 pub fn schemas(
-    program: &Program,
-    options: &Options,
+    program: &CheckedProgram,
+    options: &CompileOptions,
     display: Display,
 ) -> Result<HashMap<String, Schema>, u8> {
     sources(program, options, None, display).map(|sources| schemas_of(&sources))
@@ -121,8 +126,8 @@ pub fn schemas(
 /// Reads the data that the chosen inferences use. Each item may use `most` bytes of memory or, without this limit, the available memory.
 /// The error is the exit status.
 pub fn sources(
-    program: &Program,
-    options: &Options,
+    program: &CheckedProgram,
+    options: &CompileOptions,
     most: Option<u64>,
     display: Display,
 ) -> Result<HashMap<String, LoadedData>, u8> {

@@ -2,7 +2,7 @@
 
 use crate::codes::compare::metric_does_not_apply;
 use crate::methods::{self, Kept};
-use crate::program::Program;
+use crate::program::CheckedProgram;
 use bnnc_abi::data::Outliers;
 use bnnc_abi::manifest::{CompareBlock, InferenceBlock, Manifest, Output};
 use bnnc_abi::metrics::{self, Basis, ComparedMetric};
@@ -10,7 +10,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_hir::tree::{InferId, InferItem};
 
 /// Returns the comparisons of chosen inferences, each restricted to them.
-pub fn compares(program: &Program, chosen: &[InferId]) -> Vec<CompareBlock> {
+pub fn compares(program: &CheckedProgram, chosen: &[InferId]) -> Vec<CompareBlock> {
     let name = |id: &InferId| program.module.infers[*id].name.to_string();
     let one = |item: &bnnc_hir::tree::CompareItem| CompareBlock {
         infers: item
@@ -27,7 +27,7 @@ pub fn compares(program: &Program, chosen: &[InferId]) -> Vec<CompareBlock> {
 
 /// Returns the metrics that do not apply to an inference, in the order of the program. Each metric is reported once, for the first
 /// inference to which it does not apply.
-pub fn inapplicable(program: &Program, manifest: &Manifest) -> Vec<Diagnostic> {
+pub fn inapplicable(program: &CheckedProgram, manifest: &Manifest) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for compare in &manifest.compares {
         for measure in &compare.metrics {

@@ -1,12 +1,12 @@
 //! The compilation of a program as one readable function: from a checked module and schemas to a manifest.
 
 use crate::compare::{compares, inapplicable};
-use crate::infer::{Compilation, Failure, Timings};
+use crate::infer::{Compilation, CompileFailure, Timings};
 use crate::methods::iterates::taken::wrong_iterates;
 use crate::methods::laplace::beforehand;
 use crate::observed::unused_transforms;
-use crate::options::Options;
-use crate::program::Program;
+use crate::options::CompileOptions;
+use crate::program::CheckedProgram;
 use crate::{backends, codes};
 use bnnc_abi::data::{DataSpec, Schema};
 use bnnc_abi::manifest::{InferenceBlock, Manifest, OutputKind, Start, State};
@@ -31,7 +31,7 @@ pub struct Compiled {
 ///
 /// # Errors
 /// Fails if `--only` or `--without` has a name that does not exist, or if the program has no inference blocks.
-pub fn data(program: &Program, options: &Options) -> Result<Vec<DataSpec>, Vec<Diagnostic>> {
+pub fn data(program: &CheckedProgram, options: &CompileOptions) -> Result<Vec<DataSpec>, Vec<Diagnostic>> {
     let chosen = chosen(program, options)?;
     let mut specs: Vec<DataSpec> = Vec::new();
     for id in chosen {
@@ -44,7 +44,7 @@ pub fn data(program: &Program, options: &Options) -> Result<Vec<DataSpec>, Vec<D
 }
 
 /// Returns the inferences to run, in order: those that `--only` names and those that they need, or all inferences without `--only`.
-pub fn chosen(program: &Program, options: &Options) -> Result<Vec<InferId>, Vec<Diagnostic>> {
+pub fn chosen(program: &CheckedProgram, options: &CompileOptions) -> Result<Vec<InferId>, Vec<Diagnostic>> {
     let module = &program.module;
     if module.infers.is_empty() {
         let mut diagnostic = Diagnostic::usage(
@@ -90,7 +90,7 @@ pub fn chosen(program: &Program, options: &Options) -> Result<Vec<InferId>, Vec<
 
 /// Returns the inferences whose results an inference uses: as its start, as its iterates, as the ranking of a subnetwork, or as the values
 /// of fixed sites.
-fn needs(program: &Program, id: InferId) -> Vec<InferId> {
+fn needs(program: &CheckedProgram, id: InferId) -> Vec<InferId> {
     let item = &program.module.infers[id];
     let mut needs: Vec<InferId> = item
         .options
@@ -115,13 +115,13 @@ fn needs(program: &Program, id: InferId) -> Vec<InferId> {
 /// # Errors
 /// Returns every diagnostic of the program, or the first limit or bug.
 pub fn compile(
-    program: &Program,
+    program: &CheckedProgram,
     schemas: &HashMap<String, Schema>,
-    options: &Options,
-) -> Result<Compiled, Failure> {
-    let backend = backends::chosen(&options.backend).map_err(|fault| Failure::Program(vec![fault]))?;
-    let chosen = chosen(program, options).map_err(Failure::Program)?;
-    let data = data(program, options).map_err(Failure::Program)?;
+    options: &CompileOptions,
+) -> Result<Compiled, CompileFailure> {
+    let backend = backends::chosen(&options.backend).map_err(|fault| CompileFailure::Program(vec![fault]))?;
+    let chosen = chosen(program, options).map_err(CompileFailure::Program)?;
+    let data = data(program, options).map_err(CompileFailure::Program)?;
     let mut compiled = Compiled {
         manifest: Manifest {
             program: program.source.name.to_string(),
@@ -145,7 +145,7 @@ pub fn compile(
         };
         match compilation.compile(schema, backend) {
             Ok(infer) => compiled.manifest.infers.push(infer),
-            Err(Failure::Program(found)) => diagnostics.extend(found),
+            Err(CompileFailure::Program(found)) => diagnostics.extend(found),
             Err(failure) => return Err(failure),
         }
         // Inferences of one model on one data item have the same warnings. A warning that has a position in the program is reported once.
@@ -176,12 +176,12 @@ pub fn compile(
     if diagnostics.is_empty() {
         Ok(compiled)
     } else {
-        Err(Failure::Program(diagnostics))
+        Err(CompileFailure::Program(diagnostics))
     }
 }
 
 /// Warns about an inference that starts from another one with which it has no state in common.
-fn useless_starts(program: &Program, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
+fn useless_starts(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let warning = |infer: &InferenceBlock| {
         let Some(Start::Infer(name)) = &infer.start else {
             return None;
@@ -199,7 +199,7 @@ fn useless_starts(program: &Program, infers: &[InferenceBlock]) -> Vec<Diagnosti
 }
 
 /// Warns about outliers in the data of inferences without classes: without classes, predictions have no entropy.
-fn useless_outliers(program: &Program, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
+fn useless_outliers(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let warning = |infer: &InferenceBlock| {
         let item = program
             .module
@@ -218,7 +218,7 @@ fn useless_outliers(program: &Program, infers: &[InferenceBlock]) -> Vec<Diagnos
 }
 
 /// Reports parameters that are fixed to the parameters of another inference but have a different shape there.
-fn taken_shapes(program: &Program, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
+fn taken_shapes(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for infer in infers {
         for state in &infer.states {

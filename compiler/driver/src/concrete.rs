@@ -179,7 +179,7 @@ fn first(results: Vec<Tensor>) -> Tensor {
 
 /// The mean, the standard deviation and the standard error of the mean of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sample {
+pub struct SampleSummary {
     /// The mean.
     pub mean: f64,
     /// The standard deviation of the numbers.
@@ -188,14 +188,14 @@ pub struct Sample {
     pub error: f64,
 }
 
-impl Sample {
+impl SampleSummary {
     /// Computes the mean, the standard deviation and the standard error of the mean of some numbers.
-    pub fn of(numbers: &[f64]) -> Sample {
+    pub fn of(numbers: &[f64]) -> SampleSummary {
         let count = numbers.len() as f64;
         let mean = numbers.iter().sum::<f64>() / count;
         let squares: f64 = numbers.iter().map(|x| (x - mean) * (x - mean)).sum();
         let deviation = (squares / (count - 1.0).max(1.0)).sqrt();
-        Sample {
+        SampleSummary {
             mean,
             deviation,
             error: deviation / count.sqrt(),

@@ -1,6 +1,6 @@
 //! Derives the densities of a model as functions of the parameters that the families of the posterior cover.
 
-use crate::infer::{Compilation, Elaborated, Failure};
+use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
 use bnnc_base::fault::Fault;
 use bnnc_graph::model::Model;
 use bnnc_rewrite::density::Densities;
@@ -12,7 +12,7 @@ impl Compilation<'_> {
     ///
     /// # Errors
     /// Fails for a model that no method can use.
-    pub fn density(&mut self, model: &Model) -> Result<Densities, Failure> {
+    pub fn density(&mut self, model: &Model) -> Result<Densities, CompileFailure> {
         let densities = self.timed("density", |this| {
             pipeline::step(&pipelines::SPLIT, &mut this.context, |_| {
                 bnnc_rewrite::density::density(model)
@@ -27,12 +27,12 @@ impl Compilation<'_> {
     /// Fails only if the pass has a bug.
     pub fn grouped(
         &mut self,
-        elaborated: Elaborated,
+        elaborated: ElaboratedInference,
         densities: Densities,
-    ) -> Result<(Elaborated, Densities), Fault> {
+    ) -> Result<(ElaboratedInference, Densities), Fault> {
         let (densities, model) = pipeline::step(&pipelines::GROUP, &mut self.context, |_| {
             Ok::<_, Fault>(group(densities, elaborated.model, &elaborated.posterior))
         })?;
-        Ok((Elaborated { model, ..elaborated }, densities))
+        Ok((ElaboratedInference { model, ..elaborated }, densities))
     }
 }

@@ -4,9 +4,9 @@ mod files;
 
 pub use files::{Text, load};
 
-use crate::infer::{Compilation, Elaborated, Failure};
-use crate::options::Options;
-use crate::program::Program;
+use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
+use crate::options::CompileOptions;
+use crate::program::CheckedProgram;
 use crate::stage::Stage;
 use crate::{backends, codes};
 use bnnc_abi::data::Schema;
@@ -19,7 +19,7 @@ use bnnc_rewrite::density::Densities;
 use std::collections::HashMap;
 
 /// Prints a stage that needs no data; `None` for all others.
-pub fn syntactic(program: &Program, stage: Stage) -> Option<String> {
+pub fn syntactic(program: &CheckedProgram, stage: Stage) -> Option<String> {
     match stage {
         Stage::Tokens => Some(tokens(program)),
         Stage::Ast => Some(match bnnc_grammar::print::format(&program.source) {
@@ -44,18 +44,18 @@ pub fn syntactic(program: &Program, stage: Stage) -> Option<String> {
 /// # Errors
 /// The errors of the compilation up to the stage.
 pub fn emit(
-    program: &Program,
+    program: &CheckedProgram,
     stage: Stage,
     infer: Option<&str>,
     schemas: &HashMap<String, Schema>,
-    options: &Options,
-) -> Result<String, Failure> {
-    let chosen = crate::compile::chosen(program, options).map_err(Failure::Program)?;
+    options: &CompileOptions,
+) -> Result<String, CompileFailure> {
+    let chosen = crate::compile::chosen(program, options).map_err(CompileFailure::Program)?;
     let named =
         |id: &&bnnc_hir::tree::InferId| infer.is_none_or(|name| *name == *program.module.infers[**id].name);
     let Some(id) = chosen.iter().find(named) else {
         let names: Vec<&str> = program.module.infers.iter().map(|infer| &*infer.name).collect();
-        return Err(Failure::Program(vec![codes::no_infer(
+        return Err(CompileFailure::Program(vec![codes::no_infer(
             infer.unwrap_or_default(),
             &names,
         )]));
@@ -115,7 +115,11 @@ pub fn emit(
 }
 
 /// Compiles the whole inference, and prints the functions that a pass returns, in order.
-fn after(compilation: &mut Compilation<'_>, pass: &'static str, schema: &Schema) -> Result<String, Failure> {
+fn after(
+    compilation: &mut Compilation<'_>,
+    pass: &'static str,
+    schema: &Schema,
+) -> Result<String, CompileFailure> {
     compilation.context.watched = Some(pass);
     // Passes run before code is generated, so the backend does not matter. The interpreter generates no code.
     compilation.compile(schema, &Reference)?;
@@ -126,7 +130,7 @@ fn after(compilation: &mut Compilation<'_>, pass: &'static str, schema: &Schema)
         .map(|timing| timing.pass)
         .collect();
     if !ran.contains(&pass) {
-        return Err(Failure::Program(vec![codes::no_pass(
+        return Err(CompileFailure::Program(vec![codes::no_pass(
             compilation.item,
             pass,
             &ran,
@@ -137,10 +141,10 @@ fn after(compilation: &mut Compilation<'_>, pass: &'static str, schema: &Schema)
 }
 
 /// Returns the backend that generates the text of a stage.
-fn backend(stage: Stage, options: &Options) -> Result<&'static (dyn Backend + Sync), Failure> {
-    let backend = backends::chosen(&options.backend).map_err(|fault| Failure::Program(vec![fault]))?;
+fn backend(stage: Stage, options: &CompileOptions) -> Result<&'static (dyn Backend + Sync), CompileFailure> {
+    let backend = backends::chosen(&options.backend).map_err(|fault| CompileFailure::Program(vec![fault]))?;
     if stage == Stage::Clif && backend.name() != backends::DEFAULT {
-        return Err(Failure::Program(vec![codes::no_clif(backend.name())]));
+        return Err(CompileFailure::Program(vec![codes::no_clif(backend.name())]));
     }
     Ok(backend)
 }
@@ -150,8 +154,8 @@ fn of_loops(
     loops: &ir::LoopProgram,
     stage: Stage,
     backend: &dyn Backend,
-    options: &Options,
-) -> Result<String, Failure> {
+    options: &CompileOptions,
+) -> Result<String, CompileFailure> {
     if stage == Stage::Loops {
         return Ok(loops.to_string());
     }
@@ -160,7 +164,7 @@ fn of_loops(
     }
     if stage == Stage::Ptx {
         let cuda = backends::chosen(backends::DEVICE);
-        cuda.map_err(|fault| Failure::Program(vec![fault]))?;
+        cuda.map_err(|fault| CompileFailure::Program(vec![fault]))?;
         let device = bnnc_backend_mlir::gpu::compile(&backends::MLIR, loops, options.gpu)?;
         let images = device.images.iter().map(|image| &*image.ptx);
         return Ok(format!("{device}{}", images.collect::<String>()));
@@ -175,9 +179,9 @@ fn of_loops(
 /// Returns the function of one training step, or of the log density that samplers evaluate, with the name of the function and its states.
 fn lowered(
     compilation: &mut Compilation<'_>,
-    elaborated: Elaborated,
+    elaborated: ElaboratedInference,
     densities: &Densities,
-) -> Result<(&'static str, Function, Vec<String>), Failure> {
+) -> Result<(&'static str, Function, Vec<String>), CompileFailure> {
     if compilation.samples() {
         let sampled = compilation.sampled(&elaborated, densities)?;
         return Ok(("density", sampled.density, Vec::new()));
@@ -189,7 +193,7 @@ fn lowered(
 }
 
 /// Prints one token per line with the byte range of the token.
-fn tokens(program: &Program) -> String {
+fn tokens(program: &CheckedProgram) -> String {
     let lexed = bnnc_grammar::lexer::lex(&program.source);
     lexed
         .tokens

@@ -4,9 +4,9 @@ use crate::codes;
 use crate::methods::train::CHECKED;
 use crate::methods::{self, Parts};
 use crate::names::{names, relate};
-use crate::options::Options;
+use crate::options::CompileOptions;
 use crate::prior::shared_apart;
-use crate::program::Program;
+use crate::program::CheckedProgram;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::Schema;
 use bnnc_abi::laplace;
@@ -37,28 +37,28 @@ use std::time::Instant;
 
 /// The reason why an inference could not be compiled.
 #[derive(Clone, Debug)]
-pub enum Failure {
+pub enum CompileFailure {
     /// The program has errors.
     Program(Vec<Diagnostic>),
     /// A limit or a bug of the compiler.
     Fault(Fault),
 }
 
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Failure {
-        Failure::Fault(fault)
+impl From<Fault> for CompileFailure {
+    fn from(fault: Fault) -> CompileFailure {
+        CompileFailure::Fault(fault)
     }
 }
 
-impl From<Mismatch> for Failure {
-    fn from(mismatch: Mismatch) -> Failure {
-        Failure::Fault(Fault::Bug(mismatch.to_string()))
+impl From<Mismatch> for CompileFailure {
+    fn from(mismatch: Mismatch) -> CompileFailure {
+        CompileFailure::Fault(Fault::Bug(mismatch.to_string()))
     }
 }
 
-impl From<Box<Diagnostic>> for Failure {
-    fn from(diagnostic: Box<Diagnostic>) -> Failure {
-        Failure::Program(vec![*diagnostic])
+impl From<Box<Diagnostic>> for CompileFailure {
+    fn from(diagnostic: Box<Diagnostic>) -> CompileFailure {
+        CompileFailure::Program(vec![*diagnostic])
     }
 }
 
@@ -67,8 +67,8 @@ pub type Timings = Vec<(&'static str, f64)>;
 
 /// The state of the compilation of one inference.
 pub struct Compilation<'a> {
-    pub(crate) program: &'a Program,
-    pub(crate) options: &'a Options,
+    pub(crate) program: &'a CheckedProgram,
+    pub(crate) options: &'a CompileOptions,
     /// The inference block.
     pub item: &'a InferItem,
     /// The context of the passes: options, timings, warnings.
@@ -80,7 +80,7 @@ pub struct Compilation<'a> {
 }
 
 /// The results of elaboration.
-pub struct Elaborated {
+pub struct ElaboratedInference {
     /// The model for one example.
     pub model: Model,
     /// The family that approximates its posterior.
@@ -97,7 +97,7 @@ pub struct Elaborated {
 
 impl<'a> Compilation<'a> {
     /// Begins the compilation of an inference.
-    pub fn new(program: &'a Program, id: InferId, options: &'a Options) -> Compilation<'a> {
+    pub fn new(program: &'a CheckedProgram, id: InferId, options: &'a CompileOptions) -> Compilation<'a> {
         let trace = options.trace.then(Vec::new);
         let mut context = PassContext {
             without: options.without.clone(),
@@ -140,15 +140,15 @@ impl<'a> Compilation<'a> {
     ///
     /// # Errors
     /// Fails if columns do not fit the model, and for errors that can be found only when sizes are known.
-    pub fn elaborate(&mut self, schema: &Schema) -> Result<Elaborated, Failure> {
+    pub fn elaborate(&mut self, schema: &Schema) -> Result<ElaboratedInference, CompileFailure> {
         self.timed("elaborate", |this| this.elaborate_now(schema))
     }
 
-    fn elaborate_now(&mut self, schema: &Schema) -> Result<Elaborated, Failure> {
+    fn elaborate_now(&mut self, schema: &Schema) -> Result<ElaboratedInference, CompileFailure> {
         let module = &self.program.module;
         let (bound, diagnostics) = bind(&module.models[self.model_id()], schema);
         if !diagnostics.is_empty() {
-            return Err(Failure::Program(diagnostics));
+            return Err(CompileFailure::Program(diagnostics));
         }
         self.observes(&bound, schema)?;
         self.watched(schema)?;
@@ -164,7 +164,7 @@ impl<'a> Compilation<'a> {
             InferenceTarget::Model(_) => elaborate::posterior::point(module, &model, self.item.span)?,
         };
         let optimiser = self.optimiser()?;
-        Ok(Elaborated {
+        Ok(ElaboratedInference {
             model,
             posterior,
             optimiser,
@@ -184,7 +184,7 @@ impl<'a> Compilation<'a> {
     }
 
     /// Rejects `patience` without validation rows, where it would have no effect.
-    fn watched(&self, schema: &Schema) -> Result<(), Failure> {
+    fn watched(&self, schema: &Schema) -> Result<(), CompileFailure> {
         let Some(option) = self.item.setting(Training::patience()) else {
             return Ok(());
         };
@@ -197,10 +197,10 @@ impl<'a> Compilation<'a> {
             .label("needs validation rows")
             .also(spec.span, "the data")
             .help(refusal.help);
-        Err(Failure::Program(vec![diagnostic]))
+        Err(CompileFailure::Program(vec![diagnostic]))
     }
 
-    fn optimiser(&self) -> Result<ElaboratedOptimiser, Failure> {
+    fn optimiser(&self) -> Result<ElaboratedOptimiser, CompileFailure> {
         let module = &self.program.module;
         if let Some(SettingValue::Optimiser(id, args)) = self.setting(Training::optimiser()) {
             return Ok(elaborate::optimiser::elaborate(
@@ -225,7 +225,7 @@ impl<'a> Compilation<'a> {
         });
         let Some((id, rate)) = known else {
             let text = "the library has no default optimiser".to_owned();
-            return Err(Failure::Fault(Fault::Bug(text)));
+            return Err(CompileFailure::Fault(Fault::Bug(text)));
         };
         let span = self.item.span;
         let rate = bnnc_hir::tree::TypedExpr {
@@ -279,9 +279,9 @@ impl<'a> Compilation<'a> {
     /// Fails for an infinite KL divergence, a family without a sampler, or a path without a derivative.
     pub fn objective(
         &mut self,
-        elaborated: &Elaborated,
+        elaborated: &ElaboratedInference,
         densities: &Densities,
-    ) -> Result<Objective, Failure> {
+    ) -> Result<Objective, CompileFailure> {
         let dropped = self.dropped(elaborated, densities)?;
         let densities = dropped
             .as_ref()
@@ -308,9 +308,9 @@ impl<'a> Compilation<'a> {
     /// Fails as [`Compilation::objective`] does.
     pub fn divergence(
         &mut self,
-        elaborated: &Elaborated,
+        elaborated: &ElaboratedInference,
         densities: &Densities,
-    ) -> Result<Divergence, Failure> {
+    ) -> Result<Divergence, CompileFailure> {
         let settings = self.settings(elaborated);
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
         let result = self.timed("rewrite", |this| {
@@ -320,15 +320,15 @@ impl<'a> Compilation<'a> {
     }
 
     /// Converts an error of the rewriter into diagnostics at this inference block.
-    pub(crate) fn failure(&self, refusal: Refusal) -> Failure {
+    pub(crate) fn failure(&self, refusal: Refusal) -> CompileFailure {
         match refusal {
-            Refusal::Program(diagnostics) => Failure::Program(self.placed(diagnostics)),
-            Refusal::Fault(fault) => Failure::Fault(fault),
+            Refusal::Program(diagnostics) => CompileFailure::Program(self.placed(diagnostics)),
+            Refusal::Fault(fault) => CompileFailure::Fault(fault),
         }
     }
 
     /// Returns the settings that the options of the inference give for its functions.
-    pub fn settings<'e>(&self, elaborated: &'e Elaborated) -> TrainingSettings<'e> {
+    pub fn settings<'e>(&self, elaborated: &'e ElaboratedInference) -> TrainingSettings<'e> {
         let (samples, kl_draws, kl, layers) = match &elaborated.vi {
             None => (1, 0, kl::KlOptions::default(), Layers::default()),
             Some(vi) => {
@@ -432,12 +432,18 @@ impl<'a> Compilation<'a> {
     ///
     /// # Errors
     /// The errors of all stages.
-    pub fn compile(&mut self, schema: &Schema, backend: &dyn Backend) -> Result<InferenceBlock, Failure> {
+    pub fn compile(
+        &mut self,
+        schema: &Schema,
+        backend: &dyn Backend,
+    ) -> Result<InferenceBlock, CompileFailure> {
         let clock = Instant::now();
         let elaborated = self.elaborate(schema)?;
         let method = methods::of(self.item.method.finds);
         if method.needs_sites() && elaborated.model.sites.is_empty() {
-            return Err(Failure::Program(vec![codes::nothing_to_sample(self.item, true)]));
+            return Err(CompileFailure::Program(vec![codes::nothing_to_sample(
+                self.item, true,
+            )]));
         }
         let densities = self.density(&elaborated.model)?;
         let positions = self.row_positions(&densities, &elaborated.model, backend)?;

@@ -11,7 +11,7 @@ pub(crate) mod train;
 
 #[cfg(not(feature = "collapsed"))]
 use crate::codes;
-use crate::infer::{Compilation, Elaborated, Failure};
+use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
 use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{InferenceBlock, SiteReport, State, Work};
@@ -24,7 +24,7 @@ use bnnc_rewrite::density::Densities;
 #[derive(Clone, Copy)]
 pub(crate) struct Parts<'a> {
     /// The model, the posterior and the optimiser.
-    pub elaborated: &'a Elaborated,
+    pub elaborated: &'a ElaboratedInference,
     /// The densities of the model.
     pub densities: &'a Densities,
     /// The sizes, columns and levels of the data.
@@ -55,7 +55,11 @@ pub(crate) trait Method {
     ///
     /// # Errors
     /// Fails for a model, data or options that the method does not support.
-    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure>;
+    fn programs(
+        &self,
+        compilation: &mut Compilation<'_>,
+        parts: Parts<'_>,
+    ) -> Result<Programs, CompileFailure>;
 
     /// Returns whether a model without sites is rejected before any program is built.
     fn needs_sites(&self) -> bool {
@@ -109,7 +113,9 @@ struct Absent;
 
 #[cfg(not(feature = "collapsed"))]
 impl Method for Absent {
-    fn programs(&self, compilation: &mut Compilation<'_>, _: Parts<'_>) -> Result<Programs, Failure> {
-        Err(Failure::Program(vec![codes::absent_method(compilation.item)]))
+    fn programs(&self, compilation: &mut Compilation<'_>, _: Parts<'_>) -> Result<Programs, CompileFailure> {
+        Err(CompileFailure::Program(vec![codes::absent_method(
+            compilation.item,
+        )]))
     }
 }

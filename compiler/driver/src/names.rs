@@ -2,7 +2,7 @@
 
 mod axes;
 
-use crate::infer::Elaborated;
+use crate::infer::ElaboratedInference;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{Binding, Codes, DataSource, Output, OutputKind};
 use bnnc_abi::names::{LabelSource, Names, PositionLabels};
@@ -19,7 +19,7 @@ use bnnc_rewrite::density::Densities;
 /// column, its levels name the positions along `J`. If an input `x: real[d]` takes the input columns, these columns name the positions
 /// along `d`. The same names apply to an axis of another parameter that is multiplied with such a vector or from which such an index
 /// selects, also in a layer and for a constant size.
-pub fn names(model: &ModelItem, elaborated: &Elaborated, schema: &Schema) -> Names {
+pub fn names(model: &ModelItem, elaborated: &ElaboratedInference, schema: &Schema) -> Names {
     let bound = &elaborated.bound;
     let mut names = declared(model, schema, bound);
     for met in axes::met(&elaborated.model.function) {

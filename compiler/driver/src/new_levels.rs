@@ -3,12 +3,12 @@
 use crate::backends;
 use crate::codes::new_levels::no_new_levels;
 use crate::compile::chosen;
-use crate::infer::{Compilation, Failure};
+use crate::infer::{Compilation, CompileFailure};
 use crate::methods;
 use crate::names::name;
-use crate::options::Options;
+use crate::options::CompileOptions;
 use crate::prior::shared_apart;
-use crate::program::Program;
+use crate::program::CheckedProgram;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{DataSource, InferenceBlock, Init, State};
 use bnnc_abi::method::lookup;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 /// An axis from which inputs select positions, each input by one column.
 #[derive(Clone, Debug)]
-pub struct Axis {
+pub struct SelectedAxis {
     /// The name of the dimension.
     pub dim: Arc<str>,
     /// The size of the dimension in the run.
@@ -38,7 +38,12 @@ pub struct Axis {
 const APART: usize = 1009;
 
 /// Returns the axes of an inference that may have new levels: named dimensions whose positions are the levels of columns that inputs take.
-pub fn axes(program: &Program, infer: &str, schema: &Schema, options: &Options) -> Vec<Axis> {
+pub fn axes(
+    program: &CheckedProgram,
+    infer: &str,
+    schema: &Schema,
+    options: &CompileOptions,
+) -> Vec<SelectedAxis> {
     let mut items = program.module.infers.ids();
     let id = items.find(|id| *program.module.infers[*id].name == *infer);
     id.map_or_else(Vec::new, |id| {
@@ -47,8 +52,8 @@ pub fn axes(program: &Program, infer: &str, schema: &Schema, options: &Options) 
     })
 }
 
-fn axes_of(model: &ModelItem, bound: &DataBindings) -> Vec<Axis> {
-    let mut axes: Vec<Axis> = Vec::new();
+fn axes_of(model: &ModelItem, bound: &DataBindings) -> Vec<SelectedAxis> {
+    let mut axes: Vec<SelectedAxis> = Vec::new();
     for binding in &model.inputs {
         let Ty::Tensor(Elem::Index(size), _) = &binding.param.ty else {
             continue;
@@ -63,7 +68,7 @@ fn axes_of(model: &ModelItem, bound: &DataBindings) -> Vec<Axis> {
         };
         match axes.iter_mut().find(|axis| *axis.dim == *dim) {
             Some(axis) => axis.ports.push(binding.param.name.to_string()),
-            None => axes.push(Axis {
+            None => axes.push(SelectedAxis {
                 dim: dim.into(),
                 size: *size,
                 ports: vec![binding.param.name.to_string()],
@@ -80,20 +85,20 @@ fn axes_of(model: &ModelItem, bound: &DataBindings) -> Vec<Axis> {
 /// # Errors
 /// Fails for a method without draws, and for a model in which a new level has no prior of its own.
 pub fn new_levels(
-    program: &Program,
+    program: &CheckedProgram,
     schema: &Schema,
-    options: &Options,
+    options: &CompileOptions,
     infer: &InferenceBlock,
-    more: &[(Axis, usize)],
-) -> Result<InferenceBlock, Failure> {
-    let ids = chosen(program, options).map_err(Failure::Program)?;
+    more: &[(SelectedAxis, usize)],
+) -> Result<InferenceBlock, CompileFailure> {
+    let ids = chosen(program, options).map_err(CompileFailure::Program)?;
     let mut ids = ids.into_iter();
     let Some(id) = ids.find(|id| *program.module.infers[*id].name == *infer.name) else {
         return Ok(infer.clone());
     };
     let mut compilation = Compilation::new(program, id, options);
     let refused = |compilation: &Compilation<'_>, why: String| {
-        Failure::Program(vec![no_new_levels(compilation.item, &why)])
+        CompileFailure::Program(vec![no_new_levels(compilation.item, &why)])
     };
     if let Some(why) = no_draws(infer) {
         return Err(refused(&compilation, why));
@@ -101,7 +106,7 @@ pub fn new_levels(
     let model = compilation.model();
     let (bound, _) = bind(model, schema);
     let elaborated = |dims: &HashMap<Arc<str>, usize>| {
-        elaborate(&program.module, compilation.model_id(), dims).map_err(Failure::from)
+        elaborate(&program.module, compilation.model_id(), dims).map_err(CompileFailure::from)
     };
     let (one, other) = (apart(&bound, more, 0), apart(&bound, more, 1));
     let selects = |input: &str| {
@@ -131,9 +136,9 @@ impl Compilation<'_> {
         &mut self,
         infer: &InferenceBlock,
         (trained, grown): (&Model, &Model),
-    ) -> Result<InferenceBlock, Failure> {
+    ) -> Result<InferenceBlock, CompileFailure> {
         let backend =
-            backends::chosen(&self.options.backend).map_err(|fault| Failure::Program(vec![fault]))?;
+            backends::chosen(&self.options.backend).map_err(|fault| CompileFailure::Program(vec![fault]))?;
         let densities = self.density(grown)?;
         let positions = self.row_positions(&densities, grown, backend)?;
         let origin = |site: &Site| match trained.sites.iter().find(|old| old.name == site.name) {
@@ -141,7 +146,7 @@ impl Compilation<'_> {
             _ => ValueOrigin::Given,
         };
         let predict = prior::predict(&densities, grown, &origin)
-            .map_err(|why| Failure::Program(vec![no_new_levels(self.item, &why)]))?;
+            .map_err(|why| CompileFailure::Program(vec![no_new_levels(self.item, &why)]))?;
         let predict = self.context.untraced(|context| {
             let predict = pipeline::step(&pipelines::PRIOR, context, |_| Ok::<_, Fault>(predict))?;
             pipeline::run(&predict, pipelines::BEFORE_LOWERING, context)
@@ -174,7 +179,7 @@ fn no_draws(infer: &InferenceBlock) -> Option<String> {
 }
 
 /// Returns the sizes of a model in which no two axes of levels have the same size. Each axis has `extra` additional levels.
-fn apart(bound: &DataBindings, more: &[(Axis, usize)], extra: usize) -> HashMap<Arc<str>, usize> {
+fn apart(bound: &DataBindings, more: &[(SelectedAxis, usize)], extra: usize) -> HashMap<Arc<str>, usize> {
     let largest = bound.dims.values().copied().max().unwrap_or(0);
     let mut dims = bound.dims.clone();
     let sizes = more.iter().zip((APART + largest..).step_by(2));

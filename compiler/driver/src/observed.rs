@@ -1,7 +1,7 @@
 //! Checks that the outputs of a model fit the inputs and the preparation of its data.
 
-use crate::infer::{Compilation, Failure};
-use crate::program::Program;
+use crate::infer::{Compilation, CompileFailure};
+use crate::program::CheckedProgram;
 use bnnc_abi::data::{DataSpec, Elements, Field, InputEntry, Schema};
 use bnnc_abi::manifest::{DataSource, Output, OutputKind};
 use bnnc_base::diagnostic::{Code, Diagnostic, Severity};
@@ -35,7 +35,7 @@ pub static UNUSED_TRANSFORM: Code = Code {
 };
 
 /// Returns the entries of `inputs = [..]` that no model of the program uses.
-pub fn unused_transforms(program: &Program, schemas: &HashMap<String, Schema>) -> Vec<Diagnostic> {
+pub fn unused_transforms(program: &CheckedProgram, schemas: &HashMap<String, Schema>) -> Vec<Diagnostic> {
     let module = &program.module;
     let mut diagnostics = Vec::new();
     for item in module.datas.iter() {
@@ -135,7 +135,7 @@ impl Compilation<'_> {
     ///
     /// # Errors
     /// Fails for a standardised target that is not real, an output among the inputs, or an output that depends on itself.
-    pub(crate) fn observes(&mut self, bound: &DataBindings, schema: &Schema) -> Result<(), Failure> {
+    pub(crate) fn observes(&mut self, bound: &DataBindings, schema: &Schema) -> Result<(), CompileFailure> {
         let doubled = self.doubled_links(bound, schema);
         self.context.warnings.extend(doubled);
         let module = &self.program.module;
@@ -144,12 +144,12 @@ impl Compilation<'_> {
             found.into_iter().partition(|one| one.severity == Severity::Error);
         self.context.warnings.extend(warnings);
         if !errors.is_empty() {
-            return Err(Failure::Program(errors));
+            return Err(CompileFailure::Program(errors));
         }
         let spec = &self.program.module.datas[self.item.data].spec;
         let found = self.standardised(bound, (spec, schema));
         match found.or_else(|| self.observed_input(bound, (spec, schema))) {
-            Some(diagnostic) => Err(Failure::Program(vec![diagnostic])),
+            Some(diagnostic) => Err(CompileFailure::Program(vec![diagnostic])),
             None => Ok(()),
         }
     }

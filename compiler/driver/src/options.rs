@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// Options of a compilation.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct CompileOptions {
     /// The seed of every random number.
     pub seed: u64,
     /// The precision of reals; `None` leaves it to the method.
@@ -44,9 +44,9 @@ pub struct Options {
     pub jacobians: bool,
 }
 
-impl Default for Options {
+impl Default for CompileOptions {
     fn default() -> Self {
-        Options {
+        CompileOptions {
             seed: 0,
             precision: None,
             backend: crate::backends::DEFAULT.to_owned(),
@@ -65,7 +65,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl CompileOptions {
     /// Compiles a program to machine code. In an object file, the symbols of the kernels begin with `prefix`.
     pub(crate) fn code(
         &self,

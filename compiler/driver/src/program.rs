@@ -1,6 +1,6 @@
 //! A program and the library, as sources, syntax trees and checked modules.
 
-use crate::options::Options;
+use crate::options::CompileOptions;
 use bnnc_abi::settings;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{Source, SourceMap};
@@ -15,7 +15,7 @@ use std::path::Path;
 const LARGEST: u64 = 16 << 20;
 
 /// A checked program.
-pub struct Program {
+pub struct CheckedProgram {
     /// The texts of the program, of the library, and of the values of `--set`.
     pub sources: SourceMap,
     /// The text of the program itself.
@@ -28,7 +28,7 @@ pub struct Program {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Program {
+impl CheckedProgram {
     /// Returns whether the program has errors and therefore must not be compiled.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
@@ -62,7 +62,7 @@ pub fn library(sources: &mut SourceMap) -> Vec<ast::SourceFile> {
 }
 
 /// Parses and checks a program. `name` is the path of the program; paths in the program are relative to the program's folder.
-pub fn load(name: &str, text: &str, options: &Options) -> Program {
+pub fn load(name: &str, text: &str, options: &CompileOptions) -> CheckedProgram {
     let mut sources = SourceMap::default();
     let source = sources.add(name, text);
     let (ast, mut diagnostics) = bnnc_grammar::parse::parse(&source);
@@ -88,7 +88,7 @@ pub fn load(name: &str, text: &str, options: &Options) -> Program {
         found.retain(Diagnostic::is_error);
     }
     diagnostics.extend(found);
-    Program {
+    CheckedProgram {
         sources,
         source,
         ast,
@@ -98,7 +98,11 @@ pub fn load(name: &str, text: &str, options: &Options) -> Program {
 }
 
 /// Parses the values of `--set`, each as an expression in a source of its own.
-fn overrides(options: &Options, sources: &mut SourceMap, diagnostics: &mut Vec<Diagnostic>) -> Vec<Override> {
+fn overrides(
+    options: &CompileOptions,
+    sources: &mut SourceMap,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Override> {
     let mut overrides = Vec::new();
     for setting in &options.settings {
         let parts = setting

@@ -1,7 +1,7 @@
 //! The starting points of inferences.
 
 use crate::codes;
-use crate::infer::{Compilation, Failure};
+use crate::infer::{Compilation, CompileFailure};
 use bnnc_abi::manifest::{Start, StartFile, StartFrom, Training};
 use bnnc_abi::sampling::ChainOptions;
 use bnnc_graph::model::{ApproximatePosterior, Model};
@@ -14,7 +14,7 @@ impl Compilation<'_> {
         &self,
         model: &Model,
         posterior: &ApproximatePosterior,
-    ) -> Result<Option<Start>, Failure> {
+    ) -> Result<Option<Start>, CompileFailure> {
         // For chains and for training, this option has the same name and type.
         Ok(match self.option_of(Training::start())? {
             Some(StartFrom::Infer(name)) => Some(Start::Infer(name)),
@@ -22,8 +22,9 @@ impl Compilation<'_> {
                 let chains = self.options_if::<ChainOptions>()?;
                 let noncentred = chains.as_ref().map_or(&[][..], |chains| &chains.noncentre);
                 let sites = loadable(model, posterior, noncentred);
-                let sites = sites
-                    .map_err(|why| Failure::Program(vec![codes::no_state_for_value(self.item, &why)]))?;
+                let sites = sites.map_err(|why| {
+                    CompileFailure::Program(vec![codes::no_state_for_value(self.item, &why)])
+                })?;
                 let program = Path::new(&*self.program.source.name);
                 let folder = program.parent().unwrap_or(Path::new(""));
                 let path = folder.join(path);

@@ -1,6 +1,6 @@
 //! Serves requests: this module reads and checks the parameters of a request, and the compiler computes the response.
 
-use super::http::{Request, Response};
+use super::http::{HttpRequest, Response};
 use super::limits;
 use super::measure::{Measured, measure};
 use crate::chosen::{ChosenArgument, ChosenDistribution, DistributionRole};
@@ -46,7 +46,7 @@ impl ServedAnswers {
     }
 
     /// Returns the response to a request that does not need the compiler, or `None` for any other request.
-    pub fn quick(&self, request: &Request) -> Option<Response> {
+    pub fn quick(&self, request: &HttpRequest) -> Option<Response> {
         match &*request.path {
             "/" => Some(Response::page(PAGE)),
             "/api/families" => Some(Response::json(&self.choices())),
@@ -59,7 +59,7 @@ impl ServedAnswers {
     }
 
     /// Returns the response to a request that needs the compiler.
-    pub fn slow(&self, request: &Request) -> Response {
+    pub fn slow(&self, request: &HttpRequest) -> Response {
         let answer = match &*request.path {
             "/api/question" => self.question(request),
             _ => self.measurement(request),
@@ -82,7 +82,7 @@ impl ServedAnswers {
         })
     }
 
-    fn asked(&self, request: &Request) -> Result<Question, String> {
+    fn asked(&self, request: &HttpRequest) -> Result<Question, String> {
         let chosen = |key: &str, role: DistributionRole| {
             let text = request.value(key).ok_or_else(|| format!("`{key}` is missing"))?;
             ChosenDistribution::read(text, role, &self.families)
@@ -101,7 +101,7 @@ impl ServedAnswers {
     }
 
     /// Computes the facts about a question: the choices of the compiler, its graphs, and the exact value for comparison.
-    fn question(&self, request: &Request) -> Result<Value, String> {
+    fn question(&self, request: &HttpRequest) -> Result<Value, String> {
         let question = self.asked(request)?;
         let symbols = bnnc_kernels::arrays::symbols();
         let ways = Way::ALL.map(|way| {
@@ -144,7 +144,7 @@ impl ServedAnswers {
     }
 
     /// Estimates the divergence by repeated evaluation.
-    fn measurement(&self, request: &Request) -> Result<Value, String> {
+    fn measurement(&self, request: &HttpRequest) -> Result<Value, String> {
         let question = self.asked(request)?;
         let repetitions = integer(request, "r", limits::REPETITIONS, limits::REPETITIONS.0)?;
         let name = request.value("way").unwrap_or("best");
@@ -167,7 +167,7 @@ impl ServedAnswers {
 
 /// Reads an integer between two bounds.
 fn integer(
-    request: &Request,
+    request: &HttpRequest,
     key: &str,
     (least, most): (usize, usize),
     default: usize,

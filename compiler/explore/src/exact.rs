@@ -6,7 +6,7 @@ use bnnc_abi::manifest::Init;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
 use bnnc_driver::concrete::Concrete;
-use bnnc_driver::infer::Failure;
+use bnnc_driver::infer::CompileFailure;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::eval::evaluate;
@@ -53,8 +53,8 @@ pub fn exact(question: &Question) -> Result<Exact, String> {
     found.map_err(|failure| told(&failure, &program))
 }
 
-fn by_quadrature(prepared: &Prepared<'_>) -> Result<Exact, Failure> {
-    let missing = || Failure::Fault(Fault::Bug("the explorer's program has one site".to_owned()));
+fn by_quadrature(prepared: &Prepared<'_>) -> Result<Exact, CompileFailure> {
+    let missing = || CompileFailure::Fault(Fault::Bug("the explorer's program has one site".to_owned()));
     let site = prepared.elaborated.model.sites.first().ok_or_else(missing)?;
     let posterior = prepared.elaborated.posterior.sites.first().ok_or_else(missing)?;
     let prior = prepared.densities.priors.first().ok_or_else(missing)?;

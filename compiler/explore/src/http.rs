@@ -7,14 +7,14 @@ use std::time::Instant;
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct HttpRequest {
     /// The decoded path.
     pub path: String,
     /// The decoded parameters after the `?`, in order.
     pub query: Vec<(String, String)>,
 }
 
-impl Request {
+impl HttpRequest {
     /// Returns the value of a key, if it is present.
     pub fn value(&self, key: &str) -> Option<&str> {
         self.query
@@ -98,7 +98,7 @@ pub fn write(stream: &mut TcpStream, response: &Response) {
 ///
 /// # Errors
 /// Returns the response to send to a client whose request is invalid.
-pub fn read(stream: &mut TcpStream, port: u16) -> Result<Option<Request>, Response> {
+pub fn read(stream: &mut TcpStream, port: u16) -> Result<Option<HttpRequest>, Response> {
     match head(stream)? {
         Some(head) => parse(&head, port).map(Some),
         None => Ok(None),
@@ -148,7 +148,7 @@ fn malformed(why: &str) -> Response {
     Response::refusal("400 Bad Request", why)
 }
 
-fn parse(head: &[u8], port: u16) -> Result<Request, Response> {
+fn parse(head: &[u8], port: u16) -> Result<HttpRequest, Response> {
     let head = std::str::from_utf8(head).map_err(|_| malformed("the request is not text"))?;
     let mut lines = head.split("\r\n");
     let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
@@ -177,7 +177,7 @@ fn parse(head: &[u8], port: u16) -> Result<Request, Response> {
     };
     let query: Option<Vec<(String, String)>> = pairs.map(pair).collect();
     let bad = || malformed("the path is not text in percent encoding");
-    Ok(Request {
+    Ok(HttpRequest {
         path: decoded(path).ok_or_else(bad)?,
         query: query.ok_or_else(bad)?,
     })

@@ -20,9 +20,9 @@ use bnnc_abi::manifest::State;
 use bnnc_abi::symbols::Address;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
-use bnnc_driver::infer::{Compilation, Elaborated, Failure};
-use bnnc_driver::options::Options;
-use bnnc_driver::program::Program;
+use bnnc_driver::infer::{Compilation, CompileFailure, ElaboratedInference};
+use bnnc_driver::options::CompileOptions;
+use bnnc_driver::program::CheckedProgram;
 use bnnc_driver::{backends, render};
 use bnnc_loops::backend;
 use bnnc_rewrite::density::Densities;
@@ -119,7 +119,7 @@ pub struct CompiledDivergence {
 /// A program with the results of its elaboration.
 struct Prepared<'a> {
     compilation: Compilation<'a>,
-    elaborated: Elaborated,
+    elaborated: ElaboratedInference,
     densities: Densities,
 }
 
@@ -157,7 +157,7 @@ pub fn compile(question: &Question, way: Way, symbols: &[Address]) -> Result<Com
     })
 }
 
-fn examined(divergence: &Divergence, program: &Program) -> Examined {
+fn examined(divergence: &Divergence, program: &CheckedProgram) -> Examined {
     let report = divergence.reports.first().map(|report| report.kl.clone());
     Examined {
         report: report.unwrap_or_default(),
@@ -167,7 +167,10 @@ fn examined(divergence: &Divergence, program: &Program) -> Examined {
     }
 }
 
-fn prepare<'a>(program: &'a Program, options: &'a Options) -> Result<Prepared<'a>, Failure> {
+fn prepare<'a>(
+    program: &'a CheckedProgram,
+    options: &'a CompileOptions,
+) -> Result<Prepared<'a>, CompileFailure> {
     let Some(id) = program.module.infers.ids().next() else {
         return Err(Fault::Bug("the explorer's program has no inference".to_owned()).into());
     };
@@ -182,11 +185,11 @@ fn prepare<'a>(program: &'a Program, options: &'a Options) -> Result<Prepared<'a
 }
 
 impl Prepared<'_> {
-    fn divergence(&mut self) -> Result<Divergence, Failure> {
+    fn divergence(&mut self) -> Result<Divergence, CompileFailure> {
         self.compilation.divergence(&self.elaborated, &self.densities)
     }
 
-    fn code(&mut self, divergence: &Divergence, symbols: &[Address]) -> Result<Artifact, Failure> {
+    fn code(&mut self, divergence: &Divergence, symbols: &[Address]) -> Result<Artifact, CompileFailure> {
         // A result with the same name as a parameter would share its port.
         let mut function = divergence.gradient.clone();
         for (name, _) in function.results.iter_mut().skip(1) {
@@ -211,16 +214,16 @@ impl Prepared<'_> {
 }
 
 /// Formats a failure like the command line does, without colours.
-fn told(failure: &Failure, program: &Program) -> String {
+fn told(failure: &CompileFailure, program: &CheckedProgram) -> String {
     match failure {
-        Failure::Program(diagnostics) => {
+        CompileFailure::Program(diagnostics) => {
             let texts: Vec<String> = diagnostics
                 .iter()
                 .map(|diagnostic| render::text(diagnostic, &program.sources, false))
                 .collect();
             texts.join("\n")
         }
-        Failure::Fault(fault) => format!("error: {fault}"),
+        CompileFailure::Fault(fault) => format!("error: {fault}"),
     }
 }
 

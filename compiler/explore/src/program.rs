@@ -3,8 +3,8 @@
 use super::{Question, Way};
 use bnnc_abi::data::{Field, FieldKind, Schema};
 use bnnc_abi::symbols::Address;
-use bnnc_driver::options::Options;
-use bnnc_driver::program::Program;
+use bnnc_driver::options::CompileOptions;
+use bnnc_driver::program::CheckedProgram;
 use bnnc_driver::{program, render};
 use bnnc_hir::tree::Module;
 
@@ -12,17 +12,17 @@ use bnnc_hir::tree::Module;
 const NAME: &str = "explore.bnn";
 
 /// Returns the options of its compilation.
-pub fn options(question: &Question, symbols: &[Address]) -> Options {
-    Options {
+pub fn options(question: &Question, symbols: &[Address]) -> CompileOptions {
+    CompileOptions {
         seed: question.seed,
         symbols: symbols.to_vec(),
-        ..Options::default()
+        ..CompileOptions::default()
     }
 }
 
 /// Returns the checked library.
 pub fn library() -> Module {
-    program::load(NAME, "", &Options::default()).module
+    program::load(NAME, "", &CompileOptions::default()).module
 }
 
 /// Returns the text of the program for a question and a way.
@@ -63,9 +63,9 @@ fn on(family: &str) -> String {
 ///
 /// # Errors
 /// Returns the diagnostics as text.
-pub fn load(question: &Question, way: Way) -> Result<Program, String> {
+pub fn load(question: &Question, way: Way) -> Result<CheckedProgram, String> {
     let text = text(question, way);
-    let loaded = program::load(NAME, &text, &Options::default());
+    let loaded = program::load(NAME, &text, &CompileOptions::default());
     if !loaded.has_errors() {
         return Ok(loaded);
     }

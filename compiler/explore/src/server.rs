@@ -1,7 +1,7 @@
 //! The server accepts connections on the loopback interface and has a single queue for the compiler.
 
 use super::answers::ServedAnswers;
-use super::http::{self, Request, Response};
+use super::http::{self, HttpRequest, Response};
 use super::limits;
 use std::net::{TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// A request that waits for the compiler.
 struct Job {
-    request: Request,
+    request: HttpRequest,
     stream: TcpStream,
 }
 

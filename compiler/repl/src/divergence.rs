@@ -3,7 +3,7 @@
 
 use super::show::number;
 use bnnc_base::shape::Sizes;
-use bnnc_driver::concrete::{Concrete, Sample};
+use bnnc_driver::concrete::{Concrete, SampleSummary};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{MeasureKind, Support};
 use bnnc_graph::eval::evaluate;
@@ -159,7 +159,7 @@ fn sampled(
             q.instance.name, p.instance.name
         ));
     }
-    let Sample { mean, error, .. } = Sample::of(&ratios);
+    let SampleSummary { mean, error, .. } = SampleSummary::of(&ratios);
     Ok(format!(
         "{} ± {} (monte_carlo, {draws} draws: {why})",
         self::number(mean),

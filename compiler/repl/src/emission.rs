@@ -4,9 +4,9 @@ use super::commands::{Line, refuse, usage};
 use super::distribution::Wanted;
 use super::{Refused, Reply, Session};
 use bnnc_driver::emit::{self, syntactic};
-use bnnc_driver::infer::Failure;
-use bnnc_driver::options::Options;
-use bnnc_driver::program::Program;
+use bnnc_driver::infer::CompileFailure;
+use bnnc_driver::options::CompileOptions;
+use bnnc_driver::program::CheckedProgram;
 use bnnc_driver::stage::Stage;
 use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::model;
@@ -76,7 +76,7 @@ fn emit_program(session: &mut Session, stage: Stage, reply: &mut Reply) -> Resul
     let mut sources = session.sources.clone();
     let source = sources.add("program", &session.items.text(&session.sources));
     let ast = session.items.program().clone();
-    let program = Program {
+    let program = CheckedProgram {
         sources,
         source,
         ast,
@@ -87,10 +87,10 @@ fn emit_program(session: &mut Session, stage: Stage, reply: &mut Reply) -> Resul
         reply.result(text.trim_end());
         return Ok(());
     }
-    let options = Options {
+    let options = CompileOptions {
         seed: session.world.seed,
         symbols: session.world.symbols.clone(),
-        ..Options::default()
+        ..CompileOptions::default()
     };
     let mut schemas = HashMap::new();
     for spec in bnnc_driver::compile::data(&program, &options)? {
@@ -101,7 +101,7 @@ fn emit_program(session: &mut Session, stage: Stage, reply: &mut Reply) -> Resul
             reply.result(text.trim_end());
             Ok(())
         }
-        Err(Failure::Program(diagnostics)) => Err(diagnostics),
-        Err(Failure::Fault(fault)) => refuse(fault.to_string()),
+        Err(CompileFailure::Program(diagnostics)) => Err(diagnostics),
+        Err(CompileFailure::Fault(fault)) => refuse(fault.to_string()),
     }
 }

@@ -5,7 +5,7 @@ use super::distribution::Wanted;
 use super::divergence::divergence;
 use super::{Checked, Refused, Reply, Session, predictive, show};
 use bnnc_base::dtype::DType;
-use bnnc_driver::concrete::Sample;
+use bnnc_driver::concrete::SampleSummary;
 use bnnc_graph::tensor::Tensor;
 use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::model;
@@ -106,7 +106,7 @@ pub fn draw(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(),
 fn summary(draws: &Tensor, sizes: &[usize], exact: [String; 2], reply: &mut Reply) {
     let elements: usize = sizes.iter().product();
     let of = |at: usize| {
-        Sample::of(
+        SampleSummary::of(
             &draws
                 .data
                 .iter()
@@ -116,8 +116,8 @@ fn summary(draws: &Tensor, sizes: &[usize], exact: [String; 2], reply: &mut Repl
                 .collect::<Vec<_>>(),
         )
     };
-    let samples: Vec<Sample> = (0..elements).map(of).collect();
-    let show = |part: &dyn Fn(&Sample) -> f64| {
+    let samples: Vec<SampleSummary> = (0..elements).map(of).collect();
+    let show = |part: &dyn Fn(&SampleSummary) -> f64| {
         let data = samples.iter().map(|sample| rounded(part(sample))).collect();
         show::tensor(&Tensor::new(sizes.to_vec(), data), DType::Real)
     };

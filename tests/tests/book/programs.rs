@@ -1,6 +1,6 @@
 //! Every program of the book compiles, or fails with the code that its fence states, and is formatted.
 
-use bnnc_driver::options::Options;
+use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program;
 use bnnc_tests::book;
 
@@ -16,7 +16,7 @@ fn programs_compile_or_fail_with_the_stated_code() {
             count += 1;
             let place = format!("docs/src/{}:{}", page.path, block.line);
             // Programs find their data in `docs/data`, as if a reader had saved the programs in `docs`.
-            let program = program::load("docs/program.bnn", &block.text, &Options::default());
+            let program = program::load("docs/program.bnn", &block.text, &CompileOptions::default());
             let found: Vec<&str> = program
                 .diagnostics
                 .iter()
@@ -52,7 +52,7 @@ fn the_program_of_the_readme_compiles() {
     let end = text[start..].find("```").expect("the program ends");
     let program = &text[start..start + end];
     // The README instructs the reader to save the program beside the data.
-    let loaded = program::load("examples/yacht/program.bnn", program, &Options::default());
+    let loaded = program::load("examples/yacht/program.bnn", program, &CompileOptions::default());
     assert!(loaded.diagnostics.is_empty(), "{:#?}", loaded.diagnostics);
     assert_eq!(
         bnnc_grammar::print::format(&loaded.source).ok().as_deref(),

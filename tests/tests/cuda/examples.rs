@@ -3,7 +3,7 @@
 use bnnc_abi::manifest::{InferenceBlock, Work};
 use bnnc_base::dtype::Precision;
 use bnnc_core::states::{StateValues, start};
-use bnnc_driver::options::Options;
+use bnnc_driver::options::CompileOptions;
 use bnnc_tests::compile::{self, Compiled, examples, options};
 use bnnc_tests::step::{Steps, distance, predictions, sampled, training};
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use std::path::Path;
 const STEPS: i32 = 10;
 
 fn there(path: &Path, precision: Precision, settings: Vec<String>) -> Compiled {
-    let options = Options {
+    let options = CompileOptions {
         attach: Some(bnnc_cuda::attach),
         settings,
         ..options("cuda", Some(precision))

@@ -7,9 +7,9 @@ use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::ports;
 use bnnc_core::states::{StateValues, start};
-use bnnc_driver::infer::{Compilation, Elaborated, Failure};
-use bnnc_driver::options::Options;
-use bnnc_driver::program::{self, Program};
+use bnnc_driver::infer::{Compilation, CompileFailure, ElaboratedInference};
+use bnnc_driver::options::CompileOptions;
+use bnnc_driver::program::{self, CheckedProgram};
 use bnnc_driver::{backends, compile};
 use bnnc_hir::tree::InferId;
 use bnnc_kernels::executor::Machine;
@@ -25,8 +25,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// All pairs in one checked program.
 pub struct Table {
-    program: Program,
-    options: Options,
+    program: CheckedProgram,
+    options: CompileOptions,
     schema: Schema,
     pairs: Vec<(Pair, Option<InferId>)>,
 }
@@ -37,7 +37,7 @@ pub struct Subject<'a> {
     /// The order of the Taylor series that may replace a log density; 0 if there is no series.
     pub taylor: usize,
     compilation: Compilation<'a>,
-    elaborated: Elaborated,
+    elaborated: ElaboratedInference,
     densities: Densities,
 }
 
@@ -62,11 +62,11 @@ impl Table {
     /// Creates the table of the given pairs, as a checked program that begins with the items in `text`.
     pub fn of(text: &str, pairs: Vec<Pair>) -> Table {
         // The reference evaluator draws with seed 0.
-        let options = Options {
+        let options = CompileOptions {
             seed: 0,
             symbols: bnnc_kernels::arrays::symbols(),
             precision: Some(Precision::F64),
-            ..Options::default()
+            ..CompileOptions::default()
         };
         // Tests run concurrently, so each table has a file of its own.
         static TABLES: AtomicUsize = AtomicUsize::new(0);
@@ -145,20 +145,20 @@ pub struct Refused {
     pub text: String,
 }
 
-fn refused(failure: Failure, table: &Table) -> Refused {
+fn refused(failure: CompileFailure, table: &Table) -> Refused {
     match failure {
-        Failure::Program(diagnostics) => Refused {
+        CompileFailure::Program(diagnostics) => Refused {
             code: diagnostics.first().map_or("", |diagnostic| diagnostic.code.id),
             text: rendered(&diagnostics, &table.program),
         },
-        Failure::Fault(fault) => Refused {
+        CompileFailure::Fault(fault) => Refused {
             code: "",
             text: fault.to_string(),
         },
     }
 }
 
-fn rendered(diagnostics: &[bnnc_base::diagnostic::Diagnostic], program: &Program) -> String {
+fn rendered(diagnostics: &[bnnc_base::diagnostic::Diagnostic], program: &CheckedProgram) -> String {
     let one = |diagnostic| bnnc_driver::render::text(diagnostic, &program.sources, false);
     diagnostics.iter().map(one).collect()
 }

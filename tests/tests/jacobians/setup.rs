@@ -3,8 +3,8 @@
 use bnnc_abi::code::Artifact;
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_base::shape::Sizes;
-use bnnc_driver::infer::{Compilation, Elaborated};
-use bnnc_driver::options::Options;
+use bnnc_driver::infer::{Compilation, ElaboratedInference};
+use bnnc_driver::options::CompileOptions;
 use bnnc_driver::{backends, compile, program};
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
@@ -64,7 +64,7 @@ pub fn on_model<T>(
     name: &str,
     text: &str,
     width: usize,
-    make: impl FnOnce(&Densities, &Elaborated, &mut PassContext) -> T,
+    make: impl FnOnce(&Densities, &ElaboratedInference, &mut PassContext) -> T,
 ) -> T {
     let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("bnnc-jacobians-{}-{number}", std::process::id()));
@@ -80,7 +80,7 @@ pub fn on_model<T>(
         table += &format!("{},{}\n", cells.join(","), row % 2);
     }
     std::fs::write(folder.join("rows.csv"), table).unwrap();
-    let options = Options::default();
+    let options = CompileOptions::default();
     let path = folder.join("program.bnn");
     let program = program::load(&path.display().to_string(), text, &options);
     assert!(!program.has_errors(), "{name}: {:#?}", program.diagnostics);

@@ -3,7 +3,7 @@
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_base::source::{SourceId, Span};
-use bnnc_driver::options::Options;
+use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program;
 use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::eval::evaluate;
@@ -27,7 +27,7 @@ const RANK: usize = 2;
 
 /// Returns the library with the distributions of `text`.
 pub fn module(text: &str) -> Module {
-    let program = program::load("program.bnn", text, &Options::default());
+    let program = program::load("program.bnn", text, &CompileOptions::default());
     assert!(!program.has_errors(), "{:#?}", program.diagnostics);
     program.module
 }

@@ -7,7 +7,7 @@ use bnnc_base::shape::Sizes;
 use bnnc_data::Dataset;
 use bnnc_driver::compile;
 use bnnc_driver::infer::Compilation;
-use bnnc_driver::options::Options;
+use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program;
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
@@ -33,7 +33,7 @@ impl Posterior {
     fn load(name: &str) -> Posterior {
         let path = folder().join(format!("{name}.bnn"));
         let text = std::fs::read_to_string(&path).unwrap();
-        let options = Options::default();
+        let options = CompileOptions::default();
         let program = program::load(&path.display().to_string(), &text, &options);
         assert!(!program.has_errors(), "{name}: {:#?}", program.diagnostics);
         let spec: DataSpec = compile::data(&program, &options).unwrap().remove(0);

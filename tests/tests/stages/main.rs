@@ -7,9 +7,9 @@ mod snapshots;
 mod texts;
 
 use bnnc_abi::data::Schema;
-use bnnc_driver::infer::Failure;
-use bnnc_driver::options::Options;
-use bnnc_driver::program::{self, Program};
+use bnnc_driver::infer::CompileFailure;
+use bnnc_driver::options::CompileOptions;
+use bnnc_driver::program::{self, CheckedProgram};
 use bnnc_driver::{compile, emit, render, stage::Stage};
 use bnnc_tests::root;
 use std::collections::HashMap;
@@ -32,11 +32,11 @@ fn files(extension: &str) -> Vec<PathBuf> {
     files
 }
 
-fn options() -> Options {
+fn options() -> CompileOptions {
     bnnc_tests::compile::options(bnnc_driver::backends::DEFAULT, None)
 }
 
-fn load(path: &Path, text: &str) -> Program {
+fn load(path: &Path, text: &str) -> CheckedProgram {
     let program = program::load(&path.display().to_string(), text, &options());
     let shown = |found| render::text(found, &program.sources, false);
     let found: String = program.diagnostics.iter().map(shown).collect();
@@ -44,18 +44,18 @@ fn load(path: &Path, text: &str) -> Program {
     program
 }
 
-fn schemas(program: &Program) -> HashMap<String, Schema> {
+fn schemas(program: &CheckedProgram) -> HashMap<String, Schema> {
     let specs = compile::data(program, &options()).unwrap();
     let schema = |spec: bnnc_abi::data::DataSpec| (spec.name.clone(), bnnc_data::schema(&spec).unwrap());
     specs.into_iter().map(schema).collect()
 }
 
 /// Returns the output of `bnnc emit STAGE FILE`.
-fn emitted(path: &Path, text: &str, stage: &str) -> Result<String, Failure> {
+fn emitted(path: &Path, text: &str, stage: &str) -> Result<String, CompileFailure> {
     let stage = Stage::from_name(stage).unwrap();
     let name = path.display().to_string();
     if let Some((_, read)) = emit::load(&name, text) {
-        let read = read.map_err(|diagnostic| Failure::Program(vec![*diagnostic]))?;
+        let read = read.map_err(|diagnostic| CompileFailure::Program(vec![*diagnostic]))?;
         return read.emit(stage, &options());
     }
     let program = load(path, text);

@@ -2,8 +2,8 @@
 
 use super::{files, folder, load, options, schemas};
 use bnnc_driver::backends;
-use bnnc_driver::infer::{Compilation, Failure};
-use bnnc_driver::options::Options;
+use bnnc_driver::infer::{Compilation, CompileFailure};
+use bnnc_driver::options::CompileOptions;
 use bnnc_rewrite::pass::PassRun;
 use bnnc_rewrite::pipelines::{self, Pipeline};
 use std::collections::BTreeSet;
@@ -74,7 +74,7 @@ fn verification_is_turned_on_by_an_option() {
     let path = folder().join("map.bnn");
     let program = load(&path, &std::fs::read_to_string(&path).unwrap());
     let id = program.module.infers.ids().next().unwrap();
-    let options = Options {
+    let options = CompileOptions {
         verify: true,
         ..options()
     };
@@ -82,6 +82,6 @@ fn verification_is_turned_on_by_an_option() {
     assert!(compilation.context.verify);
     let schema = schemas(&program).into_values().next().unwrap();
     let backend = backends::lookup("reference").unwrap();
-    let compiled: Result<_, Failure> = compilation.compile(&schema, backend);
+    let compiled: Result<_, CompileFailure> = compilation.compile(&schema, backend);
     assert!(compiled.is_ok());
 }

@@ -2,7 +2,7 @@
 
 use super::{emitted, files, folder, options};
 use bnnc_driver::emit;
-use bnnc_driver::infer::Failure;
+use bnnc_driver::infer::CompileFailure;
 use std::path::Path;
 
 /// A linear congruential generator, for the random choices of the mutations below.
@@ -63,10 +63,10 @@ fn texts_of_training_and_of_loops_read_back_and_lead_to_the_same_loops() {
     }
 }
 
-fn code(failure: &Failure) -> &'static str {
+fn code(failure: &CompileFailure) -> &'static str {
     match failure {
-        Failure::Program(found) => found[0].code.id,
-        Failure::Fault(_) => "",
+        CompileFailure::Program(found) => found[0].code.id,
+        CompileFailure::Fault(_) => "",
     }
 }
 

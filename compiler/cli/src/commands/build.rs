@@ -14,7 +14,7 @@ use bnnc_command::terminal::{self, OK};
 use bnnc_driver::backends;
 use bnnc_driver::compile::compile;
 use bnnc_driver::options::{Chip, ObjectFormat, chip};
-use bnnc_driver::program::Program;
+use bnnc_driver::program::CheckedProgram;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -114,7 +114,7 @@ fn settle(built: &mut Built) {
 }
 
 /// Returns every file that the executable is made from, and every file that it reads.
-fn inputs(built: &mut Built, program: &Program) -> Vec<PathBuf> {
+fn inputs(built: &mut Built, program: &CheckedProgram) -> Vec<PathBuf> {
     let mut inputs: Vec<PathBuf> = program
         .sources
         .iter()

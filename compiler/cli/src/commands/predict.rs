@@ -18,9 +18,9 @@ use bnnc_data::{NewRows, Preparation, Rows};
 use bnnc_driver::codes::no_infer;
 use bnnc_driver::codes::which::which_infer;
 use bnnc_driver::compile::{Compiled, compile};
-use bnnc_driver::new_levels::{self, Axis};
-use bnnc_driver::options::Options;
-use bnnc_driver::program::{self, Program};
+use bnnc_driver::new_levels::{self, SelectedAxis};
+use bnnc_driver::options::CompileOptions;
+use bnnc_driver::program::{self, CheckedProgram};
 use bnnc_run::folder;
 use bnnc_run::new_levels as of_rows;
 use bnnc_run::out::{self, SavedRun};
@@ -112,7 +112,7 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
 /// An inference of a saved run.
 struct Fitted<'a> {
     arguments: &'a Predict,
-    program: &'a Program,
+    program: &'a CheckedProgram,
     infer: &'a InferenceBlock,
     preparation: &'a Preparation,
     values: &'a StateValues,
@@ -146,15 +146,15 @@ impl Fitted<'_> {
     fn table(
         &self,
         rows: Rows,
-        axes: Vec<Axis>,
-        (schema, options): (&Schema, &Options),
+        axes: Vec<SelectedAxis>,
+        (schema, options): (&Schema, &CompileOptions),
     ) -> Result<Vec<(String, ResultColumn)>, u8> {
         let mut grown = self.infer.clone();
-        let extend = |axis: Axis| {
+        let extend = |axis: SelectedAxis| {
             let more = of_rows::extend(&mut grown, self.preparation, &rows, &axis.ports);
             (axis, more)
         };
-        let more: Vec<(Axis, usize)> = axes
+        let more: Vec<(SelectedAxis, usize)> = axes
             .into_iter()
             .map(extend)
             .filter(|(_, more)| *more > 0)
@@ -179,7 +179,7 @@ impl Fitted<'_> {
 }
 
 /// Returns the options with which a run was compiled. The error is the exit status.
-fn options(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<Options, u8> {
+fn options(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<CompileOptions, u8> {
     let flags = Compile {
         set: saved.settings.clone(),
         data: saved.data.clone(),
@@ -201,9 +201,9 @@ fn options(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<Op
 fn recompiled(
     arguments: &Predict,
     saved: &SavedRun,
-    options: &Options,
+    options: &CompileOptions,
     display: Display,
-) -> Result<(Program, Compiled), u8> {
+) -> Result<(CheckedProgram, Compiled), u8> {
     let program = program::load(&saved.program.display().to_string(), &saved.text, options);
     // The run showed its warnings.
     if program.has_errors() {
@@ -225,7 +225,7 @@ fn recompiled(
 }
 
 /// Returns the columns that select positions along these axes.
-fn columns<'a>(infer: &'a InferenceBlock, axes: &[Axis]) -> Vec<&'a str> {
+fn columns<'a>(infer: &'a InferenceBlock, axes: &[SelectedAxis]) -> Vec<&'a str> {
     let selects = |port: &String| axes.iter().any(|axis| axis.ports.contains(port));
     let of_axes = infer.bindings.iter().filter(|binding| selects(&binding.port));
     of_axes.filter_map(|binding| field(&binding.from)).collect()

@@ -8,7 +8,7 @@ use bnnc_command::execute::Job;
 use bnnc_command::terminal;
 use bnnc_driver::backends;
 use bnnc_driver::compile::{Compiled, compile};
-use bnnc_driver::program::Program;
+use bnnc_driver::program::CheckedProgram;
 use bnnc_run::Sources;
 use std::path::Path;
 
@@ -92,7 +92,7 @@ fn again(arguments: &Run) -> Vec<String> {
 }
 
 /// Returns the inputs of a compilation that a run folder or an executable stores.
-pub fn origin(file: &Path, compile: &Compile, program: &Program) -> Origin {
+pub fn origin(file: &Path, compile: &Compile, program: &CheckedProgram) -> Origin {
     Origin {
         file: file.to_path_buf(),
         text: program.source.text.to_string(),
@@ -105,7 +105,7 @@ pub fn origin(file: &Path, compile: &Compile, program: &Program) -> Origin {
 }
 
 /// Returns the checksum of the library against which a program was checked.
-pub fn library(program: &Program) -> u64 {
+pub fn library(program: &CheckedProgram) -> u64 {
     let (id, sources) = (program.source.id, program.sources.iter());
     let mut library = Checksum::default();
     sources

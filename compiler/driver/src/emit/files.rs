@@ -2,8 +2,8 @@
 
 use super::{backend, of_loops};
 use crate::codes;
-use crate::infer::Failure;
-use crate::options::Options;
+use crate::infer::CompileFailure;
+use crate::options::CompileOptions;
 use crate::stage::Stage;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
@@ -106,7 +106,7 @@ impl Text {
     ///
     /// # Errors
     /// Fails for a stage before the stage in the file, and for errors of lowering and of the backend.
-    pub fn emit(&self, stage: Stage, options: &Options) -> Result<String, Failure> {
+    pub fn emit(&self, stage: Stage, options: &CompileOptions) -> Result<String, CompileFailure> {
         let held = match self {
             Text::Graph(_) => Stage::Graph,
             Text::Loops(_) => Stage::Loops,
@@ -123,14 +123,14 @@ impl Text {
             (Text::Loops(program), Stage::Loops | Stage::Clif | Stage::Mlir | Stage::Ptx) => {
                 of_loops(program, stage, backend(stage, options)?, options)
             }
-            _ => Err(Failure::Program(vec![codes::earlier_stage(stage, held)])),
+            _ => Err(CompileFailure::Program(vec![codes::earlier_stage(stage, held)])),
         }
     }
 }
 
 /// Returns the function in the form that kernels compute. A function that already has this form is returned
 /// unchanged.
-fn lowered(function: &Function, options: &Options) -> Result<Function, Fault> {
+fn lowered(function: &Function, options: &CompileOptions) -> Result<Function, Fault> {
     if bnnc_graph::verify::verify(function, LOWERED).is_ok() {
         return Ok(function.clone());
     }
@@ -143,7 +143,11 @@ fn lowered(function: &Function, options: &Options) -> Result<Function, Fault> {
 }
 
 /// Lowers a function to loops. A parameter that is also a result is a state: the result is its next value.
-fn program(function: &Function, backend: &dyn Backend, options: &Options) -> Result<ir::LoopProgram, Fault> {
+fn program(
+    function: &Function,
+    backend: &dyn Backend,
+    options: &CompileOptions,
+) -> Result<ir::LoopProgram, Fault> {
     let results: HashSet<&str> = function.results.iter().map(|(name, _)| &**name).collect();
     let names = function
         .params

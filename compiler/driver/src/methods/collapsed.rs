@@ -3,7 +3,7 @@
 mod treated;
 
 use crate::codes;
-use crate::infer::{Compilation, Elaborated, Failure};
+use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
 use crate::methods::{Kept, Method, Parts, Programs};
 use bnnc_abi::collapsed::{
     Collapsed, CollapsedOptions, CollapsedSettings, Compat, LikelihoodNoise, LocationForm, NoiseForm, Radius,
@@ -42,7 +42,11 @@ type Apart = (OptionName, String, &'static str);
 pub(crate) struct Collapses;
 
 impl Method for Collapses {
-    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure> {
+    fn programs(
+        &self,
+        compilation: &mut Compilation<'_>,
+        parts: Parts<'_>,
+    ) -> Result<Programs, CompileFailure> {
         compilation.collapsed_programs(parts)
     }
 
@@ -64,7 +68,7 @@ impl Method for Collapses {
 
 impl Compilation<'_> {
     /// Builds the programs of an inference that integrates over some weights at each iterate.
-    fn collapsed_programs(&mut self, parts: Parts<'_>) -> Result<Programs, Failure> {
+    fn collapsed_programs(&mut self, parts: Parts<'_>) -> Result<Programs, CompileFailure> {
         let Parts {
             elaborated,
             densities,
@@ -123,10 +127,10 @@ impl Compilation<'_> {
     /// Fails in the same cases as [`collapse`].
     fn collapse(
         &mut self,
-        elaborated: &Elaborated,
+        elaborated: &ElaboratedInference,
         densities: &Densities,
         asked: &CollapsedOptions,
-    ) -> Result<Collapse, Failure> {
+    ) -> Result<Collapse, CompileFailure> {
         let over = match &asked.over {
             laplace::Over::All => OverWeights::All,
             laplace::Over::LastLayer => OverWeights::LastLayer,
@@ -144,7 +148,11 @@ impl Compilation<'_> {
         result.map_err(|refusal| self.failure(refusal))
     }
 
-    fn collapsing(&self, asked: &CollapsedOptions, found: &Collapse) -> Result<CollapsedSettings, Failure> {
+    fn collapsing(
+        &self,
+        asked: &CollapsedOptions,
+        found: &Collapse,
+    ) -> Result<CollapsedSettings, CompileFailure> {
         let apart = |option, message: &str, help: &str| Err(self.apart(option, message, help));
         if asked.floor > 1.0 {
             return apart(
@@ -280,7 +288,7 @@ impl Compilation<'_> {
     }
 
     /// Returns the sites that are integrated over in every row, as indices into `found.weights`.
-    fn always(&self, asked: &CollapsedOptions, found: &Collapse) -> Result<Vec<usize>, Failure> {
+    fn always(&self, asked: &CollapsedOptions, found: &Collapse) -> Result<Vec<usize>, CompileFailure> {
         let names = &asked.always;
         let sites: Vec<&str> = found.weights.iter().map(|weights| &*weights.site).collect();
         if let Some(name) = names

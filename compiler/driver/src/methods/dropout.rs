@@ -1,6 +1,6 @@
 //! Inference blocks that train under random masks. Predictions draw masks too.
 
-use crate::infer::{Compilation, Elaborated, Failure};
+use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
 use crate::methods::{Method, Parts, Programs};
 use bnnc_abi::dropout::DropoutOptions;
 use bnnc_abi::method::MethodDef;
@@ -13,7 +13,11 @@ use bnnc_rewrite::{pipeline, pipelines};
 pub(crate) struct Drops;
 
 impl Method for Drops {
-    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure> {
+    fn programs(
+        &self,
+        compilation: &mut Compilation<'_>,
+        parts: Parts<'_>,
+    ) -> Result<Programs, CompileFailure> {
         compilation.training_programs(parts)
     }
 
@@ -30,9 +34,9 @@ impl Compilation<'_> {
     /// Returns the model with the masks that `dropout` sets, and the probability that an input is dropped; `None` for other methods.
     pub(crate) fn dropped(
         &mut self,
-        elaborated: &Elaborated,
+        elaborated: &ElaboratedInference,
         densities: &Densities,
-    ) -> Result<Option<(Dropped, f64)>, Failure> {
+    ) -> Result<Option<(Dropped, f64)>, CompileFailure> {
         let Some(options) = self.options_if::<DropoutOptions>()? else {
             return Ok(None);
         };

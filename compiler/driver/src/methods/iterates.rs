@@ -5,7 +5,7 @@ pub(crate) mod codes;
 pub(crate) mod taken;
 
 use crate::codes::nothing_to_sample;
-use crate::infer::{Compilation, Elaborated, Failure};
+use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
 use crate::methods::{Method, Parts, Programs};
 use bnnc_abi::iterates::{Covariance, Ensemble, Swag, SwagOptions};
 use bnnc_abi::manifest::{SiteReport, Train, Work};
@@ -16,7 +16,11 @@ use bnnc_rewrite::methods::sample::{self, PositionPrograms};
 pub(crate) struct Averages;
 
 impl Method for Averages {
-    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure> {
+    fn programs(
+        &self,
+        compilation: &mut Compilation<'_>,
+        parts: Parts<'_>,
+    ) -> Result<Programs, CompileFailure> {
         let made = |this: &Compilation<'_>, train, moved| {
             let swag = this.iterates(train, moved, this.options_of()?)?;
             let family = match swag.gaussian.covariance {
@@ -37,7 +41,11 @@ impl Method for Averages {
 pub(crate) struct Ensembles;
 
 impl Method for Ensembles {
-    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure> {
+    fn programs(
+        &self,
+        compilation: &mut Compilation<'_>,
+        parts: Parts<'_>,
+    ) -> Result<Programs, CompileFailure> {
         let made = |this: &Compilation<'_>, train, moved| {
             let options = this.options_of()?;
             let ensemble = Ensemble {
@@ -62,8 +70,8 @@ impl Compilation<'_> {
     fn iterates_programs(
         &mut self,
         parts: Parts<'_>,
-        made: impl FnOnce(&Self, Train, Vec<String>) -> Result<(Work, &'static str), Failure>,
-    ) -> Result<Programs, Failure> {
+        made: impl FnOnce(&Self, Train, Vec<String>) -> Result<(Work, &'static str), CompileFailure>,
+    ) -> Result<Programs, CompileFailure> {
         let Parts {
             elaborated,
             densities,
@@ -72,7 +80,7 @@ impl Compilation<'_> {
         } = parts;
         let positions = self.positions(elaborated, densities)?;
         if positions.moved.is_empty() {
-            return Err(Failure::Program(vec![nothing_to_sample(
+            return Err(CompileFailure::Program(vec![nothing_to_sample(
                 self.item,
                 elaborated.model.sites.is_empty(),
             )]));
@@ -101,9 +109,9 @@ impl Compilation<'_> {
     /// Derives the functions that evaluate the model at many positions.
     fn positions(
         &mut self,
-        elaborated: &Elaborated,
+        elaborated: &ElaboratedInference,
         densities: &Densities,
-    ) -> Result<PositionPrograms, Failure> {
+    ) -> Result<PositionPrograms, CompileFailure> {
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
         let result = self.timed("rewrite", |this| {
             sample::positions(densities, model, posterior, &mut this.context)
@@ -121,7 +129,7 @@ impl Compilation<'_> {
         train: Train,
         moved: Vec<String>,
         gaussian: SwagOptions,
-    ) -> Result<Swag, Failure> {
+    ) -> Result<Swag, CompileFailure> {
         let swag = Swag {
             train,
             moved,

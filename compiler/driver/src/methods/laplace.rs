@@ -3,7 +3,7 @@
 pub mod beforehand;
 
 use crate::codes;
-use crate::infer::{Compilation, Elaborated, Failure};
+use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
 use crate::methods::{Method, Parts, Programs};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::cost::Cost;
@@ -33,7 +33,11 @@ const MOST: f64 = 1e9;
 pub(crate) struct Approximates;
 
 impl Method for Approximates {
-    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure> {
+    fn programs(
+        &self,
+        compilation: &mut Compilation<'_>,
+        parts: Parts<'_>,
+    ) -> Result<Programs, CompileFailure> {
         compilation.laplace_programs(parts)
     }
 
@@ -52,7 +56,7 @@ impl Method for Approximates {
 
 impl Compilation<'_> {
     /// Builds the programs of an inference that approximates the posterior by a Gaussian around a maximum.
-    fn laplace_programs(&mut self, parts: Parts<'_>) -> Result<Programs, Failure> {
+    fn laplace_programs(&mut self, parts: Parts<'_>) -> Result<Programs, CompileFailure> {
         let Parts {
             elaborated,
             densities,
@@ -102,10 +106,10 @@ impl Compilation<'_> {
     /// Fails in the same cases as [`laplace::approximation`].
     pub fn approximation(
         &mut self,
-        elaborated: &Elaborated,
+        elaborated: &ElaboratedInference,
         densities: &Densities,
         options: &LaplaceOptions,
-    ) -> Result<Approximation, Failure> {
+    ) -> Result<Approximation, CompileFailure> {
         let over = candidates(&options.over);
         let mut wanted = wanted(options);
         wanted.jacobian |= self.options.jacobians && !wanted.selected;
@@ -123,9 +127,9 @@ impl Compilation<'_> {
     /// Fails in the same cases as [`laplace::approximation`].
     pub(crate) fn scaled_prior(
         &mut self,
-        elaborated: &Elaborated,
+        elaborated: &ElaboratedInference,
         densities: &Densities,
-    ) -> Result<Option<(Function, f64)>, Failure> {
+    ) -> Result<Option<(Function, f64)>, CompileFailure> {
         let Some(options) = self.options_if::<LaplaceOptions>()? else {
             return Ok(None);
         };
@@ -216,12 +220,12 @@ impl Compilation<'_> {
     ///
     /// # Errors
     /// Fails only because of a bug, if the method does not have these options.
-    pub fn laplace_options(&self) -> Result<LaplaceOptions, Failure> {
+    pub fn laplace_options(&self) -> Result<LaplaceOptions, CompileFailure> {
         Ok(self.options_of()?)
     }
 
     /// Rejects options that conflict with each other or with the data.
-    fn going_together(&self, options: &LaplaceOptions, schema: &Schema) -> Result<(), Failure> {
+    fn going_together(&self, options: &LaplaceOptions, schema: &Schema) -> Result<(), CompileFailure> {
         let refusal = apart(options)
             .or_else(|| self.empty())
             .or_else(|| unvalidated(options, schema));
@@ -238,7 +242,7 @@ impl Compilation<'_> {
         options: &LaplaceOptions,
         densities: &Densities,
         found: &Approximation,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CompileFailure> {
         let is_fisher = options.curvature == CurvatureKind::Fisher;
         let lacks = |flat: ZeroDerivative| flat == ZeroDerivative::First || !is_fisher;
         let flat = |name: &str| {
@@ -259,7 +263,7 @@ impl Compilation<'_> {
             let observed = number(name).and_then(|at| densities.observations.get(at));
             let distribution = observed.map_or("", |observed| &observed.name);
             let lacking = codes::no_second_derivative(self.item, (distribution, argument), flat);
-            return Err(Failure::Program(vec![lacking]));
+            return Err(CompileFailure::Program(vec![lacking]));
         }
         let is_curved = |names: &[Arc<str>]| names.iter().any(|name| flat(name).is_none());
         let pairs = found.weights.iter().zip(&found.moved);
@@ -268,7 +272,7 @@ impl Compilation<'_> {
     }
 
     /// Rejects a link that does not apply to the likelihood.
-    fn linked(&self, options: &LaplaceOptions, found: &Approximation) -> Result<(), Failure> {
+    fn linked(&self, options: &LaplaceOptions, found: &Approximation) -> Result<(), CompileFailure> {
         let serves = match (options.link, found.likelihood) {
             (Link::Probit, Likelihood::Categorical | Likelihood::Bernoulli) => true,
             (Link::Bridge | Link::BridgeNormalised, Likelihood::Categorical) => true,

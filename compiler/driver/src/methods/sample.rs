@@ -3,7 +3,7 @@
 mod abreast;
 
 use crate::codes;
-use crate::infer::{Compilation, Elaborated, Failure};
+use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
 use crate::methods::{Kept, Method, Parts, Programs};
 use bnnc_abi::cost::Cost;
 use bnnc_abi::manifest::{InferenceBlock, Work};
@@ -33,7 +33,11 @@ const SMALL: usize = 50;
 pub(crate) struct Samples(pub SamplerKind);
 
 impl Method for Samples {
-    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure> {
+    fn programs(
+        &self,
+        compilation: &mut Compilation<'_>,
+        parts: Parts<'_>,
+    ) -> Result<Programs, CompileFailure> {
         compilation.sampling_programs(self.0, parts)
     }
 
@@ -59,9 +63,9 @@ impl Compilation<'_> {
     /// Fails for a site that has no non-centred parameterisation but should use it, and for a path without a derivative.
     pub fn sampled(
         &mut self,
-        elaborated: &Elaborated,
+        elaborated: &ElaboratedInference,
         densities: &Densities,
-    ) -> Result<SamplingPrograms, Failure> {
+    ) -> Result<SamplingPrograms, CompileFailure> {
         let chains = self.options_of::<ChainOptions>()?;
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
         let result = self.timed("rewrite", |this| {
@@ -71,7 +75,11 @@ impl Compilation<'_> {
     }
 
     /// Builds the programs of an inference by Markov chains.
-    fn sampling_programs(&mut self, sampler: SamplerKind, parts: Parts<'_>) -> Result<Programs, Failure> {
+    fn sampling_programs(
+        &mut self,
+        sampler: SamplerKind,
+        parts: Parts<'_>,
+    ) -> Result<Programs, CompileFailure> {
         let Parts {
             elaborated,
             densities,
@@ -81,7 +89,7 @@ impl Compilation<'_> {
         let options = self.options_of::<ChainOptions>()?;
         let sampled = self.sampled(elaborated, densities)?;
         if sampled.dimension == 0 {
-            return Err(Failure::Program(vec![codes::nothing_to_sample(
+            return Err(CompileFailure::Program(vec![codes::nothing_to_sample(
                 self.item,
                 elaborated.model.sites.is_empty(),
             )]));
@@ -158,7 +166,7 @@ impl Compilation<'_> {
     }
 
     /// Rejects names in `report` that the model does not have.
-    fn reported(&self, sampled: &SamplingPrograms, options: &ChainOptions) -> Result<(), Failure> {
+    fn reported(&self, sampled: &SamplingPrograms, options: &ChainOptions) -> Result<(), CompileFailure> {
         let DiagnosedQuantities::Sites(wanted) = &options.report else {
             return Ok(());
         };
@@ -171,14 +179,18 @@ impl Compilation<'_> {
                 let mut variables = model.locals.ids().filter(|local| !given.contains(local));
                 let of_rows = variables.any(|local| *model.locals[local].name == **name);
                 let diagnostic = codes::no_quantity(self.item, (name, of_rows), &names);
-                Err(Failure::Program(vec![diagnostic]))
+                Err(CompileFailure::Program(vec![diagnostic]))
             }
             None => Ok(()),
         }
     }
 
     /// Returns the transition of a chain.
-    fn transition(&self, sampler: SamplerKind, sampled: &SamplingPrograms) -> Result<Transition, Failure> {
+    fn transition(
+        &self,
+        sampler: SamplerKind,
+        sampled: &SamplingPrograms,
+    ) -> Result<Transition, CompileFailure> {
         let module = &self.program.module;
         let mut transition = module.read(self.item, |source| Transition::read(sampler, source))?;
         if let Some(SettingValue::Call(_, numbers)) = self.setting(SgldOptions::schedule())
@@ -195,12 +207,12 @@ impl Compilation<'_> {
     }
 
     /// Returns the failure for options that cannot be used together. The diagnostic points at `option`.
-    pub(crate) fn apart(&self, option: OptionName, message: &str, help: &str) -> Failure {
-        Failure::Program(vec![codes::options_apart(self.item, option, message, help)])
+    pub(crate) fn apart(&self, option: OptionName, message: &str, help: &str) -> CompileFailure {
+        CompileFailure::Program(vec![codes::options_apart(self.item, option, message, help)])
     }
 
     /// Returns the failure for an option that is rejected by the checks shared with `--set`; see [`Compilation::apart`].
-    pub(crate) fn refused(&self, refusal: &OptionConflict) -> Failure {
+    pub(crate) fn refused(&self, refusal: &OptionConflict) -> CompileFailure {
         self.apart(refusal.option, &refusal.message, &refusal.help)
     }
 }

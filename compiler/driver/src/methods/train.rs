@@ -1,7 +1,7 @@
 //! Inferences by training: their programs, the options of their run, and the programs behind a pruning table.
 
 use crate::codes;
-use crate::infer::{Compilation, Elaborated, Failure};
+use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
 use crate::methods::{self, Kept, Method, Parts, Programs};
 use bnnc_abi::cost::Cost;
 use bnnc_abi::manifest::{InferenceBlock, Pruning, Train, Training, Work};
@@ -19,7 +19,11 @@ pub(crate) const CHECKED: usize = 10_000;
 pub(crate) struct Trains;
 
 impl Method for Trains {
-    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure> {
+    fn programs(
+        &self,
+        compilation: &mut Compilation<'_>,
+        parts: Parts<'_>,
+    ) -> Result<Programs, CompileFailure> {
         compilation.training_programs(parts)
     }
 
@@ -46,7 +50,7 @@ impl Method for Trains {
 
 impl Compilation<'_> {
     /// Builds the programs of an inference by training.
-    pub(crate) fn training_programs(&mut self, parts: Parts<'_>) -> Result<Programs, Failure> {
+    pub(crate) fn training_programs(&mut self, parts: Parts<'_>) -> Result<Programs, CompileFailure> {
         let Parts {
             elaborated,
             densities,
@@ -70,9 +74,9 @@ impl Compilation<'_> {
     pub(crate) fn train(
         &mut self,
         objective: &Objective,
-        elaborated: &Elaborated,
+        elaborated: &ElaboratedInference,
         backend: &dyn Backend,
-    ) -> Result<(Train, Cost), Failure> {
+    ) -> Result<(Train, Cost), CompileFailure> {
         let options = self.training()?;
         let precision = self.precision(backend)?;
         let names: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
@@ -108,10 +112,10 @@ impl Compilation<'_> {
     /// Compiles the programs of the pruning table; `None` if `prune` is not set.
     pub(crate) fn pruning(
         &mut self,
-        elaborated: &Elaborated,
+        elaborated: &ElaboratedInference,
         densities: &Densities,
         backend: &dyn Backend,
-    ) -> Result<Option<Pruning>, Failure> {
+    ) -> Result<Option<Pruning>, CompileFailure> {
         let Some(vi) = elaborated.vi.as_ref().filter(|vi| !vi.prune.is_empty()) else {
             return Ok(None);
         };
@@ -123,7 +127,7 @@ impl Compilation<'_> {
         let functions = functions.map_err(|refusal| self.failure(refusal))?;
         if functions.sites.is_empty() {
             let diagnostic = codes::nothing_to_prune(self.item, &functions.untouched);
-            return Err(Failure::Program(vec![diagnostic]));
+            return Err(CompileFailure::Program(vec![diagnostic]));
         }
         let precision = self.precision(backend)?;
         let moments = self.lower("moments", &functions.moments, &[], precision)?;
@@ -139,7 +143,7 @@ impl Compilation<'_> {
     }
 
     /// Returns whether a descent may check the end of training. The method must minimise a fixed loss.
-    pub(crate) fn descends(&self, elaborated: &Elaborated) -> bool {
+    pub(crate) fn descends(&self, elaborated: &ElaboratedInference) -> bool {
         methods::of(self.item.method.finds).minimises_loss() && !elaborated.is_online
     }
 
@@ -147,7 +151,7 @@ impl Compilation<'_> {
     ///
     /// # Errors
     /// Fails if both `epochs` and `steps` are set.
-    pub(crate) fn training(&self) -> Result<Training, Failure> {
+    pub(crate) fn training(&self) -> Result<Training, CompileFailure> {
         if self.is_set(Training::epochs()) && self.is_set(Training::steps()) {
             let message = "`epochs` and `steps` both set the length of the training";
             return Err(self.apart(Training::steps(), message, "leave one of them out"));

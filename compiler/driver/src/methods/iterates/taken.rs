@@ -2,7 +2,7 @@
 //! sizes, and have at least as many splits.
 
 use super::codes;
-use crate::program::Program;
+use crate::program::CheckedProgram;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 /// Returns the errors of inferences that take iterates from earlier ones.
 pub fn wrong_iterates(
-    program: &Program,
+    program: &CheckedProgram,
     schemas: &HashMap<String, Schema>,
     infers: &[InferenceBlock],
 ) -> Vec<Diagnostic> {

@@ -1,8 +1,8 @@
 //! Finds errors of a Laplace approximation before anything is trained.
 
 use crate::codes::{self, NoMaximum, NoRanking};
-use crate::infer::{Compilation, Failure};
-use crate::program::Program;
+use crate::infer::{Compilation, CompileFailure};
+use crate::program::CheckedProgram;
 use bnnc_abi::laplace::{Laplace, LaplaceOptions, Over, PriorPrecision, PriorStructure, Structure, Weights};
 use bnnc_abi::manifest::{InferenceBlock, SiteReport, Start, State, Training};
 use bnnc_abi::method::declare::OptionName;
@@ -22,7 +22,11 @@ const OF_SEARCH: [OptionName; 5] = [
 
 impl Compilation<'_> {
     /// Rejects a structure that the prior of the weights does not allow.
-    pub(super) fn possible(&self, options: &LaplaceOptions, found: &Approximation) -> Result<(), Failure> {
+    pub(super) fn possible(
+        &self,
+        options: &LaplaceOptions,
+        found: &Approximation,
+    ) -> Result<(), CompileFailure> {
         if !found.independent && options.structure != Structure::Full {
             let message =
                 "weights depend on each other under the prior, which only a full precision can represent";
@@ -47,7 +51,7 @@ impl Compilation<'_> {
         options: &LaplaceOptions,
         found: &Approximation,
         curved: usize,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CompileFailure> {
         let all: usize = found.weights.iter().map(|weights| weights.elements).sum();
         let wanted = match options.over {
             Over::Subnetwork { size, .. } if size < 1.0 => (size * all as f64).round() as usize,
@@ -59,11 +63,17 @@ impl Compilation<'_> {
             (false, true) => NoRanking::TooFewCurved(wanted, curved),
             (false, false) => return Ok(()),
         };
-        Err(Failure::Program(vec![codes::no_subnetwork(self.item, why)]))
+        Err(CompileFailure::Program(vec![codes::no_subnetwork(
+            self.item, why,
+        )]))
     }
 
     /// Rejects a tuning of the prior during the search, or a factor on the prior, that the model does not allow.
-    pub(super) fn tunable(&self, options: &LaplaceOptions, found: &Approximation) -> Result<(), Failure> {
+    pub(super) fn tunable(
+        &self,
+        options: &LaplaceOptions,
+        found: &Approximation,
+    ) -> Result<(), CompileFailure> {
         let checked = options.check_search(self.searches()?, !found.noise.is_empty());
         checked.map_err(|refusal| self.refused(&refusal))?;
         let Some(site) = &found.tied else {
@@ -91,7 +101,7 @@ impl Compilation<'_> {
     }
 
     /// Rejects options of the search when the start is taken for the maximum.
-    pub(super) fn heard(&self) -> Result<(), Failure> {
+    pub(super) fn heard(&self) -> Result<(), CompileFailure> {
         let mut set = OF_SEARCH.into_iter().filter(|option| self.is_set(*option));
         let searches = self.searches()?;
         match set.next().filter(|_| !searches) {
@@ -106,7 +116,7 @@ impl Compilation<'_> {
     }
 
     /// Returns whether the maximum is searched for. Otherwise the start is taken for the maximum.
-    pub(super) fn searches(&self) -> Result<bool, Failure> {
+    pub(super) fn searches(&self) -> Result<bool, CompileFailure> {
         Ok(match self.options_of::<Training>()?.epochs {
             Some(epochs) => epochs > 0,
             None => self.is_set(Training::steps()) || !self.is_set(Training::start()),
@@ -116,7 +126,7 @@ impl Compilation<'_> {
 
 /// Reports what an approximation needs from an earlier inference but does not find there: a start with every weight, or the variances by
 /// which weights are ranked.
-pub fn lacking(program: &Program, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
+pub fn lacking(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let of_one = |infer: &InferenceBlock| {
         let laplace = infer.laplace()?;
         let mut items = program.module.infers.iter();

@@ -31,7 +31,7 @@
 //! 1.0 to 1.9 times as long as alone; with one thread for two chains, 0.5 to 0.9 times as long. The number of lanes is therefore small
 //! where there may be a thread for every chain.
 
-use crate::infer::{Compilation, Failure};
+use crate::infer::{Compilation, CompileFailure};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::plan::{Plan, PlanStep};
 use bnnc_abi::primitive;
@@ -62,7 +62,7 @@ impl Compilation<'_> {
         alone: LoopProgram,
         operations: u64,
         precision: Precision,
-    ) -> Result<(LoopProgram, usize), Failure> {
+    ) -> Result<(LoopProgram, usize), CompileFailure> {
         let places = places(self.options_of::<ChainOptions>()?.chains);
         let is_small = operations <= FEW;
         if places == 1 || !(is_small || products(&alone.plan) == 0) {
@@ -88,7 +88,7 @@ impl Compilation<'_> {
         sampled: &SamplingPrograms,
         is_abreast: bool,
         backend: &dyn Backend,
-    ) -> Result<Artifact, Failure> {
+    ) -> Result<Artifact, CompileFailure> {
         let function = match is_abreast {
             true => &sampled.abreast(&mut self.context)?,
             false => &sampled.density,
