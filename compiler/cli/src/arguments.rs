@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// A compiler for Bayesian neural networks.
 #[derive(Parser, Debug)]
 #[command(name = "bnnc", version, about, max_term_width = 100)]
-pub struct Arguments {
+pub struct CommandLine {
     /// Colour diagnostics always, never, or if standard error is a terminal and `NO_COLOR` is not set.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
     pub color: Color,
@@ -37,7 +37,7 @@ pub enum Command {
     /// Compile a program and run its inference blocks (also: `bnnc FILE.bnn`).
     Run(Run),
     /// Check a program and report the cost of a run, without running the program.
-    Check(Check),
+    Check(CheckArguments),
     /// Print one stage of the compilation.
     Emit(Emit),
     /// Make an executable that runs a program without a compiler.
@@ -141,7 +141,7 @@ pub struct Run {
 
 /// `bnnc check`.
 #[derive(Args, Debug)]
-pub struct Check {
+pub struct CheckArguments {
     /// The program.
     pub file: PathBuf,
     #[command(flatten)]
@@ -345,7 +345,7 @@ pub fn with_default_command(arguments: impl Iterator<Item = OsString>) -> Vec<Os
         .skip(1)
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    let command = Arguments::command();
+    let command = CommandLine::command();
     let is_command = |word: &String| word == "help" || command.find_subcommand(word).is_some();
     let is_program = |word: &String| word.ends_with(".bnn") || std::path::Path::new(word).is_file();
     if let [first, word, ..] = &words[..]

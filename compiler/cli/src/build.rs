@@ -8,22 +8,22 @@ use bnnc_base::fault::Fault;
 use std::path::{Path, PathBuf};
 
 /// The reason why no executable was built.
-pub enum Failure {
+pub enum BuildFailure {
     /// An error outside of the compiler, such as a missing file, a failed linker or a full disk.
     Diagnostic(Box<Diagnostic>),
     /// A limit or a bug of the compiler.
     Fault(Fault),
 }
 
-impl From<Box<Diagnostic>> for Failure {
-    fn from(diagnostic: Box<Diagnostic>) -> Failure {
-        Failure::Diagnostic(diagnostic)
+impl From<Box<Diagnostic>> for BuildFailure {
+    fn from(diagnostic: Box<Diagnostic>) -> BuildFailure {
+        BuildFailure::Diagnostic(diagnostic)
     }
 }
 
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Failure {
-        Failure::Fault(fault)
+impl From<Fault> for BuildFailure {
+    fn from(fault: Fault) -> BuildFailure {
+        BuildFailure::Fault(fault)
     }
 }
 

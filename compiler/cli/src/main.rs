@@ -13,7 +13,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     terminal::begin();
     let arguments = arguments::with_default_command(std::env::args_os());
-    let parsed = match arguments::Arguments::try_parse_from(&arguments) {
+    let parsed = match arguments::CommandLine::try_parse_from(&arguments) {
         Ok(parsed) => parsed,
         Err(mut error) => {
             tips::add(&mut error, &arguments);

@@ -1,6 +1,6 @@
 //! Tips for invalid command lines that the argument parser does not give: options of items, and programs named without their ending.
 
-use crate::arguments::Arguments;
+use crate::arguments::CommandLine;
 use crate::session::with_ending;
 use bnnc_abi::method::{self, OptionDef, OptionKind};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -35,7 +35,7 @@ fn of_option(error: &clap::Error, arguments: &[OsString]) -> Vec<String> {
     let option = word(error, ContextKind::InvalidArg).and_then(|option| option.strip_prefix("--"));
     let Some(option) = option else { return Vec::new() };
     let option = option.split('=').next().unwrap_or(option);
-    let commands = Arguments::command();
+    let commands = CommandLine::command();
     let words = arguments.iter().skip(1).map(|word| word.to_string_lossy());
     let own = words.filter_map(|word| commands.find_subcommand(&*word)).next();
     let sets = own.is_some_and(|command| has(command, "set"));

@@ -1,6 +1,6 @@
 //! The commands of the REPL, as a table of records.
 
-use super::distribution::Wanted;
+use super::distribution::ValueSizes;
 use super::variables::Variable;
 use super::{Checked, Refused, Reply, Session, emission, items, measures, show};
 use bnnc_base::diagnostic::Diagnostic;
@@ -14,18 +14,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// One command.
-pub struct Command {
+pub struct ReplCommand {
     /// The name after the colon.
     pub name: &'static str,
     /// The arguments, for messages.
     pub arguments: &'static str,
     /// One sentence that describes the command.
     pub about: &'static str,
-    run: fn(&mut Session, &Line, &mut Reply) -> Result<(), Refused>,
+    run: fn(&mut Session, &CommandText, &mut Reply) -> Result<(), Refused>,
 }
 
 /// All commands, sorted by name.
-pub static ALL: &[Command] = &[
+pub static ALL: &[ReplCommand] = &[
     command(
         "density",
         "DIST X",
@@ -69,9 +69,9 @@ const fn command(
     name: &'static str,
     arguments: &'static str,
     about: &'static str,
-    run: fn(&mut Session, &Line, &mut Reply) -> Result<(), Refused>,
-) -> Command {
-    Command {
+    run: fn(&mut Session, &CommandText, &mut Reply) -> Result<(), Refused>,
+) -> ReplCommand {
+    ReplCommand {
         name,
         arguments,
         about,
@@ -80,16 +80,16 @@ const fn command(
 }
 
 /// The text of a command line, and the positions of its words.
-pub struct Line {
+pub struct CommandText {
     /// The whole line.
     pub source: Source,
     /// The words. The first word is the command.
     pub words: Vec<Range<usize>>,
 }
 
-impl Line {
+impl CommandText {
     /// Splits a line into words at blanks outside brackets and quotes.
-    fn new(source: &Source) -> Line {
+    fn new(source: &Source) -> CommandText {
         let mut words: Vec<Range<usize>> = Vec::new();
         let (mut depth, mut quoted, mut open) = (0usize, false, false);
         for (at, c) in source.text.char_indices() {
@@ -107,7 +107,7 @@ impl Line {
             }
             open = !blank;
         }
-        Line {
+        CommandText {
             source: source.clone(),
             words,
         }
@@ -169,7 +169,7 @@ impl Session {
 
     /// Executes a command.
     pub(super) fn command(&mut self, source: &Source, reply: &mut Reply) -> Result<(), Refused> {
-        let line = Line::new(source);
+        let line = CommandText::new(source);
         let name = line.word(0).unwrap_or_default().trim_start_matches(':');
         match ALL.iter().find(|command| command.name == name) {
             Some(command) => (command.run)(self, &line, reply),
@@ -189,7 +189,7 @@ impl Session {
     /// Checks the expression in a part of a command line.
     pub(super) fn argument(
         &mut self,
-        line: &Line,
+        line: &CommandText,
         range: Option<Range<usize>>,
         reply: &mut Reply,
     ) -> Result<Checked, Refused> {
@@ -208,7 +208,7 @@ impl Session {
 }
 
 /// Returns the error that shows the usage of the line's command.
-pub fn usage<T>(line: &Line) -> Result<T, Refused> {
+pub fn usage<T>(line: &CommandText) -> Result<T, Refused> {
     let name = line.word(0).unwrap_or_default().trim_start_matches(':');
     let arguments = ALL
         .iter()
@@ -220,7 +220,7 @@ pub fn usage<T>(line: &Line) -> Result<T, Refused> {
     ])
 }
 
-fn help(_: &mut Session, _: &Line, reply: &mut Reply) -> Result<(), Refused> {
+fn help(_: &mut Session, _: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     reply.result(
         "Enter an expression, `name = expression`, `name ~ distribution`, or an item such as `fn` or `dist`.",
     );
@@ -231,12 +231,12 @@ fn help(_: &mut Session, _: &Line, reply: &mut Reply) -> Result<(), Refused> {
     Ok(())
 }
 
-fn quit(_: &mut Session, _: &Line, reply: &mut Reply) -> Result<(), Refused> {
+fn quit(_: &mut Session, _: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     reply.leave = true;
     Ok(())
 }
 
-fn reset(session: &mut Session, _: &Line, _: &mut Reply) -> Result<(), Refused> {
+fn reset(session: &mut Session, _: &CommandText, _: &mut Reply) -> Result<(), Refused> {
     session.items.set(bnnc_grammar::ast::SourceFile::default());
     session.module = session.items.check(session.items.program()).0;
     session.variables.clear();
@@ -245,7 +245,7 @@ fn reset(session: &mut Session, _: &Line, _: &mut Reply) -> Result<(), Refused> 
     Ok(())
 }
 
-fn load(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+fn load(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     let Some(range) = line.rest(1) else {
         return usage(line);
     };
@@ -259,7 +259,7 @@ fn load(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Ref
     session.load_file(&path, reply)
 }
 
-fn list(session: &mut Session, _: &Line, reply: &mut Reply) -> Result<(), Refused> {
+fn list(session: &mut Session, _: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     for item in &session.items.program().items {
         reply.result(items::header(item, &session.sources));
     }
@@ -276,7 +276,7 @@ fn list(session: &mut Session, _: &Line, reply: &mut Reply) -> Result<(), Refuse
     Ok(())
 }
 
-fn explain(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+fn explain(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     let Some(word) = line.word(1) else {
         return usage(line);
     };
@@ -299,7 +299,7 @@ fn explain(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), 
     }
 }
 
-fn type_of(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+fn type_of(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     let range = line.rest(1);
     let name = range
         .clone()
@@ -324,7 +324,7 @@ fn type_of(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), 
     Ok(())
 }
 
-fn shape(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+fn shape(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     let checked = session.argument(line, line.rest(1), reply)?;
     let draw = session.next_draw();
     let sizes = session.scene(&checked, draw).and_then(|mut scene| {
@@ -339,7 +339,7 @@ fn shape(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Re
             Datum::Static(_) => Ok(Vec::new()),
             Datum::List(items) => Ok(vec![items.len()]),
             Datum::Dist(_) => session
-                .concrete_at(&checked, Wanted::Own, draw)
+                .concrete_at(&checked, ValueSizes::Own, draw)
                 .map(|concrete| concrete.sizes()),
             Datum::Layer(_) | Datum::Function(_) | Datum::Text(_) => {
                 let why = "this has no shape; `:type` shows its arguments and its result".to_owned();

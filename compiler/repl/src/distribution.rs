@@ -21,7 +21,7 @@ const ATTEMPTS: usize = 1 << 14;
 
 /// The sizes of the values that a distribution is needed for.
 #[derive(Clone, Copy, Debug)]
-pub enum Wanted<'a> {
+pub enum ValueSizes<'a> {
     /// The sizes that follow from the arguments of the distribution.
     Own,
     /// Tensors of these sizes.
@@ -35,7 +35,7 @@ impl Session {
     pub(super) fn concrete_at(
         &self,
         checked: &Checked,
-        wanted: Wanted<'_>,
+        wanted: ValueSizes<'_>,
         draw: u32,
     ) -> Elaborated<Concrete> {
         let span = checked.expr.span;
@@ -46,10 +46,12 @@ impl Session {
         let arguments = scene.elaborator.arguments(&dist, span)?;
         let own = value_sizes(&self.module, &dist, &|value| sizes(&scene.elaborator.ty(value)));
         let sizes = match wanted {
-            Wanted::Own => own,
-            Wanted::Sizes(sizes) => Some(sizes.to_vec()),
-            Wanted::Site(Ty::Tensor(_, dims)) => Some(scene.elaborator.sizes(dims, &scene.frame, span)?),
-            Wanted::Site(_) => None,
+            ValueSizes::Own => own,
+            ValueSizes::Sizes(sizes) => Some(sizes.to_vec()),
+            ValueSizes::Site(Ty::Tensor(_, dims)) => {
+                Some(scene.elaborator.sizes(dims, &scene.frame, span)?)
+            }
+            ValueSizes::Site(_) => None,
         };
         let Some(sizes) = sizes else {
             return Err(limit(

@@ -1,7 +1,7 @@
 //! The command `:emit`: prints the graph of an expression, or a stage of the program so far.
 
-use super::commands::{Line, refuse, usage};
-use super::distribution::Wanted;
+use super::commands::{CommandText, refuse, usage};
+use super::distribution::ValueSizes;
 use super::{Refused, Reply, Session};
 use bnnc_driver::emit::{self, syntactic};
 use bnnc_driver::infer::CompileFailure;
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 /// Executes `:emit`.
-pub fn emit(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+pub fn emit(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     let Some(word) = line.word(1) else {
         return usage(line);
     };
@@ -30,7 +30,7 @@ pub fn emit(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(),
 
 fn emit_graph(
     session: &mut Session,
-    line: &Line,
+    line: &CommandText,
     range: Range<usize>,
     reply: &mut Reply,
 ) -> Result<(), Refused> {
@@ -49,7 +49,7 @@ fn emit_graph(
         let datum = scene.datum(&checked.expr)?;
         match &datum {
             Datum::Dist(_) => {
-                let instance = session.concrete_at(&checked, Wanted::Own, draw)?.instance;
+                let instance = session.concrete_at(&checked, ValueSizes::Own, draw)?.instance;
                 let functions = [Some(&instance.log_density), instance.draw.as_ref()];
                 Ok(functions
                     .into_iter()

@@ -1,6 +1,6 @@
 //! Evaluates a checked expression: elaborates the expression with the variables in scope, then runs the reference evaluator.
 
-use super::variables::{Held, Variable};
+use super::variables::{Variable, VariableValue};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_base::source::Span;
@@ -50,7 +50,7 @@ impl Streams {
 }
 
 /// An elaboration with the REPL's variables in scope.
-pub struct Scene<'a> {
+pub struct VariableScope<'a> {
     /// The function under construction.
     pub elaborator: Elaborator<'a>,
     /// The variables.
@@ -78,7 +78,7 @@ impl Computed {
     }
 }
 
-impl<'a> Scene<'a> {
+impl<'a> VariableScope<'a> {
     /// Creates a scene for expressions over `locals`, in which the variables that the expressions mention are defined.
     pub fn new(
         module: &'a Module,
@@ -86,9 +86,9 @@ impl<'a> Scene<'a> {
         variables: &'a [Variable],
         exprs: &[&TypedExpr],
         streams: Streams,
-    ) -> Elaborated<Scene<'a>> {
+    ) -> Elaborated<VariableScope<'a>> {
         let frame = Frame::new(locals, "");
-        let mut scene = Scene {
+        let mut scene = VariableScope {
             elaborator: Elaborator::new(module, "it"),
             frame,
             inputs: Vec::new(),
@@ -109,10 +109,10 @@ impl<'a> Scene<'a> {
         let mentioned = mentioned(exprs, variables);
         for variable in variables {
             let datum = match &variable.held {
-                Held::Static(number) => Datum::Static(*number),
+                VariableValue::Static(number) => Datum::Static(*number),
                 _ if !mentioned.contains(&variable.local) => continue,
-                Held::Tensor(tensor, dtype) => scene.input(&variable.name, tensor, *dtype),
-                Held::Made(expr) => scene
+                VariableValue::Tensor(tensor, dtype) => scene.input(&variable.name, tensor, *dtype),
+                VariableValue::Made(expr) => scene
                     .elaborator
                     .expr(expr, &mut scene.frame)?
                     .at_path(&variable.name),
@@ -177,7 +177,7 @@ fn mentioned(exprs: &[&TypedExpr], variables: &[Variable]) -> HashSet<LocalId> {
     };
     exprs.iter().for_each(|expr| add(expr, &mut found));
     for variable in variables.iter().rev() {
-        if let (Held::Made(expr), true) = (&variable.held, found.contains(&variable.local)) {
+        if let (VariableValue::Made(expr), true) = (&variable.held, found.contains(&variable.local)) {
             add(expr, &mut found);
         }
     }

@@ -28,12 +28,12 @@ use bnnc_hir::prompt::{Environment, check_entry, check_expr};
 use bnnc_hir::tree::{LocalId, Locals, Module, SampleStmt, TypedExpr, TypedStmt};
 use bnnc_hir::types::{Elem, Ty};
 use describe::Describer;
-use distribution::Wanted;
-use evaluate::{Computed, Scene, Streams};
+use distribution::ValueSizes;
+use evaluate::{Computed, Streams, VariableScope};
 use items::Items;
 pub use pending::PendingEntry;
 use std::collections::HashMap;
-use variables::{Held, Variable};
+use variables::{Variable, VariableValue};
 
 /// The external facilities that a session needs.
 pub struct World {
@@ -51,7 +51,7 @@ pub struct World {
 
 /// One part of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum ReplyPart {
     /// The result of the entry.
     Result(String),
     /// Diagnostics and notes.
@@ -62,18 +62,18 @@ pub enum Said {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
     /// The parts in order.
-    pub said: Vec<Said>,
+    pub said: Vec<ReplyPart>,
     /// True if the session is over.
     pub leave: bool,
 }
 
 impl Reply {
     fn result(&mut self, text: impl Into<String>) {
-        self.said.push(Said::Result(text.into()));
+        self.said.push(ReplyPart::Result(text.into()));
     }
 
     fn note(&mut self, text: &str) {
-        self.said.push(Said::Aside(format!("note: {text}")));
+        self.said.push(ReplyPart::Aside(format!("note: {text}")));
     }
 }
 
@@ -276,8 +276,8 @@ impl Session {
                     .drawn(&sample, &environment.locals, draw)
                     .map_err(|diagnostic| vec![*diagnostic])?;
                 let text = match &held {
-                    Held::Tensor(tensor, dtype) => show::tensor(tensor, *dtype),
-                    Held::Static(_) | Held::Made(_) => String::new(),
+                    VariableValue::Tensor(tensor, dtype) => show::tensor(tensor, *dtype),
+                    VariableValue::Static(_) | VariableValue::Made(_) => String::new(),
                 };
                 (sample.local, held, text)
             }
@@ -307,15 +307,15 @@ impl Session {
     }
 
     /// Draws from the distribution of a `~` statement.
-    fn drawn(&self, sample: &SampleStmt, locals: &Locals, draw: u32) -> Elaborated<Held> {
+    fn drawn(&self, sample: &SampleStmt, locals: &Locals, draw: u32) -> Elaborated<VariableValue> {
         let checked = Checked {
             expr: sample.dist.clone(),
             locals: locals.clone(),
         };
-        let concrete = self.concrete_at(&checked, Wanted::Site(&sample.ty), draw)?;
+        let concrete = self.concrete_at(&checked, ValueSizes::Site(&sample.ty), draw)?;
         let stream = self.streams(draw).name(&locals[sample.local].name);
         match distribution::draw_declared(&concrete, &sample.ty, &stream, draw) {
-            Ok(tensor) => Ok(Held::Tensor(tensor, concrete.instance.value.dtype)),
+            Ok(tensor) => Ok(VariableValue::Tensor(tensor, concrete.instance.value.dtype)),
             Err(why) => Err(limit(sample.span, why)),
         }
     }
@@ -331,12 +331,17 @@ impl Session {
     }
 
     /// Evaluates an expression with the next draw. Returns the value of the expression and the text of this value.
-    fn value(&mut self, checked: &Checked, reply: &mut Reply) -> Result<(Held, String), Refused> {
+    fn value(&mut self, checked: &Checked, reply: &mut Reply) -> Result<(VariableValue, String), Refused> {
         self.draws += 1;
         self.value_at(checked, self.draws, reply)
     }
 
-    fn value_at(&self, checked: &Checked, draw: u32, reply: &mut Reply) -> Result<(Held, String), Refused> {
+    fn value_at(
+        &self,
+        checked: &Checked,
+        draw: u32,
+        reply: &mut Reply,
+    ) -> Result<(VariableValue, String), Refused> {
         let (datum, computed) = self
             .computed(checked, draw)
             .map_err(|diagnostic| vec![*diagnostic])?;
@@ -345,12 +350,12 @@ impl Session {
         }
         let text = self.describer(&computed).datum(&datum);
         let held = match datum {
-            Datum::Static(number) => Held::Static(number),
+            Datum::Static(number) => VariableValue::Static(number),
             Datum::Tensor(value) => {
                 let (tensor, dtype) = computed.of(value);
-                Held::Tensor(tensor.clone(), dtype)
+                VariableValue::Tensor(tensor.clone(), dtype)
             }
-            _ => Held::Made(checked.expr.clone()),
+            _ => VariableValue::Made(checked.expr.clone()),
         };
         Ok((held, text))
     }
@@ -361,8 +366,8 @@ impl Session {
         Ok((datum, scene.compute(checked.expr.span)?))
     }
 
-    fn scene<'a>(&'a self, checked: &'a Checked, draw: u32) -> Elaborated<Scene<'a>> {
-        Scene::new(
+    fn scene<'a>(&'a self, checked: &'a Checked, draw: u32) -> Elaborated<VariableScope<'a>> {
+        VariableScope::new(
             &self.module,
             &checked.locals,
             &self.variables,
@@ -397,7 +402,7 @@ impl Session {
     /// Renders diagnostics in the same form as for files.
     fn show(&self, diagnostics: &[Diagnostic], reply: &mut Reply) {
         let render = |diagnostic| {
-            Said::Aside(
+            ReplyPart::Aside(
                 render::text(diagnostic, &self.sources, self.world.colour)
                     .trim_end()
                     .to_owned(),
@@ -408,22 +413,22 @@ impl Session {
 }
 
 /// Converts an integer bound to a name of type real to a real.
-fn as_declared(held: Held, text: String, declared: &Ty) -> (Held, String) {
+fn as_declared(held: VariableValue, text: String, declared: &Ty) -> (VariableValue, String) {
     match (&held, declared) {
-        (Held::Static(number), Ty::Tensor(Elem::Real(_) | Elem::Count, dims)) if dims.is_empty() => {
+        (VariableValue::Static(number), Ty::Tensor(Elem::Real(_) | Elem::Count, dims)) if dims.is_empty() => {
             let tensor = bnnc_graph::tensor::Tensor::scalar(*number as f64);
-            (Held::Tensor(tensor, bnnc_base::dtype::DType::Real), text)
+            (VariableValue::Tensor(tensor, bnnc_base::dtype::DType::Real), text)
         }
         _ => (held, text),
     }
 }
 
 /// Formats a binding: `x: real[3] = [1, 2, 3]`, `h = Dense(4): layer ..`.
-fn named(local: LocalId, held: &Held, text: &str, locals: &Locals) -> String {
+fn named(local: LocalId, held: &VariableValue, text: &str, locals: &Locals) -> String {
     let (name, ty) = (&locals[local].name, &locals[local].ty);
     match held {
-        Held::Made(_) => format!("{name} = {text}"),
-        Held::Static(_) | Held::Tensor(..) => {
+        VariableValue::Made(_) => format!("{name} = {text}"),
+        VariableValue::Static(_) | VariableValue::Tensor(..) => {
             let head = format!("{name}: {} = ", bnnc_hir::show::ty(ty, locals));
             let indent = format!("\n{}", " ".repeat(head.chars().count()));
             format!("{head}{}", text.replace('\n', &indent))

@@ -1,7 +1,7 @@
 //! The commands `:density`, `:draw` and `:kl`.
 
-use super::commands::{Line, refuse, usage};
-use super::distribution::Wanted;
+use super::commands::{CommandText, refuse, usage};
+use super::distribution::ValueSizes;
 use super::divergence::divergence;
 use super::{Checked, Refused, Reply, Session, predictive, show};
 use bnnc_base::dtype::DType;
@@ -23,7 +23,7 @@ const MOST_DRAWS: usize = 10_000_000;
 const LISTED: usize = 5;
 
 /// Executes `:density`.
-pub fn density(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+pub fn density(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     if line.words.len() < 3 {
         return usage(line);
     }
@@ -43,12 +43,12 @@ pub fn density(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<
             )]);
         }
     };
-    let own = session.concrete_at(&dist, Wanted::Own, draw);
+    let own = session.concrete_at(&dist, ValueSizes::Own, draw);
     let own = own.ok().filter(|concrete| concrete.sizes() == x.shape);
     let concrete = match own {
         Some(concrete) => concrete,
         None => {
-            let concrete = session.concrete_at(&dist, Wanted::Sizes(&x.shape), draw);
+            let concrete = session.concrete_at(&dist, ValueSizes::Sizes(&x.shape), draw);
             concrete.map_err(|diagnostic| vec![*diagnostic])?
         }
     };
@@ -69,7 +69,7 @@ pub fn density(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<
 }
 
 /// Executes `:draw`.
-pub fn draw(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+pub fn draw(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     let asked = line.word(2).map(count).transpose()?.unwrap_or(DRAWS);
     let Some(range) = line.words.get(1).cloned() else {
         return usage(line);
@@ -82,7 +82,7 @@ pub fn draw(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(),
     let dist = session.argument(line, Some(range), reply)?;
     let draw = session.next_draw();
     let concrete = session
-        .concrete_at(&dist, Wanted::Own, draw)
+        .concrete_at(&dist, ValueSizes::Own, draw)
         .map_err(|diagnostic| vec![*diagnostic])?;
     let stream = session.streams(draw).name("draw");
     let draws = concrete.draws(&stream, draw, asked);
@@ -139,7 +139,7 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// Executes `:kl`.
-pub fn kl(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+pub fn kl(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     let draws = match (line.words.len(), line.word(3), line.word(4)) {
         (3, ..) => KL_DRAWS,
         (4, Some(number), _) | (5, Some("draws"), Some(number)) => count(number)?,
@@ -152,16 +152,16 @@ pub fn kl(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), R
     )?;
     let p = session.argument(line, line.words.get(2).cloned(), reply)?;
     let draw = session.next_draw();
-    let concrete = |checked: &Checked, wanted: Wanted<'_>| {
+    let concrete = |checked: &Checked, wanted: ValueSizes<'_>| {
         session
             .concrete_at(checked, wanted, draw)
             .map_err(|diagnostic| vec![*diagnostic])
     };
-    let (mut of_q, mut of_p) = (concrete(&q, Wanted::Own)?, concrete(&p, Wanted::Own)?);
+    let (mut of_q, mut of_p) = (concrete(&q, ValueSizes::Own)?, concrete(&p, ValueSizes::Own)?);
     let (left, right) = (of_q.sizes(), of_p.sizes());
     match (left.is_empty(), right.is_empty()) {
-        (true, false) => of_q = concrete(&q, Wanted::Sizes(&right))?,
-        (false, true) => of_p = concrete(&p, Wanted::Sizes(&left))?,
+        (true, false) => of_q = concrete(&q, ValueSizes::Sizes(&right))?,
+        (false, true) => of_p = concrete(&p, ValueSizes::Sizes(&left))?,
         _ if left != right => {
             let (left, right) = (show::shape(&left), show::shape(&right));
             return refuse(format!(

@@ -18,14 +18,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A model applied to inputs.
-pub struct Call {
+pub struct ModelCall {
     model: ModelId,
     args: Vec<Arg>,
     span: Span,
 }
 
 /// Parses a text as a call of a model. Returns `None` if the text is not such a call.
-pub fn call(module: &Module, text: &Source) -> Option<Call> {
+pub fn call(module: &Module, text: &Source) -> Option<ModelCall> {
     let (written, diagnostics) = bnnc_grammar::parse::parse_expr(text);
     let (name, args) = match *written.kind {
         ExprKind::Call(callee, args) => match *callee.kind {
@@ -36,7 +36,7 @@ pub fn call(module: &Module, text: &Source) -> Option<Call> {
         _ => return None,
     };
     let model = module.models.ids().rfind(|id| module.models[*id].name == name)?;
-    diagnostics.is_empty().then_some(Call {
+    diagnostics.is_empty().then_some(ModelCall {
         model,
         args,
         span: written.span,
@@ -47,7 +47,7 @@ impl Session {
     /// Draws every site of a model from its prior, and then the model's output. Returns the sizes of a draw, and the draws.
     pub(super) fn predictive(
         &mut self,
-        call: &Call,
+        call: &ModelCall,
         count: usize,
         reply: &mut Reply,
     ) -> Result<(Vec<usize>, Tensor), Refused> {
@@ -93,7 +93,7 @@ impl Session {
     }
 
     /// Returns the values of a model's inputs in declared order. The call gives the inputs by position or by name.
-    fn inputs(&mut self, call: &Call, reply: &mut Reply) -> Result<Vec<Tensor>, Refused> {
+    fn inputs(&mut self, call: &ModelCall, reply: &mut Reply) -> Result<Vec<Tensor>, Refused> {
         let item = &self.module.models[call.model];
         let names: Vec<Arc<str>> = item
             .shared

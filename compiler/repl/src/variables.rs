@@ -19,14 +19,14 @@ pub struct Variable {
     /// The number of the draw that the variable used.
     pub draw: u32,
     /// The value.
-    pub held: Held,
+    pub held: VariableValue,
     /// The value as text.
     pub text: String,
 }
 
 /// The value of a variable.
 #[derive(Clone, Debug)]
-pub enum Held {
+pub enum VariableValue {
     /// An integer that can be used in dimensions.
     Static(i64),
     /// A tensor.

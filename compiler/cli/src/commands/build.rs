@@ -73,8 +73,8 @@ fn run_inner(arguments: &Build) -> Result<(), u8> {
             terminal::say(&format!("{}: {size}\n", arguments.output.display()));
             Ok(())
         }
-        Err(build::Failure::Diagnostic(found)) => Err(show(found)),
-        Err(build::Failure::Fault(fault)) => Err(terminal::fault_status(&fault, &|found| {
+        Err(build::BuildFailure::Diagnostic(found)) => Err(show(found)),
+        Err(build::BuildFailure::Fault(fault)) => Err(terminal::fault_status(&fault, &|found| {
             display.show(found, &nowhere)
         })),
     }
@@ -178,7 +178,7 @@ fn append(
     objects: &[Object],
     runtime: &Runtime,
     to: &std::path::Path,
-) -> Result<u64, build::Failure> {
+) -> Result<u64, build::BuildFailure> {
     let artefact = encode(built, objects)?;
     Ok(output::append(&runtime.path, &artefact::appended(&artefact), to)?)
 }
@@ -188,7 +188,7 @@ fn link(
     objects: &[Object],
     runtime: &Runtime,
     to: &std::path::Path,
-) -> Result<u64, build::Failure> {
+) -> Result<u64, build::BuildFailure> {
     // The linker puts the kernels into the executable, so the serialised program omits them.
     for (artifact, object) in built.manifest.artifacts().into_iter().zip(objects) {
         artifact.code = Arc::new(Detached(Object {

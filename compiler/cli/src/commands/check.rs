@@ -1,6 +1,6 @@
 //! `bnnc check`: diagnostics and the cost report, without a run.
 
-use crate::arguments::Check;
+use crate::arguments::CheckArguments;
 use crate::commands::run::timings;
 use crate::session::{self, Display};
 use bnnc_abi::manifest::{InferenceBlock, Manifest};
@@ -18,14 +18,14 @@ use serde_json::json;
 use std::collections::HashMap;
 
 /// Runs the command.
-pub fn run(arguments: &Check) -> u8 {
+pub fn run(arguments: &CheckArguments) -> u8 {
     match run_inner(arguments) {
         Ok(()) => OK,
         Err(status) => status,
     }
 }
 
-fn run_inner(arguments: &Check) -> Result<(), u8> {
+fn run_inner(arguments: &CheckArguments) -> Result<(), u8> {
     let display = Display { json: arguments.json };
     let nowhere = bnnc_base::source::SourceMap::default();
     let options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;

@@ -1,6 +1,6 @@
 //! `bnnc man`: writes the manual pages.
 
-use crate::arguments::{Arguments, Man};
+use crate::arguments::{CommandLine, Man};
 use bnnc_command::terminal::{OK, UNWRITTEN, complain};
 use clap::CommandFactory;
 use std::fs;
@@ -9,7 +9,7 @@ use std::fs;
 pub fn run(arguments: &Man) -> u8 {
     let folder = &arguments.folder;
     let written =
-        fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(Arguments::command(), folder));
+        fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(CommandLine::command(), folder));
     match written {
         Ok(()) => OK,
         Err(error) => {

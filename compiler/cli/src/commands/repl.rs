@@ -7,7 +7,7 @@ mod terminal;
 use crate::arguments::Repl;
 use crate::session::all_codes;
 use bnnc_command::terminal::{OK, complain, is_coloured};
-use bnnc_repl::{PendingEntry, Reply, Said, Session, World};
+use bnnc_repl::{PendingEntry, Reply, ReplyPart, Session, World};
 use std::io::{BufRead, IsTerminal, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -87,10 +87,10 @@ fn print(reply: &Reply) {
     for said in &reply.said {
         // If the reader has closed the pipe, nobody wants the output.
         let _ = match said {
-            Said::Result(text) => {
+            ReplyPart::Result(text) => {
                 writeln!(std::io::stdout(), "{text}").and_then(|()| std::io::stdout().flush())
             }
-            Said::Aside(text) => writeln!(std::io::stderr(), "{text}"),
+            ReplyPart::Aside(text) => writeln!(std::io::stderr(), "{text}"),
         };
     }
 }
