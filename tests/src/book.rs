@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// A fenced block of a page.
 #[derive(Clone, Debug)]
-pub struct Block {
+pub struct FencedBlock {
     /// The line of the opening fence, counted from 1.
     pub line: usize,
     /// The language of the block; empty if the fence does not state one.
@@ -15,7 +15,7 @@ pub struct Block {
     pub text: String,
 }
 
-impl Block {
+impl FencedBlock {
     /// Returns whether this word follows the language.
     pub fn has(&self, word: &str) -> bool {
         self.words.iter().any(|found| found == word)
@@ -39,7 +39,7 @@ pub struct Page {
 
 impl Page {
     /// Returns the fenced blocks in order.
-    pub fn blocks(&self) -> Vec<Block> {
+    pub fn blocks(&self) -> Vec<FencedBlock> {
         let mut blocks = Vec::new();
         let mut lines = self.text.lines().enumerate();
         while let Some((at, line)) = lines.next() {
@@ -52,7 +52,7 @@ impl Page {
                 .by_ref()
                 .map(|(_, line)| line)
                 .take_while(|line| *line != "```");
-            blocks.push(Block {
+            blocks.push(FencedBlock {
                 line: at + 1,
                 language,
                 words: words.collect(),

@@ -63,7 +63,7 @@ fn is_dependencies(section: &str) -> bool {
 
 /// One row of the table in `compiler/ARCHITECTURE.md`.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct ArchitectureRow {
     /// The crate.
     pub name: String,
     /// The folder of the crate.
@@ -73,13 +73,13 @@ pub struct Row {
 }
 
 /// Returns the table of crates in `compiler/ARCHITECTURE.md`.
-pub fn architecture() -> Vec<Row> {
+pub fn architecture() -> Vec<ArchitectureRow> {
     let text = files::read(&root().join("compiler/ARCHITECTURE.md"));
     rows(&text)
 }
 
 /// Reads the table whose columns include `crate`, `folder` and `may import`.
-pub fn rows(text: &str) -> Vec<Row> {
+pub fn rows(text: &str) -> Vec<ArchitectureRow> {
     // Other tables may stand before and after it.
     let mut lines = text.lines().skip_while(|line| !line.contains("| may import |"));
     let Some(head) = lines.next().map(cells) else {
@@ -90,7 +90,7 @@ pub fn rows(text: &str) -> Vec<Row> {
     let (name, folder, imports) = (column("crate"), column("folder"), column("may import"));
     let cells: Vec<Vec<&str>> = lines.filter(|cells| cells.len() == head.len()).skip(1).collect();
     let all: Vec<(&str, &str)> = cells.iter().map(|cells| (cells[name], cells[folder])).collect();
-    let row = |cells: &Vec<&str>| Row {
+    let row = |cells: &Vec<&str>| ArchitectureRow {
         name: cells[name].to_string(),
         folder: cells[folder].to_string(),
         imports: cells[imports]

@@ -1,6 +1,6 @@
 //! The layering of the crates: their imports, the outside libraries that each may use, and the crates that may not access files.
 
-use bnnc_tests::crates::{self, Crate, Row, architecture, members};
+use bnnc_tests::crates::{self, ArchitectureRow, Crate, architecture, members};
 use bnnc_tests::files::{self, File};
 use bnnc_tests::imports::{between_modules, imports};
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,7 +110,7 @@ fn every_edge_is_in_the_table() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-fn forbidden_edges(members: &[Crate], table: &[Row]) -> Vec<String> {
+fn forbidden_edges(members: &[Crate], table: &[ArchitectureRow]) -> Vec<String> {
     let inside: BTreeSet<&str> = members.iter().map(|member| member.name.as_str()).collect();
     let mut faults = Vec::new();
     for member in members.iter().filter(|member| member.name != TESTS) {
@@ -193,7 +193,8 @@ fn the_table_names_existing_crates() {
 #[test]
 fn the_table_has_no_cycle() {
     let table = architecture();
-    let mut below: BTreeMap<&str, &Row> = table.iter().map(|row| (row.name.as_str(), row)).collect();
+    let mut below: BTreeMap<&str, &ArchitectureRow> =
+        table.iter().map(|row| (row.name.as_str(), row)).collect();
     while !below.is_empty() {
         let leaves: Vec<&str> = below
             .values()

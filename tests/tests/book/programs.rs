@@ -40,7 +40,7 @@ fn programs_compile_or_fail_with_the_stated_code() {
 #[test]
 fn the_book_shows_programs_with_errors() {
     let pages = book::pages(&bnnc_tests::root());
-    let blocks: Vec<book::Block> = pages.iter().flat_map(book::Page::blocks).collect();
+    let blocks: Vec<book::FencedBlock> = pages.iter().flat_map(book::Page::blocks).collect();
     let wrong = blocks.iter().filter(|block| block.values("error").count() > 0);
     assert!(wrong.count() >= 5);
 }

@@ -12,7 +12,7 @@ mod schema;
 #[path = "../support/mod.rs"]
 mod support;
 
-use book::{Block, Page};
+use book::{FencedBlock, Page};
 use schema::Schema;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -197,12 +197,12 @@ impl<'b> Reader<'b> {
         }
     }
 
-    fn place(&self, block: &Block) -> String {
+    fn place(&self, block: &FencedBlock) -> String {
         format!("docs/src/{}:{}", self.page.path, block.line)
     }
 
     /// Writes a program, runs it if it is marked `run`, and returns its output.
-    fn program(&mut self, block: &Block) -> String {
+    fn program(&mut self, block: &FencedBlock) -> String {
         let stem = self
             .page
             .path
@@ -244,7 +244,7 @@ impl<'b> Reader<'b> {
     }
 
     /// Runs shell commands and returns their output.
-    fn shell(&mut self, block: &Block) -> String {
+    fn shell(&mut self, block: &FencedBlock) -> String {
         let mut command = self.command("sh");
         let output = command
             .args(["-e", "-c", &block.text])
