@@ -7,8 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Names that several public types share, with their number. The list may only shrink: a number that is too high must be lowered, and an
 /// entry that is not needed any more must be removed.
-const SHARED: &[(&str, usize)] = &[
-];
+const SHARED: &[(&str, usize)] = &[];
 
 #[test]
 fn parameters_that_go_together_have_names() {

@@ -121,6 +121,7 @@ fn built(seed: u64) -> Built {
             init: Init::Normal(0.0, 0.1),
             parameter: true,
             from: None,
+            layer: None,
         }],
         reports: Vec::new(),
         bindings: vec![Binding {

@@ -39,6 +39,8 @@ pub struct Argument {
     gradient: Port,
     /// The range of its elements among the arguments.
     pub range: Range<usize>,
+    /// True if a layer declares the site of the state.
+    pub is_of_layer: bool,
 }
 
 /// The loss as a function of the states that move.
@@ -84,6 +86,7 @@ impl Surface {
                     state: port,
                     gradient,
                     range: count..count + size,
+                    is_of_layer: state.layer.is_some(),
                 });
                 count += size;
             }

@@ -15,6 +15,7 @@ use bnnc_graph::op::Interval;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The maximum number of elements of a tensor. With more elements, the numbers of bytes and operations would overflow their types.
 const MOST_ELEMENTS: usize = 1 << 40;
@@ -60,6 +61,11 @@ impl<'a> Frame<'a> {
             values: HashMap::new(),
             path: path.to_owned(),
         }
+    }
+
+    /// Returns the path of the layer instance, if the frame is of a layer.
+    pub fn layer(&self) -> Option<Arc<str>> {
+        (!self.path.is_empty()).then(|| self.path.as_str().into())
     }
 
     /// Returns the path of a name in this frame.

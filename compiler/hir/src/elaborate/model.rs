@@ -233,6 +233,7 @@ impl<'a> Elaborator<'a> {
             ty,
             support,
             local: sample.per_example,
+            layer: frame.layer(),
         });
         Ok(value)
     }

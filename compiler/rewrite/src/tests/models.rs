@@ -59,6 +59,7 @@ fn site(name: &str, support: Support) -> Site {
         ty: Type::scalar(),
         support,
         local: false,
+        layer: None,
     }
 }
 

@@ -51,6 +51,7 @@ fn theta(support: Support) -> Site {
         ty: Type::real(Shape::fixed(&[SIZE])),
         support,
         local: false,
+        layer: None,
     }
 }
 
