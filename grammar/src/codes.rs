@@ -24,9 +24,9 @@ pub static UNEXPECTED_CHARACTER: Code = Code {
     id: "E0101",
     title: "unexpected character",
     explain: "\
-No part of the language begins with this character. Names consist of the letters `a` to
-`z` and `A` to `Z`, of digits and of `_`; Greek letters are written out; there is no `%`, `$` or `?`. Characters
-that a word processor puts in place of plain ones (a long dash, curly quotes) are the usual cause.
+The language does not use this character. Names consist of the letters `a` to `z` and `A` to `Z`, digits and `_`.
+Spell out Greek letters (`sigma`). The usual cause is a word processor that replaced plain characters by long
+dashes or curly quotes.
 
 Wrong:
 
@@ -41,10 +41,10 @@ Right:
 /// A string without its closing quote.
 pub static OPEN_TEXT: Code = Code {
     id: "E0102",
-    title: "text without a closing quote",
+    title: "string without a closing quote",
     explain: "\
-A text begins with `\"` and ends with the next `\"` on the same line. There are no escapes: a backslash is a
-backslash, and a text holds no double quote.
+A string begins with `\"` and ends with the next `\"` on the same line. Escape sequences do not exist: a backslash
+is an ordinary character, and a string cannot contain a double quote.
 
 Wrong:
 
@@ -61,8 +61,8 @@ pub static BAD_NUMBER: Code = Code {
     id: "E0103",
     title: "not a number",
     explain: "\
-A number is digits, then perhaps a point with digits on both sides, then perhaps an exponent: `3`, `0.5`, `1e-3`.
-A product is written with `*`.
+A number consists of digits, an optional decimal point with digits on both sides, and an optional exponent: `3`,
+`0.5`, `1e-3`. Multiplication needs `*`.
 
 Wrong:
 
@@ -79,7 +79,7 @@ pub static NUMBER_TOO_LARGE: Code = Code {
     id: "E0104",
     title: "number too large",
     explain: "\
-Integers have 64 bits and reals are doubles, so an integer goes to 9223372036854775807 and a real to about 1.8e308.
+The largest integer is 9223372036854775807 (64 bits). The largest real is about 1.8e308 (double precision).
 
 Wrong:
 
@@ -94,11 +94,11 @@ Right:
 /// A spelling that is common in other languages.
 pub static FOREIGN_SPELLING: Code = Code {
     id: "E0105",
-    title: "a spelling of another language",
+    title: "syntax of another language",
     explain: "\
-The program uses a spelling that other languages have for something that is written differently here: `=` defines
-(not `:=`, and without `let`), `^` is the power (not `**`), `&&` and `||` are the logical operators, a text stands
-in double quotes, a comment begins with `//`, and a statement ends with its line, without `;`.
+The program uses the syntax of another language. Here `=` defines a name (not `:=`, and without `let`), `^` is the
+power operator (not `**`), `&&` and `||` are the logical operators, strings stand in double quotes, comments begin
+with `//`, and a statement ends at the end of its line, without `;`.
 
 Wrong:
 
@@ -115,8 +115,8 @@ pub static UNCLOSED: Code = Code {
     id: "E0106",
     title: "bracket never closed",
     explain: "\
-Each `(`, `[` and `{` needs its `)`, `]` or `}`. The first place shown is the bracket that stays open, the second
-is where the closing bracket was expected at the latest.
+Every `(`, `[` and `{` needs a matching `)`, `]` or `}`. The message marks the bracket that is not closed, and the
+last place where the closing bracket could stand.
 
 Wrong:
 
@@ -133,7 +133,7 @@ pub static UNOPENED: Code = Code {
     id: "E0107",
     title: "bracket never opened",
     explain: "\
-A `)`, `]` or `}` stands where no bracket of its kind is open.
+This `)`, `]` or `}` does not have a matching opening bracket.
 
 Wrong:
 
@@ -150,7 +150,8 @@ pub static UNEXPECTED: Code = Code {
     id: "E0108",
     title: "an unexpected word or symbol",
     explain: "\
-The program is correct up to this place, but the next word or symbol cannot follow. The message lists what can.
+The program is correct up to this place, but the marked word or symbol cannot come next. The message lists what is
+allowed here.
 
 Wrong:
 
@@ -169,8 +170,9 @@ pub static SIDE_BY_SIDE: Code = Code {
     id: "E0109",
     title: "two values side by side",
     explain: "\
-Two values follow each other on one line. A product needs its `*`, elements of a list and arguments need commas,
-and each statement stands on its own line; settings in `{ }` stand on their own lines or have commas between them.
+Two values follow each other on one line, without an operator. Multiplication needs `*`, commas separate list
+elements and arguments, and every statement needs its own line. Options in `{ }` are separated by commas or line
+breaks.
 
 Wrong:
 
@@ -187,7 +189,7 @@ pub static COMPARISON_CHAIN: Code = Code {
     id: "E0110",
     title: "chain of comparisons",
     explain: "\
-A comparison has two sides and gives true or false, which cannot be compared with a number again.
+The result of a comparison is a Boolean, which cannot be compared with a number.
 
 Wrong:
 
@@ -202,11 +204,11 @@ Right:
 /// An expression whose nesting is too deep for a reader and for the stack.
 pub static TOO_DEEP: Code = Code {
     id: "E0111",
-    title: "nested too deep",
+    title: "nested too deeply",
     explain: "\
-Brackets may be nested 200 deep, and the operations of one expression 500 deep; a chain `a + b + c` counts one for
-each operator. Programs that are written by hand never come near; programs that are generated should give names to
-parts, or use a reduction over a range.
+Brackets may be nested 200 levels deep, and operations 500 levels deep, where `a + b + c` counts one level for each
+operator. Hand-written programs stay far below these limits. In a generated program, give names to subexpressions,
+or use a reduction over a range.
 
 Wrong:
 
@@ -224,8 +226,8 @@ pub static KEYWORD_AS_NAME: Code = Code {
     title: "a keyword used as a name",
     explain: "\
 The words `use const fn layer dist optimiser data model posterior infer compare for in if else return true false`
-cannot name anything. They are names only inside the option blocks of `data` and `infer`, where columns and options
-may be called anything.
+are keywords and cannot be used as names. Only the option blocks of `data` and `infer` allow them, as names of
+columns and options.
 
 Wrong:
 
@@ -242,8 +244,8 @@ pub static OUTSIDE_ITEM: Code = Code {
     id: "E0113",
     title: "statement outside of an item",
     explain: "\
-A file is a list of items, each of which begins with one of the words `use const fn layer dist optimiser data model
-posterior infer compare`. Statements (`x = ..`, `x ~ ..`, `for`, `return`) stand inside the braces of an item.
+A file is a list of items. Each item begins with one of the keywords `use const fn layer dist optimiser data model
+posterior infer compare`. Statements (`x = ..`, `x ~ ..`, `for`, `return`) belong inside the braces of an item.
 
 Wrong:
 

@@ -310,18 +310,20 @@ fn describe(lines: &Lines<'_, '_>, fault: &Unexpected<'_>, at: usize, unfinished
     let before = at.checked_sub(1).map(|before| lines.tokens[before].1);
     match token {
         Token::Name(ty) if expected.has(":") => match before {
-            Some(Token::Name(name)) => report.help(format!("a type follows a colon: `{name}: {ty}`")),
+            Some(Token::Name(name)) => report.help(format!("write a colon before the type: `{name}: {ty}`")),
             Some(_) | None => report,
         },
-        Token::Equals if expected.has("==") => report.help("a comparison is written `==`"),
-        Token::If if expected.value() => report.help("inside a larger expression `if` needs parentheses"),
-        Token::Colon if expected.has("{") => report.help("a body stands in braces: `{ .. }`"),
+        Token::Equals if expected.has("==") => report.help("write a comparison with `==`"),
+        Token::If if expected.value() => {
+            report.help("put parentheses around an `if` inside a larger expression")
+        }
+        Token::Colon if expected.has("{") => report.help("put the body into braces: `{ .. }`"),
         Token::Colon if lines.is_in_brackets(at) && (expected.has("..") || expected.value()) => {
-            report.help(format!("a range is written {}", lines.range_around(at)))
+            report.help(format!("write the range as {}", lines.range_around(at)))
         }
         Token::Minus if before == Some(Token::Less) => report.help("`=` defines, `~` draws"),
         Token::Less if expected.has("=") => report.help("`=` defines, `~` draws"),
-        Token::Greater if before == Some(Token::Equals) => report.help("the arrow is written `->`"),
+        Token::Greater if before == Some(Token::Equals) => report.help("write the arrow as `->`"),
         _ => with_opening(lines, report, at),
     }
 }

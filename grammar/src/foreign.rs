@@ -14,9 +14,9 @@ enum Part {
     Is(Token<'static>),
 }
 
-const REBOUND: &str = "a name gets its value once: give the sum a new name, `total = old + new`";
-const OUTPUTS: &str = "outputs stand without parentheses: `-> y1: real, y2: real`";
-const NAME_FIRST: &str = "the name stands before its type: `beta: real[k]`";
+const REBOUND: &str = "a name can be assigned only once: give the sum a new name, `total = old + new`";
+const OUTPUTS: &str = "list outputs without parentheses: `-> y1: real, y2: real`";
+const NAME_FIRST: &str = "write the name before the type: `beta: real[k]`";
 
 /// Sequences of adjacent tokens, each with its advice. A construct that a single word identifies is in the table of synonyms instead.
 static TABLE: &[(&[Part], &str)] = &[

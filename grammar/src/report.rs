@@ -62,14 +62,14 @@ pub fn semicolon(at: Span) -> Diagnostic {
     Diagnostic::error(
         &codes::FOREIGN_SPELLING,
         at,
-        "a statement ends with its line, without `;`",
+        "end the statement at the end of the line, without `;`",
     )
     .label("remove this")
 }
 
 /// A string in single quotes.
 pub fn single_quotes(at: Span, slice: &str) -> Diagnostic {
-    Diagnostic::error(&codes::FOREIGN_SPELLING, at, "a text stands in double quotes")
+    Diagnostic::error(&codes::FOREIGN_SPELLING, at, "put the string into double quotes")
         .label(format!("write `\"{}\"`", slice.trim_matches('\'')))
 }
 
@@ -78,22 +78,22 @@ pub fn let_keyword(at: Span) -> Diagnostic {
     Diagnostic::error(
         &codes::FOREIGN_SPELLING,
         at,
-        "a quantity is defined by `name = value`, without `let`",
+        "write `name = value`, without `let`",
     )
     .label("remove this")
 }
 
 /// A foreign comment: `# comment`, `/* comment */`.
 pub fn foreign_comment(at: Span, opener: &str) -> Diagnostic {
-    let message = format!("a comment begins with `//` and ends with its line, found `{opener}`");
+    let message = format!("expected a comment that begins with `//`, found `{opener}`");
     Diagnostic::error(&codes::FOREIGN_SPELLING, at, message)
 }
 
 /// A string without its closing quote.
 pub fn open_text(at: Span) -> Diagnostic {
-    Diagnostic::error(&codes::OPEN_TEXT, at, "this text has no closing quote")
+    Diagnostic::error(&codes::OPEN_TEXT, at, "this string has no closing quote")
         .label("expected `\"` on the same line")
-        .help("end the text with `\"`")
+        .help("end the string with `\"`")
 }
 
 /// Digits followed by letters, or a decimal point without digits before it.
@@ -102,14 +102,14 @@ pub fn bad_number(at: Span, slice: &str) -> Diagnostic {
     let letters = slice.find(|c: char| c.is_ascii_alphabetic() || c == '_');
     match letters {
         _ if slice.starts_with('.') => report.help(format!("write `0{slice}`")),
-        Some(at) if slice[at..].starts_with('_') => report.help("write the digits without `_`"),
+        Some(at) if slice[at..].starts_with('_') => report.help("write the number without `_`"),
         Some(at) if matches!(&slice[at..], "e" | "E") => {
             report.help(format!("write `{slice}0` or drop the `e`"))
         }
         Some(at) => {
             let (number, name) = slice.split_at(at);
             report.help(format!(
-                "a product is `{number} * {name}`; a name begins with a letter"
+                "for a product write `{number} * {name}`; a name must begin with a letter"
             ))
         }
         None => report,
@@ -119,9 +119,9 @@ pub fn bad_number(at: Span, slice: &str) -> Diagnostic {
 /// A number that overflows a 64-bit integer or a double.
 pub fn number_too_large(at: Span, is_integer: bool) -> Diagnostic {
     let limit = if is_integer {
-        "integers go to 9223372036854775807"
+        "the largest integer is 9223372036854775807"
     } else {
-        "reals go to 1.8e308"
+        "the largest real is 1.8e308"
     };
     Diagnostic::error(
         &codes::NUMBER_TOO_LARGE,
@@ -142,8 +142,12 @@ pub fn unclosed(open: Span, opener: Token<'_>, at: Span, found: Option<Token<'_>
 
 /// A closing bracket without an opening one.
 pub fn unopened(at: Span, closer: Token<'_>) -> Diagnostic {
-    Diagnostic::error(&codes::UNOPENED, at, format!("nothing opens this `{closer}`"))
-        .help("remove it, or open its bracket before it")
+    Diagnostic::error(
+        &codes::UNOPENED,
+        at,
+        format!("this `{closer}` has no opening bracket"),
+    )
+    .help("remove it, or add the opening bracket before it")
 }
 
 /// A token that does not fit. `expected` is a phrase for the middle of a sentence.
@@ -166,7 +170,7 @@ pub fn outside_braces(at: Span, found: Token<'_>) -> Diagnostic {
         at,
         format!("expected a new line or `{{`, found `{found}`"),
     )
-    .help("options stand in braces: `{ draws = 1000, batch = 32 }`")
+    .help("put options into braces: `{ draws = 1000, batch = 32 }`")
 }
 
 /// A line that ends too early. `at` is the span of the last token.
@@ -183,7 +187,7 @@ pub fn side_by_side(left: Token<'_>, right: Token<'_>, at: Span, separator: &str
     let message = format!("expected an operator or {separator} between `{left}` and `{right}`");
     let report = Diagnostic::error(&codes::SIDE_BY_SIDE, at, message);
     match left.is_literal() && right.is_name() {
-        true => report.help(format!("a product is `{left} * {right}`")),
+        true => report.help(format!("for a product write `{left} * {right}`")),
         false => report,
     }
 }
@@ -193,7 +197,7 @@ pub fn comparison_chain(at: Span, instead: &str) -> Diagnostic {
     Diagnostic::error(
         &codes::COMPARISON_CHAIN,
         at,
-        "a comparison has two sides, so comparisons cannot be chained",
+        "comparisons cannot be chained, because a comparison has two sides",
     )
     .help(format!("write `{instead}`"))
 }
@@ -203,9 +207,9 @@ pub fn nested_too_deep(at: Span, limit: usize) -> Diagnostic {
     Diagnostic::error(
         &codes::TOO_DEEP,
         at,
-        format!("brackets are nested more than {limit} deep"),
+        format!("brackets are nested more than {limit} levels deep"),
     )
-    .help("give the inner parts names")
+    .help("give names to the inner expressions")
 }
 
 /// A chain of more than `limit` operations, which would overflow the stack of later stages.
@@ -213,9 +217,9 @@ pub fn chain_too_long(at: Span, limit: usize) -> Diagnostic {
     Diagnostic::error(
         &codes::TOO_DEEP,
         at,
-        format!("this expression is more than {limit} operations deep"),
+        format!("this expression nests more than {limit} operations"),
     )
-    .help("give parts of it names, or write it as `sum(.. for i in 0..n)`")
+    .help("give names to subexpressions, or write a sum as `sum(.. for i in 0..n)`")
 }
 
 /// A keyword where a name is expected. `is_param` is true if a type follows the keyword, as in a list of
@@ -226,7 +230,7 @@ pub fn keyword_as_name(at: Span, keyword: Token<'_>, is_param: bool) -> Diagnost
         .help(format!("choose another name: `{keyword}_`"));
     match is_param {
         true => diagnostic.help(format!(
-            "to feed it from the column `{keyword}`, write `inputs = [{keyword}_ = \"{keyword}\"]`"
+            "to feed the renamed input from the column `{keyword}`, write `inputs = [{keyword}_ = \"{keyword}\"]`"
         )),
         false => diagnostic,
     }
@@ -236,5 +240,6 @@ pub fn keyword_as_name(at: Span, keyword: Token<'_>, is_param: bool) -> Diagnost
 pub fn outside_item(at: Span, found: Token<'_>) -> Diagnostic {
     let message = format!("expected an item such as `model` or `data`, found `{found}`");
     Diagnostic::error(&codes::OUTSIDE_ITEM, at, message)
-        .help("statements stand inside `model`, `layer`, `fn` or `posterior`; for a number in the whole file write `const n = 3`")
+        .help("move the statement into a `model`, `layer`, `fn` or `posterior`; for a constant of the whole file write \
+               `const n = 3`")
 }

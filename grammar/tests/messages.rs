@@ -69,7 +69,7 @@ fn missing_comma() {
 fn malformed_numbers_are_reported() {
     insta::assert_snapshot!(body("  y = 2x + .5"), @r"
     E0103 2:7 `2x`: `2x` is not a number
-      help: a product is `2 * x`; a name begins with a letter
+      help: for a product write `2 * x`; a name must begin with a letter
     E0103 2:12 `.5`: `.5` is not a number
       help: write `0.5`
     ");
@@ -78,8 +78,8 @@ fn malformed_numbers_are_reported() {
 #[test]
 fn numbers_that_are_too_large_are_reported() {
     insta::assert_snapshot!(body("  y = 99999999999999999999 + 1e999"), @r"
-    E0104 2:7 `99999999999999999999`: this number is too large: integers go to 9223372036854775807
-    E0104 2:30 `1e999`: this number is too large: reals go to 1.8e308
+    E0104 2:7 `99999999999999999999`: this number is too large: the largest integer is 9223372036854775807
+    E0104 2:30 `1e999`: this number is too large: the largest real is 1.8e308
     ");
 }
 
@@ -95,7 +95,7 @@ fn bracket_never_closed() {
 fn bracket_never_opened() {
     insta::assert_snapshot!(body("  y ~ Normal(0, 1))\n  z = 3"), @r"
     E0107 2:19 `)`: nothing opens this `)`
-      help: remove it, or open its bracket before it
+      help: remove it, or add the opening bracket before it
     ");
 }
 
@@ -131,7 +131,7 @@ fn errors_on_two_lines_are_both_reported() {
 #[test]
 fn comparison_chain() {
     insta::assert_snapshot!(body("  y = 0 < x < 1"), @r"
-    E0110 2:7 `0 < x < 1`: a comparison has two sides, so comparisons cannot be chained
+    E0110 2:7 `0 < x < 1`: comparisons cannot be chained, because a comparison has two sides
       help: write `0 < x && x < 1`
     ");
 }
@@ -139,19 +139,19 @@ fn comparison_chain() {
 #[test]
 fn spellings_of_other_languages_are_reported() {
     insta::assert_snapshot!(body("  let y := x ** 2;\n  z = 'a' & b # why"), @r#"
-    E0105 2:3 `let`: a quantity is defined by `name = value`, without `let`
+    E0105 2:3 `let`: write `name = value`, without `let`
       label: remove this
     E0105 2:9 `:=`: expected `=`, found `:=`
       label: write `=`
     E0105 2:14 `**`: expected `^`, found `**`
       label: write `^`
-    E0105 2:18 `;`: a statement ends with its line, without `;`
+    E0105 2:18 `;`: end the statement at the end of the line, without `;`
       label: remove this
-    E0105 3:7 `'a'`: a text stands in double quotes
+    E0105 3:7 `'a'`: put the string into double quotes
       label: write `"a"`
     E0105 3:11 `&`: expected `&&`, found `&`
       label: write `&&`
-    E0105 3:15 `# why`: a comment begins with `//` and ends with its line, found `#`
+    E0105 3:15 `# why`: expected a comment that begins with `//`, found `#`
     "#);
 }
 
@@ -191,7 +191,7 @@ fn logical_words_are_reported() {
 fn an_if_without_parentheses_is_one_error() {
     insta::assert_snapshot!(body("  y = 1 + if x > 0 { a } else { b }\n  z = 2 x\n"), @r"
     E0108 2:11 `if`: expected a value, found `if`
-      help: inside a larger expression `if` needs parentheses
+      help: put parentheses around an `if` inside a larger expression
     E0109 3:7 `2 x`: expected an operator or a new line between `2` and `x`
       help: a product is `2 * x`
     ");
@@ -232,9 +232,9 @@ fn a_function_of_another_language_after_data() {
 #[test]
 fn text_never_closed() {
     insta::assert_snapshot!(body("  y = csv(\"abc)\n  z = 1"), @r#"
-    E0102 2:11 `"abc`: this text has no closing quote
+    E0102 2:11 `"abc`: this string has no closing quote
       label: expected `"` on the same line
-      help: end the text with `"`
+      help: end the string with `"`
     "#);
 }
 
@@ -242,7 +242,7 @@ fn text_never_closed() {
 fn if_inside_an_expression() {
     insta::assert_snapshot!(body("  y = 1 + if a { 1 } else { 2 }"), @r"
     E0108 2:11 `if`: expected a value, found `if`
-      help: inside a larger expression `if` needs parentheses
+      help: put parentheses around an `if` inside a larger expression
     ");
 }
 
@@ -250,7 +250,7 @@ fn if_inside_an_expression() {
 fn equals_in_a_condition() {
     insta::assert_snapshot!(body("  y = if x = 1 { 1 } else { 2 }"), @r"
     E0108 2:12 `=`: expected `{`, found `=`
-      help: a comparison is written `==`
+      help: write a comparison with `==`
     ");
 }
 
@@ -295,7 +295,7 @@ fn loop_without_a_range() {
 fn missing_type() {
     insta::assert_snapshot!(check("model M(x real) -> y: real {\n  y ~ Flat\n}"), @r"
     E0108 1:11 `real`: expected `:`, found `real`
-      help: a type follows a colon: `x: real`
+      help: write a colon before the type: `x: real`
     ");
 }
 
@@ -303,7 +303,7 @@ fn missing_type() {
 fn statement_outside_of_an_item() {
     insta::assert_snapshot!(check("y = 3\nconst c = 3\n"), @r"
     E0113 1:1 `y`: expected an item such as `model` or `data`, found `y`
-      help: statements stand inside `model`, `layer`, `fn` or `posterior`; for a number in the whole file write `const n = 3`
+      help: move the statement into a `model`, `layer`, `fn` or `posterior`; for a constant of the whole file write `const n = 3`
     ");
 }
 
@@ -319,7 +319,7 @@ fn faulty_settings_are_reported() {
 fn forgotten_braces() {
     insta::assert_snapshot!(check("infer map = map(Net, mnist) epochs = 3"), @r"
     E0108 1:29 `epochs`: expected a new line or `{`, found `epochs`
-      help: options stand in braces: `{ draws = 1000, batch = 32 }`
+      help: put options into braces: `{ draws = 1000, batch = 32 }`
     ");
 }
 
@@ -337,7 +337,7 @@ fn faulty_definitions_are_reported() {
 fn options_without_braces_far_away() {
     insta::assert_snapshot!(check("data d = csv(\"d\")\ntarget = y\n"), @r"
     E0108 2:1 `target`: expected a new line or `{`, found `target`
-      help: options stand in braces: `{ draws = 1000, batch = 32 }`
+      help: put options into braces: `{ draws = 1000, batch = 32 }`
     ");
 }
 

@@ -306,7 +306,7 @@ fn one_based_positions_of_a_constant_size_are_a_warning() {
         .program(&groups_program("csv(\"d.csv\")", "3", "3"));
     trial
         .bnnc("check", &[])
-        .assert_warning("E0265", &["no row has the value 0 of `g`"]);
+        .assert_warning("E0265", &["no row has the value 0 in `g`"]);
     let from_zero = Trial::new()
         .file("d.csv", groups(&[0, 1, 2]))
         .program(&groups_program("csv(\"d.csv\")", "3", "3"));
@@ -315,7 +315,7 @@ fn one_based_positions_of_a_constant_size_are_a_warning() {
         .file("d.csv", groups(&[0, 1, 3]))
         .program(&groups_program("csv(\"d.csv\")", "4", "4"));
     let found = gap.bnnc("check", &[]);
-    found.assert_warning("E0265", &["no row has the value 2 of `g`", "`g: index(J)`"]);
+    found.assert_warning("E0265", &["no row has the value 2 in `g`", "`g: index(J)`"]);
     let beyond = Trial::new()
         .file("d.csv", groups(&[1, 2, 3]))
         .program(&groups_program("csv(\"d.csv\")", "3", "3"));
@@ -827,7 +827,7 @@ infer fit = map(M, d)
     found.assert_warning(
         "E0265",
         &[
-            "no row has the value 0 of `g`, so position 0 of `a` keeps its prior",
+            "no row has the value 0 in `g`, so element 0 of `a` keeps its prior",
             "`g: index(J)`",
             "`g - 1`",
         ],

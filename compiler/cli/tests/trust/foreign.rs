@@ -104,7 +104,7 @@ fn constructs_of_expressions_are_corrected() {
         (
             "w.sum()",
             "E0223",
-            "a function stands before its argument: `sum(..)`",
+            "write the function before its argument: `sum(..)`",
             "sum(w)",
         ),
     ];

@@ -234,7 +234,7 @@ fn file(session: &mut CheckSession<'_>, written: &ast::Expr) -> Option<PathBuf> 
             session.diagnostics.push(report::option_value(
                 written.span,
                 "file",
-                "a text in double quotes",
+                "a string in double quotes",
             ));
             None
         }
@@ -297,7 +297,7 @@ fn inputs(to: &mut Reading<'_, '_>, written: &ast::Expr) {
         _ => {
             let expected = "columns in brackets, such as `[age, log(earn)]`";
             let wrong = report::option_value(written.span, to.name, expected);
-            let wrong = wrong.help("leave it out to take all columns but the target");
+            let wrong = wrong.help("leave it out to use all columns except the target");
             to.session.diagnostics.push(wrong);
         }
     }

@@ -409,7 +409,7 @@ impl ItemChecker<'_> {
                 || matches!(self.find_item(&part.name), Some((Some(Def::Fn(_)), _)));
             return match is_function {
                 true => {
-                    let help = format!("a function stands before its argument: `{}(..)`", part.name);
+                    let help = format!("write the function before its argument: `{}(..)`", part.name);
                     self.error(diagnostic.help(help), span)
                 }
                 false => self.error(diagnostic, span),

@@ -239,7 +239,7 @@ impl ItemChecker<'_> {
                 "`sum`, `prod`, `max`, `min`, `mean` or `logsumexp`",
                 "another function",
             );
-            return self.error(diagnostic.label("only these reduce a range"), span);
+            return self.error(diagnostic.label("only these functions reduce a range"), span);
         };
         let ty = match &inner.element.ty {
             Ty::Tensor(Elem::Int | Elem::Count | Elem::Index(_), dims)

@@ -195,11 +195,12 @@ fn only_fixed(session: &mut CheckSession<'_>, id: PosteriorId, method: &MethodDe
     };
     let names: Vec<String> = line.sites.iter().map(|(path, _)| format!("`{path}`")).collect();
     let message = format!(
-        "`{}` draws {} itself, so no family may be given",
+        "`{}` samples {} directly, so a family cannot be given",
         method.name,
         names.join(", ")
     );
-    let help = "leave this line out; to fix a site, write `site = fit.site` with an earlier inference `fit`, or `~ Point(fixed(value))`";
+    let help = "remove the line with the family; to fix a parameter, write `w = fit.w` with an earlier inference `fit`, or \
+                `w ~ Point(fixed(1.0))`";
     let diagnostic = report::wrong_target(span, message, help).also(line.span, "a family is given here");
     session.diagnostics.push(diagnostic);
 }

@@ -171,7 +171,7 @@ impl ItemChecker<'_> {
             if self.depends(value) {
                 self.report(report::layer_depends(value.span));
             } else if value.ty == Ty::int() && self.dim_of(value).is_none() {
-                self.report(types::not_static(value.span, "an integer that makes a layer"));
+                self.report(types::not_static(value.span, "an integer argument of a layer"));
             }
         }
         let expr = TypedExpr {

@@ -63,7 +63,7 @@ pub fn check(session: &mut CheckSession<'_>, id: OptimiserId, item: &ast::Optimi
     body.defaults(&item.params, &mut params);
     if params.is_empty() {
         let message = format!("`{}` has no learning rate", item.name.name);
-        let help = "make it the first parameter: `rate: positive`";
+        let help = "add it as the first parameter: `rate: positive`";
         body.report(report::definition_missing(item.name.span, message, help));
     }
     for (param, written) in params.iter().zip(&item.params) {

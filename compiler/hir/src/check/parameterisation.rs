@@ -246,7 +246,8 @@ impl Links<'_> {
                 let own = &item.params[at].param.name;
                 let diagnostic =
                     report::applied_twice(value.span, (&item.name, own), &other.param.name, &found);
-                self.found.push(diagnostic.note("with the data that were read"));
+                self.found
+                    .push(diagnostic.note("found with the shapes and values of the data"));
             }
         }
     }

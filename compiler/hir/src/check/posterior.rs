@@ -101,7 +101,7 @@ fn no_type(session: &mut CheckSession<'_>, ty: Option<&ast::TypeExpr>) {
     if let Some(ty) = ty {
         session.diagnostics.push(statements::target(
             ty.span,
-            "sites without a type, because the model declares it",
+            "parameters without a type, because the model declares it",
         ));
     }
 }
@@ -112,7 +112,7 @@ pub fn path(session: &mut CheckSession<'_>, target: &ast::Expr) -> Option<String
     if text.is_none() {
         session.diagnostics.push(statements::target(
             target.span,
-            "a site such as `w`, `h1.w`, `hidden[0].w` or `h1.*`",
+            "a parameter such as `w`, `h1.w`, `hidden[0].w` or `h1.*`",
         ));
     }
     text
@@ -184,10 +184,10 @@ fn unknown(session: &mut CheckSession<'_>, path: &str, span: Span, model: (Model
 fn fixed_site(session: &mut CheckSession<'_>, value: &ast::Expr) -> Option<PosteriorValue> {
     let written = path_text(session, value);
     let Some((name, rest)) = written.as_deref().and_then(|path| path.split_once('.')) else {
-        let expected = "a site of another inference, such as `map.first.*`";
+        let expected = "a parameter of another inference, such as `map.first.*`";
         session.diagnostics.push(
             types::mismatch(value.span, expected, "another value")
-                .help("for a start value write `site ~ Point(fixed(1.0))`"),
+                .help("for a start value write `w ~ Point(fixed(1.0))`"),
         );
         return None;
     };

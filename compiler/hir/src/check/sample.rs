@@ -62,7 +62,7 @@ impl ItemChecker<'_> {
                 if tilde.counter.is_some() {
                     self.report(report_model::site_in_for(
                         tilde.span,
-                        &format!("the site `{name}`"),
+                        &format!("the parameter `{name}`"),
                     ));
                 }
                 Some(self.site((name, target.span), tilde))
@@ -160,7 +160,7 @@ impl ItemChecker<'_> {
             let found = show::ty(&dist.ty, &self.locals);
             let diagnostic = report_types::mismatch(dist.span, "a distribution", &found);
             return self.error(
-                diagnostic.help("`=` gives a value, `~` a distribution"),
+                diagnostic.help("`=` defines a value, `~` gives a distribution"),
                 dist.span,
             );
         }

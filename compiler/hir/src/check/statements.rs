@@ -88,7 +88,7 @@ impl ItemChecker<'_> {
                     stmt.span,
                     "`return`",
                     "a `for`",
-                    "return after the loop",
+                    "move the `return` after the loop",
                 ));
                 None
             }

@@ -243,7 +243,7 @@ impl<'a> Binder<'a> {
         self.bound.used.insert(at);
         if !matches!(&binding.param.ty, Ty::Tensor(Elem::Real(_), _)) {
             let text = format!(
-                "`{}` is not real, but `{}` computes reals",
+                "`{}` is not real, but the expression `{}` is",
                 binding.param.name, entry.text
             );
             return self.wrong(self.span(binding), text);

@@ -120,7 +120,7 @@ impl<'a> Elaborator<'a> {
         if self.calls >= MOST_CALLS {
             return Err(limit(
                 span,
-                format!("the model makes more than {MOST_CALLS} calls, counting from the start to this one"),
+                format!("the model makes more than {MOST_CALLS} calls up to this one"),
             ));
         }
         self.calls += 1;
@@ -356,7 +356,7 @@ impl<'a> Elaborator<'a> {
         let (parameters, sizes) = args.split_at(usize::from(kind.has_shape()));
         let given = self.static_shape(sizes, span)?;
         let Some(context) = self.noise.as_mut() else {
-            return Err(limit(span, "noise exists only inside `draw`".to_owned()));
+            return Err(limit(span, "noise is allowed only inside `draw`".to_owned()));
         };
         let shape = if sizes.is_empty() {
             context.shape.clone()

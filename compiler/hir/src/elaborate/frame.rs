@@ -148,7 +148,7 @@ impl<'a> Elaborator<'a> {
         let limit = |why: String| super::model::limit(span, why);
         if self.builder.function().nodes.len() > MOST_NODES {
             return Err(limit(format!(
-                "the model has more than {MOST_NODES} operations, counting from the start to this one"
+                "the model has more than {MOST_NODES} operations up to this one"
             )));
         }
         let holds = |shape: &Shape| holds(shape).map_err(|why| limit(format!("this array {why}")));

@@ -24,8 +24,7 @@ use bnnc_graph::ops;
 pub static OPEN_ARRAY: Code = Code {
     id: "E0287",
     title: "an array whose length changes from step to step",
-    explain: "A slice or a list inside `for` ends at the counter, so that its length changes from step to step. Arrays have a fixed length. Reduce the elements at once, \
-              or take a window of constant length.\n\n    \
+    explain: "A slice or a list inside `for` ends at the loop counter, so its length changes from step to step, but arrays have a fixed length. Apply a reduction directly to the elements, or use a window of constant length.\n\n    \
               past = y[0..t], y[t] ~ Normal(a * past[0], 1)        # wrong\n    \
               y[t] ~ Normal(a * mean(y[0..t]), 1)                  # right: reduced at once\n    \
               y[t] ~ Normal(dot(w, y[t - 2..t]), 1)                # right: always two elements",
@@ -33,12 +32,12 @@ pub static OPEN_ARRAY: Code = Code {
 
 /// Reports a slice or a list that is neither a window nor reduced.
 pub fn open_array(span: Span) -> Box<Diagnostic> {
-    let text = "this array ends at a counter, so its length changes from step to step";
-    let diagnostic = Diagnostic::error(&OPEN_ARRAY, span, text).label("not the same at every step");
+    let text = "this array ends at a loop counter, so its length changes from step to step";
+    let diagnostic = Diagnostic::error(&OPEN_ARRAY, span, text).label("its length differs between steps");
     Box::new(
         diagnostic
-            .help("reduce it at once: `sum(y[0..t])`, `max(y[s] for s in 0..t)`")
-            .help("or take a window of a constant length: `y[t - 2..t]`"),
+            .help("reduce it directly: `sum(y[0..t])`, `max(y[s] for s in 0..t)`")
+            .help("or use a window of constant length: `y[t - 2..t]`"),
     )
 }
 
@@ -210,7 +209,7 @@ impl<'a> Elaborator<'a> {
     ) -> Elaborated<Datum> {
         let (Some((first, _)), Some((_, last))) = (self.range_of_integer(&from), self.range_of_integer(&to))
         else {
-            let text = "the ends of this range are not made of numbers, dims and counters".to_owned();
+            let text = "the ends of this range must consist of numbers, dims and loop counters".to_owned();
             return Err(limit(c.from.span.to(c.to.span), text));
         };
         let ends = [from, to];

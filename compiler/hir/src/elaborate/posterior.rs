@@ -30,10 +30,10 @@ const MOST_ELEMENTS: usize = 1 << 30;
 pub static TOO_LARGE: Code = Code {
     id: "E0294",
     title: "a family that is too large",
-    explain: "The number of parameters of a joint family grows with the number of elements that it covers; that of a full covariance grows with its square. The message \
-              says how much memory one parameter would take.\n\nWrong: `h1.*, h2.* ~ FullRankNormal()` over 300000 \
-              weights, which is 360 GB.\n\nRight: `h1.*, h2.* ~ LowRankNormal(rank = 5)`, or `FullRankNormal` for the last \
-              layer only.",
+    explain: "The size of a joint family grows with the number of elements that it covers; the size of a full covariance \
+              grows with the square of this number. The message states the memory that one parameter would take.\n\n\
+              Wrong: `h1.*, h2.* ~ FullRankNormal()` over 300000 weights, which is 360 GB.\n\n\
+              Right: `h1.*, h2.* ~ LowRankNormal(rank = 5)`, or `FullRankNormal` for the last layer only.",
 };
 
 /// How sites without a line in the posterior are handled.
@@ -399,13 +399,13 @@ fn too_large(span: Span, family: &str, sizes: &[usize], count: usize) -> Box<Dia
     let bytes = sizes.iter().fold(4.0, |bytes, size| bytes * *size as f64);
     let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
     let text = format!(
-        "`{family}` over {count} elements has a parameter of {} numbers: {:.0} GB in single precision, and several times that \
-         with its gradient and the optimiser's memory",
+        "`{family}` over {count} elements has a parameter of {} numbers: {:.0} GB in single precision, and several times \
+         that with its gradient and the optimiser state",
         sizes.join(" x "),
         bytes / 1e9
     );
     let low_rank = format!(
-        "use `LowRankNormal(rank = 5)`, which has 7 numbers per element ({:.1} MB), or name fewer sites on one line",
+        "use `LowRankNormal(rank = 5)`, which has 7 numbers per element ({:.1} MB), or list fewer parameters on one line",
         28e-6 * count as f64
     );
     Box::new(Diagnostic::error(&TOO_LARGE, span, text).help(low_rank))
@@ -466,7 +466,7 @@ fn random(module: &Module, expr: &TypedExpr) -> Elaborated<Init> {
     let TypedExprKind::MakeDist(dist, args) = &expr.kind else {
         return Err(limit(
             expr.span,
-            "a start is a constant or a distribution".to_owned(),
+            "a start value is a constant or a distribution".to_owned(),
         ));
     };
     let name = &*module.dists[*dist].name;

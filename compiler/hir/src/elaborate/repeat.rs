@@ -342,7 +342,8 @@ impl<'a> Elaborator<'a> {
             .and_then(|counter| self.linear(counter));
         let place = form.zip(own).and_then(|(form, own)| form.in_counter(&own));
         place.ok_or_else(|| {
-            let text = "the position of an observed element must be a multiple of the counter plus a number";
+            let text =
+                "the position of an observed element must be a multiple of the loop counter plus a constant";
             Box::new(
                 limit(index.span, text.to_owned())
                     .help("write it in one of these forms: `y[t]`, `y[2 * t + 1]` or `y[n - 1 - t]`"),

@@ -8,24 +8,25 @@ use bnnc_base::source::Span;
 code!(
     UNKNOWN_SITE,
     "E0251",
-    "an unknown site",
-    "A line of a posterior names a random quantity that the model does not have. Sites of a layer are `layer.site`; `layer.*` means all of them.",
+    "an unknown parameter",
+    "A line of a posterior names a parameter that the model does not have. A parameter of a layer is written \
+     `layer.parameter`; `layer.*` means all parameters of the layer.",
     "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  v ~ Normal(0, 1)\n}",
     "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}"
 );
 code!(
     SITE_TWICE,
     "E0252",
-    "a site is given twice",
-    "Every site has one line in a posterior.",
+    "a parameter is given twice",
+    "A posterior may have only one line for each parameter.",
     "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n  w ~ Point\n}",
     "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}"
 );
 code!(
     SITES_MISSING,
     "E0253",
-    "sites without a family",
-    "Variational inference needs a family for every site of the model.",
+    "parameters without a family",
+    "Variational inference needs a family for every parameter of the model.",
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  b ~ Normal(0, 1)\n  y ~ Normal(w * x + b, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}\n\ninfer q = vi(Q, d)",
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  b ~ Normal(0, 1)\n  y ~ Normal(w * x + b, 1)\n}\n\nposterior Q of M {\n  w, b ~ Normal(0, 1)\n}\n\ninfer q = vi(Q, d)"
 );
@@ -57,7 +58,7 @@ code!(
     OPTION_VALUE,
     "E0258",
     "an option with the wrong value",
-    "The option exists, but its value has the wrong kind or lies out of range.",
+    "The option exists, but its value has the wrong type or is out of range.",
     "data d = csv(\"d.csv\") { validation = 2 }",
     "data d = csv(\"d.csv\") { validation = 0.2 }"
 );
@@ -65,15 +66,16 @@ code!(
     OPTION_TWICE,
     "E0259",
     "an option is given twice",
-    "Every option has one line.",
+    "An option may be given only once.",
     "data d = csv(\"d.csv\") { limit = 10, limit = 20 }",
     "data d = csv(\"d.csv\") { limit = 10 }"
 );
 code!(
     UNKNOWN_OVERRIDE,
     "E0260",
-    "`--set` or `--data` of something that does not exist",
-    "`--set NAME.KEY=VALUE` needs the name of an inference or a data item of the program, and `--data NAME=PATH` that of a data item.",
+    "`--set` or `--data` with an unknown name",
+    "`--set NAME.KEY=VALUE` needs the name of an inference or a data item of the program, and `--data NAME=PATH` the name of \
+     a data item.",
     "(bnnc run file.bnn --set nobody.epochs=10)",
     "const A = 1"
 );
@@ -88,8 +90,9 @@ code!(
 code!(
     COLUMN,
     "E0262",
-    "an expression that columns do not allow",
-    "Columns are names, numbers, `+ - * / ^ ==`, and the functions `log exp sqrt abs zscore`.",
+    "an expression that is not allowed for columns",
+    "Expressions of columns may contain the names of columns, numbers, `+ - * / ^ ==`, and the functions `log exp sqrt abs \
+     zscore`.",
     "data d = csv(\"d.csv\") { inputs = [lag(x)] }",
     "data d = csv(\"d.csv\") { inputs = [log(x)] }"
 );
@@ -106,35 +109,43 @@ code!(
 pub fn unknown_site(span: Span, path: &str, model: (&str, Span), sites: &[String]) -> Diagnostic {
     let names = sites.iter().map(String::as_str);
     let list = if sites.is_empty() {
-        "it has no sites".to_owned()
+        "it has no parameters".to_owned()
     } else {
-        format!("its sites are {}", quoted(names.clone()))
+        format!("its parameters are {}", quoted(names.clone()))
     };
     Diagnostic::error(
         &UNKNOWN_SITE,
         span,
-        format!("the model `{}` has no site `{path}`", model.0),
+        format!("the model `{}` has no parameter `{path}`", model.0),
     )
-    .also(model.1, "the model is here")
+    .also(model.1, "the model is declared here")
     .suggest(path, names)
     .note(list)
 }
 
 /// A layer name where the names of its sites are expected.
 pub fn layer_not_site(span: Span, path: &str, sites: &[String]) -> Diagnostic {
-    Diagnostic::error(&UNKNOWN_SITE, span, format!("`{path}` is a layer, not a site"))
-        .help(format!("write `{path}.*` for all its sites"))
-        .note(format!(
-            "its sites are {}",
-            quoted(sites.iter().map(String::as_str))
-        ))
+    Diagnostic::error(
+        &UNKNOWN_SITE,
+        span,
+        format!("`{path}` is a layer, not a parameter"),
+    )
+    .help(format!("write `{path}.*` for all its parameters"))
+    .note(format!(
+        "its parameters are {}",
+        quoted(sites.iter().map(String::as_str))
+    ))
 }
 
 /// A site on two lines.
 pub fn site_twice(site: &str, first: Span, second: Span) -> Diagnostic {
-    Diagnostic::error(&SITE_TWICE, second, format!("the site `{site}` is given twice"))
-        .label("given again here")
-        .also(first, "first given here")
+    Diagnostic::error(
+        &SITE_TWICE,
+        second,
+        format!("the parameter `{site}` is given twice"),
+    )
+    .label("given again here")
+    .also(first, "first given here")
 }
 
 /// Reports sites without a line in a posterior, for a method that needs a line for every site.
@@ -144,7 +155,7 @@ pub fn sites_missing(span: Span, method: &str, posterior: (&str, Span), sites: &
         &SITES_MISSING,
         span,
         format!(
-            "`{method}` needs a family for every site, but {names} {} no family",
+            "`{method}` needs a family for every parameter, but {names} {} no family",
             if sites.len() == 1 { "has" } else { "have" }
         ),
     )
@@ -273,7 +284,8 @@ pub fn unknown_format(span: Span, found: &str, formats: &[&str]) -> Diagnostic {
 /// A column expression that is not allowed.
 pub fn column(span: Span, message: String) -> Diagnostic {
     Diagnostic::error(&COLUMN, span, message)
-        .note("columns are names, numbers, `+ - * / ^ ==`, and `log exp sqrt abs zscore`")
+        .note("expressions of columns may contain the names of columns, numbers, `+ - * / ^ ==`, and `log exp sqrt abs \
+               zscore`")
 }
 
 /// A metric that does not exist.

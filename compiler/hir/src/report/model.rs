@@ -6,16 +6,18 @@ use bnnc_base::source::Span;
 code!(
     GLOBAL_DEPENDS,
     "E0241",
-    "a global quantity that depends on an example",
-    "A model is written for one example, but all examples share a parameter that `~` declares, so its distribution cannot depend on an example's input or output. Outputs, and sites marked `local`, have one value per example.",
+    "a shared parameter that depends on an example",
+    "A model describes one example, but all examples share its parameters. The distribution of a parameter therefore cannot \
+     depend on the input or output of one example. Only outputs, and parameters marked `local`, have one value per example.",
     "model M(x: real) -> y: real {\n  w ~ Normal(x, 1)\n  y ~ Normal(w, 1)\n}",
     "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}"
 );
 code!(
     DISCRETE_LATENT,
     "E0242",
-    "a discrete quantity that is not observed",
-    "Inference needs gradients, so every quantity that is not observed must be continuous. Sum discrete quantities out, as `Mixture` does.",
+    "a discrete latent variable",
+    "Inference needs gradients, so every latent variable must be continuous. Marginalise discrete variables, as `Mixture` \
+     does.",
     "model M(x: real) -> y: real {\n  z ~ Bernoulli(0)\n  y ~ Normal(if z { x } else { 0 }, 1)\n}",
     "model M(x: real) -> y: real {\n  y ~ Mixture(0.5, Normal(x, 1), Normal(0, 1))\n}"
 );
@@ -38,8 +40,8 @@ code!(
 code!(
     WIDER,
     "E0245",
-    "a type that its distribution does not cover",
-    "The declared type may be narrower than the support of the distribution, which truncates the distribution, but never wider.",
+    "a type that is wider than the support of its distribution",
+    "The declared type may be narrower than the support of the distribution, which is then truncated. It cannot be wider.",
     "model M(x: real) -> y: real {\n  s: real ~ HalfNormal(1)\n  y ~ Normal(x, s)\n}",
     "model M(x: real) -> y: real {\n  s ~ HalfNormal(1)\n  y ~ Normal(x, s)\n}"
 );
@@ -47,7 +49,7 @@ code!(
     UNNAMED_LAYER,
     "E0246",
     "a layer without a name",
-    "A layer's name is the path of its weights, so the layer needs a line of its own.",
+    "The weights of a layer are named after the layer, so it must be declared on a line of its own.",
     "model M(x: real[d]) -> y: real {\n  y ~ Normal(Dense(1)(x)[0], 1)\n}",
     "model M(x: real[d]) -> y: real {\n  out = Dense(1)\n  y ~ Normal(out(x)[0], 1)\n}"
 );
@@ -63,15 +65,15 @@ code!(
     CALLED_DIFFERENTLY,
     "E0248",
     "a layer called with different dims",
-    "The first call of a layer fixes the dims of its weights; every other call needs the same.",
+    "The first call of a layer fixes the dims of its weights. Every other call must use the same dims.",
     "model M(x: real[3], z: real[4]) -> y: real {\n  h = Dense(1)\n  y ~ Normal(h(x)[0] + h(z)[0], 1)\n}",
     "model M(x: real[3], z: real[4]) -> y: real {\n  h = Dense(1)\n  g = Dense(1)\n  y ~ Normal(h(x)[0] + g(z)[0], 1)\n}"
 );
 code!(
     SITE_IN_FOR,
     "E0249",
-    "a site inside `for`",
-    "A `for` repeats lines about outputs. Random quantities and layers are declared before it, as arrays.",
+    "a parameter inside `for`",
+    "A `for` may contain only lines about outputs. Declare parameters and layers before the loop, as arrays.",
     "model M() -> y: real[T] {\n  for t in 0..T {\n    z ~ Normal(0, 1)\n    y[t] ~ Normal(z, 1)\n  }\n}",
     "model M() -> y: real[T] {\n  z: real[T] ~ Normal(0, 1)\n  for t in 0..T {\n    y[t] ~ Normal(z[t], 1)\n  }\n}"
 );
@@ -79,7 +81,9 @@ code!(
     DEPENDS_ON_ITSELF,
     "E0273",
     "an output that depends on itself",
-    "The product of the outputs' distributions is a joint density if each depends only on earlier outputs, or earlier elements. If a distribution depends on the output's own value, or two distributions on each other's outputs, the product is not a density of the data, and estimates from it mean nothing.",
+    "The product of the outputs' distributions is a joint density if each output depends only on earlier outputs or \
+     elements. If an output depends on its own value, or two outputs depend on each other, the product is not a joint \
+     density, and its estimates are meaningless.",
     "model M(x: real) -> y: real {\n  b ~ Normal(0, 1)\n  y ~ Normal(b * y, 1)\n}",
     "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}"
 );
@@ -87,7 +91,10 @@ code!(
     NO_ACTIVATION,
     "E0275",
     "linear layers without an activation function between them",
-    "A warning: a linear layer of a linear layer is linear, so two layers can represent no more functions than one. The data determine only the product of their weights, not the factors: posteriors of the weights are wide, and chains mix slowly. A layer that is narrower than its input and its output is not reported, since it bounds the rank.",
+    "A warning: the composition of two linear layers is linear, so two layers cannot represent more functions than one. The \
+     data determine only the product of the two weight matrices: the posteriors of the weights are wide, and chains mix \
+     slowly. bnnc does not report a layer that is narrower than its input and its output, because such a layer limits the \
+     rank.",
     "model M(x: real[d]) -> y: real {\n  h = Dense(20)\n  out = Dense(1)\n  y ~ Normal(out(h(x))[0], 1)\n}",
     "model M(x: real[d]) -> y: real {\n  h = Dense(20)\n  out = Dense(1)\n  y ~ Normal(out(tanh(h(x)))[0], 1)\n}"
 );
@@ -95,16 +102,21 @@ code!(
     BOTH_NEIGHBOURS,
     "E0276",
     "elements that depend on each other",
-    "A warning: the product of conditional distributions is a joint density if no element depends on itself through others; for instance, if each element depends only on earlier ones, or each odd element on the even elements beside it. If elements depend on each other, such as two neighbours, the product is not a density of the data, but a pseudo-likelihood: it uses each element several times, and its posterior is too narrow. bnnc follows the dependences element by element. If data select the elements, as in `y[parent[t]]`, they are not known before the run: the product is a density only if every parent comes earlier.",
+    "A warning: the product of conditional distributions is a joint density only if no element depends on itself through \
+     other elements. For instance, each element may depend on earlier ones, or each odd element on the even elements beside \
+     it. If two elements depend on each other, the product is not a joint density but a pseudo-likelihood: it uses elements \
+     several times, and the posterior is too narrow. bnnc checks the dependences element by element. If the data select the \
+     elements, as in `y[parent[t]]`, bnnc cannot check them: the product is a joint density only if every parent comes \
+     earlier.",
     "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n - 1 {\n    y[t] ~ Normal(b * (y[t - 1] + y[t + 1]), 1)\n  }\n}",
     "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}"
 );
 
 /// A linear layer applied to the result of a linear layer (a warning).
 pub fn no_activation(second: Span, first: Span) -> Diagnostic {
-    let text = "two linear layers without an activation function between them are one linear layer";
+    let text = "two linear layers without an activation function between them are equivalent to one";
     Diagnostic::warning(&NO_ACTIVATION, second, text)
-        .label("linear in the result of the other")
+        .label("the second linear layer")
         .also(first, "the first linear layer")
         .help("put an activation function between them: `out(tanh(hidden(x)))`")
         .help("or remove one of them: the data determine only the product of their weights")
@@ -119,7 +131,7 @@ pub fn elements_on_each_other(output: &str, circle: &[(String, Span)]) -> Diagno
             "let each element depend only on earlier ones: for example, let `{output}[t]` depend on `{output}[t - 1]`"
         ))
         .help(format!(
-            "or observe all elements at once: `{output} ~ MultivariateNormal(..)`"
+            "or give all elements one joint distribution: `{output} ~ MultivariateNormal(..)`"
         ))
 }
 
@@ -127,9 +139,9 @@ pub fn elements_on_each_other(output: &str, circle: &[(String, Span)]) -> Diagno
 pub fn unknown_elements(span: Span, name: &str) -> Diagnostic {
     let text = format!("the distribution of `{name}` depends on elements that are not known before the run");
     Diagnostic::warning(&BOTH_NEIGHBOURS, span, text)
-        .label("these elements")
+        .label("known only during the run")
         .note("the product of the distributions is a joint density only if no element depends on itself, directly or through others")
-        .note("ignore this warning if the data select earlier elements only")
+        .note("ignore this warning if the data always select earlier elements")
         .help("compute positions from counters, sizes and numbers only, as in `[t - 1]`")
 }
 
@@ -165,7 +177,7 @@ fn on_each_other(things: &str, circle: &[(String, Span)]) -> String {
 fn along(diagnostic: Diagnostic, circle: &[(String, Span)]) -> Diagnostic {
     let (first, last) = (&circle[0], &circle[circle.len() - 1]);
     let second = &circle[1 % circle.len()];
-    let takes = |one: &str, other: &str| format!("`{one}` takes `{other}`");
+    let takes = |one: &str, other: &str| format!("`{one}` depends on `{other}`");
     match first.1 == last.1 {
         true => diagnostic.label(format!(
             "{}, and {}",
@@ -209,10 +221,10 @@ pub fn layer_depends(span: Span) -> Diagnostic {
 /// A discrete parameter that is not observed.
 pub fn discrete_latent(span: Span, site: &str, found: &str) -> Diagnostic {
     let message =
-        format!("`{site}` is not observed, so it must be continuous, but its distribution is over {found}");
+        format!("the latent variable `{site}` must be continuous, but its distribution is over {found}");
     Diagnostic::error(&DISCRETE_LATENT, span, message)
-        .label("discrete distributions are for outputs")
-        .help("sum it out: `Mixture(weight, first, second)` sums over two cases")
+        .label("only outputs can have discrete distributions")
+        .help("sum over its values instead: `Mixture(weight, first, second)` sums over two cases")
 }
 
 /// An output without an observation.
@@ -264,7 +276,7 @@ pub fn depend_on_each_other(span: Span, first: &str, other: &str) -> Diagnostic 
         format!("the outputs `{first}` and `{other}` depend on each other"),
     )
     .label(format!(
-        "`{other}` uses `{first}` here, but also has an effect on `{first}`"
+        "`{other}` depends on `{first}` here, but `{first}` also depends on `{other}`"
     ))
     .help(format!(
         "let one of them depend only on inputs and parameters: `{first} ~ p(x)`, `{other} ~ p(x, {first})`"
@@ -287,7 +299,7 @@ pub fn observed_in_for(name: &str, span: Span, counter: &str) -> Diagnostic {
 pub fn wider(span: Span, site: &str, declared: &str, dist: &str, at: Span) -> Diagnostic {
     let message = format!("`{site}` is declared {declared}, but its distribution is over {dist}");
     Diagnostic::error(&WIDER, span, message)
-        .also(at, format!("this is over {dist}"))
+        .also(at, format!("this distribution is over {dist}"))
         .help(format!("declare it {dist}, or leave the type out"))
 }
 
@@ -296,7 +308,7 @@ pub fn unnamed_layer(span: Span) -> Diagnostic {
     Diagnostic::error(
         &UNNAMED_LAYER,
         span,
-        "a layer needs a name, which is the path of its weights",
+        "a layer needs a name, because its weights are named after it",
     )
     .help("write `name = Layer(..)` on a line of its own and call `name`")
 }
@@ -316,7 +328,7 @@ pub fn called_differently(span: Span, name: &str, first: (&str, Span), found: &s
     )
     .label(format!("called with dims {found}"))
     .also(first.1, format!("first called with dims {}", first.0))
-    .help("make two layers")
+    .help("declare a second layer for the other dims")
 }
 
 /// A site or layer declared inside a `for`.
@@ -326,5 +338,5 @@ pub fn site_in_for(span: Span, what: &str) -> Diagnostic {
         span,
         format!("{what} cannot be declared inside `for`"),
     )
-    .help("declare an array of them before the `for`")
+    .help("declare an array before the `for`")
 }

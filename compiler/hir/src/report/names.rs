@@ -9,7 +9,8 @@ code!(
     DUPLICATE_ITEM,
     "E0201",
     "a name is declared twice",
-    "Two items of one file have the same name. An item of the program may have the name of a library item, and then hides the library item.",
+    "Two items of one file have the same name. An item of the program may have the name of a library item, which is then \
+     hidden.",
     "const SIZE = 50\nconst SIZE = 60",
     "const SIZE = 50\nconst WIDTH = 60"
 );
@@ -17,7 +18,7 @@ code!(
     UNKNOWN_NAME,
     "E0202",
     "an unknown name",
-    "A name is used that no parameter, variable, item or library file declares here.",
+    "The program uses a name that is not declared here as a parameter, a variable, an item or a library item.",
     "fn f(x: real) -> real {\n  return x + z\n}",
     "fn f(x: real, z: real) -> real {\n  return x + z\n}"
 );
@@ -25,7 +26,7 @@ code!(
     UNKNOWN_IMPORT,
     "E0203",
     "an unknown library item",
-    "`use` names a folder or a file of the library and an item of it.",
+    "`use` needs a folder or a file of the library, and the name of an item in it.",
     "use layers::Danse",
     "use layers::Dense"
 );
@@ -33,23 +34,26 @@ code!(
     WRONG_KIND,
     "E0204",
     "a name of the wrong kind",
-    "The name exists, but names the wrong kind of item. For example, a distribution is needed after `~`, a model after `of`, an inference in `compare`.",
+    "The name exists, but belongs to the wrong kind of item. For example, `~` needs a distribution, `of` a model, and \
+     `compare` an inference.",
     "model M(x: real) -> y: real {\n  y ~ relu\n}",
     "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}"
 );
 code!(
     CYCLE,
     "E0205",
-    "items that need each other",
-    "Constants, functions, layers, distributions and inferences must not use themselves, directly or through others.",
+    "circular definition",
+    "Constants, functions, layers, distributions and inferences must not refer to themselves, directly or through other \
+     items.",
     "const A = B + 1\nconst B = A - 1",
     "const A = 2\nconst B = A - 1"
 );
 code!(
     REBOUND,
     "E0206",
-    "a name that is bound again",
-    "A variable gets its value once; a `for` or a comprehension cannot change a variable outside of it.",
+    "a name that already has a value",
+    "A variable can be assigned only once. A `for` or a comprehension cannot change a variable that is assigned outside of \
+     it.",
     "fn f(x: real) -> real {\n  y = 2 * x\n  y = y + 1\n  return y\n}",
     "fn f(x: real) -> real {\n  y = 2 * x\n  z = y + 1\n  return z\n}"
 );
@@ -57,7 +61,7 @@ code!(
     UNUSED,
     "E0207",
     "an unused variable",
-    "A warning: the variable is never used. If that is intended, let its name begin with `_`.",
+    "A warning: the variable is never used. If this is intended, begin its name with `_`.",
     "fn f(x: real) -> real {\n  y = 2 * x\n  return x\n}",
     "fn f(x: real) -> real {\n  y = 2 * x\n  return y\n}"
 );
@@ -65,7 +69,8 @@ code!(
     UNKNOWN_TYPE,
     "E0208",
     "an unknown type",
-    "The types are `real`, `real(lo, hi)`, `positive`, `unit`, `int`, `count`, `bool`, `index(k)`, `simplex(k)`, `ordered(k)`, and for parameters `dist` and `fn`; dims go in brackets.",
+    "The types are `real`, `real(lo, hi)`, `positive`, `unit`, `int`, `count`, `bool`, `index(k)`, `simplex(k)` and \
+     `ordered(k)`. Parameters may also have the types `dist` and `fn`. Dims are written in brackets: `real[3]`.",
     "fn f(x: float) -> real {\n  return x\n}",
     "fn f(x: real) -> real {\n  return x\n}"
 );
@@ -73,7 +78,8 @@ code!(
     UNKNOWN_DIM,
     "E0209",
     "an unknown dimension",
-    "A new name in the brackets of an input's type introduces a dimension whose size comes from the data. Anywhere else a dimension is made of numbers and of names that exist.",
+    "A new name in the brackets of an input's type introduces a dimension whose size comes from the data. Anywhere else, a \
+     dimension may contain only numbers and names that already exist.",
     "fn f(x: real) -> real[n] {\n  return [x]\n}",
     "fn f(x: real[n]) -> real[n] {\n  return x\n}"
 );
@@ -81,7 +87,8 @@ code!(
     OUT_OF_PLACE,
     "E0210",
     "an expression that does not belong here",
-    "Some expressions are allowed only in some places: `layer.*` and paths in posteriors, texts in data items, ranges in brackets.",
+    "Some expressions are allowed only in certain places: `layer.*` and paths in posteriors, strings in data items, ranges \
+     in index brackets.",
     "const A = \"text\"",
     "const A = 1"
 );
@@ -108,10 +115,10 @@ pub fn foreign_module<'a>(
 ) -> Diagnostic {
     let names: Vec<&str> = names.into_iter().collect();
     let diagnostic = Diagnostic::error(&UNKNOWN_NAME, span, format!("unknown name `{module}`"))
-        .label("modules of other languages do not exist here");
+        .label("bnnc does not have this module");
     let is_other = synonyms::synonym(name, names.iter().copied()).is_some();
     if names.contains(&name) && !is_other {
-        return diagnostic.help(format!("write `{name}` alone"));
+        return diagnostic.help(format!("write `{name}` without the module"));
     }
     let diagnostic = diagnostic.suggest_word(name, names);
     match diagnostic.help.is_empty() {
@@ -168,21 +175,21 @@ pub fn cycle(path: &[(String, Span)]) -> Diagnostic {
         None => unreachable!("a cycle has at least one item"),
     };
     let message = match rest.is_empty() {
-        true => format!("{} needs itself", chain[0]),
-        false => format!("these items need each other: {}", chain.join(" needs ")),
+        true => format!("circular definition: {} refers to itself", chain[0]),
+        false => format!("circular definition: {}", chain.join(" -> ")),
     };
     let diagnostic = Diagnostic::error(&CYCLE, first, message);
     rest.iter().fold(diagnostic, |diagnostic, (name, span)| {
-        diagnostic.also(*span, format!("`{name}` is here"))
+        diagnostic.also(*span, format!("`{name}` is declared here"))
     })
 }
 
 /// A variable that is bound twice.
 pub fn rebound(name: &str, first: Span, second: Span) -> Diagnostic {
     Diagnostic::error(&REBOUND, second, format!("`{name}` already has a value"))
-        .label("bound again here")
-        .also(first, "first bound here")
-        .help("give the new value a name of its own")
+        .label("assigned again here")
+        .also(first, "first assigned here")
+        .help("give the new value a new name")
 }
 
 /// A `for` or a comprehension that rebinds a name of the enclosing scope.
@@ -190,17 +197,17 @@ pub fn rebound_in_for(name: &str, first: Span, second: Span) -> Diagnostic {
     Diagnostic::error(
         &REBOUND,
         second,
-        format!("a `for` cannot change `{name}`, which is bound outside of it"),
+        format!("a `for` cannot change `{name}`, which is assigned outside the loop"),
     )
-    .label("bound again here")
-    .also(first, "bound here")
+    .label("assigned again here")
+    .also(first, "assigned here")
     .help("use another name; to add up values write `sum(.. for i in a..b)`")
 }
 
 /// A variable that is never read.
 pub fn unused(name: &str, span: Span) -> Diagnostic {
     Diagnostic::warning(&UNUSED, span, format!("`{name}` is never used"))
-        .help(format!("remove it, or write `_{name}` if it is not needed"))
+        .help(format!("remove it, or rename it to `_{name}` to keep it unused"))
 }
 
 /// An input of a model that is never read.
@@ -228,7 +235,7 @@ pub fn unknown_dim<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &
         .label("nothing declares this name")
         .suggest(name, names)
         .help(format!(
-            "introduce it by the type of an input, `x: real[{name}]`, or give it a size: `const {name} = 3`"
+            "introduce it in the type of an input, `x: real[{name}]`, or give it a size: `const {name} = 3`"
         ))
 }
 

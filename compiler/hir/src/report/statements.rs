@@ -16,7 +16,7 @@ code!(
     NO_RETURN,
     "E0232",
     "no `return`",
-    "A function or a layer ends in `return value`.",
+    "A function or a layer must end with `return value`.",
     "fn f(x: real) -> real {\n  y = x\n}",
     "fn f(x: real) -> real {\n  y = x\n  return y\n}"
 );
@@ -32,7 +32,8 @@ code!(
     TARGET,
     "E0234",
     "something that cannot be assigned",
-    "One new name stands to the left of `=`. To the left of `~` stands a new name, an output, or an element of an output. Paths and several names are allowed only in posteriors.",
+    "The left side of `=` must be one new name. The left side of `~` must be a new name, an output, or an element of an \
+     output. Paths and lists of names are allowed only in posteriors.",
     "fn f(x: real[3]) -> real {\n  x[0] = 1\n  return sum(x)\n}",
     "fn f(x: real[3]) -> real {\n  y = x[0] + 1\n  return y\n}"
 );
@@ -40,7 +41,9 @@ code!(
     UNKNOWN_DEFINITION,
     "E0235",
     "an unknown definition",
-    "A distribution defines `log_density(x)`, `cdf(x)`, `quantile(p)`, `draw`, `mean`, `variance`, `entropy`, `moment(k)`, `log_mean`, `log_variance`, `probabilities`, `per_tensor`, `point`, `improper`; an optimiser defines `state`, `next` and `step`.",
+    "A distribution may define `log_density(x)`, `cdf(x)`, `quantile(p)`, `draw`, `mean`, `variance`, `entropy`, \
+     `moment(k)`, `log_mean`, `log_variance`, `probabilities`, `per_tensor`, `point`, `improper`; an optimiser may define \
+     `state`, `next` and `step`.",
     "dist D(loc: real) on real {\n  log_densty(x) = -(x - loc)\n}",
     "dist D(loc: real) on real {\n  log_density(x) = -(x - loc)\n}"
 );
@@ -48,7 +51,7 @@ code!(
     DEFINITION_TWICE,
     "E0236",
     "a definition is given twice",
-    "Each line of a distribution or an optimiser defines something new.",
+    "A distribution or an optimiser may define each name only once.",
     "dist D(loc: real) on real {\n  mean = loc\n  mean = 2 * loc\n}",
     "dist D(loc: real) on real {\n  mean = loc\n}"
 );
@@ -56,7 +59,7 @@ code!(
     DEFINITION_MISSING,
     "E0237",
     "a definition is missing",
-    "An optimiser has a rate as its first parameter, a `step`, and a `next` for every `state`.",
+    "An optimiser needs the learning rate as its first parameter, a `step`, and a `next` for every `state`.",
     "optimiser O(rate: positive) {\n  state m = 0\n  step = -rate * gradient\n}",
     "optimiser O(rate: positive) {\n  state m = 0\n  next m = gradient\n  step = -rate * m\n}"
 );
@@ -64,7 +67,8 @@ code!(
     NOT_ELEMENTWISE,
     "E0238",
     "an array operation in an elementwise definition",
-    "A distribution of scalars works on all elements of a tensor at once, so its definitions use elementwise operations only. The same holds for optimisers.",
+    "A distribution of scalars is applied to all elements of a tensor at once, so its definitions may use only elementwise \
+     operations. The same holds for optimisers.",
     "dist D(loc: real) on real {\n  log_density(x) = sum([x, loc])\n}",
     "dist D(loc: real) on real {\n  log_density(x) = x + loc\n}"
 );
@@ -82,7 +86,8 @@ pub fn no_return(span: Span, name: &str) -> Diagnostic {
 
 /// A statement after `return`.
 pub fn after_return(span: Span, at: Span) -> Diagnostic {
-    Diagnostic::error(&AFTER_RETURN, span, "nothing comes after `return`").also(at, "the `return` is here")
+    Diagnostic::error(&AFTER_RETURN, span, "no statement may follow `return`")
+        .also(at, "the `return` is here")
 }
 
 /// A left-hand side that is not allowed.
@@ -115,7 +120,7 @@ pub fn flag_needs(span: Span, flag: &str, part: &str) -> Diagnostic {
 /// A flag beside a part that it excludes, such as `point = true` beside a density.
 pub fn flag_excludes(span: Span, flag: &str, part: &str, at: Span) -> Diagnostic {
     let message = format!("a distribution with `{flag} = true` cannot have `{part}`");
-    Diagnostic::error(&UNKNOWN_DEFINITION, span, message).also(at, format!("`{flag}` is stated here"))
+    Diagnostic::error(&UNKNOWN_DEFINITION, span, message).also(at, format!("`{flag}` is set here"))
 }
 
 /// `per_tensor = true` on a distribution that is never joint over several tensors.
@@ -123,7 +128,7 @@ pub fn never_shared(span: Span, dist: &str) -> Diagnostic {
     Diagnostic::error(
         &UNKNOWN_DEFINITION,
         span,
-        format!("`{dist}` never covers several tensors, so `per_tensor` has no effect"),
+        format!("`per_tensor` has no effect, because `{dist}` never covers several tensors"),
     )
     .help("leave it out: only distributions `on real[n]` need it")
 }

@@ -8,7 +8,7 @@ code!(
     MISMATCH,
     "E0211",
     "a value of the wrong type",
-    "The value does not have the type that is needed in this place. Nothing is broadcast: `(n)` and `(n, 1)` are different types.",
+    "The value does not have the type that is needed here. Arrays are not broadcast: `(n)` and `(n, 1)` are different shapes.",
     "fn f(x: real[3]) -> real {\n  return x\n}",
     "fn f(x: real[3]) -> real {\n  return sum(x)\n}"
 );
@@ -16,7 +16,7 @@ code!(
     DIMS,
     "E0212",
     "dims that differ",
-    "An elementwise operation takes arrays of equal dims, or a scalar with an array. Nothing is broadcast.",
+    "An elementwise operation takes arrays of equal dims, or an array and a scalar. Arrays are not broadcast.",
     "fn f(x: real[n], y: real[m]) -> real[n] {\n  return x + y\n}",
     "fn f(x: real[n], y: real[n]) -> real[n] {\n  return x + y\n}"
 );
@@ -32,7 +32,7 @@ code!(
     SUPPORT,
     "E0214",
     "a value outside its support",
-    "The value can never have the type of the parameter: for example, a scale is negative, or a probability is above one.",
+    "The value can never be valid for the parameter: for example, a negative scale, or a probability above one.",
     "model M(x: real) -> y: real {\n  y ~ Normal(x, -1)\n}",
     "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}"
 );
@@ -71,7 +71,7 @@ code!(
 code!(
     DOES_NOT_LIFT,
     "E0219",
-    "a function that does not lift",
+    "a function that does not work elementwise",
     "A function of scalars works elementwise on arrays if all its operations are elementwise. This function has an operation that is not.",
     "fn pair(x: real) -> real {\n  return sum([x, 1])\n}\n\nfn f(x: real[3]) -> real[3] {\n  return pair(x)\n}",
     "fn pair(x: real) -> real {\n  return x + 1\n}\n\nfn f(x: real[3]) -> real[3] {\n  return pair(x)\n}"
@@ -80,22 +80,23 @@ code!(
     INDEX,
     "E0220",
     "an index that does not fit",
-    "An index lies outside its axis, belongs to another axis, or there are more indices than axes.",
+    "An index lies outside its axis or belongs to another axis, or there are more indices than axes.",
     "fn f(x: real[2]) -> real {\n  return x[2]\n}",
     "fn f(x: real[2]) -> real {\n  return x[1]\n}"
 );
 code!(
     NOT_STATIC,
     "E0221",
-    "an integer that is not known before the run",
-    "Dims, ranges and the integers that make layers may contain only numbers, constants, dim names, integer parameters and counters.",
+    "an integer that is not known at compile time",
+    "Dims, ranges and the integer arguments of layers may contain only numbers, constants, names of dims, integer parameters \
+     and loop counters.",
     "model M(k: int) -> y: real {\n  y ~ Normal(sum(zeros(k)), 1)\n}",
     "model M(x: real[k]) -> y: real {\n  y ~ Normal(sum(x) + sum(zeros(k)), 1)\n}"
 );
 code!(
     DIM_UNSOLVED,
     "E0222",
-    "a dimension that nothing determines",
+    "a dimension whose size is not determined",
     "The arguments of this call do not determine the size of a dimension.",
     "fn half(x: real[n + m]) -> real[n] {\n  return x[0..n]\n}\n\nfn f(x: real[4]) -> real[2] {\n  return half(x)\n}",
     "fn half(x: real[2 * n]) -> real[n] {\n  return x[0..n]\n}\n\nfn f(x: real[4]) -> real[2] {\n  return half(x)\n}"
@@ -104,7 +105,7 @@ code!(
     UNKNOWN_PART,
     "E0223",
     "an unknown part of a value",
-    "A distribution has the parts that its file defines: `log_density(x)`, `draw`, `mean`, `variance`, ..",
+    "A distribution has only the parts that its `dist` defines: `log_density(x)`, `draw`, `mean`, `variance`, ..",
     "dist Twice(first: dist) on real {\n  log_density(x) = first.log_denity(x)\n}",
     "dist Twice(first: dist) on real {\n  log_density(x) = first.log_density(x)\n}"
 );
@@ -120,7 +121,7 @@ code!(
     TOO_DEEP,
     "E0225",
     "an expression that is nested too deeply",
-    "Expressions nest to a depth of 200. Give parts of it names.",
+    "Expressions may be nested 200 levels deep. Give names to subexpressions.",
     "(an expression with more than 200 levels)",
     "const A = ((1))"
 );
@@ -136,14 +137,15 @@ code!(
     WINDOW,
     "E0227",
     "a window that does not fit",
-    "The windows of a convolution or a pool lie inside the image, so that a kernel cannot be larger than the image. `pad` enlarges the image.",
+    "The windows of a convolution or a pooling operation must lie inside the image, so a kernel cannot be larger than the \
+     image. `pad` enlarges the image.",
     "fn f(x: real[1, 4, 4], kernel: real[2, 1, 5, 5]) -> real[2, 1, 1] {\n  return conv(x, kernel)\n}",
     "fn f(x: real[1, 4, 4], kernel: real[2, 1, 5, 5]) -> real[2, 2, 2] {\n  return conv(pad(x, 1), kernel)\n}"
 );
 code!(
     RESHAPE,
     "E0228",
-    "a reshape to another number of elements",
+    "a reshape that changes the number of elements",
     "`reshape` keeps the elements and changes the dims, so the product of the dims must stay the same.",
     "fn f(x: real[6]) -> real[2, 2] {\n  return reshape(x, 2, 2)\n}",
     "fn f(x: real[6]) -> real[2, 3] {\n  return reshape(x, 2, 3)\n}"
@@ -152,8 +154,10 @@ code!(
 code!(
     APPLIED_TWICE,
     "E0270",
-    "a value on another scale than its parameter",
-    "A warning: the range of the argument is that of another parameterisation. `Bernoulli(sigmoid(x))` uses the probability `sigmoid(x)` as a logit, and `Poisson(exp(x))` uses the rate `exp(x)` as a logarithm. Leave the function out, or name the parameter.",
+    "a value on the scale of another parameterisation",
+    "A warning: the argument has the range of another parameterisation. `Bernoulli(sigmoid(x))` uses the probability \
+     `sigmoid(x)` as a logit, and `Poisson(exp(x))` uses the rate `exp(x)` as a log rate. Remove the function, or name the \
+     parameter.",
     "model M(x: real) -> y: bool {\n  b ~ Normal(0, 1)\n  y ~ Bernoulli(sigmoid(b * x))\n}",
     "model M(x: real) -> y: bool {\n  b ~ Normal(0, 1)\n  y ~ Bernoulli(p = sigmoid(b * x))\n}"
 );
@@ -161,7 +165,8 @@ code!(
     EITHER_SIGN,
     "E0271",
     "a scale that can be negative",
-    "A warning: a parameter on all reals, or a sum that contains such a parameter, is used where only a part of the reals is allowed. As soon as the value is outside of this part, the density is not a number, and training or the chain stops.",
+    "A warning: a parameter that can be any real, or a sum that contains one, is used where only some reals are allowed, \
+     such as positive ones. If the value leaves the allowed range, the density becomes NaN, and training or the chain stops.",
     "model M(x: real) -> y: real {\n  sigma ~ Normal(0, 1)\n  y ~ Normal(x, sigma)\n}",
     "model M(x: real) -> y: real {\n  sigma: positive ~ Normal(0, 1)\n  y ~ Normal(x, sigma)\n}"
 );
@@ -169,7 +174,7 @@ code!(
     MIXED_PARAMETERS,
     "E0272",
     "parameters of two parameterisations",
-    "If a distribution is declared with several lists of parameters, a call uses the parameters of one list.",
+    "Some distributions have several parameterisations. A call may use the parameters of only one of them.",
     "model M(x: real) -> y: bool {\n  y ~ Bernoulli(logit = x, p = 0.5)\n}",
     "model M(x: real) -> y: bool {\n  y ~ Bernoulli(logit = x)\n}"
 );
@@ -178,7 +183,8 @@ code!(
     SQUARED_DEVIATION,
     "E0274",
     "the square of a parameter as a standard deviation",
-    "A warning: distributions take standard deviations, not variances. In `Normal(mu, sigma ^ 2)` the standard deviation is `sigma ^ 2`, so that `sigma` is the square root of the standard deviation, and the prior of `sigma` is a prior of that root.",
+    "A warning: distributions take standard deviations, not variances. In `Normal(mu, sigma ^ 2)` the standard deviation is \
+     `sigma ^ 2`, so `sigma` is the square root of the standard deviation, and the prior of `sigma` is a prior on that root.",
     "model M(x: real) -> y: real {\n  sigma: positive ~ HalfNormal(1)\n  y ~ Normal(x, sigma ^ 2)\n}",
     "model M(x: real) -> y: real {\n  sigma: positive ~ HalfNormal(1)\n  y ~ Normal(x, sigma)\n}"
 );
@@ -190,7 +196,9 @@ pub fn squared_deviation(span: Span, (dist, param): (&str, &str), (site, at): (&
     Diagnostic::warning(&SQUARED_DEVIATION, span, message)
         .label("used as the standard deviation")
         .also(at, format!("`{site}` is declared here"))
-        .help(format!("write `{site}`, or `sqrt({site})` if it is a variance"))
+        .help(format!(
+            "write `{site}`, or `sqrt({site})` if `{site}` is a variance"
+        ))
 }
 
 /// A probability passed as a logit, or a rate passed as a log rate (a warning).
@@ -199,7 +207,7 @@ pub fn applied_twice(span: Span, (dist, own): (&str, &str), other: &str, found: 
     Diagnostic::warning(&APPLIED_TWICE, span, message)
         .label(format!("{found}, used as `{own}`"))
         .help(format!(
-            "write `{dist}({other} = ..)`, or leave out the function with this range"
+            "write `{dist}({other} = ..)`, or remove the function that gives the value this range"
         ))
 }
 
@@ -213,7 +221,7 @@ pub fn either_sign(span: Span, what: &str, wanted: &str, site: Option<(&str, Spa
                 .label(format!("not always {wanted}"))
                 .also(at, format!("`{name}` is declared here"))
                 .help(format!(
-                    "declare it `{name}: {wanted}`: its distribution is then truncated"
+                    "declare `{name}: {wanted}`, which truncates its distribution"
                 ))
         }
         None if wanted == "simplex" => {
@@ -230,7 +238,7 @@ pub fn either_sign(span: Span, what: &str, wanted: &str, site: Option<(&str, Spa
             let message = format!("{what} must be {wanted}, but this sum of real parameters can be negative");
             Diagnostic::warning(&EITHER_SIGN, span, message)
                 .label(format!("not always {wanted}"))
-                .help("transform it: `softplus(..)` or `exp(..)` for a positive value, `sigmoid(..)` for a probability")
+                .help("transform the sum: `softplus(..)` or `exp(..)` for a positive value, `sigmoid(..)` for a probability")
         }
     }
 }
@@ -255,8 +263,9 @@ pub fn not_a_position(span: Span, found: &str) -> Diagnostic {
     match found.starts_with("real") {
         true => diagnostic
             .note("no function converts a real to an integer")
-            .help("write the position of each row into a column of the data, `g: index(k)`, and select with `[g]`")
-            .help("or compute the position by comparisons: `[if z < 0.5 { 0 } else { 1 }]`"),
+            .help("add a column with the position of each row to the data, declare it as an input `g: index(k)`, and select \
+                   with `[g]`")
+            .help("or compute the position with comparisons: `[if z < 0.5 { 0 } else { 1 }]`"),
         false if found.contains("layer") => {
             diagnostic.help("call the layer to get a value: `name(x)`; its size is the number in its declaration")
         }
@@ -286,7 +295,7 @@ pub fn dims(span: Span, op: &str, left: (&str, Span), right: (&str, Span)) -> Di
         span,
         format!("{op} needs equal dims, found {} and {}", left.0, right.0),
     )
-    .label("nothing is broadcast")
+    .label("arrays are not broadcast")
     .also(left.1, format!("this has dims {}", left.0))
     .also(right.1, format!("this has dims {}", right.0))
 }
@@ -305,7 +314,7 @@ pub fn window(op: &str, whole: (&str, Span), window: (&str, Span)) -> Diagnostic
 /// A `reshape` to dims with another number of elements.
 pub fn reshape(span: Span, from: (&str, Span), to: &str) -> Diagnostic {
     let message = format!(
-        "`reshape` keeps the number of elements, found dims {} and {to}",
+        "`reshape` cannot change the number of elements, found dims {} and {to}",
         from.0
     );
     Diagnostic::error(&RESHAPE, span, message).also(from.1, format!("this has dims {}", from.0))
@@ -343,10 +352,11 @@ pub fn support(span: Span, what: &str, expected: &str, found: &str) -> Diagnosti
 
 /// A range that is empty for some values of a counter, under a reduction that needs an element.
 pub fn empty_range(span: Span, reduction: &str) -> Diagnostic {
-    let message =
-        format!("`{reduction}` needs an element, but this range is empty for some values of its counter");
+    let message = format!(
+        "`{reduction}` needs at least one element, but this range is empty for some values of the loop counter"
+    );
     Diagnostic::error(&SUPPORT, span, message)
-        .label("empty for some values of the counter")
+        .label("empty for some values of the loop counter")
         .help("start the counter at a value for which the range is not empty")
         .help(format!(
             "or give a value for the empty range: `if t > 1 {{ {reduction}(..) }} else {{ 0 }}`"
@@ -427,9 +437,9 @@ pub fn index(span: Span, message: String, array: (Span, String)) -> Diagnostic {
 
 /// An integer that must be known before the run.
 pub fn not_static(span: Span, what: &str) -> Diagnostic {
-    Diagnostic::error(&NOT_STATIC, span, format!("{what} must be known before the run"))
-        .label("not static")
-        .help("use a number, a `const`, the name of a dim, an integer parameter or a counter")
+    Diagnostic::error(&NOT_STATIC, span, format!("{what} must be known at compile time"))
+        .label("not known at compile time")
+        .help("use a number, a `const`, the name of a dim, an integer parameter or a loop counter")
 }
 
 /// A dimension that the arguments of a call do not determine.
@@ -470,7 +480,7 @@ pub fn noise(span: Span, name: &str) -> Diagnostic {
 /// An expression that is nested too deeply.
 pub fn too_deep(span: Span) -> Diagnostic {
     Diagnostic::error(&TOO_DEEP, span, "this expression is nested too deeply")
-        .help("give parts of it names, or write a long sum as `sum(.. for i in 0..n)`")
+        .help("give names to subexpressions, or write a long sum as `sum(.. for i in 0..n)`")
 }
 
 /// A value that must be constant but is not.

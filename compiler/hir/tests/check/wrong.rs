@@ -28,14 +28,14 @@ fn A(x: real) -> real {
 
     a_number_after_a_tilde: r#"model M(x: real) -> y: real {
   y ~ x + 1
-}"# => r#"E0211 2:7 expected a distribution, found real | this is real | help: `=` gives a value, `~` a distribution"#;
+}"# => r#"E0211 2:7 expected a distribution, found real | this is real | help: `=` defines a value, `~` gives a distribution"#;
 
     functions_that_call_each_other: r#"fn f(x: real) -> real {
   return g(x)
 }
 fn g(x: real) -> real {
   return f(x)
-}"# => r#"E0205 1:4 these items need each other: `f` needs `g` needs `f` | 4:4 `g` is here"#;
+}"# => r#"E0205 1:4 circular definition: `f` -> `g` -> `f` | 4:4 `g` is here"#;
 
     an_infer_that_starts_from_itself: r#"data d = csv("d.csv")
 
@@ -51,7 +51,7 @@ infer a = map(M, d) { start = a }"# => r#"E0205 9:7 `a` needs itself | help: an 
   y = x
   y = 2
   return y
-}"# => r#"E0206 3:3 `y` already has a value | bound again here | 2:3 first bound here | help: give the new value a name of its own"#;
+}"# => r#"E0206 3:3 `y` already has a value | assigned again here | 2:3 first assigned here | help: give the new value a new name"#;
 
     a_for_that_rebinds: r#"model M() -> y: real[T] {
   m = 1
@@ -59,12 +59,12 @@ infer a = map(M, d) { start = a }"# => r#"E0205 9:7 `a` needs itself | help: an 
     m = 2
     y[t] ~ Normal(m, 1)
   }
-}"# => r#"E0206 4:5 a `for` cannot change `m`, which is bound outside of it | bound again here | 2:3 bound here | help: use another name; to add up values write `sum(.. for i in a..b)`"#;
+}"# => r#"E0206 4:5 a `for` cannot change `m`, which is assigned outside the loop | assigned again here | 2:3 assigned here | help: use another name; to add up values write `sum(.. for i in a..b)`"#;
 
     an_unused_variable: r#"fn f(x: real) -> real {
   y = x
   return x
-}"# => r#"E0207 2:3 `y` is never used | help: remove it, or write `_y` if it is not needed"#;
+}"# => r#"E0207 2:3 `y` is never used | help: remove it, or rename it to `_y` to keep it unused"#;
 
     an_unused_input_and_what_belongs_to_rows: r#"model M(x: real, z: real) -> y: real {
   w ~ Normal(0, 1)
@@ -72,7 +72,7 @@ infer a = map(M, d) { start = a }"# => r#"E0205 9:7 `a` needs itself | help: an 
   forgotten = exp(w * x)
   y ~ Normal(w * x, 1)
 }"# => r#"E0207 1:18 `z` is never used | help: remove it: a model does not need every column of its data
-E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if it is not needed"#;
+E0207 4:3 `forgotten` is never used | help: remove it, or rename it to `_forgotten` to keep it unused"#;
 
     a_misspelt_type: r#"fn f(x: positve) -> real {
   return x
@@ -80,15 +80,15 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
 
     an_unbound_dim: r#"fn f(x: real) -> real[n] {
   return [x]
-}"# => r#"E0209 1:23 unknown dimension `n` | nothing declares this name | help: introduce it by the type of an input, `x: real[n]`, or give it a size: `const n = 3`"#;
+}"# => r#"E0209 1:23 unknown dimension `n` | nothing declares this name | help: introduce it in the type of an input, `x: real[n]`, or give it a size: `const n = 3`"#;
 
     a_vector_against_a_column: r#"fn f(x: real[n], y: real[n, 1]) -> real[n] {
   return x - y
-}"# => r#"E0212 2:10 `x - y` needs equal dims, found (n) and (n, 1) | nothing is broadcast | 2:10 this has dims (n) | 2:14 this has dims (n, 1) | help: select the column or row of the right side by an index: `x[i, 0]`, `x[0]`, or `[x[i, 0] for i in 0..n]`"#;
+}"# => r#"E0212 2:10 `x - y` needs equal dims, found (n) and (n, 1) | arrays are not broadcast | 2:10 this has dims (n) | 2:14 this has dims (n, 1) | help: select the column or row of the right side by an index: `x[i, 0]`, `x[0]`, or `[x[i, 0] for i in 0..n]`"#;
 
     two_names_of_dims: r#"fn f(x: real[n], y: real[m]) -> real {
   return dot(x, y)
-}"# => r#"E0212 2:10 `dot` needs equal dims, found (n) and (m) | nothing is broadcast | 2:14 this has dims (n) | 2:17 this has dims (m)"#;
+}"# => r#"E0212 2:10 `dot` needs equal dims, found (n) and (m) | arrays are not broadcast | 2:14 this has dims (n) | 2:17 this has dims (m)"#;
 
     a_matrix_with_too_few_columns: r#"fn f(w: real[4, 6], x: real[5]) -> real[4] {
   return w @ x
@@ -136,7 +136,7 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
 
     arrays_of_two_sizes_in_one_call: r#"model M(x: real[2], s: positive[3]) -> y: real[2] {
   y ~ Normal(x, s)
-}"# => r#"E0212 2:17 `Normal` needs equal dims, found (2) and (3) | nothing is broadcast | 2:14 this has dims (2) | 2:17 this has dims (3)"#;
+}"# => r#"E0212 2:17 `Normal` needs equal dims, found (2) and (3) | arrays are not broadcast | 2:14 this has dims (2) | 2:17 this has dims (3)"#;
 
     an_index_beyond_the_end: r#"model M(x: real[d]) -> y: real {
   out = Dense(2)
@@ -154,7 +154,7 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
 
     a_dim_that_only_data_know: r#"model M(k: int, x: real) -> y: real {
   y ~ Normal(x + sum(zeros(k)), 1)
-}"# => r#"E0221 2:28 a dimension must be known before the run | not static | help: use a number, a `const`, the name of a dim, an integer parameter or a counter"#;
+}"# => r#"E0221 2:28 a dimension must be known at compile time | not static | help: use a number, a `const`, the name of a dim, an integer parameter or a loop counter"#;
 
     a_truth_value_as_a_number: r#"model M(x: bool) -> y: real {
   y ~ Normal(2 * x, 1)
@@ -216,7 +216,7 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
     a_per_tensor_that_says_nothing: r#"dist D(loc: real) on real {
   mean       = loc
   per_tensor = true
-}"# => r#"E0235 3:3 `D` never covers several tensors, so `per_tensor` has no effect | help: leave it out: only distributions `on real[n]` need it"#;
+}"# => r#"E0235 3:3 `per_tensor` has no effect, because `D` never covers several tensors | help: leave it out: only distributions `on real[n]` need it"#;
 
     a_state_without_a_next: r#"optimiser O(rate: positive) {
   state m = 0
@@ -236,7 +236,7 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
     a_discrete_latent: r#"model M(x: real) -> y: real {
   z ~ Bernoulli(0)
   y ~ Normal(if z { x } else { 0 }, 1)
-}"# => r#"E0242 2:7 `z` is not observed, so it must be continuous, but its distribution is over bool | discrete distributions are for outputs | help: sum it out: `Mixture(weight, first, second)` sums over two cases"#;
+}"# => r#"E0242 2:7 the latent variable `z` must be continuous, but its distribution is over bool | only outputs can have discrete distributions | help: sum over its values instead: `Mixture(weight, first, second)` sums over two cases"#;
 
     an_output_without_a_distribution: r#"model M(x: real) -> y: real {
   w ~ Normal(0, 1)
@@ -272,11 +272,11 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
   s: real ~ HalfNormal(1)
   y ~ Normal(x, s)
 }"# => r#"E0245 2:6 `s` is declared real, but its distribution is over positive | 2:13 this is over positive | help: declare it positive, or leave the type out
-E0271 3:17 `scale` must be positive, but `s` is a real, which can be negative | not always positive | 2:3 `s` is declared here | help: declare it `s: positive`: its distribution is then truncated"#;
+E0271 3:17 `scale` must be positive, but `s` is a real, which can be negative | not always positive | 2:3 `s` is declared here | help: declare `s: positive`, which truncates its distribution"#;
 
     a_layer_without_a_name: r#"model M(x: real[d]) -> y: real {
   y ~ Normal(Dense(1)(x)[0], 1)
-}"# => r#"E0246 2:14 a layer needs a name, which is the path of its weights | help: write `name = Layer(..)` on a line of its own and call `name`"#;
+}"# => r#"E0246 2:14 a layer needs a name, because its weights are named after it | help: write `name = Layer(..)` on a line of its own and call `name`"#;
 
     a_layer_that_is_never_called: r#"model M(x: real[d]) -> y: real {
   h = Dense(3)
@@ -286,7 +286,7 @@ E0271 3:17 `scale` must be positive, but `s` is a real, which can be negative | 
     a_layer_called_with_two_sizes: r#"model M(x: real[3], z: real[4]) -> y: real {
   h = Dense(1)
   y ~ Normal(h(x)[0] + h(z)[0], 1)
-}"# => r#"E0248 3:24 `h` needs dims (3), found (4) | called with dims (4) | 3:14 first called with dims (3) | help: make two layers"#;
+}"# => r#"E0248 3:24 `h` needs dims (3), found (4) | called with dims (4) | 3:14 first called with dims (3) | help: declare a second layer for the other dims"#;
 
     a_list_of_layers_with_too_few: r#"model M(x: real[d]) -> y: real {
   h = [Dense(3) for l in 0..2]
@@ -298,7 +298,7 @@ E0271 3:17 `scale` must be positive, but `s` is a real, which can be negative | 
     z ~ Normal(0, 1)
     y[t] ~ Normal(z, 1)
   }
-}"# => r#"E0249 3:5 the site `z` cannot be declared inside `for` | help: declare an array of them before the `for`"#;
+}"# => r#"E0249 3:5 the site `z` cannot be declared inside `for` | help: declare an array before the `for`"#;
 
     a_prior_that_is_a_number: r#"model M(x: real[d]) -> y: real {
   out = Dense(1, prior = 2)
@@ -333,7 +333,7 @@ fn f(x: real[3]) -> real[3] {
 
     a_kernel_for_other_channels: r#"fn f(x: real[3, 4, 4], kernel: real[2, 1, 3, 3]) -> real[2, 2, 2] {
   return conv(x, kernel)
-}"# => r#"E0212 2:10 `conv` needs equal dims, found (3) and (1) | nothing is broadcast | 2:15 this has dims (3) | 2:18 this has dims (1)"#;
+}"# => r#"E0212 2:10 `conv` needs equal dims, found (3) and (1) | arrays are not broadcast | 2:15 this has dims (3) | 2:18 this has dims (1)"#;
 
     a_stride_of_zero: r#"fn f(x: real[1, 4, 4], kernel: real[2, 1, 3, 3]) -> real[2, 2, 2] {
   return conv(x, kernel, stride = 0)
@@ -349,9 +349,9 @@ fn f(x: real[3]) -> real[3] {
 
     a_reshape_that_loses_elements: r#"fn f(x: real[n, 4]) -> real[n] {
   return reshape(x, n, 3)[0]
-}"# => r#"E0228 2:10 `reshape` keeps the number of elements, found dims (n, 4) and (n, 3) | 2:18 this has dims (n, 4)"#;
+}"# => r#"E0228 2:10 `reshape` cannot change the number of elements, found dims (n, 4) and (n, 3) | 2:18 this has dims (n, 4)"#;
 
     a_repetition_of_unknown_length: r#"fn f(x: real[3], k: count) -> real[3, 2] {
   return repeat(x, k)
-}"# => r#"E0221 2:20 a dimension must be known before the run | not static | help: use a number, a `const`, the name of a dim, an integer parameter or a counter"#;
+}"# => r#"E0221 2:20 a dimension must be known at compile time | not static | help: use a number, a `const`, the name of a dim, an integer parameter or a loop counter"#;
 }

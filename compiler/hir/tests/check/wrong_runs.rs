@@ -11,7 +11,7 @@ wrong! {
 
 posterior Q of N {
   h2.* ~ Normal(scale = 0.1)
-}"# => r#"E0251 8:3 the model `N` has no site `h2.*` | 1:1 the model is here"#;
+}"# => r#"E0251 8:3 the model `N` has no parameter `h2.*` | 1:1 the model is declared here"#;
 
     a_layer_named_without_its_sites: r#"model N(x: real[d]) -> y: real {
   h1 = Dense(3)
@@ -21,7 +21,7 @@ posterior Q of N {
 
 posterior Q of N {
   h1 ~ Normal(scale = 0.1)
-}"# => r#"E0251 8:3 `h1` is a layer, not a site | help: write `h1.*` for all its sites"#;
+}"# => r#"E0251 8:3 `h1` is a layer, not a parameter | help: write `h1.*` for all its parameters"#;
 
     a_site_given_twice: r#"model N(x: real[d]) -> y: real {
   h1 = Dense(3)
@@ -32,7 +32,7 @@ posterior Q of N {
 posterior Q of N {
   h1.* ~ Normal(scale = 0.1)
   h1.w ~ Point
-}"# => r#"E0252 9:3 the site `h1.w` is given twice | given again here | 8:3 first given here"#;
+}"# => r#"E0252 9:3 the parameter `h1.w` is given twice | given again here | 8:3 first given here"#;
 
     a_negative_start_value: r#"model M(x: real) -> y: real {
   w ~ Normal(0, 1)
@@ -66,7 +66,7 @@ posterior Q of N {
   h1.* ~ Normal(scale = 0.1)
 }
 
-infer q = vi(Q, d)"# => r#"E0253 13:14 `vi` needs a family for every site, but `out.w`, `out.b` have no family | 9:1 `Q` is here | help: add `out.w, out.b ~ Normal(scale = 0.1)`, or another family"#;
+infer q = vi(Q, d)"# => r#"E0253 13:14 `vi` needs a family for every parameter, but `out.w`, `out.b` have no family | 9:1 `Q` is here | help: add `out.w, out.b ~ Normal(scale = 0.1)`, or another family"#;
 
     a_subnetwork_without_a_size: r#"data d = csv("d.csv")
 

@@ -72,8 +72,7 @@ pub(super) fn column(session: &mut CheckSession<'_>, written: &ast::Expr) -> Opt
         },
         ast::ExprKind::Error => None,
         ast::ExprKind::List(_) => {
-            let help =
-                "several outputs are several columns: `-> y1: real, y2: real` in the model, and no `target`";
+            let help = "for several outputs, write `-> y1: real, y2: real` in the model and remove `target`";
             let diagnostic = report::column(span, "expected one column, found a list".to_owned());
             session.diagnostics.push(diagnostic.help(help));
             None

@@ -8,39 +8,42 @@ use bnnc_base::source::Span;
 pub static NO_COLUMN: Code = Code {
     id: "E0291",
     title: "no such column",
-    explain: "Every input of a model is bound to a column (or an array of a JSON file) of the same name; a single `real[d]` \
-              input takes the data's `inputs` in order instead, and a single output takes the data's target. The message \
-              lists the names that the file has.\n\n```\nmodel M(heigth: real) -> weight: real { .. }   // the file says `height`\n```",
+    explain: "Every input and output of a model takes the column (or the array of a JSON file) that has its name. There are \
+              two exceptions: a single `real[d]` input takes all `inputs` of the data in order, and a single output takes \
+              the target of the data. The message lists the columns of the file.\n\n\
+              ```\nmodel M(heigth: real) -> weight: real { .. }   // the file says `height`\n```",
 };
 
 /// A column whose values or shape do not fit the declared type.
 pub static WRONG_COLUMN: Code = Code {
     id: "E0292",
     title: "column does not fit",
-    explain: "The type that a model declares for an input or output must hold every value of its column: `index(10)` holds \
-              0 to 9, `bool` holds 0 and 1, `real[3]` needs three numbers per example, and text fits `index` only. If any input or output has one value per example, \
-              every output needs one value per example.",
+    explain: "The type that a model declares for an input or output must allow every value of its column: `index(10)` allows \
+              0 to 9, `bool` allows 0 and 1, `real[3]` needs three numbers per example, and only `index` allows text. If any \
+              input or output has one value per example, every output needs one value per example.",
 };
 
 /// A position of an axis that no value of a column selects.
 pub static UNUSED_POSITION: Code = Code {
     id: "E0265",
     title: "positions that no row selects",
-    explain: "`index(k)` counts positions from 0. Where the size is given, or the classes of an output have numbers, the integers \
-              of the column are positions. Here a position below the largest never occurs, most often because the column counts from 1. Position 0 then keeps its prior, \
-              or is a class without training rows.\n\n\
+    explain: "`index(k)` counts positions from 0. If the size is given, or the classes of an output are numbers, bnnc uses \
+              the integers of the column as positions. Here a position below the largest one never occurs, usually because \
+              the column counts from 1. The parameter at this position then keeps its prior, or the class has no training \
+              rows.\n\n\
               ```\nmodel M(x: real) -> grade: index(k) { .. }   // grades are 1, 2, 3: `k` is 4\n\
               model M(x: real) -> grade: index(3) { .. }   // right, with grades 0, 1, 2 in the file\n```\n\n\
-              An input `g: index(J)` whose size `J` is not given elsewhere has one position per distinct integer instead. The values of an input `g: int` are used as \
-              positions, in `a[g]` and in `Embedding(k, 2)`.",
+              If the size `J` of an input `g: index(J)` is not given elsewhere, the input has one position per distinct \
+              integer instead. The values of an input `g: int` are used as positions, in `a[g]` and in `Embedding(k, 2)`.",
 };
 
 /// A whole column that is bound to a model although some of its rows do not train.
 pub static WHOLE_COLUMNS: Code = Code {
     id: "E0267",
     title: "whole columns together with test or validation rows",
-    explain: "A model that takes whole columns sees all rows as one example, so no row can be kept for testing or validation, \
-              and `limit` cannot leave rows out.\n\n```\ndata d = json(\"d.json\") { test = fraction(0.1) }   // wrong\n\
+    explain: "For a model that takes whole columns, all rows are one example, so rows cannot be held out for testing or \
+              validation, or by `limit`.\n\n\
+              ```\ndata d = json(\"d.json\") { test = fraction(0.1) }   // wrong\n\
               data d = json(\"d.json\")                          // right\n\n\
               model Series() -> y: real[T] { .. }\n```",
 };
@@ -49,8 +52,9 @@ pub static WHOLE_COLUMNS: Code = Code {
 pub static SEVERAL_ENTRIES: Code = Code {
     id: "E0268",
     title: "several entries for one input",
-    explain: "An expression of one column in `inputs = [..]` feeds the input that has the name of that column. If several entries could feed the same input, write before \
-              each the name of its input.\n\n```\n\
+    explain: "An expression of one column in `inputs = [..]` feeds the input that has the name of that column. If several \
+              entries could feed the same input, write the name of an input before each of them.\n\n\
+              ```\n\
               data d = csv(\"d.csv\") { inputs = [age, log(age)] }             // wrong for M\n\
               data d = csv(\"d.csv\") { inputs = [age, log_age = log(age)] }   // right\n\n\
               model M(age: real, log_age: real) -> y: real { .. }\n```",
@@ -79,10 +83,10 @@ pub fn aside(span: Span, (entry, field): (&InputEntry, Option<&Field>)) -> Diagn
         .also(span, "takes all inputs in order");
     match field.map(|field| (field, &field.kind, field.text_row)) {
         Some((field, FieldKind::Levels(levels), Some(row))) => diagnostic
-            .note(format!("`{}` holds `{}` in row {row}", field.name, word(levels)))
-            .help("if it is a column of numbers, correct the file")
+            .note(format!("`{}` contains `{}` in row {row}", field.name, word(levels)))
+            .help("if the column should contain numbers, correct the file")
             .help(format!(
-                "if it holds names, remove it from `inputs` and declare an input for it: `{}: index(k)`",
+                "if the column contains names, remove it from `inputs` and declare an input for it: `{}: index(k)`",
                 name_of_input(&field.name)
             )),
         _ => diagnostic,
@@ -109,7 +113,7 @@ pub fn several(span: Span, input: &str, (first, last): (&InputEntry, &InputEntry
 
 /// Reports a vector of all inputs if the data have no numeric inputs.
 pub fn no_inputs(span: Span, input: &str, schema: &Schema) -> Diagnostic {
-    let text = format!("the data `{}` has no inputs for `{input}`", schema.name);
+    let text = format!("the data item `{}` has no inputs for `{input}`", schema.name);
     let target = schema.target.as_deref().unwrap_or_default();
     let texts = schema
         .fields
@@ -127,8 +131,9 @@ pub fn no_inputs(span: Span, input: &str, schema: &Schema) -> Diagnostic {
         true => diagnostic.note("it has no columns besides the target"),
         false => diagnostic
             .note(format!("text cannot be an element of a vector: {}", texts.join("; ")))
-            .help("if these are columns of numbers, correct the file")
-            .help("otherwise choose the columns of numbers, `inputs = [a, b]`, or declare an input for the text: `g: index(k)`"),
+            .help("if these columns should contain numbers, correct the file")
+            .help("otherwise list only the columns of numbers, `inputs = [a, b]`, or declare a separate input for the text: \
+                   `g: index(k)`"),
     }
 }
 
@@ -145,7 +150,8 @@ pub fn whole_column(span: Span, (input, column): (&str, &str), model: &str, sche
 /// Adds advice for a column whose integers count from 1.
 pub fn counts_from_one(diagnostic: Diagnostic, column: &str) -> Diagnostic {
     diagnostic.help(format!(
-        "`{column}` counts from 1 and positions from 0: subtract 1 in the file, or declare `{column}: int` and write `[{column} - 1]`"
+        "`{column}` counts from 1, but positions count from 0: subtract 1 in the file, or declare `{column}: int` and write \
+         `[{column} - 1]`"
     ))
 }
 
@@ -157,14 +163,14 @@ pub fn unused_position(
     size: usize,
     schema: &Schema,
 ) -> Diagnostic {
-    let text = format!("no row has the value {position} of `{column}`");
+    let text = format!("no row has the value {position} in `{column}`");
     Diagnostic::warning(&UNUSED_POSITION, span, text)
         .label(format!("has the positions 0 to {}", size.saturating_sub(1)))
         .note(format!("in the data `{}`", schema.name))
         .help(match position {
-            0 => "subtract the smallest value in the file, or write the labels as text".to_owned(),
+            0 => "subtract the smallest value from this column in the file, or write the labels as text".to_owned(),
             _ => format!(
-                "`{input}: index(J)` has one position per value that occurs; or write the labels as text"
+                "declare `{input}: index(J)`, which has one position per distinct value, or write the labels as text"
             ),
         })
 }
@@ -190,14 +196,14 @@ pub fn unused_by_integers(span: Span, position: i64, selected: Selected<'_>, sch
         size,
     } = selected;
     let text = format!(
-        "no row has the value {position} of `{column}`, so position {position} of `{axis}` keeps its prior"
+        "no row has the value {position} in `{column}`, so element {position} of `{axis}` keeps its prior"
     );
     let diagnostic = Diagnostic::warning(&UNUSED_POSITION, span, text)
         .label("its values are used as positions")
         .also(at, format!("has the positions 0 to {}", size - 1))
         .note(format!("in the data `{}`", schema.name))
         .help(format!(
-            "declare `{input}: index(J)` and give the axis the size `J`, for one position per value that occurs"
+            "declare `{input}: index(J)` and give the axis the size `J`, for one position per distinct value"
         ));
     match position {
         0 => diagnostic.help(format!(
@@ -210,12 +216,12 @@ pub fn unused_by_integers(span: Span, position: i64, selected: Selected<'_>, sch
 
 /// Reports an input or output without a column.
 pub fn missing(span: Span, input: &str, names: &[String], schema: &Schema) -> Diagnostic {
-    let text = format!("the data `{}` has no column for `{input}`", schema.name);
+    let text = format!("the data item `{}` has no column for `{input}`", schema.name);
     let listed: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let diagnostic = Diagnostic::error(&NO_COLUMN, span, text)
         .label("no column of this name")
         .suggest_near(input, names.iter().map(String::as_str))
-        .note(format!("its columns are {}", listed.join(", ")));
+        .note(format!("the columns are {}", listed.join(", ")));
     // If the name of a column is a keyword, the column is bound to an input with a different name.
     let word = input
         .strip_suffix('_')
@@ -272,7 +278,7 @@ impl ForVector {
 
 /// Reports a vector that has no column, in a model with other inputs.
 pub fn vector_among_others(span: Span, input: &str, columns: &[ForVector], schema: &Schema) -> Diagnostic {
-    let text = format!("the data `{}` has no column for `{input}`", schema.name);
+    let text = format!("the data item `{}` has no column for `{input}`", schema.name);
     let names: Vec<&str> = columns.iter().map(|column| &*column.input).collect();
     let declared: Vec<String> = names.iter().map(|name| format!("{name}: real")).collect();
     let diagnostic = Diagnostic::error(&NO_COLUMN, span, text)
@@ -322,8 +328,8 @@ pub fn wrong(span: Span, text: String, schema: &Schema) -> Diagnostic {
 /// Adds the row in which a column that must contain numbers contains text.
 pub fn with_text_row(diagnostic: Diagnostic, field: &Field, input: &str) -> Diagnostic {
     match field.text_row {
-        Some(row) => diagnostic.note(format!("row {row} is the first with text")).help(format!(
-            "if `{}` is a column of numbers, correct the file; if it holds names, declare `{input}: index(k)`",
+        Some(row) => diagnostic.note(format!("the first row with text is row {row}")).help(format!(
+            "if `{}` should contain numbers, correct the file; if it contains names, declare `{input}: index(k)`",
             field.name
         )),
         None => diagnostic,
@@ -332,7 +338,8 @@ pub fn with_text_row(diagnostic: Diagnostic, field: &Field, input: &str) -> Diag
 
 /// Reports an output that all examples share, in a model with an input that has a value for each example.
 pub fn unlike(span: Span, (output, input): (&str, &str), schema: &Schema) -> Diagnostic {
-    let text = format!("`{output}` is one array for all examples, but `{input}` has a value for each");
+    let text =
+        format!("`{output}` is one array for all examples, but `{input}` has one value for each example");
     wrong(span, text, schema)
         .label("would be observed once for each example")
         .help("observe arrays of different lengths in a model that takes whole arrays, or in separate models")

@@ -21,7 +21,7 @@ impl InstanceBuilder<'_, '_, '_> {
         let sizes = self.value.shape.static_sizes().unwrap_or_default();
         if support == Support::Simplex && sizes.last().is_some_and(|size| *size < 2) {
             let text = format!("a value of `{}` with one element is always 1", item.name);
-            let help = "give the simplex two elements or more, or leave the quantity out";
+            let help = "give the simplex at least two elements, or remove the quantity";
             return Err(Box::new(limit(self.span, text).help(help)));
         }
         if support == own || self.is_improper() {
