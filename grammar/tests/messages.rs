@@ -56,7 +56,7 @@ fn body(text: &str) -> String {
 fn values_side_by_side_are_reported() {
     insta::assert_snapshot!(body("  y = 2 x\n  z = 3"), @r"
     E0109 2:7 `2 x`: expected an operator or a new line between `2` and `x`
-      help: a product is `2 * x`
+      help: for a product write `2 * x`
     ");
 }
 
@@ -94,7 +94,7 @@ fn bracket_never_closed() {
 #[test]
 fn bracket_never_opened() {
     insta::assert_snapshot!(body("  y ~ Normal(0, 1))\n  z = 3"), @r"
-    E0107 2:19 `)`: nothing opens this `)`
+    E0107 2:19 `)`: this `)` has no opening bracket
       help: remove it, or add the opening bracket before it
     ");
 }
@@ -193,7 +193,7 @@ fn an_if_without_parentheses_is_one_error() {
     E0108 2:11 `if`: expected a value, found `if`
       help: put parentheses around an `if` inside a larger expression
     E0109 3:7 `2 x`: expected an operator or a new line between `2` and `x`
-      help: a product is `2 * x`
+      help: for a product write `2 * x`
     ");
 }
 
@@ -201,15 +201,15 @@ fn an_if_without_parentheses_is_one_error() {
 fn ranges_with_colons() {
     insta::assert_snapshot!(body("  y = sum(x[1:n])"), @r"
     E0108 2:14 `:`: expected `]`, `,` or `..`, found `:`
-      help: a range is written `1..n`, without its end
+      help: write the range as `1..n`, without its end
     ");
     insta::assert_snapshot!(body("  y = sum(x[:2])"), @r"
     E0108 2:13 `:`: expected a value or `]`, found `:`
-      help: a range is written `0..2`, without its end
+      help: write the range as `0..2`, without its end
     ");
     insta::assert_snapshot!(body("  y = sum(x[1:])"), @r"
     E0108 2:14 `:`: expected `]`, `,` or `..`, found `:`
-      help: a range is written `1..n` with the size of the axis for `n`, without its end
+      help: write the range as `1..n` with the size of the axis for `n`, without its end
     ");
 }
 

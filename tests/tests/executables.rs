@@ -272,7 +272,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
                     "the CUDA driver shows no device",
                 );
             }
-            let why = "the code is for sm_80 and later; Stub is sm_75";
+            let why = "the code is for sm_80 and later, but Stub is sm_75";
             lacks(&with(&old, &executable), "E0803", why);
         }
         let newer = build(
@@ -282,7 +282,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         lacks(
             &with(&stub, &newer),
             "E0803",
-            "the code is for sm_100 and later; Stub is sm_90",
+            "the code is for sm_100 and later, but Stub is sm_90",
         );
         fs::remove_dir_all(folder).unwrap();
     }

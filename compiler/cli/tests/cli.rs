@@ -500,7 +500,7 @@ fn malformed_data_files_are_reported_with_their_place() {
 fn texts_that_are_not_programs_are_rejected() {
     let check = |name: &str, text: &str| bnnc(name, "check", text, &[]);
     let brackets = check("brackets", &"(".repeat(1_000_000));
-    refused(&brackets, 1, "E0111", "more than 200 deep");
+    refused(&brackets, 1, "E0111", "more than 200 levels deep");
     assert!(brackets.stderr.len() < 2000, "long lines are not shown");
     refused(
         &check("minus", &format!("const a = {}1", "-".repeat(100_000))),

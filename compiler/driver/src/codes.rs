@@ -23,9 +23,10 @@ use std::sync::Arc;
 pub static NO_BACKEND: Code = Code {
     id: "E0602",
     title: "no such backend",
-    explain: "`--backend` names a code generator of this build. `cranelift` compiles for this machine's processor. `mlir` compiles through LLVM, with wider vectors, but \
-              takes some hundred times as long; it needs a `bnnc` that was built with the feature `mlir`, and so does `cuda`, which compiles for NVIDIA GPUs. `reference` \
-              is a slow interpreter in double precision, made to check the others.",
+    explain: "`--backend` names a code generator of this build. `cranelift` compiles for the processor of this machine. \
+              `mlir` compiles through LLVM, with wider vectors, but takes some hundred times as long; it needs a `bnnc` that \
+              was built with the feature `mlir`, and so does `cuda`, which compiles for NVIDIA GPUs. `reference` is a slow \
+              interpreter in double precision, used to check the other backends.",
 };
 
 /// The program file cannot be read.
@@ -73,7 +74,8 @@ pub static NOTHING_TO_PRUNE: Code = Code {
     title: "nothing to prune",
     explain: "`prune` ranks weights by the ratio of mean and standard deviation under the posterior and sets the lowest to \
               zero. That requires parameters on the reals whose family defines a mean and a variance.\n\n\
-              Wrong: `w ~ Cauchy(0, 0.1)` in the posterior of a model with no other site.\n\nRight: `w ~ Normal(0, 0.1)`.",
+              Wrong: `w ~ Cauchy(0, 0.1)` in the posterior of a model without other parameters.\n\n\
+              Right: `w ~ Normal(0, 0.1)`.",
 };
 
 /// A port that `bnnc explore` cannot serve on.
@@ -125,19 +127,22 @@ pub static NO_STATE_FOR_VALUE: Code = Code {
 pub static USELESS_START: Code = Code {
     id: "E0621",
     title: "a start without common parameters",
-    explain: "`start = OTHER` starts each parameter from the result of the inference `OTHER` for the parameter of the same name and shape. If no name and shape agree, \
-              `start` has no effect.\n\nWrong: `infer b = nuts(B, d) { start = a }` where `a` is about a model with other \
-              names.\n\nRight: give the layers and parameters of both models the same names.",
+    explain: "`start = OTHER` starts each parameter from the result of the inference `OTHER` for the parameter of the same \
+              name and shape. If no parameters have the same name and shape, `start` has no effect.\n\n\
+              Wrong: `infer b = nuts(B, d) { start = a }` where the parameters of the model of `a` have other names.\n\n\
+              Right: give the layers and parameters of both models the same names.",
 };
 
 /// A `collapsed` inference whose integral has no exact form.
 pub static NO_EXACT_INTEGRAL: Code = Code {
     id: "E0622",
     title: "no exact integral",
-    explain: "`collapsed` integrates over a box of weights exactly where the location of the observation is affine in them, or affine between \
-              kinks (ReLU, `max`, `abs`), and the observation is a Normal, a class or a Boolean. Otherwise weights are drawn from the box, `draws` times per iterate. The \
-              same holds for single rows whose box has too many pieces (E0562).\n\nSampled: `over = all` of a network with a hidden layer, whose weights multiply each \
-              other.\n\nExact: `over = last_layer`, or `over = [hidden]` behind a ReLU.",
+    explain: "`collapsed` integrates exactly over a box of weights if the location of the observation is an affine or \
+              piecewise affine function of them (ReLU, `max`, `abs`), and the observation is Normal, a class or a Boolean. \
+              Otherwise weights are drawn from the box, `draws` times per iterate. The same holds for single rows whose box \
+              has too many pieces (E0562).\n\n\
+              Sampled: `over = all` of a network with a hidden layer, whose weights multiply each other.\n\n\
+              Exact: `over = last_layer`, or `over = [hidden]` behind a ReLU.",
 };
 
 /// Outliers for data whose predictions are not classes.
@@ -152,12 +157,14 @@ pub static USELESS_OUTLIERS: Code = Code {
 pub static NO_SECOND_DERIVATIVE: Code = Code {
     id: "E0624",
     title: "a likelihood without the derivative that the curvature needs",
-    explain: "`curvature = ggn` and `hessian` use the second derivative of the log likelihood with respect to the outputs of the network, `fisher` the first. If this \
-              derivative is zero wherever it exists, like the second derivative of `abs(x)`, the data have no influence on the precision: the approximation would be the \
-              prior around the maximum.\n\n\
+    explain: "`curvature = ggn` and `hessian` use the second derivative of the log likelihood with respect to the outputs of \
+              the network, `fisher` the first. If this derivative is zero wherever it exists, like the second derivative of \
+              `abs(x)`, the data have no influence on the precision: the approximation would be the prior around the \
+              maximum.\n\n\
               Wrong: `y ~ Laplace(out(x)[0], 1)` in the model and `laplace(Model, data)`.\n\n\
-              Right: `laplace(Model, data) { curvature = fisher }`, whose outer products of gradients are not zero; or a likelihood with heavy tails that is curved at \
-              its centre, such as `StudentT(4, out(x)[0], 1)`; or `vi` and `nuts`, which need no second derivative.",
+              Right: `laplace(Model, data) { curvature = fisher }`, which uses outer products of gradients that are not \
+              zero; or a likelihood with heavy tails that is curved at its centre, such as `StudentT(4, out(x)[0], 1)`; or \
+              `vi` and `nuts`, which need no second derivative.",
 };
 
 /// Reports a subnetwork that cannot be chosen.
@@ -173,7 +180,7 @@ pub static NO_SUBNETWORK: Code = Code {
 /// A Laplace approximation whose start is taken for the maximum but lacks a weight.
 pub static NO_MAXIMUM: Code = Code {
     id: "E0626",
-    title: "a start that gives no maximum",
+    title: "a start without values for all weights",
     explain: "With `epochs = 0` a Laplace approximation uses its start as the maximum of the posterior, so the start must give values of the right size for all \
               weights.\n\nWrong: `infer l = laplace(Model, data) { epochs = 0 }`, or `start = other` after an inference on a model with other layers.\n\nRight: `infer l \
               = laplace(Model, data) { start = map }` after an `infer map = map(Model, data)`, or some epochs.",
@@ -314,7 +321,7 @@ pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
         infer.name
     );
     Diagnostic::warning(&USELESS_START, span, text)
-        .label("no parameter starts from there")
+        .label("this start has no effect")
         .help("give the parameters of both models the same names, or leave `start` out")
 }
 
@@ -350,7 +357,8 @@ pub fn no_second_derivative(
         ZeroDerivative::First => ("first", "use `vi` or `nuts`, which need no curvature"),
         ZeroDerivative::Second => (
             "second",
-            "use `curvature = fisher`, which needs only first derivatives, or a likelihood that is curved, such as `StudentT`",
+            "use `curvature = fisher`, which needs only first derivatives, or a likelihood with a second derivative, such as \
+             `StudentT`",
         ),
     };
     let text = format!(
@@ -400,7 +408,7 @@ pub fn no_subnetwork(infer: &InferItem, why: NoRanking<'_>) -> Diagnostic {
         ),
         NoRanking::Lacks(by, site) => (
             format!(
-                "`{name}` ranks weights by their variances under `{by}`, which has no `{site}` of that size"
+                "`{name}` ranks weights by their variances under `{by}`, which has no `{site}` of the right size"
             ),
             "rank by an inference on the same model",
         ),
@@ -428,11 +436,13 @@ pub fn no_maximum(infer: &InferItem, site: &str, why: NoMaximum<'_>) -> Diagnost
     let (option, text) = match why {
         NoMaximum::NoStart => (
             Training::epochs(),
-            format!("`{name}` uses its start as the maximum, but has no `start` to give `{site}`"),
+            format!("`{name}` uses its start as the maximum, but has no `start` with a value of `{site}`"),
         ),
         NoMaximum::Lacks(start) => (
             Training::start(),
-            format!("`{name}` uses its start as the maximum, but `{start}` has no `{site}` of that size"),
+            format!(
+                "`{name}` uses its start as the maximum, but `{start}` has no `{site}` of the right size"
+            ),
         ),
     };
     Diagnostic::error(&NO_MAXIMUM, span_of(infer, option), text)
@@ -442,7 +452,10 @@ pub fn no_maximum(infer: &InferItem, site: &str, why: NoMaximum<'_>) -> Diagnost
 /// Warns that a `collapsed` inference draws its weights from their box; `reason` is a clause with the reason.
 pub fn no_exact_integral(infer: &InferItem, reason: &str) -> Diagnostic {
     let span = span_of(infer, CollapsedOptions::over());
-    let text = format!("`{}` draws its weights from the box: {reason}", infer.name);
+    let text = format!(
+        "`{}` samples its weights from the box instead of integrating exactly: {reason}",
+        infer.name
+    );
     Diagnostic::warning(&NO_EXACT_INTEGRAL, span, text)
         .help("for exact integrals, integrate only over weights in which the location is affine or piecewise affine (`relu`, `max`, `abs`), such as `over = last_layer`")
 }
@@ -461,7 +474,7 @@ pub fn useless_outliers(infer: &InferItem, data: &DataItem) -> Diagnostic {
 pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> Diagnostic {
     let span = span_of(infer, ViOptions::prune());
     let text = format!("no parameter of `{}` can be pruned", infer.name);
-    let diagnostic = Diagnostic::error(&NOTHING_TO_PRUNE, span, text).label("the option is here");
+    let diagnostic = Diagnostic::error(&NOTHING_TO_PRUNE, span, text).label("`prune` is set here");
     untouched.iter().fold(diagnostic, |diagnostic, (site, why)| {
         diagnostic.note(format!("`{site}` cannot be pruned: {why}"))
     })

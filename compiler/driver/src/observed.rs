@@ -16,8 +16,10 @@ use std::collections::{HashMap, HashSet};
 pub static OBSERVED_INPUT: Code = Code {
     id: "E0640",
     title: "an output is among the inputs",
-    explain: "Without `inputs = [..]` the inputs of a data item are all columns but the target. A model with several outputs observes other columns too, so that a vector \
-              of all inputs would contain columns to be predicted. Name the inputs.\n\n```\n\
+    explain: "Without `inputs = [..]`, all columns except the target are inputs of a data item. A model with several outputs \
+              observes further columns, so a vector of all inputs would contain columns that are to be predicted. Name the \
+              inputs.\n\n\
+              ```\n\
               data d = csv(\"d.csv\")                      // x, weight, height\n\
               data d = csv(\"d.csv\") { inputs = [x] }     // right\n\n\
               model M(x: real[d]) -> weight: real, height: real { .. }\n```",
@@ -26,9 +28,11 @@ pub static OBSERVED_INPUT: Code = Code {
 /// An entry of `inputs` that no model uses.
 pub static UNUSED_TRANSFORM: Code = Code {
     id: "E0264",
-    title: "an expression of `inputs` that feeds nothing",
-    explain: "A model whose inputs have names takes columns by name. An expression of one column in `inputs = [..]` feeds the input with the name of the column; `NAME = \
-              expression` feeds the input NAME. This expression feeds no input of any model of these data, so the model would use the raw values instead.\n\n```\n\
+    title: "an entry of `inputs` that no model uses",
+    explain: "A model with named inputs takes columns by name. An expression of one column in `inputs = [..]` feeds the \
+              input with the name of that column; `NAME = expression` feeds the input `NAME`. This expression does not feed \
+              an input of any model of these data, so the models would use the raw values of the columns instead.\n\n\
+              ```\n\
               data d = csv(\"d.csv\") { inputs = [x, log(a / b)] }\n\
               data d = csv(\"d.csv\") { inputs = [x, ratio = log(a / b)] }   // right\n\n\
               model M(x: real, ratio: real) -> y: real { .. }\n```",
@@ -65,7 +69,7 @@ pub fn unused_transforms(program: &CheckedProgram, schemas: &HashMap<String, Sch
 
 fn unused_transform(entry: &InputEntry, schema: &Schema, model: Option<&ModelItem>) -> Diagnostic {
     let text = format!("no model uses `{}`", entry.text);
-    let diagnostic = Diagnostic::error(&UNUSED_TRANSFORM, entry.span, text).label("feeds no input");
+    let diagnostic = Diagnostic::error(&UNUSED_TRANSFORM, entry.span, text).label("does not feed an input");
     let Some(model) = model else {
         return diagnostic.help("remove it");
     };
@@ -73,12 +77,15 @@ fn unused_transform(entry: &InputEntry, schema: &Schema, model: Option<&ModelIte
     let named = entry.name.as_deref();
     let help = match (meant, named) {
         (Some(input), _) => format!(
-            "`{}` has an input `{input}`: write `{input} = {}`, or remove it",
+            "`{}` has an input `{input}`: write `{input} = {}`, or remove this entry",
             model.name, entry.text
         ),
-        (None, Some(name)) => format!("give `{}` an input `{name}: real`, or remove it", model.name),
+        (None, Some(name)) => format!(
+            "give `{}` an input `{name}: real`, or remove this entry",
+            model.name
+        ),
         (None, None) => format!(
-            "name it, as in `NAME = {}`, and give `{}` an input `NAME: real`; or remove it",
+            "write `NAME = {}` and give `{}` an input `NAME: real`, or remove this entry",
             entry.text, model.name
         ),
     };

@@ -156,13 +156,14 @@ pub fn placement(site: &Site, posterior: &SitePosterior) -> Result<Placement, Fa
     }
     if !is_within(Support::Real, family.support) || matches!(site.support, Support::Integers(_)) {
         let message = format!(
-            "expected an approximation of `{}` inside {}, but `{}` has support on {}: its KL divergence is infinite",
+            "the approximation of `{}` must have its support inside {}, but the support of `{}` is {}: the KL divergence is \
+             infinite",
             site.name,
             describe(site.support),
             family.name,
             describe(family.support)
         );
-        let help = "choose a family on the support of the site, or a family on the reals";
+        let help = "choose a family on the support of the parameter, or a family on the reals";
         return Err(Fault::Told(Box::new(
             report::error(&report::INFINITE_KL, message).help(help),
         )));

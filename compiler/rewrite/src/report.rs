@@ -31,35 +31,44 @@ pub static CODES: &[&Code] = &[
 pub static LOCAL_SITE: Code = Code {
     id: "E0301",
     title: "local site",
-    explain: "A `local` site has one value per example, so an approximation of it grows with the data. The chosen method \
-keeps one approximation per site of the model.\n\nDeclare the site without `local`, give it one element per group \
-(`alpha: real[J]` and `alpha[group]`), or choose a method that integrates it out.",
+    explain: "A `local` parameter has one value per example, so its approximation grows with the data. The chosen method \
+              supports only parameters that all examples share.\n\n\
+              Declare the parameter without `local`, give it one element per group (`alpha: real[J]` and `alpha[group]`), or \
+              choose a method that integrates it out.",
 };
 
 /// An approximation that has probability where the density of the prior is zero.
 pub static INFINITE_KL: Code = Code {
     id: "E0302",
-    title: "infinite KL",
-    explain: "The KL divergence from the approximation to the prior is infinite if the approximation has probability where the prior has density zero.\n\nWrong: `rate: \
-              unit ~ Beta(2, 2)` approximated by `rate ~ Gamma(2, 1)`.\n\nRight: a family on \
-the site's own support, or a family on the reals, which a bijection transforms to the support.\n\nIt is also infinite if the log density of the prior falls like a power \
-of the value whose mean under the approximation does not exist. For example, |w| has no mean under a `Cauchy` or `Horseshoe` approximation, so its KL divergence from \
-`Normal`, `Laplace` or `Logistic` is infinite. The prior `InverseGamma` needs the mean of 1 / w, which does not exist if the density of the approximation is not small \
-near zero. An estimate by draws would return a number all the same.\n\nRight: a family with lighter tails, a start value of its shape for which the mean exists, or a \
-prior with heavier tails such as `Cauchy`.",
+    title: "infinite KL divergence",
+    explain: "The KL divergence from the approximation to the prior is infinite if the approximation has probability where \
+              the prior has density zero.\n\n\
+              Wrong: `rate: unit ~ Beta(2, 2)` approximated by `rate ~ Gamma(2, 1)`.\n\n\
+              Right: a family on the parameter's own support, or a family on the reals, which a bijection transforms to the \
+              support.\n\n\
+              The KL divergence is also infinite if the log density of the prior does not have a mean under the \
+              approximation. For example, the mean of |w| is infinite under a `Cauchy` or `Horseshoe` approximation, so the \
+              KL divergence from such an approximation to a `Normal`, `Laplace` or `Logistic` prior is infinite. An \
+              `InverseGamma` prior needs the mean of 1 / w, which is infinite unless the density of the approximation is \
+              small near zero. A Monte Carlo estimate would still be a number.\n\n\
+              Right: a family with lighter tails, a start value of its shape parameter for which the mean exists, or a prior \
+              with heavier tails such as `Cauchy`.",
 };
 
 /// A KL divergence that cannot be shown to be finite.
 pub static UNKNOWN_KL: Code = Code {
     id: "E0286",
     title: "a KL divergence that is not known to be finite",
-    explain: "The KL divergence from an approximation to a prior is infinite if the approximation has heavier tails than the prior allows. An estimate by draws would \
-              still return a number, which would mean nothing. bnnc decides whether the KL divergence is finite from the declarations of both distributions: where their \
-              values end (`lowest`, `highest`), and how the density falls there (`tails`, or `low_tail` and `high_tail`): `power(index)`, `log_normal`, \
-              `exponential(rate, order)` or `double_exponential(rate)`. These are functions of `t`. At an infinite end, `t` is the distance from zero; at a finite end, \
-              it is one over the distance from that end. `power(k)` means a probability of `t ^ -k` beyond `t`, `exponential(r, a)` a density like `exp(-(r t) ^ \
-              a)`.\n\nFor a distribution of your own without these declarations, the KL divergence is not known to be finite.\n\n    dist Peak(loc: real, scale: \
-              positive) on real { log_density(x) = .. }\n\nAdd the line that is true for the distribution:\n\n    tails = exponential(1 / scale, 1)",
+    explain: "The KL divergence from an approximation to a prior is infinite if the approximation has heavier tails than the \
+              prior allows. A Monte Carlo estimate would still be a number, but a meaningless one. bnnc decides whether the \
+              KL divergence is finite from two declarations of both distributions: the ends of the support (`lowest`, \
+              `highest`), and how fast the density falls towards each end (`tails`, or `low_tail` and `high_tail`). A tail \
+              is `power(index)`, `log_normal`, `exponential(rate, order)` or `double_exponential(rate)`, as a function of \
+              `t`. At an infinite end, `t` is the distance from zero; at a finite end, `t` is one over the distance from \
+              that end. `power(k)` means a probability of `t ^ -k` beyond `t`, and `exponential(r, a)` a density like \
+              `exp(-(r t) ^ a)`.\n\n\
+              If a distribution of your own lacks these declarations, bnnc cannot decide whether the KL divergence is finite.\n\n    dist Peak(loc: real, scale: positive) on real { log_density(x) = .. }\n\n\
+              Declare how fast the density of the distribution falls:\n\n    tails = exponential(1 / scale, 1)",
 };
 
 /// A family without a differentiable sampler.
@@ -74,29 +83,29 @@ a differentiable function of its parameters and of standard noise.",
 pub static NO_DERIVATIVE: Code = Code {
     id: "E0305",
     title: "no derivative",
-    explain: "A gradient is needed through an operation without a derivative. The message names \
-the operation and the reason.",
+    explain: "The method needs the gradient of an operation that does not have a derivative. The message names the operation \
+              and the reason.",
 };
 
 /// A model that does not observe anything.
 pub static NO_OUTPUT: Code = Code {
     id: "E0306",
     title: "nothing to learn from",
-    explain: "A model needs at least one output that a `~` covers, and a parameter that moves the mean or the logits of an output. Otherwise there is \
-              nothing to learn from the data.",
+    explain: "A model needs at least one output with a distribution, and a parameter that affects the mean or the logits of \
+              an output. Otherwise there is nothing to learn from the data.",
 };
 
 /// A parameter of the likelihood that has no linearisation.
 pub static NOT_LINEAR: Code = Code {
     id: "E0307",
-    title: "an integer that moves with the weights",
-    explain: "`laplace` and `collapsed` linearise the parameters of the likelihood, such as means, logits and scales, in the weights. A parameter that \
-              takes integers or increasing vectors only has no linearisation.
+    title: "an integer that depends on the weights",
+    explain: "`laplace` and `collapsed` linearise the parameters of the likelihood, such as means, logits and scales, in the
+weights. That is impossible for a parameter whose values are integers or increasing vectors.
 
 Wrong: `y ~ Own(if w > 0 { 1 } else { 0 })` for a distribution \
               `dist Own(k: count) on real` and a weight `w`.
 
-Right: a parameter of the type `real`; or `nuts` or `vi`, which linearise nothing.",
+Right: a parameter of the type `real`; or `nuts` or `vi`, which do not linearise the model.",
 };
 
 /// A family whose KL divergence cannot be estimated.
@@ -111,70 +120,84 @@ pub static NO_DENSITY: Code = Code {
 pub static UNKNOWN_LAYER: Code = Code {
     id: "E0320",
     title: "unknown layer",
-    explain: "`local`, `flipout`, `integrate` and `layers` name single parameters, or layers, which stand for all weights in them.\n\nWrong: \
-`local = [hiden]` for a model with `hidden = Dense(50)`.\n\nRight: `local = [hidden]`, `local = [hidden.w, hidden.b]`.",
+    explain: "`local`, `flipout`, `integrate` and `layers` need the names of parameters or layers. A layer means all weights \
+              in it.\n\n\
+              Wrong: `local = [hiden]` for a model with `hidden = Dense(50)`.\n\n\
+              Right: `local = [hidden]`, `local = [hidden.w, hidden.b]`.",
 };
 
 /// Dropout without a layer input to drop.
 pub static NOTHING_TO_DROP: Code = Code {
     id: "E0322",
-    title: "nothing to drop",
-    explain: "`dropout` puts masks on the inputs of layers: the values of an example that are multiplied by weights. Without `layers`, it masks the inputs of all layers \
-              except the first ones, whose inputs are the data. A layer that looks up a table or only adds has no such input, nor has a layer whose product is inside a \
-              loop that is computed step by step.\n\nWrong: `dropout(Linear, data)` for a model with one layer.\n\n\
-Right: `dropout(Linear, data) { layers = [out] }`, which masks the data.",
+    title: "nothing to mask",
+    explain: "`dropout` masks the inputs of layers, which are the values of an example that a layer multiplies by its \
+              weights. Without `layers`, it masks the inputs of all layers except the first ones, whose inputs are the data. \
+              A layer that only looks up a table or only adds a bias does not have such an input. Neither does a layer \
+              inside a loop that is computed step by step.\n\n\
+              Wrong: `dropout(Linear, data)` for a model with one layer.\n\n\
+              Right: `dropout(Linear, data) { layers = [out] }`, which masks the data.",
 };
 
 /// A layer without the form that the requested gradient estimator needs.
 pub static LAYER_FORM: Code = Code {
     id: "E0321",
     title: "a gradient estimator that is not possible for a layer",
-    explain: "Local reparameterisation draws the outputs of a layer. It needs weights that are independent normal variates under the approximation, and each example must \
-              multiply them with one vector. Flipout changes the signs of one draw, which needs an approximation that is symmetric around a centre. `integrate` needs \
-              independent normal weights and a log \
-likelihood that is a polynomial in the outputs of the layer.\n\nWrong: `integrate = [out]` under `y ~ StudentT(4, out(x)[0], 1)`, \
-whose log density is not a polynomial.\n\nRight: `local = [out]`.",
+    explain: "Local reparameterisation draws the outputs of a layer instead of its weights. The weights must be independent \
+              normal variates under the approximation, and each example must multiply them by a single vector. Flipout \
+              changes the signs of one draw, so the approximation must be symmetric around a centre. `integrate` needs \
+              independent normal weights and a log likelihood that is a polynomial in the outputs of the layer.\n\n\
+              Wrong: `integrate = [out]` under `y ~ StudentT(4, out(x)[0], 1)`, whose log density is not a polynomial.\n\n\
+              Right: `local = [out]`.",
 };
 
 /// A Taylor series used outside its radius of convergence.
 pub static SERIES_RANGE: Code = Code {
     id: "E0311",
     title: "a Taylor series beyond its radius of convergence",
-    explain: "`taylor = K` replaces a log density that does not separate by its Taylor polynomial around the mean at which the \
-approximation starts. The polynomial represents the log density only within the radius of convergence: two standard deviations of the approximation around its mean \
-should lie inside.\n\nStart with a narrower approximation, leave `taylor` out (the estimate is then a mean over draws, without bias), or choose another prior.",
+    explain: "`taylor = K` replaces the log density of a prior, where its mean is not known exactly, by a Taylor polynomial \
+              around the initial mean of the approximation. The polynomial is accurate only within its radius of \
+              convergence, which should cover two standard deviations of the approximation around its mean.\n\n\
+              Start with a narrower approximation, leave `taylor` out (the estimate is then an unbiased mean over draws), or \
+              choose another prior.",
 };
 
 /// A site whose prior has no non-centred form.
 pub static NO_NOISE: Code = Code {
     id: "E0312",
     title: "a parameter without a non-centred parameterisation",
-    explain: "`non_centered = [theta]` samples the noise of a parameter instead of its value: with `theta ~ Normal(mu, tau)` the sampler moves `z`, and `theta` is `mu + \
-              tau * z`. That needs a free parameter on all reals whose prior draws `loc + scale * noise`, element by element: `Normal`, `StudentT`, `Cauchy`, `Laplace`, \
-              `Logistic` and every other distribution with such a `draw`.\n\n\
-Wrong: `non_centered = [tau]` for `tau ~ HalfNormal(1)`, whose noise is positive.\n\nRight: `non_centered = [theta]`, or declare the noise as a parameter, `eta ~ \
-Normal(0, 1)` and `theta = mu + tau * eta`.",
+    explain: "`non_centered = [theta]` samples the noise of a parameter instead of its value: for `theta ~ Normal(mu, tau)` \
+              the sampler draws a standard normal `z` and computes `theta = mu + tau * z`. This requires a free parameter on \
+              all reals whose prior has a `draw` of the form `loc + scale * noise` for each element: `Normal`, `StudentT`, \
+              `Cauchy`, `Laplace`, `Logistic` and every other distribution with such a `draw`.\n\n\
+              Wrong: `non_centered = [tau]` for `tau ~ HalfNormal(1)`, whose noise is positive.\n\n\
+              Right: `non_centered = [theta]`, or declare the noise as a parameter, `eta ~ Normal(0, 1)` and `theta = mu + \
+              tau * eta`.",
 };
 
 /// A site without Kronecker factors that is too large for a dense block.
 pub static NO_FACTORS: Code = Code {
     id: "E0323",
     title: "no Kronecker factors",
-    explain: "`structure = kronecker` approximates the curvature of a weight matrix by two small matrices, one of the inputs of its layer and \
-one of the gradients of its outputs. If the gradient of a parameter in one row is not an outer product of two such parts, the parameter gets one full block instead. A \
-block is allowed for at most 4096 elements.\n\nWrong: `structure = kronecker` for a parameter `w: positive[100, 100]`, whose \
-gradient passes through the logarithm of `w`.\n\nRight: `structure = diagonal`, or `over` without this parameter.",
+    explain: "`structure = kronecker` approximates the curvature of a weight matrix by the Kronecker product of two small \
+              matrices, one from the inputs of its layer and one from the gradients of its outputs. This requires that the \
+              gradient for one row is an outer product of these two. Any other parameter gets one full block, which may have \
+              at most 4096 elements.\n\n\
+              Wrong: `structure = kronecker` for a parameter `w: positive[100, 100]`, whose gradient passes through the \
+              logarithm of `w`.\n\n\
+              Right: `structure = diagonal`, or `over` without this parameter.",
 };
 
 /// A name in `over` that selects no weights.
 pub static NO_WEIGHTS: Code = Code {
     id: "E0313",
-    title: "no such weights",
-    explain: "`over` sets which weights are random: `all`, `last_layer`, layers and parameters by name, or `subnetwork(size, by = score)`. Only parameters that affect \
-              the outputs can be random: the mean or the logits of the observed distribution must depend on them. A noise level or a \
-hyperparameter stays at the maximum. A parameter that the model adds to its last layer, such as an intercept, is not a layer: name the layer then, \
-`over = [out]`.\n\nWrong: `over = [sigma]` under `y ~ Normal(out(x), sigma)`.\n\nRight: `over = [out]`, or \
-`over = last_layer`.",
+    title: "not weights that can be random",
+    explain: "`over` sets which weights are random: `all`, `last_layer`, layers and parameters by name, or `subnetwork(size, \
+              by = score)`. Only parameters that affect the outputs can be random: the mean or the logits of the observed \
+              distribution must depend on them. A noise level or a hyperparameter stays at the maximum. If the model adds a \
+              parameter to the output of its last layer, such as an intercept, `over = last_layer` is ambiguous: name the \
+              layer, `over = [out]`.\n\n\
+              Wrong: `over = [sigma]` under `y ~ Normal(out(x), sigma)`.\n\n\
+              Right: `over = [out]`, or `over = last_layer`.",
 };
 
 /// Returns the options of an inference block that diagnostics with this code are about. Callers know the
@@ -216,7 +239,7 @@ pub fn unknown_kl(family: &str, site: &str, why: &str) -> Diagnostic {
         "the KL divergence from `{family}` to the prior of `{site}` is not known to be finite: {why}"
     );
     warning(&UNKNOWN_KL, message).help(
-        "declare how the densities of your distributions fall, for example `tails = exponential(1 / scale, 1)`",
+        "declare how fast the densities of your distributions fall, for example `tails = exponential(1 / scale, 1)`",
     )
 }
 
@@ -239,7 +262,7 @@ impl From<fault::Fault> for Refusal {
     fn from(fault: fault::Fault) -> Refusal {
         match fault {
             fault::Fault::Limit(why) => {
-                let help = "compute this part of the model by other functions";
+                let help = "express this part of the model with other functions";
                 Refusal::Program(vec![error(&NO_DERIVATIVE, why).help(help)])
             }
             fault::Fault::Bug(_) | fault::Fault::Told(_) => Refusal::Fault(fault),

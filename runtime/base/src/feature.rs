@@ -6,11 +6,12 @@ use crate::diagnostic::{Code, Diagnostic};
 pub static NOT_IN_BUILD: Code = Code {
     id: "E0618",
     title: "not in this build",
-    explain: "Some parts of bnnc are cargo features, so that a build can leave them out: the method `collapsed`, and the code that runs programs on an \
-              NVIDIA GPU (`cuda`). The message names the feature that is missing. Build bnnc and its runtime with this feature; then use them to build executables (`bnnc \
-              build`) again.\n\n\
+    explain: "Some parts of bnnc are cargo features, so that a build can leave them out: the method `collapsed`, and the \
+              code that runs programs on an NVIDIA GPU (`cuda`). The message names the feature that is missing. Build bnnc \
+              and its runtime with this feature, then build your executables (`bnnc build`) again.\n\n\
               Wrong: `infer f = collapsed(M, d)`, with a `bnnc` of `cargo build --release --no-default-features`.\n\n\
-              Right: the same with a `bnnc` of `cargo build --release -p bnnc -p bnnc-runner --no-default-features --features collapsed`.",
+              Right: the same with a `bnnc` of `cargo build --release -p bnnc -p bnnc-runner --no-default-features \
+              --features collapsed`.",
 };
 
 /// Returns the error that `part` is missing because the cargo feature `feature` is off.

@@ -176,7 +176,7 @@ static TABLE: &[Synonym] = &[
     name("prob", &["p", "probabilities"]),
     name("probs", &["probabilities", "p"]),
     advice("random_state", SEED),
-    construct("range", "a range is written `a..b`: `for i in 0..10`"),
+    construct("range", "write the range as `a..b`: `for i in 0..10`"),
     name("rsample", &["draw"]),
     name("rvs", &["draw"]),
     name("sample", &["draw", "nuts"]),

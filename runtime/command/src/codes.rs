@@ -23,10 +23,11 @@ static NO_PROGRAM: Code = Code {
 static OTHER_DATA: Code = Code {
     id: "E0631",
     title: "data that differ from those of the build",
-    explain: "A program is compiled for the sizes that its data had at the build: the number of inputs, the shapes of arrays, the number of classes \
-              or levels, and whether columns are numbers, integers or text. The number of rows is free, unless the model takes all rows as one \
-              sequence or has a parameter per row.\n\nWrong: `./model --data d=other.csv` where `other.csv` has one column more.\n\nRight: build again \
-              for these data: `bnnc build model.bnn --data d=other.csv -o model`.",
+    explain: "A program is compiled for the sizes that its data had at the build: the number of inputs, the shapes of \
+              arrays, the number of classes or levels, and whether columns are numbers, integers or text. The number of rows \
+              is free, unless the model takes all rows as one sequence or has a parameter per row.\n\n\
+              Wrong: `./model --data d=other.csv` where `other.csv` has an additional column.\n\n\
+              Right: build again for these data: `bnnc build model.bnn --data d=other.csv -o model`.",
 };
 
 /// A processor that lacks extensions which the code uses.
@@ -81,7 +82,7 @@ pub fn other_data(name: &str, file: &Path, what: &str) -> Diagnostic {
 /// Extensions that this processor lacks.
 pub fn other_processor(missing: &[String]) -> Diagnostic {
     let text = format!(
-        "this executable needs a processor with {}, which this processor lacks",
+        "this executable needs a processor with {}, which this one lacks",
         missing.join(", ")
     );
     let mut diagnostic = Diagnostic::usage(&OTHER_PROCESSOR, text);
@@ -155,7 +156,7 @@ pub fn options_apart(infer: &str, message: &str, help: &str) -> Diagnostic {
 
 /// `--data` for an item that the program does not have.
 pub fn no_item(item: &str, names: &[&str]) -> Diagnostic {
-    let text = format!("`--data {item}=..` does not name a data item of this program");
+    let text = format!("`{item}` in `--data {item}=..` is not a data item of this program");
     Diagnostic::usage(&BAD_SETTING, text).suggest(item, names.iter().copied())
 }
 

@@ -44,13 +44,14 @@ pub(crate) fn no_driver(why: &str) -> Diagnostic {
 pub(crate) fn no_device(said: &str) -> Diagnostic {
     lacks(&NO_DEVICE, "the CUDA driver shows no device".to_owned())
         .note(said)
-        .help("`nvidia-smi -L` lists the devices; `CUDA_VISIBLE_DEVICES` may hide them")
+        .help("list the devices with `nvidia-smi -L`; `CUDA_VISIBLE_DEVICES` may hide them")
 }
 
 /// The diagnostic if the code was made for later devices than the device with this name and compute capability.
 pub(crate) fn older_device(made: &str, (name, capability): (&str, u32)) -> Diagnostic {
-    let text = format!("the code is for {made}; {name} is sm_{capability}");
-    lacks(&OLDER_DEVICE, text).help("`--gpu` names the oldest GPU that has to run the code")
+    let text = format!("the code is for {made}, but {name} is sm_{capability}");
+    lacks(&OLDER_DEVICE, text)
+        .help("build again with `--gpu`, which names the oldest GPU on which the code must run")
 }
 
 fn lacks(code: &'static Code, text: String) -> Diagnostic {

@@ -549,7 +549,7 @@ fn images_that_do_not_fit_are_reported() {
     let device = opened(&stub);
     let old = shown_so("E0803", stub.machine(&device));
     assert!(
-        old.contains("the code is for sm_80 and later; Stub is sm_75"),
+        old.contains("the code is for sm_80 and later, but Stub is sm_75"),
         "{old}"
     );
     drop(device);

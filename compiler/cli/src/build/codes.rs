@@ -61,8 +61,9 @@ static NO_OBJECTS: Code = Code {
 static NO_GPU: Code = Code {
     id: "E0639",
     title: "no code for a GPU",
-    explain: "`--gpu` names the oldest GPU that has to run an executable, and only the backend `cuda` makes code for one.\n\n\
-              Wrong: `bnnc build model.bnn --gpu sm_90 -o model`.\n\nRight: `bnnc build model.bnn --backend cuda --gpu sm_90 -o model`.",
+    explain: "`--gpu` names the oldest GPU on which an executable must run. Only the backend `cuda` makes code for GPUs.\n\n\
+              Wrong: `bnnc build model.bnn --gpu sm_90 -o model`.\n\n\
+              Right: `bnnc build model.bnn --backend cuda --gpu sm_90 -o model`.",
 };
 
 /// Reports that the C compiler `name` does not start.
@@ -81,9 +82,10 @@ pub fn no_runtime(name: &str, places: &[PathBuf]) -> Diagnostic {
         .iter()
         .map(|place| format!("`{}`", place.display()))
         .collect();
-    Diagnostic::usage(&NO_RUNTIME, format!("there is no `{name}`"))
+    Diagnostic::usage(&NO_RUNTIME, format!("`{name}` was not found"))
         .note(format!("`bnnc build` looked for {}", looked.join(" and ")))
-        .help("`cargo build --release -p bnnc-runner` in the sources of bnnc makes it; if it is elsewhere, name it by `--runtime PATH`")
+        .help("build it with `cargo build --release -p bnnc-runner` in the sources of bnnc, or give its path: `--runtime \
+               PATH`")
 }
 
 /// Reports a file that is not the runner of this version.
@@ -92,13 +94,13 @@ pub fn no_runner(path: &Path) -> Diagnostic {
         &NO_RUNTIME,
         format!("`{}` is not the executable `bnnc-runner` of this version", path.display()),
     )
-    .help("`cargo build --release -p bnnc-runner` in the sources of bnnc makes it; if it is elsewhere, name it by `--runtime PATH`")
+    .help("build it with `cargo build --release -p bnnc-runner` in the sources of bnnc, or give its path: `--runtime PATH`")
 }
 
 /// Reports a runner that is shorter than its header states.
 pub fn half_a_runner(path: &Path) -> Diagnostic {
     let text = format!(
-        "`{}` is cut off: its header names more bytes than it has",
+        "`{}` is truncated: it has fewer bytes than its header states",
         path.display()
     );
     Diagnostic::usage(&NO_RUNTIME, text)
@@ -107,11 +109,11 @@ pub fn half_a_runner(path: &Path) -> Diagnostic {
 
 /// Reports the failure of the linker with the last lines of its output.
 pub fn link_failed(command: &str, said: &str) -> Diagnostic {
-    let mut diagnostic = Diagnostic::usage(&LINK_FAILED, format!("`{command}` made no executable"));
+    let mut diagnostic = Diagnostic::usage(&LINK_FAILED, format!("`{command}` did not make an executable"));
     let lines: Vec<&str> = said.lines().collect();
     let last = lines[lines.len().saturating_sub(8)..].iter();
     diagnostic.notes.extend(last.map(|line| (*line).to_owned()));
-    diagnostic.help("`--no-linker` makes an executable without a linker")
+    diagnostic.help("use `--no-linker`, which does not need a linker")
 }
 
 /// Reports that the executable cannot be written to `path`.
@@ -124,12 +126,12 @@ pub fn cannot_build(path: &Path, why: &str) -> Diagnostic {
 
 /// Reports that the backend generates no objects.
 pub fn no_objects(backend: &str) -> Diagnostic {
-    let text = format!("the backend `{backend}` makes no code for executables");
-    Diagnostic::usage(&NO_OBJECTS, text).help("leave `--backend` out, or give `cranelift`, `mlir` or `cuda`")
+    let text = format!("the backend `{backend}` cannot make executables");
+    Diagnostic::usage(&NO_OBJECTS, text).help("leave `--backend` out, or use `cranelift`, `mlir` or `cuda`")
 }
 
 /// Reports `--gpu` with a backend that generates no GPU code.
 pub fn no_gpu(backend: &str) -> Diagnostic {
-    let text = format!("the backend `{backend}` makes no code for the GPU that `--gpu` names");
+    let text = format!("`--gpu` needs the backend `cuda`, but the backend is `{backend}`");
     Diagnostic::usage(&NO_GPU, text).help("add `--backend cuda`, or leave `--gpu` out")
 }

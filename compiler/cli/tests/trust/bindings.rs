@@ -133,7 +133,7 @@ fn an_expression_that_feeds_nothing_is_an_error() {
     check("x, age, exposure, log_age = log(age)").assert_error(
         "E0264",
         1,
-        &["give `Claims` an input `log_age: real`, or remove it"],
+        &["give `Claims` an input `log_age: real`, or remove this entry"],
     );
     check("x, age, zscore(age)").assert_error("E0268", 1, &["choose one of them: `age = zscore(age)`"]);
 }

@@ -94,10 +94,10 @@ fn constructs_of_expressions_are_corrected() {
         (
             "sum(w[0:2])",
             "E0108",
-            "a range is written `0..2`",
+            "write the range as `0..2`",
             "sum(w[0..2])",
         ),
-        ("sum(w[:2])", "E0108", "a range is written `0..2`", "sum(w[0..2])"),
+        ("sum(w[:2])", "E0108", "write the range as `0..2`", "sum(w[0..2])"),
         ("w[-1]", "E0220", "write `3`", "w[3]"),
         ("dot(w, w.T)", "E0223", "`transpose(a)`", "sum(transpose([w, w]))"),
         ("w.shape[0]", "E0223", "`length(x)`", "length(w)"),

@@ -759,7 +759,7 @@ fn constructs_of_other_languages_get_the_equivalent_as_help() {
     message(
         &in_model("for i in range(10) {\n    s = x[i]\n  }"),
         "E0108",
-        &["a range is written `a..b`"],
+        &["write the range as `a..b`"],
     );
     message(&in_model("x += 1"), "E0108", &["give the sum a new name"]);
     message(

@@ -5,9 +5,9 @@ use bnnc_base::diagnostic::{Code, Diagnostic};
 /// The run holds several inferences, and the command needs one.
 pub static WHICH_INFER: Code = Code {
     id: "E0617",
-    title: "one of several inferences has to be chosen",
-    explain: "The run holds results of several inferences. `--infer NAME` chooses the one that predicts.\n\n```\nbnnc predict \
-              folder --data new.csv --infer fit\n```",
+    title: "an inference must be chosen",
+    explain: "The run holds results of several inferences. `--infer NAME` chooses the inference that predicts.\n\n\
+              ```\nbnnc predict folder --data new.csv --infer fit\n```",
 };
 
 /// Reports a run of several inferences when `--infer` names none of them.

@@ -60,7 +60,7 @@ impl Method for Collapses {
 
     fn keeps_rows(&self, method: &MethodDef, _: &InferenceBlock) -> Option<Kept> {
         Some(Kept::Always(format!(
-            "`{}` integrates over weights given all rows, but leaving rows out needs draws of every weight",
+            "`{}` integrates over some weights given all rows, but leaving rows out needs draws of every weight",
             method.name
         )))
     }
@@ -136,7 +136,7 @@ impl Compilation<'_> {
             laplace::Over::LastLayer => OverWeights::LastLayer,
             laplace::Over::Names(names) => OverWeights::Names(names),
             laplace::Over::Subnetwork { .. } => {
-                let message = "a collapsed network has no `subnetwork`";
+                let message = "`collapsed` does not support `subnetwork`";
                 let help = "write `weights = K` for the K weights with the largest effect on a prediction";
                 return Err(self.apart(CollapsedOptions::over(), message, help));
             }
@@ -167,10 +167,10 @@ impl Compilation<'_> {
         }
         let always = self.always(asked, found)?;
         if asked.units > 0 && found.form == LocationForm::Affine {
-            let help = "name the layer before it: `over = [hidden]`";
+            let help = "name the layer before the activation function: `over = [hidden]`";
             return apart(
                 CollapsedOptions::units(),
-                "the chosen weights feed no unit, because no kink follows them",
+                "the chosen weights do not feed a unit with a kink, such as a ReLU",
                 help,
             );
         }
@@ -220,12 +220,12 @@ impl Compilation<'_> {
         let first = |options: &[OptionName]| options.iter().copied().find(|option| self.is_set(*option));
         if let (LocationForm::Sampled(_), Some(option)) = (&found.form, first(&OF_INTEGRALS)) {
             let message = format!(
-                "`{option}` applies only to exact integrals, but these weights are drawn from their box"
+                "`{option}` applies only to exact integrals, but these weights are sampled from their box"
             );
             return Some((
                 option,
                 message,
-                "leave it out; the warning says why there is no exact integral",
+                "leave it out; the warning E0622 gives the reason why the integral is not exact",
             ));
         }
         if asked.draws.is_some() && found.form == LocationForm::Affine {

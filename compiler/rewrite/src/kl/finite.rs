@@ -72,7 +72,9 @@ pub fn check(
         "the KL divergence from `{family}` to the prior of `{}` is infinite: {why}",
         site.name
     );
-    let help = format!("choose a family inside the support of `{name}` with lighter tails, or another prior");
+    let help = format!(
+        "choose a family with lighter tails, whose support lies inside that of `{name}`, or another prior"
+    );
     Err(Box::new(report::error(&report::INFINITE_KL, message).help(help)))
 }
 

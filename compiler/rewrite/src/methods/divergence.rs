@@ -334,8 +334,8 @@ impl Task<'_> {
         let estimate = estimate::estimate(algebra, &form).ok()?;
         let warning = (2.0 * sd > series.radius).then(|| {
             let message = format!(
-                "`{}` starts with two standard deviations of {} around {}, but the series of the log density of `{}` converges \
-                 within {} only",
+                "the approximation of `{}` starts with two standard deviations of {} around {}, but the Taylor series of the \
+                 log density of `{}` converges only within {}",
                 site.plan.site.name,
                 rounded(2.0 * sd),
                 rounded(mean),
@@ -343,7 +343,8 @@ impl Task<'_> {
                 rounded(series.radius)
             );
             report::warning(&report::SERIES_RANGE, message)
-                .help("leave `taylor` out: the mean over draws has no bias, and its graph does not grow with `draws` either")
+                .help("leave `taylor` out: the mean over draws is unbiased, and the compiled program does not grow with \
+                       `draws`")
         });
         let found = Found {
             order,

@@ -98,10 +98,11 @@ fn check(model: &Model, layers: &[Arc<str>], masked: &BTreeSet<Arc<str>>) -> Res
         match (is_known, is_masked) {
             (true, true) => None,
             (true, false) => Some(report::nothing_to_drop(&format!(
-                "`{name}` has no input to drop: no example is multiplied with its weights"
+                "`{name}` has no inputs to mask: its weights are not multiplied by values of an example"
             ))),
             (false, _) => {
-                let message = format!("`layers` names `{name}`, but the model has no such layer or site");
+                let message =
+                    format!("`layers` names `{name}`, but the model has no such layer or parameter");
                 Some(
                     report::error(&report::UNKNOWN_LAYER, message).suggest(name, sites().chain(all_layers())),
                 )
@@ -110,9 +111,10 @@ fn check(model: &Model, layers: &[Arc<str>], masked: &BTreeSet<Arc<str>>) -> Res
     };
     let mut faults: Vec<Diagnostic> = layers.iter().filter_map(fault).collect();
     if layers.is_empty() && masked.is_empty() {
-        let message = "no layer has an input to drop: no weights are multiplied with hidden values, and data are dropped only if `layers` names the layer";
+        let message = "no layer has inputs to mask: no layer takes hidden values, and data are masked only if `layers` names \
+                       the layer";
         let help = match all_layers().next_back() {
-            Some(layer) => format!("name the layers whose inputs are to be dropped: `layers = [{layer}]`"),
+            Some(layer) => format!("name the layers whose inputs to mask: `layers = [{layer}]`"),
             None => "add a hidden layer, or name the weights: `layers = [w]`".to_owned(),
         };
         faults.push(report::nothing_to_drop(message).help(help));

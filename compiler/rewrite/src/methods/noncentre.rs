@@ -68,7 +68,7 @@ pub fn refusal(site: &Site, prior: &SitePrior, moves: bool) -> Option<Diagnostic
         (true, _) => Why::Support,
     };
     let text = format!(
-        "`{}` has no non-centred parameterisation: {}",
+        "`{}` does not have a non-centred parameterisation: {}",
         site.name,
         why.sentence(&prior.distribution.name)
     );

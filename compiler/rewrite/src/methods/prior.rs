@@ -75,7 +75,7 @@ fn drawable(prior: &SitePrior, origin: &ValueOrigin) -> Result<(), String> {
         ValueOrigin::Given => return Ok(()),
         _ if distribution.measure == MeasureKind::Improper => "is improper",
         ValueOrigin::GivenBelow(_) if !distribution.elementwise => {
-            "is a joint distribution of all elements, so that a new element has no prior of its own"
+            "is a joint distribution of all elements, so a new element does not have a prior of its own"
         }
         _ if distribution.draw.is_none() && distribution.wider_draw.is_none() => "has no sampler",
         _ if distribution.draw.is_none() && distribution.value.shape.count(&Sizes::default()) > TRIED => {

@@ -89,13 +89,13 @@ pub fn loadable(
         let Some(param) = param else {
             let family = own.map_or("something else", |own| &own.family.name);
             return Err(format!(
-                "a file holds a value of `{}`, but its posterior is the family `{family}`",
+                "a file gives one value of `{}`, but the posterior has the family `{family}` for it",
                 site.name
             ));
         };
         if noncentred.contains(&site.name) {
             return Err(format!(
-                "a file holds a value of `{}`, but `non_centered` samples its noise instead",
+                "a file gives a value of `{}`, but `non_centered` samples the noise of this parameter instead",
                 site.name
             ));
         }

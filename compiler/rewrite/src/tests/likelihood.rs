@@ -473,7 +473,7 @@ fn layers_that_are_unknown_or_named_twice_are_rejected() {
     assert_eq!(code.id, report::UNKNOWN_LAYER.id);
     assert_eq!(
         message,
-        "`local` names `oot`, but the model has no such layer or site"
+        "`local` names `oot`, but the model has no such layer or parameter"
     );
 
     let all = names(&["out"]);

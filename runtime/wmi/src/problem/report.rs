@@ -19,10 +19,11 @@ pub static CODES: &[&Code] = &[
 pub static BAD_TEXT: Code = Code {
     id: "E0701",
     title: "a problem that cannot be parsed",
-    explain: "A problem of weighted model integration is a JSON file (an instance, a list of instances, or \
-              the density of pywmi and wmpy) or an SMT-LIB 2 file. Here the text ends too early or violates the format: for example, a bracket or a quote is not closed, \
-              there is a comma too many, or an escape sequence does not exist.\n\nWrong: `{\"formula\": [\"<=\", \"x\", \"1\"}`.\n\nRight: \
-              `{\"formula\": [\"<=\", \"x\", \"1\"]}`.",
+    explain: "A problem of weighted model integration is a JSON file (an instance, a list of instances, or the density of \
+              pywmi and wmpy) or an SMT-LIB 2 file. Here the text ends too early or violates the format: for example, a \
+              bracket or a quote is not closed, there is an extra comma, or an escape sequence does not exist.\n\n\
+              Wrong: `{\"formula\": [\"<=\", \"x\", \"1\"}`.\n\n\
+              Right: `{\"formula\": [\"<=\", \"x\", \"1\"]}`.",
 };
 
 /// A well-formed text that is not a problem.
@@ -48,9 +49,10 @@ pub static NOT_LINEAR: Code = Code {
 pub static TOO_LARGE: Code = Code {
     id: "E0704",
     title: "a problem beyond the limits of the parser",
-    explain: "Numbers may have 1000 digits, powers may go up to 4096, and terms and formulas may be nested \
-              400 deep. A definition that is used several times counts once.\n\nWrong: `[\"^\", \"x\", \
-              \"100000\"]`.\n\nRight: `[\"^\", \"x\", \"100\"]`.",
+    explain: "Numbers may have 1000 digits, powers may go up to 4096, and terms and formulas may be nested 400 deep. A \
+              definition counts once, however often it is used.\n\n\
+              Wrong: `[\"^\", \"x\", \"100000\"]`.\n\n\
+              Right: `[\"^\", \"x\", \"100\"]`.",
 };
 
 /// An integral over an unbounded region.
@@ -149,8 +151,8 @@ pub fn unbounded(file: &str, problem: &Problem, direction: &[(String, String)]) 
         name => format!("the region of `{name}` is unbounded where the weight is not zero"),
     };
     about(&UNBOUNDED, file, problem, text)
-        .note(format!("the direction is {}", steps.join(", ")))
-        .help("give these variables bounds, or make the weight zero far away")
+        .note(format!("the unbounded direction is {}", steps.join(", ")))
+        .help("bound these variables, or make the weight zero far away")
 }
 
 /// The diagnostic of a partial result.

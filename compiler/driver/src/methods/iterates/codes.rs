@@ -22,7 +22,8 @@ pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
         infer.name
     );
     Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text).help(format!(
-        "write `covariance = snapshots` if `{from}` is `swag`, or name chains, an ensemble or an inference by `collapsed`"
+        "add `covariance = snapshots` if `{from}` uses `swag`; otherwise use the iterates of chains, an ensemble or \
+         `collapsed`"
     ))
 }
 
@@ -31,7 +32,7 @@ pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
 pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
     let site = state.strip_suffix("/loc").unwrap_or(state);
     let text = format!(
-        "`{}` uses the iterates of `{from}`, which samples `{site}` in its non-centred parameterisation: these iterates are not values of `{site}`",
+        "`{}` uses the iterates of `{from}`, which samples the noise of `{site}` (`non_centered`) and not its values",
         infer.name
     );
     Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text)

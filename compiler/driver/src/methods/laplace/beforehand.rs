@@ -28,13 +28,11 @@ impl Compilation<'_> {
         found: &Approximation,
     ) -> Result<(), CompileFailure> {
         if !found.independent && options.structure != Structure::Full {
-            let message =
-                "weights depend on each other under the prior, which only a full precision can represent";
-            return Err(self.apart(LaplaceOptions::structure(), message, "take `structure = full`"));
+            let message = "the prior correlates weights, which only `structure = full` can represent";
+            return Err(self.apart(LaplaceOptions::structure(), message, "write `structure = full`"));
         }
         if !found.independent && options.prior_structure != PriorStructure::Scalar {
-            let message =
-                "weights depend on each other under the prior, which allows only one factor for all weights";
+            let message = "the prior correlates weights, so only one factor for all weights is possible";
             return Err(self.apart(
                 LaplaceOptions::prior_structure(),
                 message,
@@ -108,7 +106,7 @@ impl Compilation<'_> {
             None => Ok(()),
             Some(option) => {
                 let message = format!(
-                    "`{option}` is an option of the search for the maximum, but the start is used as the maximum without a search"
+                    "`{option}` applies to the search for the maximum, but this inference uses its start as the maximum"
                 );
                 Err(self.apart(option, &message, "set `epochs`, or leave this option out"))
             }

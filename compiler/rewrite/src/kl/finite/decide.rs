@@ -88,7 +88,7 @@ fn covered(q: &SupportInterval, p: &[SupportInterval], names: &DistNames<'_>) ->
 /// Returns the result for a distribution that does not declare its tails.
 pub fn undeclared(name: &str) -> Finiteness {
     Finiteness::Unknown(format!(
-        "`{name}` does not declare how its density falls (`tails = ..`)"
+        "`{name}` does not declare how fast its density falls (`tails = ..`)"
     ))
 }
 
@@ -135,7 +135,7 @@ fn falls(q: DensityEnd, p: DensityEnd, names: &DistNames<'_>) -> Finiteness {
     let place = if p.at.is_finite() {
         "near its end"
     } else {
-        "far out"
+        "in the tails"
     };
     let doubtful = || {
         Finiteness::Unknown(format!(

@@ -58,7 +58,8 @@ fn no_weights(parts: &LaplaceParts<'_>, name: &str) -> Diagnostic {
     let is_known = parts.model.sites.iter().any(|site| covers(name, &site.name));
     let message = match is_known {
         true => format!(
-            "`over` names `{name}`, which does not affect the outputs (the mean or the logits of the observation): a noise level or a hyperparameter keeps its value"
+            "`over` names `{name}`, but only parameters that affect the outputs (the mean or the logits of the observation) \
+             can be random"
         ),
         false => format!("`over` names `{name}`, but no parameter or layer of that name affects the outputs"),
     };
@@ -94,11 +95,11 @@ fn last_layer<'a>(parts: &LaplaceParts<'a>) -> Result<Vec<&'a SitePlan<'a>>, Vec
 fn no_last_layer(last: &str, layer: Option<&str>) -> Diagnostic {
     let (message, help) = match layer {
         Some(layer) => (
-            format!("`over = last_layer` needs a layer, but `{last}`, a parameter of the model itself, acts after the last one"),
+            format!("`over = last_layer` is ambiguous: `{last}` acts after the last layer, but is not part of a layer"),
             format!("name the layer: `over = [{layer}]`"),
         ),
         None => (
-            "`over = last_layer` needs a layer, but no layer of this model has weights".to_owned(),
+            "`over = last_layer` needs a layer with weights, but this model does not have one".to_owned(),
             "leave `over` out, or write `over = all`: the Gaussian then covers every parameter that affects the outputs".to_owned(),
         ),
     };

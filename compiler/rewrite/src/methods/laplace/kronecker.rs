@@ -93,7 +93,8 @@ fn simplified(function: &Function) -> Function {
 
 fn too_large(site: &str, elements: usize) -> Diagnostic {
     let message = format!(
-        "the gradient of `{site}` in one row is not an outer product, and its {elements} elements are too many for one block"
+        "the gradient of `{site}` for one row is not an outer product, and {elements} elements are too many for one full \
+         block"
     );
     let help = format!(
         "a block has at most {WHOLE} elements; write `structure = diagonal`, or leave `{site}` out of `over`"

@@ -69,7 +69,7 @@ pub struct LaplaceParts<'a> {
 
 /// A model whose observations depend on no parameter that is free to move.
 fn nothing_moves(model: &Model) -> Diagnostic {
-    let message = format!("no free parameter of `{}` moves its outputs", model.name);
+    let message = format!("no free parameter of `{}` affects its outputs", model.name);
     report::error(&report::NO_OUTPUT, message)
         .help("let the mean or the logits of an output depend on a parameter that the posterior does not fix")
 }
@@ -81,9 +81,9 @@ fn not_linear(param: &str, is_ordered: bool) -> Diagnostic {
         false => "integers",
     };
     let message =
-        format!("`{param}` of the likelihood takes {values}, so that it is not linear in the weights");
+        format!("`{param}` of the likelihood takes {values}, so it cannot be linearised in the weights");
     report::error(&report::NOT_LINEAR, message)
-        .help("let it depend on data alone, or use `nuts` or `vi`, which linearise nothing")
+        .help("let it depend only on data, or use `nuts` or `vi`, which do not linearise the model")
 }
 
 impl<'a> LaplaceParts<'a> {

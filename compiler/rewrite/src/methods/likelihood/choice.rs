@@ -92,7 +92,7 @@ pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectati
                 (Expectation::Shared, None) => *slot = way,
                 (Expectation::Shared, Some(why)) => faults.push(refusal(way, &named.name, &why)),
                 (other, _) => {
-                    let why = format!("`{}` names it too", other.option());
+                    let why = format!("`{}` also names it", other.option());
                     faults.push(refusal(way, &named.name, &why));
                 }
             }
@@ -130,7 +130,7 @@ fn unfit(plan: &SitePlan<'_>, way: Expectation) -> Option<String> {
             family.name
         )),
         Expectation::Local | Expectation::Integrated if !normal => Some(format!(
-            "the elements of draws of `{}` are not independent normal variates",
+            "the elements of a draw of `{}` are not independent normal variates",
             family.name
         )),
         Expectation::Shared | Expectation::Local | Expectation::Flipout | Expectation::Integrated => None,
@@ -149,7 +149,7 @@ pub fn refusal(way: Expectation, site: &str, why: &str) -> Diagnostic {
 
 fn unknown(way: Expectation, name: &str, plans: &[SitePlan<'_>]) -> Diagnostic {
     let message = format!(
-        "`{}` names `{name}`, but the model has no such layer or site",
+        "`{}` names `{name}`, but the model has no such layer or parameter",
         way.option()
     );
     let mut known: Vec<&str> = Vec::new();

@@ -90,7 +90,7 @@ fn products(
         let Some(product) = WeightProduct::of(row, *user, param) else {
             let op = row.op(*user).map_or("", |op| op.0.name);
             return Err(format!(
-                "`{op}` uses it, so it is not only the weights of a product"
+                "`{op}` also uses it, so it is not only a factor of products"
             ));
         };
         if treated.contains(&product.other) && (row.ty(product.other).rank() > 1 || row.ty(param).rank() <= 1)
@@ -110,7 +110,7 @@ fn products(
                 );
             }
             Some(known) if *known != axes => {
-                return Err("its products sum over different axes of it".to_owned());
+                return Err("its products sum over different axes".to_owned());
             }
             _ => found = Some(axes),
         }
@@ -167,7 +167,7 @@ impl WeightProduct {
     fn signed(&self) -> Result<(), String> {
         let alone = |letter: &char| !self.result.contains(letter) && !self.against.contains(letter);
         match self.weights.iter().any(alone) {
-            true => Err("a product sums it alone".to_owned()),
+            true => Err("a product sums only its elements".to_owned()),
             false => Ok(()),
         }
     }
