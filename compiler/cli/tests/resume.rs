@@ -510,7 +510,8 @@ fn draws_that_another_inference_uses_cannot_be_extended() {
     let more = with("--resume", "turning.draws=40");
     assert_eq!(more.status, 2, "{}", more.stderr);
     assert!(
-        more.stderr.contains("the draws of `turning`: 20 then, 40 now"),
+        more.stderr
+            .contains("the draws of `turning`: 20 in the earlier run, 40 now"),
         "{}",
         more.stderr
     );
@@ -532,7 +533,8 @@ fn cyclical_schedules_cannot_be_extended() {
     let more = with("--resume", "sliding.draws=200");
     assert_eq!(more.status, 2);
     assert!(
-        more.stderr.contains("the draws of `sliding`: 100 then, 200 now"),
+        more.stderr
+            .contains("the draws of `sliding`: 100 in the earlier run, 200 now"),
         "{}",
         more.stderr
     );
@@ -560,7 +562,10 @@ fn only_the_same_run_is_continued() {
             output.stderr
         );
     };
-    refused(only("--resume", &["--seed", "3"]), "the seed: 0 then, 3 now");
+    refused(
+        only("--resume", &["--seed", "3"]),
+        "the seed: 0 in the earlier run, 3 now",
+    );
     refused(
         only("--resume", &["--backend", "reference"]),
         "the backend: cranelift then, reference now",

@@ -76,7 +76,7 @@ pub(super) fn codes_of_classes(
         let is_code = discrete(rows, name).is_some_and(|levels| is_code(&levels, &classes));
         is_code && !has_warning(name)
     });
-    let relation = "each of its levels goes with one class, and each class with one level";
+    let relation = "its levels correspond one to one to the classes";
     codes
         .map(|name| codes::leak(&[name], &output.name, relation))
         .collect()

@@ -396,7 +396,7 @@ fn latest(
         };
         let fits = |state: &State| (state.dim, state.stats) == (layout.dim, layout.stats);
         let Some(state) = state.filter(fits) else {
-            let why = "neither its last state nor the one before can be read";
+            let why = "neither its last state nor the previous state can be read";
             refusal.get_or_insert_with(|| codes::checkpoint_damaged(path, why));
             continue;
         };

@@ -127,10 +127,11 @@ static TRAINING_DIVERGED: Code = Code {
 pub static TOO_LITTLE_MEMORY: Code = Code {
     id: "E0502",
     title: "the run would not fit in memory",
-    explain: "Before a run allocates anything, bnnc predicts its memory from the program's buffers. This run would need more than the limit given by `--max-memory`. A \
-              smaller `batch`, fewer `samples` or fewer `predictive_draws` need less, and with `--only` the results of other inferences are not kept. The prediction does \
-              not include the process itself and the compiler, which take about 20 MiB. For `bnnc predict` with `--joint` or `--slopes` the limit is the free memory, and \
-              fewer rows need less.",
+    explain: "Before a run allocates anything, bnnc predicts its memory from the program's buffers. This run would need more \
+              than the limit given by `--max-memory`. Reduce `batch`, `samples` or `predictive_draws`, or use `--only`, \
+              which does not keep the results of other inferences. The prediction does not include the process itself and \
+              the compiler, which take about 20 MiB. For `bnnc predict` with `--joint` or `--slopes` the limit is the free \
+              memory: predict fewer rows at once.",
 };
 
 static CANNOT_WRITE: Code = Code {
@@ -143,28 +144,30 @@ static CANNOT_WRITE: Code = Code {
 static NOT_A_RUN: Code = Code {
     id: "E0504",
     title: "not the folder of a run",
-    explain: "`bnnc predict` needs a folder that `bnnc run --out` wrote. It reads `manifest.json`, `posterior.safetensors` and \
-              `program.json` there. Early versions of bnnc wrote no `manifest.json`: repeat their runs.",
+    explain: "`bnnc predict` needs a folder that `bnnc run --out` wrote. It reads `manifest.json`, `posterior.safetensors` \
+              and `program.json` there. Early versions of bnnc did not write `manifest.json`: repeat such runs.",
 };
 
 static NO_ROWS: Code = Code {
     id: "E0505",
     title: "no rows to train on",
-    explain: "After the test rows and the validation fraction were taken away, no rows are left to train on.",
+    explain: "After the test rows and the validation rows are removed, no rows are left to train on.",
 };
 
 static WHOLE_ARRAYS: Code = Code {
     id: "E0553",
     title: "no predictions for new rows: the model takes whole arrays",
-    explain: "`bnnc predict` makes one prediction for each row of a table. That is impossible if the predictions need an array that is one value for all examples, such \
-              as an input `x: real[n]` of a model without inputs per example, or an output on which another output depends. The run does not keep this array \
-              either.\n\nRight: inputs per example (`model M()(x: real) -> y: real`); or a new run on the new arrays, which writes their predictions to `predictions.csv`.",
+    explain: "`bnnc predict` makes one prediction for each row of a table. That is impossible if the predictions need an \
+              array that all examples share, such as an input `x: real[n]` of a model without inputs per example, or an \
+              output on which another output depends. The run does not store such arrays.\n\n\
+              Right: inputs per example (`model M()(x: real) -> y: real`); or a new run on the new arrays, which writes \
+              their predictions to `predictions.csv`.",
 };
 
 /// Predictions for new rows of a model that takes whole arrays.
 pub fn whole_arrays(infer: &str, array: &str) -> Diagnostic {
     let text = format!(
-        "`{infer}` cannot predict new rows: `{array}` is one value for all examples, which new rows do not contain"
+        "`{infer}` cannot predict new rows: it needs `{array}`, an array that all examples share and new rows do not contain"
     );
     error(&WHOLE_ARRAYS, FaultyInput::Program, text).help("run again with the new arrays")
 }
@@ -173,19 +176,19 @@ pub fn whole_arrays(infer: &str, array: &str) -> Diagnostic {
 static CHECKPOINT_DAMAGED: Code = Code {
     id: "E0510",
     title: "a checkpoint is damaged",
-    explain: "A file of the folder `checkpoint` in the output folder is not what a run wrote there: it is cut off, changed or missing, or belongs to another chain or \
-              run. A run that is killed, even while it writes, leaves a complete checkpoint; so something else changed the file. Run with `--out DIR` instead of `--resume \
-              DIR` to start again.",
+    explain: "A file of the folder `checkpoint` in the output folder is truncated, changed or missing, or belongs to another \
+              chain or run. A run that is killed, even while it writes, leaves a complete checkpoint, so something else must \
+              have changed the file. Run with `--out DIR` instead of `--resume DIR` to start again.",
 };
 
 /// The run to be continued is a different one.
 static ANOTHER_RUN: Code = Code {
     id: "E0511",
     title: "the folder belongs to a different run",
-    explain: "`--resume DIR` continues a run, with the same results as without the interruption. That needs the \
-              same program, options, seed, precision, backend, data files and version of bnnc; the message names which of them \
-              differ. Only the number of draws may grow (`--set INFER.draws=2000`): the chains then continue from their last state. `--out DIR --overwrite` instead of \
-              `--resume DIR` starts again and replaces what is there.",
+    explain: "`--resume DIR` continues a run, with the same results as without the interruption. That requires the same \
+              program, options, seed, precision, backend, data files and version of bnnc. The message names those that \
+              differ. Only the number of draws may grow (`--set INFER.draws=2000`): the chains then continue from their last \
+              state. To start again and replace the earlier run, write `--out DIR --overwrite` instead of `--resume DIR`.",
 };
 
 /// Two runs write to the same folder.
@@ -217,10 +220,11 @@ static NO_START: Code = Code {
 static NO_START_FILE: Code = Code {
     id: "E0530",
     title: "a file that an inference cannot start from",
-    explain: "`start = safetensors(\"FILE\")` reads one tensor for each parameter of the model, by its name (`hidden.w`), in double, single or half precision. A tensor \
-              has the shape that the model declares, and its values are on the declared scale: those of a `positive` parameter are positive. The file needs a tensor for \
-              every parameter that the inference estimates, and may hold no others. The `posterior.safetensors` of a run with `map` can be read too: it holds \
-              unconstrained values, which are used unchanged.",
+    explain: "`start = safetensors(\"FILE\")` reads one tensor for each parameter of the model, by its name (`hidden.w`), in \
+              double, single or half precision. A tensor has the shape that the model declares, and its values are on the \
+              declared scale: those of a `positive` parameter are positive. The file needs a tensor for every parameter that \
+              the inference estimates, and must not contain others. The `posterior.safetensors` of a run with `map` can be \
+              read too: it holds unconstrained values, which are used unchanged.",
 };
 
 /// Returns whether a diagnostic is about the convergence of chains; `--strict` turns such warnings into a failure.
@@ -354,7 +358,7 @@ pub fn no_start_file(infer: &str, path: &Path, faults: &[String]) -> Diagnostic 
     faults
         .iter()
         .fold(diagnostic, |diagnostic, fault| diagnostic.note(fault))
-        .help("the file holds one tensor for each parameter of the model, under its name and with its shape")
+        .help("the file must hold one tensor for each parameter of the model, with the parameter's name and shape")
 }
 
 /// A batch that cannot hold a row of every file.
@@ -375,7 +379,7 @@ pub fn nothing_found(infer: &str, from: &str, split: usize) -> Diagnostic {
 /// A prediction of a saved run that needs more memory than the limit.
 pub fn too_large_together(infer: &str, what: &str, need: u64, limit: u64) -> Diagnostic {
     let text = format!(
-        "{what} under `{infer}` needs {} of memory, the limit is {}",
+        "{what} under `{infer}` needs {} of memory, but the limit is {}",
         size(need),
         size(limit)
     );
@@ -403,7 +407,8 @@ pub fn another_run(folder: &Path, differences: &[String]) -> Diagnostic {
     for difference in differences {
         diagnostic = diagnostic.note(difference);
     }
-    diagnostic.help("start again with `--out DIR --overwrite` instead of `--resume`, or into another folder")
+    diagnostic
+        .help("start again with `--out DIR --overwrite` instead of `--resume`, or write into another folder")
 }
 
 /// Another run is writing into a folder.

@@ -154,11 +154,12 @@ impl Fingerprint {
 
     /// Returns the differences that keep a run with the fingerprint `self` from being continued by one with the fingerprint `now`, one line each.
     pub fn differences(&self, now: &Fingerprint) -> Vec<String> {
-        let facts = changes(&self.facts, &now.facts)
-            .map(|(name, then, now)| format!("{name}: {} then, {} now", given(then), given(now)));
+        let facts = changes(&self.facts, &now.facts).map(|(name, then, now)| {
+            format!("{name}: {} in the earlier run, {} now", given(then), given(now))
+        });
         let contents = changes(&self.contents, &now.contents).map(|(name, then, now)| match (then, now) {
             (_, None) => format!("{name} is not used now"),
-            (None, _) => format!("{name} was not used then"),
+            (None, _) => format!("{name} was not used in the earlier run"),
             (Some(_), Some(_)) => format!("{name} has changed"),
         });
         let fewer = self.draws.iter().filter_map(|(infer, then)| {

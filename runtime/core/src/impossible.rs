@@ -55,7 +55,7 @@ pub fn note(
     let all = dataset.train.count;
     let path = path.display();
     Ok(Some(format!(
-        "{begin} the likelihood of {count} of {all} rows is {what}, the first of them row {place} of {path}{values}"
+        "{begin} the likelihood of {count} of {all} rows is {what}; the first is row {place} of {path}{values}"
     )))
 }
 

@@ -376,7 +376,9 @@ fn another_run_is_replaced_only_on_request() {
     let found = Checkpoint::open(&out, &other, Opening::New).unwrap_err();
     assert_eq!(found.code.id, "E0514");
     assert!(
-        found.notes.contains(&"the seed: 1 then, 2 now".to_owned()),
+        found
+            .notes
+            .contains(&"the seed: 1 in the earlier run, 2 now".to_owned()),
         "{found:?}"
     );
     assert_eq!(resume(&out).unwrap(), expected(DRAWS), "nothing was lost");
@@ -502,7 +504,7 @@ fn another_run_is_not_continued() {
     now = print();
     now.fact("the seed", "2");
     let found = Checkpoint::open(&out, &now, Opening::Resume).unwrap_err();
-    assert_eq!(found.notes, ["the seed: 1 then, 2 now"]);
+    assert_eq!(found.notes, ["the seed: 1 in the earlier run, 2 now"]);
     // The rejected checkpoint is unchanged.
     assert_eq!(resume(&out).unwrap(), expected(DRAWS));
 }
@@ -658,7 +660,7 @@ fn a_fingerprint_changes_with_the_data() {
     assert_eq!(now, ["`rows.csv` of `rows` has changed"]);
     assert_eq!(
         then.differences(&of("x,y\n1,2\n", 9)),
-        ["the seed: 1 then, 9 now"]
+        ["the seed: 1 in the earlier run, 9 now"]
     );
     // The values of `Span` and of paths do not matter, but a missing file does.
     fs::remove_file(&file).unwrap();

@@ -58,11 +58,11 @@ fn csv_errors_have_a_row_and_a_column() {
     );
     assert_eq!(
         check("x\nNA\n1\n"),
-        ["E0408 t.csv:2:1 expected a value, found the mark `NA`"]
+        ["E0408 t.csv:2:1 expected a value, found `NA`, which marks a missing value"]
     );
     assert_eq!(
         check("x\n1\nNA\n"),
-        ["E0408 t.csv:3:1 expected a value, found the mark `NA`"]
+        ["E0408 t.csv:3:1 expected a value, found `NA`, which marks a missing value"]
     );
     let semicolons = "E0411 t.csv:1:0 not a valid csv file: expected commas between cells, found semicolons";
     assert_eq!(check("x;y\n1,5;2\n"), [semicolons]);
@@ -140,7 +140,7 @@ fn contents_beyond_the_memory_are_not_read() {
 fn csv_reports_several_errors_but_not_all() {
     let found = check(Format::Csv, "t.csv", "x,y\n1,2\n?,3\n4\n5,\n");
     let expected = [
-        "E0408 t.csv:3:1 expected a value, found the mark `?`",
+        "E0408 t.csv:3:1 expected a value, found `?`, which marks a missing value",
         "E0406 t.csv:4:0 expected 2 cells as in the header, found 1",
         "E0408 t.csv:5:2 expected a value, found none",
     ];
@@ -191,12 +191,12 @@ fn malformed_npy_and_idx_files_are_rejected() {
     let huge = npy("<f8", false, "(1000000000000,)", &[]);
     assert_eq!(
         npy_fault(huge),
-        ["E0412 x.npy:0:0 the header announces 8000000000000 bytes of data, found 0"]
+        ["E0412 x.npy:0:0 the header states 8000000000000 bytes of data, found 0"]
     );
     let overflow = npy("<f8", false, "(4294967296, 4294967296)", &[]);
     assert_eq!(
         npy_fault(overflow),
-        ["E0412 x.npy:0:0 the header announces more than 2^64 bytes of data, found 0"]
+        ["E0412 x.npy:0:0 the header states more than 2^64 bytes of data, found 0"]
     );
     assert_eq!(
         npy_fault(npy("|O", false, "(2,)", &[0; 16])),
@@ -233,7 +233,7 @@ fn malformed_npy_and_idx_files_are_rejected() {
     let short = idx_fault(idx(&[4_000_000_000, 28, 28], &[0; 8]));
     assert_eq!(
         short,
-        ["E0412 x:0:0 the header announces 3136000000000 bytes of data, found 8"]
+        ["E0412 x:0:0 the header states 3136000000000 bytes of data, found 8"]
     );
     assert_eq!(
         idx_fault(vec![0, 0, 8, 3, 0, 0]),
@@ -364,8 +364,8 @@ fn files_that_do_not_fit_together_are_rejected() {
     let shards = |text: &str| faults(&spec(Format::Csv, &[&a, &folder.file("b.csv", text)]));
     let swapped = shards("x,z\n1,2\n");
     let expected = [
-        "E0417 b.csv:1:0 `a.csv` has a column `y`, `b.csv` has not",
-        "E0417 b.csv:1:0 `b.csv` has a column `z`, `a.csv` has not",
+        "E0417 b.csv:1:0 `a.csv` has a column `y`, but `b.csv` does not",
+        "E0417 b.csv:1:0 `b.csv` has a column `z`, but `a.csv` does not",
     ];
     assert_eq!(swapped, expected);
     assert_eq!(
@@ -376,7 +376,7 @@ fn files_that_do_not_fit_together_are_rejected() {
     tested.test = Test::Files(vec![folder.file("t.csv", "x,y,w\n1,2,3\n")]);
     assert_eq!(
         faults(&tested),
-        ["E0417 t.csv:1:0 `t.csv` has a column `w`, `a.csv` has not"]
+        ["E0417 t.csv:1:0 `t.csv` has a column `w`, but `a.csv` does not"]
     );
 }
 
@@ -498,7 +498,10 @@ fn wrong_splits_and_options_are_rejected() {
         limit: Some(1),
         ..base.clone()
     });
-    assert_eq!(validation, ["E0427 t.csv:0:0 no training rows are left of 3"]);
+    assert_eq!(
+        validation,
+        ["E0427 t.csv:0:0 the table has 3 rows, and no training rows are left"]
+    );
     let scale = faults(&DataSpec {
         scale: f64::NAN,
         ..base
@@ -516,7 +519,7 @@ fn levels_without_a_training_row_are_rejected() {
     spec.test = Test::Files(vec![folder.file("t.csv", "x,y\n1,dog\n2,cow\n")]);
     assert_eq!(
         faults(&spec),
-        ["E0428 t.csv:3:0 `cow` occurs in the test rows but not in the training rows"]
+        ["E0428 t.csv:3:0 the level `cow` occurs in the test rows but not in the training rows"]
     );
     // A text column that is not the target is an error only if a program binds it.
     spec.target = Some(name("x"));
@@ -538,7 +541,7 @@ fn a_quote_that_is_never_closed_is_reported() {
     ] {
         let file = folder.file("t.csv", text);
         let expected = format!(
-            "E0411 t.csv:{row}:0 not a valid csv file: a quote that is opened in this row is never closed"
+            "E0411 t.csv:{row}:0 not a valid csv file: a quote that opens in this row is never closed"
         );
         assert_eq!(faults(&spec(Format::Csv, &[&file])), [expected]);
     }
@@ -563,7 +566,7 @@ fn rows_are_numbered_by_their_lines() {
     spec.test = Test::Files(vec![file.clone()]);
     assert_eq!(
         faults(&spec),
-        ["E0428 t.csv:6:0 `cow` occurs in the test rows but not in the training rows"]
+        ["E0428 t.csv:6:0 the level `cow` occurs in the test rows but not in the training rows"]
     );
     spec.files = vec![file];
     spec.test = Test::None;

@@ -241,7 +241,7 @@ fn inputs_that_are_not_images_are_rejected() {
     };
     assert_eq!(
         faults(&large),
-        ["E0426 x:0:0 fewer than two squares of 2 pixels a side fit into images of the shape [2, 2]"]
+        ["E0426 x:0:0 images of the shape [2, 2] hold fewer than two squares with a side of 2 pixels"]
     );
     let endless = DataSpec {
         rotate: vec![f64::INFINITY],

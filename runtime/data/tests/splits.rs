@@ -274,7 +274,7 @@ fn constant_columns_lose_their_mean_with_a_warning() {
     let said: Vec<String> = data.warnings.iter().map(said).collect();
     assert_eq!(
         said,
-        ["E0430 t.csv:0:0 constant over the training rows, so only the mean is subtracted: `c`"]
+        ["E0430 t.csv:0:0 columns that are constant over the training rows are centred but not scaled: `c`"]
     );
     assert!(!data.warnings[0].is_error());
 }
@@ -347,7 +347,7 @@ fn new_rows_are_prepared_as_in_training() {
         .unwrap_err();
     assert_eq!(
         said(&unseen[0]),
-        "E0428 new.csv:2:0 `c` occurs in the new rows but not in the training rows"
+        "E0428 new.csv:2:0 the level `c` occurs in the new rows but not in the training rows"
     );
     let missing = preparation
         .rows(&spec, new(&folder.file("new.csv", "w,city\n40,b\n")))

@@ -196,7 +196,7 @@ pub trait Method {
 
     /// Returns advice on options that need less memory.
     fn smaller(&self) -> &'static str {
-        "a smaller `batch` or fewer `predictive_draws` need less"
+        "reduce `batch` or `predictive_draws`"
     }
 }
 

@@ -389,7 +389,7 @@ fn the_folder_of_another_run_is_replaced_as_a_whole_or_not_at_all() {
         "mine"
     );
     let seed = trial.bnnc("run", &["--out", folder, "--seed", "7"]);
-    seed.assert_error("E0514", 2, &["the seed: 0 then, 7 now"]);
+    seed.assert_error("E0514", 2, &["the seed: 0 in the earlier run, 7 now"]);
     out(&trial, "out", &[]);
     near(&means(&predict(&trial, "out", "new.csv")), &[30.0]);
 }

@@ -15,28 +15,33 @@ pub(super) static NOTHING_TO_LEARN: Code = Code {
 pub(super) static UNTRAINED_LEVEL: Code = Code {
     id: "E0575",
     title: "a level without training rows",
-    explain: "A test row selects an element of an axis whose size the program fixes, and no training row selects this element. The posterior of its parameters is \
-              their prior.\n\nWrong: `month: index(12)` where the training rows are of January to June and the test rows of July.\n\nRight: training rows of every \
-              level that is tested.",
+    explain: "A test row selects an element of an axis whose size the program fixes, and no training row selects this \
+              element. The posterior of the parameters of this element is their prior.\n\n\
+              Wrong: `month: index(12)` where the training rows are of January to June and the test rows of July.\n\n\
+              Right: training rows of every level that is tested.",
 };
 
 pub(super) static LEAK: Code = Code {
     id: "E0555",
     title: "an input that determines the target",
-    explain: "One input, or its logarithm, is an exact linear function of the target (or of its logarithm) in every training row, or the target is a \
-              linear function of inputs up to 0.1 % of its standard deviation, as rounding leaves. Or each level of an input goes with one class of \
-              at least 10 rows, and each class with one level: a code of the class. Such a column is \
-              usually the target itself, the target in other units, or something computed from it later. A model that is given it learns nothing \
-              else, and has nothing to say where the column is not known yet.\n\nWrong: `inputs = [celsius, fahrenheit], target = celsius`.\n\nRight: \
-              `inputs` without the columns that are made from the target.",
+    explain: "In every training row, one input or its logarithm is an exact linear function of the target or its logarithm, \
+              or the target is a linear function of inputs up to rounding (0.1 % of its standard deviation). Or the levels \
+              of an input correspond one to one to the classes, each with at least 10 rows: the input is a code of the \
+              class. Such a column is usually the target itself, the target in other units, or a value that was computed \
+              from the target. A model with this input learns nothing else, and cannot predict where the column is not known \
+              yet.\n\n\
+              Wrong: `inputs = [celsius, fahrenheit], target = celsius`.\n\n\
+              Right: `inputs` without the columns that are made from the target.",
 };
 
 pub(super) static REPEATED_ROWS: Code = Code {
     id: "E0556",
     title: "test rows that are training rows",
-    explain: "At least a tenth of the test rows occur in the training rows with the same inputs and the same target, although these are continuous. Metrics of the \
-              test rows then measure how well the model has memorised the training rows.\n\nWrong: `csv(\"all.csv\") { test = csv(\"all.csv\") }`; rows that were \
-              copied before the split.\n\nRight: one copy of every row, and test rows of their own: `test = fraction(0.2)`.",
+    explain: "At least a tenth of the test rows occur in the training rows with the same inputs and the same target, \
+              although inputs and target are continuous. Metrics of the test rows then measure how well the model has \
+              memorised the training rows.\n\n\
+              Wrong: `csv(\"all.csv\") { test = csv(\"all.csv\") }`; rows that were copied before the split.\n\n\
+              Right: one copy of every row, and test rows of their own: `test = fraction(0.2)`.",
 };
 
 pub(super) static EXTRAPOLATION: Code = Code {
@@ -51,18 +56,22 @@ pub(super) static EXTRAPOLATION: Code = Code {
 pub(super) static ORDERED_ROWS: Code = Code {
     id: "E0558",
     title: "a random split of ordered rows",
-    explain: "An input rises or falls by the same step from each row of the file to the next: it is a time or a row number. A random split puts test rows between \
-              training rows, where interpolation predicts them; the metrics tell nothing about predictions of the future. A row number is not a property of an \
-              example and should not be an input.\n\nWrong: `test = fraction(0.2)` with an input `month` that counts the rows.\n\nRight: the last rows as a test \
-              file, `test = csv(\"last.csv\")`; `inputs = [..]` without the row number.",
+    explain: "An input rises or falls by the same step from each row of the file to the next: it is a time or a row number. \
+              A random split puts test rows between training rows, where interpolation predicts them. The metrics then do \
+              not measure predictions of the future. A row number is not a property of an example and should not be an \
+              input.\n\n\
+              Wrong: `test = fraction(0.2)` with an input `month` that counts the rows.\n\n\
+              Right: the last rows as a test file, `test = csv(\"last.csv\")`; `inputs = [..]` without the row number.",
 };
 
 pub(super) static MISSING_AS_NUMBER: Code = Code {
     id: "E0559",
     title: "a number or a level that stands for a missing value",
-    explain: "A column holds -99, -999, 999 or the like in several rows, far away from all its other values. Many tables mark missing values by such a number. As a \
-              measurement it dominates every mean and slope. In a column of text, marks such as `?` and `NA` become a level like any other, with parameters of its \
-              own.\n\nWrong: an age of -999.\n\nRight: leave these rows out of the file, or fill them with a value and add a column that marks them.",
+    explain: "A column holds -99, -999, 999 or the like in several rows, far away from all its other values. Many tables \
+              mark missing values by such a number. Used as a measurement, it dominates every mean and slope. In a column of \
+              text, marks such as `?` and `NA` become a level like any other, with parameters of its own.\n\n\
+              Wrong: an age of -999.\n\n\
+              Right: leave these rows out of the file, or fill them with a value and add a column that marks them.",
 };
 
 pub(super) static ONE_CHAIN: Code = Code {
@@ -108,10 +117,12 @@ pub(super) static NO_STAN_CSV: Code = Code {
 
 pub(super) static UNORDERED_SERIES: Code = Code {
     id: "E0583",
-    title: "a series that is not in the order of time",
-    explain: "A model in which the elements of an output depend on each other uses the rows of the file as a series, in their order. Here a column that is not an \
-              input holds dates, or the values of a regular grid, each of them once but not in order: the rows were shuffled, and the model sees another \
-              series.\n\nWrong: `y[t] ~ Normal(b * y[t - 1], s)` and a file whose months are 7, 2, 11, ..\n\nRight: the same file, sorted by month.",
+    title: "a series that is not in time order",
+    explain: "A model in which the elements of an output depend on each other uses the rows of the file as a series, in the \
+              order of the file. Here a column that is not an input holds dates, or the values of a regular grid, each once \
+              but not in order: the rows were shuffled, and the model sees another series.\n\n\
+              Wrong: `y[t] ~ Normal(b * y[t - 1], s)` and a file whose months are 7, 2, 11, ..\n\n\
+              Right: the same file, sorted by month.",
 };
 
 pub(super) static DATES: Code = Code {
@@ -125,28 +136,33 @@ pub(super) static DATES: Code = Code {
 pub(super) static SAME_LEVELS: Code = Code {
     id: "E0589",
     title: "levels that differ only in upper and lower case",
-    explain: "A column of text has levels that differ in upper and lower case only. Each level is a group or class of its own, with parameters of its \
-              own.\n\nWrong: `yes`, `Yes` and `no` in a column with two possible answers.\n\nRight: `yes` and `no`.",
+    explain: "A column of text has levels that differ only in upper and lower case. Each level is a group or class of its \
+              own, with parameters of its own.\n\n\
+              Wrong: `yes`, `Yes` and `no` in a column with two possible answers.\n\n\
+              Right: `yes` and `no`.",
 };
 
 pub(super) static TWO_VALUES: Code = Code {
     id: "E0641",
     title: "a real output with two values",
-    explain: "An output that the model declares `real` has only two values in the training rows. A normal likelihood predicts values between and beyond them, so \
-              that its intervals and densities mean nothing.\n\nWrong: `-> bought: real` where `bought` is 0 or 1.\n\nRight: `-> bought: bool` and `bought ~ \
-              Bernoulli(..)`.",
+    explain: "An output that the model declares `real` has only two values in the training rows. A normal likelihood \
+              predicts values between and beyond them, so its intervals and densities are meaningless.\n\n\
+              Wrong: `-> bought: real` where `bought` is 0 or 1.\n\n\
+              Right: `-> bought: bool` and `bought ~ Bernoulli(..)`.",
 };
 
 pub(super) static REDUNDANT: Code = Code {
     id: "E0642",
-    title: "inputs that depend linearly on each other",
-    explain: "The model adds parameters times columns, and the columns depend on each other: a linear function of one leaves less than 0.01 % of the variance of \
-              another (a copied column, or the same in another unit), or several add up to a constant or to zero exactly, as the indicators of all levels do. An \
-              input that is the same in all rows is a multiple of the intercept. The data do not identify the coefficients of such columns: only the priors \
-              determine how the columns share the effect, and samplers are slow. bnnc compares only columns whose coefficients enter the model linearly. `a * \
-              metres` beside `exp(b * feet)` is not reported, because the data identify both coefficients; neither are `d1 * x` and `d2 * x` without `x`.\n\nWrong: \
-              `inputs = [metres, feet]`, or a column of ones in `a + dot(w, x)`.\n\nRight: one of them; `dot(w, x)` with the column of ones, or `a + dot(w, x)` \
-              without it.",
+    title: "collinear inputs",
+    explain: "The model adds coefficients times columns, and these columns are collinear. Either a linear function of one \
+              column explains more than 99.99 % of the variance of another (a copied column, or the same quantity in another \
+              unit), or several columns add up exactly to a constant or to zero, as the indicators of all levels do. An \
+              input that is the same in all rows is a multiple of the intercept. The data do not identify the coefficients \
+              of such columns: only the priors determine how the columns share the effect, and samplers are slow. bnnc \
+              compares only columns whose coefficients enter the model linearly. `a * metres` beside `exp(b * feet)` is not \
+              reported, because the data identify both coefficients; neither are `d1 * x` and `d2 * x` without `x`.\n\n\
+              Wrong: `inputs = [metres, feet]`, or a column of ones in `a + dot(w, x)`.\n\n\
+              Right: one of them; `dot(w, x)` with the column of ones, or `a + dot(w, x)` without it.",
 };
 
 pub(super) static IDENTIFIER: Code = Code {
@@ -178,19 +194,23 @@ pub(super) static OUT_OF_REACH: Code = Code {
 
 pub(super) static CUT_OFF: Code = Code {
     id: "E0648",
-    title: "a target that is cut off",
-    explain: "At least five training rows, and one in thirty, have the least or the largest value of a target whose other values hardly repeat: the end of an \
-              instrument's scale, incomes that are reported up to a limit, a study that ended (censoring), or zeros that arise in another way than the other \
-              values. A normal likelihood treats them as exact measurements.\n\nWrong: `y ~ Normal(f, sigma)` for prices that are reported as at most 50.\n\nRight: \
-              `dist Censored(loc: real, scale: positive) on real { log_density(x) = if x >= 50 { Normal(loc, scale).log_survival(50) } else { Normal(loc, \
-              scale).log_density(x) } }`, or an input that marks these rows.",
+    title: "a target that seems to be censored",
+    explain: "At least five training rows, and at least one in thirty, have exactly the smallest or the largest value of the \
+              target, although its other values hardly repeat. The cause is censoring (the end of an instrument's scale, \
+              incomes that are reported up to a limit, a study that ended), or zeros that arise in another way than the \
+              other values. A normal likelihood treats these values as exact measurements.\n\n\
+              Wrong: `y ~ Normal(f, sigma)` for prices that are reported as at most 50.\n\n\
+              Right: `dist Censored(loc: real, scale: positive) on real { log_density(x) = if x >= 50 { Normal(loc, \
+              scale).log_survival(50) } else { Normal(loc, scale).log_density(x) } }`, or an input that marks these rows.",
 };
 
 pub(super) static SORTED_ROWS: Code = Code {
     id: "E0649",
     title: "the first rows of a sorted file",
-    explain: "`limit` trains on the first rows of a file. If the file is sorted by the target, these rows have only its least or largest values, and the model \
-              never sees the other values.\n\nWrong: `limit = 100` in a file that is sorted by price.\n\nRight: a file whose rows are in random order.",
+    explain: "`limit` trains on the first rows of a file. If the file is sorted by the target, these rows have only the \
+              smallest or largest values of the target, and the model never sees the other values.\n\n\
+              Wrong: `limit = 100` in a file that is sorted by price.\n\n\
+              Right: a file whose rows are in random order.",
 };
 
 /// A column that a coefficient multiplies: an input, or an expression of inputs.
@@ -244,10 +264,10 @@ pub fn leak(columns: &[&str], output: &str, relation: &str) -> Diagnostic {
 
 /// Test rows that are also training rows.
 pub fn repeated_rows(repeated: usize, test: usize, example: &str) -> Diagnostic {
-    let text = format!("{repeated} of {test} test rows are training rows too");
+    let text = format!("{repeated} of {test} test rows are also training rows");
     warn(&REPEATED_ROWS, text)
         .note(format!("for instance {example}"))
-        .help("remove the copies before the rows are split")
+        .help("remove the copies before you split the rows")
 }
 
 /// Test or new rows outside the range of the training rows: the number of such rows and of all rows, and the two ranges.
@@ -270,7 +290,7 @@ pub fn extrapolation(
 pub fn ordered_rows(column: &str) -> Diagnostic {
     let text = format!("the rows are in the order of `{column}`, but the test rows are chosen at random");
     warn(&ORDERED_ROWS, text)
-        .help("if it is a time, test on the last rows, in a file of their own: `test = csv(..)`")
+        .help("if it is a time, test on the last rows, in a separate file: `test = csv(\"last.csv\")`")
         .help(format!(
             "if it is a row number, leave it out: `inputs = [..]` without `{column}`"
         ))
@@ -280,7 +300,7 @@ pub fn ordered_rows(column: &str) -> Diagnostic {
 pub fn untrained_level(column: &str, level: i32, rows: usize) -> Diagnostic {
     let text = format!("`{column}` is {level} in {rows} test rows and in no training row");
     warn(&UNTRAINED_LEVEL, text)
-        .note("the posterior of its parameters is their prior")
+        .note("the posterior of the parameters of this level is their prior")
         .help("choose test rows whose levels have training rows")
 }
 
@@ -311,7 +331,8 @@ pub fn cut_off(target: &str, (end, which): (f64, &str), (rows, all): (usize, usi
         _ => "log_survival",
     };
     warn(&CUT_OFF, text)
-        .note("values beyond it seem to be cut off: a likelihood that treats this value as an exact measurement is biased towards it")
+        .note("larger or smaller values seem to be censored: a likelihood that treats this value as an exact measurement is \
+               biased")
         .help(format!("write a `dist` whose density at `y == {end}` is the probability of all values beyond it: `{beyond}`"))
 }
 
@@ -320,7 +341,7 @@ pub fn sorted_by_target(target: &str, limit: usize) -> Diagnostic {
     let text = format!("the {limit} training rows that `limit` selects are sorted by `{target}`");
     warn(&SORTED_ROWS, text)
         .note("the first rows of a file that is sorted by the target are not like its other rows")
-        .help("shuffle the file before rows are taken from its beginning")
+        .help("shuffle the rows of the file before you use `limit`")
 }
 
 /// A series whose rows are not in the order of a column of times.
@@ -338,8 +359,8 @@ pub fn dates(column: &str, example: f64) -> Diagnostic {
 /// Two levels that differ in case.
 pub fn same_levels(column: &str, first: &str, second: &str) -> Diagnostic {
     let text =
-        format!("the levels `{first}` and `{second}` of `{column}` differ in upper and lower case only");
-    warn(&SAME_LEVELS, text).help("if they are the same level, write both in the same way in the file")
+        format!("the levels `{first}` and `{second}` of `{column}` differ only in upper and lower case");
+    warn(&SAME_LEVELS, text).help("if both mean the same level, spell them alike in the file")
 }
 
 /// A real output with two values.
@@ -376,8 +397,9 @@ fn kind(terms: &[&ColumnTerm]) -> &'static str {
 
 /// An input that is the same in all rows, in a model with an intercept.
 pub fn constant_input(column: &str, value: f64, intercept: &str) -> Diagnostic {
-    let text =
-        format!("the input `{column}` is {value} in all training rows, beside the intercept `{intercept}`");
+    let text = format!(
+        "the input `{column}` is {value} in all training rows, so it duplicates the intercept `{intercept}`"
+    );
     warn(&REDUNDANT, text)
         .note("the data do not identify their coefficients")
         .help(format!("leave one out: `inputs = [..]` without `{column}`"))
@@ -387,10 +409,10 @@ pub fn constant_input(column: &str, value: f64, intercept: &str) -> Diagnostic {
 pub fn combined_inputs(terms: &[ColumnTerm], intercept: Option<&str>) -> Diagnostic {
     let kind = kind(&terms.iter().collect::<Vec<&ColumnTerm>>());
     let quoted: Vec<String> = terms.iter().map(|term| format!("`{}`", term.text)).collect();
-    let sum = format!("a sum of multiples of the {kind} {}", quoted.join(", "));
+    let sum = format!("a linear combination of the {kind} {}", quoted.join(", "));
     let text = match intercept {
         Some(intercept) => {
-            format!("{sum} is the same in all training rows, beside the intercept `{intercept}`")
+            format!("{sum} is the same in all training rows, so it duplicates the intercept `{intercept}`")
         }
         None => format!("{sum} is zero in all training rows"),
     };
@@ -425,9 +447,11 @@ pub fn out_of_reach(
         (true, false) => format!("above {}", end(low)),
         (false, _) => format!("below {}", end(high)),
     };
-    let text = format!("the mean of `{output}` is {bounds}, but {beyond} of {rows} training rows are not");
+    let text = format!(
+        "the model's mean of `{output}` is always {bounds}, but {beyond} of {rows} training rows are not"
+    );
     let mut diagnostic = warn(&OUT_OF_REACH, text)
-        .note("no parameters fit these rows, and noise does not explain the difference");
+        .note("the model cannot fit these rows, and noise does not explain the difference");
     if is_standardised {
         diagnostic = diagnostic.help(
             "write `standardise = [inputs]`: about half of the values of a standardised target are negative",
@@ -440,7 +464,8 @@ pub fn out_of_reach(
 
 /// An input whose values number the rows.
 pub fn identifier(column: &str, rows: usize) -> Diagnostic {
-    let text = format!("the input `{column}` numbers the {rows} rows, but not in their order");
+    let text =
+        format!("the input `{column}` holds {rows} consecutive integers, one for each row, but not in order");
     warn(&IDENTIFIER, text)
         .help(format!("leave it out: `inputs = [..]` without `{column}`"))
         .help("if it is a time, sort the rows by it and test on the last rows")

@@ -14,10 +14,13 @@ pub(super) static SHARED_OUTPUTS: Code = Code {
 pub(super) static TOO_MANY_PIECES: Code = Code {
     id: "E0562",
     title: "integrals over too many pieces",
-    explain: "If units depend on each other or share weights, the box is divided into pieces on which the outputs are affine. The number of pieces can grow as a power of \
-              the number of weights. In these rows there are too many pieces to integrate over in reasonable time, so that the weights are drawn from the box instead, \
-              `draws` times per iterate. `diagnostics.rows.sampled` in the result counts these rows, and `log_density_error` in the table of predictions is the standard \
-              error due to the draws.\n\nExact: integrate over fewer weights at a time (`weights = 4`), or over the weights of fewer units (`units = 2`). More accurate: more `draws`.",
+    explain: "If units depend on each other or share weights, the box of weights is divided into pieces on which the outputs \
+              are affine. The number of pieces can grow as a power of the number of weights. In these rows there are too \
+              many pieces to integrate over in reasonable time, so that the weights are drawn from the box instead, `draws` \
+              times per iterate. `diagnostics.rows.sampled` in the result counts these rows, and `log_density_error` in the \
+              table of predictions is the standard error due to the draws.\n\n\
+              Exact: integrate over fewer weights at a time (`weights = 4`), or over the weights of fewer units (`units = \
+              2`). More accurate: more `draws`.",
 };
 
 pub(super) static POINT: Code = Code {
@@ -70,10 +73,11 @@ pub struct DrawnRows {
 pub fn too_many_pieces(infer: &str, drawn: &DrawnRows, (why, error): (&str, Option<f64>)) -> Diagnostic {
     let DrawnRows { rows, all, draws } = drawn;
     let text = format!(
-        "in {rows} of {all} rows the weights of `{infer}` are drawn from the box, {draws} times per iterate"
+        "in {rows} of {all} rows, `{infer}` samples the weights from the box instead of integrating exactly, with {draws} \
+         draws per iterate"
     );
     let mut warning = warning(self::error(&TOO_MANY_PIECES, FaultyInput::Program, text));
-    warning.notes.push(format!("one of them {why}"));
+    warning.notes.push(format!("one of these rows {why}"));
     if let Some(error) = error {
         warning.notes.push(format!(
             "the largest standard error of a log density is {}",

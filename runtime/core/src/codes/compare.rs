@@ -15,10 +15,12 @@ pub static NOT_COMPUTED: Code = Code {
 /// Inferences that did not observe the same values.
 pub static OTHER_OBSERVATIONS: Code = Code {
     id: "E0568",
-    title: "inferences of different observations",
-    explain: "`elpd_loo` is a sum over observations. A difference means something only if both inferences observed the same values in the same rows. A transformed target \
-              (`target = log(y)`) and other training rows are different observations.\n\n\
-              Wrong: `compare a, b by elpd_loo` with `target = y` in the data of `a` and `target = log(y)` in the data of `b`.\n\n\
+    title: "inferences on different observations",
+    explain: "`elpd_loo` is a sum over observations. A difference is meaningful only if both inferences observed the same \
+              values in the same rows. A transformed target (`target = log(y)`) and other training rows are different \
+              observations.\n\n\
+              Wrong: `compare a, b by elpd_loo` with `target = y` in the data of `a` and `target = log(y)` in the data of \
+              `b`.\n\n\
               Right: the same data item for both.",
 };
 
@@ -49,11 +51,13 @@ pub static HELD: Code = Code {
 pub static NO_SPREAD: Code = Code {
     id: "E0572",
     title: "leave-one-out estimates from draws without spread",
-    explain: "The effective number of parameters, `p_loo`, is by how much the log likelihood of the rows falls when each is left out. It is about the number of \
-              parameters that the data inform. If it is below a twentieth of the number of parameters whose posteriors are narrower than their priors, the likelihoods of \
-              the rows are nearly the same under every draw: \
-              the approximation is much narrower than the posterior, and `elpd_loo` is the log likelihood of rows that were fitted.\n\n\
-              Wrong: `compare a by elpd_loo` where `a` is `swag` with batches of all rows, or with a learning rate that falls to zero.\n\n\
+    explain: "The effective number of parameters, `p_loo`, is the amount by which the log likelihood of the rows falls when \
+              each row is left out. It is about the number of parameters that the data inform. If it is below a twentieth of \
+              the number of parameters whose posteriors are narrower than their priors, the likelihoods of the rows are \
+              nearly the same under every draw: the approximation is much narrower than the posterior, and `elpd_loo` is the \
+              log likelihood of rows that were fitted.\n\n\
+              Wrong: `compare a by elpd_loo` where `a` is `swag` with batches of all rows, or with a learning rate that \
+              falls to zero.\n\n\
               Right: `nuts`, `laplace` or `vi`; `swag` with small batches at a constant rate.",
 };
 
@@ -63,19 +67,20 @@ pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
         "`elpd_loo` of `{infer}` is too high: every draw has the value of {names} that fits all rows best, including the row that is left out"
     );
     super::warning(&HELD, text)
-        .note(format!("it is too high by about one nat for each of these numbers that the data inform, of which there are at most {count}"))
+        .note(format!("it is too high by about one nat for each of these numbers that the data inform (at most {count})"))
         .help("use `nuts` or `vi`, which have a posterior of all parameters, or compare on test rows: `test = fraction(0.2)`")
 }
 
 /// A warning: an inference block whose rows are left out has nearly no effective parameters.
 pub fn no_spread(infer: &str, p: f64, (informed, parameters): (f64, usize)) -> Diagnostic {
     let text = format!(
-        "`elpd_loo` of `{infer}` is that of a single point: its effective number of parameters is {}, of {parameters}",
+        "`elpd_loo` of `{infer}` treats the posterior as a single point: the effective number of parameters is {} of \
+         {parameters}",
         bnnc_base::number::rounded(p, 2)
     );
     super::warning(&NO_SPREAD, text)
         .note(format!(
-            "the draws vary too little: posteriors narrower than their priors show that the rows inform about {} parameters",
+            "the draws vary too little: about {} parameters have posteriors that are narrower than their priors",
             bnnc_base::number::rounded(informed, 2)
         ))
         .help("use `nuts`, or compare on test rows: `test = fraction(0.2)`")
@@ -100,6 +105,6 @@ pub fn other_rows(infer: &str, first: &str, of: &str) -> Diagnostic {
 /// A warning: the `elpd_loo` of two inferences cannot be compared.
 pub fn other_observations(infer: &str, best: &str) -> Diagnostic {
     let text =
-        format!("`{infer}` and `{best}` observed different values: their `elpd_loo` has no difference");
+        format!("`{infer}` and `{best}` observed different values, so their `elpd_loo` cannot be compared");
     super::warning(&OTHER_OBSERVATIONS, text).help("compare inferences on the same rows with the same target")
 }

@@ -8,10 +8,12 @@ use std::path::Path;
 pub(super) static HOLDS_ANOTHER_RUN: Code = Code {
     id: "E0514",
     title: "the folder holds another run",
-    explain: "The folder given with `--out` holds results or a checkpoint of another run: of another program, or of the same program with other options, data or seed. \
-              Writing there would destroy them, so bnnc stops before it begins. The notes list the differences.\n\n\
-              Wrong: `bnnc run b.bnn --out runs/a`, where `runs/a` is a run of `a.bnn`.\n\nRight: `bnnc run b.bnn --out runs/b`, or `bnnc run b.bnn --out runs/a --overwrite` if the \
-              earlier run is not needed any more. Its results stay until those of the new run are complete; then all of them are replaced.",
+    explain: "The folder given with `--out` holds results or a checkpoint of another run: of another program, or of the same \
+              program with other options, data or seed. The new run would destroy them, so bnnc does not start it. The notes \
+              list the differences.\n\n\
+              Wrong: `bnnc run b.bnn --out runs/a`, where `runs/a` is a run of `a.bnn`.\n\n\
+              Right: `bnnc run b.bnn --out runs/b`, or `bnnc run b.bnn --out runs/a --overwrite` if the earlier run is not \
+              needed any more. The earlier results are replaced only when the new results are complete.",
 };
 
 /// A run would replace files that no run wrote.
@@ -28,30 +30,35 @@ pub(super) static FOREIGN_FILES: Code = Code {
 pub(super) static DAMAGED_PART: Code = Code {
     id: "E0516",
     title: "the folder of a run is damaged",
-    explain: "`bnnc predict` reads `manifest.json`, `program.json` and `posterior.safetensors`. `manifest.json` holds the checksums of the others, so that predictions \
-              are made only from unchanged files of one run. A file was changed, cut off, or copied from another run; or a run was killed at the \
-              moment when its results replaced earlier ones.\n\nWrong: `cp other/posterior.safetensors run/`, then `bnnc predict run --data new.csv`.\n\nRight: copy the whole \
-              folder; to finish a run that was killed, `bnnc run PROGRAM --resume run`.",
+    explain: "`bnnc predict` reads `manifest.json`, `program.json` and `posterior.safetensors`. `manifest.json` holds \
+              checksums of the other two, so that predictions are made only from unchanged files of one run. A file was \
+              changed, cut off, or copied from another run; or a run was killed at the moment when its results replaced \
+              earlier ones.\n\n\
+              Wrong: `cp other/posterior.safetensors run/`, then `bnnc predict run --data new.csv`.\n\n\
+              Right: copy the whole folder; to finish a run that was killed, use `bnnc run PROGRAM --resume run`.",
 };
 
 /// The run was made with another version of the library.
 pub(super) static OTHER_LIBRARY: Code = Code {
     id: "E0518",
     title: "the run was made by another version of bnnc",
-    explain: "A run's folder holds the text of its program, which `bnnc predict` compiles again. The library of distributions and layers, or the compiler, has changed since \
-              the run, so that predictions may differ from the run's own.\n\nWrong: `bnnc predict RUN --data new.csv` after an update of bnnc.\n\nRight: predict with the \
-              version of the run, or run \
-              again with this one.",
+    explain: "A run's folder holds the text of its program, which `bnnc predict` compiles again. The library of \
+              distributions and layers, or the compiler, has changed since the run, so predictions may differ from those of \
+              the run.\n\n\
+              Wrong: `bnnc predict RUN --data new.csv` after an update of bnnc.\n\n\
+              Right: predict with the version of bnnc that made the run, or run again with this version.",
 };
 
 /// The outputs do not have predictions.
 pub(super) static NO_PREDICTIONS: Code = Code {
     id: "E0519",
     title: "the outputs have no predictions",
-    explain: "A table of predictions has the mean of each output, and quantiles where its distribution has a sampler. The distributions of the model have \
-              neither `mean` nor `draw`, so that the table has only row numbers. Or the model takes whole columns, such as `-> y: real[n]`: it describes only the rows \
-              that it was trained on, not new rows.\n\nWrong: `dist D(loc: real) on real { log_density(x) = .. }`.\n\nRight: the same with \
-              `mean = loc`, or with `draw = loc + standard_normal()`.",
+    explain: "A table of predictions has the mean of each output, and quantiles where its distribution has a sampler. Either \
+              the distributions of the model have neither `mean` nor `draw`, so the table would contain only row numbers. Or \
+              the model takes whole columns, such as `-> y: real[n]`: it describes only the rows that it was trained on, not \
+              new rows.\n\n\
+              Wrong: `dist D(loc: real) on real { log_density(x) = .. }`.\n\n\
+              Right: the same with `mean = loc`, or with `draw = loc + standard_normal()`.",
 };
 
 /// The results or the checkpoint (`what`) of another run would be lost. Each of `differences` is one line on how the runs differ.
@@ -89,7 +96,7 @@ pub fn reads_its_results(folder: &Path, file: &Path) -> Diagnostic {
         folder.display()
     );
     error(&FOREIGN_FILES, FaultyInput::Usage, text)
-        .help("write into another folder, or copy the file out of this one first")
+        .help("write into another folder, or first copy the file to another folder")
 }
 
 /// A table of predictions that would replace a file from which the predictions are made.
@@ -129,12 +136,12 @@ pub fn half_replaced(folder: &Path) -> Diagnostic {
 /// A warning: the library or bnnc has changed since the run.
 pub fn other_library(folder: &Path) -> Diagnostic {
     let text = format!(
-        "`{}` is a run of another version of bnnc or of its library",
+        "`{}` was written by another version of bnnc or of its library",
         folder.display()
     );
     let mut warning = error(&OTHER_LIBRARY, FaultyInput::Usage, text);
     warning.severity = Severity::Warning;
-    warning.help("run again with this version, or predict with the version of the run")
+    warning.help("run again with this version, or predict with the version that wrote the run")
 }
 
 /// An inference block without predictions for new rows: its outputs have neither a mean nor a sampler, or all rows of its data form one example of

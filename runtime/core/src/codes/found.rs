@@ -8,12 +8,14 @@ use bnnc_base::number::rounded;
 pub(super) static AT_BOUND: Code = Code {
     id: "E0582",
     title: "a posterior at the bound of its parameter",
-    explain: "The posterior of a parameter piles up at an end of its type or prior: its mean is within 1.4 standard deviations of the end, and the posterior \
-              is much narrower than the interval. The data favour values beyond the end, so that the end determines the estimate. Scales, probabilities and \
-              correlations may lie at 0, 1 or -1, so these ends are checked only for the coefficients of a linear sum, and only if the mean is within 1.1 \
-              standard deviations of the end. The maximum that `map` and `laplace` find is compared with every end: if it lies at an end, the density has no \
-              maximum inside the interval, and standard deviations have no meaning.\n\nWrong: `slope: real(-5, 1.5) ~ Normal(0, 3)` where the data have a \
-              slope of 2.\n\nRight: `slope ~ Normal(0, 3)`, or an interval that holds what is possible.",
+    explain: "The posterior of a parameter piles up at an end of its type or prior: its mean is within 1.4 standard \
+              deviations of the end, and the posterior is much narrower than the interval. The data favour values beyond the \
+              end, so that the end determines the estimate. Scales, probabilities and correlations may lie at 0, 1 or -1, so \
+              these ends are checked only for the coefficients of a linear sum, and only if the mean is within 1.1 standard \
+              deviations of the end. The maximum that `map` and `laplace` find is compared with every end: if it lies at an \
+              end, the density does not have a maximum inside the interval, and standard deviations are meaningless.\n\n\
+              Wrong: `slope: real(-5, 1.5) ~ Normal(0, 3)` where the data have a slope of 2.\n\n\
+              Right: `slope ~ Normal(0, 3)`, or an interval that holds what is possible.",
 };
 
 pub(super) static INTERVALS: Code = Code {
@@ -46,10 +48,12 @@ pub(super) static PRIOR_CONFLICT: Code = Code {
 pub(super) static NO_FINITE_MAXIMUM: Code = Code {
     id: "E0646",
     title: "flat priors that leave no maximum",
-    explain: "`map` and `laplace` look for the maximum of the posterior. Here some parameters have the prior `Flat`, and the likelihood does not fall when they are made \
-              ten and a hundred times as large: there is no maximum. The estimate is only where the training stopped, and standard deviations mean nothing. The usual \
-              reason is that the inputs separate the classes (complete separation).\n\nWrong: `b ~ Flat` and \
-              `y ~ Bernoulli(b * x)` where `y` is true for all positive `x` only.\n\nRight: `b ~ Normal(0, 2.5)`.",
+    explain: "`map` and `laplace` look for the maximum of the posterior. Here some parameters have the prior `Flat`, and the \
+              likelihood does not fall when they are made ten and a hundred times as large: there is no maximum. The \
+              estimate is merely the point where the training stopped, and standard deviations are meaningless. The usual \
+              reason is that the inputs separate the classes (complete separation).\n\n\
+              Wrong: `b ~ Flat` and `y ~ Bernoulli(b * x)` where `y` is true for all positive `x` only.\n\n\
+              Right: `b ~ Normal(0, 2.5)`.",
 };
 
 pub(super) static BIASED: Code = Code {
@@ -75,12 +79,14 @@ pub(super) static IGNORED_INPUTS: Code = Code {
 pub(super) static COLLAPSED: Code = Code {
     id: "E0657",
     title: "a variational posterior that fell back to the prior",
-    explain: "`vi` has left most weights of a network at their prior, and the mean prediction is the same in all training rows, although rows with similar inputs have similar targets. With an \
-              independent distribution for every weight, the noise of many hidden units costs more likelihood than a function of the inputs gains, so that the evidence \
-              lower bound of a wide network has its maximum, or a local one, at a constant function (Trippe and Turner 2018; Coker et al. 2022). Longer training does not \
-              leave that maximum.\n\nWrong: two layers \
-              `Dense(40)` and `vi` for 160 rows; `Normal(scale = 1)` as the start of the posterior.\n\nRight: `laplace` around a `map`, or `nuts`; fewer units, such as `Dense(10)`, from a narrow \
-              start, `Normal(scale = 0.05)`, with `restarts = 4`, since narrow networks have several optima.",
+    explain: "`vi` has left most weights of a network at their prior, and the mean prediction is the same in all training \
+              rows, although rows with similar inputs have similar targets. With an independent distribution for every \
+              weight, the noise of many hidden units lowers the likelihood more than a function of the inputs raises it. The \
+              evidence lower bound of a wide network therefore has its maximum, or a local maximum, at a constant function \
+              (Trippe and Turner 2018; Coker et al. 2022). Longer training does not leave that maximum.\n\n\
+              Wrong: two layers `Dense(40)` and `vi` for 160 rows; `Normal(scale = 1)` as the start of the posterior.\n\n\
+              Right: `laplace` around a `map`, or `nuts`; fewer units, such as `Dense(10)`, from a narrow start, \
+              `Normal(scale = 0.05)`, with `restarts = 4`, since narrow networks have several optima.",
 };
 
 /// The facts about a variational posterior that fell back to the prior.
@@ -124,7 +130,7 @@ pub fn collapsed(infer: &str, collapse: &PriorFallback<'_>) -> Diagnostic {
     let text = format!("`{infer}` fell back to the prior: {what}");
     warn(&COLLAPSED, text)
         .note(format!(
-            "the posterior of {} of the weights is their prior, but the inputs do inform the target: {nearby}",
+            "the posterior of {} of the weights equals their prior, although the inputs do inform the target: {nearby}",
             percent(collapse.at_prior)
         ))
         .help("use `laplace` around a `map`, or `nuts`, which do not assume independent weights")
@@ -155,7 +161,8 @@ pub fn ignored_inputs(
     let narrowest = narrow.min_by(|(_, one), (_, other)| one.total_cmp(other));
     let warning = warn(&IGNORED_INPUTS, text)
         .note(format!(
-            "{}{more} are at the mean of their prior: with {parameters} parameters the density is highest there, although the prior has no mass there",
+            "{}{more} are at the mean of their prior: with {parameters} parameters the density is highest there, although \
+             the prior has almost no mass there",
             names.join(", ")
         ));
     // Under a narrow prior the posterior itself is nearly constant. Neither another method nor a smaller network finds another function.
@@ -187,19 +194,19 @@ fn percent(share: f64) -> String {
 /// A posterior at an end of its interval.
 pub fn at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
     let text = format!(
-        "the posterior of `{parameter}` in `{infer}` piles up at {end}, the end of its type or prior"
+        "the posterior of `{parameter}` in `{infer}` piles up at {end}, the bound of its type or prior"
     );
     warn(&AT_BOUND, text)
-        .note("this end of the range determines the estimate; the data do not")
-        .help("widen the interval, or leave the interval out")
+        .note("the bound, not the data, determines the estimate")
+        .help("widen the interval, or remove it")
 }
 
 /// A maximum at an end of an interval.
 pub fn maximum_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
-    let text = format!("the maximum of `{infer}` has `{parameter}` at {end}, the end of its type or prior");
+    let text = format!("the maximum of `{infer}` has `{parameter}` at {end}, the bound of its type or prior");
     warn(&AT_BOUND, text)
-        .note("the density rises up to the end, so that a standard deviation there has no meaning")
-        .help("widen the interval, or leave the interval out; or use `nuts`")
+        .note("the density rises up to the bound, so a standard deviation there is meaningless")
+        .help("widen the interval, or remove it; or use `nuts`")
 }
 
 /// 90 % intervals that hold too small a share (`held`) of the rows.
@@ -225,7 +232,8 @@ pub fn narrow_intervals(infer: &str, output: &Output, held: f64, fitted: Interva
             false => warning,
         };
         return warning
-            .help("if the intervals hold a larger share of the training rows, the model overfits: make it smaller, or its priors narrower");
+            .help("if the intervals hold a larger share of the training rows, the model overfits: use a smaller model or \
+                   narrower priors");
     }
     let heavier = match is_count {
         true => "NegativeBinomial",
@@ -310,11 +318,11 @@ pub fn majority(
 /// A posterior mean outside the plausible values of its prior.
 pub fn prior_conflict(infer: &str, parameter: &str, mean: f64, (low, high): (f64, f64)) -> Diagnostic {
     let text = format!(
-        "the posterior mean of `{parameter}` in `{infer}`, {}, is outside its prior",
+        "the posterior mean of `{parameter}` in `{infer}` is {}, where the prior has almost no mass",
         number(mean)
     );
     warn(&PRIOR_CONFLICT, text)
-        .note(format!("the prior makes values from {} to {} plausible", number(low), number(high)))
+        .note(format!("values from {} to {} are plausible under the prior", number(low), number(high)))
         .help("standardise the data (`standardise = [inputs, target]`), or write the prior in the unit of the data")
 }
 

@@ -8,33 +8,39 @@ use bnnc_base::number::rounded;
 pub(super) static TOO_FEW_ITERATES: Code = Code {
     id: "E0531",
     title: "too few iterates",
-    explain: "`swag` fits a Gaussian to iterates: the weights after every `every`-th epoch that follows `warmup`. `patience` stopped the training before there were two \
-              iterates, the fewest that a covariance can be computed from (one iterate is enough for `covariance = point`).\n\nRight: a shorter `warmup`, \
-              a longer `patience`, or none.",
+    explain: "`swag` fits a Gaussian to iterates: the weights after every `every`-th epoch that follows `warmup`. `patience` \
+              stopped the training before the second iterate, but a covariance needs at least two (`covariance = point` \
+              needs one).\n\n\
+              Right: a shorter `warmup`, or a longer `patience` or no `patience`.",
 };
 
 /// Iterates of a training that ended far above the loss that it started with.
 pub(super) static ITERATES_ASTRAY: Code = Code {
     id: "E0532",
     title: "the optimiser diverged",
-    explain: "The iterates of this training become a posterior, but the loss of its last epoch is far above that of the first one, by more than 1 per row: the steps are \
-              too large, and the iterates do not represent the posterior.\n\nWrong: `optimiser = SGD(10)`.\n\n\
-              Right: a smaller learning rate, such as a tenth of it, until the loss no longer rises.",
+    explain: "The iterates of this training are to represent the posterior. The loss per row was higher in the last epoch \
+              than in the first, by more than 1: the steps are too large, and the iterates do not represent the \
+              posterior.\n\n\
+              Wrong: `optimiser = SGD(10)`.\n\n\
+              Right: a smaller learning rate, for example ten times smaller, with which the loss does not rise.",
 };
 
 pub(super) static STILL_ITERATES: Code = Code {
     id: "E0569",
     title: "iterates without noise",
-    explain: "`swag` uses the scatter of the iterates of a training as the posterior (Maddox et al. 2019). Iterates scatter because every step uses other rows. If each \
-              batch holds all rows, this noise is missing: the iterates converge to one point, and the intervals are too narrow by a factor of a thousand and more. A \
-              learning rate that falls while iterates are taken has the same effect: their scatter is proportional to the rate, so that late iterates lie closer and \
-              closer together.\n\nWrong: `swag(M, d)` with 40 rows, all of which are in one batch by default; `schedule = cosine`.\n\nRight: \
-              `swag(M, d) { batch = 4, schedule = constant }`; or `laplace`, `vi` or `nuts`, whose intervals do not depend on the optimiser.",
+    explain: "`swag` uses the scatter of the iterates of a training as the posterior (Maddox et al. 2019). Iterates scatter \
+              because every step uses a different batch of rows. If each batch holds all rows, this noise is missing: the \
+              iterates converge to one point, and the intervals are too narrow by a factor of a thousand and more. A \
+              learning rate that falls while iterates are taken has the same effect: their scatter is proportional to the \
+              rate, so that late iterates lie closer and closer together.\n\n\
+              Wrong: `swag(M, d)` with 40 rows, all of which are in one batch by default; `schedule = cosine`.\n\n\
+              Right: `swag(M, d) { batch = 4, schedule = constant }`; or `laplace`, `vi` or `nuts`, whose intervals do not \
+              depend on the optimiser.",
 };
 
 /// There are too few iterates for a posterior.
 pub fn too_few_iterates(infer: &str, found: usize, least: usize) -> Diagnostic {
-    let text = format!("`{infer}` took {found} iterates before it stopped, but needs {least}");
+    let text = format!("`{infer}` stopped after {found} iterates, but needs {least}");
     error(&TOO_FEW_ITERATES, FaultyInput::Program, text)
         .help("lower `warmup` or `every`, or raise `patience`")
 }
@@ -44,13 +50,13 @@ pub fn iterates_astray(infer: &str, rise: f64) -> Diagnostic {
     let text = format!(
         "the loss per row of `{infer}` rose by {rise:.1} from the first epoch to the last: the optimiser diverged"
     );
-    warning(&ITERATES_ASTRAY, text).help("use a smaller step: `optimiser = SGD(..)` with a tenth of the rate")
+    warning(&ITERATES_ASTRAY, text).help("use a tenth of the learning rate in `optimiser = SGD(..)`")
 }
 
 /// A warning: the iterates of `swag` do not scatter, because each batch holds all of these rows.
 pub fn still_iterates(infer: &str, rows: usize) -> Diagnostic {
     let text = format!(
-        "the intervals of `{infer}` are too narrow: each batch holds all {rows} rows, so its iterates do not scatter"
+        "the intervals of `{infer}` are too narrow: each batch holds all {rows} rows, so the iterates do not scatter"
     );
     let batch = (rows / 10).max(1);
     warning(&STILL_ITERATES, text).help(format!(
@@ -65,7 +71,8 @@ pub fn falling_rate(infer: &str, fall: f64) -> Diagnostic {
         false => "to zero".to_owned(),
     };
     let text = format!(
-        "the intervals of `{infer}` are too narrow: its learning rate falls {how} while iterates are taken, and their scatter falls with it"
+        "the intervals of `{infer}` are too narrow: its learning rate falls {how} while iterates are taken, and the scatter \
+         of the iterates falls with the rate"
     );
     warning(&STILL_ITERATES, text).help(
         "keep the learning rate constant while iterates are taken: `schedule = constant`, or `schedule = step(0.5, 0.1)`, which lowers the rate at half of the training, where the default `warmup` ends; or use `laplace`, `vi` or `nuts`",
@@ -75,15 +82,17 @@ pub fn falling_rate(infer: &str, fall: f64) -> Diagnostic {
 pub(super) static OTHER_BREADTH: Code = Code {
     id: "E0573",
     title: "iterates whose scatter is not that of the posterior",
-    explain: "`swag` uses the scatter of the iterates of a training as the posterior (Maddox et al. 2019). How far they scatter depends on the learning rate, the size \
-              of the batches and the optimiser, and only for one rate is the scatter that of the posterior (Mandt, Hoffman and Blei 2017). The loss (the negative log \
-              posterior) at draws of a \
-              Gaussian posterior is on average half the number of parameters above its minimum; here the mean rise differs from that by a factor of more than 25, so that \
-              standard deviations are wrong by a factor of more than five. `breadth` in the diagnostics is the ratio of the mean rises; if `scale = 1 / breadth` \
-              multiplies the covariance, the mean rise is right. A single parameter is reported if its variance is below a 25th of its conditional variance given all \
-              other parameters, which its posterior variance cannot be less than.\n\n\
+    explain: "`swag` uses the scatter of the iterates of a training as the posterior (Maddox et al. 2019). How far they \
+              scatter depends on the learning rate, the size of the batches and the optimiser. Only one learning rate gives \
+              the scatter of the posterior (Mandt, Hoffman and Blei 2017). The loss (the negative log posterior) at draws of \
+              a Gaussian posterior is on average half the number of parameters above its minimum; here the mean rise differs \
+              from that by a factor of more than 25, so that standard deviations are wrong by a factor of more than five. \
+              `breadth` in the diagnostics is the ratio of the observed to the expected mean rise; `scale = 1 / breadth` \
+              corrects the covariance. A single parameter is reported if its variance is below a 25th of its conditional \
+              variance given all other parameters, which is a lower bound for its posterior variance.\n\n\
               Wrong: `swag(M, d)` for a line through 1000 points: the steps, of 0.005, are far too short.\n\n\
-              Right: `swag(M, d) { scale = 170 }` with the number that the warning names; another rate; or `laplace`, `vi` or `nuts`.",
+              Right: `swag(M, d) { scale = 170 }` with the number that the warning names; another rate; or `laplace`, `vi` \
+              or `nuts`.",
 };
 
 /// A warning: the variances of a Gaussian over iterates, which are multiplied by `scale`, are `breadth` times the variances of the posterior.

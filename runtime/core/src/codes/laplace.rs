@@ -9,10 +9,12 @@ use bnnc_laplace::curvature::NotPositive;
 pub(super) static NO_MAXIMUM: Code = Code {
     id: "E0540",
     title: "no maximum to approximate around",
-    explain: "With `epochs = 0` a Laplace approximation uses its start as the maximum of the posterior. Here the start does not give all weights: there is no `start`, or \
-              the inference or file that it names lacks this parameter or has it in another size.\n\n\
-              Wrong: `infer l = laplace(Model, data) { epochs = 0 }`.\n\nRight: `infer l = laplace(Model, data) { start = map }` after an `infer \
-              map = map(Model, data)`, `start = safetensors(\"weights.safetensors\")`, or a positive number of `epochs`.",
+    explain: "With `epochs = 0` a Laplace approximation uses its start as the maximum of the posterior. Here the start does \
+              not give values for all weights: `start` is missing, or its inference or file does not have this parameter in \
+              the right size.\n\n\
+              Wrong: `infer l = laplace(Model, data) { epochs = 0 }`.\n\n\
+              Right: `infer l = laplace(Model, data) { start = map }` after an `infer map = map(Model, data)`, `start = \
+              safetensors(\"weights.safetensors\")`, or a positive number of `epochs`.",
 };
 
 pub(super) static NO_CURVATURE: Code = Code {
@@ -28,19 +30,22 @@ pub(super) static NO_CURVATURE: Code = Code {
 pub(super) static NO_POSTERIOR: Code = Code {
     id: "E0542",
     title: "a precision that is not positive definite",
-    explain: "The precision of a Gaussian is the curvature of the log likelihood plus the precision of the prior. It must be positive in every direction. It can fail to \
-              be positive if the prior has the wrong curvature (far out under a prior with heavy tails) or none (a Laplace or uniform prior) and the curvature of the \
-              likelihood does not make up for that; or, with `curvature = hessian`, away from a maximum. If it is not a number, a derivative overflows: then no choice of \
-              `curvature` helps, but finite weights and standardised data do.\n\nRight: \
-              `curvature = ggn`, a Normal prior, or more epochs of search.",
+    explain: "The precision of a Gaussian is the curvature of the log likelihood plus the precision of the prior. It must be \
+              positive in every direction. The precision can fail to be positive if the log density of the prior is convex \
+              at the maximum (in the tails of a heavy-tailed prior) or linear (a Laplace or uniform prior), and the \
+              curvature of the likelihood does not compensate for it. With `curvature = hessian`, it can also fail away from \
+              a maximum. If the precision is not a number, a derivative overflows: then another `curvature` does not help, \
+              but finite weights and standardised data do.\n\n\
+              Right: `curvature = ggn`, a Normal prior, or more epochs in the search for the maximum.",
 };
 
 pub(super) static TOO_FEW_WEIGHTS: Code = Code {
     id: "E0543",
-    title: "a subnetwork with more weights than affect the outputs",
-    explain: "Weights whose gradient is zero in every training row (behind units that are never active, for instance) are never part of a subnetwork. The other weights \
-              are fewer than `over = subnetwork(..)` needs.\n\nWrong: `over = subnetwork(1000)` of a network with 800 active weights.\n\nRight: \
-              `over = subnetwork(500)`, or `over = all`.",
+    title: "a subnetwork larger than the number of weights that affect the outputs",
+    explain: "A subnetwork cannot contain weights whose gradient is zero in every training row, for instance weights behind \
+              units that are never active. `over = subnetwork(..)` needs more weights than the others.\n\n\
+              Wrong: `over = subnetwork(1000)` of a network with 800 active weights.\n\n\
+              Right: `over = subnetwork(500)`, or `over = all`.",
 };
 
 pub(super) static NO_VARIANCES: Code = Code {
@@ -54,20 +59,22 @@ pub(super) static NO_VARIANCES: Code = Code {
 pub(super) static NO_LINK: Code = Code {
     id: "E0545",
     title: "a link that does not fit the likelihood",
-    explain: "`probit`, `bridge` and `bridge_normalised` turn Gaussian logits into probabilities of classes. They need one `Categorical` observation whose logits are the \
-              outputs; for `probit`, it may also be `Bernoulli`.\n\nRight: `link = glm` or `monte_carlo`, which draw the outputs \
-              of other likelihoods.",
+    explain: "`probit`, `bridge` and `bridge_normalised` turn Gaussian logits into probabilities of classes. They need one \
+              `Categorical` observation whose logits are the outputs; `probit` also allows `Bernoulli`.\n\n\
+              Right: `link = glm` or `monte_carlo`, which draw the outputs of other likelihoods.",
 };
 
 /// A search that ended early, or a start that is not a maximum.
 pub(super) static NOT_AT_MAXIMUM: Code = Code {
     id: "E0546",
     title: "the maximum is not reached",
-    explain: "Around a point that is not a maximum of the posterior, the Gaussian has the wrong centre and the wrong shape. With the gradient `g` of the log posterior \
-              and the precision `P` of the Gaussian, the log posterior could still rise by `g' P^-1 g / 2`, and this is more than 0.1 per weight. If the gradient or its \
-              square is not finite, the message says `without bound`. Free parameters that are not weights, such as a noise level, are checked along their gradient: \
-              there a rise of up to 0.1 for each of them plus 0.001 per row is not reported. Search longer, with a schedule that ends at small steps (`schedule = \
-              cosine`), or start from the result of another inference with the same prior and likelihood.",
+    explain: "Around a point that is not a maximum of the posterior, the Gaussian has the wrong centre and the wrong shape. \
+              With the gradient `g` of the log posterior and the precision `P` of the Gaussian, the log posterior could \
+              still rise by `g' P^-1 g / 2`, and this is more than 0.1 per weight. If the gradient or its square is not \
+              finite, the message contains `without bound`. Free parameters that are not weights, such as a noise level, are \
+              checked along their gradient; rises of up to 0.1 for each of them plus 0.001 per row are not reported. Search \
+              longer, with a schedule that ends at small steps (`schedule = cosine`), or start from the result of another \
+              inference with the same prior and likelihood.",
 };
 
 pub(super) static DEPENDENT_PRIOR: Code = Code {
@@ -81,10 +88,12 @@ pub(super) static DEPENDENT_PRIOR: Code = Code {
 pub(super) static NO_JOINT: Code = Code {
     id: "E0548",
     title: "no joint covariance and no slopes",
-    explain: "`bnnc predict RUN --joint FILE` writes the covariance of the outputs of all rows together, `J P^-1 J'`, with the Jacobian `J` of the \
-              outputs and the precision `P` of the weights, and `--slopes FILE` derivatives of its diagonal. For a mixture over the members of an ensemble, both are \
-              those of the mixture. Both linearise the outputs around a maximum, with a Gaussian over the weights. Inferences by other methods have draws or point values \
-              of the weights instead of this Gaussian.\n\nRight: `--infer NAME` with the name of an inference by `laplace`.",
+    explain: "`bnnc predict RUN --joint FILE` writes the covariance of the outputs of all rows together, `J P^-1 J'`, with \
+              the Jacobian `J` of the outputs and the precision `P` of the weights, and `--slopes FILE` writes derivatives \
+              of its diagonal. For an ensemble, both describe the mixture over its members. Both linearise the outputs \
+              around a maximum, with a Gaussian over the weights. Inferences by other methods have draws or point values of \
+              the weights instead of this Gaussian.\n\n\
+              Right: `--infer NAME` with the name of an inference by `laplace`.",
 };
 
 pub(super) static PRIOR_NOT_NORMAL: Code = Code {
@@ -99,49 +108,63 @@ pub(super) static PRIOR_NOT_NORMAL: Code = Code {
 pub(super) static FACTOR_AT_END: Code = Code {
     id: "E0551",
     title: "the factor on the prior is at the end of the search range",
-    explain: "Factors on the precision of the prior are searched between 1e-8 and 1e8 by the marginal likelihood and between 1e-4 and 1e4 by \
-              validation rows. A factor at an end means that there is no maximum inside. With a large factor the weights have hardly any spread. Validation rows prefer \
-              that if the noise of the likelihood is too large already, or if the Gaussian is wider than the posterior with every factor. The marginal likelihood prefers \
-              it if the weights are at the mean of their prior. With a small factor the prior has no effect. This warning also appears if the search for several factors \
-              ended before it converged.\n\nWrong: `laplace(Net, images) { start = best, prior_precision = validation }` for classes.\n\nRight: `link = bridge` for classes; \
-              a noise level that is learned; a start that is a maximum; `nuts` or `vi`, which average over the weights.",
+    explain: "bnnc searches for the factor on the precision of the prior between 1e-8 and 1e8 with the marginal likelihood, \
+              and between 1e-4 and 1e4 with validation rows. A factor at an end of the range means that the criterion does \
+              not have a maximum inside the range. With a large factor, the weights have hardly any spread. Validation rows \
+              prefer a large factor if the noise of the likelihood is too large already, or if the Gaussian is wider than \
+              the posterior with every factor. The marginal likelihood prefers a large factor if the weights are at the mean \
+              of their prior. With a small factor, the prior has no effect. This warning also appears if the search for \
+              several factors ended before it converged.\n\n\
+              Wrong: `laplace(Net, images) { start = best, prior_precision = validation }` for classes.\n\n\
+              Right: `link = bridge` for classes; a noise level that is learned; a start that is a maximum; `nuts` or `vi`, \
+              which average over the weights.",
 };
 
 pub(super) static PRIOR_AVERAGED: Code = Code {
     id: "E0552",
     title: "a prior that a Kronecker structure replaces by its mean",
-    explain: "If the prior has one precision for a whole weight matrix, it has the same eigenvectors as the Kronecker product, so that their sum is exact (Immer et al. \
-              2021, section 4.2). If the precision of the prior varies within the matrix, in the model or with `prior_structure = diagonal`, each eigenvector gets a mean \
-              of the precisions instead, weighted by the squares of its elements. Standard deviations and the marginal likelihood are those of this averaged prior, which \
-              may be far from those of the model's prior.\n\nRight: \
-              `structure = full`, `diagonal` or `low_rank(..)`, which represent such a prior exactly; one precision per matrix; `prior_structure = layer`.",
+    explain: "If the prior has one precision for a whole weight matrix, it has the same eigenvectors as the Kronecker \
+              product, so the sum of both is exact (Immer et al. 2021, section 4.2). If the precision of the prior varies \
+              within the matrix, in the model or with `prior_structure = diagonal`, each eigenvector gets a weighted mean of \
+              the precisions instead; the weights are the squares of its elements. Standard deviations and the marginal \
+              likelihood are those of this averaged prior, which may be far from those of the model's prior.\n\n\
+              Right: `structure = full`, `diagonal` or `low_rank(..)`, which represent such a prior exactly; one precision \
+              per matrix; `prior_structure = layer`.",
 };
 
 pub(super) static OTHER_CENTRE: Code = Code {
     id: "E0570",
     title: "a centre that is the maximum of another density",
-    explain: "The search maximised the posterior of the model. The Gaussian approximates another posterior, because its prior has another precision, or because a \
-              temperature divides its likelihood: it has the spread of this new posterior, but the centre of the old one. With the gradient `g` and the precision `P` of \
-              the new log density, that density could still rise by `g' P^-1 g / 2`, and this is more than 0.1 per weight. If `prior_precision` is a number, the search \
-              maximises the density under that prior, and the centre is right. A factor that is tuned after the search (`marginal_likelihood`, `validation`) does not \
-              move the centre, nor does a factor on the prior of a start that is used as the maximum. A factor chosen by validation rows only narrows the Gaussian around \
-              this centre: the maximum under that prior may predict far worse.\n\nWrong: `infer l = laplace(Model, data) { start = map, prior_precision = 100 }`.\n\n\
-              Right: `infer l = laplace(Model, data) { start = map, steps = 20000, prior_precision = 100 }`, which continues the search from there; a model that \
-              states this prior; `online = true, steps = 20000` instead of `prior_precision = marginal_likelihood`; `link = bridge` for classes instead of `prior_precision = validation`.",
+    explain: "The search maximised the posterior of the model. The Gaussian approximates another posterior, whose prior has \
+              another precision, or whose likelihood is divided by a temperature. The Gaussian has the spread of this new \
+              posterior, but the centre of the old one. With the gradient `g` and the precision `P` of the new log density, \
+              that density could still rise by `g' P^-1 g / 2`, and this is more than 0.1 per weight. If `prior_precision` \
+              is a number, the search maximises the density under that prior, and the centre is right. A factor that is \
+              tuned after the search (`marginal_likelihood`, `validation`) does not move the centre. Neither does a factor \
+              on the prior if the start is used as the maximum. A factor chosen by validation rows only narrows the Gaussian \
+              around this centre: the maximum under that prior may predict far worse.\n\n\
+              Wrong: `infer l = laplace(Model, data) { start = map, prior_precision = 100 }`.\n\n\
+              Right: `infer l = laplace(Model, data) { start = map, steps = 20000, prior_precision = 100 }`, which continues \
+              the search from there; a model that states this prior; `online = true, steps = 20000` instead of \
+              `prior_precision = marginal_likelihood`; `link = bridge` for classes instead of `prior_precision = validation`.",
 };
 
 pub(super) static WORSE_THAN_CENTRE: Code = Code {
     id: "E0653",
     title: "an approximation that predicts worse than its centre",
-    explain: "The log predictive density of the scored rows under the approximation is lower than that under its centre alone, by more than 0.05 per row and four standard errors of \
-              the paired differences (on training rows, in addition to half a nat per parameter, which a posterior may lose there). The Gaussian is wider than the \
-              posterior: with a wide prior and \
-              probabilities near 0 and 1 the curvature at the maximum is small, and linearised logits with a large variance give probabilities that are far too even. `link = \
-              bridge` matches a Dirichlet distribution to the logits of a `Categorical` and suffers least, but not where `structure = diagonal` ignores the correlations of the weights. Other likelihoods have no such link: \
-              `nuts` and `vi` average over the weights and do not need the curvature at a maximum. A factor on the prior that is chosen by validation rows only narrows \
-              the Gaussian until nothing but its centre is left.\n\nWrong: `laplace(Net, images) { start = best, over = last_layer }` with an `nll` of 0.49 \
-              where `best` has 0.19.\n\nRight: `laplace(Net, images) { start = best, over = last_layer, link = bridge }` for classes; `nuts(Net, rows)` for other \
-              likelihoods; or `best` itself.",
+    explain: "The approximation gives the scored rows a lower log predictive density than its centre alone, by more than \
+              0.05 per row and by more than four standard errors of the paired differences. (On training rows, half a nat \
+              per parameter is allowed in addition, which even a correct posterior may lose there.) The Gaussian is wider \
+              than the posterior: with a wide prior and probabilities near 0 and 1 the curvature at the maximum is small, \
+              and linearised logits with a large variance give probabilities that are far too even. `link = bridge` matches \
+              a Dirichlet distribution to the logits of a `Categorical`. This link suffers least, except where `structure = \
+              diagonal` ignores the correlations of the weights. Other likelihoods have no such link: `nuts` and `vi` \
+              average over the weights and do not need the curvature at a maximum. A factor on the prior that is chosen by \
+              validation rows only narrows the Gaussian until nothing but its centre is left.\n\n\
+              Wrong: `laplace(Net, images) { start = best, over = last_layer }` with an `nll` of 0.49 where `best` has \
+              0.19.\n\n\
+              Right: `laplace(Net, images) { start = best, over = last_layer, link = bridge }` for classes; `nuts(Net, \
+              rows)` for other likelihoods; or `best` itself.",
 };
 
 /// Returns whether the predictions are for classes and do not use the Laplace bridge.
@@ -358,12 +381,12 @@ pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, searched: bool) ->
     let text = match rise.is_finite() {
         true => {
             format!(
-                "`{infer}`: {what}: the log posterior could rise by {} over {weights} weights",
+                "`{infer}`: {what}; the log posterior could rise by {} in total over {weights} weights",
                 rounded(rise, 3)
             )
         }
         false => {
-            format!("`{infer}`: {what}: the log posterior could rise without bound over {weights} weights")
+            format!("`{infer}`: {what}; the log posterior could rise without bound over {weights} weights")
         }
     };
     let mut warning = error(&NOT_AT_MAXIMUM, FaultyInput::Program, text);
@@ -386,7 +409,7 @@ pub fn others_not_at_maximum(infer: &str, rise: f64, searched: bool) -> Diagnost
         false => "without bound".to_owned(),
     };
     let text = format!(
-        "`{infer}`: {what}: the log posterior could rise {by} if the parameters that are not weights moved, such as a noise level"
+        "`{infer}`: {what}; the log posterior could rise {by} if parameters that are not weights moved, such as a noise level"
     );
     let mut warning = error(&NOT_AT_MAXIMUM, FaultyInput::Program, text);
     warning.severity = Severity::Warning;
@@ -400,13 +423,13 @@ pub fn no_joint(infer: &str) -> Diagnostic {
     let text = format!(
         "`{infer}` is not a Laplace approximation: it has neither a joint covariance of outputs nor slopes"
     );
-    error(&NO_JOINT, FaultyInput::Usage, text).help("name a `laplace` infer with `--infer`")
+    error(&NO_JOINT, FaultyInput::Usage, text).help("name an inference by `laplace`: `--infer NAME`")
 }
 
 /// A prior that a structure cannot represent.
 pub fn dependent_prior(infer: &str) -> Diagnostic {
     let text = format!(
-        "weights of `{infer}` depend on each other under the prior, which only a full precision represents"
+        "the prior of `{infer}` correlates weights, which only a full precision matrix can represent"
     );
     error(&DEPENDENT_PRIOR, FaultyInput::Program, text).help("write `structure = full`")
 }
@@ -424,7 +447,7 @@ pub fn prior_not_normal(infer: &str, option: &str) -> Diagnostic {
 pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic {
     let what = match factor >= 1.0 {
         true => "the data prefer weights without spread",
-        false => "the data prefer a prior without bound",
+        false => "the data prefer an infinitely wide prior",
     };
     let text = format!(
         "`{infer}`: the search for the factor on the prior ended at {}, the end of the search range: {what}",

@@ -8,26 +8,34 @@ use bnnc_base::number::rounded;
 pub(super) static NOT_CONVERGED: Code = Code {
     id: "E0533",
     title: "the training has not converged",
-    explain: "At the end of the training the loss (the negative log posterior or evidence lower bound of all rows) still falls by more than its noise, or \
-              has so much noise that a fall would not be seen. Estimates, standard deviations and predictions are those of parameters that were still \
-              moving. The reported fall extrapolates the last fifth of the training to another training of the same length, where each step counts in proportion to its \
-              learning rate. Falls below one nat, or below 0.02 per row, are not reported. If the loss has no noise, like that of `map`, and is cheap enough, a descent \
-              in double precision continues from the end of the training. The warning then reports by how much the descent lowered the loss, if that is more than 0.1 \
-              nats for each weight and more than 0.001 per row. This finds plateaus too. The loss of `vi` and `dropout` has noise. There the descent minimises the mean over fixed \
-              draws of the noise, and its gain is measured over other draws; the gain is reported only if it exceeds that threshold by three standard errors. If the \
-              descent finds nothing, the training continues for some hundred steps with a learning rate that rises again and then falls to zero. These steps recover only \
-              a part of the remaining fall, so that half of the threshold applies.\n\nWrong: `infer fit = vi(Q, data) { steps = 200, \
-              optimiser = Adam(1e-3) }`, which moves no parameter by more than 0.2.\n\nRight: `infer fit = vi(Q, data)` with its default length; more \
-              `steps` or `epochs`; a larger rate such as `optimiser = Adam(1e-2)`; standardised inputs and a standardised target, for which parameters of size 1 are right.",
+    explain: "At the end of the training, the loss (the negative log posterior or the negative evidence lower bound of all \
+              rows) still falls by more than its noise, or the noise is so large that it would hide a fall. Estimates, \
+              standard deviations and predictions are those of parameters that were still moving. The reported fall is an \
+              extrapolation from the last fifth of the training to another training of the same length, in which each step \
+              counts in proportion to its learning rate. Falls below one nat, or below 0.02 per row, are not reported. If \
+              the loss has no noise, as for `map`, and is cheap to compute, bnnc continues from the end of the training with \
+              a descent in double precision. The warning then reports by how much this descent lowered the loss, if that is \
+              more than 0.1 nats for each weight and more than 0.001 per row. This also detects plateaus. The loss of `vi` \
+              and `dropout` has noise. For these methods, the descent minimises the mean loss over fixed draws of the noise, \
+              and its gain is measured over other draws; the gain is reported only if it exceeds the threshold by three \
+              standard errors. If the descent does not lower the loss, the training continues for a few hundred steps with a \
+              learning rate that rises again and then falls to zero. These steps recover only a part of the remaining fall, \
+              so half of the threshold applies.\n\n\
+              Wrong: `infer fit = vi(Q, data) { steps = 200, optimiser = Adam(1e-3) }`, which moves no parameter by more \
+              than 0.2.\n\n\
+              Right: `infer fit = vi(Q, data)` with its default length; more `steps` or `epochs`; a larger rate such as \
+              `optimiser = Adam(1e-2)`; standardised inputs and a standardised target, for which good parameters are of size \
+              1.",
 };
 
 pub(super) static WORSENED: Code = Code {
     id: "E0534",
     title: "the training ended with a higher loss than before",
-    explain: "The mean loss of the last twentieth of the training was above that of an earlier twentieth, by more than three standard errors and by more than \
-              0.02 per row. The parameters at the end of the best twentieth are the result. The usual cause is a learning rate that is too large for the \
-              end of a training.\n\nWrong: `optimiser = Adam(0.1), schedule = constant`.\n\nRight: a smaller rate, or a schedule that lets the rate \
-              fall to zero: `schedule = cooldown` or `cosine`.",
+    explain: "The mean loss of the last twentieth of the training was above that of an earlier twentieth, by more than three \
+              standard errors and by more than 0.02 per row. The result is the parameters at the end of the best twentieth. \
+              The usual cause is a learning rate that is still too large at the end of the training.\n\n\
+              Wrong: `optimiser = Adam(0.1), schedule = constant`.\n\n\
+              Right: a smaller rate, or a schedule that lets the rate fall to zero: `schedule = cooldown` or `cosine`.",
 };
 
 pub(super) static RESTARTS_DIFFER: Code = Code {
@@ -130,12 +138,14 @@ pub fn not_at_minimum(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Di
 pub(super) static UNBOUNDED_DENSITY: Code = Code {
     id: "E0537",
     title: "the posterior density has no maximum",
-    explain: "A method that maximises the posterior density moved a parameter towards an end of its range, where the density keeps rising. The usual cause is a scale in \
-              the prior of other parameters: as `tau` goes to zero and every `theta` to `mu`, the density of `theta ~ Normal(mu, tau)` grows without bound, \
-              although hardly any of the posterior probability is there. The estimates are meaningless: all groups are the same.\n\nWrong: `theta: real[J] ~ \
-              Normal(mu, tau)` with `tau ~ HalfNormal(5)` and `map`.\n\nRight: `nuts` or `vi`, which average over `tau`. To maximise nevertheless, give the parameter a \
-              prior that keeps it away from the end of its range, such as `InverseGamma(3, 20)`, or a fixed value. `LogNormal(0, 1)` bounds the density too, but its \
-              maximum can still be far below every plausible scale.",
+    explain: "A method that maximises the posterior density moved a parameter towards an end of its range, where the density \
+              keeps rising. The usual cause is a scale in the prior of other parameters: as `tau` goes to zero and every \
+              `theta` to `mu`, the density of `theta ~ Normal(mu, tau)` grows without bound, although hardly any of the \
+              posterior probability is there. The estimates are meaningless: the effects of all groups are equal.\n\n\
+              Wrong: `theta: real[J] ~ Normal(mu, tau)` with `tau ~ HalfNormal(5)` and `map`.\n\n\
+              Right: `nuts` or `vi`, which average over `tau`. If you need a maximum, give the parameter a fixed value, or a \
+              prior that keeps it away from the end of its range, such as `InverseGamma(3, 20)`. `LogNormal(0, 1)` bounds \
+              the density too, but its maximum can still be far below every plausible scale.",
 };
 
 /// A warning: constrained parameters of an inference block diverge while its density rises by `rise`. `runaways` has the name of each parameter with
@@ -215,18 +225,20 @@ pub fn restarts_differ(infer: &str, count: usize, (best, worst): (f64, f64), row
 pub(super) static INPUT_SCALES: Code = Code {
     id: "E0536",
     title: "inputs or outputs of very different or very large scale",
-    explain: "Priors such as `Normal(0, 1)`, random starts and the steps of optimisers and samplers are of size one. If the standard deviations of a model's inputs \
-              differ by more than a factor of 100, or the root mean square of an input is above 100, the weights that fit differ by as much, and training and sampling \
-              are slow or end in a bad optimum. If all values of an input are below 0.001, priors of size one leave the input without an effect. Chains whose starts are \
-              too far away are stuck and disagree. If chains are stuck, inputs with a name of their own, such as `height: real`, and outputs above a million are checked \
-              too. Columns that have their least or largest value in nine of ten rows are not checked.\n\nWrong: `data d = csv(\"d.csv\")` with a column in millimetres \
-              beside one in kilometres.\n\nRight: `data d = csv(\"d.csv\") { \
-              standardise = [inputs] }`, or `scale = 1 / 255` for the bytes of images.",
+    explain: "Priors such as `Normal(0, 1)`, random starts, and the steps of optimisers and samplers suit parameters of size \
+              one. If the standard deviations of a model's inputs differ by more than a factor of 100, or the root mean \
+              square of an input is above 100, the best weights differ by similar factors, and training and sampling are \
+              slow or end in a bad optimum. If all values of an input are below 0.001, such priors leave the input without \
+              an effect. Chains that start too far from the posterior get stuck and disagree. If chains are stuck, bnnc also \
+              checks inputs with a name of their own, such as `height: real`, and outputs above a million. It does not check \
+              columns that have their smallest or largest value in nine of ten rows.\n\n\
+              Wrong: `data d = csv(\"d.csv\")` with a column in millimetres beside one in kilometres.\n\n\
+              Right: `data d = csv(\"d.csv\") { standardise = [inputs] }`, or `scale = 1 / 255` for the bytes of images.",
 };
 
 pub(super) static FAR_FROM_ZERO: Code = Code {
     id: "E0650",
-    title: "an intercept and a weight whose correlation a factorised family ignores",
+    title: "a factorised family ignores the correlation of an intercept and a weight",
     explain: "If an input is far from zero relative to its spread, its weight and the intercept are strongly correlated in the posterior. A variational family with \
               independent elements cannot represent that: the standard deviations of both come out too small, by the ratio of the \
               input's root mean square to its standard deviation.\n\nWrong: `a + b * year` with years around 2010 and `a, b ~ \

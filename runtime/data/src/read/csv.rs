@@ -166,7 +166,7 @@ fn unclosed(path: &Path, text: &[u8], (start, row): (usize, usize)) -> Option<Di
         .flexible(true)
         .from_reader(&*longer);
     let is_open = reader.byte_records().count() == 1;
-    let detail = "a quote that is opened in this row is never closed";
+    let detail = "a quote that opens in this row is never closed";
     is_open.then(|| report::malformed(At { path, row, column: 0 }, "csv", detail))
 }
 
@@ -308,7 +308,7 @@ impl Column {
             }
             (_, Err(_)) => {
                 return Err(report::not_a_number(at, name, text)
-                    .help("the first row decides: a column that starts with a number holds only numbers"));
+                    .help("the first row determines the type: a column that starts with a number must hold only numbers"));
             }
         }
         Ok(())

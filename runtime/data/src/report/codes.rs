@@ -66,8 +66,7 @@ pub(super) static UNREADABLE: Code = Code {
 pub(super) static BAD_GZIP: Code = Code {
     id: "E0403",
     title: "a gzip file cannot be unpacked",
-    explain: r#"A file that starts as gzip is damaged, cut short, or unpacks to more than two gibibytes, which happens only with hostile or
-mistaken files. Download it again, or unpack it by hand: `gunzip -k yacht.csv.gz`."#,
+    explain: r#"A gzip file is damaged or truncated, or it unpacks to more than two gibibytes, which is usually a mistake or an attack. Download it again, or unpack it by hand: `gunzip -k yacht.csv.gz`."#,
 };
 
 pub(super) static NOT_UTF8: Code = Code {
@@ -110,8 +109,8 @@ pub(super) static DUPLICATE_NAME: Code = Code {
 pub(super) static MISSING_VALUE: Code = Code {
     id: "E0408",
     title: "a value is missing",
-    explain: r#"A CSV file has an empty cell, or a Parquet or JSON file a null. Missing data are not supported. Every way to handle them
-(drop the row, fill in a value, model them) changes the posterior, so you have to choose one.
+    explain: r#"A CSV file has an empty cell, or a Parquet or JSON file has a null. Missing data are not supported. Every way to
+handle them (drop the row, fill in a value, model them) changes the posterior, so you have to choose one.
 
     x,y
     1,         # wrong
@@ -132,8 +131,8 @@ infinite, and so does an input whose square, after scaling and standardisation, 
 pub(super) static NOT_A_NUMBER: Code = Code {
     id: "E0410",
     title: "text in a column of numbers",
-    explain: r#"The first row decides whether a column holds numbers or text. This column starts with a number, but a later row has
-other text, such as a mark for a missing value or a decimal comma.
+    explain: r#"The first row decides whether a column holds numbers or text. This column starts with a number, but a later row
+holds text, such as a mark for a missing value or a number with a decimal comma.
 
     x,y
     1,2
@@ -154,8 +153,7 @@ do not close. Often the program names the wrong format.
 pub(super) static WRONG_LENGTH: Code = Code {
     id: "E0412",
     title: "a file is shorter or longer than its header says",
-    explain: r#"The shape and the type in an NPY or IDX header determine the number of bytes that follow. The file has another
-number, usually because a download was cut short."#,
+    explain: r#"The shape and the type in an NPY or IDX header determine the number of bytes that follow. The file has a different size, usually because a download was interrupted."#,
 };
 
 pub(super) static UNSUPPORTED: Code = Code {
@@ -181,7 +179,8 @@ these; all lists at the same depth must have the same length. The message names 
 pub(super) static FILE_COUNT: Code = Code {
     id: "E0415",
     title: "the number of files does not suit the format",
-    explain: r#"`idx` and `npy` store inputs and targets in separate files, so they need pairs of files; more pairs are more shards.
+    explain: r#"`idx` and `npy` store inputs and targets in separate files, so they need pairs of files. Further pairs are further
+shards of the data.
 
     data d = idx("images.gz")                # wrong
     data d = idx("images.gz", "labels.gz")   # right"#,
@@ -198,7 +197,7 @@ pub(super) static COLUMNS_DIFFER: Code = Code {
     id: "E0417",
     title: "files of one data item have different columns",
     explain: r#"Shards and test files form one table, so each file needs the columns of the first one, with the same kind of
-values; their order may differ.
+values. The order of the columns may differ.
 
     a.csv: x,y      b.csv: x,z    # wrong
     a.csv: x,y      b.csv: y,x    # right"#,
@@ -208,13 +207,13 @@ pub(super) static CHANGED: Code = Code {
     id: "E0418",
     title: "data differ from those the program was compiled for",
     explain: r#"Shapes are fixed when a program is compiled. The data that it runs on must have the same columns, shapes and
-levels; only the number of rows is free. Compile again with the new data."#,
+levels. Only the number of rows may differ. Compile again with the new data."#,
 };
 
 pub(super) static UNKNOWN_COLUMN: Code = Code {
     id: "E0419",
     title: "there is no such column",
-    explain: r#"`inputs` or `target` names a column that the file does not have. Names are compared letter by letter.
+    explain: r#"`inputs` or `target` names a column that the file does not have. Upper and lower case matter.
 
     data d = csv("d.csv") { target = Strength }   # the header says strength
     data d = csv("d.csv") { target = strength }   # right"#,
@@ -223,7 +222,8 @@ pub(super) static UNKNOWN_COLUMN: Code = Code {
 pub(super) static TEXT_COLUMN: Code = Code {
     id: "E0420",
     title: "text where numbers are needed",
-    explain: r#"The program uses a column of text in arithmetic. Text can only be the levels of an `index`: bind the column by name.
+    explain: r#"The program uses a column of text in arithmetic. Text can only be the levels of an `index`: declare an input with
+the name of the column.
 
     data d = csv("d.csv") { inputs = [county, floor] }   # county is text
     model M(floor: real, county: index(J)) -> y: real    # right"#,
@@ -232,8 +232,8 @@ pub(super) static TEXT_COLUMN: Code = Code {
 pub(super) static NOT_A_COLUMN: Code = Code {
     id: "E0421",
     title: "an array cannot be used as a column",
-    explain: r#"Column expressions work on one number per example. An array of higher rank, or a value that all examples share,
-has no such numbers.
+    explain: r#"Column expressions need one number per example. An array of higher rank, or a value that all examples share, does
+not have one.
 
     inputs = [log(X)]       # X is a matrix
     inputs = [X]            # right: all its columns in order"#,
@@ -279,7 +279,8 @@ pub(super) static NO_SUCH_SPLIT: Code = Code {
 pub(super) static BAD_OPTION: Code = Code {
     id: "E0426",
     title: "a data option is out of range",
-    explain: r#"Fractions of rows must be above 0 (or 0 where that means none) and below 1; a scale must be finite and not zero.
+    explain: r#"A fraction of rows must be above 0 and below 1; where no rows are needed, 0 is allowed too. A scale must be finite
+and not zero.
 
     validation = 10      # wrong
     validation = 0.1     # right"#,
@@ -310,16 +311,13 @@ pub(super) static STANDARDISED_CLASS: Code = Code {
 pub(super) static CONSTANT_COLUMN: Code = Code {
     id: "E0430",
     title: "a column is constant over the training rows",
-    explain: r#"This column has the same value in all training rows, so its standard deviation is zero. `standardise` only subtracts
-the value, and the model sees zeros. Later rows with another value keep the difference in the units of the file. The column
-carries no information for this choice of training rows: leave it out of `inputs`."#,
+    explain: r#"This column has the same value in all training rows, so its standard deviation is zero. `standardise` then only subtracts the value, so the model sees zeros. Later rows with another value keep the difference, in the units of the file. The column is not informative for these training rows: leave it out of `inputs`."#,
 };
 
 pub(super) static LARGE_INTEGER: Code = Code {
     id: "E0431",
     title: "a value is not a 32-bit integer",
-    explain: r#"Counts, classes and indices are 32-bit integers. The value is fractional, or beyond about two thousand million;
-an identifier of that size is probably meant to be text."#,
+    explain: r#"Counts, classes and indices are 32-bit integers. The value is fractional, or above 2,000,000,000. Write identifiers of that size as text."#,
 };
 
 pub(super) static UNWRITABLE: Code = Code {
@@ -383,9 +381,10 @@ density there is zero or undefined. Correct the row, or declare a type that incl
 pub(super) static REACHED: Code = Code {
     id: "E0438",
     title: "a parameter selects a position outside its axis",
-    explain: r#"The position of an element depends on a parameter, so it is known only during the run. In a step of the training, or at a draw of the
-result, the parameter selects an element that the array does not have: positions count from 0, and the last is one less than the size. If the position also depends on a row, the message names
-the row. Choose positions that stay inside for every value of the parameter.
+    explain: r#"The position of an element depends on a parameter, so it is known only during the run. In a step of the training,
+or at a draw of the result, the parameter selects an element that the array does not have. Positions count from 0,
+and the last one is one less than the size. If the position also depends on a row, the message names the row. Write
+the position so that it stays inside the axis for every value of the parameter.
 
     y ~ Normal(a[g * (if t > 0 { 2 } else { 1 })], 1)              # g is 2, and `a` has 3 elements
     y ~ Normal(a[min(g * (if t > 0 { 2 } else { 1 }), 2)], 1)      # right"#,

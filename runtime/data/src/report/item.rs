@@ -32,7 +32,7 @@ pub fn row_counts(inputs: (&Path, usize), targets: (&Path, usize)) -> Diagnostic
 /// A column of the first file that is missing in another file.
 pub fn missing_column(there: &Path, name: &str, here: &Path) -> Diagnostic {
     let message = format!(
-        "`{}` has a column `{}`, `{}` has not",
+        "`{}` has a column `{}`, but `{}` does not",
         short(here),
         shown(name),
         short(there)
@@ -52,7 +52,7 @@ pub fn missing_column(there: &Path, name: &str, here: &Path) -> Diagnostic {
 /// A column that is missing in the first file.
 pub fn extra_column(there: &Path, name: &str, here: &Path) -> Diagnostic {
     let message = format!(
-        "`{}` has a column `{}`, `{}` has not",
+        "`{}` has a column `{}`, but `{}` does not",
         short(there),
         shown(name),
         short(here)
@@ -111,13 +111,14 @@ pub fn other_width(path: &Path, name: &str, (expected, actual): (usize, usize)) 
             shown(name)
         ),
     )
-    .help("give the new rows the inputs of the training rows")
+    .help("the new rows need the same inputs as the training rows")
 }
 
 /// New rows with another number of inputs than the training rows.
 pub fn other_inputs(path: &Path, expected: usize, actual: usize) -> Diagnostic {
     let message = format!("expected {expected} input columns as in the training data, found {actual}");
-    fault(&codes::CHANGED, At::file(path), message).help("give the new rows the inputs of the training rows")
+    fault(&codes::CHANGED, At::file(path), message)
+        .help("the new rows need the same inputs as the training rows")
 }
 
 /// A column that the program names but that no file has.
@@ -159,7 +160,7 @@ pub fn text_column(path: &Path, name: &str, span: Option<Span>) -> Diagnostic {
         format!("expected numbers in column `{}`, found text", shown(name)),
     );
     named(
-        found.help("leave it out of `inputs`, or bind it by name to an `index`"),
+        found.help("leave it out of `inputs`, or declare an input of this name in the model, with the type `index(k)`"),
         span,
     )
 }
@@ -172,7 +173,7 @@ pub fn not_a_column(path: &Path, name: &str, why: &str, span: Option<Span>) -> D
         format!("`{}` cannot be used as a column: {why}", shown(name)),
     );
     named(
-        found.help("expressions take columns with one number per example"),
+        found.help("expressions need columns with one number per example"),
         span,
     )
 }
@@ -262,9 +263,9 @@ pub fn large_squares(path: &Path, side: usize, axes: &[usize]) -> Diagnostic {
     fault(
         &codes::BAD_OPTION,
         At::file(path),
-        format!("fewer than two squares of {side} pixels a side fit into images of the shape {axes:?}"),
+        format!("images of the shape {axes:?} hold fewer than two squares with a side of {side} pixels"),
     )
-    .help("change `shuffled` in the data item")
+    .help("use smaller squares in the option `shuffled`")
 }
 
 /// No rows are left for training or testing.
@@ -272,7 +273,7 @@ pub fn too_few_rows(path: &Path, kind: &str, rows: usize) -> Diagnostic {
     fault(
         &codes::TOO_FEW_ROWS,
         At::file(path),
-        format!("no {kind} rows are left of {rows}"),
+        format!("the table has {rows} rows, and no {kind} rows are left"),
     )
     .help("change `test`, `validation` or `limit` in the data item")
 }
@@ -289,7 +290,7 @@ pub fn unseen_level(at: At<'_>, name: &str, level: &str, kind: &str) -> Diagnost
         &codes::UNSEEN_LEVEL,
         at,
         format!(
-            "`{}` occurs in the {kind} rows but not in the training rows",
+            "the level `{}` occurs in the {kind} rows but not in the training rows",
             shown(level)
         ),
     )
@@ -310,7 +311,7 @@ pub fn reached(at: Option<At<'_>>, names: &[&str], position: f64, size: usize) -
         ..fault(&codes::REACHED, place, gives(names, position, size))
     };
     let diagnostic = diagnostic
-        .help("positions count from 0: choose positions that stay inside for every value of the parameters");
+        .help("positions count from 0 and must stay inside the axis for every value of the parameters");
     match at {
         Some(_) => diagnostic,
         None => Diagnostic {
@@ -332,7 +333,7 @@ pub fn reached_in_step(infer: &str, names: &[&str], step: u64, size: usize) -> D
         at: Place::Nowhere,
         ..fault(&codes::REACHED, At::file(Path::new("")), text)
     }
-    .help("positions count from 0: choose positions that stay inside for every value of the parameters")
+    .help("positions count from 0 and must stay inside the axis for every value of the parameters")
 }
 
 fn gives(names: &[&str], position: f64, size: usize) -> String {
@@ -387,7 +388,7 @@ pub fn large_integer(at: At<'_>, name: &str, value: i64) -> Diagnostic {
             shown(name)
         ),
     )
-    .help("declare the input as `real`, or subtract a constant in the file")
+    .help("declare the input as `real`, or subtract a constant from the column in the file")
 }
 
 /// A real number where an index or a count is needed.
@@ -415,9 +416,11 @@ pub fn constant_columns(path: &Path, names: &[String]) -> Diagnostic {
     } else {
         String::new()
     };
-    let message = format!("constant over the training rows, so only the mean is subtracted: {listed}{more}");
+    let message = format!(
+        "columns that are constant over the training rows are centred but not scaled: {listed}{more}"
+    );
     let mut warning = fault(&codes::CONSTANT_COLUMN, At::file(path), message)
-        .help("leave constant columns out of `inputs`: the model sees zeros");
+        .help("leave constant columns out of `inputs`: the model sees only zeros in them");
     warning.severity = Severity::Warning;
     warning
 }

@@ -105,7 +105,7 @@ pub fn bad_gzip(path: &Path, error: &std::io::Error) -> Diagnostic {
         At::file(path),
         format!("cannot unpack the gzip file: {error}"),
     )
-    .help("the file is damaged or cut short: download or compress it again")
+    .help("the file is damaged or truncated: download or compress it again")
 }
 
 /// A gzip stream that unpacks to more than the bound.
@@ -116,7 +116,7 @@ pub fn unpacks_too_large(path: &Path, limit: u64) -> Diagnostic {
 
 /// Contents that take more memory than is left.
 pub fn too_little_memory(path: &Path, limit: u64) -> Diagnostic {
-    let message = format!("the contents need more memory than the remaining {limit} bytes");
+    let message = format!("the file needs more memory than the {limit} bytes that remain");
     fault(&codes::TOO_LARGE, At::file(path), message)
         .help("allow more with `--max-memory`, or read fewer rows or columns")
 }
@@ -198,7 +198,7 @@ pub fn missing_mark(at: At<'_>, name: &str, text: &str) -> Diagnostic {
     fault(
         &codes::MISSING_VALUE,
         at,
-        format!("expected a value, found the mark `{text}`"),
+        format!("expected a value, found `{text}`, which marks a missing value"),
     )
     .label(format!("column `{name}`"))
     .help("drop the row or fill in a value; missing data are not supported")
@@ -293,9 +293,9 @@ pub fn wrong_length(path: &Path, expected: &str, actual: usize) -> Diagnostic {
     fault(
         &codes::WRONG_LENGTH,
         At::file(path),
-        format!("the header announces {expected} bytes of data, found {actual}"),
+        format!("the header states {expected} bytes of data, found {actual}"),
     )
-    .help("the file is damaged or cut short: download or write it again")
+    .help("the file is damaged or truncated: download or write it again")
 }
 
 /// An element type that is not supported.

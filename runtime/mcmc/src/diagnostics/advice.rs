@@ -111,7 +111,7 @@ fn chains_without_draws(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     let missing = facts.without_draws.len();
     let numbers: Vec<String> = facts.without_draws.iter().map(usize::to_string).collect();
     let text = format!(
-        "{missing} of {} chains were stopped before their first draw and are left out (counted from 0: {})",
+        "{missing} of {} chains were stopped before their first draw and are left out (chains {}, counted from 0)",
         facts.chains + missing,
         numbers.join(", ")
     );
@@ -273,7 +273,7 @@ fn few_effective_draws(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     let factor = (need / size(worst)).ceil();
     let mut diagnostic = warning(&FEW_EFFECTIVE_DRAWS, facts, text);
     if factor <= 20.0 {
-        diagnostic = diagnostic.help(format!("about {factor} times as many `draws` would be enough"));
+        diagnostic = diagnostic.help(format!("use about {factor} times as many `draws`"));
     }
     if facts
         .transition
@@ -304,7 +304,7 @@ fn energy_moves_slowly(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
         facts.missing_information.len()
     );
     let diagnostic = warning(&ENERGY_MOVES_SLOWLY, facts, text)
-        .note("the chains explore the tails slowly: quantiles and standard deviations are less exact than they look")
+        .note("the chains explore the tails slowly: quantiles and standard deviations are less accurate than they look")
         .help("replace priors with very heavy tails, or run longer (`warmup`, `draws`)");
     Some(as_noise(diagnostic, facts))
 }
@@ -312,9 +312,9 @@ fn energy_moves_slowly(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
 fn noisy_differences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     let variance = facts.loss_variance.filter(|variance| *variance > NOISY)?;
     let size = rounded(variance, 2);
-    let text = format!("the variance of the loss differences is {size} on average, and should be about 1");
+    let text = format!("the variance of the loss differences is {size} on average, but should be about 1");
     let diagnostic = warning(&NOISY_DIFFERENCES, facts, text)
-        .note("the draws are more spread out than the posterior they should come from")
+        .note("the draws are more spread out than the posterior")
         .help("propose smaller steps: a tenth of the `step` makes the variance about ten times smaller")
         .help("use more rows per `batch`, or more `batches`");
     Some(diagnostic)
@@ -324,7 +324,7 @@ fn trajectories_cut(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     let part = facts.transition.part();
     let max_depth = part.max_depth().filter(|_| facts.cut > 0)?;
     let text = format!(
-        "{} of {} trajectories were cut at `max_depth = {max_depth}`",
+        "{} of {} trajectories were truncated at `max_depth = {max_depth}`",
         facts.cut, facts.iterations
     );
     let mut diagnostic = warning(&TRAJECTORIES_CUT, facts, text)
@@ -364,14 +364,15 @@ fn acceptance_off(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
             "the acceptance rate is far from its target of {target} in {count} of {chains} chains: {rate:.3} in chain {chain}"
         ),
         None => format!(
-            "fewer than 5 % of the proposals are accepted in {count} of {chains} chains: {rate:.3} of them in chain {chain}"
+            "fewer than 5 % of the proposals are accepted in {count} of {chains} chains: a fraction of {rate:.3} in chain \
+             {chain}"
         ),
     };
     let diagnostic = warning(&ACCEPTANCE_OFF, facts, text);
     let diagnostic = match (target, facts.transition.part().penalty()) {
         (Some(_), _) => diagnostic
             .help("give the adaptation more iterations: a longer `warmup`")
-            .help("look for a scale that can come close to zero, or a parameter without a proper prior"),
+            .help("check for a scale that can come close to zero, or a parameter without a proper prior"),
         (None, Some(_)) => diagnostic
             .help("make the step of `proposal` smaller")
             .help("lower the variance of the loss difference: a larger `batch` or more `batches`"),

@@ -19,13 +19,16 @@ pub static CODES: &[&Code] = &[
 pub(super) static DIVERGENCES: Code = Code {
     id: "E0520",
     title: "divergent transitions",
-    explain: "In some iterations after the warm-up the energy along the simulated trajectory was far from constant: somewhere the step size is too large for the \
-              curvature. The sampler leaves such regions, so that part of the posterior is missing from the draws. Means and intervals may be wrong, whatever R-hat says. \
-              Even one divergence in a few thousand iterations needs attention; if the chains agree, up to one in 10,000 is not reported.\n\n\
-              A typical cause is the funnel of a hierarchical model, where a small scale squeezes the parameters below it. A parameter that is compared in the model, such as \
-              a change point in `if t < tau`, is another cause: the density jumps there, and the gradient does not show it.\n\n\
-              If the chains agree and E-BFMI is not low, smaller steps help: `target_acceptance = 0.95`. The funnel of a hierarchy needs a non-centred parameterisation \
-              instead: smaller steps only make its divergences rarer.\n\n\
+    explain: "In some iterations after the warm-up, the energy was far from constant along the simulated trajectory: in some \
+              region, the step size is too large for the curvature. The sampler avoids such a region, so a part of the \
+              posterior is missing from the draws. Means and intervals may be wrong, even if R-hat is close to 1. Even one \
+              divergence in a few thousand iterations needs attention; if the chains agree, up to one in 10,000 is not \
+              reported.\n\n\
+              A typical cause is the funnel of a hierarchical model, where a small group scale confines the parameters of \
+              the groups. Another cause is a comparison with a parameter, such as a change point in `if t < tau`: the \
+              density jumps there, and the gradient does not show the jump.\n\n\
+              If the chains agree and E-BFMI is not low, smaller steps help: `target_acceptance = 0.95`. A funnel needs a \
+              non-centred parameterisation instead: smaller steps only make its divergences rarer.\n\n\
               Wrong: `infer fit = nuts(Schools, d)` with `theta ~ Normal(mu, tau)`.\n\n\
               Right: `infer fit = nuts(Schools, d) { non_centered = [theta], target_acceptance = 0.95 }`.",
 };
@@ -33,15 +36,17 @@ pub(super) static DIVERGENCES: Code = Code {
 pub(super) static CHAINS_DISAGREE: Code = Code {
     id: "E0521",
     title: "R-hat exceeds 1.01",
-    explain: "R-hat compares the spread of all draws with the spread within half chains, after the values have been replaced by their ranks. It is 1 if the chains agree. \
-              Above 1.01 the chains still depend on where they started, or are in different modes: do not use \
-              their estimates.\n\n\
-              Longer chains help if they drift slowly. If every chain stays in its own mode, for example because the hidden units of a network can be exchanged, the \
-              chains never agree on the weights; check the predictions of such a model instead. If neither the prior nor the data determine a parameter (`Flat` weights \
-              of classes that a line separates), the posterior is improper, and chains wander further off the longer they run. Components of a mixture that can be \
-              exchanged may have another order in each chain (label switching): then the chains agree once each draw is sorted, and the vector type `ordered(2)` keeps \
-              the elements in order.\n\n\
-              Wrong: `{ warmup = 100, draws = 100 }`.\n\nRight: `{ warmup = 1000, draws = 1000 }`.",
+    explain: "R-hat compares the spread of all draws with the spread within half chains, after the values have been replaced \
+              by their ranks. It is 1 if the chains agree. Above 1.01 the chains still depend on where they started, or are \
+              in different modes: do not use their estimates.\n\n\
+              Longer chains help if they drift slowly. If every chain stays in its own mode, for example because the hidden \
+              units of a network can be exchanged, the chains never agree on the weights; check the predictions of such a \
+              model instead. If neither the prior nor the data determine a parameter (for example, `Flat` weights when a \
+              line separates the classes), the posterior is improper, and the chains drift further away the longer they run. \
+              The components of a mixture may be in a different order in each chain (label switching): the chains then agree \
+              once each draw is sorted. The type `ordered(2)` keeps the elements in order.\n\n\
+              Wrong: `{ warmup = 100, draws = 100 }`.\n\n\
+              Right: `{ warmup = 1000, draws = 1000 }`.",
 };
 
 pub(super) static FEW_EFFECTIVE_DRAWS: Code = Code {
@@ -66,51 +71,65 @@ pub(super) static ENERGY_MOVES_SLOWLY: Code = Code {
 
 pub(super) static TRAJECTORIES_CUT: Code = Code {
     id: "E0524",
-    title: "trajectories cut short",
-    explain: "A trajectory of the no-U-turn sampler had not turned back after `max_depth` doublings and was cut. If the chains agree (R-hat), the draws are right, but \
-              cost more than necessary. The step size is then small compared with the posterior's longest axis: the parameters have strong correlations, very different \
-              scales, or no proper prior.\n\n\
-              Wrong: `{ max_depth = 5 }`.\n\nRight: `{ metric = dense }`, or `{ max_depth = 12 }`.",
+    title: "trajectories truncated at `max_depth`",
+    explain: "A trajectory of the no-U-turn sampler did not make a U-turn within `max_depth` doublings, and was truncated. \
+              If the chains agree (R-hat), the draws are right, but cost more than necessary. The step size is then small \
+              compared with the posterior's longest axis: the parameters have strong correlations, very different scales, or \
+              no proper prior.\n\n\
+              Wrong: `{ max_depth = 5 }`.\n\n\
+              Right: `{ metric = dense }`, or `{ max_depth = 12 }`.",
 };
 
 pub(super) static ACCEPTANCE_OFF: Code = Code {
     id: "E0525",
     title: "the acceptance rate is far from its target",
-    explain: "The warm-up adapts the step size until the acceptance rate is `target_acceptance`. After the warm-up, the odds of acceptance of a chain differ from their \
-              target by a factor of more than six (or, with a given step size, fewer than 5 % of the proposals are accepted). Either the warm-up was too short, or the \
-              chain has moved to a region that needs another step size.\n\nWrong: `{ warmup = 20 }`.\n\nRight: `{ warmup = 1000 }`.",
+    explain: "The warm-up adapts the step size until the acceptance rate is `target_acceptance`. After the warm-up, the odds \
+              of acceptance of a chain differ from the odds of the target by a factor of more than six (or, with a given \
+              step size, fewer than 5 % of the proposals are accepted). Either the warm-up was too short, or the chain has \
+              moved to a region that needs another step size.\n\n\
+              Wrong: `{ warmup = 20 }`.\n\n\
+              Right: `{ warmup = 1000 }`.",
 };
 
 pub(super) static ROWS_NOT_LEFT_OUT: Code = Code {
     id: "E0526",
     title: "leave-one-out estimates that are not reliable",
-    explain: "PSIS-LOO uses draws given all rows to estimate how well each row would be predicted from the other rows. The Pareto shape `k` of the tail of the importance \
-              ratios shows whether the estimate is reliable: above `min(1 - 1 / log10(S), 0.7)` for `S` draws, a row is so influential that its estimate, and the sum, \
-              are too optimistic.\n\n\
-              If there are as many parameters as rows (an effect per row, a large network), each row determines a parameter of its own, and without this row the \
-              posterior changes completely.\n\n\
-              The row may be an outlier, or the model may be so flexible that the row alone determines some weights. Use metrics of test rows instead (`test = \
-              fraction(0.2)`), and for outliers of a real output a likelihood with heavier tails. Classes that the inputs separate almost perfectly lead to such rows \
-              too: their log likelihoods are near zero under most draws, and narrower priors of the weights help.\n\n\
-              Wrong: `y ~ Normal(f(x), sigma)` with outliers.\n\nRight: `y ~ StudentT(4, f(x), sigma)`.",
+    explain: "PSIS-LOO estimates how well each row would be predicted from the other rows, with draws of the posterior given \
+              all rows. The Pareto shape `k` of the tail of the importance ratios shows whether the estimate is reliable: \
+              above `min(1 - 1 / log10(S), 0.7)` for `S` draws, a row is so influential that its estimate, and the sum, are \
+              too optimistic.\n\n\
+              If there are as many parameters as rows (an effect per row, a large network), each row determines a parameter \
+              of its own, and without this row the posterior changes completely.\n\n\
+              The row may be an outlier, or the model may be so flexible that the row alone determines some weights. Use \
+              metrics of test rows instead (`test = fraction(0.2)`), and for outliers of a real output a likelihood with \
+              heavier tails. Classes that the inputs separate almost perfectly lead to such rows too: their log likelihoods \
+              are near zero under most draws, and narrower priors of the weights help.\n\n\
+              Wrong: `y ~ Normal(f(x), sigma)` with outliers.\n\n\
+              Right: `y ~ StudentT(4, f(x), sigma)`.",
 };
 
 pub(super) static NOISY_DIFFERENCES: Code = Code {
     id: "E0527",
     title: "loss differences that are too noisy",
-    explain: "The penalty method corrects for the noise of an estimated loss difference by means of its estimated variance. That works while the variance is about 1. \
-              From about 2 on, the estimate of the variance is itself so noisy that the draws are too spread out, and no other diagnostic shows this.\n\n\
-              Smaller steps reduce the differences and their noise; more rows per batch and more batches reduce the noise only.\n\n\
-              Wrong: `proposal = random_walk(0.05)` with a variance of 9.\n\nRight: `proposal = random_walk(0.005)`.",
+    explain: "The penalty method uses the estimated variance of a loss difference to correct for its noise. That works while \
+              the variance is about 1. From about 2 on, the estimate of the variance is itself so noisy that the draws are \
+              too spread out, and no other diagnostic shows this.\n\n\
+              Smaller steps reduce the differences and their noise; more rows per batch and more batches reduce the noise \
+              only.\n\n\
+              Wrong: `proposal = random_walk(0.05)` with a variance of 9.\n\n\
+              Right: `proposal = random_walk(0.005)`.",
 };
 
 pub(super) static NOT_FINITE: Code = Code {
     id: "E0529",
     title: "quantities that are not finite",
-    explain: "Some draws of a quantity are infinite or not a number, so that it has no mean, no R-hat and no effective sample size. With samplers that accept or reject \
-              proposals, the posterior is usually improper: neither the prior nor the data determine a parameter, and the density has no finite integral. With `sgld` and \
-              `sghmc`, which accept every step, the steps may be too long. The draws of other quantities are not necessarily wrong, but nothing shows that they are right.\n\n\
-              Wrong: `b: positive ~ Flat` where no observation depends on `b`.\n\nRight: `b ~ HalfNormal(1)`.",
+    explain: "Some draws of a quantity are infinite or not a number, so that it has no mean, no R-hat and no effective \
+              sample size. With samplers that accept or reject proposals, the posterior is usually improper: neither the \
+              prior nor the data determine a parameter, and the density has no finite integral. With `sgld` and `sghmc`, \
+              which accept every step, the steps may be too long. The draws of other quantities may be right, but no \
+              diagnostic confirms it.\n\n\
+              Wrong: `b: positive ~ Flat` where no observation depends on `b`.\n\n\
+              Right: `b ~ HalfNormal(1)`.",
 };
 
 pub(super) static CHAINS_WITHOUT_DRAWS: Code = Code {

@@ -110,6 +110,7 @@ impl Method for Samples<'_> {
     }
 
     fn smaller(&self) -> &'static str {
-        "fewer `chains`, `draws` or `batches`, a larger `thin` or a diagonal `metric` need less, and `store = disk` keeps draws out of memory"
+        "reduce `chains`, `draws` or `batches`, raise `thin`, use a diagonal `metric`, or keep the draws on disk: `store = \
+         disk`"
     }
 }

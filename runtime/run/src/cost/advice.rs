@@ -12,7 +12,7 @@ use bnnc_methods::laplace::memory;
 pub fn too_little_memory(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> Diagnostic {
     let name = &infer.name;
     let text = format!(
-        "`{name}` needs {} of memory, the limit is {}",
+        "`{name}` needs {} of memory, but the limit is {}",
         size(infer.cost.peak_bytes),
         size(limit)
     );
