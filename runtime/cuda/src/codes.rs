@@ -19,8 +19,9 @@ static NO_DRIVER: Code = Code {
 static NO_DEVICE: Code = Code {
     id: "E0802",
     title: "no CUDA device",
-    explain: "The driver is there but shows no GPU to this process: there is none in the machine, another process or the \
-              scheduler of a cluster holds it, or the environment hides it.\n\nWrong: `CUDA_VISIBLE_DEVICES= ./model`, which hides all.\n\n\
+    explain: "The driver is installed, but does not show a GPU to this process. The machine may not have a GPU, another \
+              process or the scheduler of a cluster may hold it, or the environment may hide it.\n\n\
+              Wrong: `CUDA_VISIBLE_DEVICES= ./model`, which hides all.\n\n\
               Right: `CUDA_VISIBLE_DEVICES=0 ./model`, which shows the first; `nvidia-smi -L` lists what there is.",
 };
 

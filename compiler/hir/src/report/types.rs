@@ -438,7 +438,7 @@ pub fn index(span: Span, message: String, array: (Span, String)) -> Diagnostic {
 /// An integer that must be known before the run.
 pub fn not_static(span: Span, what: &str) -> Diagnostic {
     Diagnostic::error(&NOT_STATIC, span, format!("{what} must be known at compile time"))
-        .label("not known at compile time")
+        .label("not a compile-time constant")
         .help("use a number, a `const`, the name of a dim, an integer parameter or a loop counter")
 }
 

@@ -102,7 +102,11 @@ fn options_on_the_command_line_take_precedence() {
 fn inference_blocks_run_after_their_starts() {
     let text = format!("{MODEL}infer a = map(M, d)\ninfer b = map(M, d)");
     let own = overridden(&text, "a", "start", "a");
-    assert!(own.text().contains("`a` needs itself"), "{}", own.text());
+    assert!(
+        own.text().contains("circular definition: `a` refers to itself"),
+        "{}",
+        own.text()
+    );
     assert!(
         own.text().contains("an inference cannot start from itself"),
         "{}",

@@ -35,7 +35,7 @@ fn A(x: real) -> real {
 }
 fn g(x: real) -> real {
   return f(x)
-}"# => r#"E0205 1:4 circular definition: `f` -> `g` -> `f` | 4:4 `g` is here"#;
+}"# => r#"E0205 1:4 circular definition: `f` -> `g` -> `f` | 4:4 `g` is declared here"#;
 
     an_infer_that_starts_from_itself: r#"data d = csv("d.csv")
 
@@ -45,7 +45,7 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = map(M, d) { start = a }"# => r#"E0205 9:7 `a` needs itself | help: an inference cannot start from itself: name another one"#;
+infer a = map(M, d) { start = a }"# => r#"E0205 9:7 circular definition: `a` refers to itself | help: an inference cannot start from itself: name another one"#;
 
     a_name_bound_twice: r#"fn f(x: real) -> real {
   y = x
@@ -154,7 +154,7 @@ E0207 4:3 `forgotten` is never used | help: remove it, or rename it to `_forgott
 
     a_dim_that_only_data_know: r#"model M(k: int, x: real) -> y: real {
   y ~ Normal(x + sum(zeros(k)), 1)
-}"# => r#"E0221 2:28 a dimension must be known at compile time | not static | help: use a number, a `const`, the name of a dim, an integer parameter or a loop counter"#;
+}"# => r#"E0221 2:28 a dimension must be known at compile time | not a compile-time constant | help: use a number, a `const`, the name of a dim, an integer parameter or a loop counter"#;
 
     a_truth_value_as_a_number: r#"model M(x: bool) -> y: real {
   y ~ Normal(2 * x, 1)
@@ -271,7 +271,7 @@ E0207 4:3 `forgotten` is never used | help: remove it, or rename it to `_forgott
     a_site_wider_than_its_distribution: r#"model M(x: real) -> y: real {
   s: real ~ HalfNormal(1)
   y ~ Normal(x, s)
-}"# => r#"E0245 2:6 `s` is declared real, but its distribution is over positive | 2:13 this is over positive | help: declare it positive, or leave the type out
+}"# => r#"E0245 2:6 `s` is declared real, but its distribution is over positive | 2:13 this distribution is over positive | help: declare it positive, or leave the type out
 E0271 3:17 `scale` must be positive, but `s` is a real, which can be negative | not always positive | 2:3 `s` is declared here | help: declare `s: positive`, which truncates its distribution"#;
 
     a_layer_without_a_name: r#"model M(x: real[d]) -> y: real {
@@ -298,7 +298,7 @@ E0271 3:17 `scale` must be positive, but `s` is a real, which can be negative | 
     z ~ Normal(0, 1)
     y[t] ~ Normal(z, 1)
   }
-}"# => r#"E0249 3:5 the site `z` cannot be declared inside `for` | help: declare an array before the `for`"#;
+}"# => r#"E0249 3:5 the parameter `z` cannot be declared inside `for` | help: declare an array before the `for`"#;
 
     a_prior_that_is_a_number: r#"model M(x: real[d]) -> y: real {
   out = Dense(1, prior = 2)
@@ -353,5 +353,5 @@ fn f(x: real[3]) -> real[3] {
 
     a_repetition_of_unknown_length: r#"fn f(x: real[3], k: count) -> real[3, 2] {
   return repeat(x, k)
-}"# => r#"E0221 2:20 a dimension must be known at compile time | not static | help: use a number, a `const`, the name of a dim, an integer parameter or a loop counter"#;
+}"# => r#"E0221 2:20 a dimension must be known at compile time | not a compile-time constant | help: use a number, a `const`, the name of a dim, an integer parameter or a loop counter"#;
 }

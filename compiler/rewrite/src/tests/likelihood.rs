@@ -486,7 +486,7 @@ fn layers_that_are_unknown_or_named_twice_are_rejected() {
     assert_eq!(code.id, report::LAYER_FORM.id);
     assert_eq!(
         message,
-        "`flipout` is not possible for `out.w`: `local` names it too"
+        "`flipout` is not possible for `out.w`: `local` also names it"
     );
 }
 
@@ -514,7 +514,7 @@ fn unsupported_estimators_are_rejected_with_a_reason() {
     });
     assert_eq!(
         why(&bent, local(&all)),
-        "`local` is not possible for `out.w`: `tanh` uses it, so it is not only the weights of a product"
+        "`local` is not possible for `out.w`: `tanh` also uses it, so it is not only a factor of products"
     );
     let twice = one(|b, w, x| {
         let first = b.contract(w, x, "ij,j->i");

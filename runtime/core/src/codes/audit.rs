@@ -15,8 +15,8 @@ pub(super) static NOTHING_TO_LEARN: Code = Code {
 pub(super) static UNTRAINED_LEVEL: Code = Code {
     id: "E0575",
     title: "a level without training rows",
-    explain: "A test row selects an element of an axis whose size the program fixes, and no training row selects this \
-              element. The posterior of the parameters of this element is their prior.\n\n\
+    explain: "A test row selects an element that no training row selects. The size of the axis is fixed by the program. The \
+              posterior of the parameters of this element is their prior.\n\n\
               Wrong: `month: index(12)` where the training rows are of January to June and the test rows of July.\n\n\
               Right: training rows of every level that is tested.",
 };

@@ -102,8 +102,8 @@ pub(super) static ROWS_NOT_LEFT_OUT: Code = Code {
               of its own, and without this row the posterior changes completely.\n\n\
               The row may be an outlier, or the model may be so flexible that the row alone determines some weights. Use \
               metrics of test rows instead (`test = fraction(0.2)`), and for outliers of a real output a likelihood with \
-              heavier tails. Classes that the inputs separate almost perfectly lead to such rows too: their log likelihoods \
-              are near zero under most draws, and narrower priors of the weights help.\n\n\
+              heavier tails. If the inputs separate the classes almost perfectly, the log likelihood of most rows is near \
+              zero under most draws, and the remaining rows are influential: narrower priors of the weights help.\n\n\
               Wrong: `y ~ Normal(f(x), sigma)` with outliers.\n\n\
               Right: `y ~ StudentT(4, f(x), sigma)`.",
 };

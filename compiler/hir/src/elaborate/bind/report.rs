@@ -307,7 +307,7 @@ pub fn with_axes(diagnostic: Diagnostic, input: &str, declared: usize, found: us
     let axes = vec!["n"; found].join(", ");
     match found > declared {
         true => diagnostic.help(format!(
-            "declare it `{input}: real[{axes}]`: an array whose length is not the number of rows is one value for all rows"
+            "declare `{input}: real[{axes}]`, an array that all rows share, because its length is not the number of rows"
         )),
         false => diagnostic,
     }
