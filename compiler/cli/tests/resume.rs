@@ -568,15 +568,15 @@ fn only_the_same_run_is_continued() {
     );
     refused(
         only("--resume", &["--backend", "reference"]),
-        "the backend: cranelift then, reference now",
+        "the backend: cranelift in the earlier run, reference now",
     );
     refused(
         only("--resume", &["--precision", "f32"]),
-        "the inference `turning`: nuts in f64 then, nuts in f32 now",
+        "the inference `turning`: nuts in f64 in the earlier run, nuts in f32 now",
     );
     refused(
         only("--resume", &["--set", "turning.max_depth=5"]),
-        "`--set turning.max_depth`: not given then, 5 now",
+        "`--set turning.max_depth`: not given in the earlier run, 5 now",
     );
     let rows = fs::read_to_string(workshop.join("rows.csv")).unwrap();
     fs::write(workshop.join("rows.csv"), rows.replacen("0.", "0.1", 1)).unwrap();

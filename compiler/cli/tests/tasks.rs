@@ -250,7 +250,7 @@ fn robust_truncated_binomial_and_several_outputs_run() {
     output.assert_error(
         "E0262",
         1,
-        &["`-> y1: real, y2: real` in the model, and no `target`"],
+        &["`-> y1: real, y2: real` in the model and remove `target`"],
     );
 }
 

@@ -496,9 +496,9 @@ fn another_run_is_not_continued() {
     assert_eq!(
         found.notes,
         [
-            "the backend: not given then, reference now",
-            "the seed: 1 then, not given now",
-            "the program was not used then",
+            "the backend: not given in the earlier run, reference now",
+            "the seed: 1 in the earlier run, not given now",
+            "the program was not used in the earlier run",
         ]
     );
     now = print();

@@ -247,7 +247,7 @@ fn a_chain_without_a_start_names_the_row_that_has_no_probability() {
         }
         infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
     let (_, text) = crate::Folder::of(&[("d.csv", trials())], program).bnnc(&["run", "program.bnn"]);
-    let named = "the likelihood of 1 of 40 rows is zero, the first of them row 10 of d.csv, where `k` is 8";
+    let named = "the likelihood of 1 of 40 rows is zero; the first is row 10 of d.csv, where `k` is 8";
     assert!(text.contains(named), "{text}");
 }
 

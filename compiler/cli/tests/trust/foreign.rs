@@ -160,7 +160,7 @@ fn a_declared_name_is_not_taken_for_a_module() {
         "  y ~ Normal(a * x + sum(w) + np.exp(a), 1)",
         "infer fit = map(M, d)",
     );
-    check(&parts).assert_error("E0223", 1, &["a function stands before its argument"]);
+    check(&parts).assert_error("E0223", 1, &["write the function before its argument"]);
 }
 
 #[test]

@@ -754,7 +754,7 @@ fn constructs_of_other_languages_get_the_equivalent_as_help() {
     message(
         "model M(x: real) -> y: real:\n  y ~ Normal(x, 1)\n",
         "E0108",
-        &["a body stands in braces"],
+        &["put the body into braces"],
     );
     message(
         &in_model("for i in range(10) {\n    s = x[i]\n  }"),

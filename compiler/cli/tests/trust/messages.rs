@@ -403,11 +403,7 @@ infer fit = laplace(M, d) {{ over = {over}, steps = 300 }}
         let text = program("alpha + dot(beta, x)", over).replace(layers, "  beta: real[2] ~ Normal(0, 1)\n");
         engines().program(&text).bnnc("check", &[])
     };
-    lines("last_layer").assert_error(
-        "E0313",
-        1,
-        &["no layer of this model has weights", "`over = all`"],
-    );
+    lines("last_layer").assert_error("E0313", 1, &["needs a layer with weights", "`over = all`"]);
     lines("all").assert_sound();
 }
 

@@ -551,7 +551,7 @@ fn unsupported_estimators_are_rejected_with_a_reason() {
     });
     assert_eq!(
         refused(&model, &skewed, local(&all)).1,
-        "`local` is not possible for `out.w`: the elements of draws of `Normal` are not independent normal variates"
+        "`local` is not possible for `out.w`: the elements of a draw of `Normal` are not independent normal variates"
     );
     assert_eq!(
         refused(&model, &skewed, flipout(&all)).1,
