@@ -256,7 +256,7 @@ impl ItemChecker<'_> {
         if let Some(ty) = ty {
             self.report(report::target(
                 ty.span,
-                &format!("`{name}` without a type (it has one)"),
+                &format!("`{name}` without a type, because the model declares it"),
             ));
         }
         let index = index.map(|index| self.expr(index, Want::Int));

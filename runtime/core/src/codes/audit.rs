@@ -8,70 +8,59 @@ pub(super) static NOTHING_TO_LEARN: Code = Code {
     id: "E0554",
     title: "a target without variation",
     explain: "All training rows have the same target, or some classes of the output never occur in the training rows. The data then contain no information about \
-              differences between these values, and predictions for them come from the prior alone.\n\nWrong: `-> y: index(5)` where `y` is 0, 1 or 2 in all \
-              training rows; a file that was filtered to one class.\n\nRight: `-> y: index(3)`; rows of every class in the training rows.",
+              differences between these values, and predictions for them come from the prior alone.\n\n\
+              Wrong: `-> y: index(5)` where `y` is 0, 1 or 2 in all training rows; a file that was filtered to one class.\n\nRight: `-> y: index(3)`; rows of every class in the training rows.",
 };
 
 pub(super) static UNTRAINED_LEVEL: Code = Code {
     id: "E0575",
     title: "a level without training rows",
-    explain: "A test row selects an element that no training row selects. The size of the axis is fixed by the program. The \
-              posterior of the parameters of this element is their prior.\n\n\
-              Wrong: `month: index(12)` where the training rows are of January to June and the test rows of July.\n\n\
-              Right: training rows of every level that is tested.",
+    explain: "A test row selects an element that no training row selects. The size of the axis is fixed by the program. The posterior of the parameters of this \
+              element is their prior.\n\nWrong: `month: index(12)` where the training rows are of January to June and the test rows of July.\n\nRight: training rows of every level that is tested.",
 };
 
 pub(super) static LEAK: Code = Code {
     id: "E0555",
     title: "an input that determines the target",
-    explain: "In every training row, one input or its logarithm is an exact linear function of the target or its logarithm, \
-              or the target is a linear function of inputs up to rounding (0.1 % of its standard deviation). Or the levels \
-              of an input correspond one to one to the classes, each with at least 10 rows: the input is a code of the \
-              class. Such a column is usually the target itself, the target in other units, or a value that was computed \
-              from the target. A model with this input learns nothing else, and cannot predict where the column is not known \
-              yet.\n\n\
-              Wrong: `inputs = [celsius, fahrenheit], target = celsius`.\n\n\
-              Right: `inputs` without the columns that are made from the target.",
+    explain: "In every training row, one input or its logarithm is an exact linear function of the target or its logarithm, or the target is a linear function of \
+              inputs up to rounding (0.1 % of its standard deviation). Or the levels of an input correspond one to one to the classes, each with at least 10 rows: \
+              the input is a code of the class. Such a column is usually the target itself, the target in other units, or a value that was computed from the target. \
+              A model with this input learns nothing else, and cannot predict where the column is not known yet.\n\n\
+              Wrong: `inputs = [celsius, fahrenheit], target = celsius`.\n\nRight: `inputs` without the columns that are made from the target.",
 };
 
 pub(super) static REPEATED_ROWS: Code = Code {
     id: "E0556",
     title: "test rows that are training rows",
-    explain: "At least a tenth of the test rows occur in the training rows with the same inputs and the same target, \
-              although inputs and target are continuous. Metrics of the test rows then measure how well the model has \
-              memorised the training rows.\n\n\
-              Wrong: `csv(\"all.csv\") { test = csv(\"all.csv\") }`; rows that were copied before the split.\n\n\
-              Right: one copy of every row, and test rows of their own: `test = fraction(0.2)`.",
+    explain: "At least a tenth of the test rows occur in the training rows with the same inputs and the same target, although inputs and target are continuous. \
+              Metrics of the test rows then measure how well the model has memorised the training rows.\n\n\
+              Wrong: `csv(\"all.csv\") { test = csv(\"all.csv\") }`; rows that were copied before the split.\n\nRight: one copy of every row, and test rows of their own: `test = fraction(0.2)`.",
 };
 
 pub(super) static EXTRAPOLATION: Code = Code {
     id: "E0557",
     title: "rows outside the range of the training rows",
     explain: "In at least a fifth of the test rows, or in a new row of `bnnc predict`, an input lies outside the range of the training rows by more than half of \
-              that range. Predictions there are extrapolations, which depend on the form of the model and on its prior; often the column is in another \
-              unit.\n\nWrong: heights in centimetres in the training file and in metres in the test file.\n\nRight: the same units in both, or training rows that \
-              cover the range to be predicted.",
+              that range. Predictions there are extrapolations, which depend on the form of the model and on its prior; often the column is in another unit.\n\n\
+              Wrong: heights in centimetres in the training file and in metres in the test file.\n\n\
+              Right: the same units in both, or training rows that cover the range to be predicted.",
 };
 
 pub(super) static ORDERED_ROWS: Code = Code {
     id: "E0558",
     title: "a random split of ordered rows",
-    explain: "An input rises or falls by the same step from each row of the file to the next: it is a time or a row number. \
-              A random split puts test rows between training rows, where interpolation predicts them. The metrics then do \
-              not measure predictions of the future. A row number is not a property of an example and should not be an \
-              input.\n\n\
-              Wrong: `test = fraction(0.2)` with an input `month` that counts the rows.\n\n\
+    explain: "An input rises or falls by the same step from each row of the file to the next: it is a time or a row number. A random split puts test rows between \
+              training rows, where interpolation predicts them. The metrics then do not measure predictions of the future. A row number is not a property of an \
+              example and should not be an input.\n\nWrong: `test = fraction(0.2)` with an input `month` that counts the rows.\n\n\
               Right: the last rows as a test file, `test = csv(\"last.csv\")`; `inputs = [..]` without the row number.",
 };
 
 pub(super) static MISSING_AS_NUMBER: Code = Code {
     id: "E0559",
     title: "a number or a level that stands for a missing value",
-    explain: "A column holds -99, -999, 999 or the like in several rows, far away from all its other values. Many tables \
-              mark missing values by such a number. Used as a measurement, it dominates every mean and slope. In a column of \
-              text, marks such as `?` and `NA` become a level like any other, with parameters of its own.\n\n\
-              Wrong: an age of -999.\n\n\
-              Right: leave these rows out of the file, or fill them with a value and add a column that marks them.",
+    explain: "A column holds -99, -999, 999 or the like in several rows, far away from all its other values. Many tables mark missing values by such a number. Used \
+              as a measurement, it dominates every mean and slope. In a column of text, marks such as `?` and `NA` become a level like any other, with parameters of \
+              its own.\n\nWrong: an age of -999.\n\nRight: leave these rows out of the file, or fill them with a value and add a column that marks them.",
 };
 
 pub(super) static ONE_CHAIN: Code = Code {
@@ -85,11 +74,11 @@ pub(super) static ONE_START: Code = Code {
     id: "E0651",
     title: "chains that start at one point",
     explain: "R-hat can only detect modes that at least one chain has visited. Chains that all start at the same point, such as the maximum that `map` found, may \
-              all miss another mode or a part of the posterior that is hard to reach from there: then R-hat is 1 although a part of the posterior is missing. \
-              Starts that lie further apart than the posterior is wide reveal it (Gelman and Rubin 1992). With `start` alone, or with `jitter = 0`, all chains \
-              start at the same point. `jitter` moves each start by up to its value, on the unconstrained scale. A `jitter` below a thousandth of every posterior \
-              standard deviation has no effect.\n\nWrong: `nuts(Model, data) { start = best }`.\n\nRight: `nuts(Model, data) { start = best, jitter = 0.5 }`, or \
-              leave `start` out: then chains start around zero with `jitter = 2`.",
+              all miss another mode or a part of the posterior that is hard to reach from there: then R-hat is 1 although a part of the posterior is missing. Starts \
+              that lie further apart than the posterior is wide reveal it (Gelman and Rubin 1992). With `start` alone, or with `jitter = 0`, all chains start at the \
+              same point. `jitter` moves each start by up to its value, on the unconstrained scale. A `jitter` below a thousandth of every posterior standard \
+              deviation has no effect.\n\nWrong: `nuts(Model, data) { start = best }`.\n\n\
+              Right: `nuts(Model, data) { start = best, jitter = 0.5 }`, or leave `start` out: then chains start around zero with `jitter = 2`.",
 };
 
 pub(super) static FEW_PREDICTIVE_DRAWS: Code = Code {
@@ -111,106 +100,94 @@ pub(super) static NO_STAN_CSV: Code = Code {
     id: "E0585",
     title: "draws that are not written as Stan CSV",
     explain: "`--out DIR` writes the draws of each chain as `stan/INFER_CHAIN.csv`, with one column per element of each parameter. For more than 16,384 elements no \
-              such file is written, because few tools read lines of that length. `posterior.zarr` in the same folder holds all draws.\n\nWrong: looking for \
-              `stan/fit_1.csv` of a network with 79,510 weights.\n\nRight: `arviz` or `xarray` on `posterior.zarr`.",
+              such file is written, because few tools read lines of that length. `posterior.zarr` in the same folder holds all draws.\n\n\
+              Wrong: looking for `stan/fit_1.csv` of a network with 79,510 weights.\n\nRight: `arviz` or `xarray` on `posterior.zarr`.",
 };
 
 pub(super) static UNORDERED_SERIES: Code = Code {
     id: "E0583",
     title: "a series that is not in time order",
-    explain: "A model in which the elements of an output depend on each other uses the rows of the file as a series, in the \
-              order of the file. Here a column that is not an input holds dates, or the values of a regular grid, each once \
-              but not in order: the rows were shuffled, and the model sees another series.\n\n\
-              Wrong: `y[t] ~ Normal(b * y[t - 1], s)` and a file whose months are 7, 2, 11, ..\n\n\
-              Right: the same file, sorted by month.",
+    explain: "A model in which the elements of an output depend on each other uses the rows of the file as a series, in the order of the file. Here a column that is \
+              not an input holds dates, or the values of a regular grid, each once but not in order: the rows were shuffled, and the model sees another series.\n\n\
+              Wrong: `y[t] ~ Normal(b * y[t - 1], s)` and a file whose months are 7, 2, 11, ..\n\nRight: the same file, sorted by month.",
 };
 
 pub(super) static DATES: Code = Code {
     id: "E0588",
     title: "dates as numbers",
     explain: "A column holds dates that are written as whole numbers of year, month and day, such as 20240131. These numbers do not measure time: 20240131 and \
-              20240201 are one day apart, but differ by 70.\n\nWrong: a column `date` of 20240131, 20240201, ..\n\nRight: days since a first day, or separate \
-              columns for the year and the day of the year.",
+              20240201 are one day apart, but differ by 70.\n\nWrong: a column `date` of 20240131, 20240201, ..\n\n\
+              Right: days since a first day, or separate columns for the year and the day of the year.",
 };
 
 pub(super) static SAME_LEVELS: Code = Code {
     id: "E0589",
     title: "levels that differ only in upper and lower case",
-    explain: "A column of text has levels that differ only in upper and lower case. Each level is a group or class of its \
-              own, with parameters of its own.\n\n\
-              Wrong: `yes`, `Yes` and `no` in a column with two possible answers.\n\n\
-              Right: `yes` and `no`.",
+    explain: "A column of text has levels that differ only in upper and lower case. Each level is a group or class of its own, with parameters of its own.\n\n\
+              Wrong: `yes`, `Yes` and `no` in a column with two possible answers.\n\nRight: `yes` and `no`.",
 };
 
 pub(super) static TWO_VALUES: Code = Code {
     id: "E0641",
     title: "a real output with two values",
-    explain: "An output that the model declares `real` has only two values in the training rows. A normal likelihood \
-              predicts values between and beyond them, so its intervals and densities are meaningless.\n\n\
-              Wrong: `-> bought: real` where `bought` is 0 or 1.\n\n\
-              Right: `-> bought: bool` and `bought ~ Bernoulli(..)`.",
+    explain: "An output that the model declares `real` has only two values in the training rows. A normal likelihood predicts values between and beyond them, so its \
+              intervals and densities are meaningless.\n\nWrong: `-> bought: real` where `bought` is 0 or 1.\n\nRight: `-> bought: bool` and `bought ~ Bernoulli(..)`.",
 };
 
 pub(super) static REDUNDANT: Code = Code {
     id: "E0642",
     title: "collinear inputs",
-    explain: "The model adds coefficients times columns, and these columns are collinear. Either a linear function of one \
-              column explains more than 99.99 % of the variance of another (a copied column, or the same quantity in another \
-              unit), or several columns add up exactly to a constant or to zero, as the indicators of all levels do. An \
-              input that is the same in all rows is a multiple of the intercept. The data do not identify the coefficients \
-              of such columns: only the priors determine how the columns share the effect, and samplers are slow. bnnc \
-              compares only columns whose coefficients enter the model linearly. `a * metres` beside `exp(b * feet)` is not \
-              reported, because the data identify both coefficients; neither are `d1 * x` and `d2 * x` without `x`.\n\n\
-              Wrong: `inputs = [metres, feet]`, or a column of ones in `a + dot(w, x)`.\n\n\
+    explain: "The model adds coefficients times columns, and these columns are collinear. Either a linear function of one column explains more than 99.99 % of the \
+              variance of another (a copied column, or the same quantity in another unit), or several columns add up exactly to a constant or to zero, as the \
+              indicators of all levels do. An input that is the same in all rows is a multiple of the intercept. The data do not identify the coefficients of such \
+              columns: only the priors determine how the columns share the effect, and samplers are slow. bnnc compares only columns whose coefficients enter the \
+              model linearly. `a * metres` beside `exp(b * feet)` is not reported, because the data identify both coefficients; neither are `d1 * x` and `d2 * x` \
+              without `x`.\n\nWrong: `inputs = [metres, feet]`, or a column of ones in `a + dot(w, x)`.\n\n\
               Right: one of them; `dot(w, x)` with the column of ones, or `a + dot(w, x)` without it.",
 };
 
 pub(super) static IDENTIFIER: Code = Code {
     id: "E0643",
     title: "a row number as an input",
-    explain: "The values of an input are consecutive whole numbers, one for each row, but not in order: they are row numbers, or times of rows that were shuffled. \
-              A row number is not a property of an example. If the values are times, the shuffled test rows lie between training rows that are close in time, so \
-              that interpolation predicts them.\n\nWrong: `inputs = [id, age]`.\n\nRight: `inputs = [age]`; if it is a time, sort the rows by it and test on the \
-              last ones.",
+    explain: "The values of an input are consecutive whole numbers, one for each row, but not in order: they are row numbers, or times of rows that were shuffled. A \
+              row number is not a property of an example. If the values are times, the shuffled test rows lie between training rows that are close in time, so that \
+              interpolation predicts them.\n\nWrong: `inputs = [id, age]`.\n\nRight: `inputs = [age]`; if it is a time, sort the rows by it and test on the last ones.",
 };
 
 pub(super) static REPEATED_TRAINING_ROWS: Code = Code {
     id: "E0644",
     title: "training rows that repeat",
     explain: "At least a third of the training rows repeat an earlier row, inputs and target, although the target is continuous. Copies are not new observations: \
-              standard deviations come out too small, by the square root of the number of copies.\n\nWrong: a table that was appended to itself, or a join that \
-              repeats rows.\n\nRight: every row once.",
+              standard deviations come out too small, by the square root of the number of copies.\n\n\
+              Wrong: a table that was appended to itself, or a join that repeats rows.\n\nRight: every row once.",
 };
 
 pub(super) static OUT_OF_REACH: Code = Code {
     id: "E0655",
     title: "targets outside the range of an output's mean",
-    explain: "The last function of the model bounds the mean of an output, and at least a fifth of the training rows have targets beyond the bound, by more than \
-              the noise of rows with similar inputs. No parameters fit these rows, and the estimated noise includes the misfit.\n\nWrong: `y ~ \
-              Normal(tanh(out(h)[0]), sigma)` for targets from 20 to 80, or `relu(..)` for standardised targets, of which half are negative.\n\nRight: `y ~ \
-              Normal(out(h)[0], sigma)`: a regression ends in a linear layer. With `standardise = [inputs]`, positive targets stay positive, and `softplus(..)` or \
-              `exp(..)` fits them.",
+    explain: "The last function of the model bounds the mean of an output, and at least a fifth of the training rows have targets beyond the bound, by more than the \
+              noise of rows with similar inputs. No parameters fit these rows, and the estimated noise includes the misfit.\n\n\
+              Wrong: `y ~ Normal(tanh(out(h)[0]), sigma)` for targets from 20 to 80, or `relu(..)` for standardised targets, of which half are negative.\n\n\
+              Right: `y ~ Normal(out(h)[0], sigma)`: a regression ends in a linear layer. With `standardise = [inputs]`, positive targets stay positive, and \
+              `softplus(..)` or `exp(..)` fits them.",
 };
 
 pub(super) static CUT_OFF: Code = Code {
     id: "E0648",
     title: "a target that seems to be censored",
-    explain: "At least five training rows, and at least one in thirty, have exactly the smallest or the largest value of the \
-              target, although its other values hardly repeat. The cause is censoring (the end of an instrument's scale, \
-              incomes that are reported up to a limit, a study that ended), or zeros that arise in another way than the \
-              other values. A normal likelihood treats these values as exact measurements.\n\n\
+    explain: "At least five training rows, and at least one in thirty, have exactly the smallest or the largest value of the target, although its other values \
+              hardly repeat. The cause is censoring (the end of an instrument's scale, incomes that are reported up to a limit, a study that ended), or zeros that \
+              arise in another way than the other values. A normal likelihood treats these values as exact measurements.\n\n\
               Wrong: `y ~ Normal(f, sigma)` for prices that are reported as at most 50.\n\n\
-              Right: `dist Censored(loc: real, scale: positive) on real { log_density(x) = if x >= 50 { Normal(loc, \
-              scale).log_survival(50) } else { Normal(loc, scale).log_density(x) } }`, or an input that marks these rows.",
+              Right: `dist Censored(loc: real, scale: positive) on real { log_density(x) = if x >= 50 { Normal(loc, scale).log_survival(50) } else { Normal(loc, \
+              scale).log_density(x) } }`, or an input that marks these rows.",
 };
 
 pub(super) static SORTED_ROWS: Code = Code {
     id: "E0649",
     title: "the first rows of a sorted file",
-    explain: "`limit` trains on the first rows of a file. If the file is sorted by the target, these rows have only the \
-              smallest or largest values of the target, and the model never sees the other values.\n\n\
-              Wrong: `limit = 100` in a file that is sorted by price.\n\n\
-              Right: a file whose rows are in random order.",
+    explain: "`limit` trains on the first rows of a file. If the file is sorted by the target, these rows have only the smallest or largest values of the target, \
+              and the model never sees the other values.\n\nWrong: `limit = 100` in a file that is sorted by price.\n\nRight: a file whose rows are in random order.",
 };
 
 /// A column that a coefficient multiplies: an input, or an expression of inputs.
@@ -331,8 +308,7 @@ pub fn cut_off(target: &str, (end, which): (f64, &str), (rows, all): (usize, usi
         _ => "log_survival",
     };
     warn(&CUT_OFF, text)
-        .note("larger or smaller values seem to be censored: a likelihood that treats this value as an exact measurement is \
-               biased")
+        .note("larger or smaller values seem to be censored: a likelihood that treats this value as an exact measurement is biased")
         .help(format!("write a `dist` whose density at `y == {end}` is the probability of all values beyond it: `{beyond}`"))
 }
 
@@ -447,9 +423,8 @@ pub fn out_of_reach(
         (true, false) => format!("above {}", end(low)),
         (false, _) => format!("below {}", end(high)),
     };
-    let text = format!(
-        "the model's mean of `{output}` is always {bounds}, but {beyond} of {rows} training rows are not"
-    );
+    let text =
+        format!("the mean of `{output}` is always {bounds}, but {beyond} of {rows} training rows are not");
     let mut diagnostic = warn(&OUT_OF_REACH, text)
         .note("the model cannot fit these rows, and noise does not explain the difference");
     if is_standardised {
