@@ -65,7 +65,10 @@ fn several_problems_are_printed_and_the_unbounded_one_is_an_error() {
             .starts_with("error[E0705]: the region of `unb_halfline`"),
         "{output:?}"
     );
-    assert!(output.stderr.contains("the direction is x by 1"), "{output:?}");
+    assert!(
+        output.stderr.contains("the unbounded direction is x by 1"),
+        "{output:?}"
+    );
 }
 
 /// Empty and degenerate problems have the value 0, which is not an error.

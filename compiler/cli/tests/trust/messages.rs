@@ -370,7 +370,7 @@ infer fit = map(M, d)
         &["replace the input `x` by `age: real, engine_size: real`"],
     );
     // If the only vector input cannot be a column, the message lists the columns.
-    check(listed, "z: real", "[z, z]").assert_error("E0291", 1, &["its columns are `age`, `engine size`"]);
+    check(listed, "z: real", "[z, z]").assert_error("E0291", 1, &["the columns are `age`, `engine size`"]);
 }
 
 #[test]

@@ -66,7 +66,7 @@ posterior Q of N {
   h1.* ~ Normal(scale = 0.1)
 }
 
-infer q = vi(Q, d)"# => r#"E0253 13:14 `vi` needs a family for every parameter, but `out.w`, `out.b` have no family | 9:1 `Q` is here | help: add `out.w, out.b ~ Normal(scale = 0.1)`, or another family"#;
+infer q = vi(Q, d)"# => r#"E0253 13:14 `vi` needs a family for every parameter, but `out.w`, `out.b` have no family | 9:1 `Q` is declared here | help: add `out.w, out.b ~ Normal(scale = 0.1)`, or another family"#;
 
     a_subnetwork_without_a_size: r#"data d = csv("d.csv")
 
