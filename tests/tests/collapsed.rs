@@ -1362,7 +1362,7 @@ fn options_against_the_published_density_are_rejected() {
         "apart-drawn",
         &with(&smooth, &drawn),
         "compat",
-        "drawn from their box",
+        "sampled from their box",
     );
     let classes =
         format!("data classes = csv(\"c.csv\")\n{DIGIT}infer c = collapsed(M, classes) {{ {compat} }}\n");

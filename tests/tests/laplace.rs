@@ -590,7 +590,7 @@ fn known_errors_are_reported_before_training() {
         (
             "laplace(Net, rows) { epochs = 0 }",
             "E0626",
-            "has no `start` to give `out.w`",
+            "has no `start` with a value of `out.w`",
         ),
         ("laplace(Net, rows) { start = o }", "E0626", "`o` has no `out.w`"),
         (
@@ -621,12 +621,12 @@ fn known_errors_are_reported_before_training() {
         (
             "laplace(Net, rows) { start = m, batch = 5 }",
             "E0614",
-            "`batch` is an option of the search",
+            "`batch` applies to the search",
         ),
         (
             "laplace(Net, rows) { start = m, epochs = 0, schedule = cosine }",
             "E0614",
-            "`schedule` is an option of the search",
+            "`schedule` applies to the search",
         ),
         (
             "laplace(Net, rows) { prior_structure = layer }",

@@ -506,7 +506,7 @@ fn texts_that_are_not_programs_are_rejected() {
         &check("minus", &format!("const a = {}1", "-".repeat(100_000))),
         1,
         "E0111",
-        "operations deep",
+        "nests more than 500 operations",
     );
     refused(
         &check("emoji", "const a = 😀"),

@@ -362,7 +362,7 @@ fn constant_columns_reach_the_model_as_zeros() {
             .program(program);
         let output = trial.bnnc("run", &["--json"]);
         assert!(
-            output.stderr.contains("only the mean is subtracted: `c`"),
+            output.stderr.contains("are centred but not scaled: `c`"),
             "{}",
             output.stderr
         );

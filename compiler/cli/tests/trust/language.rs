@@ -319,7 +319,7 @@ fn reductions_that_need_an_element_have_one_for_every_counter() {
             "E0214",
             1,
             &[
-                &format!("`{name}` needs an element"),
+                &format!("`{name}` needs at least one element"),
                 "start the counter at a value",
                 "`if t > 1 {",
             ],

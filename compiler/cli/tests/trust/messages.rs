@@ -391,11 +391,7 @@ infer fit = laplace(M, d) {{ over = {over}, steps = 300 }}
     let check = |mean: &str, over: &str| engines().program(&program(mean, over)).bnnc("check", &[]);
     let net = "alpha + o(tanh(h(x)))[0]";
     let found = check(net, "last_layer");
-    found.assert_error(
-        "E0313",
-        1,
-        &["`alpha`, a parameter of the model itself", "`over = [o]`"],
-    );
+    found.assert_error("E0313", 1, &["`alpha` acts after the last layer", "`over = [o]`"]);
     assert!(!found.stderr.contains("sites"), "{}", found.stderr);
     check(net, "[o]").assert_sound();
     let lines = |over: &str| {
