@@ -367,7 +367,7 @@ pub fn no_second_derivative(
     );
     Diagnostic::error(
         &NO_SECOND_DERIVATIVE,
-        span_of(infer, laplace::LaplaceOptions::curvature()),
+        span_of(infer, laplace::GaussianOptions::curvature()),
         text,
     )
     .label("the precision would be that of the prior")
@@ -415,7 +415,7 @@ pub fn no_subnetwork(infer: &InferItem, why: NoRanking<'_>) -> Diagnostic {
     };
     Diagnostic::error(
         &NO_SUBNETWORK,
-        span_of(infer, laplace::LaplaceOptions::over()),
+        span_of(infer, laplace::GaussianOptions::over()),
         text,
     )
     .help(help)

@@ -1,5 +1,7 @@
 //! One inference: from its checked item to functions, programs and machine code, with the time of each stage.
 
+pub use crate::failure::CompileFailure;
+
 use crate::codes;
 use crate::methods::train::CHECKED;
 use crate::methods::{self, Parts};
@@ -34,33 +36,6 @@ use bnnc_rewrite::pass::PassContext;
 use bnnc_rewrite::report::options_of;
 use bnnc_rewrite::{density::Densities, kl};
 use std::time::Instant;
-
-/// The reason why an inference could not be compiled.
-#[derive(Clone, Debug)]
-pub enum CompileFailure {
-    /// The program has errors.
-    Program(Vec<Diagnostic>),
-    /// A limit or a bug of the compiler.
-    Fault(Fault),
-}
-
-impl From<Fault> for CompileFailure {
-    fn from(fault: Fault) -> CompileFailure {
-        CompileFailure::Fault(fault)
-    }
-}
-
-impl From<Mismatch> for CompileFailure {
-    fn from(mismatch: Mismatch) -> CompileFailure {
-        CompileFailure::Fault(Fault::Bug(mismatch.to_string()))
-    }
-}
-
-impl From<Box<Diagnostic>> for CompileFailure {
-    fn from(diagnostic: Box<Diagnostic>) -> CompileFailure {
-        CompileFailure::Program(vec![*diagnostic])
-    }
-}
 
 /// The time of each stage in seconds, in order.
 pub type Timings = Vec<(&'static str, f64)>;
@@ -171,7 +146,7 @@ impl<'a> Compilation<'a> {
             bound,
             vi: self.options_if()?,
             is_online: self
-                .options_if::<laplace::LaplaceOptions>()?
+                .options_if::<laplace::GaussianOptions>()?
                 .is_some_and(|options| options.online),
         })
     }
@@ -352,7 +327,7 @@ impl<'a> Compilation<'a> {
             kl_draws,
             kl,
             layers,
-            jacobians: self.item.method.has::<laplace::LaplaceOptions>(),
+            jacobians: self.item.method.has::<laplace::GaussianOptions>(),
             online: elaborated.is_online,
             scaled: None,
             gradient: self.descends(elaborated).then_some(CHECKED),

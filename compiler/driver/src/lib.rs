@@ -9,6 +9,7 @@ mod densities;
 mod design;
 pub mod documented;
 pub mod emit;
+mod failure;
 pub mod infer;
 mod intercepts;
 pub mod manual;

@@ -1,7 +1,7 @@
 //! Checks REPL entries, given the variables of earlier entries.
 
 use crate::check::Want;
-use crate::check::body::{BodyKind, Calls, DistValue, ItemChecker, Made};
+use crate::check::body::{BodyKind, Calls, Checker, DistValue, Made};
 use crate::check::names::ItemNames;
 use crate::dims::DimExpr;
 use crate::tree::{LocalId, Locals, Module, TypedExpr, TypedStmt};
@@ -59,8 +59,8 @@ pub fn check_entry(
     (stmt, body.diagnostics)
 }
 
-fn enter<'a>(module: &'a Module, names: &'a ItemNames, environment: &Environment) -> ItemChecker<'a> {
-    let mut body = ItemChecker::new(module, names, false, BodyKind::Prompt, &"prompt".into());
+fn enter<'a>(module: &'a Module, names: &'a ItemNames, environment: &Environment) -> Checker<'a> {
+    let mut body = Checker::new(module, names, false, BodyKind::Prompt, &"prompt".into());
     body.locals = environment.locals.clone();
     body.scopes = vec![environment.scope.clone()];
     body.statics = environment.statics.clone();

@@ -204,8 +204,8 @@ pub static NO_WEIGHTS: Code = Code {
 /// spans of these options.
 pub fn options_of(code: &'static Code) -> &'static [OptionName] {
     const NONCENTRE: &[OptionName] = &[ChainOptions::noncentre()];
-    const OVER: &[OptionName] = &[laplace::LaplaceOptions::over()];
-    const STRUCTURE: &[OptionName] = &[laplace::LaplaceOptions::structure()];
+    const OVER: &[OptionName] = &[laplace::GaussianOptions::over()];
+    const STRUCTURE: &[OptionName] = &[laplace::GaussianOptions::structure()];
     const LAYERS: &[OptionName] = &[
         ViOptions::local(),
         ViOptions::flipout(),

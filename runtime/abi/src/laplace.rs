@@ -14,7 +14,7 @@ use crate::steering::{OptionConflict, OptionField};
 use crate::work::{DataExtent, MethodPart};
 pub(crate) use options::RECORD;
 pub use options::{
-    CurvatureKind, LaplaceOptions, Link, Over, PriorPrecision, PriorStructure, Score, Structure,
+    CurvatureKind, GaussianOptions, Link, Over, PriorPrecision, PriorStructure, Score, Structure,
 };
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +74,7 @@ pub struct Laplace {
     /// The blocks of `factors`.
     pub blocks: Vec<WeightBlock>,
     /// The options.
-    pub options: LaplaceOptions,
+    pub options: GaussianOptions,
     /// An approximation that would need less memory; absent if this one already has a subnetwork or a diagonal precision.
     pub smaller: Option<Box<Smaller>>,
 }

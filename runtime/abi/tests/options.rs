@@ -36,7 +36,7 @@ fn read(method: &MethodDef, given: Option<(&str, RawOption<'_>)>) -> Result<usiz
         group::<SwagOptions>,
         group::<Training>,
         group::<ViOptions>,
-        group::<laplace::LaplaceOptions>,
+        group::<laplace::GaussianOptions>,
     ];
     let mut count = 0;
     for group in groups {

@@ -10,7 +10,7 @@ use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Schema;
 use bnnc_abi::laplace as plain;
 use bnnc_abi::laplace::{
-    CurvatureKind, Laplace, LaplaceOptions, Likelihood, Link, Over, PriorPrecision, PriorStructure, Score,
+    CurvatureKind, GaussianOptions, Laplace, Likelihood, Link, Over, PriorPrecision, PriorStructure, Score,
     Structure,
 };
 use bnnc_abi::manifest::Work;
@@ -108,7 +108,7 @@ impl Compilation<'_> {
         &mut self,
         elaborated: &ElaboratedInference,
         densities: &Densities,
-        options: &LaplaceOptions,
+        options: &GaussianOptions,
     ) -> Result<Approximation, CompileFailure> {
         let over = candidates(&options.over);
         let mut wanted = wanted(options);
@@ -130,7 +130,7 @@ impl Compilation<'_> {
         elaborated: &ElaboratedInference,
         densities: &Densities,
     ) -> Result<Option<(Function, f64)>, CompileFailure> {
-        let Some(options) = self.options_if::<LaplaceOptions>()? else {
+        let Some(options) = self.options_if::<GaussianOptions>()? else {
             return Ok(None);
         };
         let factor = match options.prior_precision {
@@ -220,12 +220,12 @@ impl Compilation<'_> {
     ///
     /// # Errors
     /// Fails only because of a bug, if the method does not have these options.
-    pub fn laplace_options(&self) -> Result<LaplaceOptions, CompileFailure> {
+    pub fn laplace_options(&self) -> Result<GaussianOptions, CompileFailure> {
         Ok(self.options_of()?)
     }
 
     /// Rejects options that conflict with each other or with the data.
-    fn going_together(&self, options: &LaplaceOptions, schema: &Schema) -> Result<(), CompileFailure> {
+    fn going_together(&self, options: &GaussianOptions, schema: &Schema) -> Result<(), CompileFailure> {
         let refusal = apart(options)
             .or_else(|| self.empty())
             .or_else(|| unvalidated(options, schema));
@@ -239,7 +239,7 @@ impl Compilation<'_> {
     /// arguments that the weights affect. Also checks the size of a subnetwork against the number of weights whose outputs are curved.
     fn curved(
         &self,
-        options: &LaplaceOptions,
+        options: &GaussianOptions,
         densities: &Densities,
         found: &Approximation,
     ) -> Result<(), CompileFailure> {
@@ -272,7 +272,7 @@ impl Compilation<'_> {
     }
 
     /// Rejects a link that does not apply to the likelihood.
-    fn linked(&self, options: &LaplaceOptions, found: &Approximation) -> Result<(), CompileFailure> {
+    fn linked(&self, options: &GaussianOptions, found: &Approximation) -> Result<(), CompileFailure> {
         let serves = match (options.link, found.likelihood) {
             (Link::Probit, Likelihood::Categorical | Likelihood::Bernoulli) => true,
             (Link::Bridge | Link::BridgeNormalised, Likelihood::Categorical) => true,
@@ -285,17 +285,17 @@ impl Compilation<'_> {
         let link = options.link.word();
         let message = format!("`link = {link}` needs outputs that are the logits of classes");
         let help = "write `link = glm`, which uses the best link for each likelihood";
-        Err(self.apart(LaplaceOptions::link(), &message, help))
+        Err(self.apart(GaussianOptions::link(), &message, help))
     }
 
     /// Returns an error for a number in `structure` that is not a positive whole number.
     fn empty(&self) -> Option<Apart> {
-        let Some(SettingValue::Call(_, counts)) = self.setting(LaplaceOptions::structure()) else {
+        let Some(SettingValue::Call(_, counts)) = self.setting(GaussianOptions::structure()) else {
             return None;
         };
         let is_count = |count: &f64| (1.0..MOST).contains(count) && count.fract() == 0.0;
         (!counts.iter().all(is_count)).then_some((
-            LaplaceOptions::structure(),
+            GaussianOptions::structure(),
             "the number in `structure` must be whole, from 1 to a billion",
             "such as `low_rank(20)` or `functional(500)`",
         ))
@@ -306,12 +306,12 @@ impl Compilation<'_> {
 type Apart = (OptionName, &'static str, &'static str);
 
 /// Returns an option that another option excludes.
-fn apart(options: &LaplaceOptions) -> Option<Apart> {
+fn apart(options: &GaussianOptions) -> Option<Apart> {
     let is_subnetwork = options.over.is_subnetwork();
     let is_tuned = options.online || !matches!(options.prior_precision, PriorPrecision::Given(_));
     if options.online && options.prior_precision != PriorPrecision::Given(1.0) {
         return Some((
-            LaplaceOptions::prior_precision(),
+            GaussianOptions::prior_precision(),
             "`online` already tunes the factor on the prior",
             "leave `prior_precision` out, or `online`",
         ));
@@ -320,28 +320,28 @@ fn apart(options: &LaplaceOptions) -> Option<Apart> {
     let has_matrix = matches!(options.structure, Structure::Full | Structure::Diagonal);
     if options.curvature == CurvatureKind::Hessian && !has_matrix {
         return Some((
-            LaplaceOptions::curvature(),
+            GaussianOptions::curvature(),
             "`curvature = hessian` works only with `structure = full` or `diagonal`",
             "write `structure = full` or `diagonal`, or `curvature = ggn`",
         ));
     }
     if is_subnetwork && !has_matrix {
         return Some((
-            LaplaceOptions::structure(),
+            GaussianOptions::structure(),
             "a subnetwork needs `structure = full` or `diagonal`",
             "write `structure = full`: the matrix covers only the chosen weights",
         ));
     }
     if has_groups && !is_tuned {
         return Some((
-            LaplaceOptions::prior_structure(),
+            GaussianOptions::prior_structure(),
             "`prior_structure` sets which weights share a factor, but no factor is tuned",
             "add `prior_precision = marginal_likelihood`, or `online = true`",
         ));
     }
     if has_groups && options.prior_precision == PriorPrecision::Validation {
         return Some((
-            LaplaceOptions::prior_structure(),
+            GaussianOptions::prior_structure(),
             "validation rows can tune only one factor",
             "write `prior_precision = marginal_likelihood`, or `prior_structure = scalar`",
         ));
@@ -349,10 +349,10 @@ fn apart(options: &LaplaceOptions) -> Option<Apart> {
     None
 }
 
-fn unvalidated(options: &LaplaceOptions, schema: &Schema) -> Option<Apart> {
+fn unvalidated(options: &GaussianOptions, schema: &Schema) -> Option<Apart> {
     let is_wanted = options.prior_precision == PriorPrecision::Validation;
     (is_wanted && schema.validation == 0).then_some((
-        LaplaceOptions::prior_precision(),
+        GaussianOptions::prior_precision(),
         "`prior_precision = validation` needs validation rows, but the data have none",
         "write `validation = 0.1` in the options of the data",
     ))
@@ -368,7 +368,7 @@ fn candidates(over: &Over) -> choice::OverWeights<'_> {
 }
 
 /// Returns the programs that the options need.
-fn wanted(options: &LaplaceOptions) -> OptionalPrograms {
+fn wanted(options: &GaussianOptions) -> OptionalPrograms {
     let is_subnetwork = options.over.is_subnetwork();
     let is_diagonal = options.structure == Structure::Diagonal;
     let by_marginal = matches!(

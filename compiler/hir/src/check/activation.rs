@@ -1,7 +1,7 @@
 //! Detects consecutive linear layers without an activation function between them. The data determine only the product of the weights of
 //! such layers.
 
-use super::body::ItemChecker;
+use super::body::Checker;
 use crate::builtin::{BuiltinRule, Reduction};
 use crate::report::model as report;
 use crate::tree::{LayerId, LocalId, Module, TypedExpr, TypedExprKind, TypedIndex, TypedStmt};
@@ -79,7 +79,7 @@ struct Walk<'m> {
     found: Vec<Second>,
 }
 
-impl ItemChecker<'_> {
+impl Checker<'_> {
     /// Warns about products of parameters with products of parameters.
     pub fn missing_activations(&mut self, inputs: &[LocalId], statements: &[TypedStmt]) {
         if self.in_library {

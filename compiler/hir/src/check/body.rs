@@ -84,7 +84,7 @@ pub type Calls = HashMap<(LocalId, Vec<i64>), (Vec<Vec<DimExpr>>, Span)>;
 pub type Outputs = HashMap<Arc<str>, (LocalId, Vec<(Option<DimExpr>, Span)>)>;
 
 /// The state of checking one item.
-pub struct ItemChecker<'a> {
+pub struct Checker<'a> {
     /// The items that have been checked already.
     pub module: &'a Module,
     /// The items and functions that names refer to.
@@ -131,7 +131,7 @@ pub struct ItemChecker<'a> {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl<'a> ItemChecker<'a> {
+impl<'a> Checker<'a> {
     /// Returns the number of errors so far. Warnings do not count, because they leave values valid.
     pub fn errors(&self) -> usize {
         let errors = self.diagnostics.iter();
@@ -145,8 +145,8 @@ impl<'a> ItemChecker<'a> {
         in_library: bool,
         place: BodyKind,
         owner: &Arc<str>,
-    ) -> ItemChecker<'a> {
-        ItemChecker {
+    ) -> Checker<'a> {
+        Checker {
             module,
             names,
             in_library,

@@ -1,6 +1,6 @@
 //! Types the calls of built-in functions, with one case for each rule.
 
-use super::body::{BodyKind, ItemChecker};
+use super::body::{BodyKind, Checker};
 use super::expr::Want;
 use super::solve::equal;
 use crate::builtin::{Along, Builtin, BuiltinRule};
@@ -17,7 +17,7 @@ pub(super) fn real(dims: Vec<DimExpr>) -> Ty {
     Ty::Tensor(Elem::Real(Support::Real), dims)
 }
 
-impl ItemChecker<'_> {
+impl Checker<'_> {
     /// Checks a call of a built-in function, such as `exp(x)` or `zeros(n)`.
     pub fn call_builtin(&mut self, builtin: &'static Builtin, args: &[ast::Arg], span: Span) -> TypedExpr {
         let before = self.errors();

@@ -1,6 +1,6 @@
 //! Checks calls: assigns arguments to parameters, and solves for the dims of the callee.
 
-use super::body::{ItemChecker, error};
+use super::body::{Checker, error};
 use super::expr::Want;
 use super::fit::ParamSlot;
 use super::names::Def;
@@ -53,7 +53,7 @@ pub struct CheckedArguments {
     pub lifted: Vec<DimExpr>,
 }
 
-impl ItemChecker<'_> {
+impl Checker<'_> {
     /// Checks a call: `f(..)`, `Layer(..)`, `Dist(..)`, `h(x)` or `prior.log_density(x)`.
     pub fn call(&mut self, callee: &ast::Expr, args: &[ast::Arg], span: Span) -> TypedExpr {
         match &*callee.kind {

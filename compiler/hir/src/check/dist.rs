@@ -2,7 +2,7 @@
 
 mod ends;
 
-use super::body::{BodyKind, DistValue, ItemChecker, error};
+use super::body::{BodyKind, Checker, DistValue, error};
 use super::call::{Lifts, Signature, lifted};
 use super::expr::Want;
 use super::names::Def;
@@ -19,7 +19,7 @@ use crate::tree::{DistId, DistItem, LocalId, LocalKind, TypedExpr, TypedExprKind
 use crate::types::{Elem, Ty};
 use crate::walk;
 use bnnc_base::source::Span;
-use bnnc_grammar::ast::{self, DefinitionKind, Ident};
+use bnnc_grammar::ast::{self, Arg, DefinitionKind, DistDecl, Ident};
 use bnnc_graph::dist::{MeasureKind, Support};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -72,8 +72,8 @@ const MIXTURE: &str = "mixture";
 const FLAGS: &[&str] = &[PER_TENSOR, POINT, IMPROPER, MIXTURE];
 
 /// Checks a `dist` item.
-pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &ast::DistDecl, library: bool) {
-    let mut body = ItemChecker::new(
+pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &DistDecl, library: bool) {
+    let mut body = Checker::new(
         &session.module,
         &session.names,
         library,
@@ -147,7 +147,7 @@ pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &ast::DistDecl, l
 
 /// Reads a flag: `point = true`, `improper = true`, `mixture = true`, or `per_tensor = true` (of a distribution on `real[n]`, which could
 /// otherwise span several tensors).
-fn flag(body: &mut ItemChecker<'_>, line: &ast::Definition, dist: &mut DistItem) {
+fn flag(body: &mut Checker<'_>, line: &ast::Definition, dist: &mut DistItem) {
     let name = &*line.name.name;
     let is_flag =
         matches!(line.kind, DefinitionKind::Value) && matches!(*line.value.kind, ast::ExprKind::Bool(true));
@@ -168,12 +168,7 @@ fn flag(body: &mut ItemChecker<'_>, line: &ast::Definition, dist: &mut DistItem)
 
 /// Checks the parts of a distribution that is not a density. A point needs a `draw` without noise and cannot have a density. An improper
 /// distribution needs `log_density` and cannot have a `draw`.
-fn check_measure(
-    body: &mut ItemChecker<'_>,
-    item: &ast::DistDecl,
-    dist: &DistItem,
-    seen: &HashMap<Arc<str>, Span>,
-) {
+fn check_measure(body: &mut Checker<'_>, item: &DistDecl, dist: &DistItem, seen: &HashMap<Arc<str>, Span>) {
     let (flag, wanted, excluded) = match dist.measure {
         MeasureKind::Density => return,
         MeasureKind::Point => (POINT, "draw", &["log_density", "cdf", "entropy", IMPROPER][..]),
@@ -203,7 +198,7 @@ fn check_measure(
     }
 }
 
-fn definition(body: &mut ItemChecker<'_>, line: &ast::Definition, dist: &mut DistItem) {
+fn definition(body: &mut Checker<'_>, line: &ast::Definition, dist: &mut DistItem) {
     let name = line.name.name.clone();
     let wants_argument = FUNCTIONS.contains(&&*name);
     let form = if wants_argument {
@@ -241,7 +236,7 @@ fn definition(body: &mut ItemChecker<'_>, line: &ast::Definition, dist: &mut Dis
     }
 }
 
-fn declare_argument(body: &mut ItemChecker<'_>, argument: &Ident, name: &str, on: &Ty) -> LocalId {
+fn declare_argument(body: &mut Checker<'_>, argument: &Ident, name: &str, on: &Ty) -> LocalId {
     let ty = match name {
         "quantile" => Ty::Tensor(Elem::Real(Support::Interval(0.0, 1.0)), Vec::new()),
         "moment" => Ty::real(),
@@ -252,7 +247,7 @@ fn declare_argument(body: &mut ItemChecker<'_>, argument: &Ident, name: &str, on
 
 /// Checks that the value of a definition has the right type. `log_density`, `cdf` and `entropy` are scalars. `draw`, `mean`, `variance` and
 /// the other moments have the type of a value. `probabilities` is a vector. The mean of a discrete distribution is a real.
-fn check_result(body: &mut ItemChecker<'_>, name: &str, value: &TypedExpr, on: &Ty) {
+fn check_result(body: &mut Checker<'_>, name: &str, value: &TypedExpr, on: &Ty) {
     let Ty::Tensor(elem, dims) = on else { return };
     let real = |dims: &[DimExpr]| Ty::Tensor(Elem::Real(Support::Real), dims.to_vec());
     let scalar = matches!(&value.ty, Ty::Tensor(_, found) if found.is_empty());
@@ -279,9 +274,9 @@ fn check_result(body: &mut ItemChecker<'_>, name: &str, value: &TypedExpr, on: &
     body.expect(value, &wanted);
 }
 
-impl ItemChecker<'_> {
+impl Checker<'_> {
     /// Checks the construction of a distribution, such as `Normal(0, 1)`. Also returns the domain of the distribution.
-    pub fn make_dist(&mut self, id: DistId, args: &[ast::Arg], span: Span) -> (TypedExpr, Option<DistValue>) {
+    pub fn make_dist(&mut self, id: DistId, args: &[Arg], span: Span) -> (TypedExpr, Option<DistValue>) {
         let id = match parameterisation::chosen(self.module, id, args) {
             Ok(id) => id,
             Err(diagnostic) => {
@@ -381,13 +376,7 @@ impl ItemChecker<'_> {
     }
 
     /// Checks the use of a distribution's part, such as `prior.mean` or `prior.log_density(x)`.
-    pub fn part(
-        &mut self,
-        base: &ast::Expr,
-        part: &Ident,
-        args: Option<&[ast::Arg]>,
-        span: Span,
-    ) -> TypedExpr {
+    pub fn part(&mut self, base: &ast::Expr, part: &Ident, args: Option<&[Arg]>, span: Span) -> TypedExpr {
         if let Some(module) = self.foreign_module(base) {
             self.skip(args.unwrap_or_default(), span);
             return self.in_foreign_module(&module, &part.name, span);

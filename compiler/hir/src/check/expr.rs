@@ -1,7 +1,7 @@
 //! Checks expressions: names, literals, lists and ranges. The other forms of expressions are in files of
 //! their own.
 
-use super::body::{ItemChecker, error};
+use super::body::{Checker, error};
 use super::names::Def;
 use super::solve::equal;
 use crate::builtin::{self, Reduction};
@@ -26,7 +26,7 @@ pub enum Want {
 
 const DEEPEST: usize = 200;
 
-impl ItemChecker<'_> {
+impl Checker<'_> {
     /// Checks an expression.
     pub fn expr(&mut self, written: &ast::Expr, want: Want) -> TypedExpr {
         if self.depth >= DEEPEST {

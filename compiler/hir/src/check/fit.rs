@@ -1,6 +1,6 @@
 //! Checks whether a value fits an expected type.
 
-use super::body::{BodyKind, ItemChecker};
+use super::body::{BodyKind, Checker};
 use super::call::{Lifts, Signature};
 use super::operators::column_hint;
 use super::solve::{Solver, equal};
@@ -24,7 +24,7 @@ pub struct ParamSlot<'s> {
     pub lifted: &'s mut Option<(Vec<DimExpr>, Span)>,
 }
 
-impl ItemChecker<'_> {
+impl Checker<'_> {
     /// Checks a value against an expected type. If a slot is given, messages name the parameter, and scalars may be lifted.
     pub fn fit(
         &mut self,
@@ -213,7 +213,7 @@ impl ItemChecker<'_> {
     }
 }
 
-impl ItemChecker<'_> {
+impl Checker<'_> {
     /// Warns if a parameter on all reals, or a sum of such parameters, is used where a smaller support is expected.
     fn either_sign(&mut self, value: &TypedExpr, what: Option<&str>, wanted: Support) {
         let places = matches!(self.place, BodyKind::Model | BodyKind::Layer);

@@ -1,6 +1,6 @@
 //! Types image operations. Images are arrays of channels, rows and columns.
 
-use super::body::ItemChecker;
+use super::body::Checker;
 use super::builtins::real;
 use super::solve::equal;
 use crate::builtin::Builtin;
@@ -21,7 +21,7 @@ struct AlongAxis<'a> {
     spans: [Span; 2],
 }
 
-impl ItemChecker<'_> {
+impl Checker<'_> {
     /// Types `conv(x, kernel, stride)`.
     pub(super) fn convolution(
         &mut self,

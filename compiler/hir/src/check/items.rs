@@ -1,6 +1,6 @@
 //! Checks constants and functions.
 
-use super::body::{BodyKind, ItemChecker};
+use super::body::{BodyKind, Checker};
 use super::expr::Want;
 use super::session::CheckSession;
 use crate::constant::{constant, integer};
@@ -11,7 +11,7 @@ use bnnc_grammar::ast;
 
 /// Checks a `const` item, whose value is arithmetic on numbers.
 pub fn check_const(session: &mut CheckSession<'_>, id: ConstId, item: &ast::ConstDecl, library: bool) {
-    let mut body = ItemChecker::new(
+    let mut body = Checker::new(
         &session.module,
         &session.names,
         library,
@@ -48,7 +48,7 @@ pub fn check_const(session: &mut CheckSession<'_>, id: ConstId, item: &ast::Cons
 
 /// Checks a `fn` item.
 pub fn check_fn(session: &mut CheckSession<'_>, id: FnId, item: &ast::FnDecl, library: bool) {
-    let mut body = ItemChecker::new(
+    let mut body = Checker::new(
         &session.module,
         &session.names,
         library,

@@ -1,6 +1,6 @@
 //! Checks layers: the items, the construction of instances, and their calls.
 
-use super::body::{BodyKind, ItemChecker, Made, error};
+use super::body::{BodyKind, Checker, Made, error};
 use super::call::{Lifts, Signature};
 use super::expr::Want;
 use super::names::Def;
@@ -17,7 +17,7 @@ use bnnc_grammar::ast;
 
 /// Checks a `layer` item.
 pub fn check(session: &mut CheckSession<'_>, id: LayerId, item: &ast::LayerDecl, library: bool) {
-    let mut body = ItemChecker::new(
+    let mut body = Checker::new(
         &session.module,
         &session.names,
         library,
@@ -48,7 +48,7 @@ pub fn check(session: &mut CheckSession<'_>, id: LayerId, item: &ast::LayerDecl,
     };
 }
 
-impl ItemChecker<'_> {
+impl Checker<'_> {
     /// Returns whether a right-hand side constructs layers. In this case, the assigned name is a prefix of the paths of the layers' sites.
     pub fn makes_layer(&self, written: &ast::Expr) -> bool {
         match &*written.kind {

@@ -1,6 +1,6 @@
 //! Checks models: their inputs and outputs, and whether every output is observed.
 
-use super::body::{BodyKind, ItemChecker};
+use super::body::{BodyKind, Checker};
 use super::expr::Want;
 use super::session::CheckSession;
 use crate::report::{model as report, types};
@@ -11,7 +11,7 @@ use bnnc_grammar::ast;
 
 /// Checks a `model` item.
 pub fn check(session: &mut CheckSession<'_>, id: ModelId, item: &ast::ModelDecl) {
-    let mut body = ItemChecker::new(
+    let mut body = Checker::new(
         &session.module,
         &session.names,
         false,
@@ -79,7 +79,7 @@ pub fn check(session: &mut CheckSession<'_>, id: ModelId, item: &ast::ModelDecl)
     };
 }
 
-fn tensors_only(body: &mut ItemChecker<'_>, written: &[ast::Param], params: &[ParamBinding]) {
+fn tensors_only(body: &mut Checker<'_>, written: &[ast::Param], params: &[ParamBinding]) {
     for (param, written) in params.iter().zip(written) {
         if !matches!(param.param.ty, Ty::Tensor(..) | Ty::Error) {
             let found = show::ty(&param.param.ty, &body.locals);
@@ -93,7 +93,7 @@ fn tensors_only(body: &mut ItemChecker<'_>, written: &[ast::Param], params: &[Pa
 }
 
 /// Handles the default `= row` of an integer input, which stands for the number of the row.
-fn rows(body: &mut ItemChecker<'_>, written: &[ast::Param], inputs: &mut [ParamBinding]) {
+fn rows(body: &mut Checker<'_>, written: &[ast::Param], inputs: &mut [ParamBinding]) {
     for (input, written) in inputs.iter_mut().zip(written) {
         let Some(default) = &written.default else { continue };
         let is_row = matches!(&*default.kind, ast::ExprKind::Name(name) if &**name == "row");

@@ -1,6 +1,6 @@
 //! Checks operators, `if` and indices.
 
-use super::body::{ItemChecker, error};
+use super::body::{Checker, error};
 use super::expr::{Want, join};
 use super::solve::equal;
 use crate::constant::constant;
@@ -13,7 +13,7 @@ use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 use bnnc_graph::dist::Support;
 
-impl ItemChecker<'_> {
+impl Checker<'_> {
     /// Checks `-x` and `!x`.
     pub fn unary(&mut self, op: UnaryOp, operand: &ast::Expr, span: Span, want: Want) -> TypedExpr {
         let operand = self.expr(operand, want);

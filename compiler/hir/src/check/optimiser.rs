@@ -1,6 +1,6 @@
 //! Checks optimisers: the states, their next values, and the step.
 
-use super::body::{BodyKind, ItemChecker};
+use super::body::{BodyKind, Checker};
 use super::expr::Want;
 use super::session::CheckSession;
 use crate::constant::constant;
@@ -46,7 +46,7 @@ fn predefined(locals: &mut Locals, span: Span) -> [LocalId; 3] {
 
 /// Checks an `optimiser` item.
 pub fn check(session: &mut CheckSession<'_>, id: OptimiserId, item: &ast::OptimiserDecl, library: bool) {
-    let mut body = ItemChecker::new(
+    let mut body = Checker::new(
         &session.module,
         &session.names,
         library,
@@ -95,7 +95,7 @@ pub fn check(session: &mut CheckSession<'_>, id: OptimiserId, item: &ast::Optimi
 
 type States = Vec<(LocalId, TypedExpr, TypedExpr)>;
 
-fn definitions(body: &mut ItemChecker<'_>, item: &ast::OptimiserDecl) -> (States, Option<TypedExpr>) {
+fn definitions(body: &mut Checker<'_>, item: &ast::OptimiserDecl) -> (States, Option<TypedExpr>) {
     let mut starts: Vec<(LocalId, Arc<str>, Span, TypedExpr)> = Vec::new();
     for line in item.body.iter().filter(|line| line.kind == DefinitionKind::State) {
         let value = elementwise(body, &line.value);
@@ -164,7 +164,7 @@ fn definitions(body: &mut ItemChecker<'_>, item: &ast::OptimiserDecl) -> (States
     (states, step.map(|(_, value)| value))
 }
 
-fn elementwise(body: &mut ItemChecker<'_>, written: &ast::Expr) -> TypedExpr {
+fn elementwise(body: &mut Checker<'_>, written: &ast::Expr) -> TypedExpr {
     let value = body.expr(written, Want::Any);
     body.expect(&value, &Ty::real());
     if let Some((at, what)) = lift::in_expr(&value, lift::NoisePolicy::Refused) {

@@ -1,7 +1,7 @@
 //! Checks that the product of the distributions of a model's outputs is a joint density: no output may depend on itself, directly or
 //! through other outputs. Checks that depend on sizes are made in `elaborate::joint_density`, when the sizes are known.
 
-use super::body::ItemChecker;
+use super::body::Checker;
 use crate::dims::{Atom, DimExpr};
 use crate::report::model as report;
 use crate::tree::{LocalId, TypedComprehension, TypedExpr, TypedExprKind, TypedIndex};
@@ -44,7 +44,7 @@ pub struct OutputDist<'e> {
 /// Maps each output to the outputs that its distribution reads, with the positions of the reads in the program.
 pub type Needs = HashMap<LocalId, Vec<(LocalId, Span)>>;
 
-impl ItemChecker<'_> {
+impl Checker<'_> {
     /// Returns the elements of outputs that an expression reads, directly or through variables.
     pub fn uses(&self, expr: &TypedExpr) -> Vec<Use> {
         if let TypedExprKind::Local(local) = &expr.kind {
@@ -82,7 +82,7 @@ impl ItemChecker<'_> {
         }
     }
 
-    /// Returns the same uses as [`ItemChecker::uses`], without duplicates. With duplicates, the uses along a chain of variables would repeat.
+    /// Returns the same uses as [`Checker::uses`], without duplicates. With duplicates, the uses along a chain of variables would repeat.
     pub fn distinct_uses(&self, expr: &TypedExpr) -> Vec<Use> {
         let mut distinct: Vec<Use> = Vec::new();
         for found in self.uses(expr) {

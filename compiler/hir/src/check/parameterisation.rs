@@ -3,7 +3,7 @@
 //! A call chooses the first parameterisation that has all argument names of the call. A call without argument names chooses the first
 //! parameterisation.
 
-use super::body::{BodyKind, ItemChecker};
+use super::body::{BodyKind, Checker};
 use super::session::CheckSession;
 use crate::builtin::BuiltinRule;
 use crate::constant::constant;
@@ -94,7 +94,7 @@ fn narrower(module: &Module, id: DistId, at: usize) -> Option<&ParamBinding> {
     is_wide.then(|| &params[at])
 }
 
-impl ItemChecker<'_> {
+impl Checker<'_> {
     /// Returns the range of a value's elements, as far as it is known.
     pub fn range_of(&self, value: &TypedExpr) -> Range {
         range::range(self.module, &self.ranges, value)
@@ -170,7 +170,7 @@ impl ItemChecker<'_> {
     }
 }
 
-/// Warns as [`ItemChecker::applied_twice`] does of arguments that lie where those of another parameterisation do because of the values of the inputs, such as
+/// Warns as [`Checker::applied_twice`] does of arguments that lie where those of another parameterisation do because of the values of the inputs, such as
 /// `exposure * exp(x)` for positive exposures. An argument without a function that undoes a link, such as a positive slope times such a column, may be meant as it is.
 pub fn applied_twice_to_data(
     module: &Module,

@@ -326,7 +326,7 @@ fn starts(
 
 /// Reads a start value: a number, `fixed(number)`, or a distribution from which it is drawn.
 fn start(
-    body: &mut super::body::ItemChecker<'_>,
+    body: &mut super::body::Checker<'_>,
     wanted: &Ty,
     arg: &ast::Arg,
     param: (&str, Signature<'_>),

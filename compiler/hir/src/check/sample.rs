@@ -1,6 +1,6 @@
 //! Checks `~` statements: sites and observed outputs.
 
-use super::body::{BodyKind, ItemChecker};
+use super::body::{BodyKind, Checker};
 use super::expr::Want;
 use super::names::Def;
 use super::operators::column_hint;
@@ -36,7 +36,7 @@ pub struct Tilde<'w> {
     pub span: Span,
 }
 
-impl ItemChecker<'_> {
+impl Checker<'_> {
     /// Checks a `~` statement.
     pub fn sample(&mut self, targets: &[ast::Expr], tilde: Tilde<'_>) -> Option<TypedStmt> {
         if !matches!(self.place, BodyKind::Model | BodyKind::Layer | BodyKind::Prompt) {

@@ -305,10 +305,9 @@ impl<'a> CheckSession<'a> {
     }
 
     /// Runs `work` in a body that has no variables.
-    pub fn with_constants<T>(&mut self, work: impl FnOnce(&mut super::body::ItemChecker<'_>) -> T) -> T {
+    pub fn with_constants<T>(&mut self, work: impl FnOnce(&mut super::body::Checker<'_>) -> T) -> T {
         let name: Arc<str> = "option".into();
-        let mut body =
-            super::body::ItemChecker::new(&self.module, &self.names, false, BodyKind::Constant, &name);
+        let mut body = super::body::Checker::new(&self.module, &self.names, false, BodyKind::Constant, &name);
         let result = work(&mut body);
         let (_, diagnostics) = body.finish();
         self.diagnostics.extend(diagnostics);

@@ -1,6 +1,6 @@
 //! Checks the statements of functions, layers and models.
 
-use super::body::{BodyKind, ItemChecker};
+use super::body::{BodyKind, Checker};
 use super::expr::Want;
 use super::sample::Tilde;
 use crate::report::{model as report_model, statements as report};
@@ -11,7 +11,7 @@ use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, StmtKind};
 use std::sync::Arc;
 
-impl ItemChecker<'_> {
+impl Checker<'_> {
     /// Checks the statements of a body. `result` is the declared type of the returned value, if the body returns one.
     pub fn block(&mut self, body: &[ast::Stmt], result: Option<(&Ty, Span)>, name: Span) -> Vec<TypedStmt> {
         self.later = declared_names(body);

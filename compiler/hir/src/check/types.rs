@@ -1,6 +1,6 @@
 //! Checks types in the program, and lists of parameters with the dims that they bind.
 
-use super::body::ItemChecker;
+use super::body::Checker;
 use super::expr::Want;
 use super::names::Def;
 use super::solve::Solver;
@@ -18,7 +18,7 @@ pub const NAMES: &[&str] = &[
     "real", "positive", "unit", "int", "count", "bool", "index", "simplex", "ordered", "dist", "fn",
 ];
 
-impl ItemChecker<'_> {
+impl Checker<'_> {
     /// Declares the parameters of several lists. All names are declared before any type is read. Types may therefore use names of every
     /// list and bind dims in any order.
     pub fn params(&mut self, lists: &[&[ast::Param]], static_integers: bool) -> Vec<Vec<ParamBinding>> {

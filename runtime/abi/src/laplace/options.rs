@@ -13,7 +13,7 @@ pub(crate) const RECORD: MethodDef = MethodDef {
     name: "laplace",
     doc: "A Gaussian around the maximum of the posterior.",
     options: {
-        const ALL: &[OptionDef] = listed![Training { precision = "f64" }, LaplaceOptions];
+        const ALL: &[OptionDef] = listed![Training { precision = "f64" }, GaussianOptions];
         &with_record::<{ ALL.len() }>(join(&[ALL]), EPOCHS_OF_SEARCH)
     },
     takes: Takes::ModelOrFixed,
@@ -32,7 +32,7 @@ const EPOCHS_OF_SEARCH: OptionDef = OptionDef {
 
 options! {
     /// Options of `laplace`.
-    pub struct LaplaceOptions {
+    pub struct GaussianOptions {
         /// The weights that are random: `all`, `last_layer`, layers or parameters in brackets, or `subnetwork(size, by = score)` with a number of
         /// weights (or a fraction below 1) and a score. The score of a weight is its variance under a `diagonal` approximation or under the exact
         /// `marginal`, its `magnitude`, a `random` number, or its variance under an earlier inference block, given by name. All other weights stay at
@@ -60,7 +60,7 @@ options! {
     }
 }
 
-impl LaplaceOptions {
+impl GaussianOptions {
     /// Returns whether the precision of the prior of `S` of `D` weights is multiplied by `S / D`: the value of the option or, without one, whether
     /// the weights are a subnetwork.
     pub fn scales_prior(&self) -> bool {
@@ -257,7 +257,7 @@ pub enum PriorStructure {
 
 words!(PriorStructure { "scalar" => Scalar, "layer" => Layer, "diagonal" => Diagonal });
 
-impl LaplaceOptions {
+impl GaussianOptions {
     /// Checks that `online` has a search, and that a learned noise is at temperature 1.
     ///
     /// # Errors
@@ -265,14 +265,14 @@ impl LaplaceOptions {
     pub fn check_search(&self, searches: bool, learns_noise: bool) -> Result<(), OptionConflict> {
         if self.online && !searches {
             return OptionConflict::new(
-                LaplaceOptions::online(),
+                GaussianOptions::online(),
                 "`online` tunes during the search for the maximum, but the start is used as the maximum without a search",
                 "set `epochs`",
             );
         }
         if self.online && learns_noise && self.temperature != 1.0 {
             return OptionConflict::new(
-                LaplaceOptions::temperature(),
+                GaussianOptions::temperature(),
                 "`online` learns the noise from the marginal likelihood, but a likelihood that is divided by a temperature has no normaliser",
                 "leave `temperature` out, or `online`; or fix the noise in a posterior",
             );

@@ -3,7 +3,7 @@
 use crate::codes::{self, NoMaximum, NoRanking};
 use crate::infer::{Compilation, CompileFailure};
 use crate::program::CheckedProgram;
-use bnnc_abi::laplace::{Laplace, LaplaceOptions, Over, PriorPrecision, PriorStructure, Structure, Weights};
+use bnnc_abi::laplace::{GaussianOptions, Laplace, Over, PriorPrecision, PriorStructure, Structure, Weights};
 use bnnc_abi::manifest::{InferenceBlock, SiteReport, Start, State, Training};
 use bnnc_abi::method::declare::OptionName;
 use bnnc_base::diagnostic::Diagnostic;
@@ -24,17 +24,17 @@ impl Compilation<'_> {
     /// Rejects a structure that the prior of the weights does not allow.
     pub(super) fn possible(
         &self,
-        options: &LaplaceOptions,
+        options: &GaussianOptions,
         found: &Approximation,
     ) -> Result<(), CompileFailure> {
         if !found.independent && options.structure != Structure::Full {
             let message = "the prior correlates weights, which only `structure = full` can represent";
-            return Err(self.apart(LaplaceOptions::structure(), message, "write `structure = full`"));
+            return Err(self.apart(GaussianOptions::structure(), message, "write `structure = full`"));
         }
         if !found.independent && options.prior_structure != PriorStructure::Scalar {
             let message = "the prior correlates weights, so only one factor for all weights is possible";
             return Err(self.apart(
-                LaplaceOptions::prior_structure(),
+                GaussianOptions::prior_structure(),
                 message,
                 "leave `prior_structure` out",
             ));
@@ -46,7 +46,7 @@ impl Compilation<'_> {
     /// likelihood is curved.
     pub(super) fn choosable(
         &self,
-        options: &LaplaceOptions,
+        options: &GaussianOptions,
         found: &Approximation,
         curved: usize,
     ) -> Result<(), CompileFailure> {
@@ -69,7 +69,7 @@ impl Compilation<'_> {
     /// Rejects a tuning of the prior during the search, or a factor on the prior, that the model does not allow.
     pub(super) fn tunable(
         &self,
-        options: &LaplaceOptions,
+        options: &GaussianOptions,
         found: &Approximation,
     ) -> Result<(), CompileFailure> {
         let checked = options.check_search(self.searches()?, !found.noise.is_empty());
@@ -84,7 +84,7 @@ impl Compilation<'_> {
             let help = format!(
                 "leave `prior_precision` out, because `{site}` already scales that prior; or fix `{site}` in a posterior"
             );
-            return Err(self.apart(LaplaceOptions::prior_precision(), &message, &help));
+            return Err(self.apart(GaussianOptions::prior_precision(), &message, &help));
         }
         if !options.online {
             return Ok(());
@@ -95,7 +95,7 @@ impl Compilation<'_> {
         let help = format!(
             "fix `{site}` in a posterior, or replace `online` by `prior_precision = marginal_likelihood`, which tunes at the maximum"
         );
-        Err(self.apart(LaplaceOptions::online(), &message, &help))
+        Err(self.apart(GaussianOptions::online(), &message, &help))
     }
 
     /// Rejects options of the search when the start is taken for the maximum.

@@ -1,6 +1,6 @@
 //! The properties that a distribution declares about the ends of its support: `lowest`, `highest`, `tails`, `low_tail`, `high_tail`.
 
-use crate::check::body::{BodyKind, ItemChecker};
+use crate::check::body::{BodyKind, Checker};
 use crate::check::expr::Want;
 use crate::report::statements;
 use crate::tree::{DistItem, TypedExpr};
@@ -25,7 +25,7 @@ pub fn is_of_end(name: &str) -> bool {
 }
 
 /// Checks a definition that describes an end.
-pub fn definition(body: &mut ItemChecker<'_>, line: &ast::Definition, dist: &mut DistItem) {
+pub fn definition(body: &mut Checker<'_>, line: &ast::Definition, dist: &mut DistItem) {
     let name = &*line.name.name;
     let form = || statements::definition_form(line.span, name);
     if !matches!(line.kind, DefinitionKind::Value) {
@@ -59,7 +59,7 @@ pub fn definition(body: &mut ItemChecker<'_>, line: &ast::Definition, dist: &mut
     }
 }
 
-fn number(body: &mut ItemChecker<'_>, value: &ast::Expr) -> TypedExpr {
+fn number(body: &mut Checker<'_>, value: &ast::Expr) -> TypedExpr {
     let value = body.expr(value, Want::Any);
     let dims = match &value.ty {
         Ty::Tensor(_, dims) => dims.clone(),
