@@ -34,6 +34,51 @@ fn level(codes: &[u32], levels: &[&str]) -> ArrayValues {
 }
 
 #[test]
+fn missing_values_are_recorded_where_they_are_allowed() {
+    let folder = Folder::new();
+    let found = |format: Format, bytes: &[u8]| {
+        let reading = Reading::within(None).with_gaps();
+        let table = read(format, &[folder.file("gaps", bytes)], None, &reading).unwrap();
+        (table.arrays, reading.gaps())
+    };
+    let text = "n,x,city,all\n,1.5,,\n2,NaN,Oslo,NA\n3, NA ,,\n4,2,Kiel,\n";
+    let (arrays, gaps) = found(Format::Csv, text.as_bytes());
+    let values: Vec<&Values> = arrays.iter().map(|array| &array.values).collect();
+    let city = level(&[0, 0, 0, 1], &["Oslo", "Kiel"]);
+    let x = Values::Real(vec![1.5, 0.0, 0.0, 2.0]);
+    assert_eq!(
+        values,
+        [
+            &Values::Int(vec![0, 2, 3, 4]),
+            &x,
+            &city,
+            &Values::Int(vec![0; 4])
+        ]
+    );
+    let rows = |name: &str| gaps[name].clone();
+    assert_eq!(
+        ["n", "x", "city", "all"].map(rows),
+        [vec![0], vec![1, 2], vec![0, 2], vec![0, 1, 2, 3]]
+    );
+
+    let (arrays, gaps) = found(
+        Format::Parquet,
+        &parquet(&[Some(1.0), None, Some(f64::NAN), Some(4.0)]),
+    );
+    assert_eq!(arrays[0].values, Values::Real(vec![1.0, 0.0, 0.0, 4.0]));
+    assert_eq!(gaps["x"], [1, 2]);
+    // Infinity is a value, and an error.
+    let endless = folder.file("endless", b"x\n1\ninf\n");
+    let reading = Reading::within(None).with_gaps();
+    assert_eq!(
+        read(Format::Csv, &[endless], None, &reading).unwrap_err()[0]
+            .code
+            .id,
+        "E0409"
+    );
+}
+
+#[test]
 fn csv_columns_have_kinds() {
     let text = "\u{feff}n, x ,city\r\n1,2,\"a, b\"\r\n\r\n-3,1e-3,c\r\n5,.5,\"a, b\"\r\n";
     let found = arrays(Format::Csv, "t.csv", text.as_bytes());

@@ -97,6 +97,7 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
                 column: i + 1,
             };
             match columns[i].push(at, &names[i], cell) {
+                Err(fault) if is_gap(&fault, cell) && reading.gap(&names[i], read - 1) => {}
                 Err(fault) if report::is_missing_value(&fault) => empty[i].push(row, fault),
                 Err(fault) => faults.push(fault),
                 Ok(()) => {}
@@ -117,7 +118,7 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
     if read == 0 {
         return Err(vec![report::no_rows(path, "rows")]);
     }
-    let arrays = arrays_of(names, columns, &texts);
+    let arrays = arrays_of(names, columns, (&texts, reading));
     Ok(Parsed {
         first_row: FIRST_ROW,
         arrays,
@@ -126,13 +127,18 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
     })
 }
 
+/// Returns whether a rejected cell has no value: it is empty, a mark such as `NA`, or `NaN`.
+fn is_gap(fault: &Diagnostic, cell: &[u8]) -> bool {
+    report::is_missing_value(fault) || cell.trim_ascii().eq_ignore_ascii_case(b"nan")
+}
+
 /// The columns that were read, by name.
-fn arrays_of(names: Vec<String>, columns: Vec<Column>, texts: &[bool]) -> Vec<Array> {
+fn arrays_of(names: Vec<String>, columns: Vec<Column>, (texts, reading): (&[bool], &Reading)) -> Vec<Array> {
     let all = names.into_iter().zip(columns.into_iter().zip(texts));
     let read = all.filter(|(_, (column, _))| !matches!(column, Column::LeftOut));
     let array = |(name, (column, is_text)): (String, (Column, &bool))| {
         let is_of_text = matches!(column, Column::Text(_));
-        let values = column.finish(*is_text);
+        let values = reading.filled(&name, column.finish(*is_text));
         let words = is_of_text && !values.is_text();
         Array::column(name, values).with_words(words)
     };
@@ -181,7 +187,7 @@ fn counted_header(path: &Path, record: &ByteRecord, reading: &Reading) -> Result
 
 fn header(path: &Path, record: &ByteRecord) -> Result<Vec<String>, Faults> {
     let mut names: Vec<String> = Vec::new();
-    // The known names are a set, because a list would be searched once for each of, say, 40,000 columns.
+    // The known names are a set, because a list would be searched once for each of 40,000 columns.
     let mut known = HashSet::new();
     let mut faults = Vec::new();
     for (i, cell) in record.iter().enumerate() {

@@ -16,7 +16,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 pub(crate) use open::bytes;
-pub use reading::Reading;
+pub use reading::{Gaps, Reading};
 
 /// The name of the inputs' field of `idx` and `npy` data.
 pub const INPUTS: &str = "inputs";

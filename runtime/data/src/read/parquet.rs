@@ -322,22 +322,22 @@ impl<'a> Builder<'a> {
             }
             self.reading.take(self.at.path, 8 * records)?;
             self.room.take(self.at.path, 8 * records as u64)?;
-            if let Some(null) = levels
-                .iter()
-                .position(|&level| level == 0)
-                .filter(|_| self.optional)
-            {
-                return Err(report::missing_value(
-                    At {
-                        row: self.rows + null + 1,
-                        ..self.at
-                    },
-                    &self.name,
-                ));
-            }
-            for value in values {
+            let mut values = values.into_iter();
+            for record in 0..records {
+                let row = self.rows;
                 self.rows += 1;
-                push(self, value)?;
+                let is_null = self.optional && levels.get(record) == Some(&0);
+                match is_null {
+                    true if self.reading.gap(&self.name, row) => {}
+                    true => {
+                        let at = At {
+                            row: row + 1,
+                            ..self.at
+                        };
+                        return Err(report::missing_value(at, &self.name));
+                    }
+                    false => values.next().map_or(Ok(()), |value| push(self, value))?,
+                }
             }
         }
     }
@@ -348,6 +348,9 @@ impl<'a> Builder<'a> {
     }
 
     fn real(&mut self, value: f64) -> Result<(), Diagnostic> {
+        if value.is_nan() && self.reading.gap(&self.name, self.rows - 1) {
+            return Ok(());
+        }
         if !value.is_finite() {
             return Err(report::not_finite(
                 At {
@@ -373,12 +376,13 @@ impl<'a> Builder<'a> {
     }
 
     fn finish(self) -> Result<ArrayValues, Diagnostic> {
-        Ok(match (self.ints.is_empty(), self.reals.is_empty()) {
+        let values = match (self.ints.is_empty(), self.reals.is_empty()) {
             (false, true) => ArrayValues::Int(self.ints),
             (true, false) => ArrayValues::Real(self.reals),
             (true, true) => self.text.finish(),
             (false, false) => return Err(malformed(self.at.path, "a column changes its type")),
-        })
+        };
+        Ok(self.reading.filled(&self.name, values))
     }
 }
 

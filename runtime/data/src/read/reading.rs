@@ -1,11 +1,15 @@
 //! The memory limit and the shared state while the files of a data item are read.
 
 use crate::report;
+use crate::table::Values;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
+
+/// The rows without a value, counted from 0 and in ascending order, by the name of their column.
+pub type Gaps = BTreeMap<String, Vec<usize>>;
 
 /// One reading of the files of a data item.
 #[derive(Debug)]
@@ -16,6 +20,8 @@ pub struct Reading {
     texts: RefCell<Vec<String>>,
     /// The columns that are read; all of them where this is `None`.
     only: Option<HashSet<String>>,
+    /// The missing values, if they are allowed.
+    gaps: Option<RefCell<Gaps>>,
 }
 
 impl Reading {
@@ -27,6 +33,40 @@ impl Reading {
             checksums: RefCell::default(),
             texts: RefCell::default(),
             only: None,
+            gaps: None,
+        }
+    }
+
+    /// The same where missing values are allowed in columns. The table holds zeros or the first level in their places, and [`Reading::gaps`]
+    /// returns the places.
+    pub fn with_gaps(self) -> Reading {
+        Reading {
+            gaps: Some(RefCell::default()),
+            ..self
+        }
+    }
+
+    /// Returns the missing values of the columns that were read so far. Columns without missing values are absent.
+    pub fn gaps(&self) -> Gaps {
+        self.gaps
+            .as_ref()
+            .map(|gaps| gaps.borrow().clone())
+            .unwrap_or_default()
+    }
+
+    /// Records a missing value. Returns whether missing values are allowed.
+    pub(super) fn gap(&self, column: &str, row: usize) -> bool {
+        if let Some(gaps) = &self.gaps {
+            gaps.borrow_mut().entry(column.to_owned()).or_default().push(row);
+        }
+        self.gaps.is_some()
+    }
+
+    /// Returns the values of a column with placeholders for its missing values.
+    pub(super) fn filled(&self, column: &str, values: Values) -> Values {
+        match &self.gaps {
+            Some(gaps) => with_gaps(values, gaps.borrow().get(column).map_or(&[], Vec::as_slice)),
+            None => values,
         }
     }
 
@@ -88,5 +128,58 @@ impl Reading {
     /// Releases bytes that were counted.
     pub(super) fn free(&self, bytes: usize) {
         self.used.set(self.used.get().saturating_sub(bytes as u64));
+    }
+}
+
+/// Returns the values with a placeholder in each of these rows, which are in ascending order: zero, or the first level. Text without any
+/// level becomes zeros.
+fn with_gaps(values: Values, rows: &[usize]) -> Values {
+    if rows.is_empty() {
+        return values;
+    }
+    match values {
+        Values::Level { levels, .. } if levels.is_empty() => Values::Int(vec![0; rows.len()]),
+        Values::Byte(values) => Values::Byte(spread(values, rows)),
+        Values::Int(values) => Values::Int(spread(values, rows)),
+        Values::Real(values) => Values::Real(spread(values, rows)),
+        Values::Level { codes, levels } => Values::Level {
+            codes: spread(codes, rows),
+            levels,
+        },
+    }
+}
+
+/// Returns the elements with a zero in each of these rows of the result, which are in ascending order.
+fn spread<T: Default>(elements: Vec<T>, rows: &[usize]) -> Vec<T> {
+    let mut spread = Vec::with_capacity(elements.len() + rows.len());
+    let mut elements = elements.into_iter();
+    for row in rows {
+        let before = row.saturating_sub(spread.len());
+        spread.extend(elements.by_ref().take(before));
+        spread.push(T::default());
+    }
+    spread.extend(elements);
+    spread
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_stand_in_the_rows_without_values() {
+        let filled = |rows: &[usize]| with_gaps(Values::Int(vec![7, 8]), rows);
+        assert_eq!(filled(&[]), Values::Int(vec![7, 8]));
+        assert_eq!(filled(&[0, 3]), Values::Int(vec![0, 7, 8, 0]));
+        assert_eq!(filled(&[1, 2]), Values::Int(vec![7, 0, 0, 8]));
+        let text = |codes: Vec<u32>, levels: &[&str]| Values::Level {
+            codes,
+            levels: levels.iter().map(|level| (*level).to_owned()).collect(),
+        };
+        assert_eq!(
+            with_gaps(text(vec![0, 1], &["a", "b"]), &[1]),
+            text(vec![0, 0, 1], &["a", "b"])
+        );
+        assert_eq!(with_gaps(text(Vec::new(), &[]), &[0, 1]), Values::Int(vec![0, 0]));
     }
 }
