@@ -34,6 +34,8 @@ pub enum Color {
 /// The commands of `bnnc`.
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    /// Write a first program for a table: guess the types of the columns and the model, and explain each choice in comments.
+    New(New),
     /// Compile a program and run its inference blocks (also: `bnnc FILE.bnn`).
     Run(Run),
     /// Check a program and report the cost of a run, without running the program.
@@ -69,6 +71,26 @@ pub enum Command {
         /// The target and the limits.
         arguments: Vec<String>,
     },
+}
+
+/// `bnnc new`.
+///
+/// The program has a linear or generalised linear model of one column in terms of the others, and a Bayesian neural network in comments.
+/// Columns that number or name the rows, or that never change, are left out. If values are missing, a table of the complete rows is written
+/// beside the program.
+#[derive(Args, Debug)]
+pub struct New {
+    /// The table: CSV, Parquet or JSON.
+    pub file: PathBuf,
+    /// The program (a name that ends in `.bnn`), or its folder, which is created if needed. By default, the current folder.
+    #[arg(value_name = "DIR|PROGRAM.bnn")]
+    pub target: Option<PathBuf>,
+    /// The column that the model predicts. By default, the last column that is not an identifier.
+    #[arg(long, value_name = "COLUMN")]
+    pub output: Option<String>,
+    /// Replace an existing program.
+    #[arg(long)]
+    pub overwrite: bool,
 }
 
 /// Arguments of `bnnc doc`.

@@ -158,6 +158,7 @@ pub fn all_codes() -> Vec<&'static bnnc_base::diagnostic::Code> {
     all.extend(bnnc_core::codes::CODES);
     all.extend(bnnc_core::codes::of_sampling());
     all.extend(crate::build::codes::CODES);
+    all.extend(crate::commands::new::codes::CODES);
     all.extend(bnnc_command::codes::CODES);
     #[cfg(feature = "cuda")]
     all.extend(bnnc_cuda::codes::CODES);

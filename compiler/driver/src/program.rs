@@ -5,6 +5,7 @@ use bnnc_abi::settings;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{Source, SourceMap};
 use bnnc_grammar::ast;
+pub use bnnc_grammar::is_keyword;
 use bnnc_hir::check::{CheckContext, Override, check};
 use bnnc_hir::tree::Module;
 use std::io::{Error, ErrorKind, Read, Result as IoResult};

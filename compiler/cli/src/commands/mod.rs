@@ -11,6 +11,7 @@ mod explore;
 mod fmt;
 mod man;
 mod mlir_worker;
+pub mod new;
 mod predict;
 mod repl;
 mod run;
@@ -22,6 +23,7 @@ use crate::arguments::Command;
 /// Runs a command and returns the exit status.
 pub fn run(command: Command) -> u8 {
     match command {
+        Command::New(arguments) => new::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Emit(arguments) => emit::run(&arguments),

@@ -1,0 +1,219 @@
+//! `bnnc new`: writes a first program for a table.
+
+pub mod codes;
+mod columns;
+mod facts;
+mod guess;
+mod likelihood;
+mod model;
+mod names;
+mod program;
+
+use crate::arguments::New;
+use crate::session::Display;
+use bnnc_abi::data::Format;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::source::SourceMap;
+use bnnc_command::memory;
+use bnnc_command::terminal::{self, OK};
+use bnnc_data::read::{self, Reading};
+use bnnc_data::write;
+use columns::TableColumns;
+use program::ProgramPlan;
+use std::path::{Path, PathBuf};
+
+/// Errors in the file or the command line.
+type Faults = Vec<Diagnostic>;
+
+/// Left-out columns beyond this number are only counted on the terminal.
+const MOST_LISTED: usize = 10;
+
+/// Runs the command.
+pub fn run(arguments: &New) -> u8 {
+    match project(arguments) {
+        Ok(text) => {
+            terminal::say(&text);
+            OK
+        }
+        Err(faults) => Display { json: false }.show(&faults, &SourceMap::default()),
+    }
+}
+
+/// Returns the canonical text of a program; `None` if it cannot be parsed.
+fn formatted(text: &str) -> Option<String> {
+    let source = SourceMap::default().add("new.bnn", text);
+    bnnc_driver::program::format(&source).ok()
+}
+
+/// Writes the program, and returns what the terminal shows.
+fn project(arguments: &New) -> Result<String, Faults> {
+    let file = &arguments.file;
+    let one = |fault: Diagnostic| vec![fault];
+    let format = format_of(file).map_err(one)?;
+    let stem = stem(file);
+    let target = target(arguments, &stem);
+    let complete = target.with_file_name(format!("{stem}-complete.csv"));
+    let reading = Reading::within(memory::available()).with_gaps();
+    let table = read::read(
+        format,
+        std::slice::from_ref(file),
+        arguments.output.as_deref(),
+        &reading,
+    )?;
+    let columns = TableColumns::of(file, &table, reading.gaps(), arguments.output.as_deref()).map_err(one)?;
+    let written = match columns.is_complete() {
+        true => vec![&target],
+        false => vec![&target, &complete],
+    };
+    if let Some(existing) = written
+        .iter()
+        .find(|path| !arguments.overwrite && path.symlink_metadata().is_ok())
+    {
+        return Err(vec![codes::exists(existing)]);
+    }
+    let folder = target.parent().unwrap_or(Path::new(""));
+    if !folder.as_os_str().is_empty() {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| vec![bnnc_data::report::unwritable(folder, &error)])?;
+    }
+    let (data, format) = match columns.is_complete() {
+        true => (from_folder(folder, file), format),
+        false => (
+            complete.file_name().map(PathBuf::from).unwrap_or_default(),
+            Format::Csv,
+        ),
+    };
+    let data = path_text(&data).ok_or_else(|| vec![codes::unwritable_path(&data)])?;
+    let program = target.display().to_string();
+    let plan = columns.plan((program, data), format, &stem);
+    let text = plan.text();
+    let text = formatted(&text).unwrap_or(text);
+    if !columns.is_complete() {
+        write::csv(&complete, &columns.complete()).map_err(one)?;
+    }
+    write::atomically(&target, |writer| writer.write_all(text.as_bytes())).map_err(one)?;
+    Ok(summary(&plan, &columns, &complete))
+}
+
+/// Returns the format of a file by the ending of its name.
+fn format_of(file: &Path) -> Result<Format, Diagnostic> {
+    let ending = ending(file);
+    match ending.as_str() {
+        "parquet" | "pq" => Ok(Format::Parquet),
+        "json" => Ok(Format::Json),
+        "bnn" | "idx" | "npy" | "npz" | "xls" | "xlsx" => Err(codes::no_table(file, &ending)),
+        _ => Ok(Format::Csv),
+    }
+}
+
+/// Returns the name of a file without `.gz`.
+fn unpacked_name(file: &Path) -> PathBuf {
+    let name = PathBuf::from(file.file_name().unwrap_or_default());
+    match name
+        .extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("gz"))
+    {
+        true => name.with_extension(""),
+        false => name,
+    }
+}
+
+fn ending(file: &Path) -> String {
+    let name = unpacked_name(file);
+    let ending = name.extension().unwrap_or_default();
+    ending.to_string_lossy().to_lowercase()
+}
+
+/// Returns the name of a file without its ending: `cars` for `data/cars.csv.gz`.
+fn stem(file: &Path) -> String {
+    let name = unpacked_name(file);
+    name.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// Returns the path of the program.
+fn target(arguments: &New, stem: &str) -> PathBuf {
+    let name = format!("{stem}.bnn");
+    match &arguments.target {
+        None => PathBuf::from(name),
+        Some(file) if file.extension().is_some_and(|ending| ending == "bnn") && !file.is_dir() => {
+            file.clone()
+        }
+        Some(folder) => folder.join(name),
+    }
+}
+
+/// Returns the path of an existing file from an existing folder. It is absolute if the two have no folder in common.
+fn from_folder(folder: &Path, file: &Path) -> PathBuf {
+    let here = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    let (Ok(here), Ok(file)) = (here.canonicalize(), file.canonicalize()) else {
+        return std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
+    };
+    let shared = here
+        .components()
+        .zip(file.components())
+        .take_while(|(a, b)| a == b)
+        .count();
+    if shared < 2 {
+        return file;
+    }
+    let up = here.components().skip(shared).map(|_| PathBuf::from(".."));
+    let down = file
+        .components()
+        .skip(shared)
+        .map(|part| PathBuf::from(part.as_os_str()));
+    up.chain(down).collect()
+}
+
+/// Returns the path as a program writes it, if a program can.
+fn path_text(path: &Path) -> Option<String> {
+    let text = path.to_str()?;
+    (!text.contains(['"', '\n', '\r'])).then(|| text.to_owned())
+}
+
+/// Returns what the terminal shows.
+fn summary(plan: &ProgramPlan, columns: &TableColumns, complete: &Path) -> String {
+    let plural = |count: usize, one: &str, several: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        count => Some(format!("{count} {several}")),
+    };
+    let inputs = [
+        plural(plan.numbers.len(), "numeric input", "numeric inputs"),
+        plural(plan.groups.len(), "column of groups", "columns of groups"),
+    ];
+    let inputs: Vec<String> = inputs.into_iter().flatten().collect();
+    let inputs = match inputs.is_empty() {
+        true => "no inputs".to_owned(),
+        false => inputs.join(" and "),
+    };
+    let mut text = format!(
+        "wrote `{}`: a model of `{}` ({}) with {inputs}\n",
+        plan.program,
+        facts::shown(&plan.output.column),
+        plan.choice.0.name(),
+    );
+    if let Some(note) = columns.choice_of_output() {
+        text += &format!("  {note}\n");
+    }
+    let left_out = columns.left_out();
+    for (name, why) in left_out.iter().take(MOST_LISTED) {
+        text += &format!("  left out `{}`: {why}\n", facts::shown(name));
+    }
+    if let Some(more @ 1..) = left_out.len().checked_sub(MOST_LISTED) {
+        text += &format!("  left out {more} more columns; the program lists them\n");
+    }
+    if !columns.is_complete() {
+        let (rows, all) = columns.rows();
+        text += &format!(
+            "  `{}` holds the {rows} of {all} rows with a value in every column that is used\n",
+            complete.display()
+        );
+    }
+    text + &format!("next: bnnc run {}\n", plan.program)
+}

@@ -1,0 +1,118 @@
+//! The diagnostics of `bnnc new`.
+
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use std::path::Path;
+
+/// Every code, sorted.
+pub static CODES: &[&Code] = &[&NO_TABLE, &NO_OUTPUT, &TOO_FEW, &EXISTS, &UNUSABLE];
+
+/// A file that does not hold a table, or that a program cannot name.
+static NO_TABLE: Code = Code {
+    id: "E0660",
+    title: "`bnnc new` cannot use the file",
+    explain: "`bnnc new` writes a program for a table: a CSV file with a header line, a Parquet file, or a JSON object of arrays, each possibly compressed with gzip \
+              (CSV and JSON). Files of arrays such as `idx` and `npy` come in pairs and have no columns; the book shows programs for them. The path of the file must \
+              be text without double quotes, because the program names it in double quotes.\n\n\
+              Wrong: `bnnc new images.npy`.\n\nRight: `bnnc new cars.csv`.",
+};
+
+/// A column that does not exist.
+static NO_OUTPUT: Code = Code {
+    id: "E0661",
+    title: "the output of `bnnc new` is not a column",
+    explain: "`--output` names the column that the model predicts, exactly as it stands in the header of the file. Without this option, the last column is the output.\n\n\
+              ```\nbnnc new cars.csv --output price\n```",
+};
+
+/// A table with too few rows.
+static TOO_FEW: Code = Code {
+    id: "E0662",
+    title: "too few rows for a model",
+    explain: "`bnnc new` guesses the type of a column from its values, and a model learns from the differences between rows. Both need at least two rows. \
+              Rows in which a value is missing do not count.",
+};
+
+/// A program that exists already.
+static EXISTS: Code = Code {
+    id: "E0663",
+    title: "`bnnc new` does not replace files",
+    explain: "The program, or the table of complete rows beside it, exists already. It may hold your own changes, so `bnnc new` replaces it only with `--overwrite`.\n\n\
+              ```\nbnnc new cars.csv second.bnn\nbnnc new cars.csv --overwrite\n```",
+};
+
+/// An output that the models of `bnnc new` cannot predict.
+static UNUSABLE: Code = Code {
+    id: "E0664",
+    title: "the column cannot be an output",
+    explain: "An output must differ between rows. Text must be classes, of which each has several rows; almost every row of an identifier has its own value. A column \
+              whose name has a double quote or a line break cannot be named in a program.\n\n\
+              Wrong: `bnnc new cars.csv --output licence_plate`.\n\nRight: `bnnc new cars.csv --output price`.",
+};
+
+/// Reports a file whose format has no columns.
+pub fn no_table(path: &Path, ending: &str) -> Diagnostic {
+    let message = format!("`bnnc new` reads tables, but a file that ends in `.{ending}` is not one");
+    Diagnostic::data(&NO_TABLE, path, 0, 0, message)
+        .help("name a CSV, Parquet or JSON file; for images and arrays, begin with a program of the book")
+}
+
+/// Reports a path that a program cannot name.
+pub fn unwritable_path(path: &Path) -> Diagnostic {
+    let message = "the path has characters that a program cannot write: double quotes, a line break, or bytes that are not UTF-8";
+    Diagnostic::data(&NO_TABLE, path, 0, 0, message).help("rename the file or its folder")
+}
+
+/// Reports that `--output` does not name a column.
+pub fn no_output<'a>(path: &Path, wanted: &str, names: impl Iterator<Item = &'a str> + Clone) -> Diagnostic {
+    let found = Diagnostic::data(
+        &NO_OUTPUT,
+        path,
+        0,
+        0,
+        format!("the file has no column `{wanted}`"),
+    );
+    let found = found.suggest_near(wanted, names.clone());
+    match found.help.is_empty() {
+        true => {
+            let some: Vec<String> = names.take(8).map(|name| format!("`{name}`")).collect();
+            found.help(format!("its columns are {}", some.join(", ")))
+        }
+        false => found,
+    }
+}
+
+/// Reports a table with fewer than two rows. `dropped` rows lack a value.
+pub fn too_few(path: &Path, rows: usize, dropped: usize) -> Diagnostic {
+    let count = match rows {
+        1 => "only one row".to_owned(),
+        rows => format!("{rows} rows"),
+    };
+    match dropped {
+        0 => Diagnostic::data(
+            &TOO_FEW,
+            path,
+            0,
+            0,
+            format!("the file has {count}, and a model needs two"),
+        )
+        .help("add rows to the file"),
+        _ => {
+            let message = format!("the file has {count} with a value in every column, and a model needs two");
+            Diagnostic::data(&TOO_FEW, path, 0, 0, message)
+                .note(format!("a value is missing in {dropped} rows"))
+                .help("fill in values, or delete the columns that have few")
+        }
+    }
+}
+
+/// Reports that a file would be replaced.
+pub fn exists(path: &Path) -> Diagnostic {
+    Diagnostic::data(&EXISTS, path, 0, 0, "the file exists already")
+        .help("name another program: `bnnc new FILE PROGRAM.bnn`; or replace it: `--overwrite`")
+}
+
+/// Reports a column that cannot be the output, at its name in the header. `place` is the position of the column, counted from 1.
+pub fn unusable(path: &Path, place: usize, name: &str, why: &str) -> Diagnostic {
+    let message = format!("`{name}` cannot be the output: {why}");
+    Diagnostic::data(&UNUSABLE, path, 1, place, message).help("choose another column: `--output COLUMN`")
+}

@@ -1,0 +1,360 @@
+//! The columns of a table and their uses: the output, the inputs, the rows that have a value in all of them.
+
+use super::codes;
+use super::facts::{ColumnFacts, shown};
+use super::guess::{ColumnUse, guess, is_time, is_writable};
+use super::likelihood::{LikelihoodChoice, choose};
+use super::names::ProgramNames;
+use super::program::{GroupColumn, NamedColumn, ProgramPlan};
+use bnnc_abi::data::{Contents, Format};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_data::read::Gaps;
+use bnnc_data::table::{Array, Table, Values};
+use bnnc_data::write::ResultColumn;
+use std::collections::HashSet;
+use std::path::Path;
+
+/// A column without a value in more than this share of the rows is left out, because its gaps would take too many rows away.
+const MOST_MISSING: f64 = 0.3;
+
+/// With fewer rows, a fifth of them measures the predictions too badly to be worth its absence from the fit.
+const FEW_ROWS: usize = 40;
+
+/// With at least this number of rows of each group and class, a random fifth of the rows practically never takes all rows of one of them.
+const LEAST_ROWS: usize = 5;
+
+/// The columns of a table.
+pub struct TableColumns<'t> {
+    table: &'t Table,
+    gaps: Gaps,
+    /// The use of each column, and the facts about its values. Those of the output do not matter.
+    uses: Vec<(ColumnUse, ColumnFacts)>,
+    /// The place of the output.
+    output: usize,
+    choice: LikelihoodChoice,
+    /// A remark on the choice of the output, if the user did not choose it.
+    remark: Option<String>,
+    /// The rows with a value in all columns that are used.
+    rows: Vec<usize>,
+}
+
+impl<'t> TableColumns<'t> {
+    /// Guesses the use of each column of a file. `wanted` is the output, if the user chose it.
+    pub fn of(
+        path: &Path,
+        table: &'t Table,
+        gaps: Gaps,
+        wanted: Option<&str>,
+    ) -> Result<TableColumns<'t>, Diagnostic> {
+        if let Some(wanted) = wanted
+            && table.find(wanted).is_none()
+        {
+            let names = table.arrays.iter().map(|array| array.name.as_str());
+            return Err(codes::no_output(path, wanted, names));
+        }
+        if table.rows < 2 {
+            return Err(codes::too_few(path, table.rows, 0));
+        }
+        let uses = uses(table, &gaps, None);
+        let (output, remark) = output(path, table, &uses, wanted)?;
+        let mut columns = TableColumns {
+            table,
+            gaps,
+            uses,
+            output,
+            choice: (super::likelihood::OutputLikelihood::Normal, String::new()),
+            remark,
+            rows: Vec::new(),
+        };
+        columns.rows = columns.complete_rows();
+        if columns.rows.len() < 2 {
+            let dropped = table.rows - columns.rows.len();
+            return Err(codes::too_few(path, columns.rows.len(), dropped));
+        }
+        if !columns.is_complete() {
+            columns.uses = self::uses(table, &columns.gaps, Some(&columns.rows));
+        }
+        let name = &table.arrays[output].name;
+        let facts = ColumnFacts::of(&table.arrays[output].values, &columns.rows);
+        columns.choice = choose(name, &facts).map_err(|why| codes::unusable(path, output + 1, name, &why))?;
+        columns.uses[output].1 = facts;
+        Ok(columns)
+    }
+
+    /// Returns the rows with a value in the output and in all inputs.
+    fn complete_rows(&self) -> Vec<usize> {
+        let places = 0..self.table.arrays.len();
+        let used = places.filter(|place| *place == self.output || self.is_input(*place));
+        let gaps = used.filter_map(|place| self.gaps.get(&self.table.arrays[place].name));
+        let incomplete: HashSet<usize> = gaps.flatten().copied().collect();
+        (0..self.table.rows)
+            .filter(|row| !incomplete.contains(row))
+            .collect()
+    }
+
+    fn is_input(&self, place: usize) -> bool {
+        place != self.output && !matches!(self.uses[place].0, ColumnUse::LeftOut(_))
+    }
+
+    /// Returns whether the file has a value in every cell. Otherwise the program cannot read it, even if it does not use the columns that
+    /// have gaps.
+    pub fn is_complete(&self) -> bool {
+        self.gaps.is_empty()
+    }
+
+    /// Returns the number of rows that the program reads, and the number of rows of the file.
+    pub fn rows(&self) -> (usize, usize) {
+        (self.rows.len(), self.table.rows)
+    }
+
+    /// A remark on the choice of the output, if the user did not choose it.
+    pub fn choice_of_output(&self) -> Option<&str> {
+        self.remark.as_deref()
+    }
+
+    /// The columns that are left out, with the reasons.
+    pub fn left_out(&self) -> Vec<(&str, &str)> {
+        let all = self.table.arrays.iter().zip(&self.uses).enumerate();
+        all.filter(|(place, _)| *place != self.output)
+            .filter_map(|(_, (array, (used, _)))| match used {
+                ColumnUse::LeftOut(why) => Some((array.name.as_str(), why.as_str())),
+                ColumnUse::Number | ColumnUse::Groups => None,
+            })
+            .collect()
+    }
+
+    /// Returns the columns that the program reads, in the rows that are complete. The output is the last of them.
+    pub fn complete(&self) -> Vec<(String, ResultColumn)> {
+        let inputs = (0..self.table.arrays.len()).filter(|place| self.is_input(*place));
+        let column = |place: usize| {
+            let array = &self.table.arrays[place];
+            let values = match array.rows(&self.rows) {
+                Values::Byte(values) => ResultColumn::Int(values.into_iter().map(i64::from).collect()),
+                Values::Int(values) => ResultColumn::Int(values),
+                Values::Real(values) => ResultColumn::Real(values),
+                Values::Level { codes, levels } => {
+                    ResultColumn::Text(codes.iter().map(|code| levels[*code as usize].clone()).collect())
+                }
+            };
+            (array.name.clone(), values)
+        };
+        inputs.chain(std::iter::once(self.output)).map(column).collect()
+    }
+
+    /// Returns the plan of a program with this path, which reads the data from a path in a format.
+    pub fn plan(&self, (program, data): (String, String), format: Format, stem: &str) -> ProgramPlan {
+        let mut items = ProgramNames::new();
+        for own in ["Linear", "Network", "MeanField", "fit", "network"] {
+            items.claim(own);
+        }
+        let mut names = ProgramNames::new();
+        let array = &self.table.arrays[self.output];
+        let output = NamedColumn {
+            name: names.claim(&array.name),
+            column: array.name.clone(),
+        };
+        let (mut numbers, mut groups) = (Vec::new(), Vec::new());
+        for (place, (array, (used, facts))) in self.table.arrays.iter().zip(&self.uses).enumerate() {
+            if !self.is_input(place) {
+                continue;
+            }
+            let named = NamedColumn {
+                name: names.claim(&array.name),
+                column: array.name.clone(),
+            };
+            // A renamed column of integers is standardised with the inputs, so it cannot hold positions of groups.
+            match *used == ColumnUse::Groups && (named.name == named.column || facts.texts.is_some()) {
+                true => groups.push(GroupColumn {
+                    named,
+                    levels: facts.distinct,
+                }),
+                false => numbers.push(named),
+            }
+        }
+        let is_last = format.contents() == Contents::Columns
+            && (!self.is_complete() || self.output + 1 == self.table.arrays.len());
+        let leaves_out = self.is_complete() && !self.left_out().is_empty();
+        let is_partial = format.contents() != Contents::Columns || !groups.is_empty() || leaves_out;
+        let has_inputs = !(numbers.is_empty() && groups.is_empty());
+        ProgramPlan {
+            program,
+            data,
+            format,
+            item: items.claim(stem),
+            output,
+            is_last,
+            choice: self.choice.clone(),
+            numbers,
+            groups,
+            columns: self.described(),
+            is_partial,
+            rows: self.rows.len(),
+            untested: self.untested(has_inputs),
+            remarks: self.remarks(stem),
+        }
+    }
+
+    /// Describes each column in a few words.
+    fn described(&self) -> Vec<(String, String)> {
+        let all = self.table.arrays.iter().zip(&self.uses).enumerate();
+        let about = |(place, (array, (used, facts))): (usize, (&Array, &(ColumnUse, ColumnFacts)))| {
+            let values = || facts.described();
+            let text = match used {
+                _ if place == self.output => format!("output, {}", values()),
+                ColumnUse::Number if is_time(&array.name) && facts.ascends() => {
+                    format!("input, {}, in the order of the rows", values())
+                }
+                ColumnUse::Number => format!("input, {}", values()),
+                ColumnUse::Groups => format!("groups, {}", values()),
+                ColumnUse::LeftOut(why) => format!("left out: {why}"),
+            };
+            (shown(&array.name), text)
+        };
+        all.map(about).collect()
+    }
+
+    /// Returns the reason why no rows are kept for testing; `None` if some are.
+    fn untested(&self, has_inputs: bool) -> Option<String> {
+        let rows = self.rows.len();
+        if !has_inputs {
+            return Some("the model has no inputs: it describes the distribution of the output".to_owned());
+        }
+        if rows < FEW_ROWS {
+            return Some(format!(
+                "{rows} rows are few. To keep a fifth, write `test = fraction(0.2)`"
+            ));
+        }
+        if let Some(time) = self.time() {
+            return Some(format!(
+                "the rows are in the order of `{}`: rows chosen at random lie between training rows and are easier to predict than later rows. \
+                 Better, put the last rows into a file and write `test = csv(\"last.csv\")`. If each row depends on the rows before it, see the recipe \
+                 on time series in the book",
+                shown(time)
+            ));
+        }
+        let places = 0..self.table.arrays.len();
+        let has_levels = |place: &usize| match *place == self.output {
+            true => self.choice.0.has_classes(),
+            false => self.uses[*place].0 == ColumnUse::Groups,
+        };
+        let rare = places
+            .filter(has_levels)
+            .find(|place| self.uses[*place].1.rarest < LEAST_ROWS)?;
+        let name = shown(&self.table.arrays[rare].name);
+        Some(format!(
+            "a value of `{name}` has fewer than {LEAST_ROWS} rows. If all of them were test rows, the model could not learn it"
+        ))
+    }
+
+    /// Returns the column of time whose order the rows have, if there is one.
+    fn time(&self) -> Option<&str> {
+        let is_ordered = |(array, (used, facts)): (&'t Array, &(ColumnUse, ColumnFacts))| {
+            let is_kept = *used == ColumnUse::Number || facts.is_dates();
+            (is_kept && is_time(&array.name) && facts.ascends()).then_some(array.name.as_str())
+        };
+        self.table.arrays.iter().zip(&self.uses).find_map(is_ordered)
+    }
+
+    /// Remarks on missing values.
+    fn remarks(&self, stem: &str) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if !self.is_complete() {
+            let (rows, all) = self.rows();
+            remarks.push(match all - rows {
+                0 => format!(
+                    "A column that the program leaves out has missing values, which bnnc cannot read. The program reads the other columns from \
+                     `{stem}-complete.csv`."
+                ),
+                few => format!(
+                    "In {few} of {all} rows of the original file, a value is missing. The program reads the {rows} complete rows from \
+                     `{stem}-complete.csv`. This is fine if values are missing by chance; otherwise see the recipe on missing values in the book."
+                ),
+            });
+        }
+        remarks
+    }
+}
+
+/// Guesses the use of each column from its values in these rows, or in all rows in which it has a value.
+fn uses(table: &Table, gaps: &Gaps, rows: Option<&[usize]>) -> Vec<(ColumnUse, ColumnFacts)> {
+    let of = |(place, array): (usize, &Array)| {
+        let left_out = |why: &str| {
+            (
+                ColumnUse::LeftOut(why.to_owned()),
+                ColumnFacts::of(&array.values, &[]),
+            )
+        };
+        if !array.per_example {
+            return left_out("it does not have a value for each row");
+        }
+        if !array.axes().is_empty() {
+            return left_out("it has several numbers in each row");
+        }
+        let missing = gaps.get(&array.name).map_or(&[][..], Vec::as_slice);
+        let own: Vec<usize>;
+        let rows = match rows {
+            Some(rows) => rows,
+            None => {
+                let missing: HashSet<&usize> = missing.iter().collect();
+                own = (0..table.rows).filter(|row| !missing.contains(row)).collect();
+                &own
+            }
+        };
+        let facts = ColumnFacts::of(&array.values, rows);
+        if missing.len() as f64 > MOST_MISSING * table.rows as f64 {
+            let why = format!("{} of {} values are missing", missing.len(), table.rows);
+            return (ColumnUse::LeftOut(why), facts);
+        }
+        (guess(&array.name, place, &facts), facts)
+    };
+    table.arrays.iter().enumerate().map(of).collect()
+}
+
+/// Returns the place of the output, and a remark on it if the user did not choose it.
+fn output(
+    path: &Path,
+    table: &Table,
+    uses: &[(ColumnUse, ColumnFacts)],
+    wanted: Option<&str>,
+) -> Result<(usize, Option<String>), Diagnostic> {
+    let why_not = |place: usize| -> Option<String> {
+        let array = &table.arrays[place];
+        let (used, facts) = &uses[place];
+        match used {
+            ColumnUse::LeftOut(why) if !array.per_example || !array.axes().is_empty() => Some(why.clone()),
+            ColumnUse::LeftOut(why) if !is_writable(&array.name) => Some(why.clone()),
+            ColumnUse::LeftOut(why) if wanted.is_none() => Some(why.clone()),
+            ColumnUse::LeftOut(_) | ColumnUse::Number | ColumnUse::Groups => choose(&array.name, facts).err(),
+        }
+    };
+    let name = |place: usize| &table.arrays[place].name;
+    if let Some(place) = wanted
+        .and_then(|wanted| table.find(wanted))
+        .map(|(place, _)| place)
+    {
+        return match why_not(place) {
+            Some(why) => Err(codes::unusable(path, place + 1, name(place), &why)),
+            None => Ok((place, None)),
+        };
+    }
+    let last = table.arrays.len() - 1;
+    match (0..=last).rev().find(|place| why_not(*place).is_none()) {
+        Some(place) if place == last => {
+            let remark = "the output is the last column; `--output COLUMN` chooses another";
+            Ok((place, Some(remark.to_owned())))
+        }
+        Some(place) => {
+            let why = why_not(last).unwrap_or_default();
+            let remark = format!(
+                "the output is `{}`, because the last column `{}` cannot be one: {why}; `--output COLUMN` chooses another",
+                shown(name(place)),
+                shown(name(last))
+            );
+            Ok((place, Some(remark)))
+        }
+        None => {
+            let why = why_not(last).unwrap_or_default();
+            Err(codes::unusable(path, last + 1, name(last), &why))
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Facts about the values of a column, from which `bnnc new` guesses what the column is.
+
+use bnnc_base::number::rounded;
+use bnnc_data::table::Values;
+use std::collections::HashMap;
+
+/// Facts about the values of a column in some rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnFacts {
+    /// The number of rows.
+    pub rows: usize,
+    /// The number of different values.
+    pub distinct: usize,
+    /// The number of rows of the rarest value.
+    pub rarest: usize,
+    /// The number of rows of the most frequent value.
+    pub commonest: usize,
+    /// The different texts in order of first appearance; `None` for a column of numbers.
+    pub texts: Option<Vec<String>>,
+    /// The values if they are numbers, in the order of the rows.
+    numbers: Vec<f64>,
+    /// True if all values are integers.
+    pub whole: bool,
+}
+
+impl ColumnFacts {
+    /// Collects the facts about a column in these rows.
+    pub fn of(values: &Values, rows: &[usize]) -> ColumnFacts {
+        let mut counts: HashMap<u64, usize> = HashMap::new();
+        let mut order: Vec<usize> = Vec::new();
+        for &row in rows {
+            let count = counts.entry(values.real(row).to_bits()).or_insert(0);
+            *count += 1;
+            if *count == 1 {
+                order.push(row);
+            }
+        }
+        let texts = match values {
+            Values::Level { codes, levels } => {
+                let text = |row: &usize| levels.get(codes[*row] as usize).cloned().unwrap_or_default();
+                Some(order.iter().map(text).collect())
+            }
+            Values::Byte(_) | Values::Int(_) | Values::Real(_) => None,
+        };
+        let numbers: Vec<f64> = match texts {
+            Some(_) => Vec::new(),
+            None => rows.iter().map(|row| values.real(*row)).collect(),
+        };
+        ColumnFacts {
+            rows: rows.len(),
+            distinct: counts.len(),
+            rarest: counts.values().copied().min().unwrap_or(0),
+            commonest: counts.values().copied().max().unwrap_or(0),
+            texts,
+            whole: !numbers.is_empty() && matches!(values, Values::Byte(_) | Values::Int(_)),
+            numbers,
+        }
+    }
+
+    /// The smallest and the largest number.
+    pub fn extent(&self) -> (f64, f64) {
+        let ends = (f64::INFINITY, f64::NEG_INFINITY);
+        let all = self.numbers.iter();
+        all.fold(ends, |(low, high), value| (low.min(*value), high.max(*value)))
+    }
+
+    /// The mean, the standard deviation and the skewness of a function of the numbers.
+    pub fn moments(&self, of: impl Fn(f64) -> f64) -> ColumnMoments {
+        let n = self.numbers.len() as f64;
+        let mean = self.numbers.iter().map(|x| of(*x)).sum::<f64>() / n;
+        let central = |power: i32| {
+            self.numbers
+                .iter()
+                .map(|x| (of(*x) - mean).powi(power))
+                .sum::<f64>()
+                / n
+        };
+        let variance = central(2);
+        ColumnMoments {
+            mean,
+            variance,
+            skewness: central(3) / variance.powf(1.5),
+        }
+    }
+
+    /// Returns whether each number is one more than the number of the row before.
+    pub fn numbers_the_rows(&self) -> bool {
+        self.whole && self.rows > 2 && self.numbers.windows(2).all(|pair| pair[1] == pair[0] + 1.0)
+    }
+
+    /// Returns whether the numbers never fall from one row to the next, or the texts from one new text to the next.
+    pub fn ascends(&self) -> bool {
+        match &self.texts {
+            Some(texts) => texts.is_sorted(),
+            None => self.numbers.is_sorted() && self.distinct > 2,
+        }
+    }
+
+    /// Returns whether all texts are dates or times that begin with a year, a month and a day: `2024-05-31`, `2024/05/31 12:00`.
+    pub fn is_dates(&self) -> bool {
+        let is_date = |text: &String| {
+            let parts: Vec<&str> = text.splitn(3, ['-', '/']).collect();
+            let digits = |text: &str, count: usize| {
+                let head: Vec<char> = text.chars().take(count).collect();
+                head.len() == count && head.iter().all(char::is_ascii_digit)
+            };
+            matches!(parts[..], [year, month, day]
+                if year.len() == 4 && digits(year, 4) && month.len() <= 2 && digits(month, 1) && digits(day, 1))
+        };
+        self.texts.as_ref().is_some_and(|texts| texts.iter().all(is_date))
+    }
+
+    /// Returns the number of values that lie further outside the quartiles than three times their distance. Of a normal distribution, two in
+    /// a million do.
+    pub fn far_out(&self) -> usize {
+        let mut sorted = self.numbers.clone();
+        sorted.sort_by(f64::total_cmp);
+        let [Some(low), Some(high)] = [1, 3].map(|quarter| sorted.get(quarter * sorted.len() / 4)) else {
+            return 0;
+        };
+        let reach = 3.0 * (high - low);
+        let is_far = |value: &&f64| **value < low - reach || **value > high + reach;
+        self.numbers.iter().filter(is_far).count()
+    }
+
+    /// Describes the values in a few words.
+    pub fn described(&self) -> String {
+        if let Some(texts) = &self.texts {
+            let some: Vec<String> = texts.iter().take(4).map(|text| shown(text)).collect();
+            let more = if texts.len() > 4 { ", .." } else { "" };
+            return format!("{} different texts: {}{more}", texts.len(), some.join(", "));
+        }
+        let (low, high) = self.extent();
+        let kind = match (self.whole, low) {
+            (true, 0.0) if high == 1.0 => return "0 or 1".to_owned(),
+            (true, low) if low >= 0.0 => "whole numbers",
+            (true, _) => "integers",
+            (false, low) if low > 0.0 => "positive numbers",
+            (false, _) => "numbers",
+        };
+        format!("{kind} from {} to {}", rounded(low, 4), rounded(high, 4))
+    }
+}
+
+/// Moments of a column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ColumnMoments {
+    /// The mean.
+    pub mean: f64,
+    /// The variance, with the number of rows as its divisor.
+    pub variance: f64,
+    /// The third central moment in units of the standard deviation; not a number for a constant column.
+    pub skewness: f64,
+}
+
+impl ColumnMoments {
+    /// The standard deviation.
+    pub fn sd(&self) -> f64 {
+        self.variance.sqrt()
+    }
+}
+
+/// Shortens a text of the file for a comment: one line of at most 30 characters.
+pub fn shown(text: &str) -> String {
+    let line: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(30)
+        .collect();
+    match text.chars().count() > 30 {
+        true => format!("{line}…"),
+        false => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_facts_of_a_few_numbers_are_those_computed_by_hand() {
+        let facts = ColumnFacts::of(&Values::Int(vec![9, 1, 2, 3, 3]), &[1, 2, 3, 4]);
+        assert_eq!(
+            (facts.rows, facts.distinct, facts.rarest, facts.commonest),
+            (4, 3, 1, 2)
+        );
+        assert_eq!(facts.extent(), (1.0, 3.0));
+        let moments = facts.moments(|x| x);
+        assert_eq!((moments.mean, moments.variance), (2.25, 0.6875));
+        assert!(facts.ascends() && !facts.numbers_the_rows());
+    }
+
+    #[test]
+    fn dates_begin_with_a_year() {
+        let dates = |texts: &[&str]| {
+            let levels: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+            let codes = (0..levels.len() as u32).collect();
+            let rows: Vec<usize> = (0..levels.len()).collect();
+            ColumnFacts::of(&Values::Level { codes, levels }, &rows).is_dates()
+        };
+        assert!(dates(&["2024-05-31", "2024-6-1T12:00"]) && dates(&["1999/12/31"]));
+        assert!(!dates(&["2024-05-31", "soon"]) && !dates(&["12-05-2024"]) && !dates(&["2024-may-1"]));
+    }
+}

@@ -1,0 +1,171 @@
+//! Guesses the use of a column from its name and its values.
+
+use super::facts::{ColumnFacts, shown};
+
+/// The use of a column in the program.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnUse {
+    /// An input with a coefficient.
+    Number,
+    /// An input with an effect for each of its values.
+    Groups,
+    /// Left out, for this reason.
+    LeftOut(String),
+}
+
+/// Words in the names of columns that number or name rows.
+const IDS: &[&str] = &["id", "ids", "index", "nr", "row", "rownames", "serial", "uuid"];
+
+/// Words in the names of columns that measure time.
+const TIMES: &[&str] = &[
+    "date",
+    "datetime",
+    "day",
+    "hour",
+    "minute",
+    "month",
+    "second",
+    "t",
+    "time",
+    "timestamp",
+    "week",
+    "year",
+];
+
+/// Words in the names of columns whose integers name groups.
+const GROUPS: &[&str] = &[
+    "category", "class", "cluster", "code", "county", "district", "group", "id", "label", "postcode",
+    "region", "school", "shop", "site", "species", "state", "store", "subject", "team", "type", "ward",
+    "zip",
+];
+
+/// A column of integers with at most this number of values is taken as groups, if each value has [`ROWS_OF_A_VALUE`] rows on average.
+const FEW_VALUES: usize = 5;
+const ROWS_OF_A_VALUE: usize = 20;
+
+/// The least mean number of rows of a group. With fewer rows, the effects are hardly more than the rows themselves.
+const ROWS_OF_A_GROUP: usize = 3;
+
+/// Guesses the use of a column. `place` is its position in the file.
+pub fn guess(name: &str, place: usize, facts: &ColumnFacts) -> ColumnUse {
+    if !is_writable(name) {
+        return left_out("its name has a double quote or a line break, which programs cannot write");
+    }
+    match &facts.texts {
+        Some(texts) if facts.distinct == 1 => {
+            let text = texts.first().map(|text| shown(text)).unwrap_or_default();
+            left_out(&format!("every row has the value `{text}`"))
+        }
+        None if facts.distinct == 1 => {
+            let value = bnnc_base::number::rounded(facts.extent().0, 4);
+            left_out(&format!("every row has the value {value}"))
+        }
+        Some(_) => text(facts),
+        None => numbers(name, place, facts),
+    }
+}
+
+fn left_out(why: &str) -> ColumnUse {
+    ColumnUse::LeftOut(why.to_owned())
+}
+
+fn text(facts: &ColumnFacts) -> ColumnUse {
+    if facts.is_dates() {
+        return left_out("it holds dates as text; add a column with the number of days if there is a trend");
+    }
+    if facts.distinct == facts.rows {
+        return left_out("every row has a text of its own, as in an identifier");
+    }
+    if facts.distinct * ROWS_OF_A_GROUP > facts.rows {
+        let (values, rows) = (facts.distinct, facts.rows);
+        return left_out(&format!(
+            "it has {values} different texts in {rows} rows, too many to learn from each"
+        ));
+    }
+    ColumnUse::Groups
+}
+
+fn numbers(name: &str, place: usize, facts: &ColumnFacts) -> ColumnUse {
+    let is_id = has(name, IDS);
+    if !is_time(name) && facts.numbers_the_rows() && (is_id || place == 0 && !matches!(name, "x" | "X")) {
+        return left_out("it numbers the rows");
+    }
+    if is_id && facts.whole && facts.distinct == facts.rows {
+        return left_out("every row has a number of its own, as in an identifier");
+    }
+    let has_rows = |rows: usize| facts.distinct * rows <= facts.rows;
+    let is_of_groups = has(name, GROUPS) && has_rows(ROWS_OF_A_GROUP)
+        || facts.distinct <= FEW_VALUES && has_rows(ROWS_OF_A_VALUE);
+    match facts.whole && facts.distinct > 2 && is_of_groups && !is_time(name) {
+        true => ColumnUse::Groups,
+        false => ColumnUse::Number,
+    }
+}
+
+/// Returns whether the name of a column is that of a time.
+pub fn is_time(name: &str) -> bool {
+    has(name, TIMES)
+}
+
+/// Returns whether a column is named as groups are.
+pub fn is_named_as_groups(name: &str) -> bool {
+    has(name, GROUPS)
+}
+
+/// Returns whether a program can name the column, in double quotes if need be.
+pub fn is_writable(name: &str) -> bool {
+    !name.contains(['"', '\n', '\r'])
+}
+
+/// Returns whether one of the words of a name is in the list. `customerId`, `customer_id` and `Customer ID` have the word `id`.
+fn has(name: &str, list: &[&str]) -> bool {
+    let mut words = vec![String::new()];
+    let mut before = ' ';
+    for letter in name.chars() {
+        let begins = letter.is_uppercase() && before.is_lowercase();
+        if begins || !letter.is_alphanumeric() {
+            words.push(String::new());
+        }
+        if letter.is_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
+            word.extend(letter.to_lowercase());
+        }
+        before = letter;
+    }
+    words.iter().any(|word| list.contains(&word.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bnnc_data::table::Values;
+
+    fn of_ints(name: &str, values: impl IntoIterator<Item = i64>) -> ColumnUse {
+        let values: Vec<i64> = values.into_iter().collect();
+        let rows: Vec<usize> = (0..values.len()).collect();
+        guess(name, 0, &ColumnFacts::of(&Values::Int(values), &rows))
+    }
+
+    #[test]
+    fn names_have_words() {
+        assert!(has("customerId", IDS) && has("Customer ID", IDS) && has("row", IDS));
+        assert!(!has("width", IDS) && !has("idea", IDS) && !has("grid", IDS));
+    }
+
+    #[test]
+    fn integers_are_numbers_groups_or_identifiers() {
+        assert_eq!(of_ints("n", 1..50), left_out("it numbers the rows"));
+        assert_eq!(of_ints("year", 1950..2000), ColumnUse::Number);
+        assert_eq!(
+            of_ints("cylinders", (0..90).map(|i| 4 + 2 * (i % 3))),
+            ColumnUse::Groups
+        );
+        assert_eq!(of_ints("rooms", (0..90).map(|i| i % 9)), ColumnUse::Number);
+        assert_eq!(of_ints("school", (0..90).map(|i| 100 + i % 9)), ColumnUse::Groups);
+        assert_eq!(of_ints("sold", (0..90).map(|i| i % 2)), ColumnUse::Number);
+        let id = of_ints("customer_id", (0..90).map(|i| 1000 + (i * 37) % 101));
+        assert!(matches!(id, ColumnUse::LeftOut(why) if why.contains("identifier")));
+        assert!(matches!(of_ints("unit", [3; 9]), ColumnUse::LeftOut(why) if why.contains("the value 3")));
+    }
+}

@@ -1,0 +1,250 @@
+//! Chooses the distribution of the output.
+
+use super::facts::ColumnFacts;
+use super::guess::is_named_as_groups;
+use bnnc_base::number::rounded;
+
+/// The distribution of the output, with what it needs from the data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum OutputLikelihood {
+    /// Reals, standardised.
+    Normal,
+    /// Reals with outliers, standardised.
+    StudentT,
+    /// Positive numbers whose logarithm has this mean and standard deviation.
+    LogNormal(f64, f64),
+    /// Positive numbers, many of them close to zero, whose logarithm has this mean and standard deviation.
+    Gamma(f64, f64),
+    /// 0 and 1.
+    Bernoulli,
+    /// Two other integers; the probability is that of this one.
+    Either(i64),
+    /// Two texts.
+    TwoTexts,
+    /// Three or more classes.
+    Classes,
+    /// Counts whose mean has this logarithm.
+    Poisson(f64),
+    /// Counts that vary more than those of a Poisson distribution. The logarithm of their mean is given.
+    NegativeBinomial(f64),
+}
+
+impl OutputLikelihood {
+    /// The name of the distribution.
+    pub fn name(self) -> &'static str {
+        match self {
+            OutputLikelihood::Normal => "Normal",
+            OutputLikelihood::StudentT => "StudentT",
+            OutputLikelihood::LogNormal(..) => "LogNormal",
+            OutputLikelihood::Gamma(..) => "Gamma",
+            OutputLikelihood::Bernoulli | OutputLikelihood::Either(_) => "Bernoulli",
+            OutputLikelihood::TwoTexts | OutputLikelihood::Classes => "Categorical",
+            OutputLikelihood::Poisson(_) => "Poisson",
+            OutputLikelihood::NegativeBinomial(_) => "NegativeBinomial",
+        }
+    }
+
+    /// Returns whether the output has classes, of which every one needs training rows.
+    pub fn has_classes(self) -> bool {
+        matches!(
+            self,
+            OutputLikelihood::Bernoulli
+                | OutputLikelihood::Either(_)
+                | OutputLikelihood::TwoTexts
+                | OutputLikelihood::Classes
+        )
+    }
+
+    /// Returns whether the output is standardised.
+    pub fn is_standardised(self) -> bool {
+        matches!(self, OutputLikelihood::Normal | OutputLikelihood::StudentT)
+    }
+}
+
+/// A choice, and the reason for it in a sentence or two.
+pub type LikelihoodChoice = (OutputLikelihood, String);
+
+/// More classes than this are hardly classes.
+const MOST_CLASSES: usize = 50;
+
+/// The largest mean of integers above zero that are taken as counts. Above it, the gaps between integers do not matter.
+const LARGEST_COUNT: f64 = 100.0;
+
+/// Chooses the distribution of the output from the facts about its values.
+///
+/// # Errors
+/// The reason why the column cannot be an output.
+pub fn choose(name: &str, facts: &ColumnFacts) -> Result<LikelihoodChoice, String> {
+    match &facts.texts {
+        _ if facts.distinct < 2 => Err("it has the same value in every row".to_owned()),
+        Some(texts) => of_text(facts, texts),
+        None if facts.whole => Ok(of_integers(name, facts)),
+        None => Ok(of_reals(facts)),
+    }
+}
+
+fn of_text(facts: &ColumnFacts, texts: &[String]) -> Result<LikelihoodChoice, String> {
+    let count = texts.len();
+    if count > MOST_CLASSES || count * 3 > facts.rows.max(6) {
+        return Err(format!(
+            "it is text with {count} different values in {} rows",
+            facts.rows
+        ));
+    }
+    Ok(match texts {
+        [first, second] => {
+            let (first, second) = (super::facts::shown(first), super::facts::shown(second));
+            let why = format!(
+                "The output is one of two texts. `eta` is the logit of the probability of `{second}`; the classes are in the order in which they \
+                 first appear, so that 0 stands for `{first}`."
+            );
+            (OutputLikelihood::TwoTexts, why)
+        }
+        _ => {
+            let why = format!(
+                "The output is one of {count} classes. `eta` has a number for each class: the larger it is, the more probable is the class."
+            );
+            (OutputLikelihood::Classes, why)
+        }
+    })
+}
+
+fn of_integers(name: &str, facts: &ColumnFacts) -> LikelihoodChoice {
+    let (low, high) = facts.extent();
+    let moments = facts.moments(|x| x);
+    if facts.distinct == 2 && (low, high) == (0.0, 1.0) {
+        let why = "The output is 0 or 1. `eta` is the logit of the probability of 1: 0 means one half, 2 means 0.88.";
+        return (OutputLikelihood::Bernoulli, why.to_owned());
+    }
+    if facts.distinct == 2 {
+        let why = format!(
+            "The output is {low} or {high}. The data item turns it into 0 and 1, and `eta` is the logit of the probability of {high}: 0 means one half, \
+             2 means 0.88."
+        );
+        return (OutputLikelihood::Either(high as i64), why);
+    }
+    let are_classes = low == 0.0 && high + 1.0 == facts.distinct as f64 && facts.distinct <= 10;
+    let are_balanced = facts.rarest * 2 >= facts.commonest && facts.distinct <= 4;
+    if are_classes && (are_balanced || is_named_as_groups(name)) {
+        let why = format!(
+            "The output is one of the classes 0 to {high}. `eta` has a number for each class: the larger it is, the more probable is the class. \
+             If the numbers are counts, use `Poisson` instead."
+        );
+        return (OutputLikelihood::Classes, why);
+    }
+    let ratio = moments.variance / moments.mean;
+    if low < 0.0 || (low > 0.0 && moments.mean > LARGEST_COUNT) {
+        return of_reals(facts);
+    }
+    if ratio < 0.5 {
+        let why = "The output is a whole number, but it varies much less than counts of events do (its variance is less than half its mean), so the model \
+                   takes it as a number with normal noise. If it is a rating, see the recipe on ordinal regression in the book.";
+        return (OutputLikelihood::Normal, why.to_owned());
+    }
+    let log_mean = moments.mean.ln();
+    let ratio_text = rounded(ratio, 2);
+    match ratio <= 1.5 {
+        true => {
+            let why = format!(
+                "The output is a count whose variance is {ratio_text} times its mean; for a Poisson distribution it is 1. `eta` is the logarithm of the mean \
+                 count. If intervals cover too few counts, use `NegativeBinomial`."
+            );
+            (OutputLikelihood::Poisson(log_mean), why)
+        }
+        false => {
+            let why = format!(
+                "The output is a count whose variance is {ratio_text} times its mean, more than the 1 of a Poisson distribution. `eta` is the logarithm of \
+                 the mean count. The smaller `dispersion` is, the more the counts vary."
+            );
+            (OutputLikelihood::NegativeBinomial(log_mean), why)
+        }
+    }
+}
+
+fn of_reals(facts: &ColumnFacts) -> LikelihoodChoice {
+    let (low, _) = facts.extent();
+    let plain = facts.moments(|x| x);
+    if low > 0.0 && plain.skewness > 1.0 {
+        let log = facts.moments(f64::ln);
+        let ends = (log.mean, log.sd());
+        return match log.skewness < -0.5 {
+            true => (
+                OutputLikelihood::Gamma(ends.0, ends.1),
+                "The output is positive, and many values are close to zero. `eta` is the logarithm of its mean, so an effect multiplies the output: \
+                 0.1 means about 10 % more. The larger `shape` is, the less the output varies."
+                    .to_owned(),
+            ),
+            false => (
+                OutputLikelihood::LogNormal(ends.0, ends.1),
+                "The output is positive, and a few values are much larger than the others. `eta` is the logarithm of its median, so an effect multiplies \
+                 the output: 0.1 means about 10 % more."
+                    .to_owned(),
+            ),
+        };
+    }
+    let far = facts.far_out();
+    if far * 10_000 > facts.rows {
+        let rows = match far {
+            1 => "one row lies".to_owned(),
+            far => format!("{far} rows lie"),
+        };
+        let why = format!(
+            "The output is a number, and {rows} far from all others. A `StudentT` has heavy tails, so that such rows do not determine the fit; `df` measures \
+             how heavy. Without outliers, `Normal(eta, sigma)` is enough."
+        );
+        return (OutputLikelihood::StudentT, why);
+    }
+    let why = "The output is a number that scatters around `eta` with the standard deviation `sigma`. If there are outliers, use `StudentT(4, eta, sigma)`.";
+    (OutputLikelihood::Normal, why.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bnnc_data::table::Values;
+
+    fn of(values: Values) -> OutputLikelihood {
+        let rows: Vec<usize> = (0..values.len()).collect();
+        choose("y", &ColumnFacts::of(&values, &rows))
+            .expect("an output")
+            .0
+    }
+
+    #[test]
+    fn counts_are_chosen_by_the_ratio_of_variance_to_mean() {
+        // Mean 2, variance 2: ratio 1.
+        assert!(
+            matches!(of(Values::Int(vec![0, 2, 4, 1, 3, 2, 0, 4])), OutputLikelihood::Poisson(log) if (log - 2f64.ln()).abs() < 1e-12)
+        );
+        // Mean 5, variance 25.
+        assert!(matches!(
+            of(Values::Int(vec![0, 0, 0, 10, 10, 10, 4, 6])),
+            OutputLikelihood::NegativeBinomial(_)
+        ));
+        // Mean 3, variance 2/3.
+        assert_eq!(of(Values::Int(vec![2, 3, 4, 2, 3, 4])), OutputLikelihood::Normal);
+        assert_eq!(of(Values::Int(vec![0, 1, 2, 0, 1, 2])), OutputLikelihood::Classes);
+        assert_eq!(of(Values::Int(vec![1, 2, 2, 1])), OutputLikelihood::Either(2));
+        assert_eq!(of(Values::Int(vec![-3, 2, 2, 1])), OutputLikelihood::Normal);
+    }
+
+    #[test]
+    fn positive_numbers_are_chosen_by_the_skewness_of_their_logarithm() {
+        let grid = |of: fn(f64) -> f64| Values::Real((1..200).map(|i| of(f64::from(i) / 200.0)).collect());
+        // Quantiles of a logistic variable, exponentiated, and of an exponential variable.
+        assert!(matches!(
+            of(grid(|p| p / (1.0 - p))),
+            OutputLikelihood::LogNormal(..)
+        ));
+        assert!(matches!(
+            of(grid(|p| -(1.0 - p).ln())),
+            OutputLikelihood::Gamma(..)
+        ));
+        assert_eq!(of(grid(|p| 10.0 + p)), OutputLikelihood::Normal);
+        // Quantiles of a Cauchy variable.
+        assert_eq!(
+            of(grid(|p| (std::f64::consts::PI * (p - 0.5)).tan())),
+            OutputLikelihood::StudentT
+        );
+    }
+}

@@ -1,0 +1,363 @@
+//! Writes the models of the program: the linear model and the network.
+
+use super::likelihood::OutputLikelihood;
+use super::names::ProgramNames;
+use super::program::{GroupColumn, ProgramPlan, comment};
+use bnnc_base::number::rounded;
+
+/// The two models of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelPart {
+    /// The linear model, with comments.
+    Linear,
+    /// The network, without comments.
+    Network,
+}
+
+/// A model.
+pub struct ModelText {
+    /// Its text.
+    pub text: String,
+    /// The parameters that should be sampled in units of their scale.
+    pub non_centered: Vec<String>,
+    /// The lines of a mean-field posterior.
+    pub posterior: Vec<String>,
+}
+
+/// With more inputs than this, the typical size of the coefficients is a parameter.
+const MANY_INPUTS: usize = 20;
+/// With more inputs than this, coefficients are a vector even if the model has groups.
+const MANY_NAMES: usize = 12;
+/// With more groups than this, the typical size of their effects is a parameter.
+const FEW_GROUPS: usize = 5;
+/// With fewer rows per parameter than this, a centred parameterisation makes a funnel.
+const ROWS_OF_A_PARAMETER: usize = 20;
+/// The number of hidden units of the network.
+const UNITS: usize = 20;
+
+/// The scale of the priors, and where the intercept lies.
+struct Priors {
+    intercept: String,
+    width: String,
+    noise: String,
+}
+
+impl Priors {
+    fn of(likelihood: OutputLikelihood) -> Priors {
+        let number = |value: f64| rounded(value, 2);
+        let normal = |location: f64, scale: f64| format!("Normal({}, {})", number(location), number(scale));
+        let (intercept, width) = match likelihood {
+            OutputLikelihood::Normal | OutputLikelihood::StudentT => (normal(0.0, 1.0), 1.0),
+            OutputLikelihood::LogNormal(mean, sd) | OutputLikelihood::Gamma(mean, sd) => {
+                (normal(mean, 2.0 * sd), sd)
+            }
+            OutputLikelihood::Bernoulli | OutputLikelihood::Either(_) | OutputLikelihood::TwoTexts => {
+                (normal(0.0, 2.0), 2.0)
+            }
+            OutputLikelihood::Classes => (normal(0.0, 2.0), 1.0),
+            OutputLikelihood::Poisson(log_mean) | OutputLikelihood::NegativeBinomial(log_mean) => {
+                (normal(log_mean, 2.0), 1.0)
+            }
+        };
+        Priors {
+            intercept,
+            width: number(width),
+            noise: format!("HalfNormal({})", number(width)),
+        }
+    }
+}
+
+/// A model as it is written.
+struct Writer<'p> {
+    plan: &'p ProgramPlan,
+    part: ModelPart,
+    priors: Priors,
+    names: ProgramNames,
+    lines: String,
+    /// The terms of `eta`.
+    terms: Vec<String>,
+    non_centered: Vec<String>,
+    posterior: Vec<String>,
+    /// The names of the dimensions of the columns of groups.
+    dims: Vec<String>,
+}
+
+/// Writes one of the two models.
+pub fn of(plan: &ProgramPlan, part: ModelPart) -> ModelText {
+    let mut names = ProgramNames::new();
+    for named in plan
+        .numbers
+        .iter()
+        .chain(plan.groups.iter().map(|group| &group.named))
+    {
+        names.claim(&named.name);
+    }
+    names.claim(&plan.output.name);
+    let dims = plan
+        .groups
+        .iter()
+        .map(|group| names.claim(&format!("n_{}", group.named.name)));
+    let dims: Vec<String> = dims.collect();
+    let mut writer = Writer {
+        plan,
+        part,
+        priors: Priors::of(plan.choice.0),
+        names,
+        lines: String::new(),
+        terms: Vec::new(),
+        non_centered: Vec::new(),
+        posterior: Vec::new(),
+        dims,
+    };
+    writer.intercept();
+    match part {
+        ModelPart::Linear => writer.coefficients(),
+        ModelPart::Network => writer.layers(),
+    }
+    for (at, group) in plan.groups.iter().enumerate() {
+        writer.effects(at, group);
+    }
+    writer.likelihood();
+    let text = writer.head() + &writer.lines + "}\n";
+    ModelText {
+        text,
+        non_centered: writer.non_centered,
+        posterior: writer.posterior,
+    }
+}
+
+impl Writer<'_> {
+    fn has_classes(&self) -> bool {
+        self.plan.choice.0 == OutputLikelihood::Classes
+    }
+
+    /// Writes a comment into the linear model.
+    fn remark(&mut self, text: &str) {
+        if self.part == ModelPart::Linear {
+            if !self.lines.is_empty() {
+                self.lines.push('\n');
+            }
+            self.lines += &comment(text);
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.lines += &format!("  {text}\n");
+    }
+
+    /// Writes a positive parameter. The posterior starts at `exp(start)`.
+    fn positive(&mut self, name: &str, prior: &str, start: i32) {
+        self.line(&format!("{name}: positive ~ {prior}"));
+        self.posterior
+            .push(format!("{name} ~ LogNormal(loc = {start}, scale = 0.1)"));
+    }
+
+    fn head(&self) -> String {
+        let plan = self.plan;
+        let mut inputs: Vec<String> = match (plan.has_vector(), plan.groups.is_empty()) {
+            (true, _) => vec!["x: real[d]".to_owned()],
+            (false, true) => vec!["_i: index(n) = row".to_owned()],
+            (false, false) => plan
+                .numbers
+                .iter()
+                .map(|named| format!("{}: real", named.name))
+                .collect(),
+        };
+        let groups = plan.groups.iter().zip(&self.dims);
+        inputs.extend(groups.map(|(group, dim)| format!("{}: index({dim})", group.named.name)));
+        let kind = match plan.choice.0 {
+            OutputLikelihood::Normal | OutputLikelihood::StudentT => "real",
+            OutputLikelihood::LogNormal(..) | OutputLikelihood::Gamma(..) => "positive",
+            OutputLikelihood::Bernoulli | OutputLikelihood::Either(_) => "bool",
+            OutputLikelihood::TwoTexts => "index(2)",
+            OutputLikelihood::Classes => "index(k)",
+            OutputLikelihood::Poisson(_) | OutputLikelihood::NegativeBinomial(_) => "count",
+        };
+        let (name, output) = match self.part {
+            ModelPart::Linear => ("Linear", &plan.output.name),
+            ModelPart::Network => ("Network", &plan.output.name),
+        };
+        let about = match self.part {
+            ModelPart::Linear => comment(
+                "The model of one row. A line with `~` declares a parameter and its prior: what is plausible before the data are seen.",
+            ),
+            ModelPart::Network => String::new(),
+        };
+        format!(
+            "{about}model {name}({}) -> {output}: {kind} {{\n",
+            inputs.join(", ")
+        )
+    }
+
+    fn intercept(&mut self) {
+        let prior = self.priors.intercept.clone();
+        match self.plan.choice.0 {
+            OutputLikelihood::Normal | OutputLikelihood::StudentT => {
+                self.remark("The intercept: `eta` for a row with average inputs, in standard deviations of the output from its mean.");
+            }
+            OutputLikelihood::LogNormal(..) | OutputLikelihood::Gamma(..) => {
+                self.remark("The intercept: `eta` for a row with average inputs. Its prior lies at the mean of the logarithm of the output.");
+            }
+            OutputLikelihood::Poisson(_) | OutputLikelihood::NegativeBinomial(_) => {
+                self.remark("The intercept: `eta` for a row with average inputs. Its prior lies at the logarithm of the mean count.");
+            }
+            OutputLikelihood::Bernoulli
+            | OutputLikelihood::Either(_)
+            | OutputLikelihood::TwoTexts
+            | OutputLikelihood::Classes => {
+                self.remark("The intercept: `eta` for a row with average inputs.");
+            }
+        }
+        match self.has_classes() {
+            true => self.line(&format!("alpha: real[k] ~ {prior}")),
+            false => self.line(&format!("alpha ~ {prior}")),
+        }
+        self.posterior.push("alpha ~ Normal(scale = 0.1)".to_owned());
+        self.terms.push("alpha".to_owned());
+    }
+
+    /// Returns the inputs with a coefficient as a vector, which is a list of names in a model with groups.
+    fn vector(&self) -> String {
+        let names: Vec<&str> = self.plan.numbers.iter().map(|named| &*named.name).collect();
+        match self.plan.has_vector() {
+            true => "x".to_owned(),
+            false => format!("[{}]", names.join(", ")),
+        }
+    }
+
+    fn coefficients(&mut self) {
+        let plan = self.plan;
+        let count = plan.numbers.len();
+        if count == 0 {
+            return;
+        }
+        let mut width = self.priors.width.clone();
+        let about = match self.plan.choice.0.is_standardised() {
+            true => "standard deviations of the output",
+            false => "units of `eta`",
+        };
+        let mut remark = format!(
+            "The coefficients: by how many {about} the prediction rises if an input rises by one standard deviation and the others stay."
+        );
+        if count > MANY_INPUTS {
+            remark += " With so many inputs most coefficients are small. `tau` is their typical size, which the data decide.";
+        }
+        self.remark(&remark);
+        if count > MANY_INPUTS {
+            let prior = format!("HalfNormal({width})");
+            self.positive("tau", &prior, -1);
+            "tau".clone_into(&mut width);
+            if plan.rows < ROWS_OF_A_PARAMETER * count {
+                self.non_centered.push("beta".to_owned());
+            }
+        }
+        if !plan.has_vector() && !self.has_classes() && count <= MANY_NAMES {
+            for named in &plan.numbers {
+                let name = self.names.claim(&format!("b_{}", named.name));
+                self.line(&format!("{name} ~ Normal(0, {width})"));
+                self.terms.push(format!("{name} * {}", named.name));
+            }
+            return;
+        }
+        let size = match plan.has_vector() {
+            true => "d".to_owned(),
+            false => count.to_string(),
+        };
+        let vector = self.vector();
+        match self.has_classes() {
+            true => {
+                self.line(&format!("beta: real[k, {size}] ~ Normal(0, {width})"));
+                self.terms.push(format!("beta @ {vector}"));
+            }
+            false => {
+                self.line(&format!("beta: real[{size}] ~ Normal(0, {width})"));
+                self.terms.push(format!("dot(beta, {vector})"));
+            }
+        }
+    }
+
+    fn layers(&mut self) {
+        let count = self.plan.numbers.len();
+        // The more inputs a unit adds up, the smaller their weights have to be for the same sum.
+        let first = rounded((2.0 / (count as f64).sqrt()).min(1.0), 2);
+        let width: f64 = self.priors.width.parse().unwrap_or(1.0);
+        let last = rounded(width / (UNITS as f64).sqrt(), 2);
+        let outputs = if self.has_classes() { "k" } else { "1" };
+        self.line(&format!("hidden = Dense({UNITS}, prior = Normal(0, {first}))"));
+        self.line(&format!("out = Dense({outputs}, prior = Normal(0, {last}))"));
+        self.posterior
+            .push("hidden.*, out.* ~ Normal(scale = 0.02)".to_owned());
+        let vector = self.vector();
+        self.terms.push(match self.has_classes() {
+            true => format!("out(tanh(hidden({vector})))"),
+            false => format!("out(tanh(hidden({vector})))[0]"),
+        });
+    }
+
+    /// Writes the effects of one column of groups.
+    fn effects(&mut self, at: usize, group: &GroupColumn) {
+        let column = group.named.name.clone();
+        let name = self.names.claim(&format!("effect_{column}"));
+        let dim = self.dims[at].clone();
+        let dims = match self.has_classes() {
+            true => format!("{dim}, k"),
+            false => dim,
+        };
+        let width = self.priors.width.clone();
+        match group.levels > FEW_GROUPS {
+            true => {
+                let sd = self.names.claim(&format!("sd_{column}"));
+                self.remark(&format!(
+                    "The effect of each `{column}`. Its typical size `{sd}` is a parameter too, so that groups with few rows learn from the others."
+                ));
+                self.positive(&sd, &format!("HalfNormal({width})"), -1);
+                self.line(&format!("{name}: real[{dims}] ~ Normal(0, {sd})"));
+                if self.plan.rows < ROWS_OF_A_PARAMETER * group.levels {
+                    self.non_centered.push(name.clone());
+                }
+            }
+            false => {
+                self.remark(&format!("The effect of each `{column}`."));
+                self.line(&format!("{name}: real[{dims}] ~ Normal(0, {width})"));
+            }
+        }
+        self.posterior.push(format!("{name} ~ Normal(scale = 0.1)"));
+        self.terms.push(format!("{name}[{column}]"));
+    }
+
+    fn likelihood(&mut self) {
+        let noise = self.priors.noise.clone();
+        let (likelihood, why) = &self.plan.choice;
+        self.remark(why);
+        let family = match likelihood {
+            OutputLikelihood::Normal => {
+                self.positive("sigma", &noise, -1);
+                "Normal(eta, sigma)"
+            }
+            OutputLikelihood::StudentT => {
+                self.positive("sigma", &noise, -1);
+                self.positive("df", "Gamma(2, 10)", 2);
+                "StudentT(df, eta, sigma)"
+            }
+            OutputLikelihood::LogNormal(..) => {
+                self.positive("sigma", &noise, -1);
+                "LogNormal(eta, sigma)"
+            }
+            OutputLikelihood::Gamma(..) => {
+                self.positive("shape", "HalfNormal(5)", 0);
+                "Gamma(shape, exp(eta) / shape)"
+            }
+            OutputLikelihood::Bernoulli | OutputLikelihood::Either(_) => "Bernoulli(logit = eta)",
+            OutputLikelihood::TwoTexts => "Categorical(logits = [0, eta])",
+            OutputLikelihood::Classes => "Categorical(logits = eta)",
+            OutputLikelihood::Poisson(_) => "Poisson(log_rate = eta)",
+            OutputLikelihood::NegativeBinomial(_) => {
+                self.positive("dispersion", "HalfNormal(5)", 0);
+                "NegativeBinomial(log_mean = eta, dispersion = dispersion)"
+            }
+        };
+        let eta = self.terms.join(" + ");
+        self.line(&format!("eta = {eta}"));
+        self.line(&format!("{} ~ {family}", self.plan.output.name));
+    }
+}

@@ -1,0 +1,249 @@
+//! Writes the text of the program.
+
+use super::facts::shown;
+use super::likelihood::OutputLikelihood;
+use super::model::{self, ModelPart};
+use super::names::reference;
+use bnnc_abi::data::Format;
+
+/// A column and its name in the program.
+#[derive(Clone, Debug)]
+pub struct NamedColumn {
+    /// The name in the file.
+    pub column: String,
+    /// The name in the model.
+    pub name: String,
+}
+
+impl NamedColumn {
+    /// Returns whether the two names are the same, so that the model finds the column by its name.
+    fn is_same(&self) -> bool {
+        self.column == self.name
+    }
+}
+
+/// A column of groups.
+#[derive(Clone, Debug)]
+pub struct GroupColumn {
+    /// The column.
+    pub named: NamedColumn,
+    /// The number of groups.
+    pub levels: usize,
+}
+
+/// Everything that the program needs to know.
+#[derive(Debug)]
+pub struct ProgramPlan {
+    /// The path of the program, as the user gave it.
+    pub program: String,
+    /// The path of the data, relative to the program.
+    pub data: String,
+    /// The format of the data.
+    pub format: Format,
+    /// The name of the data item.
+    pub item: String,
+    /// The output.
+    pub output: NamedColumn,
+    /// True if the output is the last column of a file with an order of columns.
+    pub is_last: bool,
+    /// The distribution of the output, and the reason for it.
+    pub choice: (OutputLikelihood, String),
+    /// The inputs with a coefficient.
+    pub numbers: Vec<NamedColumn>,
+    /// The inputs with an effect per value.
+    pub groups: Vec<GroupColumn>,
+    /// Each column of the file with a description.
+    pub columns: Vec<(String, String)>,
+    /// True if some columns of the file are not in the list of inputs.
+    pub is_partial: bool,
+    /// The number of rows.
+    pub rows: usize,
+    /// Why no rows are kept for testing; `None` if some are.
+    pub untested: Option<String>,
+    /// Remarks on the rows: missing values, order.
+    pub remarks: Vec<String>,
+}
+
+/// More columns than this are not described one by one.
+const MOST_DESCRIBED: usize = 40;
+
+/// With more numbers to read in each step of the sampler, a run takes minutes.
+const MANY_NUMBERS: usize = 300_000;
+
+impl ProgramPlan {
+    /// Returns whether the vector `x` is the only input.
+    pub fn has_vector(&self) -> bool {
+        self.groups.is_empty() && !self.numbers.is_empty()
+    }
+
+    /// Returns the text of the program, before it is formatted.
+    pub fn text(&self) -> String {
+        let mut text = self.head();
+        text += &self.data_item();
+        let linear = model::of(self, ModelPart::Linear);
+        text += &format!("{}\n{}\n", linear.text, self.inference(&linear.non_centered));
+        if !self.numbers.is_empty() {
+            text += &self.network();
+        }
+        text
+    }
+
+    fn head(&self) -> String {
+        // The comment names the file only: the path depends on the folder in which `bnnc new` ran.
+        let program = self.program.rsplit('/').next().unwrap_or_default();
+        let mut text = comment(&format!(
+            "A first model of `{}`, written by `bnnc new`. Everything in it is a guess that you can change. Run it:",
+            shown(&self.output.column)
+        ));
+        text += &format!("//\n//   bnnc run {program}\n//\n// The columns of the data:\n//\n");
+        let described = self.columns.iter().take(MOST_DESCRIBED);
+        let width = described
+            .clone()
+            .map(|(name, _)| name.chars().count())
+            .max()
+            .unwrap_or(0);
+        for (name, about) in described {
+            text += &format!("//   {name:<width$}  {about}\n");
+        }
+        if let Some(more @ 1..) = self.columns.len().checked_sub(MOST_DESCRIBED) {
+            text += &format!("//   and {more} more\n");
+        }
+        for remark in &self.remarks {
+            text += "//\n";
+            text += &comment(remark);
+        }
+        text + "\n"
+    }
+
+    fn data_item(&self) -> String {
+        let mut options = Vec::new();
+        if let Some(inputs) = self.inputs() {
+            let why = match self.has_vector() {
+                true => {
+                    "The columns that explain the output, in the order of the vector `x`. Delete a name to leave its column out."
+                }
+                false => "The columns that the data item standardises or renames for the model.",
+            };
+            options.push(comment(why) + &format!("inputs = [{}]\n", inputs.join(", ")));
+        }
+        if let Some(target) = self.target() {
+            options.push(
+                comment("The output: the column that the model predicts.") + &format!("target = {target}\n"),
+            );
+        }
+        options.push(match &self.untested {
+            None => {
+                comment("A fifth of the rows, chosen at random, is not used for fitting. The run measures its predictions on these rows.")
+                    + "test = fraction(0.2)\n"
+            }
+            Some(why) => comment(&format!("No rows are kept for testing, because {why}.")),
+        });
+        let is_scaled = self.choice.0.is_standardised();
+        let scaled: Vec<&str> = [(!self.numbers.is_empty(), "inputs"), (is_scaled, "target")]
+            .into_iter()
+            .filter(|(is_in, _)| *is_in)
+            .map(|(_, word)| word)
+            .collect();
+        let list = scaled.join(", ");
+        let why = "Subtract the mean and divide by the standard deviation, so that the same priors suit every column. Results in units of the output are \
+                   converted back; coefficients stay on the standardised scale.";
+        match scaled.len() {
+            0 => {}
+            1 => options.push(comment(why) + &format!("standardise = {list}\n")),
+            _ => options.push(comment(why) + &format!("standardise = [{list}]\n")),
+        }
+        let (item, format, data) = (&self.item, self.format.word(), &self.data);
+        format!(
+            "data {item} = {format}(\"{data}\") {{\n{}}}\n\n",
+            options.join("\n")
+        )
+    }
+
+    /// Returns the entries of `inputs = [..]`; `None` if the program does not need this option.
+    fn inputs(&self) -> Option<Vec<String>> {
+        let entry = |named: &NamedColumn| match named.is_same() || self.has_vector() {
+            true => reference(&named.column),
+            false => format!("{} = {}", named.name, reference(&named.column)),
+        };
+        let renamed = self
+            .groups
+            .iter()
+            .map(|group| &group.named)
+            .filter(|named| !named.is_same());
+        let entries: Vec<String> = self.numbers.iter().chain(renamed).map(entry).collect();
+        (!entries.is_empty() && self.is_partial).then_some(entries)
+    }
+
+    /// Returns the value of `target`; `None` if the output is the last column as it is.
+    fn target(&self) -> Option<String> {
+        let column = reference(&self.output.column);
+        match self.choice.0 {
+            OutputLikelihood::Either(value) => Some(format!("{column} == {value}")),
+            _ => (!self.is_last).then_some(column),
+        }
+    }
+
+    fn inference(&self, non_centered: &[String]) -> String {
+        let mut text = comment(
+            "`nuts` draws from the posterior with four Markov chains. The run warns if they have not converged; `bnnc doc nuts` lists the options.",
+        );
+        if !non_centered.is_empty() {
+            text += &comment(
+                "`non_centered` samples these parameters in units of their own scale, which is easier where each of them has few rows.",
+            );
+        }
+        if self.rows * self.numbers.len() > MANY_NUMBERS {
+            text += &comment(
+                "Each step reads all rows, which takes minutes here. To try things out, write `limit = 1000` into the data item.",
+            );
+        }
+        let options = match non_centered {
+            [] => String::new(),
+            names => format!(" {{ non_centered = [{}] }}", names.join(", ")),
+        };
+        format!("{text}infer fit = nuts(Linear, {}){options}\n", self.item)
+    }
+
+    /// Returns the network, in comments.
+    fn network(&self) -> String {
+        let network = model::of(self, ModelPart::Network);
+        let mut code = format!("{}\nposterior MeanField of Network {{\n", network.text);
+        for line in &network.posterior {
+            code += &format!("  {line}\n");
+        }
+        code += &format!(
+            "}}\n\ninfer network = vi(MeanField, {}) {{ restarts = 3 }}\n",
+            self.item
+        );
+        if self.untested.is_none() {
+            code += "\ncompare fit, network by log_likelihood\n";
+        }
+        let mut text = comment(
+            "A Bayesian neural network for the same data: `eta` may then be any smooth function of the numbers. To fit it too, delete the two slashes and \
+             the blank at the beginning of each line below. `vi` approximates the posterior by independent normal distributions, which is fast.",
+        );
+        let formatted = super::formatted(&code).unwrap_or(code);
+        text.push('\n');
+        for line in formatted.lines() {
+            text += format!("// {line}").trim_end();
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// Returns a text as comments of at most 100 characters.
+pub fn comment(text: &str) -> String {
+    let mut lines = String::new();
+    let mut line = String::from("//");
+    for word in text.split_whitespace() {
+        if line.chars().count() + 1 + word.chars().count() > 100 && line.len() > 2 {
+            lines += &line;
+            lines.push('\n');
+            line = String::from("//");
+        }
+        line.push(' ');
+        line += word;
+    }
+    lines + &line + "\n"
+}

@@ -1,0 +1,621 @@
+//! `bnnc new`: the programs that it writes for tables of every kind, and its errors.
+
+#![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
+
+mod support;
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use support::trial::Trial;
+use support::{root, run};
+
+/// The line from which on the program has the network in comments.
+const NETWORK: &str = "// model Network(";
+
+/// Runs `bnnc new`, and returns the program and the lines on the terminal.
+#[track_caller]
+fn written(trial: &Trial, arguments: &[&str]) -> (String, String) {
+    let program = trial.path("program.bnn");
+    let file = trial.path(arguments[0]);
+    let mut all = vec![
+        "new".into(),
+        file.into_os_string(),
+        program.clone().into_os_string(),
+    ];
+    all.extend(arguments[1..].iter().map(Into::into));
+    let output = run(all);
+    output.assert_silent();
+    (fs::read_to_string(program).unwrap(), output.stdout)
+}
+
+/// Checks a program: it has no errors, and `bnnc fmt` does not change it.
+#[track_caller]
+fn assert_clean(program: &Path) {
+    let text = fs::read_to_string(program).unwrap();
+    let checked = run([Path::new("check"), program]);
+    assert_eq!(checked.status, 0, "{}\n{text}", checked.stderr);
+    let formatted = run([Path::new("fmt"), Path::new("--check"), program]);
+    assert_eq!(formatted.status, 0, "{}\n{text}", formatted.stdout);
+}
+
+/// Checks a program and the same program with its network.
+#[track_caller]
+fn assert_sound(program: &Path) {
+    assert_clean(program);
+    let text = fs::read_to_string(program).unwrap();
+    let Some(at) = text.find(NETWORK) else { return };
+    let network = text[at..].lines().map(|line| {
+        let code = line.strip_prefix("//").unwrap();
+        code.strip_prefix(' ').unwrap_or(code)
+    });
+    let network: Vec<&str> = network.collect();
+    let both = program.with_file_name("both.bnn");
+    fs::write(&both, text[..at].to_owned() + &network.join("\n") + "\n").unwrap();
+    assert_clean(&both);
+}
+
+/// Writes a table and the program for it, checks the program, and returns it with the lines on the terminal.
+#[track_caller]
+fn program_of(table: &str, arguments: &[&str]) -> (String, String) {
+    let trial = Trial::new().file("cars.csv", table);
+    let mut all = vec!["cars.csv"];
+    all.extend(arguments);
+    let found = written(&trial, &all);
+    assert_sound(&trial.path("program.bnn"));
+    found
+}
+
+#[track_caller]
+fn assert_has(text: &str, parts: &[&str]) {
+    // Comments break lines at any word.
+    let flat = |text: &str| {
+        text.replace("//", " ")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    for part in parts {
+        assert!(flat(text).contains(&flat(part)), "`{part}` is not in\n{text}");
+    }
+}
+
+/// Uniform numbers of a linear congruential generator with the constants of Knuth's MMIX.
+struct Random(u64);
+
+impl Random {
+    fn uniform(&mut self) -> f64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        ((self.0 >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    }
+
+    /// A normal number, by Box and Muller.
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
+    /// A Poisson number, by Knuth's product of uniform numbers.
+    fn poisson(&mut self, mean: f64) -> i64 {
+        let (mut product, mut count) = (self.uniform(), 0);
+        while product > (-mean).exp() {
+            product *= self.uniform();
+            count += 1;
+        }
+        count
+    }
+}
+
+/// Returns a table with this header, of rows that a function makes.
+fn table(header: &str, rows: usize, mut row: impl FnMut(usize, &mut Random) -> String) -> String {
+    let mut random = Random(7);
+    let mut text = format!("{header}\n");
+    for at in 0..rows {
+        text += &row(at, &mut random);
+        text.push('\n');
+    }
+    text
+}
+
+/// The data files in a folder of the checkout and in the folders named `data` below it.
+fn data_files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            found.extend(data_files(&path));
+        } else if [".csv", ".csv.gz", ".parquet"]
+            .iter()
+            .any(|ending| name.ends_with(ending))
+        {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn every_table_of_the_book_and_of_the_examples_gets_a_program() {
+    let mut files = data_files(&root().join("docs/data"));
+    files.extend(data_files(&root().join("examples")));
+    assert!(files.len() > 30, "{files:?}");
+    for file in files {
+        let trial = Trial::new();
+        let program = trial.path("program.bnn");
+        let output = run([Path::new("new"), &file, &program]);
+        assert_eq!(output.status, 0, "{}: {}", file.display(), output.stderr);
+        assert_sound(&program);
+    }
+}
+
+#[test]
+fn the_output_decides_the_likelihood() {
+    let of = |value: &dyn Fn(usize, &mut Random) -> String| {
+        let text = table("x,y", 120, |at, random| {
+            format!("{:.3},{}", random.normal(), value(at, random))
+        });
+        program_of(&text, &[]).0
+    };
+    assert_has(
+        &of(&|_, r| format!("{:.3}", r.normal())),
+        &[
+            "-> y: real",
+            "y ~ Normal(eta, sigma)",
+            "standardise = [inputs, target]",
+        ],
+    );
+    let outlier = of(&|at, r| format!("{:.3}", if at == 60 { 40.0 } else { r.normal() }));
+    assert_has(
+        &outlier,
+        &["one row lies far from all others", "y ~ StudentT(df, eta, sigma)"],
+    );
+    let positive = of(&|_, r| format!("{:.4}", (1.5 + r.normal()).exp()));
+    assert_has(
+        &positive,
+        &[
+            "-> y: positive",
+            "y ~ LogNormal(eta, sigma)",
+            "standardise = inputs",
+        ],
+    );
+    let waiting = of(&|_, r| format!("{:.6}", -3.0 * r.uniform().ln()));
+    assert_has(
+        &waiting,
+        &[
+            "many values are close to zero",
+            "y ~ Gamma(shape, exp(eta) / shape)",
+        ],
+    );
+    assert_has(
+        &of(&|at, _| (at % 2).to_string()),
+        &["-> y: bool", "y ~ Bernoulli(logit = eta)"],
+    );
+    assert_has(
+        &of(&|at, _| (at % 3 == 0).to_string()),
+        &["y ~ Bernoulli(logit = eta)"],
+    );
+    assert_has(
+        &of(&|at, _| (1 + at % 2).to_string()),
+        &["target = y == 2", "y ~ Bernoulli(logit = eta)"],
+    );
+    let words = of(&|at, _| if at % 3 == 0 { "no" } else { "yes" }.to_owned());
+    assert_has(
+        &words,
+        &[
+            "-> y: index(2)",
+            "the probability of `yes`",
+            "Categorical(logits = [0, eta])",
+        ],
+    );
+    let classes = of(&|at, _| ["a", "b", "c"][at % 3].to_owned());
+    assert_has(
+        &classes,
+        &[
+            "one of 3 classes",
+            "beta: real[k, d]",
+            "Categorical(logits = eta)",
+        ],
+    );
+    assert_has(
+        &of(&|at, _| (at % 3).to_string()),
+        &["one of the classes 0 to 2", "Categorical(logits = eta)"],
+    );
+    assert_has(
+        &of(&|_, r| r.poisson(3.0).to_string()),
+        &["-> y: count", "y ~ Poisson(log_rate = eta)"],
+    );
+    let varied = of(&|_, r| {
+        let mean = 4.0 * (1.2 * r.normal()).exp();
+        r.poisson(mean).to_string()
+    });
+    assert_has(
+        &varied,
+        &["y ~ NegativeBinomial(log_mean = eta, dispersion = dispersion)"],
+    );
+    assert_has(
+        &of(&|at, _| (3 + at % 4).to_string()),
+        &["less than half its mean", "y ~ Normal(eta, sigma)"],
+    );
+    assert_has(
+        &of(&|at, _| (1000 + 37 * (at % 90)).to_string()),
+        &["y ~ Normal(eta, sigma)"],
+    );
+}
+
+#[test]
+fn useless_columns_are_left_out_with_a_reason() {
+    let text = table("id,name,country,unit,day,notes,x,y", 60, |at, random| {
+        let notes = if at % 3 == 0 { "seen" } else { "" };
+        let day = format!("2024-{:02}-{:02}", 1 + at / 28, 1 + at % 28);
+        let (x, y) = (random.normal(), random.normal());
+        format!("{},n{at},DE,3,{day},{notes},{x:.3},{y:.3}", at + 1)
+    });
+    let (program, shown) = program_of(&text, &[]);
+    let reasons = [
+        ("id", "it numbers the rows"),
+        ("name", "every row has a text of its own, as in an identifier"),
+        ("country", "every row has the value `DE`"),
+        ("unit", "every row has the value 3"),
+        ("day", "it holds dates as text"),
+        ("notes", "40 of 60 values are missing"),
+    ];
+    for (name, why) in reasons {
+        assert_has(&shown, &[&format!("left out `{name}`: {why}")]);
+        assert_has(&program, &[&format!("{name} left out: {why}")]);
+    }
+    assert_has(
+        &program,
+        &["csv(\"cars-complete.csv\")", "the rows are in the order of `day`"],
+    );
+    assert_has(&shown, &["holds the 60 of 60 rows"]);
+    assert!(!program.contains("\n  test ="), "{program}");
+}
+
+#[test]
+fn groups_have_effects() {
+    let text = table("make,doors,shop_id,age,price", 120, |at, random| {
+        let make = ["Golf", "Astra", "Corsa"][at % 3];
+        format!(
+            "{make},{},{},{:.2},{:.2}",
+            2 + at % 3,
+            100 + at % 30,
+            random.uniform(),
+            random.normal()
+        )
+    });
+    let (program, shown) = program_of(&text, &[]);
+    assert_has(&shown, &["1 numeric input and 3 columns of groups"]);
+    assert_has(
+        &program,
+        &[
+            "make groups, 3 different texts: Golf, Astra, Corsa",
+            "effect_make: real[n_make] ~ Normal(0, 1)",
+            "effect_doors: real[n_doors] ~ Normal(0, 1)",
+            "~ Normal(0, sd_shop_id)",
+            "b_age * age + effect_make[make] + effect_doors[doors] + effect_shop_id[shop_id]",
+            "non_centered = [effect_shop_id]",
+            "a value of `shop_id` has fewer than 5 rows",
+        ],
+    );
+    // Only groups, and classes as the output.
+    let text = table("make,kind", 90, |at, _| {
+        format!("{},{}", ["a", "b"][at % 2], ["u", "v", "w"][at / 2 % 3])
+    });
+    assert_has(
+        &program_of(&text, &[]).0,
+        &["effect_make: real[n_make, k]", "eta = alpha + effect_make[make]"],
+    );
+}
+
+#[test]
+fn columns_without_an_input_give_a_distribution() {
+    let text = table("level", 50, |_, random| format!("{:.3}", random.normal()));
+    let (program, shown) = program_of(&text, &[]);
+    assert_has(&shown, &["with no inputs"]);
+    assert_has(
+        &program,
+        &["model Linear(_i: index(n) = row) -> level: real", "eta = alpha"],
+    );
+    assert!(!program.contains(NETWORK));
+}
+
+#[test]
+fn any_column_name_can_be_used() {
+    let header = "hours per week,for,x,größe,2nd,sigma,the shop,fit,data";
+    let text = table(header, 60, |at, random| {
+        let numbers: Vec<String> = (0..6).map(|_| format!("{:.3}", random.normal())).collect();
+        format!(
+            "{},{},{},{:.3}",
+            numbers.join(","),
+            ["a", "b"][at % 2],
+            ["u", "v"][at / 2 % 2],
+            random.normal()
+        )
+    });
+    let (program, _) = program_of(&text, &[]);
+    assert_has(
+        &program,
+        &[
+            "hours_per_week = \"hours per week\"",
+            "for_ = \"for\"",
+            "x_ = x",
+            "gr_e = \"größe\"",
+            "c_2nd = \"2nd\"",
+            "sigma_ = sigma",
+            "the_shop = \"the shop\"",
+            "-> data_: real",
+        ],
+    );
+    let quoted = "a,\"b \"\"c\"\"\",y\n".to_owned()
+        + &table("", 30, |_, r| format!("{:.3},1.5,{:.3}", r.normal(), r.normal()))[1..];
+    let (program, shown) = program_of(&quoted, &[]);
+    assert_has(&shown, &["its name has a double quote or a line break"]);
+    assert_has(&program, &["inputs = [a]"]);
+}
+
+#[test]
+fn five_hundred_columns_share_a_scale() {
+    let names: Vec<String> = (0..500).map(|at| format!("gene{at}")).collect();
+    let text = table(&format!("{},y", names.join(",")), 80, |_, random| {
+        let numbers: Vec<String> = (0..501).map(|_| format!("{:.2}", random.normal())).collect();
+        numbers.join(",")
+    });
+    let (program, shown) = program_of(&text, &[]);
+    assert_has(&shown, &["500 numeric inputs"]);
+    assert_has(
+        &program,
+        &[
+            "and 461 more",
+            "beta: real[d] ~ Normal(0, tau)",
+            "non_centered = [beta]",
+        ],
+    );
+}
+
+#[test]
+fn rows_in_the_order_of_time_are_not_split_at_random() {
+    let text = table("year,price", 60, |at, random| {
+        format!("{},{:.2}", 1960 + at, random.normal())
+    });
+    let (program, shown) = program_of(&text, &[]);
+    assert!(!shown.contains("left out"), "{shown}");
+    assert_has(
+        &program,
+        &["in the order of the rows", "test = csv(\"last.csv\")"],
+    );
+    assert!(!program.contains("\n  test ="), "{program}");
+}
+
+#[test]
+fn incomplete_rows_are_left_out_of_a_copy() {
+    let text = table("city,age,y", 80, |at, random| {
+        let city = if at == 3 { "" } else { ["Oslo, N", "Kiel"][at % 2] };
+        let age = if at % 20 == 5 {
+            "NA".to_owned()
+        } else {
+            (20 + at % 9).to_string()
+        };
+        let y = if at == 7 {
+            "nan".to_owned()
+        } else {
+            format!("{:.3}", random.normal())
+        };
+        format!("\"{city}\",{age},{y}")
+    });
+    let trial = Trial::new().file("cars.csv", &text);
+    let (program, shown) = written(&trial, &["cars.csv"]);
+    assert_sound(&trial.path("program.bnn"));
+    assert_has(
+        &shown,
+        &["the 74 of 80 rows with a value in every column that is used"],
+    );
+    assert_has(&program, &["csv(\"cars-complete.csv\")", "In 6 of 80 rows"]);
+    let copy = fs::read_to_string(trial.path("cars-complete.csv")).unwrap();
+    let whole = text
+        .lines()
+        .skip(1)
+        .filter(|line| !line.starts_with("\"\"") && !line.contains("NA") && !line.contains("nan"));
+    let ages = |line: &str| line.rsplit(',').nth(1).unwrap().to_owned();
+    let expected: Vec<String> = whole.map(ages).collect();
+    let found: Vec<String> = copy.lines().skip(1).map(ages).collect();
+    assert_eq!(found, expected);
+    assert_eq!(copy.lines().nth(1).unwrap().split(',').next(), Some("\"Oslo"));
+}
+
+#[test]
+fn the_output_is_the_last_column_that_can_be_one() {
+    let text = table("age,price,plate", 50, |at, r| {
+        format!("{:.2},{:.2},P{at}", r.normal(), r.normal())
+    });
+    let (_, shown) = program_of(&text, &[]);
+    assert_has(
+        &shown,
+        &["the output is `price`, because the last column `plate` cannot be one"],
+    );
+    let (program, shown) = program_of(&text, &["--output", "age"]);
+    assert_has(&program, &["target = age", "inputs = [price]"]);
+    assert!(!shown.contains("the output is"), "{shown}");
+}
+
+#[test]
+fn compressed_tables_and_json_are_read() {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let text = table("x,y", 50, |_, r| format!("{:.3},{:.3}", r.normal(), r.normal()));
+    std::io::Write::write_all(&mut encoder, text.as_bytes()).unwrap();
+    let trial = Trial::new().file("cars.csv.gz", encoder.finish().unwrap());
+    let folder = trial.path("project");
+    let output = run([Path::new("new"), &trial.path("cars.csv.gz"), &folder]);
+    output.assert_silent();
+    assert_sound(&folder.join("cars.bnn"));
+    assert_has(
+        &fs::read_to_string(folder.join("cars.bnn")).unwrap(),
+        &["csv(\"../cars.csv.gz\")"],
+    );
+
+    let json =
+        r#"{"N": 4, "x": [1.5, 2.5, 3, 4.5], "y": [2, 3.5, 5, 5.5], "w": [[1, 2], [3, 4], [5, 6], [7, 8]]}"#;
+    let trial = Trial::new().file("cars.json", json);
+    let (program, shown) = written(&trial, &["cars.json", "--output", "y"]);
+    assert_sound(&trial.path("program.bnn"));
+    assert_has(&program, &["json(\"cars.json\")", "inputs = [x]", "target = y"]);
+    assert_has(
+        &shown,
+        &[
+            "left out `N`: it does not have a value for each row",
+            "left out `w`: it has several numbers",
+        ],
+    );
+}
+
+#[test]
+fn errors_have_codes_and_places() {
+    let trial = Trial::new()
+        .file("cars.csv", "age,price\n3,9.5\n7,4.2\n")
+        .file("one.csv", "age,price\n3,9.5\n")
+        .file("empty.csv", "")
+        .file("same.csv", "age,price\n3,9.5\n7,9.5\n")
+        .file(
+            "gaps.csv",
+            "age,km,price\n3,,1\n,4,2\n5,5,3\n6,6,4\n7,,5\n8,8,\n9,9,6\n,10,7\n11,11,\n12,12,\n",
+        )
+        .file("cars.bnn", "// mine\n");
+    let new = |arguments: &[&str]| {
+        let mut all = vec![
+            Path::new("new").as_os_str().to_owned(),
+            trial.path(arguments[0]).into_os_string(),
+        ];
+        all.push(trial.path(arguments[1]).into_os_string());
+        all.extend(arguments[2..].iter().map(Into::into));
+        run(all)
+    };
+    new(&["car.csv", "p.bnn"]).assert_error("E0401", 3, &["did you mean", "cars.csv"]);
+    new(&["empty.csv", "p.bnn"]).assert_error("E0405", 3, &["has no columns"]);
+    new(&["cars.xlsx", "p.bnn"]).assert_error("E0660", 3, &["ends in `.xlsx`"]);
+    new(&["cars.csv", "p.bnn", "--output", "prise"]).assert_error(
+        "E0661",
+        3,
+        &["cars.csv", "did you mean `price`?"],
+    );
+    new(&["cars.csv", "p.bnn", "--output", "weight"]).assert_error(
+        "E0661",
+        3,
+        &["its columns are `age`, `price`"],
+    );
+    new(&["one.csv", "p.bnn"]).assert_error("E0662", 3, &["only one row"]);
+    new(&["same.csv", "p.bnn", "--output", "price"]).assert_error("E0664", 3, &["same value in every row"]);
+    let existing = new(&["cars.csv", "cars.bnn"]);
+    existing.assert_error("E0663", 3, &["cars.bnn", "--overwrite"]);
+    assert_eq!(fs::read_to_string(trial.path("cars.bnn")).unwrap(), "// mine\n");
+    let into_folder = new(&["cars.csv", "."]);
+    into_folder.assert_error("E0663", 3, &["cars.bnn"]);
+    assert!(!trial.path("p.bnn").exists());
+    new(&["cars.csv", "cars.bnn", "--overwrite"]).assert_silent();
+    assert_sound(&trial.path("cars.bnn"));
+}
+
+/// Writes the program of a table, runs it, and returns the results of its inference.
+#[track_caller]
+fn results(text: &str) -> Value {
+    let trial = Trial::new().file("cars.csv", text);
+    written(&trial, &["cars.csv"]);
+    let result = trial.result(&[]);
+    let fit = result["infer"]["fit"].clone();
+    let rhat = fit["diagnostics"]["rhat"].as_f64().unwrap();
+    assert!(rhat < 1.02, "{fit}");
+    fit
+}
+
+/// Checks that a parameter is within four posterior standard deviations of a value, and that these are below a limit.
+#[track_caller]
+fn assert_near(fit: &Value, name: &str, truth: f64, most: f64) {
+    let number = |part: &Value| part.as_f64().or_else(|| part[0].as_f64()).unwrap();
+    let parameter = &fit["parameters"][name];
+    let (mean, sd) = (number(&parameter["mean"]), number(&parameter["sd"]));
+    assert!(
+        (mean - truth).abs() < 4.0 * sd && sd < most,
+        "{name}: {mean} ± {sd}, not {truth}"
+    );
+}
+
+#[test]
+fn a_line_has_the_coefficient_of_least_squares() {
+    // With fewer than 40 rows all are used, and the standardised slope of least squares is the correlation.
+    let mut points = Vec::new();
+    let text = table("x,y", 36, |_, random| {
+        let x = random.normal();
+        let y = 3.0 + 2.0 * x + random.normal();
+        points.push((x, y));
+        format!("{x},{y}")
+    });
+    let n = points.len() as f64;
+    let mean = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
+    let (mx, my) = (mean(&|p| p.0), mean(&|p| p.1));
+    let cross = mean(&|p| (p.0 - mx) * (p.1 - my));
+    let correlation = cross / (mean(&|p| (p.0 - mx).powi(2)) * mean(&|p| (p.1 - my).powi(2))).sqrt();
+    let fit = results(&text);
+    let slope = fit["parameters"]["beta"]["mean"][0].as_f64().unwrap();
+    // The prior Normal(0, 1) shrinks the slope by less than 2 % here.
+    assert!((slope - correlation).abs() < 0.02, "{slope}, not {correlation}");
+}
+
+#[test]
+fn generalised_linear_models_recover_the_simulated_coefficients() {
+    // `x` is standard normal, so its coefficient hardly changes when it is standardised.
+    let logistic = table("x,y", 400, |_, random| {
+        let x = random.normal();
+        let p = 1.0 / (1.0 + (-0.5 - 1.5 * x).exp());
+        format!("{x:.4},{}", i64::from(random.uniform() < p))
+    });
+    assert_near(&results(&logistic), "beta", 1.5, 0.3);
+    let counts = table("x,y", 400, |_, random| {
+        let x = random.normal();
+        format!("{x:.4},{}", random.poisson((0.7 + 0.3 * x).exp()))
+    });
+    assert_near(&results(&counts), "beta", 0.3, 0.1);
+    let prices = table("x,y", 400, |_, random| {
+        let x = random.normal();
+        format!("{x:.4},{:.5}", (1.0 + 0.6 * x + 0.7 * random.normal()).exp())
+    });
+    let fit = results(&prices);
+    assert_near(&fit, "beta", 0.6, 0.1);
+    assert_near(&fit, "sigma", 0.7, 0.1);
+}
+
+#[test]
+fn effects_of_groups_are_differences_of_their_means() {
+    let text = table("make,price", 39, |at, random| {
+        let (make, mean) = [("a", 0.0), ("b", 4.0), ("c", 8.0)][at % 3];
+        format!("{make},{}", mean + random.normal())
+    });
+    let values: Vec<f64> = text
+        .lines()
+        .skip(1)
+        .map(|line| line[2..].parse().unwrap())
+        .collect();
+    let mean = |from: usize| values.iter().skip(from).step_by(3).sum::<f64>() / 13.0;
+    let all = values.iter().sum::<f64>() / 39.0;
+    let sd = (values.iter().map(|y| (y - all).powi(2)).sum::<f64>() / 39.0).sqrt();
+    let fit = results(&text);
+    let effects = &fit["parameters"]["effect_make"]["mean"];
+    let difference = effects[2].as_f64().unwrap() - effects[0].as_f64().unwrap();
+    let expected = (mean(2) - mean(0)) / sd;
+    assert!(
+        (difference - expected).abs() < 0.05,
+        "{difference}, not {expected}"
+    );
+}
+
+#[test]
+fn classes_far_apart_are_told_apart() {
+    let text = table("u,v,kind", 120, |at, random| {
+        let (name, u, v) = [("a", 0.0, 0.0), ("b", 6.0, 0.0), ("c", 0.0, 6.0)][at % 3];
+        format!("{:.3},{:.3},{name}", u + random.normal(), v + random.normal())
+    });
+    let accuracy = results(&text)["metrics"]["accuracy"].as_f64();
+    assert!(accuracy.unwrap() > 0.95, "{accuracy:?}");
+}
