@@ -758,7 +758,7 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
     );
 }
 
-/// If one output has curvature and another has none, the weights that only affect the flat output keep their prior.
+/// If only one output has curvature, the weights that only affect the flat output keep their prior.
 #[test]
 fn weights_of_a_flat_output_keep_their_prior() {
     let rows = "x,y,z\n0.5,0.4,-0.3\n1,1.1,-1.2\n-0.8,-0.7,1.0\n";

@@ -1,17 +1,14 @@
 //! The words of pages, comments and messages. No text begins with a word that hides the subject, or uses a term of our own where the field has one.
 //!
-//! Pages (Markdown) and programs (`.bnn`) may not have any of these words, except for [`ALLOWED`]. In comments and messages in Rust, which
-//! were written before these rules, the words are counted in `tests/words.txt`, and a count may only fall. `BNNC_BLESS=1 cargo test
-//! --workspace --test words` lowers the counts after texts were rewritten, and never raises one.
+//! Pages (Markdown), programs (`.bnn`), and comments and messages in Rust may not have any of these words. The only exceptions are the places
+//! in [`ALLOWED`], each of which has a reason.
 
 use bnnc_tests::book::Page;
 use bnnc_tests::files::{File, under};
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 /// A banned word.
 struct Rule {
-    /// The name of the rule in `tests/words.txt`.
+    /// The name of the rule in [`ALLOWED`] and in failures.
     name: &'static str,
     /// The words, in lower case and separated by `|`. Only whole words are found.
     words: &'static str,
@@ -133,30 +130,20 @@ struct Line {
     text: String,
 }
 
-/// Returns a line without its inline code, in which words are not counted.
+/// Returns a line without its inline code, in which any word is allowed.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<&str>>().join("`")
 }
 
-/// A page whose banned words are counted together with those of Rust.
-const COUNTED: &str = "compiler/ARCHITECTURE.md";
-
 /// Returns the prose of Markdown.
 fn pages() -> Vec<Line> {
-    prose(|path| path != COUNTED)
-}
-
-fn prose(is_read: impl Fn(&str) -> bool) -> Vec<Line> {
     let mut lines = Vec::new();
     for file in under("", &["md"]) {
-        if !is_read(&file.path) {
-            continue;
-        }
         let page = Page {
             path: file.path.clone(),
             text: file.text.clone(),
         };
-        // These tables are generated from the doc comments of options in `runtime/abi`, which are counted there.
+        // These tables are generated from the doc comments of options in `runtime/abi`, which are checked there.
         let has_options = file.path.starts_with("docs/src/reference/methods/");
         for (at, text) in page.prose() {
             if has_options && text.starts_with("| `") {
@@ -297,13 +284,30 @@ fn is_allowed(rule: &Rule, line: &Line) -> bool {
     })
 }
 
+/// Returns every line of prose: pages, the comments of programs and of Rust, and messages.
+fn all() -> Vec<Line> {
+    let mut lines = pages();
+    lines.extend(under("", &["bnn"]).iter().flat_map(comments));
+    // This file itself contains the words.
+    let rust = under("", &["rs"]);
+    for file in rust.iter().filter(|file| file.path != "tests/tests/words.rs") {
+        lines.extend(comments(file));
+        lines.extend(messages(file));
+    }
+    lines
+}
+
 #[test]
-fn pages_and_programs_have_no_banned_words() {
+fn prose_has_no_banned_words() {
+    let lines = all();
+    for kind in [".md:", ".bnn:", ".rs:"] {
+        let count = lines.iter().filter(|line| line.place.contains(kind)).count();
+        assert!(count > 100, "{count} lines of `{kind}` were found");
+    }
     let mut faults = Vec::new();
-    let programs = under("", &["bnn"]);
-    for line in pages().into_iter().chain(programs.iter().flat_map(comments)) {
+    for line in &lines {
         for rule in RULES {
-            if rule.count(&line) > 0 && !is_allowed(rule, &line) {
+            if rule.count(line) > 0 && !is_allowed(rule, line) {
                 faults.push(format!(
                     "{}: `{}`, write {}\n    {}",
                     line.place, rule.name, rule.instead, line.text
@@ -316,12 +320,9 @@ fn pages_and_programs_have_no_banned_words() {
 
 #[test]
 fn allowed_words_are_there() {
-    let programs = under("", &["bnn"]);
-    let lines: Vec<Line> = pages()
-        .into_iter()
-        .chain(programs.iter().flat_map(comments))
-        .collect();
-    for (path, name, around, _) in ALLOWED {
+    let lines = all();
+    for (path, name, around, reason) in ALLOWED {
+        assert!(!reason.is_empty(), "{path} has no reason for `{around}`");
         let rule = RULES
             .iter()
             .find(|rule| rule.name == *name)
@@ -332,93 +333,6 @@ fn allowed_words_are_there() {
             "{path} has no `{around}` any more"
         );
     }
-}
-
-/// The counts of banned words in comments and messages of Rust, by folder of the root and rule.
-type Counts = BTreeMap<(String, String), usize>;
-
-fn found() -> (Counts, Vec<Line>) {
-    let mut lines = prose(|path| path == COUNTED);
-    // This file itself contains the words.
-    for file in under("", &["rs"])
-        .iter()
-        .filter(|file| file.path != "tests/tests/words.rs")
-    {
-        lines.extend(comments(file));
-        lines.extend(messages(file));
-    }
-    let mut counts = Counts::new();
-    for line in &lines {
-        let folder = line.path.split('/').next().unwrap_or_default();
-        for rule in RULES {
-            let count = rule.count(line);
-            if count > 0 {
-                *counts
-                    .entry((folder.to_owned(), rule.name.to_owned()))
-                    .or_default() += count;
-            }
-        }
-    }
-    (counts, lines)
-}
-
-/// Parses the counts of `tests/words.txt`.
-fn kept(text: &str) -> Counts {
-    let entries = text
-        .lines()
-        .filter(|line| !line.starts_with('#') && !line.trim().is_empty());
-    entries
-        .map(|line| match line.split_whitespace().collect::<Vec<_>>()[..] {
-            [folder, rule, count] => (
-                (folder.to_owned(), rule.to_owned()),
-                count.parse().expect("a count"),
-            ),
-            _ => panic!("`{line}` is not FOLDER RULE COUNT"),
-        })
-        .collect()
-}
-
-#[test]
-fn banned_words_in_rust_become_fewer() {
-    let path = bnnc_tests::root().join("tests/words.txt");
-    let text = std::fs::read_to_string(&path).expect("the counts");
-    let (found, lines) = found();
-    let mut kept = kept(&text);
-    let mut faults = Vec::new();
-    for ((folder, name), count) in &found {
-        let most = kept.get(&(folder.clone(), name.clone())).copied().unwrap_or(0);
-        if *count > most {
-            let rule = RULES.iter().find(|rule| rule.name == name).expect("a rule");
-            faults.push(format!(
-                "{folder}: {count} times `{name}`, {most} are left over; write {}",
-                rule.instead
-            ));
-            let is_of_rule =
-                |line: &&Line| line.path.split('/').next() == Some(folder.as_str()) && rule.count(line) > 0;
-            let places = lines.iter().filter(is_of_rule);
-            faults.extend(places.map(|line| format!("    {}: {}", line.place, line.text)));
-        }
-    }
-    assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
-    if std::env::var_os("BNNC_BLESS").is_some() {
-        for (key, most) in &mut kept {
-            *most = found.get(key).copied().unwrap_or(0);
-        }
-        kept.retain(|_, most| *most > 0);
-        std::fs::write(&path, written(&text, &kept)).expect("the counts are written");
-    }
-}
-
-/// Returns the text of the counts, below the comment at the top of the file.
-fn written(text: &str, counts: &Counts) -> String {
-    let mut written: String = text
-        .lines()
-        .take_while(|line| line.starts_with('#'))
-        .fold(String::new(), |text, line| text + line + "\n");
-    for ((folder, rule), count) in counts {
-        let _ = writeln!(written, "{folder} {rule} {count}");
-    }
-    written
 }
 
 #[test]

@@ -68,7 +68,7 @@ impl Function {
         &self.nodes[value].ty
     }
 
-    /// Returns the operands of a value. A parameter has none.
+    /// Returns the operands of a value. A parameter does not have operands.
     pub fn args(&self, value: Value) -> &[Value] {
         match &self.nodes[value].kind {
             NodeKind::Param(_) => &[],

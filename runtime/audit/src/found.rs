@@ -137,7 +137,7 @@ fn intervals(
     is_wide.then(|| codes::wide_intervals(&infer.name, output, kind))
 }
 
-/// Returns a warning if the accuracy is no higher than the share of the most frequent class.
+/// Returns a warning if the accuracy does not exceed the share of the most frequent class.
 fn accuracy(
     infer: &InferenceBlock,
     outcome: &InferenceOutcome,

@@ -51,10 +51,10 @@ static DECIDED: Code = Code {
 };
 
 /// An executable from which a program cannot be read.
-pub fn no_program(executable: &Path, refusal: &BundleError) -> Diagnostic {
-    let text = format!("`{}` cannot run: {refusal}", executable.display());
+pub fn no_program(executable: &Path, problem: &BundleError) -> Diagnostic {
+    let text = format!("`{}` cannot run: {problem}", executable.display());
     let diagnostic = Diagnostic::usage(&NO_PROGRAM, text);
-    match refusal {
+    match problem {
         BundleError::Unknown => diagnostic
             .note("`strip`, and other tools that rewrite an executable, remove the program that `bnnc build --no-linker` appended to it")
             .help("build the executable again: `bnnc build FILE -o EXE`; to make it smaller, strip `bnnc-runner` first, not the executable"),

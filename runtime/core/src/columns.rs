@@ -26,7 +26,7 @@ struct OfOutput<'a> {
     parts: [Vec<f64>; 6],
 }
 
-/// The names of [`OfOutput::parts`]. `error` is the error of the mean value or of the probabilities.
+/// The names of [`OfOutput::parts`]. `error` is the numerical error of means and probabilities.
 const NAMES: [&str; 6] = [
     "sd_epistemic",
     "sd_aleatoric",

@@ -27,7 +27,7 @@ pub const ROWS: usize = 256;
 /// The bytes that the prediction program may take before it is called with fewer draws.
 const BYTES: u64 = 16 << 20;
 
-/// Scalar operations of its kernels before it is called with fewer draws: a few tenths of a second, after which a user who stops the run is heard.
+/// Scalar operations of its kernels before it is called with fewer draws: a few tenths of a second, after which the run can stop for a user.
 const OPERATIONS: u64 = 300_000_000;
 
 /// The kinds of predictive quantities of an output.

@@ -41,10 +41,10 @@ pub(crate) fn no_driver(why: &str) -> Diagnostic {
         .help("install NVIDIA's driver, or leave `--backend cuda` out")
 }
 
-/// The diagnostic if the driver reports that there is no device. `said` is the driver's message.
-pub(crate) fn no_device(said: &str) -> Diagnostic {
+/// The diagnostic if the driver reports that there is no device. `message` is that of the driver.
+pub(crate) fn no_device(message: &str) -> Diagnostic {
     lacks(&NO_DEVICE, "the CUDA driver shows no device".to_owned())
-        .note(said)
+        .note(message)
         .help("list the devices with `nvidia-smi -L`; `CUDA_VISIBLE_DEVICES` may hide them")
 }
 

@@ -72,7 +72,7 @@ pub(crate) fn resolve_inputs(
             inputs.into_iter().map(Input::Array).collect()
         });
     }
-    // The places are in a map, because a search through the table for each of, say, 100,000 names would take a minute.
+    // The places are in a map, because a search through the table for each of 100,000 names would take a minute.
     let places: HashMap<&str, usize> = table
         .arrays
         .iter()

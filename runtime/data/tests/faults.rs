@@ -312,7 +312,7 @@ fn malformed_parquet_files_are_rejected() {
 #[test]
 fn unsupported_parquet_codecs_are_named() {
     let plain = parquet(&[Some(1.0), Some(2.0)]);
-    // The path of column `x` and its codec in the Thrift encoding of the footer. Codec 0 is no compression, 6 is Zstandard and 4 is Brotli;
+    // The path of column `x` and its codec in the Thrift encoding of the footer. Codec 0 means uncompressed, 6 is Zstandard and 4 is Brotli;
     // the zigzag encoding doubles these numbers.
     let before = [0x19, 0x18, 1, b'x', 0x15, 0];
     let at = plain.windows(before.len()).position(|bytes| bytes == before);

@@ -240,7 +240,7 @@ impl Measure {
     }
 }
 
-/// Returns the number of panels of a piece that are no longer than `length`, and the number of nodes on each.
+/// Returns the number of panels of a piece that are at most `length` long, and the number of nodes on each.
 fn resolution(piece: &Piece, length: f64, extra: usize) -> (f64, usize) {
     let part = piece.width / length;
     let fewer = match part {

@@ -31,8 +31,8 @@ pub(super) static INTERVALS: Code = Code {
 pub(super) static MAJORITY: Code = Code {
     id: "E0587",
     title: "an accuracy no better than always predicting the most frequent class",
-    explain: "At least 80 % of the rows are of one class, and the accuracy is no higher than the share of this class: always predicting it does as well. \
-              Such an accuracy says nothing about the model.\n\nWrong: \"95 % accuracy\" of a disease that 95 % of the rows do not have.\n\nRight: compare \
+    explain: "At least 80 % of the rows are of one class, and the accuracy does not exceed the share of this class: always predicting it does as well. \
+              Such an accuracy is not evidence for the model.\n\nWrong: \"95 % accuracy\" of a disease that 95 % of the rows do not have.\n\nRight: compare \
               by `log_likelihood`, `nll` or `brier`, which judge probabilities.",
 };
 
@@ -299,7 +299,7 @@ pub fn biased(
     }
 }
 
-/// An accuracy that is no higher than the share of the most frequent class.
+/// An accuracy that does not exceed the share of the most frequent class.
 pub fn majority(
     (infer, output): (&str, &str),
     (accuracy, share): (f64, f64),
@@ -307,7 +307,7 @@ pub fn majority(
     rows: &str,
 ) -> Diagnostic {
     let text = format!(
-        "the accuracy of `{infer}`, {}, is no better than always predicting `{output}` = {class}, the class of {} of the {rows} rows",
+        "the accuracy of `{infer}`, {}, is not better than always predicting `{output}` = {class}, the class of {} of the {rows} rows",
         percent(accuracy),
         percent(share)
     );

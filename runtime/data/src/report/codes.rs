@@ -152,7 +152,7 @@ do not close. Often the program names the wrong format.
 
 pub(super) static WRONG_LENGTH: Code = Code {
     id: "E0412",
-    title: "a file is shorter or longer than its header says",
+    title: "a file is shorter or longer than its header states",
     explain: r#"The shape and the type in an NPY or IDX header determine the number of bytes that follow. The file has a different size, usually because a download was interrupted."#,
 };
 
@@ -215,7 +215,7 @@ pub(super) static UNKNOWN_COLUMN: Code = Code {
     title: "there is no such column",
     explain: r#"`inputs` or `target` names a column that the file does not have. Upper and lower case matter.
 
-    data d = csv("d.csv") { target = Strength }   # the header says strength
+    data d = csv("d.csv") { target = Strength }   # the header has strength
     data d = csv("d.csv") { target = strength }   # right"#,
 };
 

@@ -48,7 +48,7 @@ fn short(value: f64) -> f64 {
 pub fn target(options: &Penalty, rows: usize, temperature: f64) -> String {
     let total = short(1.0 / power(options, rows, temperature));
     let (tempered, heated) = (options.share(rows) != 1.0, temperature != 1.0);
-    let law = match (tempered, heated) {
+    let distribution = match (tempered, heated) {
         (false, false) => "the ordinary posterior".into(),
         (false, true) => format!("the posterior at temperature {temperature}"),
         (true, false) => {
@@ -64,8 +64,10 @@ pub fn target(options: &Penalty, rows: usize, temperature: f64) -> String {
     };
     match options.correction {
         Correction::Naive if !options.takes_all(rows) => {
-            format!("a wider distribution than {law}, because nothing corrects for the noise of batches")
+            format!(
+                "a wider distribution than {distribution}, because nothing corrects for the noise of batches"
+            )
         }
-        Correction::Naive | Correction::Plain | Correction::Corrected => law,
+        Correction::Naive | Correction::Plain | Correction::Corrected => distribution,
     }
 }

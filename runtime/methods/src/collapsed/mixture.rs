@@ -33,7 +33,7 @@ impl Mixture {
             .iter()
             .map(|part| part.variance() + (part.mean() - mean).powi(2));
         let sd = (spread.sum::<f64>() / count).max(0.0).sqrt();
-        // The rounding error of the mean of equal means does not count as spread.
+        // A rounding error in the mean of equal means does not count as spread.
         let sd = if sd <= 8.0 * f64::EPSILON * mean.abs() {
             0.0
         } else {

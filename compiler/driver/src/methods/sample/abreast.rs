@@ -1,6 +1,6 @@
 //! Chooses how many chains of an inference share one evaluation of the log density.
 //!
-//! Note \[Chains abreast\]. Chains run on threads. In addition, one evaluation of the density can serve several chains in lockstep. The
+//! Note \[Chains in lockstep\]. Chains run on threads. In addition, one evaluation of the density can serve several chains in lockstep. The
 //! gradient of a small model takes as long as its kernel launches do. For several chains, the product of a data matrix and a position
 //! becomes a product of two matrices, which reads the data once. The table shows nanoseconds per gradient of a chain on one thread (`cargo
 //! bench -p bnnc-tests --bench chains`, the best of several rounds). Other work ran on the machine, so the numbers are accurate only to a
@@ -54,7 +54,7 @@ fn places(chains: usize) -> usize {
 }
 
 impl Compilation<'_> {
-    /// Returns the program of the log density, and the number of chains that one run of the program serves: see Note \[Chains abreast\].
+    /// Returns the program of the log density, and the number of chains that one run of the program serves: see Note \[Chains in lockstep\].
     /// `alone` is the program for one chain, which takes `operations` floating-point operations per gradient.
     pub(crate) fn abreast(
         &mut self,
@@ -79,7 +79,7 @@ impl Compilation<'_> {
 
 impl Compilation<'_> {
     /// Compiles the log density for one chain, or for several chains in lockstep even if that does not save time. The benchmark behind Note
-    /// \[Chains abreast\] uses this function.
+    /// \[Chains in lockstep\] uses this function.
     ///
     /// # Errors
     /// The errors of lowering and of the backend.
