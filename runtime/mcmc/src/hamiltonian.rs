@@ -8,7 +8,7 @@ pub mod points;
 use crate::adapt::metric::Whitening;
 use crate::adapt::step_size::StepSizeSearch;
 use crate::adapt::{Change, Warmup};
-use crate::noise::ChainNoise;
+use crate::noise::{ChainNoise, TrialStep};
 use crate::registry::Setup;
 use crate::saved;
 use crate::seam::{Answer, Corrupt, Draw, Sampler, SamplerRequest};
@@ -210,11 +210,10 @@ impl<T: Trajectory> Hamiltonian<T> {
 
     /// Starts a trial step of the search from the state, with a fresh momentum.
     fn try_step(&mut self, search: StepSizeSearch) -> SamplerRequest<'_> {
-        // A chain has fewer than 2^40 iterations. Trial steps have larger numbers, so that their momenta are independent of the momenta of
-        // iterations.
-        let trial = (u64::from(search.trials()) + 1) << 40;
+        // The momenta of trial steps are independent of those of iterations.
+        let trial = TrialStep::after(search.trials());
         self.points
-            .refresh(self.state, self.noise, self.iteration + trial);
+            .refresh_for_trial(self.state, self.noise, (self.iteration, trial));
         self.phase = Phase::Searching(search);
         self.depart(self.state, search.step_size())
     }

@@ -23,6 +23,20 @@ pub enum Purpose {
     Length,
 }
 
+/// The number of a trial step in a search of a step size: 1 to 2^24 - 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrialStep(u32);
+
+impl TrialStep {
+    /// The largest number of trial steps that have numbers of their own.
+    const MOST: u32 = (1 << 24) - 1;
+
+    /// Returns the trial step that follows this number of others.
+    pub fn after(others: u32) -> TrialStep {
+        TrialStep(others.saturating_add(1).min(TrialStep::MOST))
+    }
+}
+
 /// The source of random numbers of one chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainNoise {
@@ -37,8 +51,19 @@ impl ChainNoise {
         }
     }
 
+    /// Returns the coordinates of an iteration. The second word holds bits 32 to 39 of the iteration in its low byte; its other bytes are those of
+    /// [`ChainNoise::trial_coordinates`], and zero here. Bits 40 to 63 of the iteration stand above the byte of the purpose in the first word.
     fn coordinates(purpose: Purpose, iteration: u64) -> [u32; 3] {
-        [purpose as u32, (iteration >> 32) as u32, iteration as u32]
+        let above = (iteration >> 40) as u32;
+        let middle = u32::from((iteration >> 32) as u8);
+        [purpose as u32 | (above << 8), middle, iteration as u32]
+    }
+
+    /// Returns the coordinates of the momentum of a trial step before an iteration. They differ from the coordinates of every iteration and of every
+    /// other trial.
+    fn trial_coordinates(iteration: u64, trial: TrialStep) -> [u32; 3] {
+        let [purpose, middle, low] = ChainNoise::coordinates(Purpose::Motion, iteration);
+        [purpose, middle | (trial.0 << 8), low]
     }
 
     /// Returns a uniform number in (0, 1).
@@ -52,7 +77,15 @@ impl ChainNoise {
 
     /// Fills a slice with independent standard normal numbers.
     pub fn normals(self, purpose: Purpose, iteration: u64, out: &mut [f64]) {
-        let coordinates = ChainNoise::coordinates(purpose, iteration);
+        self.fill(ChainNoise::coordinates(purpose, iteration), out);
+    }
+
+    /// Fills a slice with the independent standard normal numbers of a trial step before an iteration.
+    pub fn trial_normals(self, iteration: u64, trial: TrialStep, out: &mut [f64]) {
+        self.fill(ChainNoise::trial_coordinates(iteration, trial), out);
+    }
+
+    fn fill(self, coordinates: [u32; 3], out: &mut [f64]) {
         for (block, four) in out.chunks_mut(4).enumerate() {
             let words = philox::words(self.key, coordinates, 4 * block as u64);
             let (first, second) = (philox::pair(words[0], words[1]), philox::pair(words[2], words[3]));
@@ -66,6 +99,7 @@ impl ChainNoise {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     #[test]
     fn normals_agree_with_the_streams() {
@@ -75,6 +109,51 @@ mod tests {
         for (at, value) in out.iter().enumerate() {
             let want = philox::normal(noise.key, ChainNoise::coordinates(Purpose::Motion, 9), at as u64);
             assert_eq!(*value, want);
+        }
+    }
+
+    /// The values of all bits of a word that a field could share with another field: each bit alone, none and all.
+    fn edges<T: From<u8> + std::ops::Shl<u32, Output = T> + std::ops::Not<Output = T>>(bits: u32) -> Vec<T> {
+        let single = (0..bits).map(|bit| T::from(1) << bit);
+        single.chain([T::from(0), !T::from(0)]).collect()
+    }
+
+    #[test]
+    fn no_trial_shares_coordinates_with_an_iteration_or_another_trial() {
+        let mut seen = HashSet::new();
+        let purposes = [Purpose::Motion, Purpose::Accept, Purpose::Length];
+        for iteration in edges::<u64>(64) {
+            for purpose in purposes {
+                assert!(
+                    seen.insert(ChainNoise::coordinates(purpose, iteration)),
+                    "{iteration}"
+                );
+            }
+            for trial in edges::<u32>(24)
+                .into_iter()
+                .filter(|number| *number < TrialStep::MOST)
+            {
+                let coordinates = ChainNoise::trial_coordinates(iteration, TrialStep::after(trial));
+                assert!(seen.insert(coordinates), "{iteration} {trial}");
+            }
+        }
+    }
+
+    /// Below 2^40 iterations the coordinates are the halves of the iteration, to which trial steps add multiples of 2^40: published draws depend on
+    /// these numbers.
+    #[test]
+    fn ordinary_iterations_have_the_numbers_of_their_halves() {
+        for iteration in [0, 9, u64::from(u32::MAX), (1 << 40) - 1] {
+            let halves = |number: u64| [0, (number >> 32) as u32, number as u32];
+            assert_eq!(
+                ChainNoise::coordinates(Purpose::Motion, iteration),
+                halves(iteration)
+            );
+            for trial in [0, 1, 60] {
+                let wanted = halves(iteration + ((u64::from(trial) + 1) << 40));
+                let found = ChainNoise::trial_coordinates(iteration, TrialStep::after(trial));
+                assert_eq!(found, wanted, "{iteration} {trial}");
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Points of phase space, and the leapfrog steps between them.
 
 use crate::adapt::metric::Whitening;
-use crate::noise::{ChainNoise, Purpose};
+use crate::noise::{ChainNoise, Purpose, TrialStep};
 use crate::vector::{add_scaled, dot, sum_scaled};
 
 /// A slot for a point. A slot begins with one hold, and is free again when all holds are released.
@@ -115,6 +115,13 @@ impl Points {
     pub fn refresh(&mut self, slot: PointSlot, noise: ChainNoise, iteration: u64) {
         let point = &mut self.points[slot.0];
         noise.normals(Purpose::Motion, iteration, &mut point.momentum);
+        point.energy = dot(&point.momentum, &point.momentum) / 2.0 - point.log_density;
+    }
+
+    /// Draws a fresh momentum for a trial step before an iteration.
+    pub fn refresh_for_trial(&mut self, slot: Slot, noise: Noise, (iteration, trial): (u64, TrialStep)) {
+        let point = &mut self.points[slot.0];
+        noise.trial_normals(iteration, trial, &mut point.momentum);
         point.energy = dot(&point.momentum, &point.momentum) / 2.0 - point.log_density;
     }
 
