@@ -3,7 +3,8 @@
 use crate::ir::{Access, InstOp, Kernel, KernelOutput, LoopProgram, LoopSize};
 use crate::verify::{Verdict, ensure};
 use bnnc_abi::plan::{Amount, BufferId, BufferRole, Launch, Plan, PlanStep, Reduce, Storage};
-use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_base::shape::{Dim, Sizes, Symbol};
+use std::collections::BTreeSet;
 
 /// Checks buffers and steps.
 pub(crate) fn verify_plan(program: &LoopProgram) -> Verdict {
@@ -82,7 +83,7 @@ fn verify_launch(plan: &Plan, kernel: &Kernel, launch: &Launch) -> Verdict {
         verify_writable(plan, launch.buffers[output.access.slot as usize])?;
     }
     verify_reduces(kernel, launch)?;
-    for sizes in samples() {
+    for sizes in samples(&symbols(plan, launch)) {
         verify_reach(plan, kernel, launch, &sizes)?;
     }
     Ok(())
@@ -152,16 +153,40 @@ fn collides(kernel: &Kernel, output: &KernelOutput) -> bool {
     still || computed
 }
 
-/// Returns values of the symbols for which addresses are checked. These values are distinct, and a batch is
-/// smaller than the number of examples.
-fn samples() -> [Sizes; 2] {
-    let sizes = |values: [usize; Symbol::ALL.len()]| {
-        let pairs = Symbol::ALL.into_iter().zip(values);
-        pairs.fold(Sizes::default(), |sizes, (symbol, value)| {
-            sizes.with(symbol, value)
-        })
-    };
-    [sizes([3, 2, 7, 5, 4, 6]), sizes([13, 5, 17, 11, 7, 9])]
+/// Returns the symbols on which the sizes of a launch and of its buffers depend.
+fn symbols(plan: &Plan, launch: &Launch) -> Vec<Symbol> {
+    let amounts = launch.ints.iter().chain([&launch.outer]);
+    let of_amounts = amounts.flat_map(|amount| amount.0.iter().flat_map(|extent| &extent.symbols).copied());
+    let shapes = launch.buffers.iter().map(|id| &plan.buffers[*id].shape);
+    let dims = shapes.flat_map(|shape| shape.dims());
+    let of_shapes = dims.filter_map(|dim| match dim {
+        Dim::Fixed(_) => None,
+        Dim::Symbol(symbol) => Some(*symbol),
+    });
+    let found: BTreeSet<Symbol> = of_amounts.chain(of_shapes).collect();
+    found.into_iter().collect()
+}
+
+/// The values of each symbol for which addresses are checked.
+///
+/// Every size is a polynomial in the symbols. Two polynomials of degree four or less in each symbol are equal if they agree on all combinations of
+/// five values, which proves the equality of trip counts. The distance of an address from an end of its buffer is linear in a symbol that stands for
+/// one axis, and then smallest at the smallest or the largest value. Small values in between are for symbols that stand for several axes. Products of
+/// six of the largest value fit into 64 bits.
+const VALUES: [usize; 5] = [1, 2, 3, 7, 1009];
+
+/// Returns all combinations of [`VALUES`] in which a batch has at most as many rows as there are examples.
+fn samples(symbols: &[Symbol]) -> Vec<Sizes> {
+    let mut all = vec![Sizes::default()];
+    for symbol in symbols {
+        let with = |sizes: &Sizes| VALUES.map(|value| sizes.with(*symbol, value));
+        all = all.iter().flat_map(with).collect();
+    }
+    let has_both = [Symbol::Batch, Symbol::Examples]
+        .iter()
+        .all(|symbol| symbols.contains(symbol));
+    all.retain(|sizes| !has_both || sizes.get(Symbol::Batch) <= sizes.get(Symbol::Examples));
+    all
 }
 
 /// Checks that the launch agrees with the outermost axis of the kernel, and that no access lies outside its
