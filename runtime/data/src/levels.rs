@@ -12,18 +12,17 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    /// Adds one string.
-    pub(crate) fn push(&mut self, text: &str) {
-        let code = match self.places.get(text) {
-            Some(&code) => code,
-            None => {
-                let code = self.levels.len() as u32;
-                self.levels.push(text.to_string());
-                self.places.insert(text.to_string(), code);
-                code
-            }
-        };
+    /// Adds one string. Returns the bytes of the copies that are kept of it; 0 if it occurred before.
+    pub(crate) fn push(&mut self, text: &str) -> usize {
+        if let Some(&code) = self.places.get(text) {
+            self.codes.push(code);
+            return 0;
+        }
+        let code = self.levels.len() as u32;
+        self.levels.push(text.to_string());
+        self.places.insert(text.to_string(), code);
         self.codes.push(code);
+        2 * (text.len() + size_of::<String>()) + size_of::<u32>()
     }
 
     /// All strings so far.

@@ -35,7 +35,7 @@ pub struct LoadedData {
     pub(crate) outliers: Option<Table>,
     splits: Vec<Vec<usize>>,
     schema: Schema,
-    /// The checksums of the files at the time of reading. Only files that are read as a whole have one, which excludes Parquet files.
+    /// The checksums of the files at the time of reading.
     checksums: BTreeMap<PathBuf, Checksum>,
 }
 
@@ -160,7 +160,7 @@ impl LoadedData {
         })
     }
 
-    /// Returns the checksum of a file at the time of reading; `None` for Parquet files, which are not read as a whole.
+    /// Returns the checksum of a file at the time of reading; `None` for a file that the data item does not read.
     pub fn checksum(&self, path: &Path) -> Option<Checksum> {
         self.checksums.get(path).copied()
     }

@@ -6,7 +6,7 @@ mod folder;
 
 use bnnc_abi::data::{DataSpec, Format, Test};
 use bnnc_data::{CODES, LoadedData};
-use folder::{Folder, apply, idx, name, npy, parquet, said, spec};
+use folder::{Folder, apply, idx, name, npy, parquet, said, spec, texts};
 use std::path::Path;
 
 /// Returns the diagnostics of one file.
@@ -134,6 +134,19 @@ fn contents_beyond_the_memory_are_not_read() {
     assert_eq!(fault(Format::Json, &json, 1_000_000), "E0435");
     let rows = folder.file("t.parquet", parquet(&vec![Some(1.0); 100_000]));
     assert_eq!(fault(Format::Parquet, &rows, 100_000), "E0435");
+}
+
+/// One row whose text has a million bytes: the number of rows does not bound the memory that text takes.
+#[test]
+fn long_text_of_a_parquet_file_counts_against_the_memory_limit() {
+    let folder = Folder::new();
+    let long = "a".repeat(1_000_000);
+    let file = folder.file("t.parquet", texts(&[&long, &long, "b"]));
+    let read = |limit| Source::read_within(&spec(Format::Parquet, &[&file]), Some(limit));
+    let faults = read(1_000_000).err().unwrap();
+    assert_eq!(faults[0].code.id, "E0435");
+    // A text that occurs again takes no further memory: the distinct texts are held twice, in a list and in a map.
+    assert!(read(2_100_000).is_ok());
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod folder;
 
 use bnnc_abi::data::{Field, FieldKind, Format};
+use bnnc_base::checksum::Checksum;
 use bnnc_data::read::{Reading, read};
 use bnnc_data::table::{Array, ArrayValues};
 use flate2::{Compression, write::GzEncoder};
@@ -261,6 +262,24 @@ fn parquet_reads_numbers_booleans_and_text() {
         Array::column("kind", level(&[0, 1, 0], &["b", "a"])),
     ];
     assert_eq!(found, expected);
+}
+
+/// Checkpoints compare the data by these checksums.
+#[test]
+fn every_format_has_the_checksum_of_the_file_that_was_read() {
+    let folder = Folder::new();
+    let rows = parquet(&[Some(0.5), Some(1.5)]);
+    for (format, name, bytes) in [
+        (Format::Csv, "t.csv", b"x,n\n0.5,1\n1.5,2\n".to_vec()),
+        (Format::Parquet, "t.parquet", rows),
+    ] {
+        let path = folder.file(name, &bytes);
+        let source = bnnc_data::Source::read(&spec(format, &[&path])).unwrap();
+        // Reading ends before the file changes.
+        std::fs::write(&path, b"other").unwrap();
+        let found = source.checksum(&path).map(|checksum| checksum.value());
+        assert_eq!(found, Some(Checksum::of(&bytes).value()), "{name}");
+    }
 }
 
 #[test]

@@ -214,7 +214,9 @@ fn collect(
 fn push(path: &Path, place: &str, leaf: &Value, leaves: &mut Leaves) -> Result<(), Diagnostic> {
     let integer = leaf.as_i64().or(leaf.as_bool().map(i64::from));
     match (leaves, leaf.as_str(), integer, leaf.as_f64()) {
-        (Leaves::Text(levels), Some(text), _, _) => levels.push(text),
+        (Leaves::Text(levels), Some(text), _, _) => {
+            levels.push(text);
+        }
         (Leaves::Text(_), None, _, _) => {
             return Err(report::bad_json(path, place, "expected text, found a number"));
         }

@@ -2,6 +2,7 @@
 
 use super::Reading;
 use crate::report;
+use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use std::io::Read;
 use std::path::Path;
@@ -30,7 +31,7 @@ fn whole(path: &Path, reading: &Reading) -> Result<Vec<u8>, Diagnostic> {
     if packed.len() as u64 > limit {
         return Err(report::too_little_memory(path, limit));
     }
-    reading.keep(path, &packed);
+    reading.keep(path, Checksum::of(&packed));
     if packed.starts_with(&[0x1f, 0x8b]) {
         let plain = unpack(path, &packed, LARGEST_UNPACKED.min(reading.left()))?;
         reading.take(path, plain.len())?;

@@ -5,6 +5,7 @@ use crate::levels::Levels;
 use crate::report::{self, At};
 use crate::table::{Array, ArrayValues};
 use bnnc_base::caught::caught;
+use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bytes::Bytes;
 use parquet::basic::{Compression, ConvertedType, LogicalType, Type as PhysicalType};
@@ -19,6 +20,7 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 /// Records are read in pieces of this size, so that no allocation depends on a number in the file.
 const PIECE: usize = 1 << 16;
@@ -148,6 +150,38 @@ fn malformed(path: &Path, detail: &str) -> Diagnostic {
 }
 
 fn columns(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>, usize), Diagnostic> {
+    let unreadable = |error: std::io::Error| report::unreadable(path, &error);
+    // The columns are read from the open file, whose contents another file of the same name does not replace.
+    let (before, own) = (state(&file).map_err(unreadable)?, file.try_clone());
+    let mut own = own.map_err(unreadable)?;
+    reading.keep(path, checksum(&mut own).map_err(unreadable)?);
+    let found = columns_of(path, file, reading)?;
+    match state(&own).map_err(unreadable)? == before {
+        true => Ok(found),
+        false => Err(malformed(path, "it changed while it was read")),
+    }
+}
+
+/// Returns what changes whenever a file is written to: its size, and the time of the last change.
+fn state(file: &File) -> std::io::Result<(u64, Option<SystemTime>)> {
+    let about = file.metadata()?;
+    // Some file systems do not keep times.
+    Ok((about.len(), about.modified().ok()))
+}
+
+/// Returns the checksum of a whole file, which is read from its start.
+fn checksum(file: &mut File) -> std::io::Result<Checksum> {
+    file.seek(SeekFrom::Start(0))?;
+    let (mut block, mut checksum) = (vec![0; 1 << 16], Checksum::default());
+    loop {
+        match file.read(&mut block)? {
+            0 => return Ok(checksum),
+            count => checksum.add(&block[..count]),
+        }
+    }
+}
+
+fn columns_of(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>, usize), Diagnostic> {
     let room = Room::of(&file);
     let bad = |error: ParquetError| malformed(path, &error.to_string());
     let file = Bounded::new(file).map_err(|error| report::unreadable(path, &error))?;
@@ -370,9 +404,10 @@ impl<'a> Builder<'a> {
             row: self.rows,
             ..self.at
         };
-        self.text
-            .push(std::str::from_utf8(bytes).map_err(|_| report::not_utf8(at))?);
-        Ok(())
+        let text = std::str::from_utf8(bytes).map_err(|_| report::not_utf8(at))?;
+        let kept = self.text.push(text);
+        self.reading.take(at.path, kept)?;
+        self.room.take(at.path, kept as u64)
     }
 
     fn finish(self) -> Result<ArrayValues, Diagnostic> {

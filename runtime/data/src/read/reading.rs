@@ -96,10 +96,10 @@ impl Reading {
         self.texts.borrow().iter().any(|name| name == column)
     }
 
-    /// Keeps the checksum of a file's contents while they are in memory: a pipe cannot be read again, and a file may change.
-    pub(super) fn keep(&self, path: &Path, bytes: &[u8]) {
+    /// Keeps the checksum of the contents of a file that are being read: a pipe cannot be read again, and a file may change.
+    pub(super) fn keep(&self, path: &Path, contents: Checksum) {
         let mut checksums = self.checksums.borrow_mut();
-        checksums.insert(path.to_path_buf(), Checksum::of(bytes));
+        checksums.insert(path.to_path_buf(), contents);
     }
 
     /// Returns the checksums of the files that were read.

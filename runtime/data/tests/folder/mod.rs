@@ -114,6 +114,32 @@ pub fn parquet(x: &[Option<f64>]) -> Vec<u8> {
     packed_parquet(x, parquet::basic::Compression::UNCOMPRESSED)
 }
 
+/// Returns a Parquet file with the columns `x: int32`, which counts the rows, and `kind: text`.
+pub fn texts(kinds: &[&str]) -> Vec<u8> {
+    use parquet::data_type::{ByteArrayType, Int32Type};
+    use parquet::file::writer::SerializedFileWriter;
+    let message = "message m { required int32 x; required binary kind (UTF8); }";
+    let schema = parquet::schema::parser::parse_message_type(message).unwrap();
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema.into(), Default::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let rows: Vec<i32> = (0..kinds.len() as i32).collect();
+    let mut column = group.next_column().unwrap().unwrap();
+    column
+        .typed::<Int32Type>()
+        .write_batch(&rows, None, None)
+        .unwrap();
+    column.close().unwrap();
+    let kinds: Vec<_> = kinds.iter().map(|kind| (*kind).into()).collect();
+    let mut column = group.next_column().unwrap().unwrap();
+    column
+        .typed::<ByteArrayType>()
+        .write_batch(&kinds, None, None)
+        .unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.into_inner().unwrap()
+}
+
 /// Returns the file of [`parquet`], compressed with a codec.
 pub fn packed_parquet(x: &[Option<f64>], codec: parquet::basic::Compression) -> Vec<u8> {
     use parquet::data_type::{BoolType, ByteArrayType, DoubleType, Int32Type};
