@@ -6,7 +6,7 @@ use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
 use bnnc_core::codes::found as codes;
-use bnnc_core::codes::unpredicted_output;
+use bnnc_core::codes::{Unpredicted, unpredicted_output};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::predict::Predictor;
 use bnnc_core::states::StateValues;
@@ -64,7 +64,12 @@ fn unpredicted(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Option<Dia
     }
     let parts = ["mean", "q50"].map(|part| infer.said_of(output, part));
     let is_there = |part: &String| outcome.predictions.iter().any(|(known, _)| known == part);
-    (!parts.iter().any(is_there)).then(|| unpredicted_output(&infer.name, &output.name))
+    let has_means = metric(infer, outcome, output, "rmse").is_some();
+    let reason = match has_means {
+        true => Unpredicted::Vector(output.elements()),
+        false => Unpredicted::NoMoments,
+    };
+    (!parts.iter().any(is_there)).then(|| unpredicted_output(&infer.name, &output.name, reason))
 }
 
 /// Returns a metric of the last split.

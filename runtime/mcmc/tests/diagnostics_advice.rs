@@ -56,6 +56,7 @@ fn good<'a>(transition: &'a Transition, quantities: &'a [(String, QuantitySummar
         centred: &[],
         swapped: None,
         parameters: 3,
+        has_layers: false,
     }
 }
 
@@ -373,6 +374,21 @@ fn disagreeing_chains_are_reported() {
     );
     let unknown = quantities(|tau| tau.rhat = f64::NAN);
     assert_eq!(advice(&good(&NUTS, &unknown)), []);
+}
+
+/// The hidden units of layers can be exchanged, which is irrelevant for a model without layers.
+#[test]
+fn predictions_are_checked_instead_of_weights_only_if_the_model_has_layers() {
+    let apart = quantities(|tau| tau.rhat = 1.7);
+    for has_layers in [false, true] {
+        let facts = Facts {
+            has_layers,
+            ..good(&NUTS, &apart)
+        };
+        let text = only(&facts, "E0521");
+        assert_eq!(text.contains("hidden units"), has_layers, "{text}");
+        assert!(!text.contains("if the model"), "{text}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use bnnc_abi::laplace::{Laplace, Likelihood};
 use bnnc_abi::manifest::{DataSource, InferenceBlock};
 use bnnc_audit::Ranges;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::codes;
+use bnnc_core::codes::{self, Unpredicted};
 use bnnc_core::columns::{Columns, places};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::examples;
@@ -85,7 +85,18 @@ pub(super) fn table(
         true => {
             // All rows of the data are one example of the model, and its outputs refer to these rows.
             let is_whole = infer.bindings.iter().all(|binding| binding.from.is_shared());
-            Err(codes::no_predictions(&infer.name, &without, is_whole).into())
+            let vector = infer.outputs.iter().find(|output| output.elements() != 1);
+            let diagnostic = match vector {
+                Some(output) if !is_whole => {
+                    let reason = Unpredicted::Vector(output.elements());
+                    codes::no_predictions(&infer.name, &[&output.name], reason)
+                }
+                Some(_) | None if is_whole => {
+                    codes::no_predictions(&infer.name, &without, Unpredicted::Whole)
+                }
+                Some(_) | None => codes::no_predictions(&infer.name, &without, Unpredicted::NoMoments),
+            };
+            Err(diagnostic.into())
         }
         false => Ok(columns.finish()),
     }

@@ -18,4 +18,5 @@ mod noisy;
 mod numerics;
 mod report;
 mod sampling;
+mod silent;
 mod training;

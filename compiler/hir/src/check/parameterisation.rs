@@ -9,7 +9,6 @@ use crate::builtin::BuiltinRule;
 use crate::constant::constant;
 use crate::range::{self, Range};
 use crate::report::types as report;
-use crate::show;
 use crate::tree::{
     DistId, LocalId, LocalKind, ModelItem, Module, ParamBinding, TypedExpr, TypedExprKind, TypedStmt,
 };
@@ -161,7 +160,7 @@ impl Checker<'_> {
                 continue;
             }
             let found = match &value.ty {
-                Ty::Tensor(Elem::Real(Support::Simplex), _) => show::support(Support::Simplex),
+                Ty::Tensor(Elem::Real(Support::Simplex), _) => "a simplex".to_owned(),
                 _ => super::fit::range_text(range.0, range.1),
             };
             let diagnostic = report::applied_twice(value.span, (&item.name, own), &other.param.name, &found);

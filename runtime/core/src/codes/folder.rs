@@ -54,7 +54,8 @@ pub(super) static NO_PREDICTIONS: Code = Code {
     id: "E0519",
     title: "the outputs have no predictions",
     explain: "A table of predictions has the mean of each output, and quantiles where its distribution has a sampler. Either \
-              the distributions of the model have neither `mean` nor `draw`, so the table would contain only row numbers. Or \
+              the distributions of the model have neither `mean` nor `draw`, so the table would contain only row numbers. Or an \
+              output has several values per row, such as `-> y: real[2]`, which do not fit a column. Or \
               the model takes whole columns, such as `-> y: real[n]`: it describes only the rows that it was trained on, not \
               new rows.\n\n\
               Wrong: `dist D(loc: real) on real { log_density(x) = .. }`.\n\n\
@@ -144,19 +145,33 @@ pub fn other_library(folder: &Path) -> Diagnostic {
     warning.help("run again with this version, or predict with the version that wrote the run")
 }
 
-/// An inference block without predictions for new rows: its outputs have neither a mean nor a sampler, or all rows of its data form one example of
-/// the model (`is_whole`).
-pub fn no_predictions(infer: &str, outputs: &[&str], is_whole: bool) -> Diagnostic {
+/// The reason why a table of predictions has no columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unpredicted {
+    /// All rows of the data form one example of the model.
+    Whole,
+    /// Each row has this number of values, but a table has one value per row.
+    Vector(usize),
+    /// The distribution has neither a mean nor a sampler.
+    NoMoments,
+}
+
+/// An inference block without predictions for new rows.
+pub fn no_predictions(infer: &str, outputs: &[&str], reason: Unpredicted) -> Diagnostic {
     let quoted: Vec<String> = outputs.iter().map(|name| format!("`{name}`")).collect();
     let outputs = quoted.join(", ");
-    let (why, help) = match is_whole {
-        true => (
+    let (why, help) = match reason {
+        Unpredicted::Whole => (
             format!(
                 "its model takes all rows of the training data as one example, with one element of {outputs} per row"
             ),
             "write the model for one row, such as `-> y: real`, and run again: then each new row can be predicted",
         ),
-        false => (
+        Unpredicted::Vector(count) => (
+            format!("{outputs} has {count} values per row, but a table of predictions has one value per row"),
+            "give each value an output of its own, such as `-> y1: real, y2: real`, and run again",
+        ),
+        Unpredicted::NoMoments => (
             format!("the distribution of {outputs} has neither `mean` nor `draw`"),
             "give the `dist` a `mean`, a `draw` or both, and run again",
         ),
@@ -165,15 +180,26 @@ pub fn no_predictions(infer: &str, outputs: &[&str], is_whole: bool) -> Diagnost
     error(&NO_PREDICTIONS, FaultyInput::Program, text).help(help)
 }
 
-/// A note: an output does not have predictions, so that the log likelihood is the only score of its run.
-pub fn unpredicted_output(infer: &str, output: &str) -> Diagnostic {
-    let text =
-        format!("`{infer}` has no predictions: the distribution of `{output}` has neither `mean` nor `draw`");
-    let note = error(&NO_PREDICTIONS, FaultyInput::Program, text)
-        .note("the only metric of this run is the log likelihood, and `bnnc predict` has nothing to write")
-        .help("give the `dist` a `mean`, a `draw` or both");
+/// A note: an output does not have predictions in tables.
+pub fn unpredicted_output(infer: &str, output: &str, reason: Unpredicted) -> Diagnostic {
+    let (text, note, help) = match reason {
+        Unpredicted::Vector(count) => (
+            format!(
+                "`{infer}` has no table of predictions: `{output}` has {count} values per row, but a table has one value per row"
+            ),
+            "the metrics of this run use the predictions of all values, but `bnnc predict` has nothing to write",
+            "give each value an output of its own, such as `-> y1: real, y2: real`",
+        ),
+        Unpredicted::Whole | Unpredicted::NoMoments => (
+            format!(
+                "`{infer}` has no predictions: the distribution of `{output}` has neither `mean` nor `draw`"
+            ),
+            "the only metric of this run is the log likelihood, and `bnnc predict` has nothing to write",
+            "give the `dist` a `mean`, a `draw` or both",
+        ),
+    };
     Diagnostic {
         severity: Severity::Note,
-        ..note
+        ..error(&NO_PREDICTIONS, Fault::Program, text).note(note).help(help)
     }
 }

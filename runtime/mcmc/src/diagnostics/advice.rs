@@ -56,6 +56,8 @@ pub struct ChainFacts<'a> {
     pub swapped: Option<&'a Swapped>,
     /// The number of parameters.
     pub parameters: usize,
+    /// True if the model has layers.
+    pub has_layers: bool,
 }
 
 /// A vector, or several scalars, whose values agree between chains once each draw is sorted, but not in their order (label switching).
@@ -206,8 +208,13 @@ fn chains_disagree(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     }
     let diagnostic = warning(&CHAINS_DISAGREE, facts, text)
         .note("the chains have not mixed: do not use any of these estimates yet")
-        .help("run longer: more `warmup` and more `draws`")
-        .help("if the model is a network, check its predictions instead of its weights: hidden units can be exchanged");
+        .help("run longer: more `warmup` and more `draws`");
+    let diagnostic = match facts.has_layers {
+        true => {
+            diagnostic.help("check the predictions instead of the weights: hidden units can be exchanged")
+        }
+        false => diagnostic,
+    };
     // Chains that move away without bound have long straight trajectories, which are cut.
     let diagnostic = match facts.cut > 0 {
         true => diagnostic.help("give a proper prior to every parameter that the data may not determine"),

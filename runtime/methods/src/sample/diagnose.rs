@@ -75,6 +75,10 @@ pub fn diagnose(
         centred: &sampling.centred,
         swapped: swapped.as_ref(),
         parameters: infer.cost.parameters,
+        has_layers: infer
+            .reports
+            .iter()
+            .any(|report| !infer.names.declares(&report.name)),
     });
     Ok(found)
 }
