@@ -51,3 +51,39 @@ fn outputs_with_several_values_per_row_are_not_reported_to_lack_a_mean() {
         );
     }
 }
+
+/// A joint family whose coordinate `i`, counted from 1, is a Laplace distribution with the rate `i / scale`. On its free coordinate, the log
+/// density of `InverseGamma` falls like `-exp(-z)`, whose mean exists under a Laplace distribution if its rate is above 1.
+#[test]
+fn a_member_of_a_joint_family_is_compared_with_its_own_coordinates() {
+    let program = |members: &str| {
+        format!(
+            "data d = csv(\"d.csv\")
+dist Peaks(loc: real[n], scale: positive[n]) on real[n] {{
+  log_density(x) = -sum(abs((x - loc) / scale) * cumsum(ones(n))) - sum(log(2 * scale / cumsum(ones(n))))
+  tails          = exponential(cumsum(ones(n)) / scale, 1)
+  draw           = loc + scale / cumsum(ones(n)) * peak(standard_uniform(n))
+}}
+fn peak(u: real) -> real {{
+  return -sign(u - 0.5) * log(2 * min(u, 1 - u))
+}}
+model M(x: real) -> y: real {{
+  w ~ Normal(0, 3)
+  tau: positive ~ InverseGamma(3, 2)
+  y ~ Normal(w * x, tau)
+}}
+posterior Q of M {{
+  {members} ~ Peaks(scale = 1.5)
+}}
+infer fit = vi(Q, d) {{ steps = 20 }}
+"
+        )
+    };
+    let trial = |members: &str| {
+        let trial = Trial::new().file("d.csv", "x,y\n1,2\n2,3\n-1,-2\n0,1\n");
+        trial.program(&program(members)).bnnc("run", &[])
+    };
+    // The rates are 2/3 and 4/3.
+    trial("w, tau").assert_sound();
+    trial("tau, w").assert_error("E0302", 1, &["is infinite", "`InverseGamma`"]);
+}

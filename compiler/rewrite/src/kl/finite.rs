@@ -22,13 +22,14 @@ use bnnc_abi::manifest::Init;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_graph::analysis::dataflow::needed_by;
-use bnnc_graph::dist::Support;
+use bnnc_graph::dist::{Support, unconstrained};
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::{FamilyParam, FamilyStart, Site, SitePosterior};
 use bnnc_graph::tensor::Tensor;
 use ends::{Known, SupportInterval};
 use std::collections::HashSet;
+use std::ops::Range;
 
 /// The result of checking whether a KL divergence is finite.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,18 +92,45 @@ pub fn finiteness(
     if prior.members.is_empty() {
         return against(&family.name, &q, (site.support, placement), prior);
     }
-    // The elements of the family are not matched with members: each element is compared with the prior of every member. Arrays whose length
-    // differs from that of the others count as unknown numbers.
-    prior
-        .members
-        .iter()
-        .fold(Finiteness::Finite, |found, (member, prior)| {
-            let placement = match member.support {
-                Support::Real => Placement::Inside,
-                _ => Placement::Carried,
-            };
-            found.and(against(&family.name, &q, (member.support, placement), prior))
-        })
+    let mut found = Finiteness::Finite;
+    let mut first = 0;
+    for (member, prior) in &prior.members {
+        let placement = match member.support {
+            Support::Real => Placement::Inside,
+            _ => Placement::Carried,
+        };
+        let count = coordinates(member);
+        let own = of_member(&q, first..first + count);
+        found = found.and(against(&family.name, &own, (member.support, placement), prior));
+        first += count;
+    }
+    found
+}
+
+/// Returns the number of elements of a joint family that belong to a member.
+fn coordinates(member: &Site) -> usize {
+    let free = unconstrained(member.support, &member.ty);
+    free.shape.count(&Sizes::default())
+}
+
+/// Returns the elements of a joint family that belong to a member. All elements are equal if there is only one. If they cannot be told apart, their
+/// numbers are unknown.
+fn of_member(q: &[Vec<SupportInterval>], range: Range<usize>) -> Vec<Vec<SupportInterval>> {
+    match q {
+        [only] => vec![only.clone()],
+        _ => match q.get(range) {
+            Some(own) => own.to_vec(),
+            None => q
+                .first()
+                .map(|first| without_numbers(first))
+                .into_iter()
+                .collect(),
+        },
+    }
+}
+
+fn without_numbers(parts: &[SupportInterval]) -> Vec<SupportInterval> {
+    parts.iter().map(SupportInterval::without_numbers).collect()
 }
 
 fn against(
@@ -129,7 +157,7 @@ fn against(
     let element = |of: &[Vec<SupportInterval>], at: usize| match of.len() {
         1 => of[0].clone(),
         length if length == count => of[at].clone(),
-        _ => of[0].iter().map(SupportInterval::without_numbers).collect(),
+        _ => without_numbers(&of[0]),
     };
     if q.iter().chain(&p).any(Vec::is_empty) {
         let name = if p.iter().any(Vec::is_empty) {
