@@ -81,6 +81,9 @@ pub struct Preparation {
     pub target: Standardisation,
     /// The levels of text columns.
     pub levels: Vec<(String, Vec<String>)>,
+    /// The axes of one row of each array that has several numbers per row.
+    #[serde(default)]
+    pub axes: Vec<(String, Vec<usize>)>,
 }
 
 /// Builds the dataset of one split from a source.
@@ -246,6 +249,11 @@ fn fit(
             ArrayValues::Level { levels, .. } => Some((array.name.clone(), levels[..count].to_vec())),
             ArrayValues::Byte(_) | ArrayValues::Int(_) | ArrayValues::Real(_) => None,
         });
+    let wide = table
+        .arrays
+        .iter()
+        .filter(|array| array.per_example && !array.axes().is_empty());
+    let axes = wide.map(|array| (array.name.clone(), array.axes().to_vec()));
     let target_name = source.target.map(|place| table.arrays[place].name.clone());
     Preparation {
         inputs,
@@ -255,6 +263,7 @@ fn fit(
         target_name,
         target,
         levels: levels.collect(),
+        axes: axes.collect(),
     }
 }
 

@@ -114,9 +114,17 @@ pub struct DrawSummary {
 }
 
 impl DrawSummary {
+    /// Returns whether all draws are equal.
+    pub fn is_constant(&self) -> bool {
+        self.sd == 0.0
+    }
+
     /// Summarises sorted draws.
     pub fn of_sorted(sorted: &[f64]) -> DrawSummary {
+        // Sums of equal numbers have rounding errors, which would be a standard deviation above zero.
+        let constant = sorted.first().filter(|first| sorted.last() == Some(*first));
         let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
+        let mean = constant.copied().unwrap_or(mean);
         let sd = if sorted.len() < 2 {
             0.0
         } else {

@@ -120,6 +120,12 @@ impl Preparation {
                 )]);
             }
         }
+        let of_training = |array: &Array| self.axes.iter().find(|(name, _)| *name == array.name);
+        for array in table.arrays.iter().filter(|array| array.per_example) {
+            if let Some((name, axes)) = of_training(array).filter(|(_, axes)| axes != array.axes()) {
+                return Err(vec![report::other_axes(&file, name, (axes, array.axes()))]);
+            }
+        }
         let some = wanted.filter(|wanted| !wanted.all_inputs);
         let source = LoadedData::of_new_rows(spec, table, (self, some.is_none()))?;
         let mut scores = Scores::Apply(self.zscores.iter());

@@ -180,6 +180,7 @@ fn nothing() -> Dataset {
             target_name: None,
             target: Standardisation::IDENTITY,
             levels: Vec::new(),
+            axes: Vec::new(),
         },
         shared: Vec::new(),
         whole: Vec::new(),

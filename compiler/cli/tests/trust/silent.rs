@@ -87,3 +87,44 @@ infer fit = vi(Q, d) {{ steps = 20 }}
     trial("w, tau").assert_sound();
     trial("tau, w").assert_error("E0302", 1, &["is infinite", "`InverseGamma`"]);
 }
+
+/// A table of two rows and three columns in each row of the data, and the same numbers in other shapes.
+#[test]
+fn new_rows_have_the_axes_of_the_training_rows() {
+    let rows: Vec<[[f64; 3]; 2]> = (0..8)
+        .map(|row| [0, 1].map(|i| [0, 1, 2].map(|j| f64::from((row * 5 + i * 3 + j * 7) % 11) / 11.0)))
+        .collect();
+    let y: Vec<f64> = rows.iter().map(|x| x[0][0] + 2.0 * x[1][2]).collect();
+    let turned: Vec<[[f64; 2]; 3]> = rows
+        .iter()
+        .map(|x| [0, 1, 2].map(|j| [x[0][j], x[1][j]]))
+        .collect();
+    let flat: Vec<Vec<f64>> = rows.iter().map(|x| x.concat()).collect();
+    let trial = Trial::new()
+        .file("d.json", serde_json::json!({ "x": rows, "y": y }).to_string())
+        .file("same.json", serde_json::json!({ "x": rows }).to_string())
+        .file("turned.json", serde_json::json!({ "x": turned }).to_string())
+        .file("flat.json", serde_json::json!({ "x": flat }).to_string())
+        .program(
+            "data d = json(\"d.json\")
+model M(x: real[2, 3]) -> y: real {
+  w: real[2, 3] ~ Normal(0, 1)
+  y ~ Normal(sum(w * x), 0.5)
+}
+infer fit = map(M, d)
+",
+        );
+    let folder = trial.path("out").display().to_string();
+    trial.bnnc("run", &["--out", &folder]).assert_sound();
+    let predict = |name: &str| {
+        run([
+            "predict",
+            &folder,
+            "--data",
+            &trial.path(name).display().to_string(),
+        ])
+    };
+    assert_eq!(predict("same.json").status, 0, "{}", predict("same.json").stderr);
+    predict("turned.json").assert_error("E0418", 3, &["`x` has 2 x 3 in each row", "found 3 x 2"]);
+    predict("flat.json").assert_error("E0418", 3, &["`x` has 2 x 3 in each row", "found 6"]);
+}

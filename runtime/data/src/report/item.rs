@@ -114,6 +114,25 @@ pub fn other_width(path: &Path, name: &str, (expected, actual): (usize, usize)) 
     .help("the new rows need the same inputs as the training rows")
 }
 
+/// An array of new rows with other axes, although it may have as many elements per row.
+pub fn other_axes(path: &Path, name: &str, (expected, actual): (&[usize], &[usize])) -> Diagnostic {
+    let text = |axes: &[usize]| match axes {
+        [] => "one number".to_owned(),
+        _ => axes.iter().map(usize::to_string).collect::<Vec<_>>().join(" x "),
+    };
+    fault(
+        &codes::CHANGED,
+        At::file(path),
+        format!(
+            "`{}` has {} in each row of the training data, found {}",
+            shown(name),
+            text(expected),
+            text(actual)
+        ),
+    )
+    .help("give each new row an array of the shape that the training rows have")
+}
+
 /// New rows with another number of inputs than the training rows.
 pub fn other_inputs(path: &Path, expected: usize, actual: usize) -> Diagnostic {
     let message = format!("expected {expected} input columns as in the training data, found {actual}");
