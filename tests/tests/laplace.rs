@@ -589,10 +589,10 @@ fn known_errors_are_reported_before_training() {
     for (infer, code, said) in [
         (
             "laplace(Net, rows) { epochs = 0 }",
-            "E0626",
+            "E0540",
             "has no `start` with a value of `out.w`",
         ),
-        ("laplace(Net, rows) { start = o }", "E0626", "`o` has no `out.w`"),
+        ("laplace(Net, rows) { start = o }", "E0540", "`o` has no `out.w`"),
         (
             "laplace(Net, rows) { over = subnetwork(3) }",
             "E0625",
@@ -1685,7 +1685,7 @@ model Constant(x: real) -> y: real {{
     assert!(found.message.ends_with("split 2"), "{}", found.message);
     let other = "infer m = map(Constant, rows) { epochs = 1 }\ninfer l = laplace(Line, rows) { start = m }\n";
     let found = refused(&folder, &format!("{head}{other}"));
-    assert_eq!(found.code.id, "E0626");
+    assert_eq!(found.code.id, "E0540");
     assert!(found.message.contains("`b`"), "{}", found.message);
     let far = "infer l = laplace(Line, several) { epochs = 1, optimiser = SGD(1e-9) }\n";
     let result = compile::run(&compiled(&folder, &format!("{head}{far}")).manifest, 1);

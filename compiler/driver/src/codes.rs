@@ -14,6 +14,7 @@ pub use bnnc_abi::settings::{BAD_SETTING, NO_INFER, no_infer};
 use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
+use bnnc_base::start::NO_MAXIMUM;
 use bnnc_hir::tree::{CheckedSetting, DataItem, InferItem};
 use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
 pub use stages::{NO_STAGE, bad_text, earlier_stage, no_clif, no_pass, no_stage};
@@ -175,15 +176,6 @@ pub static NO_SUBNETWORK: Code = Code {
               needs a score. `by = NAME` uses the variances under an earlier inference of a model with the same parameters. Its method must give variances: `vi`, `swag`, \
               an ensemble or a sampler.\n\nWrong: `over = subnetwork(1000)` of a network with 800 weights; `by = map`, which is a \
               point.\n\nRight: `over = subnetwork(400)`, `over = subnetwork(0.5)`; `by = swag` after an `infer swag = swag(Model, data)`.",
-};
-
-/// A Laplace approximation whose start is taken for the maximum but lacks a weight.
-pub static NO_MAXIMUM: Code = Code {
-    id: "E0626",
-    title: "a start without values for all weights",
-    explain: "With `epochs = 0` a Laplace approximation uses its start as the maximum of the posterior, so the start must give values of the right size for all \
-              weights.\n\nWrong: `infer l = laplace(Model, data) { epochs = 0 }`, or `start = other` after an inference on a model with other layers.\n\nRight: `infer l \
-              = laplace(Model, data) { start = map }` after an `infer map = map(Model, data)`, or some epochs.",
 };
 
 static OWN: &[&Code] = &[

@@ -15,6 +15,7 @@ pub mod render;
 pub mod shape;
 pub mod source;
 pub mod spellings;
+pub mod start;
 pub mod support;
 pub mod synonyms;
 pub mod text;

@@ -55,7 +55,6 @@ pub static CODES: &[&Code] = &[
     &training::RESTARTS_DIFFER,
     &training::INPUT_SCALES,
     &training::UNBOUNDED_DENSITY,
-    &laplace::NO_MAXIMUM,
     &laplace::NO_CURVATURE,
     &laplace::NO_POSTERIOR,
     &laplace::TOO_FEW_WEIGHTS,

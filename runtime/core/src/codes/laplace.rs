@@ -4,18 +4,8 @@ use super::{error, warning};
 use bnnc_abi::laplace::{Laplace, Likelihood, Link, PriorPrecision, Structure};
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
 use bnnc_base::number::{exact, rounded};
+use bnnc_base::start::NO_MAXIMUM;
 use bnnc_laplace::curvature::NotPositive;
-
-pub(super) static NO_MAXIMUM: Code = Code {
-    id: "E0540",
-    title: "no maximum to approximate around",
-    explain: "With `epochs = 0` a Laplace approximation uses its start as the maximum of the posterior. Here the start does \
-              not give values for all weights: `start` is missing, or its inference or file does not have this parameter in \
-              the right size.\n\n\
-              Wrong: `infer l = laplace(Model, data) { epochs = 0 }`.\n\n\
-              Right: `infer l = laplace(Model, data) { start = map }` after an `infer map = map(Model, data)`, `start = \
-              safetensors(\"weights.safetensors\")`, or a positive number of `epochs`.",
-};
 
 pub(super) static NO_CURVATURE: Code = Code {
     id: "E0541",
