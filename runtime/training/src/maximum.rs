@@ -306,16 +306,15 @@ fn curvature(
     Ok(found)
 }
 
-/// Returns the descent of several trainings that shows the largest remaining fall; `None` if a training does not have a descent.
+/// Returns the descent of several trainings that shows the largest remaining fall, among the trainings that have a descent: the validation rows may
+/// have ended the others.
 pub fn worst(found: &[TrainingResult]) -> Option<Descent> {
-    let mut all = found.iter().map(|fitted| fitted.descent.as_ref());
-    let first = all.next()??;
-    let worse = |worst, other: Option<_>| {
-        let (worst, other): (&Descent, &Descent) = (worst, other?);
-        let is_worse = (other.runaways.len(), other.fall) > (worst.runaways.len(), worst.fall);
-        Some(if is_worse { other } else { worst })
+    let all = found.iter().filter_map(|fitted| fitted.descent.as_ref());
+    let worse = |worst: &&Descent, other: &&Descent| {
+        let [worst, other] = [worst, other].map(|descent| (descent.runaways.len(), descent.fall));
+        worst.0.cmp(&other.0).then(worst.1.total_cmp(&other.1))
     };
-    all.try_fold(first, worse).cloned()
+    all.max_by(worse).cloned()
 }
 
 /// Returns the smallest fall that counts, for these numbers of weights and rows.

@@ -137,8 +137,7 @@ pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize
     if let Some(worsened) = &fitted.worsened {
         return Some(Doubt::Worsened(worsened));
     }
-    let is_whole = fitted.epochs == fitted.planned && !fitted.interrupted;
-    if !(is_whole || is_cut_off(infer, fitted, rows)) || !fitted.loss.is_finite() {
+    if !is_judged(infer, fitted, rows) {
         return None;
     }
     match fitted.descent.as_ref().filter(|_| is_point) {
@@ -153,6 +152,12 @@ pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize
         rows,
     };
     unfinished(&fitted.history, options.schedule, size).map(Doubt::Unfinished)
+}
+
+/// Returns whether the losses of a training show whether it has converged. In an ensemble, this is so if one member ran to its end.
+fn is_judged(infer: &Infer, fitted: &Fitted, rows: usize) -> bool {
+    let is_whole = fitted.epochs == fitted.planned && !fitted.interrupted;
+    (is_whole || is_cut_off(infer, fitted, rows)) && fitted.loss.is_finite()
 }
 
 /// Returns the warning about parameters that diverge while the density rises by `rise`.
@@ -234,12 +239,18 @@ fn spread(fitted: &TrainingResult) -> Option<(LossEstimate, LossEstimate)> {
     Some((best, worst))
 }
 
-/// Adds the convergence and the restarts to the diagnostics of an inference block.
+/// Adds the convergence and the restarts to the diagnostics of an inference block. The convergence is null if the validation rows ended a training
+/// that need not reach its optimum.
 pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) {
     if fitted.steps == 0 {
         return;
     }
-    value["converged"] = json!(doubt(infer, fitted, rows).is_none() && !fitted.interrupted);
+    value["converged"] = match doubt(infer, fitted, rows) {
+        _ if fitted.interrupted => json!(false),
+        Some(_) => json!(false),
+        None if is_judged(infer, fitted, rows) => json!(true),
+        None => Value::Null,
+    };
     if !fitted.restarts.is_empty() {
         let one = |restart: &restarts::Restart| {
             json!({

@@ -1,7 +1,8 @@
-//! Results that were wrong, and messages that were false, without anything on standard error that said so.
+//! Wrong results and false messages of runs that wrote no warning about them.
 
 use crate::support::run;
 use crate::support::trial::Trial;
+use serde_json::Value;
 
 /// Returns a folder with a program whose output has two values per row.
 fn pairs(method: &str) -> Trial {
@@ -127,4 +128,63 @@ infer fit = map(M, d)
     assert_eq!(predict("same.json").status, 0, "{}", predict("same.json").stderr);
     predict("turned.json").assert_error("E0418", 3, &["`x` has 2 x 3 in each row", "found 3 x 2"]);
     predict("flat.json").assert_error("E0418", 3, &["`x` has 2 x 3 in each row", "found 6"]);
+}
+
+/// The targets are noise, so that the validation rows end the members of an ensemble after different numbers of epochs.
+#[test]
+fn the_members_of_an_ensemble_that_ran_to_their_end_are_judged() {
+    let rows = (0..40).map(|i| {
+        let y = f64::from(i * i * 29 % 37) / 12.0 - 1.5;
+        format!("{},{},{y}\n", i * 13 % 17, i * 7 % 11)
+    });
+    let rows = format!("u,v,y\n{}", rows.collect::<String>());
+    let result = |patience: usize| {
+        let program = format!(
+            "data rows = csv(\"noise.csv\") {{ target = y, validation = 0.3, standardise = [inputs] }}
+model Net(x: real[d]) -> y: real {{
+  hidden = Dense(30, prior = Normal(0, 1))
+  out = Dense(1, prior = Normal(0, 1))
+  y ~ Normal(out(tanh(hidden(x)))[0], 0.1)
+}}
+infer fit = ensemble(Net, rows) {{
+  epochs    = 60
+  batch     = 0
+  patience  = {patience}
+  members   = 6
+  optimiser = Adam(1e-3)
+  schedule  = constant
+}}
+"
+        );
+        let trial = Trial::new().file("noise.csv", &rows).program(&program);
+        let output = trial.bnnc("run", &["--json"]);
+        output.assert_sound();
+        let result: Value = serde_json::from_str(&output.stdout).expect("the result is JSON");
+        (result["infer"]["fit"]["diagnostics"].clone(), output.stderr)
+    };
+    let epochs = |found: &Value| -> Vec<u64> {
+        let members = found["members"].as_array().expect("the members");
+        members
+            .iter()
+            .filter_map(|member| member["epochs"].as_u64())
+            .collect()
+    };
+    let (all_stopped, stderr) = result(3);
+    assert!(
+        epochs(&all_stopped).iter().all(|epochs| *epochs < 60),
+        "{all_stopped}"
+    );
+    assert!(all_stopped["converged"].is_null(), "{all_stopped}");
+    assert!(!stderr.contains("E0533"), "{stderr}");
+    let (some_whole, stderr) = result(10);
+    let whole = epochs(&some_whole)
+        .into_iter()
+        .filter(|epochs| *epochs == 60)
+        .count();
+    assert!((1..6).contains(&whole), "{some_whole}");
+    assert_eq!(some_whole["converged"], false);
+    assert!(
+        stderr.contains("E0533") && stderr.contains("a descent from its result lowers the loss"),
+        "{stderr}"
+    );
 }
