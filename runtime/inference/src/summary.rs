@@ -36,6 +36,8 @@ pub struct SiteSummary {
     pub axes: Vec<Option<Vec<String>>>,
     /// True if the program itself declares the site; false if it belongs to a layer.
     pub own: bool,
+    /// True if a Laplace approximation holds the site at its maximum, so that it has no spread.
+    pub held: bool,
 }
 
 impl SiteSummary {
@@ -51,10 +53,17 @@ impl SiteSummary {
                 .collect(),
             axes: shape.iter().enumerate().map(axis).collect(),
             own: infer.names.declares(&site.name),
+            held: is_held(infer, site) && elements.iter().all(Summary::is_constant),
             shape,
             elements,
         }
     }
+}
+
+/// Returns whether a Laplace approximation holds a site at its maximum. The maxima of a mixture differ.
+fn is_held(infer: &Infer, site: &SiteReport) -> bool {
+    let part = infer.laplace();
+    part.is_some_and(|laplace| laplace.weights.iter().all(|weights| weights.site != site.name))
 }
 
 /// Returns the summaries of the sites whose elements are among the quantities of sampled chains.

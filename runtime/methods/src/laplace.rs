@@ -4,6 +4,7 @@
 //! `jacobians` call the compiled programs on blocks of rows, `curve` sums the curvature, `select` chooses subnetworks, and `tune` tunes the factors
 //! on the prior. `predictor` computes predictions from the Gaussian, block by block.
 
+pub mod bends;
 pub mod closed;
 pub mod curve;
 pub mod functions;
@@ -337,6 +338,7 @@ impl Around<'_> {
         if is_same {
             member.facts.rise = Some(rise(&member.posterior, &slope, &self.context.pool));
         }
+        bends::check(self.infer, self.laplace, (&member, &gradient), &self.context.pool)?;
         // The Gaussian that chose the subnetwork has the same factor only if the factor is given, not tuned.
         let is_given = matches!(options.prior_precision, PriorPrecision::Given(_)) && given.is_none();
         let distance = full.filter(|_| is_given).map(|full| self.distance(full, &member));

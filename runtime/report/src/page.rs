@@ -237,7 +237,8 @@ fn posterior(body: &mut String, infer: &InferenceBlock, outcome: &InferenceOutco
     };
     let rows = sites.into_iter().flat_map(|site| {
         site.elements.iter().zip(&site.names).map(|(s, name)| {
-            let cells = [s.mean, s.sd, s.q05, s.q95].map(number);
+            let spread = |value: f64| if site.held { String::new() } else { number(value) };
+            let cells = [number(s.mean), spread(s.sd), spread(s.q05), spread(s.q95)];
             let cells = cells.into_iter().take(heads.len() - 1);
             std::iter::once(format!("<code>{}</code>", escape(name)))
                 .chain(cells)

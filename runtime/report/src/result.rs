@@ -245,11 +245,15 @@ fn object(metrics: &[(String, f64)]) -> Value {
 fn sites(sites: &[SiteSummary]) -> Value {
     let one = |site: &SiteSummary| {
         let of = |part: fn(&DrawSummary) -> f64| nest(&site.shape, &mut site.elements.iter().map(part));
+        let spread = |part: fn(&Summary) -> f64| match site.held {
+            true => nest(&site.shape, &mut site.elements.iter().map(|_| f64::NAN)),
+            false => of(part),
+        };
         let mut value = json!({
             "mean": of(|s| s.mean),
-            "sd": of(|s| s.sd),
-            "q05": of(|s| s.q05),
-            "q95": of(|s| s.q95),
+            "sd": spread(|s| s.sd),
+            "q05": spread(|s| s.q05),
+            "q95": spread(|s| s.q95),
         });
         if site.axes.iter().any(Option::is_some) {
             value["names"] = json!(site.axes);

@@ -188,3 +188,127 @@ infer fit = ensemble(Net, rows) {{
         "{stderr}"
     );
 }
+
+/// A line through the origin with the slope 2, and a model whose slope has this sign and this type.
+fn slope(sign: &str, ty: &str, options: &str) -> Trial {
+    let rows: String = (0..50)
+        .map(|i| {
+            let x = f64::from(i) / 25.0 - 1.0;
+            format!("{x},{}\n", 2.0 * x + 0.5 * (f64::from(i * 7 % 11) / 5.0 - 1.0))
+        })
+        .collect();
+    let program = format!(
+        "data d = csv(\"d.csv\")
+model M(x: real) -> y: real {{
+  b: {ty} ~ Normal(0, 3)
+  sigma: positive ~ HalfNormal(5)
+  y ~ Normal({sign}b * x, sigma)
+}}
+infer fit = laplace(M, d) {{ {options} }}
+"
+    );
+    Trial::new()
+        .file("d.csv", format!("x,y\n{rows}"))
+        .program(&program)
+}
+
+/// With the wrong sign the posterior of `b` is nearly exponential at 0, and with too small a bound it is so at the bound.
+#[test]
+fn a_laplace_approximation_at_an_end_needs_the_whole_second_derivative() {
+    for (sign, ty, end) in [("-", "positive", "at 0,"), ("", "real(-5, 1.2)", "at 1.2,")] {
+        for options in ["", "curvature = fisher", "structure = kronecker"] {
+            let trial = slope(sign, ty, options);
+            trial
+                .bnnc("run", &[])
+                .assert_error("E0582", 1, &["`b`", end, "curvature = hessian`", "`nuts`"]);
+            let output = trial.bnnc("run", &["--json"]);
+            assert!(
+                output.status == 1 && output.stderr.contains("\"E0582\""),
+                "{}",
+                output.stderr
+            );
+        }
+        let trial = slope(sign, ty, "curvature = hessian");
+        trial.bnnc("run", &[]).assert_sound();
+        // Under an exponential distribution with the rate r the logarithm of the distance d from the end has the density exp(u - r exp(u)), whose
+        // second derivative is -1 at its maximum, so that d is log-normal with the median 1 / r and the mean exp(1 / 2) / r.
+        let result = trial.result(&[]);
+        let [b, sigma] = ["b", "sigma"].map(|name| result["infer"]["fit"]["parameters"][name].clone());
+        let (mean, sd) = (
+            b["mean"].as_f64().expect("a mean"),
+            b["sd"].as_f64().expect("an sd"),
+        );
+        let bound = if sign == "-" { 0.0 } else { 1.2 };
+        let distance = (mean - bound).abs();
+        let shape = ((1f64.exp() - 1.0).sqrt() - sd / distance).abs();
+        assert!(shape < 0.35, "{mean} {sd}");
+        assert!(distance < 0.2 && sigma["mean"].is_number(), "{result}");
+    }
+}
+
+/// The noise is held at the maximum, so it has no spread, and a slope that the data determine has the spread of the linear model.
+#[test]
+fn a_parameter_that_laplace_holds_has_no_standard_deviation() {
+    let trial = slope("", "positive", "");
+    let folder = trial.path("out").display().to_string();
+    let output = trial.bnnc("run", &["--out", &folder, "--json"]);
+    output.assert_sound();
+    let result: Value = serde_json::from_str(&output.stdout).expect("the result is JSON");
+    let [b, sigma] = ["b", "sigma"].map(|name| result["infer"]["fit"]["parameters"][name].clone());
+    for part in ["sd", "q05", "q95"] {
+        assert!(sigma[part].is_null(), "{sigma}");
+    }
+    let noise = sigma["mean"].as_f64().expect("a number");
+    let squares: f64 = (0..50).map(|i| (f64::from(i) / 25.0 - 1.0).powi(2)).sum();
+    let sd = b["sd"].as_f64().expect("a number");
+    let wanted = noise / squares.sqrt();
+    assert!((sd / wanted - 1.0).abs() < 0.05, "{sd} {wanted}");
+    let table = trial.bnnc("run", &[]).stdout;
+    let cells = |name: &str| {
+        let line = table.lines().find(|line| line.trim_start().starts_with(name));
+        line.expect("a line").split_whitespace().count()
+    };
+    assert_eq!((cells("b "), cells("sigma ")), (5, 2), "{table}");
+    let page = std::fs::read_to_string(trial.path("out").join("report.html")).expect("a report");
+    let row = page.split("<code>sigma</code>").nth(1).expect("a row of `sigma`");
+    let row = row.split("</tr>").next().expect("the end of the row");
+    assert_eq!(row.matches(char::is_numeric).count().min(1), 1, "{row}");
+    assert!(!row.contains("e-"), "{row}");
+}
+
+/// The slope of the line is 2, which no element of a simplex reaches with the factor -5, so that the posterior of an element is nearly exponential at 0.
+#[test]
+fn an_element_of_a_simplex_at_its_end_needs_the_whole_second_derivative() {
+    let trial = |at: usize, options: &str| {
+        let trial = slope("", "positive", options);
+        let others: Vec<String> = (0..3)
+            .filter(|other| *other != at)
+            .map(|other| format!("p[{other}]"))
+            .collect();
+        let program = format!(
+            "data d = csv(\"d.csv\")
+model M(x: real) -> y: real {{
+  p: simplex(3) ~ Dirichlet([1, 1, 1])
+  sigma: positive ~ HalfNormal(5)
+  y ~ Normal(-5 * p[{at}] * x + {} - {}, sigma)
+}}
+infer fit = laplace(M, d) {{ {options} }}
+",
+            others[0], others[1]
+        );
+        trial.program(&program)
+    };
+    for at in [0, 2] {
+        let output = trial(at, "").bnnc("run", &[]);
+        output.assert_error(
+            "E0582",
+            1,
+            &[&format!("`p[{at}]`"), "at 0,", "`curvature = hessian`"],
+        );
+        let found = trial(at, "curvature = hessian").result(&[]);
+        let mean = found["infer"]["fit"]["parameters"]["p"]["mean"][at]
+            .as_f64()
+            .expect("a mean");
+        assert!(mean < 0.1, "{found}");
+    }
+}

@@ -72,7 +72,7 @@ pub fn table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
     }
     for site in &single {
         for (name, s) in site.names.iter().zip(&site.elements) {
-            let cells = match infer.finds_point() {
+            let cells = match infer.finds_point() || site.held {
                 true => [number(s.mean), String::new(), String::new(), String::new()],
                 false => [s.mean, s.sd, s.q05, s.q95].map(number),
             };
@@ -103,7 +103,7 @@ fn ranged(infer: &InferenceBlock, site: &SiteSummary) -> String {
         format!("{} to {}", number(low), number(high))
     };
     let means = range(|s| s.mean);
-    match infer.finds_point() {
+    match infer.finds_point() || site.held {
         true => format!("{} values: {means}", site.elements.len()),
         false => format!(
             "{} values: mean {means}, sd {}",

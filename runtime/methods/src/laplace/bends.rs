@@ -1,0 +1,222 @@
+//! Weights at an end of their support whose Gaussian is far wider than the posterior.
+//!
+//! Such a weight is a function `b(u)` of its free coordinates `u`. The generalised Gauss-Newton matrix and the Fisher matrix take the outputs for linear
+//! functions of `u`, so that they leave a term out of the precision of `u`. It is minus the slope of the log likelihood along a coordinate, times the ratio
+//! of the second and the first derivative of `b`, the bend. The term is small beside the precision of a weight that the data determine. At an end of the
+//! support, where the density rises up to the end, it is nearly all of the precision.
+//!
+//! Half-open intervals are the images of `exp`, whose bend is 1, as is that of the gaps of ordered vectors. Bounded intervals are the images of the
+//! logistic function, with the bend `1 - 2 p` at the part `p` of the interval. A simplex has the same bend along the log odds of each of its elements: those
+//! of an element are its coordinate, and those of the last element fall with all coordinates together.
+
+use crate::laplace::gaussian::Gaussian;
+use bnnc_abi::laplace::{Curvature, Laplace, Structure, Weights};
+use bnnc_abi::manifest::{Infer, SiteReport};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::Sizes;
+use bnnc_base::support::Support;
+use bnnc_core::codes::found::{NoDeviation, no_deviation_at_bound};
+use bnnc_kernels::pool::Pool;
+use bnnc_laplace::matrix::Matrix;
+
+/// The factor by which the variance of a weight may be too large: twice the standard deviation.
+const MOST: f64 = 4.0;
+
+/// Returns an error if a weight at an end of its interval has a Gaussian of which nearly all of the precision was left out. `gradient` is the derivative of
+/// the log likelihood with respect to the random weights.
+///
+/// # Errors
+/// The weight whose variance is too large by the largest factor.
+pub fn check(
+    infer: &Infer,
+    laplace: &Laplace,
+    (member, gradient): (&Gaussian, &[f64]),
+    pool: &Pool,
+) -> Result<(), Diagnostic> {
+    let is_whole = laplace.options.curvature == Curvature::Hessian;
+    if is_whole || laplace.weights.iter().all(|weights| weights.real) {
+        return Ok(());
+    }
+    let variances = member.posterior.variances(pool);
+    let random = |place: usize| match &member.index {
+        Some(index) => index.binary_search(&place).ok(),
+        None => Some(place),
+    };
+    let ends = ends(infer, laplace, member);
+    let mut worst: Option<(f64, &End)> = None;
+    for end in &ends {
+        let parts = end.along.iter();
+        let parts: Option<Vec<(usize, &Part)>> = parts
+            .map(|part| random(part.place).map(|at| (at, part)))
+            .collect();
+        // An element of a simplex that is partly outside a subnetwork is not judged.
+        let Some(parts) = parts else { continue };
+        let slope: f64 = parts.iter().map(|(at, part)| gradient[*at] * part.moved).sum();
+        let variance = match parts[..] {
+            [(at, _)] => variances[at],
+            _ => {
+                let mut row = Matrix::zeros(1, variances.len());
+                parts.iter().for_each(|(at, part)| row[(0, *at)] = part.share);
+                let found = member.posterior.covariance(&row, 1, pool);
+                found.first().copied().unwrap_or(0.0)
+            }
+        };
+        let factor = 1.0 - slope / laplace.options.temperature * end.bend * variance;
+        if factor > MOST && worst.is_none_or(|(largest, _)| factor > largest) {
+            worst = Some((factor, end));
+        }
+    }
+    worst.map_or(Ok(()), |(factor, end)| {
+        Err(no_deviation_at_bound(&NoDeviation {
+            infer: &infer.name,
+            parameter: &end.name,
+            end: end.at,
+            factor: factor.sqrt(),
+            is_dense: matches!(laplace.options.structure, Structure::Full | Structure::Diagonal),
+        }))
+    })
+}
+
+/// An element of a site that may be at an end of its support.
+struct End {
+    /// Its name.
+    name: String,
+    /// The nearer end of its support.
+    at: f64,
+    /// The bend along its coordinate.
+    bend: f64,
+    /// The coordinates that move with its own.
+    along: Vec<Part>,
+}
+
+/// A free coordinate of a site.
+struct Part {
+    /// Its index among all weights.
+    place: usize,
+    /// By how much it moves where the coordinate of the element moves by 1 and the others are held.
+    moved: f64,
+    /// The derivative of the coordinate of the element with respect to it.
+    share: f64,
+}
+
+/// Returns the elements of weights with ends, at the maximum.
+fn ends(infer: &Infer, laplace: &Laplace, member: &Gaussian) -> Vec<End> {
+    let mut found = Vec::new();
+    let mut first = 0;
+    for weights in &laplace.weights {
+        let report = infer.reports.iter().find(|report| report.name == weights.site);
+        let free = member.values.get(&weights.state);
+        if let (Some(report), Some(free), false) = (report, free, weights.real) {
+            let site = SiteEnds {
+                infer,
+                report,
+                weights,
+                first,
+            };
+            found.extend(match report.prior.support {
+                Support::Interval(low, high) => site.of_interval(free, (low, high)),
+                Support::Simplex => site.of_simplex(free),
+                Support::Ordered => site.of_ordered(free),
+                Support::Real | Support::Integers(_) => Vec::new(),
+            });
+        }
+        first += weights.elements;
+    }
+    found
+}
+
+/// A site with the index of its first coordinate among all weights.
+struct SiteEnds<'a> {
+    infer: &'a Infer,
+    report: &'a SiteReport,
+    weights: &'a Weights,
+    first: usize,
+}
+
+impl SiteEnds<'_> {
+    /// Returns the end of an element with a coordinate of its own.
+    fn end(&self, (coordinate, element): (usize, usize), at: f64, bend: f64) -> End {
+        let own = Part {
+            place: self.first + coordinate,
+            moved: 1.0,
+            share: 1.0,
+        };
+        End {
+            name: self.name(element),
+            at,
+            bend,
+            along: vec![own],
+        }
+    }
+
+    fn name(&self, element: usize) -> String {
+        let shape = self.report.shape.resolve(&Sizes::default());
+        self.infer.names.element(&self.weights.site, &shape, element)
+    }
+
+    /// Returns the number of elements along the last axis.
+    fn width(&self) -> usize {
+        let shape = self.report.shape.resolve(&Sizes::default());
+        shape.last().copied().unwrap_or(1)
+    }
+
+    fn of_interval(&self, free: &[f64], (low, high): (f64, f64)) -> Vec<End> {
+        let of = |(element, free): (usize, &f64)| {
+            let (at, bend) = match (low.is_finite(), high.is_finite()) {
+                (true, true) => (if *free < 0.0 { low } else { high }, -(free / 2.0).tanh()),
+                (true, false) => (low, 1.0),
+                (false, true) => (high, 1.0),
+                (false, false) => return None,
+            };
+            Some(self.end((element, element), at, bend))
+        };
+        free.iter().enumerate().filter_map(of).collect()
+    }
+
+    fn of_ordered(&self, free: &[f64]) -> Vec<End> {
+        let width = self.width();
+        let mut found = Vec::new();
+        for (row, free) in free.chunks(width.max(1)).enumerate() {
+            let mut below = free.first().copied().unwrap_or(0.0);
+            for (at, gap) in free.iter().enumerate().skip(1) {
+                let element = row * width + at;
+                found.push(self.end((element, element), below, 1.0));
+                below += gap.exp();
+            }
+        }
+        found
+    }
+
+    fn of_simplex(&self, free: &[f64]) -> Vec<End> {
+        let width = self.width();
+        if width < 2 {
+            return Vec::new();
+        }
+        let nearer = |share: f64| if share < 0.5 { 0.0 } else { 1.0 };
+        let mut found = Vec::new();
+        for (row, free) in free.chunks(width - 1).enumerate() {
+            let most = free.iter().copied().fold(0.0, f64::max);
+            let sizes: Vec<f64> = free.iter().map(|free| (free - most).exp()).collect();
+            let others: f64 = sizes.iter().sum();
+            let all = others + (-most).exp();
+            for (at, size) in sizes.iter().enumerate() {
+                let share = size / all;
+                let places = (row * (width - 1) + at, row * width + at);
+                found.push(self.end(places, nearer(share), 1.0 - 2.0 * share));
+            }
+            let share = 1.0 - others / all;
+            let part = |(at, size): (usize, &f64)| Part {
+                place: self.first + row * (width - 1) + at,
+                moved: -1.0,
+                share: -size / others,
+            };
+            found.push(End {
+                name: self.name(row * width + width - 1),
+                at: nearer(share),
+                bend: 1.0 - 2.0 * share,
+                along: sizes.iter().enumerate().map(part).collect(),
+            });
+        }
+        found
+    }
+}
