@@ -9,7 +9,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
 use bnnc_base::shape::Sizes;
 use bnnc_core::codes::found::maximum_at_bound;
-use bnnc_core::codes::training::{self, WarnedTraining};
+use bnnc_core::codes::training::{self, RestartLosses, WarnedTraining};
 use bnnc_core::feed::examples;
 use bnnc_core::number::{finite, number};
 use bnnc_data::{Dataset, Standardisation};
@@ -218,15 +218,18 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
         warnings.push(training::not_at_minimum(trained, descent.fall, rows));
     }
     warnings.extend(at_ends(infer, fitted));
+    let least = material(weights(infer), rows);
     if let Some((best, worst)) = spread(fitted)
-        && worst.is_above(best, material(weights(infer), rows))
+        && worst.is_above(best, least)
     {
-        warnings.push(training::restarts_differ(
-            &infer.name,
-            fitted.restarts.len(),
-            (best.loss, worst.loss),
-            rows,
-        ));
+        let settled = fitted.restarts.iter().map(|restart| restart.settled);
+        let losses = RestartLosses {
+            count: fitted.restarts.len(),
+            near: settled.filter(|settled| !settled.is_above(best, least)).count(),
+            best: best.loss,
+            worst: worst.loss,
+        };
+        warnings.push(training::restarts_differ(&infer.name, losses, rows));
     }
     warnings
 }

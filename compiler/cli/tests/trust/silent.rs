@@ -312,3 +312,49 @@ infer fit = laplace(M, d) {{ {options} }}
         assert!(mean < 0.1, "{found}");
     }
 }
+
+/// The square of `a` is near 4, so that the density has a maximum near 2, and a lower one near -2 because of the prior.
+#[test]
+fn the_restarts_that_end_near_the_lowest_loss_are_counted() {
+    let rows: String = (0..10)
+        .map(|i| format!("{}\n", 3.9 + 0.1 * f64::from(i % 3)))
+        .collect();
+    let program = |restarts: usize| {
+        format!(
+            "data d = csv(\"d.csv\")
+model M() -> y: real {{
+  a ~ Normal(1, 1)
+  y ~ Normal(a * a, 1)
+}}
+infer fit = map(M, d) {{ restarts = {restarts}, steps = 2000 }}
+"
+        )
+    };
+    for restarts in [2, 3, 12] {
+        let trial = Trial::new()
+            .file("d.csv", format!("y\n{rows}"))
+            .program(&program(restarts));
+        let result = trial.result(&[]);
+        let all = result["infer"]["fit"]["diagnostics"]["restarts"]
+            .as_array()
+            .expect("the restarts")
+            .clone();
+        let losses: Vec<f64> = all.iter().filter_map(|one| one["loss"].as_f64()).collect();
+        let best = losses.iter().copied().fold(f64::INFINITY, f64::min);
+        let near = losses.iter().filter(|loss| **loss < best + 1.0).count();
+        let output = trial.bnnc("run", &[]);
+        if near == restarts {
+            assert!(!output.stderr.contains("E0535"), "{}", output.stderr);
+            continue;
+        }
+        let verb = if near == 1 { "ends" } else { "end" };
+        let count = format!("{near} of {restarts} restarts {verb} near the lowest loss");
+        output.assert_warning("E0535", &[&count]);
+        assert_eq!(
+            output.stderr.contains("only one restart has found"),
+            near == 1,
+            "{}",
+            output.stderr
+        );
+    }
+}

@@ -43,7 +43,8 @@ pub(super) static RESTARTS_DIFFER: Code = Code {
     title: "restarts end at different losses",
     explain: "With `restarts = n` a method trains from n random starts and keeps the training with the lowest loss at its end. Here the losses of the best and \
               the worst differ by more than three standard errors, and by more than one nat and 0.02 per row: there are several optima, and a training from one \
-              start may end in a bad one.\n\nWrong: `restarts = 1` for such a model.\n\nRight: more restarts, until several of them end near the best loss; or \
+              start may end in a bad one. The message counts the restarts that end near the lowest loss. If only one does, further restarts may find a still lower loss. \
+              Restarts that all end in the same optimum cannot show that there is a better one.\n\nWrong: `restarts = 1` for such a model.\n\nRight: more restarts, until several of them end near the best loss; or \
               `ensemble`, whose members are combined.",
 };
 
@@ -209,17 +210,43 @@ pub fn worsened(
     })
 }
 
+/// The losses of several restarts.
+#[derive(Clone, Copy, Debug)]
+pub struct RestartLosses {
+    /// The number of restarts.
+    pub count: usize,
+    /// The number of restarts that end near the lowest loss, which is at least one.
+    pub near: usize,
+    /// The lowest loss.
+    pub best: f64,
+    /// The highest loss.
+    pub worst: f64,
+}
+
 /// A warning: the losses of the best and the worst of several restarts differ.
-pub fn restarts_differ(infer: &str, count: usize, (best, worst): (f64, f64), rows: usize) -> Diagnostic {
+pub fn restarts_differ(infer: &str, losses: RestartLosses, rows: usize) -> Diagnostic {
+    let RestartLosses {
+        count,
+        near,
+        best,
+        worst,
+    } = losses;
     let text = format!(
         "the {count} restarts of `{infer}` end at losses from {} to {} per row: there are several optima",
         short(per_row(best, rows)),
         short(per_row(worst, rows))
     );
-    warning(&RESTARTS_DIFFER, text).help(format!(
-        "try `restarts = {}`, and check whether several of them end near the best loss",
-        2 * count
-    ))
+    let ends = if near == 1 { "ends" } else { "end" };
+    let warning = warning(&RESTARTS_DIFFER, text)
+        .note(format!("{near} of {count} restarts {ends} near the lowest loss"));
+    match near {
+        // The share of the optima that were found once estimates the probability that a further start ends in an unknown optimum (Good 1953).
+        1 => warning.help(format!(
+            "try `restarts = {}`: an optimum that only one restart has found may not be the best",
+            2 * count
+        )),
+        _ => warning.help(format!("try `restarts = {}` if this is a small share", 2 * count)),
+    }
 }
 
 pub(super) static INPUT_SCALES: Code = Code {
