@@ -206,7 +206,15 @@ pub fn compute(function: Function, inputs: &[Tensor], streams: &Streams) -> Resu
                 }
                 let (instance, site) = ((**ops::sample::dist(attrs)).clone(), ops::sample::site(attrs));
                 let params = args.into_iter().take(instance.params.len()).cloned().collect();
-                let tensor = Concrete { instance, params }.draw(&streams.name(site), streams.number(site))?;
+                // Several statements may observe elements of one output. Each takes a stream of its own.
+                let earlier = observed
+                    .iter()
+                    .filter(|(name, _): &&(String, Tensor)| name.as_str() == &**site);
+                let stream = match earlier.count() {
+                    0 => streams.name(site),
+                    number => streams.name(&format!("{site}/{number}")),
+                };
+                let tensor = Concrete { instance, params }.draw(&stream, streams.number(site))?;
                 if op.is(&ops::sample::SAMPLE) {
                     drawn.push(site.to_string());
                     tensor

@@ -75,8 +75,18 @@ pub fn draw(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Res
         return usage(line);
     };
     if let Some(call) = predictive::call(&session.module, &line.part(range.clone())) {
-        let (sizes, draws) = session.predictive(&call, asked, reply)?;
-        summary(&draws, &sizes, [String::new(), String::new()], reply);
+        let outputs = session.predictive(&call, asked, reply)?;
+        for output in &outputs {
+            if outputs.len() > 1 {
+                reply.result(output.name.to_string());
+            }
+            summary(
+                &output.draws,
+                &output.sizes,
+                [String::new(), String::new()],
+                reply,
+            );
+        }
         return Ok(());
     }
     let dist = session.argument(line, Some(range), reply)?;

@@ -3,10 +3,13 @@
 use super::evaluate::{Streams, compute};
 use super::{Refused, Reply, Session};
 use bnnc_base::dtype::DType;
+use bnnc_base::shape::Sizes;
 use bnnc_base::source::{Source, Span};
 use bnnc_grammar::ast::{Arg, ExprKind};
+use bnnc_graph::analysis::dataflow::needed_by;
+use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::Model;
+use bnnc_graph::model::{Input, Model};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 use bnnc_hir::dims::DimExpr;
@@ -14,6 +17,7 @@ use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::model::{self, limit};
 use bnnc_hir::tree::{ModelId, Module, ParamBinding};
 use bnnc_hir::types::Ty;
+use bnnc_rewrite::rule::remove_dead;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -44,13 +48,13 @@ pub fn call(module: &Module, text: &Source) -> Option<ModelCall> {
 }
 
 impl Session {
-    /// Draws every site of a model from its prior, and then the model's output. Returns the sizes of a draw, and the draws.
+    /// Draws every site of a model from its prior, and then the model's outputs.
     pub(super) fn predictive(
         &mut self,
         call: &ModelCall,
         count: usize,
         reply: &mut Reply,
-    ) -> Result<(Vec<usize>, Tensor), Refused> {
+    ) -> Result<Vec<OutputDraws>, Refused> {
         let given = self.inputs(call, reply)?;
         let line = self.next_draw();
         let item = &self.module.models[call.model];
@@ -66,25 +70,30 @@ impl Session {
         let refuse = |why: String| vec![*limit(call.span, why)];
         let model =
             model::elaborate(&self.module, call.model, &dims).map_err(|diagnostic| vec![*diagnostic])?;
-        let inputs = ports(&model, given).map_err(refuse)?;
-        let mut draws = Vec::new();
+        check(&model, &given).map_err(refuse)?;
+        let places = places(&model).map_err(refuse)?;
+        let mut draws: Vec<Vec<Tensor>> = vec![Vec::with_capacity(count); model.outputs.len()];
         for at in 0..count {
-            let seed = self.world.seed;
             let streams = Streams {
-                seed,
+                seed: self.world.seed,
                 line: at as u32,
                 prefix: format!("draw{line}/"),
                 layers: HashMap::new(),
             };
-            let computed = compute(model.function.clone(), &inputs, &streams).map_err(refuse)?;
-            let Some((_, output)) = computed.observed.into_iter().next() else {
-                return Err(refuse(format!("`{}` observes nothing", model.name)));
-            };
-            draws.push(output);
+            let drawn = outputs(&model, &given, &places, &streams).map_err(refuse)?;
+            let columns = draws.iter_mut().zip(drawn);
+            columns.for_each(|(column, drawn)| column.push(drawn));
         }
-        let sizes = draws[0].shape.clone();
-        let all = Tensor::stack(&sizes, &draws);
-        Ok((sizes, all))
+        let stacked = model.outputs.iter().zip(&draws);
+        let stacked = stacked.filter_map(|(output, draws)| {
+            let sizes = draws.first()?.shape.clone();
+            Some(OutputDraws {
+                name: output.name.clone(),
+                draws: Tensor::stack(&sizes, draws),
+                sizes,
+            })
+        });
+        Ok(stacked.collect())
     }
 
     /// Returns the name of a dim of a model.
@@ -137,10 +146,20 @@ impl Session {
     }
 }
 
-/// Returns the tensors for the function's parameters: the inputs, and then a zero for each output. Only observations may read the outputs.
-fn ports(model: &Model, given: Vec<Tensor>) -> Result<Vec<Tensor>, String> {
+/// The draws of one output of a model.
+pub struct OutputDraws {
+    /// The name of the output.
+    pub name: Arc<str>,
+    /// The sizes of one draw.
+    pub sizes: Vec<usize>,
+    /// The draws, one after the other.
+    pub draws: Tensor,
+}
+
+/// Checks that the inputs have the shapes and values that the model declares.
+fn check(model: &Model, given: &[Tensor]) -> Result<(), String> {
     let inputs = model.shared.iter().chain(&model.inputs);
-    for (input, tensor) in inputs.zip(&given) {
+    for (input, tensor) in inputs.zip(given) {
         let sizes = input.ty.shape.static_sizes().unwrap_or_default();
         if sizes != tensor.shape {
             let (wanted, found) = (super::show::shape(&sizes), super::show::shape(&tensor.shape));
@@ -158,21 +177,101 @@ fn ports(model: &Model, given: Vec<Tensor>) -> Result<Vec<Tensor>, String> {
             return Err(format!("`{}` counts from 0 to {}", input.name, size - 1));
         }
     }
-    let mut ports = given;
-    for output in &model.outputs {
-        let used = model
-            .function
-            .param(&output.name)
-            .is_some_and(|value| is_read(&model.function, value));
-        if used {
-            return Err(format!(
-                "`{}` depends on itself, so its draws depend on each other",
-                output.name
-            ));
-        }
-        ports.push(Tensor::zeros(output.ty.shape.static_sizes().unwrap_or_default()));
+    Ok(())
+}
+
+/// The elements of an output that one statement observes, in the order of the statement's draws.
+struct Place {
+    output: usize,
+    elements: Vec<usize>,
+}
+
+/// Returns the observed elements of each observation of a model, in the order of the function.
+fn places(model: &Model) -> Result<Vec<Place>, String> {
+    let function = &model.function;
+    let observations = function.nodes.ids().filter(|node| {
+        let op = function.op(*node);
+        op.is_some_and(|op| op.is(&ops::observe::OBSERVE))
+    });
+    let place = |node: Value| {
+        let observed = *function.args(node).last()?;
+        let needed = needed_by(function, &[observed]);
+        let output = model.outputs.iter().position(|output| {
+            let param = function.param(&output.name);
+            param.is_some_and(|param| needed.contains(&param))
+        })?;
+        // A statement observes a selection of elements. Applied to the positions of all elements, the selection returns the observed positions.
+        let own = Function {
+            results: vec![("observed".into(), observed)],
+            ..function.clone()
+        };
+        let own = remove_dead(&own);
+        let positions = |param: &Value| {
+            let sizes = own.ty(*param).shape.resolve(&Sizes::default());
+            let count = sizes.iter().product::<usize>();
+            Tensor::new(sizes, (0..count).map(|at| at as f64).collect())
+        };
+        let inputs: Vec<Tensor> = own.params.iter().map(positions).collect();
+        let found = evaluate(&own, &inputs, &Sizes::default()).pop()?;
+        let elements = found.data.iter().map(|at| *at as usize).collect();
+        Some(Place { output, elements })
+    };
+    let places: Option<Vec<Place>> = observations.map(place).collect();
+    let places = places.unwrap_or_default();
+    match places.is_empty() {
+        true => Err(format!("`{}` observes nothing", model.name)),
+        false => Ok(places),
     }
-    Ok(ports)
+}
+
+/// Draws the outputs of a model once.
+///
+/// An output may depend on other outputs and on its own elements, such as on those before it in a series. The noise of every element is fixed, and the
+/// draw is repeated with the outputs of the last repetition until they no longer change. Each repetition completes at least one more element, so that
+/// the number of elements bounds the number of repetitions, unless an element depends on itself.
+fn outputs(
+    model: &Model,
+    given: &[Tensor],
+    places: &[Place],
+    streams: &Streams,
+) -> Result<Vec<Tensor>, String> {
+    let sizes = |output: &Input| output.ty.shape.static_sizes().unwrap_or_default();
+    let mut outputs: Vec<Tensor> = model
+        .outputs
+        .iter()
+        .map(|output| Tensor::zeros(sizes(output)))
+        .collect();
+    let is_read = model.outputs.iter().any(|output| {
+        let param = model.function.param(&output.name);
+        param.is_some_and(|param| is_read(&model.function, param))
+    });
+    let elements: usize = outputs.iter().map(|output| output.data.len()).sum();
+    for _ in 0..elements + 2 {
+        let inputs: Vec<Tensor> = given.iter().chain(&outputs).cloned().collect();
+        let computed = compute(model.function.clone(), &inputs, streams)?;
+        let mut changed = false;
+        for (place, (_, drawn)) in places.iter().zip(&computed.observed) {
+            let output = &mut outputs[place.output].data;
+            for (at, value) in place.elements.iter().zip(&drawn.data) {
+                if let Some(old) = output.get_mut(*at) {
+                    changed |= old.to_bits() != value.to_bits();
+                    *old = *value;
+                }
+            }
+        }
+        if !changed || !is_read {
+            return Ok(outputs);
+        }
+    }
+    let names: Vec<String> = model
+        .outputs
+        .iter()
+        .map(|output| format!("`{}`", output.name))
+        .collect();
+    Err(format!(
+        "an element of {} depends on itself, so it cannot be drawn",
+        names.join(" or ")
+    ))
 }
 
 /// Returns whether an operation other than an observation reads a value.
