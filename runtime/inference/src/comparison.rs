@@ -3,7 +3,7 @@
 use crate::leave_one_out::LeftOut;
 use crate::outcome::{InferenceOutcome, RunResult};
 use crate::summary::SiteSummary;
-use bnnc_abi::manifest::{CompareBlock, InferenceBlock, Manifest};
+use bnnc_abi::manifest::{CompareBlock, InferenceBlock, Manifest, OutputKind};
 use bnnc_abi::metrics::{Basis, ComparedMetric};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::compare as codes;
@@ -130,10 +130,31 @@ fn compared(compare: &CompareBlock, manifest: &Manifest, result: &RunResult) -> 
             .warnings
             .extend(others.iter().filter_map(|other| other_rows(*other, *first)));
     }
+    if let Some((first, others)) = found.split_first()
+        && let Some(measure) = compare.metrics.iter().find(|measure| is_log_density(measure))
+    {
+        let other = others.iter().find_map(|other| other_measure(other.0, first.0));
+        let warning = other.map(|names| codes::other_measure(measure, names));
+        table.warnings.extend(warning);
+    }
     if table.leaves_out {
         leave_out(&mut table, &found);
     }
     table
+}
+
+/// Returns whether a metric is computed from log densities.
+fn is_log_density(measure: &&Measure) -> bool {
+    matches!(measure.basis(), Some(Basis::LogLikelihood | Basis::LeftOut))
+}
+
+/// Returns the names of the inference blocks whose models have a density and probabilities of the values of one output, in this order.
+fn other_measure<'a>(one: &'a Infer, other: &'a Infer) -> Option<[&'a str; 2]> {
+    let pairs = one.outputs.iter().zip(&other.outputs);
+    let mut kinds = pairs.map(|(one, other)| [one, other].map(|output| output.kind == OutputKind::Real));
+    let [is_density, _] = kinds.find(|[one, other]| one != other)?;
+    let names = [&*one.name, &*other.name];
+    Some(if is_density { names } else { [names[1], names[0]] })
 }
 
 /// Returns the warning that two inferences are scored on different observations.

@@ -358,3 +358,39 @@ infer fit = map(M, d) {{ restarts = {restarts}, steps = 2000 }}
         );
     }
 }
+
+/// Counts under a model of integers and one of reals.
+#[test]
+fn log_densities_and_log_probabilities_are_not_compared_without_a_warning() {
+    let rows: String = (0..60)
+        .map(|i| format!("{},{}\n", i % 5, (i * 7 + i % 5) % 9))
+        .collect();
+    let run = |metrics: &str, second: &str| {
+        let program = format!(
+            "data d = csv(\"d.csv\") {{ test = fraction(0.3) }}
+model Counts(n: real) -> k: count {{
+  a ~ Normal(0, 1)
+  k ~ Poisson(a + 0.1 * n)
+}}
+model Reals(n: real) -> k: real {{
+  a ~ Normal(0, 5)
+  k ~ Normal(a + n, 3)
+}}
+infer first = map(Counts, d)
+infer second = map({second}, d)
+compare first, second by {metrics}
+"
+        );
+        let trial = Trial::new()
+            .file("d.csv", format!("n,k\n{rows}"))
+            .program(&program);
+        trial.bnnc("run", &[]).stderr
+    };
+    let text = "`log_likelihood` of `second` is a log density, and that of `first` is a log probability";
+    let stderr = run("rmse, log_likelihood", "Reals");
+    assert!(stderr.contains("E0577") && stderr.contains(text), "{stderr}");
+    for (metrics, second) in [("rmse, crps", "Reals"), ("log_likelihood", "Counts")] {
+        let stderr = run(metrics, second);
+        assert!(!stderr.contains("E0577"), "{stderr}");
+    }
+}

@@ -30,7 +30,8 @@ pub static OTHER_ROWS: Code = Code {
     title: "metrics of different observations",
     explain: "Metrics can only be compared if they score the same values in the same rows. The `rmse` of `y` and that of `log(y)` have different units, the mean \
               `log_likelihood` per row differs by the mean of `log(y)`, and some test rows are easier than others. The test rows of `fraction(0.3)` are drawn for each \
-              data item, so that two data items of one file have different test rows.\n\n\
+              data item, so that two data items of one file have different test rows. The log density of a real output and the log probability of a count or a class \
+              cannot be compared either, even if the column holds integers.\n\n\
               Wrong: `compare a, b by rmse` with `test = fraction(0.3)` in the data items of both.\n\n\
               Right: one data item, with inputs that each model chooses by their names (`model A(age: real)`, `model B(age: real, city: index(J))`); or \
               `test = splits(\"splits.json\")` in both.",
@@ -100,6 +101,17 @@ pub fn other_rows(infer: &str, first: &str, of: &str) -> Diagnostic {
         format!("the metrics of `{infer}` and `{first}` score {of}"),
     )
     .help("use one data item for both, or list the test rows in a file: `test = splits(\"splits.json\")`")
+}
+
+/// A warning: a metric of log densities, for an inference block with a density and another one with probabilities of the same values.
+pub fn other_measure(measure: &Measure, [density, probability]: [&str; 2]) -> Diagnostic {
+    let text = format!(
+        "`{}` of `{density}` is a log density, and that of `{probability}` is a log probability",
+        measure.label()
+    );
+    Diagnostic::warning(&OTHER_ROWS, measure.span, text)
+        .note("the density of integers depends on their unit: their difference has no meaning")
+        .help("compare by `rmse`, `crps` or `coverage(0.9)`, or give both outputs the type `count`")
 }
 
 /// A warning: the `elpd_loo` of two inferences cannot be compared.
