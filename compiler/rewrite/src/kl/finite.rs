@@ -113,8 +113,8 @@ fn coordinates(member: &Site) -> usize {
     free.shape.count(&Sizes::default())
 }
 
-/// Returns the elements of a joint family that belong to a member. All elements are equal if there is only one. If they cannot be told apart, their
-/// numbers are unknown.
+/// Returns the elements of a joint family that belong to a member. All elements are equal if there is only one. If the elements cannot be
+/// identified, their numbers are unknown.
 fn of_member(q: &[Vec<SupportInterval>], range: Range<usize>) -> Vec<Vec<SupportInterval>> {
     match q {
         [only] => vec![only.clone()],
