@@ -18,6 +18,14 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
+    /// Returns an interrupt with this flag, which earlier runs may have used too.
+    pub fn of(raised: Arc<AtomicBool>) -> Interrupt {
+        Interrupt {
+            raised,
+            seen: Arc::default(),
+        }
+    }
+
     /// Returns the underlying flag, which a signal handler can raise.
     pub fn flag(&self) -> Arc<AtomicBool> {
         self.raised.clone()

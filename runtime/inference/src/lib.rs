@@ -12,5 +12,6 @@ pub mod outcome;
 pub mod positions;
 pub mod posterior;
 pub mod prune;
+pub mod site_draws;
 pub mod sites;
 pub mod summary;

@@ -19,7 +19,7 @@ use bnnc_data::{Dataset, Preparation, Rows};
 use bnnc_inference::method::Saved;
 use bnnc_inference::outcome;
 use bnnc_inference::positions;
-use bnnc_inference::posterior::SharedPosterior;
+use bnnc_inference::posterior::{Posterior, SharedPosterior};
 use bnnc_laplace::matrix::Matrix;
 use bnnc_methods::laplace::gaussian::part;
 use bnnc_methods::laplace::{Approximated, Gaussian, joint, memory, slopes};
@@ -36,19 +36,52 @@ pub fn predict(
     rows: Rows,
     context: &Context,
 ) -> Result<Vec<(String, ResultColumn)>, Stop> {
+    let dataset = usable((infer, values), preparation, rows, context)?;
+    let found = restored(infer, (values, folder))?;
+    forecast((infer, &*found), preparation, &dataset, context)
+}
+
+/// Returns the predictions of a posterior that a run has just found, as [`predict`] returns those of a folder.
+///
+/// # Errors
+/// As [`predict`].
+pub fn predict_found(
+    (infer, found): (&Infer, &dyn Posterior),
+    preparation: &Preparation,
+    rows: Rows,
+    context: &Context,
+) -> Result<Vec<(String, ResultColumn)>, Stop> {
+    let dataset = usable((infer, found.values()), preparation, rows, context)?;
+    forecast((infer, found), preparation, &dataset, context)
+}
+
+/// Returns the dataset of new rows, whose positions are inside their axes at all draws of the values.
+fn usable(
+    (infer, values): (&Infer, &Values),
+    preparation: &Preparation,
+    rows: Rows,
+    context: &Context,
+) -> Result<Dataset, Stop> {
     let dataset = checked(infer, preparation, rows)?;
     positions::check(infer, (&dataset.test, false), &dataset, &context.pool)?;
-    let of_rows = (&dataset.test, false);
     positions::check_values(
         infer,
         (values, draws_in(infer, values)),
-        of_rows,
+        (&dataset.test, false),
         (&dataset, context),
     )?;
-    let found = restored(infer, (values, folder))?;
+    Ok(dataset)
+}
+
+fn forecast(
+    (infer, found): (&Infer, &dyn Posterior),
+    preparation: &Preparation,
+    dataset: &Dataset,
+    context: &Context,
+) -> Result<Vec<(String, ResultColumn)>, Stop> {
     let draws = (found.predictive_draws(infer), context);
-    let mut forecaster = found.forecaster(infer, of_rows, &dataset, draws)?;
-    let mut columns = table(infer, preparation, &dataset, |take| forecaster.run(take))?;
+    let mut forecaster = found.forecaster(infer, (&dataset.test, false), dataset, draws)?;
+    let mut columns = table(infer, preparation, dataset, |take| forecaster.run(take))?;
     drop(forecaster);
     if infer.outputs.iter().any(|output| output.infinite_below.is_some()) {
         let sites = found.summaries(infer, context)?;
@@ -114,6 +147,12 @@ pub fn far(
         |_| Vec::new(),
         |dataset| bnnc_audit::far(infer, spec, &dataset, ranges),
     )
+}
+
+/// Returns the warnings about new rows that are far from the training rows of a dataset, as [`far`] does.
+pub fn far_from(infer: &Infer, spec: &DataSpec, dataset: &Dataset, rows: Rows) -> Vec<Diagnostic> {
+    let ranges = bnnc_audit::ranges(infer, spec, dataset);
+    far(infer, (spec, &dataset.preparation), rows, &ranges)
 }
 
 /// Returns the joint covariance of the outputs of all rows under the Gaussian of the weights, without noise: `[rows * outputs, rows * outputs]`. It

@@ -1,0 +1,68 @@
+//! The draws of one site of a posterior, in memory.
+
+use crate::posterior::Posterior;
+use crate::sites::Sites;
+use bnnc_abi::manifest::Infer;
+use bnnc_base::shape::Sizes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_data::Dataset;
+
+/// The number of draws of an approximation.
+const DRAWS: usize = 1000;
+
+/// The largest number of reals that the draws of a site take (128 MiB).
+const NUMBERS: usize = 1 << 24;
+
+/// Draws of a site on its declared scale.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SiteDraws {
+    /// The values, chain after chain, `[draws, ..]`.
+    pub values: Vec<f64>,
+    /// The number of draws of each chain. The draws of an approximation are one chain.
+    pub chains: Vec<usize>,
+}
+
+/// Returns the draws of a site, which is given by its index in [`Infer::reports`]: those of the chains, evenly thinned if they take too much
+/// memory, or those of an approximation, which are the first draws of its predictions. A point estimate has one draw. Returns `None` for
+/// predictions that are integrals over some weights.
+///
+/// # Errors
+/// There is too little memory, or a file cannot be read.
+pub fn site_draws(
+    (infer, site): (&Infer, usize),
+    found: &dyn Posterior,
+    dataset: &Dataset,
+    context: &Context,
+) -> Result<Option<SiteDraws>, Stop> {
+    let elements = infer.reports[site].shape.count(&Sizes::default()).max(1);
+    let most = (NUMBERS / elements).max(1);
+    let mut draws = SiteDraws::default();
+    if let Some(sampled) = found.sampled() {
+        let every = sampled.draws().div_ceil(most).max(1);
+        let mut sites = Sites::new(infer, sampled, dataset, context)?;
+        for chain in 0..sampled.chains.len() {
+            let (mut at, mut kept) = (0usize, 0);
+            sites.visit(chain, &[site], |_, values| {
+                for draw in values.chunks_exact(elements) {
+                    if at.is_multiple_of(every) {
+                        draws.values.extend_from_slice(draw);
+                        kept += 1;
+                    }
+                    at += 1;
+                }
+            })?;
+            draws.chains.push(kept);
+        }
+        return Ok(Some(draws));
+    }
+    let Some(drawn) = found.draws(infer, DRAWS.min(most), context)? else {
+        return Ok(None);
+    };
+    let drawn = drawn.distinct(infer, context)?;
+    drawn.visit(infer, &[site], context, &mut |_, values| {
+        draws.values.extend_from_slice(values);
+        Ok(())
+    })?;
+    draws.chains.push(draws.values.len() / elements);
+    Ok(Some(draws))
+}
