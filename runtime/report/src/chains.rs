@@ -34,7 +34,7 @@ const PAIRED: usize = 3;
 const DOTS: usize = 1500;
 
 /// The style classes of the chains' lines and areas. The classes repeat if there are more chains.
-const CHAINS: [(&str, &str); 6] = [
+pub const CHAINS: [(&str, &str); 6] = [
     ("chain0", "ranks0"),
     ("chain1", "ranks1"),
     ("chain2", "ranks2"),
@@ -291,7 +291,7 @@ fn worse(one: &QuantitySummary, other: &QuantitySummary) -> Ordering {
 }
 
 /// Returns the points of a trace. For a long trace, these are the lowest and the highest draw of each stretch.
-fn outline(chain: &[f64]) -> Vec<(f64, f64)> {
+pub fn outline(chain: &[f64]) -> Vec<(f64, f64)> {
     if chain.len() <= TRACE_POINTS {
         return chain
             .iter()

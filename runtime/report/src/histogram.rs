@@ -75,6 +75,15 @@ impl Histogram {
         self.densities.iter().copied().fold(0.0, f64::max)
     }
 
+    /// Returns the density at a value, which is 0 outside the bins.
+    pub fn at(&self, value: f64) -> f64 {
+        let bin = (value - self.low) / self.width;
+        let is_inside = bin >= 0.0 && value <= self.high();
+        let last = self.densities.len().saturating_sub(1);
+        let density = self.densities.get((bin.max(0.0) as usize).min(last));
+        density.copied().filter(|_| is_inside).unwrap_or(0.0)
+    }
+
     /// Draws the bins as one area.
     pub fn draw(&self, plot: &mut Plot, class: &'static str) {
         let edge = |bin: usize| self.low + self.width * bin as f64;
@@ -131,6 +140,9 @@ mod tests {
         };
         let area: f64 = found.densities.iter().map(|density| density * found.width).sum();
         assert!((area - 1.0).abs() < 1e-12, "{area}");
+        assert_eq!(found.at(-1.0), 0.0);
+        assert_eq!(found.at(found.high() + 1.0), 0.0);
+        assert_eq!(found.at(found.high()), found.densities[BINS - 1]);
         // The square root of a uniform number has a linear density on its range: bin k of 40 holds 2 k - 1 parts of 1600.
         let last = found.densities[BINS - 1] * found.width;
         assert!((last - 79.0 / 1600.0).abs() < 2e-3, "{last}");

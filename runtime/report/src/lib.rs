@@ -2,6 +2,7 @@
 
 pub mod chain_tables;
 pub mod chains;
+pub mod characters;
 pub mod checks;
 pub mod export;
 pub mod figures;

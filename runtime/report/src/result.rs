@@ -286,7 +286,8 @@ pub fn table(manifest: &Manifest, result: &RunResult) -> String {
     text
 }
 
-fn infer_table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
+/// Returns the part of the table about one inference block.
+pub fn infer_table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
     let Some(last) = outcome.splits.last() else {
         return String::new();
     };

@@ -90,7 +90,7 @@ impl PlotAxis {
     }
 
     /// Returns the place of a value, from 0 at the start to 1 at the end.
-    fn place(&self, value: f64) -> f64 {
+    pub(crate) fn place(&self, value: f64) -> f64 {
         (value - self.low) / (self.high - self.low)
     }
 }
@@ -411,7 +411,7 @@ pub fn standalone(plot: &str) -> String {
 }
 
 /// Formats the label of a tick.
-fn number(value: f64, decimals: usize) -> String {
+pub(crate) fn number(value: f64, decimals: usize) -> String {
     // Minus zero is shown as zero.
     let value = if value == 0.0 { 0.0 } else { value };
     if value.abs() >= 1e6 || decimals > 5 {
