@@ -21,6 +21,8 @@ use signal_hook::flag;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A run to be executed.
 pub struct Job<'a> {
@@ -209,6 +211,40 @@ pub fn interrupt() -> Interrupt {
             .and_then(|_| flag::register(signal, interrupt.flag()));
     }
     interrupt
+}
+
+/// Ctrl-C in a session of several runs: during a run, it only asks the run to stop; between runs, it ends the process.
+pub struct SessionInterrupt {
+    raised: Arc<AtomicBool>,
+    is_idle: Arc<AtomicBool>,
+}
+
+impl SessionInterrupt {
+    /// Registers the handlers. If this fails, Ctrl-C always ends the process.
+    pub fn register() -> SessionInterrupt {
+        let found = SessionInterrupt {
+            raised: Arc::new(AtomicBool::new(false)),
+            is_idle: Arc::new(AtomicBool::new(true)),
+        };
+        let _ = flag::register_conditional_default(SIGINT, found.is_idle.clone())
+            .and_then(|_| flag::register(SIGINT, found.raised.clone()));
+        found
+    }
+
+    /// Does some work that Ctrl-C stops through the interrupt that the work is given.
+    pub fn during<T>(&self, work: impl FnOnce(Interrupt) -> T) -> T {
+        /// Ends the work even if it panics.
+        struct Busy<'a>(&'a AtomicBool);
+        impl Drop for Busy<'_> {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::SeqCst);
+            }
+        }
+        self.raised.store(false, Ordering::SeqCst);
+        self.is_idle.store(false, Ordering::SeqCst);
+        let _busy = Busy(&self.is_idle);
+        work(Interrupt::of(self.raised.clone()))
+    }
 }
 
 /// Shows why a run stopped. Returns the exit status.
