@@ -1,6 +1,7 @@
 //! Every diagnostic code of the compiler, with the codes of the command line.
 
 pub mod compare;
+pub mod draws;
 pub mod new_levels;
 mod stages;
 pub mod which;
@@ -207,6 +208,7 @@ static OWN: &[&Code] = &[
     &which::WHICH_INFER,
     &compare::METRIC_DOES_NOT_APPLY,
     &new_levels::NO_NEW_LEVELS,
+    &draws::NO_DRAWS,
 ];
 
 /// Returns every code that this crate and those below it can raise, sorted.

@@ -34,6 +34,7 @@ pub mod solve;
 mod statements;
 pub mod types;
 
+pub use data::option_names as data_options;
 pub use expr::Want;
 pub use parameterisation::applied_twice_to_data;
 

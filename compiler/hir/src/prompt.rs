@@ -4,8 +4,10 @@ use crate::check::Want;
 use crate::check::body::{BodyKind, Calls, Checker, DistValue, Made};
 use crate::check::names::ItemNames;
 use crate::dims::DimExpr;
-use crate::tree::{LocalId, Locals, Module, TypedExpr, TypedStmt};
+use crate::tree::{Local, LocalId, LocalKind, Locals, Module, TypedExpr, TypedStmt};
+use crate::types::Ty;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,6 +25,20 @@ pub struct Environment {
     calls: Calls,
 }
 
+impl Environment {
+    /// Adds a variable that the session itself computes, such as the draws of a parameter of a posterior.
+    pub fn define(&mut self, name: Arc<str>, ty: Ty, span: Span) -> LocalId {
+        let local = self.locals.push(Local {
+            name: name.clone(),
+            ty,
+            span,
+            kind: LocalKind::Param,
+        });
+        self.scope.insert(name, local);
+        local
+    }
+}
+
 /// Checks an expression. The returned variables are the variables of the session and the counters of the expression.
 pub fn check_expr(
     module: &Module,
@@ -31,7 +47,7 @@ pub fn check_expr(
 ) -> (TypedExpr, Locals, Vec<Diagnostic>) {
     let names = ItemNames::of(module);
     let mut body = enter(module, &names, environment);
-    let expr = body.argument_value(&crate::types::Ty::Error, written);
+    let expr = body.argument_value(&Ty::Error, written);
     (expr, body.locals, body.diagnostics)
 }
 

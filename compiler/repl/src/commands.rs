@@ -2,10 +2,10 @@
 
 use super::distribution::ValueSizes;
 use super::variables::Variable;
-use super::{Checked, Refused, Reply, Session, emission, items, measures, show};
+use super::{Checked, Refused, Reply, Session, emission, fits, items, measures, plot, show};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::nearest::nearest;
-use bnnc_base::source::Source;
+use bnnc_base::source::{Source, Span};
 use bnnc_driver::codes::BAD_COMMAND;
 use bnnc_driver::documented::documented;
 use bnnc_hir::elaborate::datum::Datum;
@@ -45,6 +45,7 @@ pub static ALL: &[ReplCommand] = &[
         emission::emit,
     ),
     command("explain", "CODE", "Explains a diagnostic.", explain),
+    command("exit", "", "Leaves.", quit),
     command("help", "", "These commands.", help),
     command(
         "kl",
@@ -54,9 +55,33 @@ pub static ALL: &[ReplCommand] = &[
     ),
     command("list", "", "Lists the definitions.", list),
     command("load", "FILE", "Defines the items of a program.", load),
+    command(
+        "plot",
+        "WHAT[, WHAT ..] [FILE.svg]",
+        "Plots posterior values, distributions, `prior fit.beta`, `trace fit.beta`.",
+        plot::plot,
+    ),
+    command(
+        "predict",
+        "INFER FILE [OUT.csv]",
+        "Predicts the rows of a file, as `bnnc predict` does.",
+        fits::predict,
+    ),
     command("quit", "", "Leaves.", quit),
     command("reset", "", "Forgets everything.", reset),
+    command(
+        "run",
+        "[INFER ..]",
+        "Runs inference blocks, as `bnnc run` does.",
+        fits::run,
+    ),
     command("shape", "EXPR", "The shape of a value.", shape),
+    command(
+        "summary",
+        "INFER",
+        "The table of results of an inference block.",
+        fits::summary,
+    ),
     command(
         "type",
         "EXPR",
@@ -120,6 +145,16 @@ impl CommandText {
             .and_then(|range| self.source.text.get(range.clone()))
     }
 
+    /// Returns the position of a part of the line.
+    pub fn span(&self, range: &Range<usize>) -> Span {
+        Span::new(self.source.id, range.start, range.end)
+    }
+
+    /// Returns the word with this index as the path of a file, without quotes.
+    pub fn path(&self, at: usize) -> Option<String> {
+        self.word(at).map(|word| word.trim_matches('"').to_owned())
+    }
+
     /// Returns the range of a word without a trailing comma.
     pub fn without_comma(&self, range: &Range<usize>) -> Range<usize> {
         let text = self.source.text.get(range.clone()).unwrap_or_default();
@@ -153,24 +188,23 @@ pub fn refuse<T>(message: impl Into<String>) -> Result<T, Refused> {
 }
 
 impl Session {
-    /// Rejects a command that lacks its colon, unless the word is a variable. Other REPLs accept such commands.
-    pub(super) fn is_no_command(&self, text: &str) -> Result<(), Refused> {
-        let command = match text.trim() {
-            "exit" | "q" | "quit" | "quit()" | "exit()" => "quit",
-            "help" | "help()" | "?" => "help",
-            _ => return Ok(()),
-        };
-        let name = text.trim().trim_end_matches("()");
-        if self.environment.scope.contains_key(name) {
-            return Ok(());
-        }
-        refuse(format!("commands begin with a colon: `:{command}`"))
+    /// Returns whether a text is a command: it begins with a colon, or it is one of the words by which other REPLs end or show their help and that is
+    /// not a variable here.
+    pub(super) fn is_command(&self, text: &str) -> bool {
+        let word = text.trim().trim_end_matches("()");
+        let is_word = matches!(word, "exit" | "q" | "quit" | "help" | "?");
+        text.trim_start().starts_with(':') || (is_word && !self.environment.scope.contains_key(word))
     }
 
     /// Executes a command.
     pub(super) fn command(&mut self, source: &Source, reply: &mut Reply) -> Result<(), Refused> {
         let line = CommandText::new(source);
-        let name = line.word(0).unwrap_or_default().trim_start_matches(':');
+        let name = line.word(0).unwrap_or_default();
+        let name = match name.trim_start_matches(':').trim_end_matches("()") {
+            "q" => "quit",
+            "?" => "help",
+            name => name,
+        };
         match ALL.iter().find(|command| command.name == name) {
             Some(command) => (command.run)(self, &line, reply),
             None => {
@@ -222,11 +256,12 @@ pub fn usage<T>(line: &CommandText) -> Result<T, Refused> {
 
 fn help(_: &mut Session, _: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     reply.result(
-        "Enter an expression, `name = expression`, `name ~ distribution`, or an item such as `fn` or `dist`.",
+        "Enter an expression, `name = expression`, `name ~ distribution`, or an item such as `fn`, `data`, `model` or \
+         `infer`, which runs.",
     );
     for command in ALL {
         let usage = format!(":{} {}", command.name, command.arguments);
-        reply.result(format!("  {usage:<26} {}", command.about));
+        reply.result(format!("  {usage:<32} {}", command.about));
     }
     Ok(())
 }
@@ -237,6 +272,7 @@ fn quit(_: &mut Session, _: &CommandText, reply: &mut Reply) -> Result<(), Refus
 }
 
 fn reset(session: &mut Session, _: &CommandText, _: &mut Reply) -> Result<(), Refused> {
+    session.fits.clear();
     session.items.set(bnnc_grammar::ast::SourceFile::default());
     session.module = session.items.check(session.items.program()).0;
     session.variables.clear();
@@ -263,8 +299,9 @@ fn list(session: &mut Session, _: &CommandText, reply: &mut Reply) -> Result<(),
     for item in &session.items.program().items {
         reply.result(items::header(item, &session.sources));
     }
-    let visible =
-        |variable: &&Variable| session.environment.scope.get(&variable.name) == Some(&variable.local);
+    let visible = |variable: &&Variable| {
+        variable.written.is_some() && session.environment.scope.get(&variable.name) == Some(&variable.local)
+    };
     session
         .variables
         .iter()
@@ -313,7 +350,7 @@ fn type_of(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Resu
     let checked = session.argument(line, range, reply)?;
     let draw = session.next_draw();
     let (datum, computed) = session
-        .computed(&checked, draw)
+        .computed_with(&checked, session.streams_at(draw, 0, 1))
         .map_err(|diagnostic| vec![*diagnostic])?;
     reply.result(match datum {
         Datum::Tensor(_) | Datum::Static(_) | Datum::Text(_) => {
@@ -327,26 +364,29 @@ fn type_of(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Resu
 fn shape(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     let checked = session.argument(line, line.rest(1), reply)?;
     let draw = session.next_draw();
-    let sizes = session.scene(&checked, draw).and_then(|mut scene| {
-        let datum = scene.datum(&checked.expr)?;
-        match datum {
-            Datum::Tensor(value) => Ok(scene
-                .elaborator
-                .ty(value)
-                .shape
-                .static_sizes()
-                .unwrap_or_default()),
-            Datum::Static(_) => Ok(Vec::new()),
-            Datum::List(items) => Ok(vec![items.len()]),
-            Datum::Dist(_) => session
-                .concrete_at(&checked, ValueSizes::Own, draw)
-                .map(|concrete| concrete.sizes()),
-            Datum::Layer(_) | Datum::Function(_) | Datum::Text(_) => {
-                let why = "this has no shape; `:type` shows its arguments and its result".to_owned();
-                Err(model::limit(checked.expr.span, why))
+    let streams = session.streams_at(draw, 0, 1);
+    let sizes = session
+        .scene_with(&checked, streams.clone())
+        .and_then(|mut scene| {
+            let datum = scene.datum(&checked.expr)?;
+            match datum {
+                Datum::Tensor(value) => Ok(scene
+                    .elaborator
+                    .ty(value)
+                    .shape
+                    .static_sizes()
+                    .unwrap_or_default()),
+                Datum::Static(_) => Ok(Vec::new()),
+                Datum::List(items) => Ok(vec![items.len()]),
+                Datum::Dist(_) => session
+                    .concrete_with(&checked, ValueSizes::Own, streams)
+                    .map(|concrete| concrete.sizes()),
+                Datum::Layer(_) | Datum::Function(_) | Datum::Text(_) => {
+                    let why = "this has no shape; `:type` shows its arguments and its result".to_owned();
+                    Err(model::limit(checked.expr.span, why))
+                }
             }
-        }
-    });
+        });
     reply.result(show::shape(&sizes.map_err(|diagnostic| vec![*diagnostic])?));
     Ok(())
 }

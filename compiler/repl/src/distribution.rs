@@ -1,5 +1,6 @@
 //! Distributions in the REPL: turns an expression into a distribution whose parameters are numbers.
 
+use super::evaluate::Streams;
 use super::{Checked, Session};
 use bnnc_base::dtype::DType;
 use bnnc_driver::concrete::Concrete;
@@ -38,8 +39,18 @@ impl Session {
         wanted: ValueSizes<'_>,
         draw: u32,
     ) -> Elaborated<Concrete> {
+        self.concrete_with(checked, wanted, self.streams(draw))
+    }
+
+    /// Evaluates an expression to a distribution, with these random streams.
+    pub(super) fn concrete_with(
+        &self,
+        checked: &Checked,
+        wanted: Wanted<'_>,
+        streams: Streams,
+    ) -> Elaborated<Concrete> {
         let span = checked.expr.span;
-        let mut scene = self.scene(checked, draw)?;
+        let mut scene = self.scene_with(checked, streams)?;
         let Datum::Dist(dist) = scene.datum(&checked.expr)? else {
             return Err(limit(span, "a distribution is needed here".to_owned()));
         };

@@ -5,8 +5,6 @@ use super::distribution::ValueSizes;
 use super::{Refused, Reply, Session};
 use bnnc_driver::emit::{self, syntactic};
 use bnnc_driver::infer::CompileFailure;
-use bnnc_driver::options::CompileOptions;
-use bnnc_driver::program::CheckedProgram;
 use bnnc_driver::stage::Stage;
 use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::model;
@@ -73,25 +71,12 @@ fn emit_graph(
 }
 
 fn emit_program(session: &mut Session, stage: Stage, reply: &mut Reply) -> Result<(), Refused> {
-    let mut sources = session.sources.clone();
-    let source = sources.add("program", &session.items.text(&session.sources));
-    let ast = session.items.program().clone();
-    let program = CheckedProgram {
-        sources,
-        source,
-        ast,
-        module: session.module.clone(),
-        diagnostics: Vec::new(),
-    };
+    let program = session.whole_program();
     if let Some(text) = syntactic(&program, stage) {
         reply.result(text.trim_end());
         return Ok(());
     }
-    let options = CompileOptions {
-        seed: session.world.seed,
-        symbols: session.world.symbols.clone(),
-        ..CompileOptions::default()
-    };
+    let options = session.options();
     let mut schemas = HashMap::new();
     for spec in bnnc_driver::compile::data(&program, &options)? {
         schemas.insert(spec.name.clone(), (session.world.schema)(&spec)?);

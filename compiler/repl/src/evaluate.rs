@@ -4,6 +4,7 @@ use super::variables::{Variable, VariableValue};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_base::source::Span;
+use bnnc_driver::codes::draws::one_value;
 use bnnc_driver::concrete::Concrete;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::op::OpDef;
@@ -34,6 +35,8 @@ pub struct Streams {
     pub prefix: String,
     /// The draw numbers of layers, by name.
     pub layers: HashMap<String, u32>,
+    /// The index of a posterior draw and the number of posterior draws, while an expression is computed at each of them.
+    pub posterior: Option<(usize, usize)>,
 }
 
 impl Streams {
@@ -66,7 +69,7 @@ pub struct Computed {
     /// The values, indexed by their ids.
     pub values: Vec<Tensor>,
     /// The sites that were drawn.
-    pub drawn: Vec<String>,
+    pub drawn: Vec<(String, Tensor)>,
     /// The outputs that a model observes, by name, which are drawn instead of observed.
     pub observed: Vec<(String, Tensor)>,
 }
@@ -112,7 +115,11 @@ impl<'a> VariableScope<'a> {
                 VariableValue::Static(number) => Datum::Static(*number),
                 _ if !mentioned.contains(&variable.local) => continue,
                 VariableValue::Tensor(tensor, dtype) => scene.input(&variable.name, tensor, *dtype),
-                VariableValue::Made(expr) => scene
+                VariableValue::Draws(draws, dtype) => {
+                    let tensor = scene.at_draw(draws, exprs)?;
+                    scene.input(&variable.name, &tensor, *dtype)
+                }
+                Held::Made(expr) => scene
                     .elaborator
                     .expr(expr, &mut scene.frame)?
                     .at_path(&variable.name),
@@ -120,6 +127,16 @@ impl<'a> VariableScope<'a> {
             scene.frame.values.insert(variable.local, datum);
         }
         Ok(scene)
+    }
+
+    /// Returns the value of `[draws, ..]` at the current posterior draw.
+    fn at_draw(&self, draws: &Tensor, exprs: &[&Expr]) -> Elaborated<Tensor> {
+        let count = draws.shape.first().copied().unwrap_or(0);
+        match (self.streams.posterior, exprs.first()) {
+            (Some((at, of)), _) if count > 0 => Ok(draws.leading(at * count / of.max(1))),
+            (_, Some(expr)) => Err(Box::new(one_value(expr.span))),
+            (_, None) => Ok(Tensor::scalar(f64::NAN)),
+        }
     }
 
     /// Adds a known tensor as a parameter of the function.
@@ -165,7 +182,7 @@ fn is_noise(expr: &TypedExpr) -> bool {
 }
 
 /// Returns the variables that expressions need: directly, or through distributions, layers and functions that are stored in variables.
-fn mentioned(exprs: &[&TypedExpr], variables: &[Variable]) -> HashSet<LocalId> {
+pub fn mentioned(exprs: &[&TypedExpr], variables: &[Variable]) -> HashSet<LocalId> {
     let mut found = HashSet::new();
     let add = |expr: &TypedExpr, found: &mut HashSet<LocalId>| {
         walk::any(expr, &mut |part| {
@@ -186,10 +203,24 @@ fn mentioned(exprs: &[&TypedExpr], variables: &[Variable]) -> HashSet<LocalId> {
 
 /// Computes every value of a function. Sites and outputs are drawn.
 pub fn compute(function: Function, inputs: &[Tensor], streams: &Streams) -> Result<Computed, String> {
-    check_size(&function)?;
+    compute_some(function, inputs, streams, |_| true)
+}
+
+/// Computes the values of a function that are needed. The others are placeholders.
+pub fn compute_some(
+    function: Function,
+    inputs: &[Tensor],
+    streams: &Streams,
+    is_needed: impl Fn(Value) -> bool,
+) -> Result<Computed, String> {
+    check_size(&function, &is_needed)?;
     let mut values: Vec<Tensor> = Vec::with_capacity(function.nodes.len());
     let (mut drawn, mut observed) = (Vec::new(), Vec::new());
     for value in function.nodes.ids() {
+        if !is_needed(value) {
+            values.push(Tensor::scalar(0.0));
+            continue;
+        }
         let tensor = match &function.nodes[value].kind {
             NodeKind::Param(name) => {
                 let at = function.params.iter().position(|param| *param == value);
@@ -216,7 +247,7 @@ pub fn compute(function: Function, inputs: &[Tensor], streams: &Streams) -> Resu
                 };
                 let tensor = Concrete { instance, params }.draw(&stream, streams.number(site))?;
                 if op.is(&ops::sample::SAMPLE) {
-                    drawn.push(site.to_string());
+                    drawn.push((site.to_string(), tensor.clone()));
                     tensor
                 } else {
                     observed.push((site.to_string(), tensor));
@@ -235,9 +266,9 @@ pub fn compute(function: Function, inputs: &[Tensor], streams: &Streams) -> Resu
 }
 
 /// Rejects functions that would not fit into memory, and functions that draw inside loops. The evaluator does not support such draws.
-fn check_size(function: &Function) -> Result<(), String> {
+fn check_size(function: &Function, is_needed: &dyn Fn(Value) -> bool) -> Result<(), String> {
     let mut elements = 0usize;
-    for value in function.nodes.ids() {
+    for value in function.nodes.ids().filter(|value| is_needed(*value)) {
         elements = elements.saturating_add(function.ty(value).shape.count(&Sizes::default()));
         if function_attrs(function, value).any(draws) {
             return Err("draws inside a loop or a comprehension cannot be evaluated here".to_owned());

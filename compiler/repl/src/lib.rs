@@ -1,15 +1,23 @@
 //! The REPL: a session that grows by one entry at a time. The command line reads the lines and prints the results of the session.
 
 mod commands;
+mod complete;
 mod describe;
 mod distribution;
 mod divergence;
 mod emission;
 mod evaluate;
+mod fits;
+mod host;
 mod items;
 mod measures;
+mod paths;
 mod pending;
+mod picture;
+mod plot;
+mod posterior;
 mod predictive;
+mod prior;
 mod show;
 mod variables;
 
@@ -20,18 +28,21 @@ use bnnc_base::source::{Source, SourceMap};
 use bnnc_driver::render;
 use bnnc_grammar::ast;
 use bnnc_grammar::parse::{self, Entered, ReplEntry};
-use bnnc_hir::builtin;
 use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::frame::Elaborated;
 use bnnc_hir::elaborate::model::limit;
 use bnnc_hir::prompt::{Environment, check_entry, check_expr};
 use bnnc_hir::tree::{LocalId, Locals, Module, SampleStmt, TypedExpr, TypedStmt};
 use bnnc_hir::types::{Elem, Ty};
+pub use complete::{Completed, CompletionTable};
 use describe::Describer;
 use distribution::ValueSizes;
 use evaluate::{Computed, Streams, VariableScope};
+use fits::Fits;
+pub use host::{ChainDraws, FittedPosterior, FittedSite, PredictedRows, RunHost, RunReport};
 use items::Items;
 pub use pending::PendingEntry;
+pub use picture::{DrawSummary, Picture, PictureContent, PictureMarks};
 use std::collections::HashMap;
 use variables::{Variable, VariableValue};
 
@@ -47,6 +58,10 @@ pub struct World {
     pub codes: Vec<&'static Code>,
     /// The runtime's array primitives, for `:emit`.
     pub symbols: Vec<Address>,
+    /// Runs inference blocks, draws pictures and writes files.
+    pub host: Box<dyn RunHost>,
+    /// The number of columns of the terminal.
+    pub width: usize,
 }
 
 /// One part of a reply.
@@ -85,6 +100,7 @@ pub struct Session {
     module: Module,
     environment: Environment,
     variables: Vec<Variable>,
+    fits: Fits,
     draws: u32,
     entries: usize,
 }
@@ -112,6 +128,7 @@ impl Session {
             module,
             environment,
             variables,
+            fits: Fits::new(),
             draws: 0,
             entries: 0,
         }
@@ -129,11 +146,9 @@ impl Session {
         let mut reply = Reply::default();
         self.entries += 1;
         let source = self.sources.add(&format!("entry {}", self.entries), text);
-        let outcome = match text.trim_start().starts_with(':') {
+        let outcome = match self.is_command(text) {
             true => self.command(&source, &mut reply),
-            false => self
-                .is_no_command(text)
-                .and_then(|()| self.entry(&source, &mut reply)),
+            false => self.entry(&source, &mut reply),
         };
         if let Err(diagnostics) = outcome {
             self.show(&diagnostics, &mut reply);
@@ -150,15 +165,9 @@ impl Session {
         reply
     }
 
-    /// Returns every name that completion can use, including commands, in sorted order.
-    pub fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.items.names().map(|name| name.to_string()).collect();
-        names.extend(self.environment.scope.keys().map(|name| name.to_string()));
-        names.extend(builtin::ALL.iter().map(|builtin| builtin.name.to_owned()));
-        names.extend(commands::ALL.iter().map(|command| format!(":{}", command.name)));
-        names.sort_unstable();
-        names.dedup();
-        names
+    /// States the number of columns of the terminal.
+    pub fn set_width(&mut self, width: usize) {
+        self.world.width = width;
     }
 
     fn entry(&mut self, source: &Source, reply: &mut Reply) -> Result<(), Refused> {
@@ -173,14 +182,25 @@ impl Session {
                 ReplEntry::Item(item) => new.push(item),
                 ReplEntry::Stmt(stmt) => self.statement(&stmt, reply)?,
                 ReplEntry::Expr(expr) => {
+                    if let Some(fit) = paths::name(&expr).filter(|name| self.is_infer(name))
+                        && let Some(fit) = self.fit(fit)
+                    {
+                        reply.result(fit.summary().trim_end());
+                        continue;
+                    }
                     let checked = self.checked(&expr, reply)?;
                     let (_, text) = self.value(&checked, reply)?;
                     reply.result(text);
                 }
             }
         }
-        if !new.is_empty() {
-            self.define(new, reply);
+        let infers: Vec<String> = new
+            .iter()
+            .filter_map(fits::infer_name)
+            .map(|name| name.to_string())
+            .collect();
+        if !new.is_empty() && self.define(new, reply) && !infers.is_empty() {
+            self.run_infers(infers, reply);
         }
         Ok(())
     }
@@ -198,8 +218,11 @@ impl Session {
             return Err(diagnostics);
         }
         let before = self.items.enter_folder(path);
-        if !self.define(module.items, reply) {
-            self.items.leave_folder(before);
+        let has_infers = module.items.iter().any(|item| fits::infer_name(item).is_some());
+        match self.define(module.items, reply) {
+            true if has_infers => self.note_infers(reply),
+            true => {}
+            false => self.items.leave_folder(before),
         }
         Ok(())
     }
@@ -223,6 +246,7 @@ impl Session {
         self.show(&diagnostics, reply);
         self.module = module;
         self.items.set(program);
+        self.note_old_fits(&new, &changes, reply);
         changes.into_iter().for_each(|change| reply.result(change));
         self.recompute(reply);
         true
@@ -232,10 +256,10 @@ impl Session {
     fn recompute(&mut self, reply: &mut Reply) {
         self.environment = Environment::default();
         for variable in std::mem::take(&mut self.variables) {
-            if self
-                .bind(&variable.written, variable.draw, &mut Reply::default())
-                .is_err()
-            {
+            let Some(written) = &variable.written else {
+                continue;
+            };
+            if self.bind(written, variable.draw, &mut Reply::default()).is_err() {
                 reply.note(&format!(
                     "`{}` was removed, because a definition on which it depends has changed",
                     variable.name
@@ -253,8 +277,9 @@ impl Session {
 
     /// Binds a name, and returns a text that shows its value.
     fn bind(&mut self, written: &ast::Stmt, draw: u32, reply: &mut Reply) -> Result<String, Refused> {
+        let resolved = self.resolved_stmt(written)?;
         let mut environment = self.environment.clone();
-        let (stmt, diagnostics) = check_entry(&self.module, &mut environment, written);
+        let (stmt, diagnostics) = check_entry(&self.module, &mut environment, &resolved);
         let warnings: Vec<Diagnostic> = diagnostics
             .iter()
             .filter(|one| !one.is_error())
@@ -277,7 +302,11 @@ impl Session {
                     .map_err(|diagnostic| vec![*diagnostic])?;
                 let text = match &held {
                     VariableValue::Tensor(tensor, dtype) => show::tensor(tensor, *dtype),
-                    VariableValue::Static(_) | VariableValue::Made(_) => String::new(),
+                    VariableValue::Draws(draws, dtype) => {
+                        let names = self.element_names(&sample.dist, &draws.shape[1..]);
+                        posterior::text(draws, *dtype, &names)
+                    }
+                    Held::Static(_) | VariableValue::Made(_) => String::new(),
                 };
                 (sample.local, held, text)
             }
@@ -298,7 +327,7 @@ impl Session {
         self.variables.push(Variable {
             name,
             local,
-            written: written.clone(),
+            written: Some(written.clone()),
             draw,
             held,
             text: text.clone(),
@@ -312,6 +341,9 @@ impl Session {
             expr: sample.dist.clone(),
             locals: locals.clone(),
         };
+        if let Some(count) = self.posterior_draws(&sample.dist) {
+            return self.drawn_at_draws(sample, locals, (draw, count));
+        }
         let concrete = self.concrete_at(&checked, ValueSizes::Site(&sample.ty), draw)?;
         let stream = self.streams(draw).name(&locals[sample.local].name);
         match distribution::draw_declared(&concrete, &sample.ty, &stream, draw) {
@@ -322,7 +354,8 @@ impl Session {
 
     /// Checks an expression. Warnings about the expression are shown.
     fn checked(&mut self, written: &ast::Expr, reply: &mut Reply) -> Result<Checked, Refused> {
-        let (expr, locals, diagnostics) = check_expr(&self.module, &self.environment, written);
+        let written = self.resolved(written)?;
+        let (expr, locals, diagnostics) = check_expr(&self.module, &self.environment, &written);
         if diagnostics.iter().any(Diagnostic::is_error) {
             return Err(diagnostics);
         }
@@ -342,11 +375,20 @@ impl Session {
         draw: u32,
         reply: &mut Reply,
     ) -> Result<(VariableValue, String), Refused> {
+        if let Some(count) = self.posterior_draws(&checked.expr) {
+            let (draws, dtype) = self
+                .at_draws(checked, draw, count)
+                .map_err(|diagnostic| vec![*diagnostic])?;
+            let names = self.element_names(&checked.expr, &draws.shape[1..]);
+            let text = posterior::text(&draws, dtype, &names);
+            return Ok((Held::Draws(draws, dtype), text));
+        }
         let (datum, computed) = self
             .computed(checked, draw)
             .map_err(|diagnostic| vec![*diagnostic])?;
         if !computed.drawn.is_empty() {
-            reply.note(&format!("drawn from their priors: {}", computed.drawn.join(", ")));
+            let names: Vec<&str> = computed.drawn.iter().map(|(name, _)| &**name).collect();
+            reply.note(&format!("drawn from their priors: {}", names.join(", ")));
         }
         let text = self.describer(&computed).datum(&datum);
         let held = match datum {
@@ -361,18 +403,26 @@ impl Session {
     }
 
     fn computed(&self, checked: &Checked, draw: u32) -> Elaborated<(Datum, Computed)> {
-        let mut scene = self.scene(checked, draw)?;
+        self.computed_with(checked, self.streams(draw))
+    }
+
+    fn computed_with(&self, checked: &Checked, streams: Streams) -> Elaborated<(Datum, Computed)> {
+        let mut scene = self.scene_with(checked, streams)?;
         let datum = scene.datum(&checked.expr)?;
         Ok((datum, scene.compute(checked.expr.span)?))
     }
 
     fn scene<'a>(&'a self, checked: &'a Checked, draw: u32) -> Elaborated<VariableScope<'a>> {
+        self.scene_with(checked, self.streams(draw))
+    }
+
+    fn scene_with<'a>(&'a self, checked: &'a Checked, streams: Streams) -> Elaborated<VariableScope<'a>> {
         VariableScope::new(
             &self.module,
             &checked.locals,
             &self.variables,
             &[&checked.expr],
-            self.streams(draw),
+            streams,
         )
     }
 
@@ -387,6 +437,7 @@ impl Session {
             line,
             prefix: String::new(),
             layers,
+            posterior: None,
         }
     }
 
@@ -428,7 +479,10 @@ fn named(local: LocalId, held: &VariableValue, text: &str, locals: &Locals) -> S
     let (name, ty) = (&locals[local].name, &locals[local].ty);
     match held {
         VariableValue::Made(_) => format!("{name} = {text}"),
-        VariableValue::Static(_) | VariableValue::Tensor(..) => {
+        VariableValue::Draws(draws, _) if draws.shape.len() > 1 => {
+            format!("{name}: {}\n{text}", bnnc_hir::show::ty(ty, locals))
+        }
+        Held::Static(_) | VariableValue::Tensor(..) | Held::Draws(..) => {
             let head = format!("{name}: {} = ", bnnc_hir::show::ty(ty, locals));
             let indent = format!("\n{}", " ".repeat(head.chars().count()));
             format!("{head}{}", text.replace('\n', &indent))

@@ -5,7 +5,7 @@ use super::{Refused, Reply, Session};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Sizes;
 use bnnc_base::source::{Source, Span};
-use bnnc_grammar::ast::{Arg, ExprKind};
+use bnnc_grammar::ast::{Arg, Expr, ExprKind};
 use bnnc_graph::analysis::dataflow::needed_by;
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Value};
@@ -23,7 +23,8 @@ use std::sync::Arc;
 
 /// A model applied to inputs.
 pub struct ModelCall {
-    model: ModelId,
+    /// The model.
+    pub model: ModelId,
     args: Vec<Arg>,
     span: Span,
 }
@@ -31,16 +32,21 @@ pub struct ModelCall {
 /// Parses a text as a call of a model. Returns `None` if the text is not such a call.
 pub fn call(module: &Module, text: &Source) -> Option<ModelCall> {
     let (written, diagnostics) = bnnc_grammar::parse::parse_expr(text);
-    let (name, args) = match *written.kind {
-        ExprKind::Call(callee, args) => match *callee.kind {
-            ExprKind::Name(name) => (name, args),
+    call_of(module, &written).filter(|_| diagnostics.is_empty())
+}
+
+/// Returns an expression as a call of a model, or `None`.
+pub fn call_of(module: &Module, written: &Expr) -> Option<ModelCall> {
+    let (name, args) = match &*written.kind {
+        ExprKind::Call(callee, args) => match &*callee.kind {
+            ExprKind::Name(name) => (name, args.clone()),
             _ => return None,
         },
         ExprKind::Name(name) => (name, Vec::new()),
         _ => return None,
     };
-    let model = module.models.ids().rfind(|id| module.models[*id].name == name)?;
-    diagnostics.is_empty().then_some(ModelCall {
+    let model = module.models.ids().rfind(|id| module.models[*id].name == *name)?;
+    Some(ModelCall {
         model,
         args,
         span: written.span,
@@ -57,16 +63,7 @@ impl Session {
     ) -> Result<Vec<OutputDraws>, Refused> {
         let given = self.inputs(call, reply)?;
         let line = self.next_draw();
-        let item = &self.module.models[call.model];
-        let bindings = item.shared.iter().chain(&item.inputs);
-        let mut dims: HashMap<Arc<str>, usize> = HashMap::new();
-        for (binding, tensor) in bindings.zip(&given) {
-            let Ty::Tensor(_, declared) = &binding.param.ty else {
-                continue;
-            };
-            let named = declared.iter().zip(&tensor.shape);
-            dims.extend(named.map(|(dim, size)| (self.dim_name(call.model, dim), *size)));
-        }
+        let dims = self.dims(call, &given);
         let refuse = |why: String| vec![*limit(call.span, why)];
         let model =
             model::elaborate(&self.module, call.model, &dims).map_err(|diagnostic| vec![*diagnostic])?;
@@ -79,6 +76,7 @@ impl Session {
                 line: at as u32,
                 prefix: format!("draw{line}/"),
                 layers: HashMap::new(),
+                posterior: None,
             };
             let drawn = outputs(&model, &given, &places, &streams).map_err(refuse)?;
             let columns = draws.iter_mut().zip(drawn);
@@ -96,13 +94,28 @@ impl Session {
         Ok(stacked.collect())
     }
 
+    /// Returns the dims of a model that follow from its inputs.
+    pub(super) fn dims(&self, call: &ModelCall, given: &[Tensor]) -> HashMap<Arc<str>, usize> {
+        let item = &self.module.models[call.model];
+        let bindings = item.shared.iter().chain(&item.inputs);
+        let mut dims: HashMap<Arc<str>, usize> = HashMap::new();
+        for (binding, tensor) in bindings.zip(given) {
+            let Ty::Tensor(_, declared) = &binding.param.ty else {
+                continue;
+            };
+            let named = declared.iter().zip(&tensor.shape);
+            dims.extend(named.map(|(dim, size)| (self.dim_name(call.model, dim), *size)));
+        }
+        dims
+    }
+
     /// Returns the name of a dim of a model.
     fn dim_name(&self, model: ModelId, dim: &DimExpr) -> Arc<str> {
         bnnc_hir::show::dim(dim, &self.module.models[model].locals).into()
     }
 
     /// Returns the values of a model's inputs in declared order. The call gives the inputs by position or by name.
-    fn inputs(&mut self, call: &ModelCall, reply: &mut Reply) -> Result<Vec<Tensor>, Refused> {
+    pub(super) fn inputs(&mut self, call: &ModelCall, reply: &mut Reply) -> Result<Vec<Tensor>, Refused> {
         let item = &self.module.models[call.model];
         let names: Vec<Arc<str>> = item
             .shared

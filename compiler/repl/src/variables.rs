@@ -14,8 +14,8 @@ pub struct Variable {
     /// The checked variable.
     pub local: LocalId,
     /// The statement that the user entered. If an item is redefined, the statement is checked and computed
-    /// again.
-    pub written: ast::Stmt,
+    /// again. `None` for values that the session adds itself, which the user does not see.
+    pub written: Option<ast::Stmt>,
     /// The number of the draw that the variable used.
     pub draw: u32,
     /// The value.
@@ -31,6 +31,8 @@ pub enum VariableValue {
     Static(i64),
     /// A tensor.
     Tensor(Tensor, DType),
+    /// A number or an array at each posterior draw, `[draws, ..]`.
+    Draws(Tensor, DType),
     /// A distribution, a layer, a list of layers or a function. Such a value is elaborated again at each use.
     Made(TypedExpr),
 }

@@ -27,6 +27,11 @@ pub struct DataOption {
     read: fn(&mut Reading<'_, '_>, &ast::Expr),
 }
 
+/// Returns the names of all options of data items.
+pub fn option_names() -> impl Iterator<Item = &'static str> + Clone {
+    OPTIONS.iter().map(|option| option.name)
+}
+
 /// The state while the value of one option is read into a specification.
 struct Reading<'r, 's> {
     session: &'r mut CheckSession<'s>,
@@ -254,8 +259,7 @@ fn set(
 ) {
     let word = spellings::word(name);
     let Some(option) = OPTIONS.iter().find(|option| option.name == word) else {
-        let names = OPTIONS.iter().map(|option| option.name);
-        let diagnostic = report::unknown_option(span, "data", name, names);
+        let diagnostic = report::unknown_option(span, "data", name, option_names());
         session.diagnostics.push(diagnostic);
         return;
     };

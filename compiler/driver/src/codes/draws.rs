@@ -1,0 +1,80 @@
+//! The diagnostic for posterior values of the REPL that are not known or not usable.
+
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::source::Span;
+
+/// A posterior value of the REPL that does not exist, or that stands where one number is needed.
+pub static NO_DRAWS: Code = Code {
+    id: "E0650",
+    title: "not a posterior value",
+    explain: "In the REPL, `fit.beta` is the posterior of the parameter `beta` after the inference block `fit` has run. It has one value for each posterior draw, \
+              and an expression with it is computed at each draw. `mean`, `sd`, `median` and `quantile(.., 0.9)` of such an expression are numbers, which fit \
+              where one number is needed.\n\n```\n:run fit\nexp(fit.beta)\nmean(fit.beta > 0)\n:density Normal(mean(fit.beta), 1) 0\n```",
+};
+
+/// Reports an inference block that has not run.
+pub fn not_run(span: Span, infer: &str) -> Diagnostic {
+    Diagnostic::error(&NO_DRAWS, span, format!("`{infer}` has not run yet"))
+        .label("has no posterior")
+        .help(format!("`:run {infer}` runs it"))
+}
+
+/// Reports the name of an inference block where one of its parameters is needed.
+pub fn whole_posterior(span: Span, infer: &str, parameters: &[&str]) -> Diagnostic {
+    let text = format!("`{infer}` is a posterior, not a number");
+    Diagnostic::error(&NO_DRAWS, span, text)
+        .label("names all its parameters")
+        .help(listed(infer, parameters))
+}
+
+/// Reports a parameter that a posterior does not have.
+pub fn no_parameter(span: Span, (infer, wrong): (&str, &str), parameters: &[&str]) -> Diagnostic {
+    let text = format!("`{infer}` has no parameter `{wrong}`");
+    Diagnostic::error(&NO_DRAWS, span, text)
+        .label("not a parameter of its model")
+        .suggest(wrong, parameters.iter().copied())
+        .note(listed(infer, parameters))
+}
+
+fn listed(infer: &str, parameters: &[&str]) -> String {
+    const MOST: usize = 12;
+    let mut names: Vec<String> = parameters
+        .iter()
+        .take(MOST)
+        .map(|name| format!("`{infer}.{name}`"))
+        .collect();
+    if parameters.len() > MOST {
+        names.push("..".to_owned());
+    }
+    format!("its parameters are {}", names.join(", "))
+}
+
+/// Reports a posterior without draws.
+pub fn integrated(span: Span, infer: &str) -> Diagnostic {
+    let text = format!("the posterior of `{infer}` does not have draws");
+    Diagnostic::error(&NO_DRAWS, span, text)
+        .label("is integrated over")
+        .note("its predictions are integrals over some weights")
+}
+
+/// Reports an expression of posterior values where a single value is needed.
+pub fn one_value(span: Span) -> Diagnostic {
+    Diagnostic::error(
+        &NO_DRAWS,
+        span,
+        "one value is needed here, found one for each posterior draw",
+    )
+    .label("has a value for each draw")
+    .help("`mean(..)`, `sd(..)`, `median(..)` and `quantile(.., 0.9)` of it are single values")
+}
+
+/// Reports a distribution, layer or function that depends on posterior values.
+pub fn not_a_number(span: Span) -> Diagnostic {
+    Diagnostic::error(
+        &NO_DRAWS,
+        span,
+        "only numbers and arrays are computed at each posterior draw",
+    )
+    .label("depends on posterior values")
+    .help("`y ~ DISTRIBUTION` draws one value at each posterior draw")
+}

@@ -1,0 +1,304 @@
+//! The posteriors of a session: the commands that run inference blocks and read their results, and the values `fit.beta`.
+
+use super::commands::{Line, refuse, usage};
+use super::host::FittedPosterior;
+use super::variables::{Held, Variable};
+use super::{Refused, Reply, Session, paths};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::dtype::DType;
+use bnnc_base::source::Span;
+use bnnc_driver::codes::{draws as codes, no_infer};
+use bnnc_driver::options::Options;
+use bnnc_driver::program::Program;
+use bnnc_grammar::ast::{Expr, ExprKind, Item, ItemKind, Stmt};
+use bnnc_graph::dist::Support;
+use bnnc_graph::tensor::Tensor;
+use bnnc_hir::dims::Dim;
+use bnnc_hir::types::{Elem, Ty};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The posteriors of the inference blocks that have run, in the order of their first run.
+pub type Fits = Vec<Rc<dyn FittedPosterior>>;
+
+/// Executes `:run`.
+pub fn run(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+    let names = session.infer_names();
+    let mut chosen = Vec::new();
+    for (at, range) in line.words.iter().enumerate().skip(1) {
+        let name = line.word(at).unwrap_or_default().trim_end_matches(',');
+        if !names.iter().any(|known| **known == *name) {
+            return Err(vec![unknown(name, line.span(range), &names)]);
+        }
+        chosen.push(name.to_owned());
+    }
+    if names.is_empty() {
+        return refuse("the session has no `infer` item, so there is nothing to run");
+    }
+    session.run_infers(chosen, reply);
+    Ok(())
+}
+
+/// Executes `:summary`.
+pub fn summary(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+    let [_, _] = line.words.as_slice() else {
+        return usage(line);
+    };
+    let fit = session.fit_of(line, 1)?;
+    reply.result(fit.summary().trim_end());
+    Ok(())
+}
+
+/// Executes `:predict`.
+pub fn predict(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+    let (Some(file), 3..=4) = (line.path(2), line.words.len()) else {
+        return usage(line);
+    };
+    let fit = session.fit_of(line, 1)?;
+    let rows = fit.predict(Path::new(&file))?;
+    session.show(&rows.warnings, reply);
+    match line.path(3) {
+        Some(path) => {
+            let written = session
+                .world
+                .host
+                .write(Path::new(&path), &rows.table, Some(Path::new(&file)));
+            written.map_err(|diagnostic| vec![diagnostic])?;
+            reply.note(&format!("the predictions are in `{path}`"));
+        }
+        None => reply.result(rows.table.trim_end()),
+    }
+    Ok(())
+}
+
+fn unknown(name: &str, span: Span, names: &[Arc<str>]) -> Diagnostic {
+    let known: Vec<&str> = names.iter().map(|name| &**name).collect();
+    let mut diagnostic = no_infer(name, &known);
+    diagnostic.at = bnnc_base::diagnostic::Place::Span(span);
+    diagnostic
+}
+
+impl Session {
+    /// Returns the names of the inference blocks.
+    pub(super) fn infer_names(&self) -> Vec<Arc<str>> {
+        let items = self.items.program().items.iter();
+        items.filter_map(infer_name).collect()
+    }
+
+    /// Returns whether a name is that of an inference block, and not of a variable.
+    pub(super) fn is_infer(&self, name: &str) -> bool {
+        !self.environment.scope.contains_key(name) && self.infer_names().iter().any(|known| **known == *name)
+    }
+
+    /// Returns the posterior of an inference block that has run.
+    pub(super) fn fit(&self, name: &str) -> Option<&Rc<dyn FittedPosterior>> {
+        self.fits.iter().find(|fit| fit.name() == name)
+    }
+
+    /// Returns the posterior that a word of a command line names.
+    fn fit_of(&self, line: &Line, at: usize) -> Result<Rc<dyn FittedPosterior>, Refused> {
+        let (Some(name), Some(range)) = (line.word(at), line.words.get(at)) else {
+            return usage(line);
+        };
+        let names = self.infer_names();
+        match (self.fit(name), names.iter().any(|known| **known == *name)) {
+            (Some(fit), _) => Ok(fit.clone()),
+            (None, true) => Err(vec![codes::not_run(line.span(range), name)]),
+            (None, false) => Err(vec![unknown(name, line.span(range), &names)]),
+        }
+    }
+
+    /// Returns the entries so far as a program.
+    pub(super) fn whole_program(&self) -> Program {
+        let mut sources = self.sources.clone();
+        let source = sources.add("program", &self.items.text(&self.sources));
+        Program {
+            sources,
+            source,
+            ast: self.items.program().clone(),
+            module: self.module.clone(),
+            diagnostics: Vec::new(),
+        }
+    }
+
+    /// Returns the options of a compilation.
+    pub(super) fn options(&self) -> Options {
+        Options {
+            seed: self.world.seed,
+            symbols: self.world.symbols.clone(),
+            ..Options::default()
+        }
+    }
+
+    /// Runs inference blocks and those that they need, or all without names. Their posteriors become values. A run that fails or is interrupted
+    /// leaves the earlier values.
+    pub(super) fn run_infers(&mut self, only: Vec<String>, reply: &mut Reply) {
+        let wanted: Vec<String> = match only.is_empty() {
+            true => self.infer_names().iter().map(|name| name.to_string()).collect(),
+            false => only.clone(),
+        };
+        let options = Options {
+            only,
+            ..self.options()
+        };
+        let report = self.world.host.run(&self.whole_program(), &options);
+        self.show(&report.diagnostics, reply);
+        if !report.table.is_empty() {
+            reply.result(report.table.trim_end());
+        }
+        if report.is_interrupted {
+            reply.note("the run was interrupted");
+        }
+        let mut new = Vec::new();
+        for fit in report.fits {
+            let known = self.fits.iter_mut().find(|known| known.name() == fit.name());
+            match known {
+                Some(_) if report.is_interrupted => continue,
+                Some(known) => *known = fit.clone(),
+                None => self.fits.push(fit.clone()),
+            }
+            new.push(fit.name().to_owned());
+        }
+        for name in wanted.iter().filter(|name| !new.contains(name)) {
+            if self.fit(name).is_some() {
+                reply.note(&format!("`{name}` keeps the results of its earlier run"));
+            }
+        }
+        if !new.is_empty() {
+            self.recompute(reply);
+        }
+    }
+
+    /// Notes which inference blocks `:run` runs.
+    pub(super) fn note_infers(&self, reply: &mut Reply) {
+        let names: Vec<String> = self
+            .infer_names()
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect();
+        if !names.is_empty() {
+            reply.note(&format!("`:run` runs {}", names.join(", ")));
+        }
+    }
+
+    /// Notes which posteriors come from definitions that have been replaced.
+    pub(super) fn note_old_fits(&self, new: &[Item], changes: &[String], reply: &mut Reply) {
+        let is_changed = changes.iter().any(|change| change.starts_with("redefined"));
+        let is_new = |name: &str| new.iter().filter_map(infer_name).any(|own| *own == *name);
+        let old: Vec<String> = self
+            .fits
+            .iter()
+            .filter(|fit| !is_new(fit.name()))
+            .map(|fit| format!("`{}`", fit.name()))
+            .collect();
+        if is_changed && !old.is_empty() {
+            reply.note(&format!(
+                "the results of {} come from the earlier definitions; `:run` repeats the runs",
+                old.join(", ")
+            ));
+        }
+    }
+
+    /// Replaces the posterior values in an expression by variables.
+    pub(super) fn resolved(&mut self, expr: &Expr) -> Result<Expr, Refused> {
+        let mut expr = expr.clone();
+        self.resolve(&mut expr)?;
+        Ok(expr)
+    }
+
+    /// Replaces the posterior values in a statement by variables.
+    pub(super) fn resolved_stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Refused> {
+        let mut stmt = stmt.clone();
+        if let Some(value) = paths::value(&mut stmt) {
+            self.resolve(value)?;
+        }
+        Ok(stmt)
+    }
+
+    fn resolve(&mut self, expr: &mut Expr) -> Result<(), Refused> {
+        let (start, parameter) = paths::path(expr);
+        let infer = paths::name(start).filter(|name| self.is_infer(name));
+        if let Some(infer) = infer.map(str::to_owned) {
+            if let Some(variable) = self.parameter(&infer, &parameter, expr.span)? {
+                *expr.kind = ExprKind::Name(variable);
+                return Ok(());
+            }
+            if !matches!(&*expr.kind, ExprKind::Index(..)) {
+                let names = self.parameters(&infer);
+                return Err(vec![match parameter.is_empty() {
+                    true => codes::whole_posterior(expr.span, &infer, &names),
+                    false => codes::no_parameter(expr.span, (&infer, &parameter), &names),
+                }]);
+            }
+        }
+        for child in paths::children(expr) {
+            self.resolve(child)?;
+        }
+        self.summarise(expr)
+    }
+
+    /// Returns the names of the parameters of a posterior.
+    fn parameters(&self, infer: &str) -> Vec<&str> {
+        let fit = self.fit(infer);
+        fit.map_or_else(Vec::new, |fit| {
+            fit.sites().iter().map(|site| &*site.name).collect()
+        })
+    }
+
+    /// Returns the variable that holds the draws of a parameter; `None` if the posterior does not have the parameter.
+    fn parameter(&mut self, infer: &str, name: &str, span: Span) -> Result<Option<Arc<str>>, Refused> {
+        let Some(fit) = self.fit(infer).cloned() else {
+            return Err(vec![codes::not_run(span, infer)]);
+        };
+        let Some(at) = fit.sites().iter().position(|site| site.name == name) else {
+            return Ok(None);
+        };
+        let variable: Arc<str> = format!("{infer}.{name}").into();
+        if self.environment.scope.contains_key(&variable) {
+            return Ok(Some(variable));
+        }
+        let site = &fit.sites()[at];
+        let Some(draws) = fit.draws(at)? else {
+            return Err(vec![codes::integrated(span, infer)]);
+        };
+        let elem = match site.support {
+            Support::Integers(_) => Elem::Real(Support::Real),
+            support => Elem::Real(support),
+        };
+        let mut shape = vec![draws.chains.iter().sum::<usize>()];
+        shape.extend(&site.sizes);
+        let tensor = Tensor::new(shape, draws.values);
+        self.hide(
+            &variable,
+            (elem, &site.sizes),
+            Held::Draws(tensor, DType::Real),
+            span,
+        );
+        Ok(Some(variable))
+    }
+
+    /// Adds a variable that the user does not see. Its name is not a name of the language.
+    pub(super) fn hide(&mut self, name: &Arc<str>, (elem, sizes): (Elem, &[usize]), held: Held, span: Span) {
+        let dims = sizes.iter().map(|size| Dim::number(*size as i64)).collect();
+        let local = self
+            .environment
+            .define(name.clone(), Ty::Tensor(elem, dims), span);
+        self.variables.push(Variable {
+            name: name.clone(),
+            local,
+            written: None,
+            draw: 0,
+            held,
+            text: String::new(),
+        });
+    }
+}
+
+/// Returns the name of an inference block.
+pub fn infer_name(item: &Item) -> Option<Arc<str>> {
+    match &item.kind {
+        ItemKind::Infer(infer) => Some(infer.name.name.clone()),
+        _ => None,
+    }
+}

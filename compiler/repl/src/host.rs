@@ -1,0 +1,95 @@
+//! The facilities of a session outside this crate: runs, pictures and files.
+
+use crate::picture::Picture;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::support::Support;
+use bnnc_driver::options::Options;
+use bnnc_driver::program::Program;
+use std::path::Path;
+use std::rc::Rc;
+
+/// Runs inference blocks, draws pictures and writes files. The command line implements it.
+pub trait RunHost {
+    /// Runs the inference blocks that `options.only` names and those that they need, or all blocks.
+    fn run(&self, program: &Program, options: &Options) -> RunReport;
+
+    /// Draws a picture with characters, at most this many wide.
+    fn characters(&self, picture: &Picture, width: usize) -> String;
+
+    /// Draws a picture as an SVG document.
+    fn svg(&self, picture: &Picture) -> String;
+
+    /// Writes a file, which must not be the file `source` that its content was computed from.
+    ///
+    /// # Errors
+    /// The file cannot be written, or is the source.
+    fn write(&self, path: &Path, text: &str, source: Option<&Path>) -> Result<(), Diagnostic>;
+}
+
+/// The result of a run.
+#[derive(Default)]
+pub struct RunReport {
+    /// The warnings of the run, and the error that ended it.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The table of results.
+    pub table: String,
+    /// The posteriors of the blocks that finished.
+    pub fits: Vec<Rc<dyn FittedPosterior>>,
+    /// True if the user stopped the run before its end.
+    pub is_interrupted: bool,
+}
+
+/// The posterior of an inference block that has run.
+pub trait FittedPosterior {
+    /// Returns the name of the inference block.
+    fn name(&self) -> &str;
+
+    /// Returns the parameters.
+    fn sites(&self) -> &[FittedSite];
+
+    /// Returns the draws of a parameter, given by its position in [`FittedPosterior::sites`]; `None` if the posterior does not have draws.
+    ///
+    /// # Errors
+    /// There is too little memory, or a file cannot be read.
+    fn draws(&self, site: usize) -> Result<Option<ChainDraws>, Vec<Diagnostic>>;
+
+    /// Returns the table of results.
+    fn summary(&self) -> String;
+
+    /// Predicts the rows of a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or its rows do not fit the model.
+    fn predict(&self, file: &Path) -> Result<PredictedRows, Vec<Diagnostic>>;
+}
+
+/// A parameter of a posterior.
+#[derive(Clone, Debug)]
+pub struct FittedSite {
+    /// The name: `beta`, `hidden.w`.
+    pub name: String,
+    /// The sizes of its axes.
+    pub sizes: Vec<usize>,
+    /// The values that it may have.
+    pub support: Support,
+    /// The name of each element: `beta[age]`.
+    pub elements: Vec<String>,
+}
+
+/// Draws of a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChainDraws {
+    /// The values, chain after chain, `[draws, ..]`.
+    pub values: Vec<f64>,
+    /// The number of draws of each chain.
+    pub chains: Vec<usize>,
+}
+
+/// Predictions for new rows.
+#[derive(Clone, Debug)]
+pub struct PredictedRows {
+    /// The predictions as the text of a CSV file.
+    pub table: String,
+    /// The warnings about the rows.
+    pub warnings: Vec<Diagnostic>,
+}

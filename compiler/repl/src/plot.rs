@@ -1,0 +1,374 @@
+//! The command `:plot`: densities of posterior values, distributions and priors, intervals of arrays, and traces of chains.
+
+use super::commands::{Line, refuse, usage};
+use super::distribution::Wanted;
+use super::picture::{DrawSummary, Picture, PictureContent, PictureMarks, ascending, columns, quantile};
+use super::variables::Held;
+use super::{Checked, Refused, Reply, Session, evaluate, predictive};
+use bnnc_base::source::Span;
+use bnnc_driver::concrete::Concrete;
+use bnnc_grammar::ast::Expr;
+use bnnc_graph::dist::{Measure, Support};
+use bnnc_graph::tensor::Tensor;
+use bnnc_hir::elaborate::datum::Datum;
+use bnnc_hir::elaborate::model::limit;
+use std::ops::Range;
+use std::path::Path;
+
+/// The largest number of densities in one picture.
+const MOST: usize = 4;
+
+/// The number of draws from which the range of a distribution follows, and that stand for the output of a model.
+const DRAWS: usize = 4000;
+
+/// The number of points of the curve of a density.
+const POINTS: usize = 240;
+
+/// The share of the largest probability below which the ends of a discrete distribution are cut off.
+const SMALLEST: f64 = 1e-3;
+
+/// One thing to plot.
+struct Subject {
+    /// The text that the user entered.
+    name: String,
+    span: Span,
+    content: PictureContent,
+}
+
+/// Executes `:plot`.
+pub fn plot(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+    let is_svg = |path: &String| path.to_lowercase().ends_with(".svg");
+    let last = line.words.len().saturating_sub(1);
+    let target = line.path(last).filter(|path| last > 0 && is_svg(path));
+    let words = if target.is_some() { last } else { last + 1 };
+    let Some(range) = line
+        .words
+        .get(1..words)
+        .and_then(|words| Some(words.first()?.start..words.last()?.end))
+    else {
+        return usage(line);
+    };
+    let mut subjects = Vec::new();
+    for part in parts(&line.source.text, range) {
+        subjects.push(session.subject(line, part, reply)?);
+    }
+    let picture = picture(subjects)?;
+    match target {
+        Some(path) => {
+            let svg = session.world.host.svg(&picture);
+            let written = session.world.host.write(Path::new(&path), &svg, None);
+            written.map_err(|diagnostic| vec![diagnostic])?;
+            reply.note(&format!("the plot is in `{path}`"));
+        }
+        None => {
+            let text = session.world.host.characters(&picture, session.world.width);
+            reply.result(text.trim_end());
+        }
+    }
+    Ok(())
+}
+
+/// Splits a part of a text at commas outside brackets and quotes.
+fn parts(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
+    let (mut depth, mut is_quoted, mut start) = (0usize, false, range.start);
+    let mut parts = Vec::new();
+    for (at, letter) in text.get(range.clone()).unwrap_or_default().char_indices() {
+        is_quoted ^= letter == '"';
+        match letter {
+            '(' | '[' | '{' if !is_quoted => depth += 1,
+            ')' | ']' | '}' if !is_quoted => depth = depth.saturating_sub(1),
+            ',' if depth == 0 && !is_quoted => {
+                parts.push(start..range.start + at);
+                start = range.start + at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(start..range.end);
+    parts.into_iter().map(|part| trimmed(text, part)).collect()
+}
+
+fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
+    let part = text.get(range.clone()).unwrap_or_default();
+    let start = range.start + (part.len() - part.trim_start().len());
+    start..start + part.trim().len()
+}
+
+/// Combines the things to plot into one picture.
+fn picture(subjects: Vec<Subject>) -> Result<Picture, Refused> {
+    let title = subjects
+        .iter()
+        .map(|subject| &*subject.name)
+        .collect::<Vec<_>>()
+        .join(", ");
+    let label = match subjects.as_slice() {
+        [only] => only.name.clone(),
+        _ => String::new(),
+    };
+    if subjects.len() > MOST {
+        return refuse(format!(
+            "a plot shows at most {MOST} densities, found {}",
+            subjects.len()
+        ));
+    }
+    let is_single = subjects.len() == 1;
+    let mut layers = Vec::new();
+    for subject in subjects {
+        match subject.content {
+            PictureContent::Densities(own) => layers.extend(own),
+            content if is_single => {
+                return Ok(Picture {
+                    title,
+                    label,
+                    content,
+                });
+            }
+            PictureContent::Intervals(_) | PictureContent::Traces(_) => {
+                let text = format!("`{}` cannot share a plot with others", subject.name);
+                return Err(vec![
+                    limit(subject.span, text).help("densities of single numbers can: `fit.beta[0]`"),
+                ]);
+            }
+        }
+    }
+    Ok(Picture {
+        title,
+        label,
+        content: PictureContent::Densities(layers),
+    })
+}
+
+impl Session {
+    /// Evaluates one thing to plot.
+    fn subject(&mut self, line: &Line, range: Range<usize>, reply: &mut Reply) -> Result<Subject, Refused> {
+        let text = line.source.text.get(range.clone()).unwrap_or_default().to_owned();
+        let after = |word: &str| {
+            let rest = text
+                .strip_prefix(word)
+                .filter(|rest| rest.starts_with(char::is_whitespace));
+            rest.map(|rest| trimmed(&line.source.text, range.end - rest.len()..range.end))
+        };
+        let parse = |range: Range<usize>| {
+            let (written, found) = bnnc_grammar::parse::parse_expr(&line.part(range));
+            match found.iter().any(|one| one.is_error()) {
+                true => Err(found),
+                false => Ok(written),
+            }
+        };
+        let content = if let Some(range) = after("prior") {
+            let written = parse(range.clone())?;
+            let draws = self.prior_draws(&written, reply)?;
+            let names = names_of(line.source.text.get(range).unwrap_or_default(), &draws);
+            of_draws(&text, &draws, names, written.span)?
+        } else if let Some(range) = after("trace") {
+            self.traces(&parse(range)?, reply)?
+        } else {
+            let written = parse(range.clone())?;
+            self.content(&text, &written, reply)?
+        };
+        Ok(Subject {
+            name: text,
+            span: line.span(&range),
+            content,
+        })
+    }
+
+    /// Evaluates an expression to plot.
+    fn content(&mut self, name: &str, written: &Expr, reply: &mut Reply) -> Result<PictureContent, Refused> {
+        if let Some(call) = predictive::call_of(&self.module, written) {
+            let (_, draws) = self.predictive(&call, DRAWS, reply)?;
+            let names = names_of(name, &draws);
+            return of_draws(name, &draws, names, written.span);
+        }
+        let checked = self.checked(written, reply)?;
+        let (span, draw) = (checked.expr.span, self.next_draw());
+        if let Some(count) = self.posterior_draws(&checked.expr) {
+            let (draws, _) = self
+                .at_draws(&checked, draw, count)
+                .map_err(|diagnostic| vec![*diagnostic])?;
+            let names = self.element_names(&checked.expr, &draws.shape[1..]);
+            return of_draws(name, &draws, names, span);
+        }
+        let (datum, computed) = self
+            .computed(&checked, draw)
+            .map_err(|diagnostic| vec![*diagnostic])?;
+        let marks = match datum {
+            Datum::Dist(_) => self.density(&checked, draw)?,
+            Datum::Tensor(value) if computed.of(value).0.data.len() > 1 => {
+                marks(name, computed.of(value).0.data.clone(), span)?
+            }
+            _ => {
+                let text = "posterior values, distributions, arrays and models can be plotted";
+                return Err(vec![*limit(span, text.to_owned())]);
+            }
+        };
+        Ok(PictureContent::Densities(vec![(name.to_owned(), marks)]))
+    }
+
+    /// Returns the draws of an expression by chain.
+    fn traces(&mut self, written: &Expr, reply: &mut Reply) -> Result<PictureContent, Refused> {
+        let checked = self.checked(written, reply)?;
+        let (span, draw) = (checked.expr.span, self.next_draw());
+        let Some(count) = self.posterior_draws(&checked.expr) else {
+            let text = "`trace` plots posterior values, such as `trace fit.beta`";
+            return Err(vec![*limit(span, text.to_owned())]);
+        };
+        let (draws, _) = self
+            .at_draws(&checked, draw, count)
+            .map_err(|diagnostic| vec![*diagnostic])?;
+        if draws.shape.len() > 1 {
+            let text = "`trace` plots one number; choose an element, such as `fit.beta[0]`";
+            return Err(vec![*limit(span, text.to_owned())]);
+        }
+        let mut rest = draws.data.as_slice();
+        let mut chains = Vec::new();
+        for length in self.chains(&checked, count)? {
+            let (chain, after) = rest.split_at(length.min(rest.len()));
+            chains.push(chain.to_vec());
+            rest = after;
+        }
+        Ok(PictureContent::Traces(chains))
+    }
+
+    /// Returns the lengths of the chains behind an expression. Draws of several posteriors count as one chain.
+    fn chains(&self, checked: &Checked, count: usize) -> Result<Vec<usize>, Refused> {
+        let mentioned = evaluate::mentioned(&[&checked.expr], &self.variables);
+        let own = self.variables.iter().filter(|variable| {
+            mentioned.contains(&variable.local) && matches!(variable.held, Held::Draws(..))
+        });
+        let mut chains = Vec::new();
+        for variable in own {
+            let found = variable.name.split_once('.').and_then(|(infer, site)| {
+                let fit = self.fit(infer)?;
+                let at = fit.sites().iter().position(|own| own.name == site)?;
+                Some(fit.draws(at))
+            });
+            match found.transpose()?.flatten() {
+                Some(draws) if chains.is_empty() || chains == draws.chains => chains = draws.chains,
+                _ => return Ok(vec![count]),
+            }
+        }
+        Ok(match chains.iter().sum::<usize>() == count {
+            true => chains,
+            false => vec![count],
+        })
+    }
+
+    /// Returns the density of a distribution over one number, where nearly all of its mass is.
+    fn density(&self, checked: &Checked, draw: u32) -> Result<PictureMarks, Refused> {
+        let span = checked.expr.span;
+        let fail = |why: String| vec![*limit(span, why)];
+        let concrete = self
+            .concrete_at(checked, Wanted::Own, draw)
+            .map_err(|diagnostic| vec![*diagnostic])?;
+        if concrete.sizes().iter().product::<usize>() != 1 {
+            return Err(fail(
+                "only distributions over one number can be plotted".to_owned(),
+            ));
+        }
+        if concrete.instance.measure == Measure::Point {
+            return Err(fail(format!(
+                "all mass of `{}` is at one point",
+                concrete.instance.name
+            )));
+        }
+        if matches!(concrete.instance.support, Support::Integers(_)) {
+            return masses(&concrete).map_err(fail);
+        }
+        let stream = self.streams(draw).name("plot");
+        let draws = concrete.draws(&stream, draw, DRAWS).map_err(fail)?;
+        let sorted = ascending(&draws.data);
+        let (low, high) = (quantile(&sorted, 0.005), quantile(&sorted, 0.995));
+        let room = 0.15 * (high - low);
+        let (least, most) = match concrete.instance.support {
+            Support::Interval(low, high) => (low, high),
+            _ => (f64::NEG_INFINITY, f64::INFINITY),
+        };
+        let (low, high) = ((low - room).max(least), (high + room).min(most));
+        let at = |point: usize| low + (high - low) * (point as f64 + 0.5) / POINTS as f64;
+        let mut shape = vec![POINTS];
+        shape.extend(concrete.sizes());
+        let points = Tensor::new(shape, (0..POINTS).map(at).collect());
+        let heights = concrete.log_densities(&points);
+        let all = points.data.iter().zip(heights).map(|(x, log)| (*x, log.exp()));
+        let curve: Vec<(f64, f64)> = all.filter(|(_, height)| height.is_finite()).collect();
+        match low < high && !curve.is_empty() {
+            true => Ok(PictureMarks::Curve(curve)),
+            false => Err(fail(format!(
+                "the density of `{}` is not finite",
+                concrete.instance.name
+            ))),
+        }
+    }
+}
+
+/// Returns the probabilities of a discrete distribution without its tails.
+fn masses(concrete: &Concrete) -> Result<PictureMarks, String> {
+    let table = concrete.table()?;
+    let all: Vec<f64> = table.iter().map(|masses| masses.data[0]).collect();
+    let least = SMALLEST * all.iter().copied().fold(0.0, f64::max);
+    let first = all.iter().position(|mass| *mass >= least).unwrap_or(0);
+    let last = all.iter().rposition(|mass| *mass >= least).unwrap_or(0);
+    let points = all.iter().enumerate().take(last + 1).skip(first);
+    Ok(PictureMarks::Masses(
+        points.map(|(at, mass)| (at as f64, *mass)).collect(),
+    ))
+}
+
+/// Returns the content of a plot of draws, `[draws, ..]`: a density for a number, intervals for an array.
+fn of_draws(name: &str, draws: &Tensor, names: Vec<String>, span: Span) -> Result<PictureContent, Refused> {
+    let columns = columns(draws);
+    match columns.as_slice() {
+        [only] => {
+            let marks = marks(name, only.clone(), span)?;
+            Ok(PictureContent::Densities(vec![(name.to_owned(), marks)]))
+        }
+        _ => {
+            let summaries = columns.iter().map(|column| DrawSummary::of(column));
+            Ok(PictureContent::Intervals(
+                names.into_iter().zip(summaries).collect(),
+            ))
+        }
+    }
+}
+
+/// Returns the draws of one number as marks.
+fn marks(name: &str, draws: Vec<f64>, span: Span) -> Result<PictureMarks, Refused> {
+    let sorted = ascending(&draws);
+    let is_constant = sorted.first() == sorted.last();
+    if is_constant || draws.iter().any(|draw| !draw.is_finite()) {
+        let why = match is_constant {
+            true => "has the same value at every draw, so its density cannot be plotted",
+            false => "is not finite at every draw",
+        };
+        return Err(vec![*limit(span, format!("`{name}` {why}"))]);
+    }
+    Ok(match draws.iter().all(|draw| draw.fract() == 0.0) {
+        true => PictureMarks::Counts(draws),
+        false => PictureMarks::Draws(draws),
+    })
+}
+
+/// Returns the names of the elements of an array that is called `name`.
+fn names_of(name: &str, draws: &Tensor) -> Vec<String> {
+    let sizes = draws.shape.get(1..).unwrap_or_default();
+    let elements: usize = sizes.iter().product();
+    (0..elements)
+        .map(|at| format!("{name}{}", super::posterior::position(at, sizes)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parts;
+
+    #[test]
+    fn commas_in_brackets_do_not_split() {
+        let text = ":plot Normal(0, 1), prior M([1, 2]).w , x";
+        let found: Vec<&str> = parts(text, 6..text.len())
+            .into_iter()
+            .map(|part| &text[part])
+            .collect();
+        assert_eq!(found, ["Normal(0, 1)", "prior M([1, 2]).w", "x"]);
+    }
+}

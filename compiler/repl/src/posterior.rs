@@ -1,0 +1,265 @@
+//! Expressions with posterior values: they are computed at each posterior draw, and shown by their mean, standard deviation and interval.
+
+use super::distribution::{self, Wanted};
+use super::evaluate::Streams;
+use super::picture::{DrawSummary, ascending, columns, quantile};
+use super::variables::Held;
+use super::{Checked, Refused, Session, evaluate, paths, show};
+use bnnc_base::dtype::DType;
+use bnnc_driver::codes::draws as codes;
+use bnnc_grammar::ast;
+use bnnc_graph::dist::Support;
+use bnnc_graph::tensor::Tensor;
+use bnnc_hir::elaborate::datum::Datum;
+use bnnc_hir::elaborate::frame::Elaborated;
+use bnnc_hir::elaborate::model::limit;
+use bnnc_hir::prompt::check_expr;
+use bnnc_hir::tree::{Expr, ExprKind, Locals, Sample};
+use bnnc_hir::types::Elem;
+use std::sync::Arc;
+
+/// The largest number of reals that the draws of one expression take (128 MiB).
+const MOST_NUMBERS: usize = 1 << 24;
+
+/// The largest number of elements of an array that are shown.
+const SHOWN: usize = 40;
+
+/// The functions from draws to one value, with their names. They sum up each element of an array.
+const SUMMARIES: &[&str] = &["mean", "median", "quantile", "sd"];
+
+impl Session {
+    /// Returns the number of draws at which an expression is computed; `None` if it does not depend on posterior values.
+    pub(super) fn posterior_draws(&self, expr: &Expr) -> Option<usize> {
+        let mentioned = evaluate::mentioned(&[expr], &self.variables);
+        let counts = self.variables.iter().filter_map(|variable| match &variable.held {
+            Held::Draws(tensor, _) if mentioned.contains(&variable.local) => tensor.shape.first().copied(),
+            _ => None,
+        });
+        counts.min()
+    }
+
+    /// Returns the random streams of one of `count` posterior draws.
+    pub(super) fn streams_at(&self, draw: u32, at: usize, count: usize) -> Streams {
+        Streams {
+            prefix: format!("{at}/"),
+            posterior: Some((at, count)),
+            ..self.streams(draw)
+        }
+    }
+
+    /// Computes an expression at each posterior draw. Returns the values, `[draws, ..]`.
+    pub(super) fn at_draws(&self, checked: &Checked, draw: u32, count: usize) -> Elaborated<(Tensor, DType)> {
+        let span = checked.expr.span;
+        let (mut values, mut kind) = (Vec::with_capacity(count), DType::Real);
+        for at in 0..count {
+            let mut scene = self.scene_with(checked, self.streams_at(draw, at, count))?;
+            let datum = scene.datum(&checked.expr)?;
+            let computed = scene.compute(span)?;
+            let (tensor, dtype) = match datum {
+                Datum::Tensor(value) => (computed.of(value).0.clone(), computed.of(value).1),
+                Datum::Static(number) => (Tensor::scalar(number as f64), DType::Int),
+                _ => return Err(Box::new(codes::not_a_number(span))),
+            };
+            check_size(&tensor, count).map_err(|why| limit(span, why))?;
+            kind = dtype;
+            values.push(tensor);
+        }
+        let sizes = values
+            .first()
+            .map(|tensor| tensor.shape.clone())
+            .unwrap_or_default();
+        Ok((Tensor::stack(&sizes, &values), kind))
+    }
+
+    /// Draws from a distribution with posterior values, once at each posterior draw.
+    pub(super) fn drawn_at_draws(
+        &self,
+        sample: &Sample,
+        locals: &Locals,
+        (draw, count): (u32, usize),
+    ) -> Elaborated<Held> {
+        let checked = Checked {
+            expr: sample.dist.clone(),
+            locals: locals.clone(),
+        };
+        let name = self.streams(draw).name(&locals[sample.local].name);
+        let (mut values, mut kind) = (Vec::with_capacity(count), DType::Real);
+        for at in 0..count {
+            let streams = self.streams_at(draw, at, count);
+            let concrete = self.concrete_with(&checked, Wanted::Site(&sample.ty), streams)?;
+            let stream = format!("{name}/{at}");
+            let drawn = distribution::draw_declared(&concrete, &sample.ty, &stream, draw);
+            let tensor = drawn.map_err(|why| limit(sample.span, why))?;
+            check_size(&tensor, count).map_err(|why| limit(sample.span, why))?;
+            kind = concrete.instance.value.dtype;
+            values.push(tensor);
+        }
+        let sizes = values
+            .first()
+            .map(|tensor| tensor.shape.clone())
+            .unwrap_or_default();
+        Ok(Held::Draws(Tensor::stack(&sizes, &values), kind))
+    }
+
+    /// Replaces `mean(E)`, `sd(E)`, `median(E)` and `quantile(E, P)` by a number or an array, if `E` depends on posterior values.
+    pub(super) fn summarise(&mut self, expr: &mut ast::Expr) -> Result<(), Refused> {
+        let ast::ExprKind::Call(callee, args) = &*expr.kind else {
+            return Ok(());
+        };
+        let function = SUMMARIES.iter().find(|name| paths::name(callee) == Some(name));
+        let (Some(function), Some(first)) = (function, args.first()) else {
+            return Ok(());
+        };
+        let is_hidden = self.environment.scope.contains_key(*function) || self.items.find(function).is_some();
+        let (checked, locals, found) = check_expr(&self.module, &self.environment, &first.value);
+        let checked = Checked {
+            expr: checked,
+            locals,
+        };
+        let count = self.posterior_draws(&checked.expr);
+        // An expression with errors is reported when the whole entry is checked.
+        let (Some(count), false, false) = (count, is_hidden, found.iter().any(|one| one.is_error())) else {
+            return Ok(());
+        };
+        let level = match (*function, args.as_slice()) {
+            ("quantile", [_, level]) => Some(self.level(&level.value)?),
+            ("mean" | "median" | "sd", [_]) => None,
+            ("quantile", _) => {
+                let text = "`quantile` takes a value and a probability: `quantile(fit.beta, 0.9)`";
+                return Err(vec![*limit(expr.span, text.to_owned())]);
+            }
+            _ => return Ok(()),
+        };
+        let draw = self.next_draw();
+        let (draws, _) = self
+            .at_draws(&checked, draw, count)
+            .map_err(|diagnostic| vec![*diagnostic])?;
+        let reduce = |draws: Vec<f64>| match *function {
+            "mean" => DrawSummary::of(&draws).mean,
+            "sd" => DrawSummary::of(&draws).sd,
+            _ => quantile(&ascending(&draws), level.unwrap_or(0.5)),
+        };
+        let sizes = draws.shape[1..].to_vec();
+        let data = columns(&draws).into_iter().map(reduce).collect();
+        let name: Arc<str> = format!("{function}.{}", self.variables.len()).into();
+        let held = Held::Tensor(Tensor::new(sizes.clone(), data), DType::Real);
+        self.hide(&name, (Elem::Real(Support::Real), &sizes), held, expr.span);
+        *expr.kind = ast::ExprKind::Name(name);
+        Ok(())
+    }
+
+    /// Evaluates the probability of a quantile.
+    fn level(&mut self, written: &ast::Expr) -> Result<f64, Refused> {
+        let (expr, locals, found) = check_expr(&self.module, &self.environment, written);
+        if found.iter().any(|one| one.is_error()) {
+            return Err(found);
+        }
+        let checked = Checked { expr, locals };
+        let draw = self.next_draw();
+        let (datum, computed) = self
+            .computed(&checked, draw)
+            .map_err(|diagnostic| vec![*diagnostic])?;
+        let level = match datum {
+            Datum::Static(number) => Some(number as f64),
+            Datum::Tensor(value) => Some(computed.of(value).0)
+                .filter(|one| one.shape.is_empty())
+                .map(|one| one.data[0]),
+            _ => None,
+        };
+        level.filter(|level| (0.0..=1.0).contains(level)).ok_or_else(|| {
+            vec![*limit(
+                written.span,
+                "a probability from 0 to 1 is needed here".to_owned(),
+            )]
+        })
+    }
+
+    /// Returns the names of the elements of an expression: those of a parameter, or positions.
+    pub(super) fn element_names(&self, expr: &Expr, sizes: &[usize]) -> Vec<String> {
+        let own = match &expr.kind {
+            ExprKind::Local(local) => self.variables.iter().find(|variable| variable.local == *local),
+            _ => None,
+        };
+        let named = own.and_then(|variable| {
+            let (infer, parameter) = variable.name.split_once('.')?;
+            let sites = self.fit(infer)?.sites().iter();
+            let mut sites = sites.filter(|site| site.name == parameter && site.sizes == sizes);
+            sites.next().map(|site| site.elements.clone())
+        });
+        named.unwrap_or_else(|| {
+            let elements: usize = sizes.iter().product();
+            (0..elements).map(|at| position(at, sizes)).collect()
+        })
+    }
+}
+
+fn check_size(tensor: &Tensor, count: usize) -> Result<(), String> {
+    match tensor.data.len().saturating_mul(count) > MOST_NUMBERS {
+        true => Err(format!(
+            "{count} draws of {} numbers are too many; the REPL holds at most {MOST_NUMBERS} numbers of one expression",
+            tensor.data.len()
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Formats the position of an element: `[2, 0]`.
+pub fn position(mut at: usize, sizes: &[usize]) -> String {
+    let mut indices = Vec::new();
+    for size in sizes.iter().rev() {
+        indices.push((at % size.max(&1)).to_string());
+        at /= size.max(&1);
+    }
+    indices.reverse();
+    match indices.is_empty() {
+        true => String::new(),
+        false => format!("[{}]", indices.join(", ")),
+    }
+}
+
+/// Formats posterior values, `[draws, ..]`: in one line for a number, as a table for an array. `names` are the names of the elements.
+pub fn text(draws: &Tensor, dtype: DType, names: &[String]) -> String {
+    let count = draws.shape.first().copied().unwrap_or(0);
+    let shown = |value: f64| show::number(super::measures::rounded(value));
+    if count == 1 {
+        return show::tensor(&draws.leading(0), dtype);
+    }
+    let columns = columns(draws);
+    if let ([only], 1) = (columns.as_slice(), draws.shape.len()) {
+        let all = DrawSummary::of(only);
+        return match dtype {
+            DType::Bool => format!("probability {} ({count} draws)", shown(all.mean)),
+            DType::Int | DType::Real => format!(
+                "mean {}, sd {}, 90 % interval {} to {} ({count} draws)",
+                shown(all.mean),
+                shown(all.sd),
+                shown(all.low),
+                shown(all.high)
+            ),
+        };
+    }
+    let width = names.iter().take(SHOWN).map(|name| name.chars().count());
+    let width = width.max().unwrap_or(0);
+    let head = match dtype {
+        DType::Bool => format!("{:>12}", "probability"),
+        DType::Int | DType::Real => format!("{:>12} {:>12} {:>12} {:>12}", "mean", "sd", "5 %", "95 %"),
+    };
+    let mut lines = vec![format!("{:width$} {head}", "")];
+    for (name, column) in names.iter().zip(&columns).take(SHOWN) {
+        let all = DrawSummary::of(column);
+        let cells = match dtype {
+            DType::Bool => vec![all.mean],
+            DType::Int | DType::Real => vec![all.mean, all.sd, all.low, all.high],
+        };
+        let cells: Vec<String> = cells
+            .into_iter()
+            .map(|value| format!("{:>12}", shown(value)))
+            .collect();
+        lines.push(format!("{name:<width$} {}", cells.join(" ")));
+    }
+    if columns.len() > SHOWN {
+        lines.push(format!(".. of {} elements", columns.len()));
+    }
+    lines.push(format!("({count} draws)"));
+    lines.join("\n")
+}

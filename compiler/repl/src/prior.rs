@@ -1,0 +1,167 @@
+//! Draws of a parameter of a model from its prior, for `:plot prior M.beta`.
+
+use super::evaluate::{Streams, compute_some};
+use super::{Refused, Reply, Session, paths, predictive};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_driver::codes::draws as codes;
+use bnnc_grammar::ast::Expr;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::model::Model;
+use bnnc_graph::ops;
+use bnnc_graph::tensor::Tensor;
+use bnnc_hir::elaborate::bind::bind;
+use bnnc_hir::elaborate::model::{self, limit};
+use bnnc_hir::tree::{ModelId, Target};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// The number of draws.
+const DRAWS: usize = 4000;
+
+/// The largest number of reals that the draws take (128 MiB).
+const MOST_NUMBERS: usize = 1 << 24;
+
+impl Session {
+    /// Returns draws of a parameter from its prior, `[draws, ..]`. The path begins with an inference block (`fit.beta`), a model (`M.beta`), or a
+    /// model with inputs that give its sizes (`M([1, 2]).beta`).
+    pub(super) fn prior_draws(&mut self, written: &Expr, reply: &mut Reply) -> Result<Tensor, Refused> {
+        let (start, parameter) = paths::path(written);
+        let (id, dims) = self.prior_model(start, reply)?;
+        let model = model::elaborate(&self.module, id, &dims).map_err(|diagnostic| match dims.is_empty() {
+            true => vec![unsized_model(written, &self.module.models[id].name)],
+            false => vec![*diagnostic],
+        })?;
+        let function = &model.function;
+        let Some(site) = function
+            .nodes
+            .ids()
+            .find(|node| site(function, *node) == Some(&*parameter))
+        else {
+            let names: Vec<&str> = function
+                .nodes
+                .ids()
+                .filter_map(|node| site(function, node))
+                .collect();
+            return Err(vec![codes::no_parameter(
+                written.span,
+                (&model.name, &parameter),
+                &names,
+            )]);
+        };
+        let needed = needed(function, site);
+        self.check_prior(written, &model, &needed)?;
+        let sizes = function.ty(site).shape.static_sizes().unwrap_or_default();
+        let count = DRAWS
+            .min(MOST_NUMBERS / sizes.iter().product::<usize>().max(1))
+            .max(2);
+        let line = self.next_draw();
+        let mut draws = Vec::with_capacity(count);
+        for at in 0..count {
+            let streams = Streams {
+                seed: self.world.seed,
+                line: at as u32,
+                prefix: format!("prior{line}/"),
+                layers: HashMap::new(),
+                posterior: None,
+            };
+            let computed = compute_some(function.clone(), &[], &streams, |value| needed.contains(&value));
+            let computed = computed.map_err(|why| vec![*limit(written.span, why)])?;
+            let drawn = computed.drawn.into_iter().find(|(name, _)| *name == parameter);
+            draws.extend(drawn.map(|(_, tensor)| tensor));
+        }
+        Ok(Tensor::stack(&sizes, &draws))
+    }
+
+    /// Returns the model at the start of a path, and its dims as far as they are known.
+    fn prior_model(
+        &mut self,
+        start: &Expr,
+        reply: &mut Reply,
+    ) -> Result<(ModelId, HashMap<Arc<str>, usize>), Refused> {
+        let named = paths::name(start).filter(|name| self.is_infer(name));
+        if let Some(name) = named {
+            let infer = self.module.infers.iter().find(|infer| *infer.name == *name);
+            if let Some(infer) = infer {
+                return self.bound(self.model_of(infer.target), &infer.data);
+            }
+        }
+        let Some(call) = predictive::call_of(&self.module, start) else {
+            let text = "a parameter of a model or of an inference block is needed here: `prior M.beta`";
+            return Err(vec![*limit(start.span, text.to_owned())]);
+        };
+        if paths::name(start).is_none() {
+            let given = self.inputs(&call, reply)?;
+            return Ok((call.model, self.dims(&call, &given)));
+        }
+        let mut infers = self.module.infers.iter();
+        match infers.find(|infer| self.model_of(infer.target) == call.model) {
+            Some(infer) => self.bound(call.model, &infer.data),
+            None => Ok((call.model, HashMap::new())),
+        }
+    }
+
+    fn model_of(&self, target: Target) -> ModelId {
+        match target {
+            Target::Model(model) => model,
+            Target::Posterior(posterior) => self.module.posteriors[posterior].model,
+        }
+    }
+
+    /// Returns a model with the dims that a data item gives it.
+    fn bound(
+        &self,
+        model: ModelId,
+        data: &bnnc_hir::tree::DataId,
+    ) -> Result<(ModelId, HashMap<Arc<str>, usize>), Refused> {
+        let schema = (self.world.schema)(&self.module.datas[*data].spec)?;
+        let (bound, diagnostics) = bind(&self.module.models[model], &schema);
+        match diagnostics.is_empty() {
+            true => Ok((model, bound.dims)),
+            false => Err(diagnostics),
+        }
+    }
+
+    /// Checks that a prior depends neither on inputs nor on sizes that are not known.
+    fn check_prior(&self, written: &Expr, model: &Model, needed: &HashSet<Value>) -> Result<(), Refused> {
+        let function = &model.function;
+        for value in function.nodes.ids().filter(|value| needed.contains(value)) {
+            if let NodeKind::Param(name) = &function.nodes[value].kind {
+                let text = format!("the prior depends on the input `{name}` of `{}`", model.name);
+                return Err(vec![*limit(written.span, text)]);
+            }
+            if function.ty(value).shape.static_sizes().is_none() {
+                return Err(vec![unsized_model(written, &model.name)]);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reports a model whose parameters have sizes that only data give.
+fn unsized_model(written: &Expr, model: &str) -> Diagnostic {
+    limit(
+        written.span,
+        format!("the sizes of the parameters of `{model}` depend on data"),
+    )
+    .help("`prior fit.beta` takes them from the data of the inference block `fit`, `prior M([1, 2]).beta` from inputs")
+}
+
+/// Returns the name of the site that a node draws.
+fn site(function: &Function, node: Value) -> Option<&str> {
+    match &function.nodes[node].kind {
+        NodeKind::Apply { op, attrs, .. } if op.is(&ops::sample::SAMPLE) => Some(ops::sample::site(attrs)),
+        NodeKind::Apply { .. } | NodeKind::Param(_) => None,
+    }
+}
+
+/// Returns a value and all values on which it depends.
+fn needed(function: &Function, value: Value) -> HashSet<Value> {
+    let mut needed = HashSet::new();
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        if needed.insert(value) {
+            open.extend(function.args(value));
+        }
+    }
+    needed
+}
