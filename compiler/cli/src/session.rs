@@ -131,8 +131,19 @@ pub fn sources(
     most: Option<u64>,
     display: Display,
 ) -> Result<HashMap<String, LoadedData>, u8> {
-    let specs = bnnc_driver::compile::data(program, options)
-        .map_err(|found| display.show(&found, &program.sources))?;
+    read_sources(program, options, most).map_err(|found| display.show(&found, &program.sources))
+}
+
+/// Reads the data that the chosen inferences use, as [`sources`] does.
+///
+/// # Errors
+/// The diagnostics of the items that cannot be read.
+pub fn read_sources(
+    program: &Program,
+    options: &Options,
+    most: Option<u64>,
+) -> Result<HashMap<String, Source>, Vec<Diagnostic>> {
+    let specs = bnnc_driver::compile::data(program, options)?;
     let most = most.or_else(memory::available);
     let mut sources = HashMap::new();
     let mut diagnostics = Vec::new();
@@ -147,7 +158,7 @@ pub fn sources(
     if diagnostics.is_empty() {
         Ok(sources)
     } else {
-        Err(display.show(&diagnostics, &program.sources))
+        Err(diagnostics)
     }
 }
 

@@ -43,6 +43,7 @@ fn answers(typed: &str, arguments: &[&str]) -> (Option<i32>, String) {
         .args(arguments)
         .current_dir(support::root())
         .env("NO_COLOR", "1")
+        .env("COLUMNS", "80")
         .stdin(Stdio::piped())
         .stdout(writer.try_clone().expect("the pipe has two ends"))
         .stderr(writer)
@@ -110,7 +111,7 @@ fn transcripts_have_the_expected_output() {
     let entries = fs::read_dir(folder).expect("the folder of transcripts");
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
-    assert!(paths.len() >= 12, "transcripts are missing");
+    assert!(paths.len() >= 17, "transcripts are missing");
     let mut faults = Vec::new();
     for path in paths {
         let transcript = read(&path);
@@ -148,4 +149,162 @@ fn a_file_is_loaded_first() {
     assert_eq!(status, Some(0));
     assert!(said.contains("model "), "{said}");
     assert!(!said.contains("error"), "{said}");
+}
+
+/// The program of a conjugate model: `w` has the posterior Normal(30.35 / 22, 1 / sqrt(22)).
+const LINE: &str = "compiler/cli/tests/conjugate/line.bnn";
+
+/// Returns the values along the horizontal axis of a plot at which its highest line has marks.
+fn peak(plot: &str, mark: char) -> Vec<f64> {
+    let lines: Vec<&str> = plot.lines().collect();
+    let axis = lines
+        .iter()
+        .position(|line| line.contains("+--"))
+        .expect("an axis");
+    let start = lines[axis].find('+').expect("a corner") + 1;
+    let ticks: Vec<usize> = lines[axis][start..]
+        .match_indices('+')
+        .map(|(at, _)| at)
+        .collect();
+    let labels: Vec<f64> = lines[axis + 1]
+        .split_whitespace()
+        .map(|label| label.parse().unwrap())
+        .collect();
+    assert_eq!(ticks.len(), labels.len(), "{plot}");
+    let step = (labels[1] - labels[0]) / (ticks[1] as f64 - ticks[0] as f64);
+    let of = |column: usize| labels[0] + step * (column as f64 + 0.5 - ticks[0] as f64);
+    let marks =
+        |line: &&&str| line.get(start..).is_some_and(|line| line.contains(mark)) && line.contains('|');
+    let top = lines[..axis].iter().find(marks).expect("marks");
+    top[start..].match_indices(mark).map(|(at, _)| of(at)).collect()
+}
+
+#[test]
+fn a_plot_of_a_posterior_peaks_at_its_mode() {
+    let (status, said) = answers(":run\n:plot fit.w\n", &[LINE]);
+    assert_eq!(status, Some(0));
+    let plot = said.split("\nfit.w\n").nth(1).expect("a plot");
+    assert!(
+        plot.is_ascii() && plot.lines().all(|line| line.len() <= 80),
+        "{plot}"
+    );
+    // The highest bin of the histogram lies within a standard deviation of the mode.
+    let mode = 30.35 / 22.0;
+    let peak = peak(plot, '#');
+    assert!(
+        peak.iter().all(|x| (x - mode).abs() < 1.0 / 22f64.sqrt()),
+        "{peak:?} {mode}\n{plot}"
+    );
+}
+
+#[test]
+fn plots_and_predictions_are_written_to_files() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("repl-files");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("new.csv"), "x\n2\n").unwrap();
+    let at = |name: &str| folder.join(name).display().to_string();
+    let typed = format!(
+        ":run\n:plot fit.w, prior fit.w {0}\n:plot trace fit.w {1}\n:predict fit {2} {3}\n:predict fit {2} {2}\n:plot fit.w {4}/no/x.svg\n",
+        at("density.svg"),
+        at("trace.svg"),
+        at("new.csv"),
+        at("out.csv"),
+        at("new.csv"),
+    );
+    let (status, said) = answers(&typed, &[LINE]);
+    assert_eq!(status, Some(0));
+    let svg = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    let density = svg("density.svg");
+    assert!(density.starts_with("<svg") && density.trim_end().ends_with("</svg>"));
+    for part in [
+        "<style>",
+        "class=\"ranks0\" d=\"M",
+        "class=\"ranks1\" d=\"M",
+        "prior fit.w",
+    ] {
+        assert!(density.contains(part), "{part}");
+    }
+    let chains = svg("trace.svg").matches("<path class=\"chain").count();
+    assert_eq!(
+        chains, 8,
+        "a line and an entry of the legend for each of four chains"
+    );
+    let predictions = fs::read_to_string(folder.join("out.csv")).unwrap();
+    let mut lines = predictions.lines();
+    let names: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let row: Vec<f64> = lines
+        .next()
+        .unwrap()
+        .split(',')
+        .map(|cell| cell.parse().unwrap())
+        .collect();
+    let of = |name: &str| row[names.iter().position(|known| *known == name).unwrap()];
+    // Normal(2 * 30.35 / 22, sqrt(1 + 4 / 22)), from 1000 draws or more.
+    assert!((of("mean") - 2.759).abs() < 0.05, "{predictions}");
+    assert!((of("sd") - 1.0871).abs() < 0.1, "{predictions}");
+    assert_eq!(fs::read_to_string(folder.join("new.csv")).unwrap(), "x\n2\n");
+    assert!(said.contains("error[E0515]"), "the rows are not replaced: {said}");
+    assert!(said.contains("no/x.svg"), "{said}");
+}
+
+#[test]
+fn parameters_of_layers_are_values() {
+    let typed = "data rows = csv(\"compiler/cli/tests/conjugate/line.csv\") { target = y }
+model Net(x: real[d]) -> y: real {
+  hidden = Dense(2)
+  out = Dense(1)
+  y ~ Normal(out(tanh(hidden(x)))[0], 1)
+}
+infer net = map(Net, rows) { epochs = 20 }
+:shape net.hidden.w
+:type net.out.b
+:plot prior net.hidden.w
+net.hidden
+";
+    let (status, said) = answers(typed, &[]);
+    assert_eq!(status, Some(0));
+    for part in [
+        "[2, 1]\nreal[1]\n",
+        "prior net.hidden.w\no mean   - 90 % interval\n",
+        "`net.hidden.b`, `net.hidden.w`",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+}
+
+/// Ctrl-C during a run returns to the prompt, and the value of the earlier run stays.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_run_and_not_the_session() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_bnnc"))
+        .args(["repl", LINE])
+        .current_dir(support::root())
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut input = child.stdin.take().expect("standard input is a pipe");
+    let typed =
+        ":run\nx = mean(fit.w)\ninfer fit = map(Line, rows) { epochs = 1000000000 }\nmean(fit.w) == x\n";
+    input.write_all(typed.as_bytes()).expect("the session reads");
+    drop(input);
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let sent = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(sent.is_ok_and(|status| status.success()));
+    let output = child.wait_with_output().expect("the binary ends");
+    let (said, aside) = (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    );
+    assert_eq!(output.status.code(), Some(0), "{said}{aside}");
+    assert!(aside.contains("note: the run was interrupted"), "{aside}");
+    assert!(
+        aside.contains("note: `fit` keeps the results of its earlier run"),
+        "{aside}"
+    );
+    assert!(said.trim_end().ends_with("true"), "{said}");
 }

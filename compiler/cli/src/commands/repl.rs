@@ -2,12 +2,15 @@
 //!
 //! At a terminal, lines have editing, history and completion. From a pipe, lines are read without prompts.
 
+mod host;
+mod pictures;
 mod terminal;
 
 use crate::arguments::Repl;
 use crate::session::all_codes;
 use bnnc_command::terminal::{OK, complain, is_coloured};
 use bnnc_repl::{PendingEntry, Reply, ReplyPart, Session, World};
+use host::Runs;
 use std::io::{BufRead, IsTerminal, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -26,6 +29,8 @@ pub fn run(arguments: &Repl) -> u8 {
         schema: bnnc_data::schema,
         codes: all_codes(),
         symbols: bnnc_kernels::arrays::symbols(),
+        host: Box::new(Runs::new()),
+        width: columns(),
     };
     let mut session = Session::new(world);
     if let Some(file) = &arguments.file {
@@ -37,6 +42,12 @@ pub fn run(arguments: &Repl) -> u8 {
     } else {
         pipe(&mut session)
     }
+}
+
+/// Returns the number of columns for output that is not to a terminal: that of the environment variable `COLUMNS`, or 80.
+fn columns() -> usize {
+    let stated = std::env::var("COLUMNS").ok();
+    stated.and_then(|columns| columns.parse().ok()).unwrap_or(80)
 }
 
 /// Reads entries from a pipe or a file to its end, and returns the exit status.

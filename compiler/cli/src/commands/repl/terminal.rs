@@ -2,8 +2,8 @@
 
 use super::enter;
 use bnnc_command::terminal::OK;
-use bnnc_repl::Session;
-use rustyline::completion::{Completer, Pair};
+use bnnc_repl::{Completed, CompletionTable, Session};
+use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -21,17 +21,17 @@ const CONTINUATION: &str = "    . ";
 /// The number of entries that the history keeps between sessions.
 const REMEMBERED: usize = 1000;
 
-/// Reads entries until Ctrl-D or `:quit`, and returns the exit status.
+/// Reads entries until Ctrl-D or `quit`, and returns the exit status.
 pub fn read(session: &mut Session) -> u8 {
     println!(
-        "bnnc {}; `:help` lists the commands, Ctrl-D leaves",
+        "bnnc {}; `help` lists the commands, `quit` or Ctrl-D leaves",
         env!("CARGO_PKG_VERSION")
     );
     let settings = Config::builder()
         .auto_add_history(false)
         .completion_type(CompletionType::List)
         .max_history_size(REMEMBERED);
-    let editor = settings.and_then(|builder| Editor::<Names, DefaultHistory>::with_config(builder.build()));
+    let editor = settings.and_then(|builder| Editor::<Words, DefaultHistory>::with_config(builder.build()));
     let mut editor = match editor {
         Ok(editor) => editor,
         Err(error) => {
@@ -46,7 +46,14 @@ pub fn read(session: &mut Session) -> u8 {
     }
     let mut entry = String::new();
     loop {
-        editor.set_helper(Some(Names(session.names())));
+        if let Some((columns, _)) = editor.dimensions() {
+            session.set_width(usize::from(columns));
+        }
+        editor.set_helper(Some(Words {
+            table: session.completions(),
+            earlier: entry.clone(),
+            files: FilenameCompleter::new(),
+        }));
         let line = match editor.readline(if entry.is_empty() { PROMPT } else { CONTINUATION }) {
             Ok(line) => line,
             Err(ReadlineError::Interrupted) => {
@@ -80,7 +87,7 @@ pub fn read(session: &mut Session) -> u8 {
 }
 
 /// Saves the history. A failure is not reported, because the session itself succeeded.
-fn save(editor: &mut Editor<Names, DefaultHistory>, file: &Path) {
+fn save(editor: &mut Editor<Words, DefaultHistory>, file: &Path) {
     let folder = file.parent().unwrap_or(Path::new("."));
     if std::fs::create_dir_all(folder).is_ok() {
         let _ = editor.save_history(file);
@@ -96,61 +103,37 @@ fn history_file() -> Option<PathBuf> {
     Some(given.or_else(default)?.join("bnnc/history"))
 }
 
-/// The names that can complete the word before the cursor.
-struct Names(Vec<String>);
-
-impl Names {
-    /// Returns the position where the word before the cursor starts. A colon is part of a word only at the start of a line.
-    fn start(line: &str, cursor: usize) -> usize {
-        let before = &line[..cursor];
-        let word = before
-            .rfind(|c: char| !(c.is_alphanumeric() || c == '_'))
-            .map_or(0, |at| at + before[at..].chars().next().map_or(0, char::len_utf8));
-        if before[..word].trim_start() == ":" {
-            word - 1
-        } else {
-            word
-        }
-    }
+/// Completes the word before the cursor.
+struct Words {
+    table: CompletionTable,
+    /// The lines of the entry before the current one.
+    earlier: String,
+    files: FilenameCompleter,
 }
 
-impl Completer for Names {
+impl Completer for Words {
     type Candidate = Pair;
 
     fn complete(&self, line: &str, cursor: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
-        let start = Names::start(line, cursor);
-        let word = &line[start..cursor];
-        let fits = self
-            .0
-            .iter()
-            .filter(|name| !word.is_empty() && name.starts_with(word));
-        let pair = |name: &String| Pair {
-            display: name.clone(),
-            replacement: name.clone(),
+        let before = line.get(..cursor).unwrap_or(line);
+        let (start, words) = match self.table.complete(&self.earlier, before) {
+            Completed::Words(start, words) => (start, words),
+            Completed::File => return self.files.complete_path(line, cursor),
         };
-        Ok((start, fits.map(pair).collect()))
+        let pair = |word: String| Pair {
+            display: word.clone(),
+            replacement: word,
+        };
+        Ok((start, words.into_iter().map(pair).collect()))
     }
 }
 
-impl Hinter for Names {
+impl Hinter for Words {
     type Hint = String;
 }
 
-impl Highlighter for Names {}
+impl Highlighter for Words {}
 
-impl Validator for Names {}
+impl Validator for Words {}
 
-impl Helper for Names {}
-
-#[cfg(test)]
-mod tests {
-    use super::Names;
-
-    #[test]
-    fn words_begin_after_the_last_character_that_is_not_part_of_a_name() {
-        assert_eq!(Names::start("1 + ta", 6), 4);
-        assert_eq!(Names::start(":sha", 4), 0);
-        assert_eq!(Names::start(":type Den", 9), 6);
-        assert_eq!(Names::start("w: re", 5), 3);
-    }
-}
+impl Helper for Words {}

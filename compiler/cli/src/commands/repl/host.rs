@@ -1,0 +1,249 @@
+//! The runs of a REPL session, by the same steps as `bnnc run` and `bnnc predict`.
+
+use super::pictures;
+use crate::session;
+use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::Sizes;
+use bnnc_command::execute::SessionInterrupt;
+use bnnc_command::memory;
+use bnnc_command::terminal::threads;
+use bnnc_core::codes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::interrupt::Interrupt;
+use bnnc_data::NewRows;
+use bnnc_data::write;
+use bnnc_driver::codes::BAD_COMMAND;
+use bnnc_driver::compile::compile;
+use bnnc_driver::infer::Failure;
+use bnnc_driver::options::Options;
+use bnnc_driver::program::Program;
+use bnnc_kernels::pool::Pool;
+use bnnc_repl::{ChainDraws, FittedPosterior, FittedSite, Picture, PredictedRows, RunHost, RunReport};
+use bnnc_report::result;
+use bnnc_run::{Outcome, RunResult, Sources};
+use std::io::IsTerminal;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The largest number of elements of a parameter that have names of their own.
+const NAMED: usize = 1000;
+
+/// Runs inference blocks in this process.
+pub struct Runs {
+    interrupt: Rc<SessionInterrupt>,
+}
+
+impl Runs {
+    /// Prepares for runs that Ctrl-C stops.
+    pub fn new() -> Runs {
+        Runs {
+            interrupt: Rc::new(SessionInterrupt::register()),
+        }
+    }
+
+    fn try_run(
+        &self,
+        program: &Program,
+        options: &Options,
+        interrupt: Interrupt,
+        report: &mut RunReport,
+    ) -> Result<(), Stop> {
+        let sources = session::read_sources(program, options, None)?;
+        let schemas = session::schemas_of(&sources);
+        let mut compiled = compile(program, &schemas, options).map_err(|failure| match failure {
+            Failure::Program(found) => Stop::Diagnostics(found),
+            Failure::Fault(fault) => Stop::Fault(fault),
+        })?;
+        report.diagnostics.append(&mut compiled.warnings);
+        bnnc_run::cost::predict(&mut compiled.manifest, &schemas);
+        let how = bnnc_run::Options {
+            progress: std::io::stderr().is_terminal(),
+            max_memory: memory::available(),
+            interrupt,
+            sources: Sources::of(sources),
+            ..bnnc_run::Options::new(threads(None))
+        };
+        let mut found = bnnc_run::run(&compiled.manifest, &how)?;
+        report.diagnostics.append(&mut found.warnings);
+        report.is_interrupted = found.interrupted;
+        if !found.outcomes.is_empty() {
+            report.table = result::table(&compiled.manifest, &found);
+        }
+        let stopped = found.stopped.take();
+        let run = Rc::new(FinishedRun {
+            manifest: compiled.manifest,
+            result: found,
+            interrupt: self.interrupt.clone(),
+        });
+        for outcome in 0..run.result.outcomes.len() {
+            report.fits.extend(RunFit::new(&run, outcome));
+        }
+        stopped.map_or(Ok(()), Err)
+    }
+}
+
+impl RunHost for Runs {
+    fn run(&self, program: &Program, options: &Options) -> RunReport {
+        let mut report = RunReport::default();
+        let ended = self
+            .interrupt
+            .during(|interrupt| self.try_run(program, options, interrupt, &mut report));
+        if let Err(stop) = ended {
+            report.is_interrupted |= matches!(stop, Stop::Interrupted);
+            report.diagnostics.extend(diagnostics(stop));
+        }
+        report
+    }
+
+    fn characters(&self, picture: &Picture, width: usize) -> String {
+        pictures::characters(picture, width)
+    }
+
+    fn svg(&self, picture: &Picture) -> String {
+        pictures::svg(picture)
+    }
+
+    fn write(&self, path: &Path, text: &str, source: Option<&Path>) -> Result<(), Diagnostic> {
+        let whole = |path: &Path| std::fs::canonicalize(path).ok();
+        if source
+            .and_then(whole)
+            .is_some_and(|source| whole(path) == Some(source))
+        {
+            return Err(codes::replaces_its_source(path));
+        }
+        write::atomically(path, |writer| writer.write_all(text.as_bytes()))
+    }
+}
+
+/// Returns the diagnostics of a computation that stopped; none after an interruption.
+fn diagnostics(stop: Stop) -> Vec<Diagnostic> {
+    match stop {
+        Stop::Diagnostics(found) => found,
+        Stop::Fault(Fault::Told(found)) => vec![*found],
+        Stop::Fault(fault) => vec![Diagnostic::usage(&BAD_COMMAND, fault.to_string())],
+        Stop::Interrupted => Vec::new(),
+    }
+}
+
+/// A run with its results.
+struct FinishedRun {
+    manifest: Manifest,
+    result: RunResult,
+    interrupt: Rc<SessionInterrupt>,
+}
+
+/// The posterior of one inference block of a run. With several splits, the values are those of the last one.
+struct RunFit {
+    run: Rc<FinishedRun>,
+    infer: usize,
+    outcome: usize,
+    sites: Vec<FittedSite>,
+}
+
+impl RunFit {
+    /// Returns the posterior of an outcome; `None` if the outcome has no split.
+    fn new(run: &Rc<FinishedRun>, outcome: usize) -> Option<Rc<dyn FittedPosterior>> {
+        let found = &run.result.outcomes[outcome];
+        found.splits.last()?;
+        let infers = &run.manifest.infers;
+        let at = infers.iter().position(|infer| infer.name == found.name)?;
+        let infer = &infers[at];
+        let site = |report: &bnnc_abi::manifest::SiteReport| {
+            let sizes = report.shape.resolve(&Sizes::default());
+            let elements = sizes.iter().product::<usize>().min(NAMED);
+            let name = |element| infer.names.element(&report.name, &sizes, element);
+            FittedSite {
+                name: report.name.clone(),
+                support: report.prior.support,
+                elements: (0..elements).map(name).collect(),
+                sizes,
+            }
+        };
+        Some(Rc::new(RunFit {
+            sites: infer.reports.iter().map(site).collect(),
+            run: run.clone(),
+            infer: at,
+            outcome,
+        }))
+    }
+
+    fn infer(&self) -> &Infer {
+        &self.run.manifest.infers[self.infer]
+    }
+
+    fn outcome(&self) -> &Outcome {
+        &self.run.result.outcomes[self.outcome]
+    }
+
+    fn context(&self, interrupt: Interrupt) -> Context {
+        let pool = Arc::new(Pool::new(threads(None)));
+        Context {
+            interrupt,
+            ..Context::new(pool, self.run.manifest.seed)
+        }
+    }
+
+    fn try_predict(&self, file: &Path, interrupt: Interrupt) -> Result<PredictedRows, Stop> {
+        let (infer, outcome) = (self.infer(), self.outcome());
+        let spec = self.run.manifest.data.iter().find(|spec| spec.name == infer.data);
+        let (Some(spec), Some(last)) = (spec, outcome.splits.last()) else {
+            return Err(Stop::Fault(Fault::Bug(format!("no data item `{}`", infer.data))));
+        };
+        let preparation = &outcome.dataset.preparation;
+        let rows = preparation.rows(
+            spec,
+            NewRows {
+                file,
+                open: &[],
+                sources: Some(&infer.sources()),
+                most: memory::available(),
+            },
+        )?;
+        let warnings = bnnc_run::far_from(infer, spec, &outcome.dataset, rows.clone());
+        let context = self.context(interrupt);
+        let columns = bnnc_run::predict_found((infer, &*last.found), preparation, rows, &context)?;
+        Ok(PredictedRows {
+            table: write::csv_text(&columns),
+            warnings,
+        })
+    }
+}
+
+impl FittedPosterior for RunFit {
+    fn name(&self) -> &str {
+        &self.infer().name
+    }
+
+    fn sites(&self) -> &[FittedSite] {
+        &self.sites
+    }
+
+    fn draws(&self, site: usize) -> Result<Option<ChainDraws>, Vec<Diagnostic>> {
+        let (infer, outcome) = (self.infer(), self.outcome());
+        let Some(last) = outcome.splits.last() else {
+            return Ok(None);
+        };
+        let context = self.context(Interrupt::default());
+        let found = bnnc_run::site_draws((infer, site), &*last.found, &outcome.dataset, &context);
+        let draws = found.map_err(diagnostics)?;
+        Ok(draws.map(|draws| ChainDraws {
+            values: draws.values,
+            chains: draws.chains,
+        }))
+    }
+
+    fn summary(&self) -> String {
+        result::infer_table(self.infer(), self.outcome())
+    }
+
+    fn predict(&self, file: &Path) -> Result<PredictedRows, Vec<Diagnostic>> {
+        let during = |interrupt| self.try_predict(file, interrupt);
+        self.run.interrupt.during(during).map_err(|stop| match stop {
+            Stop::Interrupted => vec![Diagnostic::usage(&BAD_COMMAND, "the prediction was interrupted")],
+            stop => diagnostics(stop),
+        })
+    }
+}
