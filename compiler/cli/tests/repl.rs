@@ -266,7 +266,7 @@ net.hidden
     for part in [
         "[2, 1]\nreal[1]\n",
         "prior net.hidden.w\no mean   - 90 % interval\n",
-        "`net.hidden.b`, `net.hidden.w`",
+        "`net.hidden.w`, `net.hidden.b`",
     ] {
         assert!(said.contains(part), "{part}\n{said}");
     }
