@@ -213,7 +213,7 @@ pub fn interrupt() -> Interrupt {
     interrupt
 }
 
-/// Ctrl-C in a session of several runs: during a run, it only asks the run to stop; between runs, it ends the process.
+/// Ctrl-C in a session of several runs: during a run, it only makes the run stop; between runs, it ends the process.
 pub struct SessionInterrupt {
     raised: Arc<AtomicBool>,
     is_idle: Arc<AtomicBool>,
