@@ -168,7 +168,7 @@ fn peak(plot: &str, mark: char) -> Vec<f64> {
         .collect();
     let labels: Vec<f64> = lines[axis + 1]
         .split_whitespace()
-        .map(|label| label.parse().unwrap())
+        .map(|label| label.parse().expect("a number"))
         .collect();
     assert_eq!(ticks.len(), labels.len(), "{plot}");
     let step = (labels[1] - labels[0]) / (ticks[1] as f64 - ticks[0] as f64);
