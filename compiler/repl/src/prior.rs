@@ -27,10 +27,11 @@ impl Session {
     pub(super) fn prior_draws(&mut self, written: &Expr, reply: &mut Reply) -> Result<Tensor, Refused> {
         let (start, parameter) = paths::path(written);
         let (id, dims) = self.prior_model(start, reply)?;
-        let model = model::elaborate(&self.module, id, &dims).map_err(|diagnostic| match dims.is_empty() {
-            true => vec![unsized_model(written, &self.module.models[id].name)],
-            false => vec![*diagnostic],
-        })?;
+        let model =
+            model::elaborate(&self.module, id, &dims).map_err(|diagnostic| match dims.is_empty() {
+                true => vec![unsized_model(written, &self.module.models[id].name)],
+                false => vec![*diagnostic],
+            })?;
         let function = &model.function;
         let Some(site) = function
             .nodes
