@@ -27,6 +27,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("melior", &["bnnc-backend-mlir"]),
     ("mlir-sys", &["bnnc-backend-mlir"]),
     ("object", &["bnnc-object"]),
+    ("once_cell", &["bnnc-data"]),
     ("parquet", &["bnnc-data"]),
     ("petgraph", &["bnnc-graph", "bnnc-hir", "bnnc-lower"]),
     (
