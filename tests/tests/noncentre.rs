@@ -75,7 +75,7 @@ fn check(items: &str, prior: &str, place: fn(f64, f64, f64) -> f64, standard: &d
             Tensor::scalar(tau),
             Tensor::new(vec![2], z.to_vec()),
         ];
-        for function in [&function, &simplify(&function)] {
+        for function in [&function, &simplify(&function).unwrap()] {
             let found = evaluate(function, &at, &Sizes::default());
             let got = found[0].data[0];
             assert!(

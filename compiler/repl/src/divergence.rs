@@ -77,7 +77,8 @@ pub fn divergence(
         Finiteness::Finite => String::new(),
         Finiteness::Unknown(why) => format!(", not known to be finite: {why}"),
     };
-    match kl::exact(&posterior, Placement::Inside, &prior) {
+    let exact = kl::exact(&posterior, Placement::Inside, &prior).map_err(|fault| fault.to_string())?;
+    match exact {
         Ok(closed) => Ok(format!(
             "{} (exact: {}){known}",
             self::number(value_of(&closed.function, q)),

@@ -207,16 +207,19 @@ fn describe(support: Support) -> String {
 }
 
 /// Returns the closed form of a KL divergence, or the reason why no closed form exists.
+///
+/// # Errors
+/// A limit or bug of the simplifier.
 pub fn exact(
     posterior: &SitePosterior,
     placement: Placement,
     prior: &SitePrior,
-) -> Result<closed::Closed, String> {
+) -> Result<Result<closed::Closed, String>, Fault> {
     match placement {
         Placement::Inside => closed::closed(posterior, prior),
-        Placement::Carried => Err(format!(
+        Placement::Carried => Ok(Err(format!(
             "a bijection transforms `{}` from the reals to the support",
             posterior.family.name
-        )),
+        ))),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::rule::Firing;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
 use bnnc_graph::spec::Spec;
 
@@ -26,7 +27,7 @@ pub struct Pass {
 #[derive(Debug)]
 pub enum PassRun {
     /// A rewrite of any one function.
-    Function(fn(&Function, &mut PassContext) -> Function),
+    Function(fn(&Function, &mut PassContext) -> Result<Function, Fault>),
     /// A step that needs the model and the options of the method. The method runs this step; see
     /// [`crate::pipeline::step`].
     Method,

@@ -52,7 +52,7 @@ pub fn run(
         if context.verify {
             verified("before", pass, pass.from, &current)?;
         }
-        current = step(pass, context, |context| Ok::<_, Fault>(run(&current, context)))?;
+        current = step(pass, context, |context| run(&current, context))?;
     }
     Ok(current)
 }

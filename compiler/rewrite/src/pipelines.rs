@@ -13,7 +13,7 @@ pub static EXPAND_MAPS: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: true,
-    run: PassRun::Function(|function, _| unroll::expand_maps(function)),
+    run: PassRun::Function(|function, _| Ok(unroll::expand_maps(function))),
 };
 
 /// Expands every `expect` into batched ops and a mean.
@@ -23,7 +23,7 @@ pub static EXPAND_EXPECTATIONS: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: true,
-    run: PassRun::Function(|function, _| unroll::expand_expectations(function)),
+    run: PassRun::Function(|function, _| Ok(unroll::expand_expectations(function))),
 };
 
 /// Applies the rewrite rules.
@@ -46,7 +46,7 @@ pub static EXPAND: Pass = Pass {
     from: DENSITY,
     to: LOWERED,
     required: true,
-    run: PassRun::Function(|function, _| simplify::expand(function)),
+    run: PassRun::Function(|function, _| Ok(simplify::expand(function))),
 };
 
 /// Applies the rewrite rules again, after expansion.

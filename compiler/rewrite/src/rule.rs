@@ -4,6 +4,7 @@
 use crate::nodes;
 use crate::term::{self, Bindings, Term};
 use bnnc_base::arena::Id;
+use bnnc_base::fault::Fault;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
@@ -166,10 +167,13 @@ const ROUNDS: usize = 12;
 
 /// Applies rules until no rule fires, and removes unused nodes. Records each firing in `trace`.
 ///
-/// # Panics
-/// In debug builds, if rules still fire after `ROUNDS` rounds, which is a bug in the rules. In this case,
-/// release builds return a function that is correct but larger than necessary.
-pub fn rewrite(function: &Function, rules: &RuleSet, trace: Option<&mut Vec<Firing>>) -> Function {
+/// # Errors
+/// Fails if rules still fire after `ROUNDS` rounds, which is a bug in the rules.
+pub fn rewrite(
+    function: &Function,
+    rules: &RuleSet,
+    trace: Option<&mut Vec<Firing>>,
+) -> Result<Function, Fault> {
     let mut rewriter = Rewriter {
         rules,
         trace,
@@ -180,16 +184,14 @@ pub fn rewrite(function: &Function, rules: &RuleSet, trace: Option<&mut Vec<Firi
         rewriter.fired = None;
         current = remove_dead(&rewriter.round(&current));
         if rewriter.fired.is_none() {
-            return current;
+            return Ok(current);
         }
     }
-    if let Some(rule) = rewriter.fired.filter(|_| cfg!(debug_assertions)) {
-        panic!(
-            "bug in bnnc: rule `{}` still fires after {ROUNDS} rounds in `{}`",
-            rule.name, function.name
-        );
-    }
-    current
+    let rule = rewriter.fired.map_or("", |rule| rule.name);
+    let name = &function.name;
+    Err(Fault::Bug(format!(
+        "rule `{rule}` still fires after {ROUNDS} rounds in `{name}`"
+    )))
 }
 
 struct Rewriter<'a> {

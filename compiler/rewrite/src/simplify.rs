@@ -1,33 +1,37 @@
-//! `simplify`, `cse`, `dead-code` and `expand`: passes that reduce the work of a function without changing
-//! its results.
+//! `simplify` and `expand`: passes that change how a function computes its results, but not the results.
 
 use crate::nodes;
 use crate::rule::{self, Firing, Rule, RuleSet};
 use crate::rules;
+use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
 use bnnc_graph::op::{Lower, OpCall};
 use bnnc_graph::verify::function_attrs;
 
 /// Returns `function` after all rules were applied.
-pub fn simplify(function: &Function) -> Function {
+///
+/// # Errors
+/// Fails if the rules do not come to an end, which is a bug in the rules.
+pub fn simplify(function: &Function) -> Result<Function, Fault> {
     rule::rewrite(function, &rules::SET, None)
 }
 
 /// Returns `function` after all rules were applied, except the rules named in `without`. Records each firing
 /// in `trace`.
-pub fn simplify_with(function: &Function, without: &[String], trace: Option<&mut Vec<Firing>>) -> Function {
+///
+/// # Errors
+/// Fails if the rules do not come to an end, which is a bug in the rules.
+pub fn simplify_with(
+    function: &Function,
+    without: &[String],
+    trace: Option<&mut Vec<Firing>>,
+) -> Result<Function, Fault> {
     let is_kept = |rule: &&Rule| !without.iter().any(|name| name == rule.name);
     if rules::ALL.iter().copied().all(|rule| is_kept(&rule)) {
         return rule::rewrite(function, &rules::SET, trace);
     }
     let kept = RuleSet::new(rules::ALL.iter().copied().filter(is_kept));
     rule::rewrite(function, &kept, trace)
-}
-
-/// Returns `function`, in which equal nodes are merged. The builder merges equal nodes, so it is enough to
-/// rebuild the function.
-pub fn cse(function: &Function) -> Function {
-    rule::rewrite(function, &RuleSet::default(), None)
 }
 
 /// Expands ops until only ops with kernels are left.

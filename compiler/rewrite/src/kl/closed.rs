@@ -7,6 +7,7 @@ use crate::density::SitePrior;
 use crate::nodes;
 use crate::simplify::simplify;
 use crate::unroll::expand_maps;
+use bnnc_base::fault::Fault;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::function::{Function, NodeKind, Value};
@@ -47,25 +48,34 @@ pub fn held_at(param: &FamilyParam) -> Option<f64> {
 }
 
 /// Returns `function` with expanded loops and folded constants, so that `x ^ 2` becomes a square.
-pub fn prepared(function: &Function) -> Function {
+///
+/// # Errors
+/// The errors of [`simplify`].
+pub fn prepared(function: &Function) -> Result<Function, Fault> {
     simplify(&expand_maps(function))
 }
 
 /// Returns `(parameters.., x) -> log density` in the form that separates best: one log density per element if
 /// the elements are independent.
-pub fn log_density(distribution: &Instance) -> Function {
+///
+/// # Errors
+/// The errors of [`simplify`].
+pub fn log_density(distribution: &Instance) -> Result<Function, Fault> {
     let elements = distribution.log_density_elements.as_ref();
     prepared(elements.unwrap_or(&distribution.log_density))
 }
 
 /// Returns `(parameters of SitePrior::arguments.., x) -> log density`, in which constant arguments of the
 /// prior are folded.
-pub fn log_prior(prior: &SitePrior) -> Function {
+///
+/// # Errors
+/// The errors of [`simplify`].
+pub fn log_prior(prior: &SitePrior) -> Result<Function, Fault> {
     let mut builder = Builder::new("log_prior");
     let free = nodes::params_of(&mut builder, &prior.arguments);
     let mut args = builder.inline(&prior.arguments, &free);
     args.push(builder.param(SITE, prior.distribution.value.clone()));
-    let value = builder.inline(&log_density(&prior.distribution), &args)[0];
+    let value = builder.inline(&log_density(&prior.distribution)?, &args)[0];
     prepared(&builder.finish(vec![("log_prior".into(), value)]))
 }
 
@@ -78,19 +88,33 @@ const SITE: &str = "value of the site";
 /// The first attempt splits the value into its mean and its deviation from the mean: `E[(w - m)^2]` is then
 /// `(E[w] - m)^2 + Var[w]`, in which nothing cancels. This attempt covers only the first two powers. The
 /// second attempt uses moments of the value itself.
-pub fn closed(posterior: &SitePosterior, prior: &SitePrior) -> Result<Closed, String> {
-    attempt(posterior, prior, true).or_else(|_| attempt(posterior, prior, false))
+///
+/// # Errors
+/// The errors of [`simplify`].
+pub fn closed(posterior: &SitePosterior, prior: &SitePrior) -> Result<Result<Closed, String>, Fault> {
+    let log_prior = log_prior(prior)?;
+    let attempt = |is_centred| attempt(posterior, prior, &log_prior, is_centred);
+    let closed = attempt(true).or_else(|_| attempt(false));
+    let simplified = |closed: Closed| {
+        let function = simplify(&closed.function)?;
+        Ok(Closed { function, ..closed })
+    };
+    closed.map_or_else(|why| Ok(Err(why)), |closed| simplified(closed).map(Ok))
 }
 
-fn attempt(posterior: &SitePosterior, prior: &SitePrior, is_centred: bool) -> Result<Closed, String> {
+fn attempt(
+    posterior: &SitePosterior,
+    prior: &SitePrior,
+    log_prior: &Function,
+    is_centred: bool,
+) -> Result<Closed, String> {
     let family = &*posterior.family;
     let Some(entropy) = &family.entropy else {
         return Err(format!("`{}` does not define an entropy", family.name));
     };
     let mut builder = Builder::new("divergence");
     let of_family = family_params(&mut builder, posterior);
-    let log_prior = log_prior(prior);
-    let params = nodes::params_of(&mut builder, &log_prior);
+    let params = nodes::params_of(&mut builder, log_prior);
     let x = *params
         .last()
         .unwrap_or_else(|| unreachable!("the value of the site is a parameter"));
@@ -109,7 +133,7 @@ fn attempt(posterior: &SitePosterior, prior: &SitePrior, is_centred: bool) -> Re
             .centred(&mut algebra)
             .ok_or("it does not define a mean and a variance")?;
     }
-    let log_density = interpret(&mut algebra, &log_prior, &args);
+    let log_density = interpret(&mut algebra, log_prior, &args);
     let expected = mean.of_form(&mut algebra, &log_density[0]).map_err(|what| {
         format!(
             "the log density of `{}` needs {what}, which `{}` does not define",
@@ -121,7 +145,7 @@ fn attempt(posterior: &SitePosterior, prior: &SitePrior, is_centred: bool) -> Re
     let sum = builder.add(entropy, expected);
     let kl = builder.neg(sum);
     let whole = builder.finish(vec![("kl".into(), kl)]);
-    let function = simplify(&nodes::without_param(&whole, SITE));
+    let function = nodes::without_param(&whole, SITE);
     Ok(Closed { function, because })
 }
 

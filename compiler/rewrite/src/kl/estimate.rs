@@ -7,6 +7,7 @@ use super::expand::interpret;
 use crate::constrain;
 use crate::density::{SitePrior, prefix_noise};
 use crate::nodes::{self, Scope};
+use bnnc_base::fault::Fault;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::{Function, Value};
@@ -90,13 +91,16 @@ pub struct DrawnForm {
 
 /// Returns the draw of `posterior` with `params` at `coordinates`. The names of its noise streams begin with
 /// `path`. If a support is given, a bijection transforms the draw onto it.
+///
+/// # Errors
+/// A limit or bug of the simplifier.
 pub fn draw(
     algebra: &mut Algebra<'_>,
     posterior: &SitePosterior,
     params: &[Value],
     coordinates: [Value; 3],
     (path, carried): (&str, Option<Support>),
-) -> DrawnForm {
+) -> Result<DrawnForm, Fault> {
     algebra.detached = false;
     let params: Vec<SeparatedForm> = posterior
         .params
@@ -114,7 +118,7 @@ pub fn draw(
         Some(sampler) => {
             let coordinates = coordinates.map(|coordinate| algebra.whole(coordinate));
             let args: Vec<SeparatedForm> = params.iter().cloned().chain(coordinates).collect();
-            interpret(algebra, &prepared(&prefix_noise(sampler, path)), &args).remove(0)
+            interpret(algebra, &prepared(&prefix_noise(sampler, path))?, &args).remove(0)
         }
         None => params[0].clone(),
     };
@@ -127,13 +131,13 @@ pub fn draw(
         }
         None => (unconstrained.clone(), None),
     };
-    DrawnForm {
+    Ok(DrawnForm {
         params,
         value,
         unconstrained,
         log_jacobian,
         detached: algebra.detached,
-    }
+    })
 }
 
 /// Returns `z -> (value, log_jacobian)`.
@@ -148,13 +152,17 @@ fn bijection(support: Support, ty: &Type) -> Option<Function> {
 }
 
 /// Returns the log density of the prior at a draw as a scalar form.
+///
+/// # Errors
+/// A limit or bug of the simplifier.
 pub fn log_prior(
     algebra: &mut Algebra<'_>,
     prior: &SitePrior,
     drawn: &DrawnForm,
     arguments: &[SeparatedForm],
-) -> SeparatedForm {
-    log_prior_by(algebra, &super::closed::log_prior(prior), drawn, arguments)
+) -> Result<SeparatedForm, Fault> {
+    let log_prior = super::closed::log_prior(prior)?;
+    Ok(log_prior_by(algebra, &log_prior, drawn, arguments))
 }
 
 fn log_prior_by(
@@ -171,31 +179,32 @@ fn log_prior_by(
 /// Returns `log q - log p` at a draw as a scalar form; `q` is the approximation and `p` the prior. `log q` is
 /// left out if the family states its entropy. `arguments` are the parameters of `SitePrior::arguments`, as
 /// forms.
+///
+/// # Errors
+/// A limit or bug of the simplifier.
 pub fn integrand(
     algebra: &mut Algebra<'_>,
     posterior: &SitePosterior,
     prior: &SitePrior,
     drawn: &DrawnForm,
     arguments: &[SeparatedForm],
-) -> SeparatedForm {
-    integrand_with(
-        algebra,
-        posterior,
-        &super::closed::log_prior(prior),
-        drawn,
-        arguments,
-    )
+) -> Result<SeparatedForm, Fault> {
+    let log_prior = super::closed::log_prior(prior)?;
+    integrand_with(algebra, posterior, &log_prior, drawn, arguments)
 }
 
 /// Like [`integrand`], but with any function `(parameters of SitePrior::arguments.., x) -> log density` as
 /// the log prior.
+///
+/// # Errors
+/// A limit or bug of the simplifier.
 pub fn integrand_with(
     algebra: &mut Algebra<'_>,
     posterior: &SitePosterior,
     log_prior: &Function,
     drawn: &DrawnForm,
     arguments: &[SeparatedForm],
-) -> SeparatedForm {
+) -> Result<SeparatedForm, Fault> {
     let log_prior = log_prior_by(algebra, log_prior, drawn, arguments);
     let value = algebra.builder.neg(log_prior.value);
     let mut sum = algebra.neg(value, &log_prior);
@@ -208,11 +217,12 @@ pub fn integrand_with(
     if posterior.family.entropy.is_none() {
         let mut args = drawn.params.clone();
         args.push(drawn.unconstrained.clone());
-        let log_density = log_density(algebra, &super::closed::log_density(&posterior.family), &args);
+        let of_family = super::closed::log_density(&posterior.family)?;
+        let log_density = log_density(algebra, &of_family, &args);
         let value = algebra.builder.add(sum.value, log_density.value);
         sum = algebra.add(value, &sum, &log_density);
     }
-    sum
+    Ok(sum)
 }
 
 /// Returns a log density as a scalar form. A log density per element is summed.

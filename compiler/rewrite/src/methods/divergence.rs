@@ -110,9 +110,7 @@ impl StageFunctions for PerDraw {
 impl Task<'_> {
     /// Builds the divergence at one draw. Reports its warnings and choices.
     pub(super) fn announced_divergence(&self, context: &mut PassContext) -> Result<PerDraw, Fault> {
-        let per_draw = pipeline::step(&pipelines::EXACT_KL, context, |_| {
-            Ok::<_, Fault>(self.divergence_per_draw())
-        })?;
+        let per_draw = pipeline::step(&pipelines::EXACT_KL, context, |_| self.divergence_per_draw())?;
         announce(self.plans, &per_draw, context);
         Ok(per_draw)
     }
@@ -200,7 +198,7 @@ impl Task<'_> {
     }
 
     /// Builds the part of the divergence that is estimated from draws, at one draw.
-    pub(super) fn divergence_per_draw(&self) -> PerDraw {
+    pub(super) fn divergence_per_draw(&self) -> Result<PerDraw, Fault> {
         let (mut builder, mut scope) = self.start_draw();
         bind_shared(&mut builder, self.model, &mut scope);
         let moved = states::optimised(self.plans);
@@ -212,7 +210,7 @@ impl Task<'_> {
             .collect();
         let draw = scope.get("draw");
         let mut algebra = Algebra::new(&mut builder, [draw], moving);
-        let drawn = self.drawn_forms(&mut algebra, &scope, &params);
+        let drawn = self.drawn_forms(&mut algebra, &scope, &params)?;
         for (plan, drawn) in self.plans.iter().zip(&drawn) {
             scope.set(&plan.site.name, drawn.value.value);
         }
@@ -230,12 +228,17 @@ impl Task<'_> {
                 drawn: drawn_here,
                 arguments: &arguments,
             };
-            self.add_site(&mut algebra, &scope, &mut parts, &site);
+            self.add_site(&mut algebra, &scope, &mut parts, &site)?;
         }
         self.finish_per_draw(builder, parts)
     }
 
-    fn drawn_forms(&self, algebra: &mut Algebra<'_>, scope: &Scope, params: &[Vec<Value>]) -> Vec<DrawnForm> {
+    fn drawn_forms(
+        &self,
+        algebra: &mut Algebra<'_>,
+        scope: &Scope,
+        params: &[Vec<Value>],
+    ) -> Result<Vec<DrawnForm>, Fault> {
         let prefix = if self.settings.kl_draws > 0 {
             OWN_STREAM
         } else {
@@ -252,7 +255,13 @@ impl Task<'_> {
     }
 
     /// Adds the contribution of one site at one draw.
-    fn add_site(&self, algebra: &mut Algebra<'_>, scope: &Scope, parts: &mut Parts, site: &SiteDraw<'_>) {
+    fn add_site(
+        &self,
+        algebra: &mut Algebra<'_>,
+        scope: &Scope,
+        parts: &mut Parts,
+        site: &SiteDraw<'_>,
+    ) -> Result<(), Fault> {
         let plan = site.plan;
         let choice = match &plan.way {
             NeedsDraws::Closed(closed) => {
@@ -265,16 +274,17 @@ impl Task<'_> {
                 KlChoice::Exact(format!("{}{given}", closed.because))
             }
             NeedsDraws::Point => {
-                let log_prior = estimate::log_prior(algebra, plan.prior, site.drawn, site.arguments);
+                let log_prior = estimate::log_prior(algebra, plan.prior, site.drawn, site.arguments)?;
                 let term = algebra.builder.neg(log_prior.value);
                 estimate::add_to(algebra.builder, &mut parts.direct, term);
                 KlChoice::Point
             }
-            NeedsDraws::Draws(because) => self.sampled(algebra, parts, site, because),
+            NeedsDraws::Draws(because) => self.sampled(algebra, parts, site, because)?,
         };
         parts.choices.push(choice);
         let before = parts.products_of.last().map_or(0, |products| products.end);
         parts.products_of.push(before..parts.products.len());
+        Ok(())
     }
 
     /// Adds a divergence that needs draws. If the divergence separates, means of noise are enough. Otherwise a Taylor series is used, if it
@@ -286,18 +296,18 @@ impl Task<'_> {
         parts: &mut Parts,
         site: &SiteDraw<'_>,
         because: &str,
-    ) -> KlChoice {
+    ) -> Result<KlChoice, Fault> {
         let plan = site.plan;
         algebra.detached = site.drawn.detached;
-        let form = estimate::integrand(algebra, plan.posterior, plan.prior, site.drawn, site.arguments);
+        let form = estimate::integrand(algebra, plan.posterior, plan.prior, site.drawn, site.arguments)?;
         let why = if self.settings.kl.estimator == Estimator::Direct {
             "the options choose the plain mean over draws".to_owned()
         } else {
             match estimate::estimate(algebra, &form) {
-                Ok(found) => return parts.add(algebra, found, because),
+                Ok(found) => return Ok(parts.add(algebra, found, because)),
                 Err(what) => {
-                    if let Some((found, series)) = self.series(algebra, site) {
-                        return parts.add_series(algebra, found, &series, because);
+                    if let Some((found, series)) = self.series(algebra, site)? {
+                        return Ok(parts.add_series(algebra, found, &series, because));
                     }
                     let series = match self.settings.kl.taylor {
                         0 => String::new(),
@@ -311,18 +321,26 @@ impl Task<'_> {
             }
         };
         estimate::add_to(algebra.builder, &mut parts.direct, form.value);
-        KlChoice::Direct(why)
+        Ok(KlChoice::Direct(why))
     }
 
     /// Returns the estimate with a Taylor polynomial in place of the log density of the prior, if one was
     /// requested and separates.
-    fn series(&self, algebra: &mut Algebra<'_>, site: &SiteDraw<'_>) -> Option<(KlEstimate, Found)> {
+    fn series(
+        &self,
+        algebra: &mut Algebra<'_>,
+        site: &SiteDraw<'_>,
+    ) -> Result<Option<(KlEstimate, Found)>, Fault> {
         let order = self.settings.kl.taylor;
         if order == 0 || order > MOST_ORDER || site.plan.placement == Placement::Carried {
-            return None;
+            return Ok(None);
         }
-        let (mean, sd) = start::start_of(site.plan.posterior)?;
-        let series = taylor::series(&closed::log_prior(site.plan.prior), mean, order)?;
+        let Some((mean, sd)) = start::start_of(site.plan.posterior) else {
+            return Ok(None);
+        };
+        let Some(series) = taylor::series(&closed::log_prior(site.plan.prior)?, mean, order) else {
+            return Ok(None);
+        };
         algebra.detached = site.drawn.detached;
         let form = estimate::integrand_with(
             algebra,
@@ -330,8 +348,10 @@ impl Task<'_> {
             &series.polynomial,
             site.drawn,
             site.arguments,
-        );
-        let estimate = estimate::estimate(algebra, &form).ok()?;
+        )?;
+        let Ok(estimate) = estimate::estimate(algebra, &form) else {
+            return Ok(None);
+        };
         let warning = (2.0 * sd > series.radius).then(|| {
             let message = format!(
                 "the approximation of `{}` starts with two standard deviations of {} around {}, but the Taylor series of the \
@@ -351,10 +371,10 @@ impl Task<'_> {
             series,
             warning,
         };
-        Some((estimate, found))
+        Ok(Some((estimate, found)))
     }
 
-    fn finish_per_draw(&self, builder: Builder, mut parts: Parts) -> PerDraw {
+    fn finish_per_draw(&self, builder: Builder, mut parts: Parts) -> Result<PerDraw, Fault> {
         let by_law = self.settings.kl.statistics == Statistics::Law && self.settings.kl_draws > 1;
         let laws = match by_law {
             true => law::laws(&builder, &parts.products, parts.direct.as_slice()),
@@ -377,12 +397,12 @@ impl Task<'_> {
                 results.push((noise(at).into(), product.noise));
             }
         }
-        PerDraw {
-            function: simplify(&builder.finish(results)),
+        Ok(PerDraw {
+            function: simplify(&builder.finish(results))?,
             laws,
             choices: parts.choices,
             warnings: parts.warnings,
-        }
+        })
     }
 
     /// Returns the part of the divergence that needs no draws.

@@ -15,6 +15,7 @@ use crate::nodes::{self, Scope};
 use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
 use crate::{pipeline, pipelines};
+use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Symbol};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
@@ -108,13 +109,13 @@ fn note(plans: &[SitePlan<'_>], sentences: &mut [String], found: Vec<(Arc<str>, 
 impl Task<'_> {
     /// Returns `(states.., data.., draw, step) -> log_likelihood`: the log-likelihood of the rows. The number
     /// of positions `outside` is another result, if these are counted.
-    pub(super) fn likelihood_per_draw(&self, likelihood: &Likelihood) -> Function {
+    pub(super) fn likelihood_per_draw(&self, likelihood: &Likelihood) -> Result<Function, Fault> {
         let (mut builder, mut scope) = self.start_draw();
         bind_data(&mut builder, self.model, &mut scope);
         let all_examples = builder.int(0);
         let coordinates = [scope.get("draw"), all_examples, scope.get("step")];
         for (plan, way) in self.plans.iter().zip(&likelihood.ways) {
-            bind_site(&mut builder, &mut scope, plan, *way, coordinates);
+            bind_site(&mut builder, &mut scope, plan, *way, coordinates)?;
         }
         let rows = Dim::Symbol(Symbol::Batch);
         let examples = builder.iota(rows);
@@ -132,7 +133,7 @@ impl Task<'_> {
         if let Some(outside) = &likelihood.outside {
             results.push((OUTSIDE.into(), over_rows(outside)));
         }
-        builder.finish(results)
+        Ok(builder.finish(results))
     }
 }
 
@@ -143,7 +144,7 @@ fn bind_site(
     plan: &SitePlan<'_>,
     way: Expectation,
     coordinates: [Value; 3],
-) {
+) -> Result<(), Fault> {
     let site = &plan.site.name;
     let sampler = plan
         .posterior
@@ -154,14 +155,14 @@ fn bind_site(
     let Some(sampler) = sampler else {
         let drawn = plan.draw(builder, scope, coordinates, "");
         scope.set(site, drawn.value);
-        return;
+        return Ok(());
     };
     let args: Vec<Value> = plan
         .family_params(builder, scope)
         .into_iter()
         .chain(coordinates)
         .collect();
-    let parts = symmetry::parts(builder, &prefix_noise(sampler, site), &args);
+    let parts = symmetry::parts(builder, &prefix_noise(sampler, site), &args)?;
     let Some(parts) = parts else {
         unreachable!("the choice of `{site}` looked at its sampler")
     };
@@ -174,4 +175,5 @@ fn bind_site(
     let centre = parts.even.unwrap_or_else(|| builder.zeros_like(spread));
     scope.set(&per_example::centre(site), centre);
     scope.set(&per_example::spread(site), spread);
+    Ok(())
 }

@@ -120,7 +120,7 @@ fn plan<'a>(
     } else if sampled {
         NeedsDraws::Draws("the options choose draws".to_owned())
     } else {
-        kl::exact(posterior, placement, prior).map_or_else(NeedsDraws::Draws, NeedsDraws::Closed)
+        kl::exact(posterior, placement, prior)?.map_or_else(NeedsDraws::Draws, NeedsDraws::Closed)
     };
     if matches!(way, NeedsDraws::Draws(_)) && !has_density(posterior) {
         let message = format!(

@@ -105,9 +105,7 @@ pub fn objective(
         likelihood(densities, &plans, (settings.layers, outside), context)
     })?;
     let divergence = task.announced_divergence(context)?;
-    let loss = pipeline::step(&pipelines::LOSS, context, |_| {
-        Ok::<_, Fault>(task.loss(&likelihood, &divergence))
-    })?;
+    let loss = pipeline::step(&pipelines::LOSS, context, |_| task.loss(&likelihood, &divergence))?;
     let loss = pipeline::run(&loss, pipelines::BEFORE_DERIVATIVE, context)?;
     let gradient_nodes = gradient_nodes(&loss, &plans);
     let train = pipeline::step(&pipelines::UPDATE, context, |_| task.step(&loss))?;
@@ -230,14 +228,14 @@ pub(super) struct Task<'a> {
 impl Task<'_> {
     /// Returns `(states.., data.., step, scale, kl_weight) -> loss`. If the prior is tuned, the weighted divergence term is another result,
     /// `divergence`. If positions are counted, the number of positions outside their axes is the last result, `outside`.
-    fn loss(&self, likelihood: &Likelihood, divergence: &PerDraw) -> Function {
+    fn loss(&self, likelihood: &Likelihood, divergence: &PerDraw) -> Result<Function, Fault> {
         let mut builder = Builder::new("loss");
         let mut scope = Scope::default();
         plan::bind_states(&mut builder, self.plans, &mut scope);
         bind_data(&mut builder, self.model, &mut scope);
         bind_scalars(&mut builder, &mut scope, &Type::int(Shape::scalar()), &["step"]);
         bind_scalars(&mut builder, &mut scope, &Type::scalar(), &["scale", "kl_weight"]);
-        let per_draw = self.likelihood_per_draw(likelihood);
+        let per_draw = self.likelihood_per_draw(likelihood)?;
         let samples = self.settings.samples;
         let terms = self.mean_over(&mut builder, &per_draw, &mut scope, Symbol::Draws, samples);
         let log_likelihood = terms[0].1;
@@ -260,7 +258,7 @@ impl Task<'_> {
             results.push((DIVERGENCE.into(), weighted));
         }
         results.extend(outside);
-        builder.finish(results)
+        Ok(builder.finish(results))
     }
 
     /// Returns `divergence` minus the log-Jacobians of the optimised points.

@@ -391,7 +391,7 @@ fn flipout_decorrelates_examples() {
 
 #[test]
 fn symmetry_and_normality_are_read_from_samplers() {
-    let kind = |family: &Instance| symmetry::kind(family.draw.as_ref().unwrap());
+    let kind = |family: &Instance| symmetry::kind(family.draw.as_ref().unwrap()).unwrap();
     assert_eq!(kind(&normal(&Shape::fixed(&[2, 3]))), (true, true));
     assert_eq!(
         kind(&laplace(&Shape::scalar())),

@@ -152,7 +152,7 @@ fn a_sampler_may_subtract_its_noise() {
 #[test]
 fn location_and_scale_cancel_without_rounding() {
     let densities = density(&hierarchy(normal(&Shape::fixed(&[SIZE])))).unwrap();
-    let simple = simplify(&in_noise(&densities));
+    let simple = simplify(&in_noise(&densities)).unwrap();
     let has = |name: &str| {
         let mut values = simple.nodes.ids();
         values.any(|value| simple.op(value).is_some_and(|op| op.name == name))

@@ -84,7 +84,7 @@ static IDLE: Pass = Pass {
     from: PROBABILISTIC,
     to: LOWERED,
     required: true,
-    run: PassRun::Function(|function, _| function.clone()),
+    run: PassRun::Function(|function, _| Ok(function.clone())),
 };
 
 #[test]

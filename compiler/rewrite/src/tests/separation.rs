@@ -329,7 +329,7 @@ fn the_radius_of_the_logistic_series_is_pi() {
     let x = b.param("x", Type::scalar());
     let (zero, one) = (b.real(0.0), b.real(1.0));
     let value = b.inline(prior.log_density_elements.as_ref().unwrap(), &[zero, one, x])[0];
-    let function = crate::kl::closed::prepared(&b.finish(vec![("value".into(), value)]));
+    let function = crate::kl::closed::prepared(&b.finish(vec![("value".into(), value)])).unwrap();
     let series = crate::kl::taylor::series(&function, 0.0, 4).unwrap();
     close(series.radius, std::f64::consts::PI, 0.4);
     let at = |x: f64| evaluate(&series.polynomial, &[Tensor::scalar(x)], &Sizes::default())[0].data[0];

@@ -22,6 +22,7 @@ use crate::rules::outer::{
 use crate::{report, rule, simplify, unroll};
 use bnnc_abi::laplace::WeightBlock;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::analysis::dataflow::dependents;
 use bnnc_graph::builder::Builder;
@@ -42,7 +43,7 @@ const COTANGENTS: &str = "cotangents";
 /// Fails for an op without a derivative, and for weights that are too large for a dense block and whose
 /// gradient is not an outer product.
 pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<WeightBlock>, Function), Refusal> {
-    let gradients = simplified(&pulled(parts)?);
+    let gradients = simplified(&pulled(parts)?)?;
     let mut builder = Builder::new("factors");
     let params = nodes::params_of(&mut builder, &gradients);
     let values = lookups::inline(&mut builder, &gradients, &params);
@@ -86,7 +87,7 @@ pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<WeightBlock>, Function),
     Ok((blocks, function))
 }
 
-fn simplified(function: &Function) -> Function {
+fn simplified(function: &Function) -> Result<Function, Fault> {
     let flat = unroll::expand_expectations(&unroll::expand_maps(function));
     simplify::simplify(&flat)
 }

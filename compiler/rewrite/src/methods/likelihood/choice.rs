@@ -3,9 +3,10 @@
 use super::symmetry;
 use crate::kl::{self, Placement};
 use crate::methods::plan::SitePlan;
-use crate::report;
+use crate::report::{self, Refusal};
 use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::fault::Fault;
 use std::sync::Arc;
 
 /// The user's estimators for the layers of a model. A name stands for one site or for a layer, which means
@@ -60,7 +61,7 @@ impl Expectation {
 
 /// Returns the expectation for each plan. Fails on unknown names, on sites that two options name, and on
 /// families that do not support the estimator.
-pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectation>, Vec<Diagnostic>> {
+pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectation>, Refusal> {
     let mut ways = vec![Expectation::Shared; plans.len()];
     let mut faults = Vec::new();
     let lists = [
@@ -88,7 +89,7 @@ pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectati
             if kl::is_point(plan.posterior) || *slot == way {
                 continue;
             }
-            match (*slot, unfit(plan, way)) {
+            match (*slot, unfit(plan, way)?) {
                 (Expectation::Shared, None) => *slot = way,
                 (Expectation::Shared, Some(why)) => faults.push(refusal(way, &named.name, &why)),
                 (other, _) => {
@@ -101,7 +102,10 @@ pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectati
             faults.push(unknown(way, name, plans));
         }
     }
-    if faults.is_empty() { Ok(ways) } else { Err(faults) }
+    match faults.is_empty() {
+        true => Ok(ways),
+        false => Err(faults.into()),
+    }
 }
 
 /// Returns whether a name covers a site: it is the name of the site or of a layer above the site.
@@ -112,19 +116,19 @@ pub fn covers(name: &str, site: &str) -> bool {
 }
 
 /// Returns the reason why the approximation of a site does not support an estimator, if there is one.
-fn unfit(plan: &SitePlan<'_>, way: Expectation) -> Option<String> {
+fn unfit(plan: &SitePlan<'_>, way: Expectation) -> Result<Option<String>, Fault> {
     let family = &plan.posterior.family;
     if plan.placement == Placement::Carried {
-        return Some(format!(
+        return Ok(Some(format!(
             "a bijection transforms `{}` from the reals to the support of the site",
             family.name
-        ));
+        )));
     }
-    let (symmetric, normal) = family
-        .draw
-        .as_ref()
-        .map_or((false, false), |sampler| symmetry::kind(sampler));
-    match way {
+    let (symmetric, normal) = match &family.draw {
+        Some(sampler) => symmetry::kind(sampler)?,
+        None => (false, false),
+    };
+    Ok(match way {
         Expectation::Flipout if !symmetric => Some(format!(
             "the `draw` of `{}` does not show that draws are symmetric around a centre, element by element",
             family.name
@@ -134,7 +138,7 @@ fn unfit(plan: &SitePlan<'_>, way: Expectation) -> Option<String> {
             family.name
         )),
         Expectation::Shared | Expectation::Local | Expectation::Flipout | Expectation::Integrated => None,
-    }
+    })
 }
 
 /// Reports a site that does not support the requested estimator.

@@ -5,6 +5,7 @@ use crate::nodes;
 use crate::simplify::simplify;
 use crate::unroll::expand_maps;
 use bnnc_abi::symbols::NoiseKind;
+use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
@@ -28,8 +29,15 @@ pub struct SignParts {
 
 /// Returns the parts of the draw of `sampler` at the parameters `args`. Returns `None` if no part changes its
 /// sign with the noise, element by element.
-pub fn parts(builder: &mut Builder, sampler: &Function, args: &[Value]) -> Option<SignParts> {
-    let sampler = simplify(&expand_maps(sampler));
+///
+/// # Errors
+/// The errors of [`simplify`].
+pub fn parts(builder: &mut Builder, sampler: &Function, args: &[Value]) -> Result<Option<SignParts>, Fault> {
+    let sampler = simplify(&expand_maps(sampler))?;
+    Ok(parts_of_simple(builder, &sampler, args))
+}
+
+fn parts_of_simple(builder: &mut Builder, sampler: &Function, args: &[Value]) -> Option<SignParts> {
     let (_, result) = sampler.results.first()?;
     let elements = count(&sampler.ty(*result).shape);
     // The last three parameters are the coordinates of the noise.
@@ -222,12 +230,15 @@ fn contraction(builder: &mut Builder, operands: &[Split], attrs: &[Attr]) -> Opt
 
 /// Returns two properties of a sampler: whether its draws have a part that changes sign with the noise, and
 /// whether its draws are independent normal variates.
-pub fn kind(sampler: &Function) -> (bool, bool) {
+///
+/// # Errors
+/// The errors of [`simplify`].
+pub fn kind(sampler: &Function) -> Result<(bool, bool), Fault> {
     let mut scratch = Builder::new("scratch");
     let args = nodes::params_of(&mut scratch, sampler);
-    let parts = parts(&mut scratch, sampler, &args);
-    (
+    let parts = parts(&mut scratch, sampler, &args)?;
+    Ok((
         parts.is_some(),
         parts.is_some_and(|parts| parts.deviation.is_some()),
-    )
+    ))
 }
