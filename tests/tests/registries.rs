@@ -54,6 +54,35 @@ fn rules_are_complete_and_named_once() {
     }
 }
 
+/// The files of rules with more code than [`MOST`] around the entries, and their own limit. Each holds one algorithm, for
+/// the rules that name a reason why they are not terms.
+const ALGORITHMS: [(&str, usize); 3] = [
+    ("outer.rs", 405),
+    ("outer/product.rs", 105),
+    ("selection.rs", 455),
+];
+
+/// The largest number of lines in a file of rules that do not belong to an entry: imports, and helpers of examples.
+const MOST: usize = 45;
+
+#[test]
+fn rules_are_entries_and_not_code() {
+    let folder = "compiler/rewrite/src/rules";
+    let mut large = Vec::new();
+    for file in under(folder, &["rs"]) {
+        let of_entries: usize = entries(&file.text).iter().map(Vec::len).sum();
+        let rest = file.text.lines().count() - of_entries;
+        let name = file.path.strip_prefix(folder).unwrap_or_default();
+        let own = ALGORITHMS
+            .iter()
+            .find(|(known, _)| *known == name.trim_start_matches('/'));
+        let limit = own.map_or(MOST, |(_, limit)| *limit);
+        assert!(rest <= limit, "{}: {rest} lines are not entries", file.path);
+        large.extend((rest > MOST).then_some(file.path));
+    }
+    assert_eq!(large.len(), ALGORITHMS.len(), "an exception is not needed");
+}
+
 /// Returns the lines of each rule in a text.
 fn entries(text: &str) -> Vec<Vec<&str>> {
     let lines: Vec<&str> = text.lines().collect();

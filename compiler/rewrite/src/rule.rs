@@ -2,7 +2,7 @@
 //! and its firings can be traced.
 
 use crate::nodes;
-use crate::term::{self, Bindings, Term};
+use crate::term::{self, AttrTerm, Bindings, Term};
 use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
 use bnnc_graph::attr::Attr;
@@ -10,6 +10,7 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::op::Op;
 use bnnc_graph::ops;
+use bnnc_graph::types::Type;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -21,6 +22,8 @@ pub struct PendingNode<'a> {
     pub args: &'a [Value],
     /// The attributes.
     pub attrs: &'a [Attr],
+    /// The type of the node.
+    pub ty: &'a Type,
 }
 
 /// An algebraic rewrite.
@@ -46,8 +49,8 @@ pub struct Case {
 
 #[derive(Clone, Debug)]
 enum Root {
-    /// A call of this op whose operands match the terms.
-    Operands(Op, Vec<Term>),
+    /// A call of this op whose operands and attributes match the terms.
+    Operation(Op, Vec<Term>, Vec<AttrTerm>),
     /// A call of any elementwise op.
     Elementwise,
 }
@@ -55,7 +58,7 @@ enum Root {
 #[derive(Clone, Debug)]
 enum Replacement {
     Term(Term),
-    Computed(Compute),
+    Computed(Compute, &'static str),
 }
 
 /// Builds the replacement of a call, or returns `None` if the case does not apply.
@@ -66,27 +69,29 @@ pub fn equal(pattern: Term, result: Term) -> Case {
     Case::new(pattern, Replacement::Term(result))
 }
 
-/// Creates a case that replaces a term by the value that a function builds.
-pub fn computed(pattern: Term, compute: Compute) -> Case {
-    Case::new(pattern, Replacement::Computed(compute))
+/// Creates a case that replaces a term by the value that a function builds. `reason` is the reason why the replacement
+/// is not a term.
+pub fn computed(pattern: Term, compute: Compute, reason: &'static str) -> Case {
+    Case::new(pattern, Replacement::Computed(compute, reason))
 }
 
-/// Creates a case that replaces a call of any elementwise op by the value that a function builds.
-pub fn elementwise(compute: Compute) -> Case {
+/// Creates a case that replaces a call of any elementwise op by the value that a function builds. `reason` is the
+/// reason why the replacement is not a term.
+pub fn elementwise(compute: Compute, reason: &'static str) -> Case {
     Case {
         root: Root::Elementwise,
         condition: |_| true,
-        result: Replacement::Computed(compute),
+        result: Replacement::Computed(compute, reason),
     }
 }
 
 impl Case {
     fn new(pattern: Term, result: Replacement) -> Case {
-        let Term::Apply(op, terms, _) = pattern else {
+        let Term::Apply(op, terms, attrs) = pattern else {
             unreachable!("the pattern of a rule is an operation")
         };
         Case {
-            root: Root::Operands(op, terms),
+            root: Root::Operation(op, terms, attrs),
             condition: |_| true,
             result,
         }
@@ -98,19 +103,34 @@ impl Case {
         self
     }
 
+    /// Returns the pattern and the term that replaces it; `None` if a function builds the replacement.
+    pub fn terms(&self) -> Option<(Term, &Term)> {
+        match (&self.root, &self.result) {
+            (Root::Operation(op, terms, attrs), Replacement::Term(result)) => {
+                Some((Term::Apply(*op, terms.clone(), attrs.clone()), result))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the reason why a function builds the replacement; `None` if a term is the replacement.
+    pub fn reason(&self) -> Option<&'static str> {
+        match self.result {
+            Replacement::Computed(_, reason) => Some(reason),
+            Replacement::Term(_) => None,
+        }
+    }
+
     /// Returns the replacement of the call, if the case applies.
     fn apply(&self, builder: &mut Builder, call: &PendingNode<'_>) -> Option<Value> {
         let bindings = match &self.root {
-            Root::Operands(_, terms) => term::matches(builder, &call.op, terms, call.args),
+            Root::Operation(_, terms, attrs) => term::matches(builder, call, terms, attrs),
             Root::Elementwise => vec![Bindings::default()],
         };
-        let admitted = bindings.iter().filter(|bindings| (self.condition)(bindings));
-        admitted.into_iter().find_map(|bindings| match &self.result {
-            Replacement::Term(term) => {
-                let constants = builder.ty(call.args[0]).clone();
-                Some(term.build(builder, bindings, &constants))
-            }
-            Replacement::Computed(compute) => compute(builder, call, bindings),
+        let mut admitted = bindings.iter().filter(|bindings| (self.condition)(bindings));
+        admitted.find_map(|bindings| match &self.result {
+            Replacement::Term(term) => term.replacement(builder, bindings, call),
+            Replacement::Computed(compute, _) => compute(builder, call, bindings),
         })
     }
 }
@@ -129,7 +149,7 @@ impl RuleSet {
             for case in (rule.cases)() {
                 let mut add = |op: Op| set.by_op.entry(op).or_default().push((rule, case.clone()));
                 match &case.root {
-                    Root::Operands(op, _) => add(*op),
+                    Root::Operation(op, ..) => add(*op),
                     Root::Elementwise => {
                         let elementwise = ops::ALL.iter().filter(|op| op.is_elementwise());
                         elementwise.for_each(|op| add(Op(op)));
@@ -166,6 +186,10 @@ pub struct Firing {
 const ROUNDS: usize = 12;
 
 /// Applies rules until no rule fires, and removes unused nodes. Records each firing in `trace`.
+///
+/// Note [Termination]. Every case with a term as its replacement makes a function smaller in the measure of
+/// `tests/termination.rs`, whatever the variables are bound to, so these cases alone always terminate. For the rules
+/// that compute their replacements, the limit on rounds is the guarantee.
 ///
 /// # Errors
 /// Fails if rules still fire after `ROUNDS` rounds, which is a bug in the rules.
@@ -210,6 +234,7 @@ impl Rewriter<'_> {
                 op: node.op,
                 args,
                 attrs: &attrs,
+                ty: function.ty(node.value),
             };
             let Some((rule, value)) = self.rules.apply(builder, &call) else {
                 return builder.apply(node.op.0, args, attrs);

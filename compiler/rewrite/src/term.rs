@@ -1,15 +1,17 @@
 //! Terms: expressions with variables. Terms are used as the patterns, replacements and examples of rules.
 
-use crate::nodes::{application, constant_of};
+mod axes;
+mod build;
+mod matching;
+
+pub use axes::{Axes, LEFT, P, Q, RESULT, RIGHT};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
-use bnnc_graph::attr::{Attr, Attrs};
-use bnnc_graph::builder::Builder;
-use bnnc_graph::function::{Function, Value};
+use bnnc_graph::attr::Attr;
 use bnnc_graph::op::{Op, OpDef};
 use bnnc_graph::ops;
-use bnnc_graph::tensor::Tensor;
-use bnnc_graph::types::Type;
+pub use build::example;
+pub use matching::{Bindings, matches};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// An expression with variables.
@@ -21,8 +23,24 @@ pub enum Term {
     Constant(usize),
     /// A constant with this number in all elements.
     Number(f64),
+    /// In a result, the number of elements along axes of an operand of the call that is replaced. The case does
+    /// not apply if the number is zero or not known.
+    Size(usize, Axes),
     /// An application of an op. A pattern without attributes matches any attributes.
-    Apply(Op, Vec<Term>, Attrs),
+    Apply(Op, Vec<Term>, Vec<AttrTerm>),
+}
+
+/// An attribute of an application.
+#[derive(Clone, Debug)]
+pub enum AttrTerm {
+    /// This attribute.
+    Is(Attr),
+    /// In a pattern, any shape. In a result, the shape of the call that is replaced.
+    Shape,
+    /// Axes.
+    Axes(Axes),
+    /// The letters of both operands and of the result of a contraction.
+    Labels([Axes; 3]),
 }
 
 /// Any value, which is a 2 x 3 matrix in an example.
@@ -36,166 +54,14 @@ pub const A: Term = Term::Constant(0);
 /// Another constant.
 pub const B: Term = Term::Constant(1);
 
-/// The values and numbers to which the variables of a term are bound.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Bindings {
-    values: [Option<Value>; 3],
-    numbers: [Option<f64>; 2],
-}
-
-impl Bindings {
-    /// Returns the value to which [`X`] is bound.
-    pub fn x(&self) -> Option<Value> {
-        self.values[0]
-    }
-
-    /// Returns the number to which [`A`] is bound.
-    pub fn a(&self) -> Option<f64> {
-        self.numbers[0]
-    }
-
-    fn with_value(mut self, at: usize, value: Value) -> Option<Bindings> {
-        let known = *self.values[at].get_or_insert(value);
-        (known == value).then_some(self)
-    }
-
-    fn with_number(mut self, at: usize, number: f64) -> Option<Bindings> {
-        let known = *self.numbers[at].get_or_insert(number);
-        (known.to_bits() == number.to_bits()).then_some(self)
-    }
-}
-
 /// Creates a pattern for an application of an op, with any attributes.
 pub fn on<const N: usize>(op: &'static OpDef, args: [Term; N]) -> Term {
-    Term::Apply(Op(op), args.into(), Attrs::new())
+    Term::Apply(Op(op), args.into(), Vec::new())
 }
 
-/// Returns all bindings with which `terms` match the operands `args` of `op`. If the op is commutative, both
-/// orders are tried.
-pub fn matches(builder: &Builder, op: &OpDef, terms: &[Term], args: &[Value]) -> Vec<Bindings> {
-    let mut found = Vec::new();
-    let operands = (op, terms, args);
-    match_operands(builder, operands, Bindings::default(), &mut |bindings| {
-        found.push(bindings)
-    });
-    found
-}
-
-type Operands<'a> = (&'a OpDef, &'a [Term], &'a [Value]);
-
-fn match_operands(
-    builder: &Builder,
-    operands: Operands<'_>,
-    known: Bindings,
-    then: &mut dyn FnMut(Bindings),
-) {
-    let (op, terms, args) = operands;
-    if terms.len() != args.len() {
-        return;
-    }
-    match_in_order(builder, terms, args, known, then);
-    if let ([left, right], [x, y]) = (terms, args)
-        && op.is_commutative()
-    {
-        match_term(builder, left, *y, known, &mut |known| {
-            match_term(builder, right, *x, known, then);
-        });
-    }
-}
-
-fn match_in_order(
-    builder: &Builder,
-    terms: &[Term],
-    args: &[Value],
-    known: Bindings,
-    then: &mut dyn FnMut(Bindings),
-) {
-    match (terms, args) {
-        ([term, terms @ ..], [arg, args @ ..]) => match_term(builder, term, *arg, known, &mut |known| {
-            match_in_order(builder, terms, args, known, then);
-        }),
-        _ => then(known),
-    }
-}
-
-fn match_term(builder: &Builder, term: &Term, value: Value, known: Bindings, then: &mut dyn FnMut(Bindings)) {
-    match term {
-        Term::Value(at) => known.with_value(*at, value).into_iter().for_each(then),
-        Term::Constant(at) => {
-            let number = constant_of(builder, value);
-            let bound = number.and_then(|number| known.with_number(*at, number));
-            bound.into_iter().for_each(then);
-        }
-        Term::Number(number) => {
-            if constant_of(builder, value) == Some(*number) {
-                then(known);
-            }
-        }
-        Term::Apply(op, terms, _) => {
-            if let Some((args, _)) = application(builder, value, op.0) {
-                match_operands(builder, (op, terms, args), known, then);
-            }
-        }
-    }
-}
-
-impl Term {
-    /// Builds the value of the term. A term that consists only of numbers becomes a constant of the type
-    /// `constants`.
-    pub fn build(&self, builder: &mut Builder, bindings: &Bindings, constants: &Type) -> Value {
-        if let Some(number) = self.number(bindings) {
-            return builder.constant(constants, number);
-        }
-        match self {
-            Term::Value(at) => bindings.values[*at]
-                .unwrap_or_else(|| unreachable!("variable {at} of a result is in its pattern")),
-            Term::Constant(_) | Term::Number(_) => unreachable!("constants have numbers"),
-            Term::Apply(op, terms, attrs) => {
-                let args: Vec<Value> = (terms.iter())
-                    .map(|term| term.build(builder, bindings, constants))
-                    .collect();
-                builder.apply(op.0, &args, attrs.clone())
-            }
-        }
-    }
-
-    /// Returns the number that the term equals, if the term consists only of numbers.
-    fn number(&self, bindings: &Bindings) -> Option<f64> {
-        match self {
-            Term::Value(_) => None,
-            Term::Constant(at) => bindings.numbers[*at],
-            Term::Number(number) => Some(*number),
-            Term::Apply(op, terms, _) => {
-                // If no constant is bound, there is nothing to fold, and examples stay as they are written.
-                bindings.a()?;
-                let numbers: Option<Vec<f64>> = terms.iter().map(|term| term.number(bindings)).collect();
-                let operands: Vec<Tensor> = numbers?.into_iter().map(Tensor::scalar).collect();
-                let operands: Vec<&Tensor> = operands.iter().collect();
-                (op.is_elementwise() && !operands.is_empty()).then(|| (op.eval)(&operands, &[]).data[0])
-            }
-        }
-    }
-
-    fn has_value(&self, wanted: usize) -> bool {
-        match self {
-            Term::Value(at) => *at == wanted,
-            Term::Constant(_) | Term::Number(_) => false,
-            Term::Apply(_, terms, _) => terms.iter().any(|term| term.has_value(wanted)),
-        }
-    }
-}
-
-/// Returns the function of a term, for the examples of rules.
-pub fn example(term: Term) -> Function {
-    let mut builder = Builder::new("example");
-    let matrix = Type::real(Shape::fixed(&[2, 3]));
-    let types = [matrix.clone(), matrix.clone(), Type::real(Shape::fixed(&[3]))];
-    let mut bindings = Bindings::default();
-    for (at, (name, ty)) in ["x", "y", "row"].iter().zip(types).enumerate() {
-        bindings.values[at] = term.has_value(at).then(|| builder.param(name, ty));
-    }
-    let value = term.build(&mut builder, &bindings, &matrix);
-    builder.finish(vec![("value".into(), value)])
+/// The number of elements along axes of an operand of the call that is replaced.
+pub fn size(operand: usize, axes: Axes) -> Term {
+    Term::Size(operand, axes)
 }
 
 /// Creates a constant with this number in all elements.
@@ -203,11 +69,17 @@ pub fn number(value: f64) -> Term {
     Term::Number(value)
 }
 
+impl From<Attr> for AttrTerm {
+    fn from(attr: Attr) -> AttrTerm {
+        AttrTerm::Is(attr)
+    }
+}
+
 macro_rules! functions {
     ($($(#[$meta:meta])* $name:ident($($arg:ident: $ty:ty),*) = $op:expr, [$($operand:expr),*], [$($attr:expr),*];)*) => {
         $($(#[$meta])*
         pub fn $name($($arg: $ty),*) -> Term {
-            Term::Apply(Op($op), vec![$($operand),*], vec![$($attr),*])
+            Term::Apply(Op($op), vec![$($operand),*], vec![$($attr.into()),*])
         })*
     };
 }
@@ -235,16 +107,22 @@ functions! {
     /// A broadcast to the given sizes. `axes` gives the position of each axis of `x` in the result.
     broadcast(x: Term, sizes: &[usize], axes: &[usize]) = &ops::broadcast::BROADCAST, [x],
         [Attr::Shape(Shape::fixed(sizes)), Attr::positions(axes)];
+    /// A broadcast: in a pattern to any shape, in a result to the shape of the call that is replaced.
+    repeat(x: Term, axes: Axes) = &ops::broadcast::BROADCAST, [x], [AttrTerm::Shape, AttrTerm::Axes(axes)];
     /// A permutation of axes.
-    transpose(x: Term, axes: &[usize]) = &ops::transpose::TRANSPOSE, [x], [Attr::positions(axes)];
+    transpose(x: Term, axes: impl Into<Axes>) = &ops::transpose::TRANSPOSE, [x], [AttrTerm::Axes(axes.into())];
     /// `x` with other sizes and the same elements.
     reshape(x: Term, sizes: &[usize]) = &ops::reshape::RESHAPE, [x], [Attr::Shape(Shape::fixed(sizes))];
+    /// The elements of `x`: in a pattern with any shape, in a result with the shape of the call that is replaced.
+    reshaped(x: Term) = &ops::reshape::RESHAPE, [x], [AttrTerm::Shape];
     /// A sum along axes.
-    sum(x: Term, axes: &[usize]) = &ops::reduce_sum::REDUCE_SUM, [x], [Attr::positions(axes)];
+    sum(x: Term, axes: impl Into<Axes>) = &ops::reduce_sum::REDUCE_SUM, [x], [AttrTerm::Axes(axes.into())];
     /// The maximum along axes.
-    largest(x: Term, axes: &[usize]) = &ops::reduce_max::REDUCE_MAX, [x], [Attr::positions(axes)];
+    largest(x: Term, axes: impl Into<Axes>) = &ops::reduce_max::REDUCE_MAX, [x], [AttrTerm::Axes(axes.into())];
     /// A labelled contraction.
     contract(x: Term, y: Term, labels: &str) = &ops::contract::CONTRACT, [x, y], [Attr::name(labels)];
+    /// A contraction of operands with these letters to a result with these letters.
+    lettered(x: Term, y: Term, letters: [Axes; 3]) = &ops::contract::CONTRACT, [x, y], [AttrTerm::Labels(letters)];
     /// `0, 1, .., size - 1`.
     iota(size: usize) = &ops::iota::IOTA, [], [Attr::Dim(Dim::Fixed(size))];
 }

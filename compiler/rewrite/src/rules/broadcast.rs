@@ -1,9 +1,8 @@
 //! Rules that merge broadcasts, and rules that move broadcasts towards the results.
 
 use crate::nodes::{application, constant_of};
-use crate::rule::{PendingNode, Rule, computed, elementwise};
-use crate::rules::moves::same_number;
-use crate::term::{A, Bindings, ROW, X, Y, broadcast, constant, example, exp, on, sum, tanh};
+use crate::rule::{PendingNode, Rule, elementwise, equal};
+use crate::term::{A, Bindings, P, Q, ROW, X, Y, broadcast, constant, example, exp, repeat, sum, tanh};
 use bnnc_base::dtype::DType;
 use bnnc_graph::attr::positions;
 use bnnc_graph::builder::Builder;
@@ -16,29 +15,25 @@ pub static RULES: &[Rule] = &[
     Rule {
         name: "broadcast-of-broadcast",
         about: "A repetition of a repetition is one repetition.",
-        cases: || vec![computed(on(&BROADCAST, [on(&BROADCAST, [X])]), one_repetition)],
+        cases: || vec![equal(repeat(repeat(X, P), Q), repeat(X, Q.at(P)))],
         examples: || {
-            vec![example(broadcast(
-                broadcast(X, &[2, 4, 3], &[0, 2]),
-                &[5, 2, 4, 3],
-                &[1, 2, 3],
-            ))]
+            let inner = broadcast(X, &[2, 4, 3], &[0, 2]);
+            vec![example(broadcast(inner, &[5, 2, 4, 3], &[1, 2, 3]))]
         },
     },
     Rule {
         name: "broadcast-of-constant",
         about: "A repeated constant is a constant.",
-        cases: || vec![computed(on(&BROADCAST, [A]), same_number)],
+        cases: || vec![equal(repeat(A, P), A)],
         examples: || {
-            vec![example(
-                X * broadcast(constant(DType::Real, &[], 2.0), &[2, 3], &[]),
-            )]
+            let scalar = constant(DType::Real, &[], 2.0);
+            vec![example(X * broadcast(scalar, &[2, 3], &[]))]
         },
     },
     Rule {
         name: "elementwise-of-broadcast",
         about: "An elementwise operation on repeated operands is computed before the repetition.",
-        cases: || vec![elementwise(computed_once)],
+        cases: || vec![elementwise(computed_once, "the rule is for every op")],
         examples: || {
             let rows = |row| broadcast(row, &[2, 3], &[1]);
             vec![
@@ -50,27 +45,11 @@ pub static RULES: &[Rule] = &[
     Rule {
         name: "div-by-broadcast",
         about: "A quotient by a repeated array is a product with the reciprocal of the array, computed before the repetition.",
-        cases: || vec![computed(X / on(&BROADCAST, [Y]), times_reciprocal)],
+        // Only a factor can be moved out of sums.
+        cases: || vec![equal(X / repeat(Y, P), X * repeat(1.0 / Y, P))],
         examples: || vec![example(X / broadcast(exp(sum(X, &[0, 1])), &[2, 3], &[]))],
     },
 ];
-
-fn one_repetition(builder: &mut Builder, call: &PendingNode<'_>, known: &Bindings) -> Option<Value> {
-    let (_, inner) = repetition(builder, call.args[0])?;
-    let outer = positions(ops::broadcast::axes(call.attrs));
-    let axes: Vec<usize> = inner.iter().map(|axis| outer[*axis]).collect();
-    Some(builder.broadcast(known.x()?, ops::broadcast::shape(call.attrs), &axes))
-}
-
-/// Replaces division by a broadcast with multiplication by the broadcast reciprocal, because only a factor
-/// can be moved out of sums.
-fn times_reciprocal(builder: &mut Builder, call: &PendingNode<'_>, known: &Bindings) -> Option<Value> {
-    let (source, axes) = repetition(builder, call.args[1])?;
-    let shape = builder.shape(call.args[1]);
-    let reciprocal = builder.reciprocal(source);
-    let factor = builder.broadcast(reciprocal, &shape, &axes);
-    Some(builder.mul(known.x()?, factor))
-}
 
 /// Applies the op before the broadcast if every operand is either constant or broadcast in the same way.
 fn computed_once(builder: &mut Builder, call: &PendingNode<'_>, _: &Bindings) -> Option<Value> {

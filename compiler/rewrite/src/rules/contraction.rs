@@ -1,24 +1,15 @@
 //! Rules that absorb broadcasts and permutations into the labels of contractions.
 
-use crate::nodes::application;
-use crate::rule::{PendingNode, Rule, computed};
-use crate::rules::broadcast::repetition;
-use crate::term::{Bindings, X, Y, broadcast, contract, example, on, transpose};
-use bnnc_base::shape::{Dim, Shape};
-use bnnc_graph::attr::positions;
-use bnnc_graph::builder::Builder;
-use bnnc_graph::function::Value;
-use bnnc_graph::labels::ContractionLabels;
-use bnnc_graph::ops;
-use bnnc_graph::ops::contract::CONTRACT;
-use bnnc_graph::ops::transpose::TRANSPOSE;
+use crate::rule::{Case, Rule, equal};
+use crate::term::{Axes, LEFT, P, RESULT, RIGHT, X, Y};
+use crate::term::{broadcast, contract, example, lettered, repeat, size, transpose};
 
 /// The rules, in order.
 pub static RULES: &[Rule] = &[
     Rule {
         name: "contract-of-broadcast",
         about: "A contraction with a repeated operand contracts the operand before its repetition.",
-        cases: || vec![computed(on(&CONTRACT, [X, Y]), of_repetition)],
+        cases: || vec![of_repetition(0, LEFT, RIGHT), of_repetition(1, RIGHT, LEFT)],
         examples: || {
             let cube = |size| broadcast(X, &[size, 2, 3], &[1, 2]);
             let left = contract(cube(2), Y, "aij,aj->ai");
@@ -29,111 +20,37 @@ pub static RULES: &[Rule] = &[
     Rule {
         name: "contract-of-transpose",
         about: "A contraction with a permuted operand permutes its labels instead.",
-        cases: || vec![computed(on(&CONTRACT, [X, Y]), of_permutation)],
+        cases: || {
+            let (left, right) = (
+                [LEFT.placed_at(P), RIGHT, RESULT],
+                [LEFT, RIGHT.placed_at(P), RESULT],
+            );
+            vec![
+                equal(lettered(transpose(X, P), Y, ALL), lettered(X, Y, left)),
+                equal(lettered(X, transpose(Y, P), ALL), lettered(X, Y, right)),
+            ]
+        },
         examples: || vec![example(contract(transpose(X, &[1, 0]), Y, "ji,bj->bi"))],
     },
 ];
 
-fn of_repetition(builder: &mut Builder, call: &PendingNode<'_>, _: &Bindings) -> Option<Value> {
-    let labels = labels(call);
-    without_repetition(builder, call, &labels, 0).or_else(|| without_repetition(builder, call, &labels, 1))
-}
+/// The letters of a contraction.
+const ALL: [Axes; 3] = [LEFT, RIGHT, RESULT];
 
-fn of_permutation(builder: &mut Builder, call: &PendingNode<'_>, _: &Bindings) -> Option<Value> {
-    let mut labels = labels(call);
-    let mut args = [call.args[0], call.args[1]];
-    let mut found = false;
-    for (arg, letters) in args.iter_mut().zip([&mut labels.left, &mut labels.right]) {
-        let Some((operands, attrs)) = application(builder, *arg, &TRANSPOSE) else {
-            continue;
-        };
-        let axes = positions(ops::transpose::axes(attrs));
-        let mut permuted = letters.clone();
-        for (at, axis) in axes.iter().enumerate() {
-            permuted[*axis] = letters[at];
-        }
-        *letters = permuted;
-        *arg = operands[0];
-        found = true;
-    }
-    found.then(|| builder.contract(args[0], args[1], &labels.to_string()))
-}
-
-fn labels(call: &PendingNode<'_>) -> ContractionLabels {
-    ops::contract::parsed(call.attrs)
-}
-
-/// Returns the contraction in which the broadcast operand `at` is replaced by the source of the broadcast.
-fn without_repetition(
-    builder: &mut Builder,
-    call: &PendingNode<'_>,
-    labels: &ContractionLabels,
-    at: usize,
-) -> Option<Value> {
-    let (source, axes) = repetition(builder, call.args[at])?;
-    let (letters, others) = if at == 0 {
-        (&labels.left, &labels.right)
-    } else {
-        (&labels.right, &labels.left)
+/// Returns the case in which the operand `at` is repeated. `own` are its letters.
+///
+/// A letter of a repeated axis belongs to one of three groups. If the other operand has it too, it stays there. Otherwise
+/// the result is repeated along it, or is summed over it and therefore multiplied by its size.
+fn of_repetition(at: usize, own: Axes, other: Axes) -> Case {
+    let kept = own.clone().at(P);
+    let lost = own.clone().without(kept.clone()).without(other);
+    let result = RESULT.without(lost.clone());
+    let (pattern, product) = match at {
+        0 => (lettered(repeat(X, P), Y, ALL), [kept, RIGHT, result.clone()]),
+        _ => (lettered(X, repeat(Y, P), ALL), [LEFT, kept, result.clone()]),
     };
-    if axes.is_empty() {
-        return None;
-    }
-    let dims = builder.ty(call.args[at]).dims().to_vec();
-    let mut factor = 1;
-    let mut restored: Vec<char> = Vec::new();
-    for (axis, letter) in letters
-        .iter()
-        .enumerate()
-        .filter(|(axis, _)| !axes.contains(axis))
-    {
-        if others.contains(letter) {
-            continue;
-        }
-        match labels.result.contains(letter) {
-            true => restored.push(*letter),
-            false => factor *= dims[axis].fixed()?,
-        }
-    }
-    let kept: Vec<char> = axes.iter().map(|axis| letters[*axis]).collect();
-    let result: Vec<char> = labels
-        .result
-        .iter()
-        .copied()
-        .filter(|l| !restored.contains(l))
-        .collect();
-    let (left, right) = if at == 0 {
-        (kept, others.clone())
-    } else {
-        (others.clone(), kept)
-    };
-    let smaller = ContractionLabels { left, right, result };
-    let mut args = [call.args[0], call.args[1]];
-    args[at] = source;
-    let shape = result_shape(builder, call, labels);
-    let product = builder.contract(args[0], args[1], &smaller.to_string());
-    let product = if factor == 1 {
-        product
-    } else {
-        builder.scale(product, factor as f64)
-    };
-    let places: Vec<usize> = (0..labels.result.len())
-        .filter(|axis| !restored.contains(&labels.result[*axis]))
-        .collect();
-    Some(builder.broadcast(product, &shape, &places))
-}
-
-fn result_shape(builder: &Builder, call: &PendingNode<'_>, labels: &ContractionLabels) -> Shape {
-    let dim = |letter: &char| -> Dim {
-        let find = |letters: &[char], arg: Value| {
-            letters
-                .iter()
-                .position(|l| l == letter)
-                .map(|axis| builder.ty(arg).dims()[axis])
-        };
-        find(&labels.left, call.args[0])
-            .or_else(|| find(&labels.right, call.args[1]))
-            .unwrap_or_else(|| unreachable!("a letter of the result occurs in an operand"))
-    };
-    Shape(labels.result.iter().map(dim).collect())
+    let product = lettered(X, Y, product) * size(at, own.places_of(lost.without(RESULT)));
+    let case = equal(pattern, repeat(product, RESULT.places_of(result)));
+    // A contraction with a repeated scalar has no letter of the scalar.
+    case.when(|known| !known.p().is_empty())
 }

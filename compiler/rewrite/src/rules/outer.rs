@@ -27,12 +27,15 @@ use std::collections::HashSet;
 /// The largest number of products into which a value is split.
 const MANY: usize = 16;
 
+/// The reason why these rules are not terms.
+const SEARCH: &str = "the number of factors differs from sum to sum, and the best order is searched for";
+
 /// The rules, in order.
 pub static RULES: &[Rule] = &[
     Rule {
         name: "sum-of-outer-product",
         about: "A sum of a product with an outer product in it contracts the factors.",
-        cases: || vec![computed(on(&REDUCE_SUM, [X]), contracted_sum)],
+        cases: || vec![computed(on(&REDUCE_SUM, [X]), contracted_sum, SEARCH)],
         examples: || {
             let cube = contract(X, Y, "no,ni->noi");
             let difference = cube.clone() - contract(Y, X, "no,ni->noi");
@@ -44,7 +47,7 @@ pub static RULES: &[Rule] = &[
     Rule {
         name: "contract-of-outer-product",
         about: "A contraction of an outer product contracts its factors.",
-        cases: || vec![computed(on(&CONTRACT, [X, Y]), contracted_factors)],
+        cases: || vec![computed(on(&CONTRACT, [X, Y]), contracted_factors, SEARCH)],
         examples: || {
             let one = contract(contract(X, Y, "ki,bj->kibj"), X, "kibj,ki->bj");
             let (scales, left) = (contract(X, Y, "ko,ni->oi"), contract(X, Y, "ko,ni->nkoi"));

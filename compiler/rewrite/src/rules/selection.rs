@@ -9,7 +9,7 @@
 
 use crate::rule::{PendingNode, Rule, computed};
 use crate::rules::outer::is_outer_product;
-use crate::term::{Bindings, X, Y, on};
+use crate::term::{Bindings, Term, X, Y, on};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape, Symbol};
 use bnnc_graph::attr::positions;
@@ -22,11 +22,14 @@ use bnnc_graph::ops::reshape::RESHAPE;
 use bnnc_graph::types::Type;
 use std::collections::{HashMap, HashSet};
 
+/// The reason why the rule is not a term.
+const THROUGH: &str = "a selection is moved through any number of operations at once";
+
 /// The rules, in order.
 pub static RULES: &[Rule] = &[Rule {
     name: "selection-of-product",
     about: "Elements selected from a product with merged axes are products of elements selected from its factors.",
-    cases: || vec![computed(on(&GATHER, [on(&RESHAPE, [X]), Y]), picked_product)],
+    cases: || vec![computed(gathered(), picked_product, THROUGH)],
     examples: || {
         vec![
             example(of_flat_product),
@@ -35,6 +38,10 @@ pub static RULES: &[Rule] = &[Rule {
         ]
     },
 }];
+
+fn gathered() -> Term {
+    on(&GATHER, [on(&RESHAPE, [X]), Y])
+}
 
 fn picked_product(builder: &mut Builder, call: &PendingNode<'_>, known: &Bindings) -> Option<Value> {
     let (x, index) = (call.args[0], call.args[1]);

@@ -14,3 +14,4 @@ mod rewrites;
 mod selections;
 mod separation;
 mod supports;
+mod termination;
