@@ -7,6 +7,7 @@ pub use structure::{Operation, Window};
 
 use crate::attr::{Attr, Attrs};
 use crate::function::{Function, Node, NodeKind, Value};
+use crate::map::NodeImages;
 use crate::op::{Op, OpDef};
 use crate::types::Type;
 use crate::verify::check_call;
@@ -140,18 +141,32 @@ impl Builder {
         args: &[Value],
         edit: &mut dyn FnMut(&[Attr]) -> Attrs,
     ) -> Vec<Value> {
+        let copies = self.copies_with(function, args, edit);
+        function.results.iter().map(|(_, value)| copies[*value]).collect()
+    }
+
+    /// Like [`Builder::inline`], but returns the copy of every node.
+    pub fn copies(&mut self, function: &Function, args: &[Value]) -> NodeImages<Value> {
+        self.copies_with(function, args, &mut |attrs| attrs.to_vec())
+    }
+
+    fn copies_with(
+        &mut self,
+        function: &Function,
+        args: &[Value],
+        edit: &mut dyn FnMut(&[Attr]) -> Attrs,
+    ) -> NodeImages<Value> {
         assert_eq!(
             function.params.len(),
             args.len(),
             "bug in bnnc: arguments of `{}`",
             function.name
         );
-        let copies = function.map_nodes(args.iter().copied(), |call, copies| {
+        function.map_nodes(args.iter().copied(), |call, copies| {
             let copy = self.apply(call.op.0, &copies.of(call.args), edit(call.attrs));
             self.label_as(copy, call.label);
             copy
-        });
-        function.results.iter().map(|(_, value)| copies[*value]).collect()
+        })
     }
 
     /// Returns the finished function.

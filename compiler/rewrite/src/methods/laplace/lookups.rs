@@ -3,29 +3,22 @@
 use bnnc_base::dtype::DType;
 use bnnc_graph::attr;
 use bnnc_graph::builder::Builder;
-use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::function::{Function, Value};
 use bnnc_graph::labels::ContractionLabels;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
-use std::collections::HashMap;
 
 /// Inlines a function, and writes the gradients of its lookups as products: the update at a position is
 /// multiplied with the row of the identity matrix for that position. The gradients are then outer products,
 /// and several positions count as several uses.
 pub(super) fn inline(builder: &mut Builder, function: &Function, args: &[Value]) -> Vec<Value> {
-    let params = function.params.iter().copied();
-    let mut copies: HashMap<Value, Value> = params.zip(args.iter().copied()).collect();
-    for value in function.nodes.ids() {
-        let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
-            continue;
-        };
-        let args: Vec<Value> = args.iter().map(|arg| copies[arg]).collect();
-        let is_lookup = op.is(&ops::scatter_add::SCATTER_ADD);
-        let product = is_lookup.then(|| product(builder, &args, attrs)).flatten();
-        let copy = product.unwrap_or_else(|| builder.apply(op.0, &args, attrs.clone()));
-        copies.insert(value, copy);
-    }
-    function.results.iter().map(|(_, value)| copies[value]).collect()
+    let copies = function.map_nodes(args.iter().copied(), |call, copies| {
+        let args = copies.of(call.args);
+        let is_lookup = call.op.is(&ops::scatter_add::SCATTER_ADD);
+        let product = is_lookup.then(|| product(builder, &args, call.attrs)).flatten();
+        product.unwrap_or_else(|| builder.apply(call.op.0, &args, call.attrs.to_vec()))
+    });
+    function.results.iter().map(|(_, value)| copies[*value]).collect()
 }
 
 /// Returns a `scatter_add` as a contraction; `None` if it has more axes than there are letters.

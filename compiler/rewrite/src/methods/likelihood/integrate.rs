@@ -12,11 +12,10 @@ use super::choice::{Expectation, refusal};
 use super::gaussian::{Numbering, VariatePolynomial, Variates, log_sigmoid_series, sum};
 use super::per_example::{Rewritten, centre, spread};
 use crate::nodes;
-use bnnc_base::arena::Id;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
-use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::function::{Function, Value};
 use bnnc_graph::labels::ContractionLabels;
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
@@ -30,22 +29,18 @@ use std::sync::Arc;
 /// Fails if the log-likelihood is not a polynomial in the outputs of the integrated sites.
 pub fn rewrite(row: &Function, integrated: &[Arc<str>], series: usize) -> Result<Rewritten, Vec<Diagnostic>> {
     let mut walk = Walk::new(row, series);
-    for value in row.nodes.ids() {
-        let node = &row.nodes[value];
-        let state = match &node.kind {
-            NodeKind::Param(name) => Ok(walk.param(value, name, integrated)),
-            NodeKind::Apply { op, args, attrs } => walk.apply(op.0, args, attrs),
-        };
-        match state {
-            Ok(state) => walk.states.push(state),
-            Err((why, sources)) => return Err(faults(integrated, &sources, &why)),
-        }
-    }
+    let params: Vec<State> = (row.params.iter())
+        .map(|param| walk.param(*param, nodes::param_name(row, *param), integrated))
+        .collect();
+    let states = row
+        .try_map_nodes(params, |call, states| {
+            walk.apply(call.op.0, &states.of(call.args), call.attrs)
+        })
+        .map_err(|(why, sources)| faults(integrated, &sources, &why))?;
     let results: Vec<Value> = row
         .results
         .iter()
-        .map(|(_, value)| walk.states[value.index()].clone())
-        .map(|state| state.expectation(&mut walk.builder))
+        .map(|(_, value)| states[*value].expectation(&mut walk.builder))
         .collect();
     let sentence = walk.sentence();
     Ok(Rewritten {
@@ -99,7 +94,6 @@ struct Walk<'a> {
     row: &'a Function,
     builder: Builder,
     numbering: Numbering,
-    states: Vec<State>,
     series: usize,
     /// The highest degree of a polynomial so far.
     degree: usize,
@@ -112,7 +106,6 @@ impl<'a> Walk<'a> {
             row,
             builder: Builder::new(&row.name),
             numbering: Numbering::default(),
-            states: Vec::new(),
             series: series - series % 2,
             degree: 0,
             is_series: false,
@@ -148,8 +141,7 @@ impl<'a> Walk<'a> {
         State::Polynomial(VariatePolynomial::variate(&mut self.builder, mean, of))
     }
 
-    fn apply(&mut self, op: &'static OpDef, args: &[Value], attrs: &[Attr]) -> Result<State, Obstacle> {
-        let operands: Vec<State> = args.iter().map(|arg| self.states[arg.index()].clone()).collect();
+    fn apply(&mut self, op: &'static OpDef, operands: &[State], attrs: &[Attr]) -> Result<State, Obstacle> {
         let free: Option<Vec<Value>> = operands
             .iter()
             .map(|state| match state {
@@ -160,7 +152,7 @@ impl<'a> Walk<'a> {
         if let Some(free) = free {
             return Ok(State::Free(self.builder.apply(op, &free, attrs.to_vec())));
         }
-        let found = self.combined(op, &operands, attrs);
+        let found = self.combined(op, operands, attrs);
         if let Some(State::Polynomial(polynomial)) = &found {
             self.degree = self.degree.max(polynomial.degree());
         }

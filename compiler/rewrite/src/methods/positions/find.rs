@@ -8,6 +8,7 @@ use bnnc_graph::analysis::dataflow::users;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::map::NodeImages;
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ pub fn positions(function: &Function) -> (Function, Vec<usize>) {
 fn collect(function: &Function) -> (Function, Vec<usize>) {
     let mut builder = Builder::new(&function.name);
     let params = nodes::params_of(&mut builder, function);
-    let copies = all_values(&mut builder, function, &params);
+    let copies = builder.copies(function, &params);
     let users = users(function);
     let (mut results, mut sizes) = (Vec::new(), Vec::new());
     for value in function.nodes.ids() {
@@ -54,7 +55,7 @@ fn collect(function: &Function) -> (Function, Vec<usize>) {
         }
         if op.is(&ops::map::MAP) {
             let (inner, of_inner) = collect(ops::map::function(attrs));
-            let operands: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
+            let operands: Vec<Value> = copies.of(args);
             for ((_, index), size) in inner.results.iter().zip(of_inner) {
                 let one = Function {
                     results: vec![("element".into(), *index)],
@@ -71,27 +72,15 @@ fn collect(function: &Function) -> (Function, Vec<usize>) {
     (builder.finish(named.collect()), sizes)
 }
 
-/// Copies every value of a function into the builder.
-fn all_values(builder: &mut Builder, function: &Function, arguments: &[Value]) -> Vec<Value> {
-    let all = function.nodes.ids();
-    let whole = Function {
-        results: all
-            .map(|value| (Arc::from(value.index().to_string()), value))
-            .collect(),
-        ..function.clone()
-    };
-    builder.inline(&whole, arguments)
-}
-
 /// Returns the positions `index` of the selection `gather`. A position is 0 where choices of the same shape
 /// do not use the selected element.
 fn guarded(
     builder: &mut Builder,
     (function, users): (&Function, &[Vec<Value>]),
-    copies: &[Value],
+    copies: &NodeImages<Value>,
     (gather, index): (Value, Value),
 ) -> Value {
-    let mut guarded = copies[index.index()];
+    let mut guarded = copies[index];
     if function.ty(gather).dims() != function.ty(index).dims() {
         return guarded;
     }
@@ -107,7 +96,7 @@ fn guarded(
             break;
         }
         if op.is(&ops::select::SELECT) && args[0] != value && args[1] != args[2] {
-            let condition = copies[args[0].index()];
+            let condition = copies[args[0]];
             guarded = match args[1] == value {
                 true => builder.select(condition, guarded, zero),
                 false => builder.select(condition, zero, guarded),
@@ -124,7 +113,7 @@ fn guarded(
 pub fn rows(
     builder: &mut Builder,
     function: &Function,
-    copies: &[Value],
+    copies: &NodeImages<Value>,
     value: Value,
     is_column: &dyn Fn(Value) -> bool,
 ) -> Option<Value> {
@@ -138,7 +127,7 @@ pub fn rows(
         }
         NodeKind::Apply { op, args, attrs } if MOVING.iter().any(|moving| op.is(moving)) => {
             let rows = rows(builder, function, copies, args[0], is_column)?;
-            let mut operands: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
+            let mut operands: Vec<Value> = copies.of(args);
             operands[0] = rows;
             Some(builder.apply(op.0, &operands, attrs.clone()))
         }
@@ -153,10 +142,10 @@ pub fn rows(
 pub fn with_rows(function: &Function, is_column: &dyn Fn(Value) -> bool) -> Function {
     let mut builder = Builder::new(&function.name);
     let params = nodes::params_of(&mut builder, function);
-    let copies = all_values(&mut builder, function, &params);
+    let copies = builder.copies(function, &params);
     let mut results = Vec::new();
     for (name, value) in &function.results {
-        let index = copies[value.index()];
+        let index = copies[*value];
         let index = match builder.ty(index).dtype {
             DType::Real => index,
             DType::Int | DType::Bool => builder.to_real(index),
