@@ -16,6 +16,7 @@ use bnnc_loops::backend::{self, Backend};
 use bnnc_loops::ir;
 use bnnc_loops::reference::Reference;
 use bnnc_rewrite::density::Densities;
+use bnnc_rewrite::pipelines;
 use std::collections::HashMap;
 
 /// Prints a stage that needs no data; `None` for all others.
@@ -114,15 +115,23 @@ pub fn emit(
     of_loops(&loops, stage, backend, options)
 }
 
-/// Compiles the whole inference, and prints the functions that a pass returns, in order.
+/// Compiles the whole inference, and prints the functions that a pass returns, in order. No inference needs the divergence alone, so the
+/// pipeline of the divergence runs where its pass is requested.
 fn after(
     compilation: &mut Compilation<'_>,
     pass: &'static str,
     schema: &Schema,
 ) -> Result<String, CompileFailure> {
     compilation.context.watched = Some(pass);
-    // Passes run before code is generated, so the backend does not matter. The interpreter generates no code.
-    compilation.compile(schema, &Reference)?;
+    if pass == pipelines::KL.name && !compilation.samples() {
+        let elaborated = compilation.elaborate(schema)?;
+        let densities = compilation.density(&elaborated.model)?;
+        let (elaborated, densities) = compilation.grouped(elaborated, densities)?;
+        compilation.divergence(&elaborated, &densities)?;
+    } else {
+        // Passes run before code is generated, so the backend does not matter. The interpreter generates no code.
+        compilation.compile(schema, &Reference)?;
+    }
     let ran: Vec<&str> = compilation
         .context
         .timings

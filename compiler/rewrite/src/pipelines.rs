@@ -213,6 +213,36 @@ pub static KINKS: Pass = Pass {
     run: PassRun::Method,
 };
 
+/// Builds the program of collapsed inference.
+pub static COLLAPSE: Pass = Pass {
+    name: "collapse",
+    about: "Computes the location of each row between its kinks, and the slopes of the location in chosen weights.",
+    from: DENSITY,
+    to: DENSITY,
+    required: true,
+    run: PassRun::Method,
+};
+
+/// Builds the log prior that a prior precision multiplies.
+pub static SCALED_PRIOR: Pass = Pass {
+    name: "scaled-prior",
+    about: "Computes the log prior of the weights, which `prior_precision` multiplies.",
+    from: DENSITY,
+    to: DENSITY,
+    required: true,
+    run: PassRun::Method,
+};
+
+/// Evaluates the log density at several positions at once.
+pub static LOCKSTEP: Pass = Pass {
+    name: "lockstep",
+    about: "Adds an axis of chains to the log density, for chains that run in lockstep.",
+    from: DENSITY,
+    to: DENSITY,
+    required: true,
+    run: PassRun::Method,
+};
+
 /// Builds the programs of a Laplace approximation.
 pub static CURVATURE: Pass = Pass {
     name: "curvature",
@@ -266,6 +296,7 @@ pub static ALL: &[&Pass] = &[
     &PRIOR,
     &GROUP,
     &DROPOUT,
+    &SCALED_PRIOR,
     &ESTIMATORS,
     &EXACT_KL,
     &KL,
@@ -274,8 +305,10 @@ pub static ALL: &[&Pass] = &[
     &LOG_DENSITY,
     &HOIST,
     &GRADIENT,
+    &LOCKSTEP,
     &UPDATE,
     &KINKS,
+    &COLLAPSE,
     &CURVATURE,
     &PRUNE,
     &PREDICT,
@@ -348,6 +381,7 @@ pub static SAMPLING: Pipeline = &[
     &GRADIENT,
     &PREDICT,
     &SITES,
+    &LOCKSTEP,
 ];
 
 /// The pipeline of ensembles and averages of iterates: the predictions at several positions, then the
@@ -372,6 +406,7 @@ pub static LAPLACE: Pipeline = &[
     &POSITIONS,
     &PRIOR,
     &GROUP,
+    &SCALED_PRIOR,
     &ESTIMATORS,
     &EXACT_KL,
     &LOSS,
@@ -391,6 +426,7 @@ pub static COLLAPSED: Pipeline = &[
     &PREDICT,
     &SITES,
     &KINKS,
+    &COLLAPSE,
     &ESTIMATORS,
     &EXACT_KL,
     &LOSS,

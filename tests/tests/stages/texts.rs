@@ -63,6 +63,21 @@ fn texts_of_training_and_of_loops_read_back_and_lead_to_the_same_loops() {
     }
 }
 
+/// A `.graph` file leads to every stage behind it, and each of them reads back.
+#[test]
+fn passes_run_on_a_graph_file() {
+    let file = Path::new("model.graph");
+    let softmax = std::fs::read_to_string(folder().join("softmax.graph")).unwrap();
+    let has_softmax = |stage| emitted(file, &softmax, stage).unwrap().contains(" = softmax ");
+    assert!(has_softmax("expand-maps") && has_softmax("simplify"));
+    assert!(!has_softmax("expand"));
+    let last = emitted(file, &softmax, "simplify-kernels").unwrap();
+    assert_eq!(last, emitted(file, &softmax, "training").unwrap());
+    assert_eq!(emitted(file, &last, "training").unwrap(), last);
+    // A pass of a method needs the model.
+    assert_eq!(code(&emitted(file, &softmax, "loss").unwrap_err()), "E0604");
+}
+
 fn code(failure: &CompileFailure) -> &'static str {
     match failure {
         CompileFailure::Program(found) => found[0].code.id,

@@ -114,6 +114,9 @@ impl Text {
         match (self, stage) {
             (Text::Graph(function), Stage::Graph) => Ok(format!("{function}\n")),
             (Text::Graph(function), Stage::Dot) => Ok(dot(function)),
+            (Text::Graph(function), Stage::After(pass)) if runs_on_a_function(pass) => {
+                Ok(format!("{}\n", run_to(function, pass, options)?))
+            }
             (Text::Graph(function), Stage::Training) => Ok(format!("{}\n", lowered(function, options)?)),
             (Text::Graph(function), Stage::Loops | Stage::Clif | Stage::Mlir | Stage::Ptx) => {
                 let backend = backend(stage, options)?;
@@ -134,12 +137,30 @@ fn lowered(function: &Function, options: &CompileOptions) -> Result<Function, Fa
     if bnnc_graph::verify::verify(function, LOWERED).is_ok() {
         return Ok(function.clone());
     }
+    pipeline::run(function, pipelines::BEFORE_LOWERING, &mut context(options))
+}
+
+/// Returns whether a pass runs on any function, without the model.
+fn runs_on_a_function(pass: &str) -> bool {
+    let mut passes = pipelines::BEFORE_LOWERING.iter();
+    passes.any(|known| known.name == pass)
+}
+
+/// Returns the function after the pass with this name, and after the passes before it.
+fn run_to(function: &Function, pass: &str, options: &Options) -> Result<Function, Fault> {
+    let passes = pipelines::BEFORE_LOWERING;
+    let last = passes.iter().position(|known| known.name == pass);
+    let count = last.map_or(0, |last| last + 1);
+    pipeline::run(function, &passes[..count], &mut context(options))
+}
+
+fn context(options: &Options) -> Context {
     let mut context = PassContext {
         without: options.without.clone(),
         ..PassContext::default()
     };
     context.verify |= options.verify;
-    pipeline::run(function, pipelines::BEFORE_LOWERING, &mut context)
+    context
 }
 
 /// Lowers a function to loops. A parameter that is also a result is a state: the result is its next value.

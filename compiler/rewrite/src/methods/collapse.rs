@@ -128,23 +128,20 @@ pub fn collapse(
         weights: chosen,
         ..parts
     };
-    let local = local::local(&parts, &observed, &found)?;
-    let plain = match found.kinks {
-        0 => None,
-        _ => Some(pipeline::run(
-            &local::plain(&local),
-            pipelines::BEFORE_LOWERING,
-            context,
-        )?),
-    };
+    let (local, plain) = pipeline::step(&pipelines::COLLAPSE, context, |_| {
+        let local = local::local(&parts, &observed, &found)?;
+        let plain = (found.kinks > 0).then(|| local::plain(&local));
+        Ok::<_, Refusal>((local, plain))
+    })?;
+    let mut lowered = |function: &Function| pipeline::run(function, pipelines::BEFORE_LOWERING, context);
     Ok(Collapse {
         weights: parts.weights.iter().map(|plan| weights(plan)).collect(),
         outputs: observed.size,
         likelihood: observed.likelihood,
         form,
         held,
-        local: Some(pipeline::run(&local, pipelines::BEFORE_LOWERING, context)?),
-        plain,
+        local: Some(lowered(&local)?),
+        plain: plain.map(|plain| lowered(&plain)).transpose()?,
         predict,
         sites,
         moved,

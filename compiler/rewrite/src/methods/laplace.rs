@@ -244,7 +244,9 @@ pub fn log_prior(
     let plans = plan::plans(densities, model, posterior, kl::KlOptions::default(), context)?;
     let all = LaplaceParts::new(densities, model, &plans)?;
     let weights = choice::chosen(&all, over)?;
-    Ok(prior::log_prior(&LaplaceParts { weights, ..all }))
+    pipeline::step(&pipelines::SCALED_PRIOR, context, |_| {
+        Ok(prior::log_prior(&LaplaceParts { weights, ..all }))
+    })
 }
 
 /// Returns the programs that keep no gradient of a row in memory, for all weights and for the approximated

@@ -68,7 +68,9 @@ impl SamplingPrograms {
     /// # Errors
     /// Fails only if a pass has a bug.
     pub fn abreast(&self, context: &mut PassContext) -> Result<Function, Fault> {
-        let function = predict::over_draws("density", &self.whole, &self.moved);
+        let function = pipeline::step(&pipelines::LOCKSTEP, context, |_| {
+            Ok::<_, Fault>(predict::over_draws("density", &self.whole, &self.moved))
+        })?;
         pipeline::run(&function, pipelines::BEFORE_LOWERING, context)
     }
 }

@@ -94,6 +94,35 @@ fn a_failed_verification_names_the_pass() {
     assert!(matches!(fault, Err(Fault::Bug(why)) if why.starts_with("after `idle`: ")));
 }
 
+/// A release build has `verify: false` by default; `--verify` sets it.
+#[test]
+fn passes_are_verified_if_the_context_requests_it() {
+    let (function, _) = &calls(&ops::softmax::SOFTMAX)[0];
+    let run = |verify| {
+        let mut context = Context {
+            verify,
+            ..Context::default()
+        };
+        let method: Result<Function, Fault> = pipeline::step(&METHOD, &mut context, |_| Ok(function.clone()));
+        (pipeline::run(function, &[&IDLE], &mut context), method)
+    };
+    let (unchecked, unchecked_method) = run(false);
+    assert!(unchecked.is_ok() && unchecked_method.is_ok());
+    let (checked, checked_method) = run(true);
+    assert!(matches!(checked, Err(Fault::Bug(why)) if why.starts_with("after `idle`: ")));
+    assert!(matches!(checked_method, Err(Fault::Bug(why)) if why.starts_with("after `method`: ")));
+}
+
+/// A pass of a method whose result does not satisfy its specification.
+static METHOD: Pass = Pass {
+    name: "method",
+    about: "Does nothing.",
+    from: PROBABILISTIC,
+    to: LOWERED,
+    required: true,
+    run: PassRun::Method,
+};
+
 #[test]
 fn names_are_unique_and_documented() {
     let mut names: Vec<&str> = pipelines::ALL.iter().map(|pass| pass.name).collect();
