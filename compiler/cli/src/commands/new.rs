@@ -11,7 +11,8 @@ mod program;
 
 use crate::arguments::New;
 use crate::session::Display;
-use bnnc_abi::data::Format;
+use bnnc_abi::data::{Contents, Format};
+use bnnc_abi::method::declare::{Given, OptionValue};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
 use bnnc_command::memory;
@@ -80,7 +81,7 @@ fn project(arguments: &New) -> Result<String, Faults> {
         true => (from_folder(folder, file), format),
         false => (
             complete.file_name().map(PathBuf::from).unwrap_or_default(),
-            Format::Csv,
+            table_format(TEXT).unwrap_or(format),
         ),
     };
     let data = path_text(&data).ok_or_else(|| vec![codes::unwritable_path(&data)])?;
@@ -95,15 +96,23 @@ fn project(arguments: &New) -> Result<String, Faults> {
     Ok(summary(&plan, &columns, &complete))
 }
 
+/// The format of files with other endings, and of the table of complete rows.
+const TEXT: &str = "csv";
+
+/// Endings of files that are not tables, beside those of formats that come in pairs of files.
+const OTHER_FILES: &[&str] = &["bnn", "npz", "xls", "xlsx"];
+
 /// Returns the format of a file by the ending of its name.
 fn format_of(file: &Path) -> Result<Format, Diagnostic> {
     let ending = ending(file);
-    match ending.as_str() {
-        "parquet" | "pq" => Ok(Format::Parquet),
-        "json" => Ok(Format::Json),
-        "bnn" | "idx" | "npy" | "npz" | "xls" | "xlsx" => Err(codes::no_table(file, &ending)),
-        _ => Ok(Format::Csv),
-    }
+    let is_named = Format::WORDS.contains(&ending.as_str()) || OTHER_FILES.contains(&ending.as_str());
+    let word = if is_named { ending.as_str() } else { TEXT };
+    table_format(word).ok_or_else(|| codes::no_table(file, &ending))
+}
+
+/// Returns the format of this name, if one file of it is a table.
+fn table_format(word: &str) -> Option<Format> {
+    Format::read(Given::Call(word, &[])).filter(|format| format.contents() != Contents::Pair)
 }
 
 /// Returns the name of a file without `.gz`.
