@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(of(Values::Int(vec![2, 3, 4, 2, 3, 4])), OutputLikelihood::Normal);
         assert_eq!(of(Values::Int(vec![0, 1, 2, 0, 1, 2])), OutputLikelihood::Classes);
         assert_eq!(of(Values::Int(vec![1, 2, 2, 1])), OutputLikelihood::Either(2));
-        assert_eq!(of(Values::Int(vec![-3, 2, 2, 1])), OutputLikelihood::Normal);
+        assert_eq!(of(Values::Int(vec![-3, 2, 4, 1, -1])), OutputLikelihood::Normal);
     }
 
     #[test]
