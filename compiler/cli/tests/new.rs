@@ -153,14 +153,17 @@ fn every_table_of_the_book_and_of_the_examples_gets_a_program() {
     }
 }
 
+/// Returns the program of a table with a normal input and an output of these values.
+#[track_caller]
+fn of(value: &dyn Fn(usize, &mut Random) -> String) -> String {
+    let text = table("x,y", 120, |at, random| {
+        format!("{:.3},{}", random.normal(), value(at, random))
+    });
+    program_of(&text, &[]).0
+}
+
 #[test]
-fn the_output_decides_the_likelihood() {
-    let of = |value: &dyn Fn(usize, &mut Random) -> String| {
-        let text = table("x,y", 120, |at, random| {
-            format!("{:.3},{}", random.normal(), value(at, random))
-        });
-        program_of(&text, &[]).0
-    };
+fn real_outputs_are_normal_heavy_tailed_or_positive() {
     assert_has(
         &of(&|_, r| format!("{:.3}", r.normal())),
         &[
@@ -191,6 +194,10 @@ fn the_output_decides_the_likelihood() {
             "y ~ Gamma(shape, exp(eta) / shape)",
         ],
     );
+}
+
+#[test]
+fn outputs_of_integers_and_text_are_classes_or_counts() {
     assert_has(
         &of(&|at, _| (at % 2).to_string()),
         &["-> y: bool", "y ~ Bernoulli(logit = eta)"],
