@@ -1,12 +1,12 @@
 //! Builds the values of terms: replacements of calls, and the examples of rules.
 
 use super::{AttrTerm, Bindings, Term, matching};
-use crate::rule::Call;
+use crate::rule::PendingNode;
 use bnnc_base::shape::Shape;
 use bnnc_graph::attr::{Attr, Attrs};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::labels::Labels;
+use bnnc_graph::labels::ContractionLabels;
 use bnnc_graph::op::Op;
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
@@ -17,14 +17,19 @@ struct Building<'a> {
     builder: &'a mut Builder,
     bindings: &'a Bindings,
     /// The call that the term replaces; `None` in an example, in which nothing is simplified.
-    call: Option<&'a Call<'a>>,
+    call: Option<&'a PendingNode<'a>>,
     /// The type of a term that consists only of numbers.
     constants: Type,
 }
 
 impl Term {
     /// Builds the term as the replacement of a call. Returns `None` if a size in the term is not known.
-    pub fn replacement(&self, builder: &mut Builder, bindings: &Bindings, call: &Call<'_>) -> Option<Value> {
+    pub fn replacement(
+        &self,
+        builder: &mut Builder,
+        bindings: &Bindings,
+        call: &PendingNode<'_>,
+    ) -> Option<Value> {
         let mut building = Building {
             builder,
             bindings,
@@ -111,7 +116,7 @@ impl Building<'_> {
                 let [left, right, result] = lists
                     .each_ref()
                     .map(|list| letters(list.list(self.bindings)).collect());
-                Attr::name(&Labels { left, right, result }.to_string())
+                Attr::name(&ContractionLabels { left, right, result }.to_string())
             }
         }
     }

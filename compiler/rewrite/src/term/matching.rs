@@ -2,12 +2,12 @@
 
 use super::{AttrTerm, Axes, Term};
 use crate::nodes::{application, constant_of};
-use crate::rule::Call;
+use crate::rule::PendingNode;
 use bnnc_base::shape::Dim;
 use bnnc_graph::attr::{Attr, positions};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Value;
-use bnnc_graph::labels::Labels;
+use bnnc_graph::labels::ContractionLabels;
 use bnnc_graph::op::OpDef;
 
 /// The values, numbers and lists of axes to which the variables of a term are bound.
@@ -62,7 +62,12 @@ impl Bindings {
 
 /// Returns all bindings with which the pattern `op(terms..)` with the attributes `attrs` matches a call of `op`. If
 /// the op is commutative, both orders of operands are tried.
-pub fn matches(builder: &Builder, call: &Call<'_>, terms: &[Term], attrs: &[AttrTerm]) -> Vec<Bindings> {
+pub fn matches(
+    builder: &Builder,
+    call: &PendingNode<'_>,
+    terms: &[Term],
+    attrs: &[AttrTerm],
+) -> Vec<Bindings> {
     let mut found = Vec::new();
     let operands = Operands {
         op: call.op.0,
@@ -158,7 +163,7 @@ fn match_attrs(terms: &[AttrTerm], attrs: &[Attr], known: &Bindings) -> Option<B
         (AttrTerm::Shape, Attr::Shape(_)) => Some(known),
         (AttrTerm::Axes(axes), Attr::Ints(found)) => known.with_axes(axes, positions(found)),
         (AttrTerm::Labels([left, right, result]), Attr::Symbol(found)) => {
-            let labels = Labels::checked(found);
+            let labels = ContractionLabels::checked(found);
             known
                 .with_axes(left, codes(&labels.left))?
                 .with_axes(right, codes(&labels.right))?

@@ -99,9 +99,9 @@ fn a_failed_verification_names_the_pass() {
 fn passes_are_verified_if_the_context_requests_it() {
     let (function, _) = &calls(&ops::softmax::SOFTMAX)[0];
     let run = |verify| {
-        let mut context = Context {
+        let mut context = PassContext {
             verify,
-            ..Context::default()
+            ..PassContext::default()
         };
         let method: Result<Function, Fault> = pipeline::step(&METHOD, &mut context, |_| Ok(function.clone()));
         (pipeline::run(function, &[&IDLE], &mut context), method)

@@ -200,6 +200,8 @@ pub fn unpredicted_output(infer: &str, output: &str, reason: Unpredicted) -> Dia
     };
     Diagnostic {
         severity: Severity::Note,
-        ..error(&NO_PREDICTIONS, FaultyInput::Program, text).note(note).help(help)
+        ..error(&NO_PREDICTIONS, FaultyInput::Program, text)
+            .note(note)
+            .help(help)
     }
 }

@@ -1,7 +1,7 @@
 //! The memory limit and the shared state while the files of a data item are read.
 
 use crate::report;
-use crate::table::Values;
+use crate::table::ArrayValues;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use std::cell::{Cell, RefCell};
@@ -63,7 +63,7 @@ impl Reading {
     }
 
     /// Returns the values of a column with placeholders for its missing values.
-    pub(super) fn filled(&self, column: &str, values: Values) -> Values {
+    pub(super) fn filled(&self, column: &str, values: ArrayValues) -> ArrayValues {
         match &self.gaps {
             Some(gaps) => with_gaps(values, gaps.borrow().get(column).map_or(&[], Vec::as_slice)),
             None => values,
@@ -133,16 +133,16 @@ impl Reading {
 
 /// Returns the values with a placeholder in each of these rows, which are in ascending order: zero, or the first level. Text without any
 /// level becomes zeros.
-fn with_gaps(values: Values, rows: &[usize]) -> Values {
+fn with_gaps(values: ArrayValues, rows: &[usize]) -> ArrayValues {
     if rows.is_empty() {
         return values;
     }
     match values {
-        Values::Level { levels, .. } if levels.is_empty() => Values::Int(vec![0; rows.len()]),
-        Values::Byte(values) => Values::Byte(spread(values, rows)),
-        Values::Int(values) => Values::Int(spread(values, rows)),
-        Values::Real(values) => Values::Real(spread(values, rows)),
-        Values::Level { codes, levels } => Values::Level {
+        ArrayValues::Level { levels, .. } if levels.is_empty() => ArrayValues::Int(vec![0; rows.len()]),
+        ArrayValues::Byte(values) => ArrayValues::Byte(spread(values, rows)),
+        ArrayValues::Int(values) => ArrayValues::Int(spread(values, rows)),
+        ArrayValues::Real(values) => ArrayValues::Real(spread(values, rows)),
+        ArrayValues::Level { codes, levels } => ArrayValues::Level {
             codes: spread(codes, rows),
             levels,
         },
@@ -168,11 +168,11 @@ mod tests {
 
     #[test]
     fn placeholders_stand_in_the_rows_without_values() {
-        let filled = |rows: &[usize]| with_gaps(Values::Int(vec![7, 8]), rows);
-        assert_eq!(filled(&[]), Values::Int(vec![7, 8]));
-        assert_eq!(filled(&[0, 3]), Values::Int(vec![0, 7, 8, 0]));
-        assert_eq!(filled(&[1, 2]), Values::Int(vec![7, 0, 0, 8]));
-        let text = |codes: Vec<u32>, levels: &[&str]| Values::Level {
+        let filled = |rows: &[usize]| with_gaps(ArrayValues::Int(vec![7, 8]), rows);
+        assert_eq!(filled(&[]), ArrayValues::Int(vec![7, 8]));
+        assert_eq!(filled(&[0, 3]), ArrayValues::Int(vec![0, 7, 8, 0]));
+        assert_eq!(filled(&[1, 2]), ArrayValues::Int(vec![7, 0, 0, 8]));
+        let text = |codes: Vec<u32>, levels: &[&str]| ArrayValues::Level {
             codes,
             levels: levels.iter().map(|level| (*level).to_owned()).collect(),
         };
@@ -180,6 +180,9 @@ mod tests {
             with_gaps(text(vec![0, 1], &["a", "b"]), &[1]),
             text(vec![0, 0, 1], &["a", "b"])
         );
-        assert_eq!(with_gaps(text(Vec::new(), &[]), &[0, 1]), Values::Int(vec![0, 0]));
+        assert_eq!(
+            with_gaps(text(Vec::new(), &[]), &[0, 1]),
+            ArrayValues::Int(vec![0, 0])
+        );
     }
 }

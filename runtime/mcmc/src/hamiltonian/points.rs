@@ -119,7 +119,12 @@ impl Points {
     }
 
     /// Draws a fresh momentum for a trial step before an iteration.
-    pub fn refresh_for_trial(&mut self, slot: Slot, noise: Noise, (iteration, trial): (u64, TrialStep)) {
+    pub fn refresh_for_trial(
+        &mut self,
+        slot: PointSlot,
+        noise: ChainNoise,
+        (iteration, trial): (u64, TrialStep),
+    ) {
         let point = &mut self.points[slot.0];
         noise.trial_normals(iteration, trial, &mut point.momentum);
         point.energy = dot(&point.momentum, &point.momentum) / 2.0 - point.log_density;
