@@ -9,8 +9,7 @@ use bnnc_abi::method::MethodDef;
 use bnnc_base::dtype::Precision;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
-use bnnc_rewrite::methods::prune;
-use bnnc_rewrite::methods::train::Objective;
+use bnnc_rewrite::methods::train::{Objective, prune};
 
 /// The largest number of optimised scalars for which a descent checks the end of a training run.
 pub(crate) const CHECKED: usize = 10_000;

@@ -1,20 +1,16 @@
-//! The functions that inference methods compute in each step.
+//! The functions that inference methods compute in each step: a file for each method, with the passes of this method alone in its folder,
+//! and a file for each part that several methods share.
 
 pub mod collapse;
 pub mod divergence;
 pub mod dropout;
-pub mod elements;
-pub mod hoist;
-mod jumps;
 pub mod laplace;
 pub mod likelihood;
-pub mod noncentre;
 pub mod plan;
 mod plausible;
 pub mod positions;
 pub mod predict;
 pub mod prior;
-pub mod prune;
 pub mod sample;
 pub mod states;
 pub mod train;

@@ -3,10 +3,13 @@
 //! A position has one tensor for each moving site; fixed sites keep their states. The log density is `log prior + log Jacobian + scale *
 //! sum over rows of log p(row)`.
 
-use super::hoist::{self, hoist};
+pub mod hoist;
+mod jumps;
+pub mod noncentre;
+
 use super::plan::{self, SitePlan, state_name, state_type};
 use super::train::{Refusal, bind_data, gradient_nodes, is_of_row};
-use super::{jumps, noncentre, plausible, predict, states};
+use super::{plausible, predict, states};
 use crate::batch::batch;
 use crate::constrain;
 use crate::density::Densities;
@@ -24,6 +27,7 @@ use bnnc_graph::dist::Support;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::{ApproximatePosterior, FamilyStart, Model};
 use bnnc_graph::types::Type;
+use hoist::hoist;
 use std::sync::Arc;
 
 /// The programs of one sampling inference run, with the ports of `bnnc_abi::sampling::Sampling`.

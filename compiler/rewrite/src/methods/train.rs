@@ -3,8 +3,10 @@
 //! The loss is the negative evidence lower bound of all rows, estimated from the rows of one step:
 //! `kl_weight * KL - scale * mean over draws of the sum over rows of log p(row | draw)`.
 
+mod elements;
+pub mod prune;
+
 use super::divergence::PerDraw;
-use super::elements::map_elements;
 use super::likelihood::choice::Layers;
 use super::likelihood::{Likelihood, OUTSIDE, likelihood};
 use super::plan::{self, SitePlan};
@@ -29,6 +31,7 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::{ApproximatePosterior, ElaboratedOptimiser, Model};
 use bnnc_graph::op::Vjp;
 use bnnc_graph::types::Type;
+use elements::map_elements;
 use std::sync::Arc;
 
 /// If the prior is tuned, the divergence term of the loss is a result with this name.

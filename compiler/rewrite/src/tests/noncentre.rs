@@ -4,7 +4,7 @@ use super::inputs::{assert_close, differences, evaluate};
 use super::library::{declared, exponential, laplace, logistic, normal, radial, regression, spike_and_slab};
 use crate::density::{Densities, SitePrior, density};
 use crate::differentiate::gradient;
-use crate::methods::noncentre;
+use crate::methods::sample::noncentre;
 use crate::nodes::{self, Scope};
 use crate::report;
 use crate::simplify::simplify;

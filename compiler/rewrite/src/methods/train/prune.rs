@@ -1,11 +1,11 @@
 //! `pruning`: the moments by which weights are ranked (the signal-to-noise ratio), and predictions without
 //! some of the weights.
 
-use super::plan::{self, SitePlan};
-use super::predict;
-use super::train::{Refusal, TrainingSettings};
+use super::{Refusal, TrainingSettings};
 use crate::density::Densities;
 use crate::kl;
+use crate::methods::plan::{self, SitePlan};
+use crate::methods::predict;
 use crate::nodes::Scope;
 use crate::pass::PassContext;
 use crate::{pipeline, pipelines};
