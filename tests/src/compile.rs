@@ -2,7 +2,7 @@
 
 use crate::root;
 use bnnc_abi::data::Schema;
-use bnnc_abi::laplace::{Over, Structure};
+use bnnc_abi::laplace::{Over, Score, Structure};
 use bnnc_abi::manifest::{InferenceBlock, Manifest, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
@@ -187,8 +187,10 @@ pub fn opening(resume: bool) -> Opening {
 
 /// Returns settings that make every inference of a program short, yet long enough for every part of a run to happen.
 pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String> {
-    let infers = file(path, &options("cranelift", None)).manifest.infers;
-    let of = |infer: &InferenceBlock| {
+    // Only the inferences of the program are needed here, so no machine code is generated.
+    let infers = file(path, &options("reference", None)).manifest.infers;
+    let mut is_first = true;
+    let mut of = |infer: &InferenceBlock| {
         let work: &[(&str, usize)] = match &infer.work {
             // An inference that takes the iterates of an earlier one does not train.
             Work::Swag(swag) if swag.options.iterates.is_some() => &[],
@@ -203,21 +205,27 @@ pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String>
             .copied()
             .chain([("predictive_draws", predictive_draws)]);
         let settings = all.map(|(key, value)| format!("{}.{key}={value}", infer.name));
-        settings.chain(small(infer)).collect::<Vec<String>>()
+        settings
+            .chain(small(infer, &mut is_first))
+            .collect::<Vec<String>>()
     };
-    infers.iter().flat_map(of).collect()
+    infers.iter().flat_map(&mut of).collect()
 }
 
 /// The number of weights above which a dense covariance takes seconds.
 const DENSE: usize = 1000;
 
 /// Returns a small subnetwork for a Laplace approximation. In a network that was barely trained, few weights affect an output, so there are
-/// no large subnetworks.
-fn small(infer: &InferenceBlock) -> Option<String> {
+/// no large subnetworks. Only the first inference of a program chooses among many weights by their marginal variances, which need the dense
+/// covariance: once all subnetworks have the same size, further ones would repeat it.
+fn small(infer: &InferenceBlock, is_first: &mut bool) -> Option<String> {
     let Work::Laplace(laplace) = &infer.work else {
         return None;
     };
     let by = match &laplace.options.over {
+        Over::Subnetwork {
+            by: Score::Marginal, ..
+        } if infer.cost.parameters > DENSE && !std::mem::take(is_first) => "random",
         Over::Subnetwork { by, .. } => by.word(),
         Over::All if laplace.options.structure == Structure::Full && infer.cost.parameters > DENSE => {
             "random"

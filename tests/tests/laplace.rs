@@ -1356,8 +1356,8 @@ infer factored = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), s
 infer kernel = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), structure = functional }}
 infer drawn = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), link = weights }}
 infer several = ensemble(Net, rows) {{ epochs = 10, members = 2 }}
-infer mixture = laplace(Net, rows) {{ start = several }}
-infer mixed_squares = laplace(Net, rows) {{ start = several, structure = diagonal }}
+infer mixture = laplace(Net, rows) {{ start = several, predictive_draws = 50 }}
+infer mixed_squares = laplace(Net, rows) {{ start = several, structure = diagonal, predictive_draws = 50 }}
 "
         );
         let compiled = compiled(&folder, &text);
@@ -1510,8 +1510,8 @@ model Line(x: real[1]) -> y: real {
   y ~ Normal(line(x)[0], 0.3)
 }
 infer several = ensemble(Line, rows) { epochs = 3, members = 3, optimiser = SGD(1e-3) }
-infer whole = laplace(Line, rows) { start = several }
-infer squares = laplace(Line, rows) { start = several, structure = diagonal }
+infer whole = laplace(Line, rows) { start = several, predictive_draws = 2 }
+infer squares = laplace(Line, rows) { start = several, structure = diagonal, predictive_draws = 2 }
 infer one = laplace(Line, rows) { epochs = 50, structure = diagonal }
 ";
     let (compiled, asked) = (compiled(&folder, text), asked(&folder, text));
