@@ -142,7 +142,7 @@ fn long_text_of_a_parquet_file_counts_against_the_memory_limit() {
     let folder = Folder::new();
     let long = "a".repeat(1_000_000);
     let file = folder.file("t.parquet", texts(&[&long, &long, "b"]));
-    let read = |limit| Source::read_within(&spec(Format::Parquet, &[&file]), Some(limit));
+    let read = |limit| LoadedData::read_within(&spec(Format::Parquet, &[&file]), Some(limit));
     let faults = read(1_000_000).err().unwrap();
     assert_eq!(faults[0].code.id, "E0435");
     // A text that occurs again takes no further memory: the distinct texts are held twice, in a list and in a map.

@@ -44,16 +44,16 @@ fn missing_values_are_recorded_where_they_are_allowed() {
     };
     let text = "n,x,city,all\n,1.5,,\n2,NaN,Oslo,NA\n3, NA ,,\n4,2,Kiel,\n";
     let (arrays, gaps) = found(Format::Csv, text.as_bytes());
-    let values: Vec<&Values> = arrays.iter().map(|array| &array.values).collect();
+    let values: Vec<&ArrayValues> = arrays.iter().map(|array| &array.values).collect();
     let city = level(&[0, 0, 0, 1], &["Oslo", "Kiel"]);
-    let x = Values::Real(vec![1.5, 0.0, 0.0, 2.0]);
+    let x = ArrayValues::Real(vec![1.5, 0.0, 0.0, 2.0]);
     assert_eq!(
         values,
         [
-            &Values::Int(vec![0, 2, 3, 4]),
+            &ArrayValues::Int(vec![0, 2, 3, 4]),
             &x,
             &city,
-            &Values::Int(vec![0; 4])
+            &ArrayValues::Int(vec![0; 4])
         ]
     );
     let rows = |name: &str| gaps[name].clone();
@@ -66,7 +66,7 @@ fn missing_values_are_recorded_where_they_are_allowed() {
         Format::Parquet,
         &parquet(&[Some(1.0), None, Some(f64::NAN), Some(4.0)]),
     );
-    assert_eq!(arrays[0].values, Values::Real(vec![1.0, 0.0, 0.0, 4.0]));
+    assert_eq!(arrays[0].values, ArrayValues::Real(vec![1.0, 0.0, 0.0, 4.0]));
     assert_eq!(gaps["x"], [1, 2]);
     // Infinity is a value, and an error.
     let endless = folder.file("endless", b"x\n1\ninf\n");
@@ -274,7 +274,7 @@ fn every_format_has_the_checksum_of_the_file_that_was_read() {
         (Format::Parquet, "t.parquet", rows),
     ] {
         let path = folder.file(name, &bytes);
-        let source = bnnc_data::Source::read(&spec(format, &[&path])).unwrap();
+        let source = bnnc_data::LoadedData::read(&spec(format, &[&path])).unwrap();
         // Reading ends before the file changes.
         std::fs::write(&path, b"other").unwrap();
         let found = source.checksum(&path).map(|checksum| checksum.value());

@@ -381,7 +381,7 @@ fn disagreeing_chains_are_reported() {
 fn predictions_are_checked_instead_of_weights_only_if_the_model_has_layers() {
     let apart = quantities(|tau| tau.rhat = 1.7);
     for has_layers in [false, true] {
-        let facts = Facts {
+        let facts = ChainFacts {
             has_layers,
             ..good(&NUTS, &apart)
         };

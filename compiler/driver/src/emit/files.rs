@@ -147,14 +147,14 @@ fn runs_on_a_function(pass: &str) -> bool {
 }
 
 /// Returns the function after the pass with this name, and after the passes before it.
-fn run_to(function: &Function, pass: &str, options: &Options) -> Result<Function, Fault> {
+fn run_to(function: &Function, pass: &str, options: &CompileOptions) -> Result<Function, Fault> {
     let passes = pipelines::BEFORE_LOWERING;
     let last = passes.iter().position(|known| known.name == pass);
     let count = last.map_or(0, |last| last + 1);
     pipeline::run(function, &passes[..count], &mut context(options))
 }
 
-fn context(options: &Options) -> Context {
+fn context(options: &CompileOptions) -> PassContext {
     let mut context = PassContext {
         without: options.without.clone(),
         ..PassContext::default()

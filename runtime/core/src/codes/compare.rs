@@ -104,7 +104,7 @@ pub fn other_rows(infer: &str, first: &str, of: &str) -> Diagnostic {
 }
 
 /// A warning: a metric of log densities, for an inference block with a density and another one with probabilities of the same values.
-pub fn other_measure(measure: &Measure, [density, probability]: [&str; 2]) -> Diagnostic {
+pub fn other_measure(measure: &ComparedMetric, [density, probability]: [&str; 2]) -> Diagnostic {
     let text = format!(
         "`{}` of `{density}` is a log density, and that of `{probability}` is a log probability",
         measure.label()

@@ -240,7 +240,7 @@ pub fn no_deviation_at_bound(found: &NoDeviation<'_>) -> Diagnostic {
         true => "`curvature = hessian`",
         false => "`structure = full, curvature = hessian`",
     };
-    error(&AT_BOUND, Fault::Program, text)
+    error(&AT_BOUND, FaultyInput::Program, text)
         .note(format!(
             "the curvature leaves out the slope of the density towards the end: on the unconstrained scale, the standard deviation would be {} times too large",
             rounded(factor, 2)
