@@ -86,7 +86,7 @@ fn compare(
     reference: &InferenceBlock,
     native: &InferenceBlock,
     compiled: &compile::Compiled,
-    later: &mut Values,
+    later: &mut StateValues,
 ) -> Vec<String> {
     let dataset = compiled.dataset(&native.data);
     let states = start(&native.states, compiled.manifest.seed, &HashMap::new());

@@ -139,10 +139,10 @@ pub fn sources(
 /// # Errors
 /// The diagnostics of the items that cannot be read.
 pub fn read_sources(
-    program: &Program,
-    options: &Options,
+    program: &CheckedProgram,
+    options: &CompileOptions,
     most: Option<u64>,
-) -> Result<HashMap<String, Source>, Vec<Diagnostic>> {
+) -> Result<HashMap<String, LoadedData>, Vec<Diagnostic>> {
     let specs = bnnc_driver::compile::data(program, options)?;
     let most = most.or_else(memory::available);
     let mut sources = HashMap::new();

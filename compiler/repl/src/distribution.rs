@@ -46,7 +46,7 @@ impl Session {
     pub(super) fn concrete_with(
         &self,
         checked: &Checked,
-        wanted: Wanted<'_>,
+        wanted: ValueSizes<'_>,
         streams: Streams,
     ) -> Elaborated<Concrete> {
         let span = checked.expr.span;

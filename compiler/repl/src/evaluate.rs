@@ -119,7 +119,7 @@ impl<'a> VariableScope<'a> {
                     let tensor = scene.at_draw(draws, exprs)?;
                     scene.input(&variable.name, &tensor, *dtype)
                 }
-                Held::Made(expr) => scene
+                VariableValue::Made(expr) => scene
                     .elaborator
                     .expr(expr, &mut scene.frame)?
                     .at_path(&variable.name),
@@ -130,7 +130,7 @@ impl<'a> VariableScope<'a> {
     }
 
     /// Returns the value of `[draws, ..]` at the current posterior draw.
-    fn at_draw(&self, draws: &Tensor, exprs: &[&Expr]) -> Elaborated<Tensor> {
+    fn at_draw(&self, draws: &Tensor, exprs: &[&TypedExpr]) -> Elaborated<Tensor> {
         let count = draws.shape.first().copied().unwrap_or(0);
         match (self.streams.posterior, exprs.first()) {
             (Some((at, of)), _) if count > 0 => Ok(draws.leading(at * count / of.max(1))),

@@ -1,19 +1,19 @@
 //! The posteriors of a session: the commands that run inference blocks and read their results, and the values `fit.beta`.
 
-use super::commands::{Line, refuse, usage};
+use super::commands::{CommandText, refuse, usage};
 use super::host::FittedPosterior;
-use super::variables::{Held, Variable};
+use super::variables::{Variable, VariableValue};
 use super::{Refused, Reply, Session, paths};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::DType;
 use bnnc_base::source::Span;
 use bnnc_driver::codes::{draws as codes, no_infer};
-use bnnc_driver::options::Options;
-use bnnc_driver::program::Program;
+use bnnc_driver::options::CompileOptions;
+use bnnc_driver::program::CheckedProgram;
 use bnnc_grammar::ast::{Expr, ExprKind, Item, ItemKind, Stmt};
 use bnnc_graph::dist::Support;
 use bnnc_graph::tensor::Tensor;
-use bnnc_hir::dims::Dim;
+use bnnc_hir::dims::DimExpr;
 use bnnc_hir::types::{Elem, Ty};
 use std::path::Path;
 use std::rc::Rc;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub type Fits = Vec<Rc<dyn FittedPosterior>>;
 
 /// Executes `:run`.
-pub fn run(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+pub fn run(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     let names = session.infer_names();
     let mut chosen = Vec::new();
     for (at, range) in line.words.iter().enumerate().skip(1) {
@@ -41,7 +41,7 @@ pub fn run(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), 
 }
 
 /// Executes `:summary`.
-pub fn summary(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+pub fn summary(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     let [_, _] = line.words.as_slice() else {
         return usage(line);
     };
@@ -51,7 +51,7 @@ pub fn summary(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<
 }
 
 /// Executes `:predict`.
-pub fn predict(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+pub fn predict(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     let (Some(file), 3..=4) = (line.path(2), line.words.len()) else {
         return usage(line);
     };
@@ -97,7 +97,7 @@ impl Session {
     }
 
     /// Returns the posterior that a word of a command line names.
-    fn fit_of(&self, line: &Line, at: usize) -> Result<Rc<dyn FittedPosterior>, Refused> {
+    fn fit_of(&self, line: &CommandText, at: usize) -> Result<Rc<dyn FittedPosterior>, Refused> {
         let (Some(name), Some(range)) = (line.word(at), line.words.get(at)) else {
             return usage(line);
         };
@@ -110,10 +110,10 @@ impl Session {
     }
 
     /// Returns the entries so far as a program.
-    pub(super) fn whole_program(&self) -> Program {
+    pub(super) fn whole_program(&self) -> CheckedProgram {
         let mut sources = self.sources.clone();
         let source = sources.add("program", &self.items.text(&self.sources));
-        Program {
+        CheckedProgram {
             sources,
             source,
             ast: self.items.program().clone(),
@@ -123,11 +123,11 @@ impl Session {
     }
 
     /// Returns the options of a compilation.
-    pub(super) fn options(&self) -> Options {
-        Options {
+    pub(super) fn options(&self) -> CompileOptions {
+        CompileOptions {
             seed: self.world.seed,
             symbols: self.world.symbols.clone(),
-            ..Options::default()
+            ..CompileOptions::default()
         }
     }
 
@@ -138,7 +138,7 @@ impl Session {
             true => self.infer_names().iter().map(|name| name.to_string()).collect(),
             false => only.clone(),
         };
-        let options = Options {
+        let options = CompileOptions {
             only,
             ..self.options()
         };
@@ -272,15 +272,21 @@ impl Session {
         self.hide(
             &variable,
             (elem, &site.sizes),
-            Held::Draws(tensor, DType::Real),
+            VariableValue::Draws(tensor, DType::Real),
             span,
         );
         Ok(Some(variable))
     }
 
     /// Adds a variable that the user does not see. Its name is not a name of the language.
-    pub(super) fn hide(&mut self, name: &Arc<str>, (elem, sizes): (Elem, &[usize]), held: Held, span: Span) {
-        let dims = sizes.iter().map(|size| Dim::number(*size as i64)).collect();
+    pub(super) fn hide(
+        &mut self,
+        name: &Arc<str>,
+        (elem, sizes): (Elem, &[usize]),
+        held: VariableValue,
+        span: Span,
+    ) {
+        let dims = sizes.iter().map(|size| DimExpr::number(*size as i64)).collect();
         let local = self
             .environment
             .define(name.clone(), Ty::Tensor(elem, dims), span);

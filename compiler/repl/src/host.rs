@@ -3,15 +3,15 @@
 use crate::picture::Picture;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
-use bnnc_driver::options::Options;
-use bnnc_driver::program::Program;
+use bnnc_driver::options::CompileOptions;
+use bnnc_driver::program::CheckedProgram;
 use std::path::Path;
 use std::rc::Rc;
 
 /// Runs inference blocks, draws pictures and writes files. The command line implements it.
 pub trait RunHost {
     /// Runs the inference blocks that `options.only` names and those that they need, or all blocks.
-    fn run(&self, program: &Program, options: &Options) -> RunReport;
+    fn run(&self, program: &CheckedProgram, options: &CompileOptions) -> RunReport;
 
     /// Draws a picture with characters, at most this many wide.
     fn characters(&self, picture: &Picture, width: usize) -> String;

@@ -306,7 +306,7 @@ impl Session {
                         let names = self.element_names(&sample.dist, &draws.shape[1..]);
                         posterior::text(draws, *dtype, &names)
                     }
-                    Held::Static(_) | VariableValue::Made(_) => String::new(),
+                    VariableValue::Static(_) | VariableValue::Made(_) => String::new(),
                 };
                 (sample.local, held, text)
             }
@@ -381,7 +381,7 @@ impl Session {
                 .map_err(|diagnostic| vec![*diagnostic])?;
             let names = self.element_names(&checked.expr, &draws.shape[1..]);
             let text = posterior::text(&draws, dtype, &names);
-            return Ok((Held::Draws(draws, dtype), text));
+            return Ok((VariableValue::Draws(draws, dtype), text));
         }
         let (datum, computed) = self
             .computed(checked, draw)
@@ -482,7 +482,7 @@ fn named(local: LocalId, held: &VariableValue, text: &str, locals: &Locals) -> S
         VariableValue::Draws(draws, _) if draws.shape.len() > 1 => {
             format!("{name}: {}\n{text}", bnnc_hir::show::ty(ty, locals))
         }
-        Held::Static(_) | VariableValue::Tensor(..) | Held::Draws(..) => {
+        VariableValue::Static(_) | VariableValue::Tensor(..) | VariableValue::Draws(..) => {
             let head = format!("{name}: {} = ", bnnc_hir::show::ty(ty, locals));
             let indent = format!("\n{}", " ".repeat(head.chars().count()));
             format!("{head}{}", text.replace('\n', &indent))

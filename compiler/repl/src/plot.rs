@@ -1,14 +1,15 @@
 //! The command `:plot`: densities of posterior values, distributions and priors, intervals of arrays, and traces of chains.
 
-use super::commands::{Line, refuse, usage};
-use super::distribution::Wanted;
+use super::commands::{CommandText, refuse, usage};
+use super::distribution::ValueSizes;
 use super::picture::{DrawSummary, Picture, PictureContent, PictureMarks, ascending, columns, quantile};
-use super::variables::Held;
-use super::{Checked, Refused, Reply, Session, evaluate, predictive};
+use super::predictive::{self, OutputDraws};
+use super::variables::VariableValue;
+use super::{Checked, Refused, Reply, Session, evaluate};
 use bnnc_base::source::Span;
 use bnnc_driver::concrete::Concrete;
 use bnnc_grammar::ast::Expr;
-use bnnc_graph::dist::{Measure, Support};
+use bnnc_graph::dist::{MeasureKind, Support};
 use bnnc_graph::tensor::Tensor;
 use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::model::limit;
@@ -36,7 +37,7 @@ struct Subject {
 }
 
 /// Executes `:plot`.
-pub fn plot(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+pub fn plot(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result<(), Refused> {
     let is_svg = |path: &String| path.to_lowercase().ends_with(".svg");
     let last = line.words.len().saturating_sub(1);
     let target = line.path(last).filter(|path| last > 0 && is_svg(path));
@@ -140,7 +141,12 @@ fn picture(subjects: Vec<Subject>) -> Result<Picture, Refused> {
 
 impl Session {
     /// Evaluates one thing to plot.
-    fn subject(&mut self, line: &Line, range: Range<usize>, reply: &mut Reply) -> Result<Subject, Refused> {
+    fn subject(
+        &mut self,
+        line: &CommandText,
+        range: Range<usize>,
+        reply: &mut Reply,
+    ) -> Result<Subject, Refused> {
         let text = line.source.text.get(range.clone()).unwrap_or_default().to_owned();
         let after = |word: &str| {
             let rest = text
@@ -176,9 +182,8 @@ impl Session {
     /// Evaluates an expression to plot.
     fn content(&mut self, name: &str, written: &Expr, reply: &mut Reply) -> Result<PictureContent, Refused> {
         if let Some(call) = predictive::call_of(&self.module, written) {
-            let (_, draws) = self.predictive(&call, DRAWS, reply)?;
-            let names = names_of(name, &draws);
-            return of_draws(name, &draws, names, written.span);
+            let outputs = self.predictive(&call, DRAWS, reply)?;
+            return of_outputs(name, &outputs, written.span);
         }
         let checked = self.checked(written, reply)?;
         let (span, draw) = (checked.expr.span, self.next_draw());
@@ -234,7 +239,7 @@ impl Session {
     fn chains(&self, checked: &Checked, count: usize) -> Result<Vec<usize>, Refused> {
         let mentioned = evaluate::mentioned(&[&checked.expr], &self.variables);
         let own = self.variables.iter().filter(|variable| {
-            mentioned.contains(&variable.local) && matches!(variable.held, Held::Draws(..))
+            mentioned.contains(&variable.local) && matches!(variable.held, VariableValue::Draws(..))
         });
         let mut chains = Vec::new();
         for variable in own {
@@ -259,14 +264,14 @@ impl Session {
         let span = checked.expr.span;
         let fail = |why: String| vec![*limit(span, why)];
         let concrete = self
-            .concrete_at(checked, Wanted::Own, draw)
+            .concrete_at(checked, ValueSizes::Own, draw)
             .map_err(|diagnostic| vec![*diagnostic])?;
         if concrete.sizes().iter().product::<usize>() != 1 {
             return Err(fail(
                 "only distributions over one number can be plotted".to_owned(),
             ));
         }
-        if concrete.instance.measure == Measure::Point {
+        if concrete.instance.measure == MeasureKind::Point {
             return Err(fail(format!(
                 "all mass of `{}` is at one point",
                 concrete.instance.name
@@ -330,6 +335,23 @@ fn of_draws(name: &str, draws: &Tensor, names: Vec<String>, span: Span) -> Resul
             ))
         }
     }
+}
+
+/// Returns the content for the outputs of a model that is called `name`. Several outputs are intervals, one for each element.
+fn of_outputs(name: &str, outputs: &[OutputDraws], span: Span) -> Result<PictureContent, Refused> {
+    if let [only] = outputs {
+        return of_draws(name, &only.draws, names_of(name, &only.draws), span);
+    }
+    let intervals = outputs.iter().flat_map(|output| {
+        let names = names_of(&output.name, &output.draws);
+        let columns = columns(&output.draws);
+        names
+            .into_iter()
+            .zip(columns)
+            .map(|(name, column)| (name, DrawSummary::of(&column)))
+            .collect::<Vec<_>>()
+    });
+    Ok(PictureContent::Intervals(intervals.collect()))
 }
 
 /// Returns the draws of one number as marks.

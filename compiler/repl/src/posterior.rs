@@ -1,9 +1,9 @@
 //! Expressions with posterior values: they are computed at each posterior draw, and shown by their mean, standard deviation and interval.
 
-use super::distribution::{self, Wanted};
+use super::distribution::{self, ValueSizes};
 use super::evaluate::Streams;
 use super::picture::{DrawSummary, ascending, columns, quantile};
-use super::variables::Held;
+use super::variables::VariableValue;
 use super::{Checked, Refused, Session, evaluate, paths, show};
 use bnnc_base::dtype::DType;
 use bnnc_driver::codes::draws as codes;
@@ -14,7 +14,7 @@ use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::frame::Elaborated;
 use bnnc_hir::elaborate::model::limit;
 use bnnc_hir::prompt::check_expr;
-use bnnc_hir::tree::{Expr, ExprKind, Locals, Sample};
+use bnnc_hir::tree::{Locals, SampleStmt, TypedExpr, TypedExprKind};
 use bnnc_hir::types::Elem;
 use std::sync::Arc;
 
@@ -29,10 +29,12 @@ const SUMMARIES: &[&str] = &["mean", "median", "quantile", "sd"];
 
 impl Session {
     /// Returns the number of draws at which an expression is computed; `None` if it does not depend on posterior values.
-    pub(super) fn posterior_draws(&self, expr: &Expr) -> Option<usize> {
+    pub(super) fn posterior_draws(&self, expr: &TypedExpr) -> Option<usize> {
         let mentioned = evaluate::mentioned(&[expr], &self.variables);
         let counts = self.variables.iter().filter_map(|variable| match &variable.held {
-            Held::Draws(tensor, _) if mentioned.contains(&variable.local) => tensor.shape.first().copied(),
+            VariableValue::Draws(tensor, _) if mentioned.contains(&variable.local) => {
+                tensor.shape.first().copied()
+            }
             _ => None,
         });
         counts.min()
@@ -74,10 +76,10 @@ impl Session {
     /// Draws from a distribution with posterior values, once at each posterior draw.
     pub(super) fn drawn_at_draws(
         &self,
-        sample: &Sample,
+        sample: &SampleStmt,
         locals: &Locals,
         (draw, count): (u32, usize),
-    ) -> Elaborated<Held> {
+    ) -> Elaborated<VariableValue> {
         let checked = Checked {
             expr: sample.dist.clone(),
             locals: locals.clone(),
@@ -86,7 +88,7 @@ impl Session {
         let (mut values, mut kind) = (Vec::with_capacity(count), DType::Real);
         for at in 0..count {
             let streams = self.streams_at(draw, at, count);
-            let concrete = self.concrete_with(&checked, Wanted::Site(&sample.ty), streams)?;
+            let concrete = self.concrete_with(&checked, ValueSizes::Site(&sample.ty), streams)?;
             let stream = format!("{name}/{at}");
             let drawn = distribution::draw_declared(&concrete, &sample.ty, &stream, draw);
             let tensor = drawn.map_err(|why| limit(sample.span, why))?;
@@ -98,7 +100,7 @@ impl Session {
             .first()
             .map(|tensor| tensor.shape.clone())
             .unwrap_or_default();
-        Ok(Held::Draws(Tensor::stack(&sizes, &values), kind))
+        Ok(VariableValue::Draws(Tensor::stack(&sizes, &values), kind))
     }
 
     /// Replaces `mean(E)`, `sd(E)`, `median(E)` and `quantile(E, P)` by a number or an array, if `E` depends on posterior values.
@@ -142,7 +144,7 @@ impl Session {
         let sizes = draws.shape[1..].to_vec();
         let data = columns(&draws).into_iter().map(reduce).collect();
         let name: Arc<str> = format!("{function}.{}", self.variables.len()).into();
-        let held = Held::Tensor(Tensor::new(sizes.clone(), data), DType::Real);
+        let held = VariableValue::Tensor(Tensor::new(sizes.clone(), data), DType::Real);
         self.hide(&name, (Elem::Real(Support::Real), &sizes), held, expr.span);
         *expr.kind = ast::ExprKind::Name(name);
         Ok(())
@@ -175,9 +177,9 @@ impl Session {
     }
 
     /// Returns the names of the elements of an expression: those of a parameter, or positions.
-    pub(super) fn element_names(&self, expr: &Expr, sizes: &[usize]) -> Vec<String> {
+    pub(super) fn element_names(&self, expr: &TypedExpr, sizes: &[usize]) -> Vec<String> {
         let own = match &expr.kind {
-            ExprKind::Local(local) => self.variables.iter().find(|variable| variable.local == *local),
+            TypedExprKind::Local(local) => self.variables.iter().find(|variable| variable.local == *local),
             _ => None,
         };
         let named = own.and_then(|variable| {

@@ -11,7 +11,7 @@ use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 use bnnc_hir::elaborate::bind::bind;
 use bnnc_hir::elaborate::model::{self, limit};
-use bnnc_hir::tree::{ModelId, Target};
+use bnnc_hir::tree::{InferenceTarget, ModelId};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -101,10 +101,10 @@ impl Session {
         }
     }
 
-    fn model_of(&self, target: Target) -> ModelId {
+    fn model_of(&self, target: InferenceTarget) -> ModelId {
         match target {
-            Target::Model(model) => model,
-            Target::Posterior(posterior) => self.module.posteriors[posterior].model,
+            InferenceTarget::Model(model) => model,
+            InferenceTarget::Posterior(posterior) => self.module.posteriors[posterior].model,
         }
     }
 

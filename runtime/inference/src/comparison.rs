@@ -131,7 +131,7 @@ fn compared(compare: &CompareBlock, manifest: &Manifest, result: &RunResult) -> 
             .extend(others.iter().filter_map(|other| other_rows(*other, *first)));
     }
     if let Some((first, others)) = found.split_first()
-        && let Some(measure) = compare.metrics.iter().find(|measure| is_log_density(measure))
+        && let Some(measure) = compare.metrics.iter().find(is_log_density)
     {
         let other = others.iter().find_map(|other| other_measure(other.0, first.0));
         let warning = other.map(|names| codes::other_measure(measure, names));
@@ -144,12 +144,12 @@ fn compared(compare: &CompareBlock, manifest: &Manifest, result: &RunResult) -> 
 }
 
 /// Returns whether a metric is computed from log densities.
-fn is_log_density(measure: &&Measure) -> bool {
+fn is_log_density(measure: &&ComparedMetric) -> bool {
     matches!(measure.basis(), Some(Basis::LogLikelihood | Basis::LeftOut))
 }
 
 /// Returns the names of the inference blocks whose models have a density and probabilities of the values of one output, in this order.
-fn other_measure<'a>(one: &'a Infer, other: &'a Infer) -> Option<[&'a str; 2]> {
+fn other_measure<'a>(one: &'a InferenceBlock, other: &'a InferenceBlock) -> Option<[&'a str; 2]> {
     let pairs = one.outputs.iter().zip(&other.outputs);
     let mut kinds = pairs.map(|(one, other)| [one, other].map(|output| output.kind == OutputKind::Real));
     let [is_density, _] = kinds.find(|[one, other]| one != other)?;

@@ -2,7 +2,7 @@
 
 use crate::posterior::Posterior;
 use crate::sites::Sites;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::shape::Sizes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_data::Dataset;
@@ -22,14 +22,14 @@ pub struct SiteDraws {
     pub chains: Vec<usize>,
 }
 
-/// Returns the draws of a site, which is given by its index in [`Infer::reports`]: those of the chains, evenly thinned if they take too much
+/// Returns the draws of a site, which is given by its index in [`InferenceBlock::reports`]: those of the chains, evenly thinned if they take too much
 /// memory, or those of an approximation, which are the first draws of its predictions. A point estimate has one draw. Returns `None` for
 /// predictions that are integrals over some weights.
 ///
 /// # Errors
 /// There is too little memory, or a file cannot be read.
 pub fn site_draws(
-    (infer, site): (&Infer, usize),
+    (infer, site): (&InferenceBlock, usize),
     found: &dyn Posterior,
     dataset: &Dataset,
     context: &Context,

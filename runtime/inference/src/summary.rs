@@ -53,7 +53,7 @@ impl SiteSummary {
                 .collect(),
             axes: shape.iter().enumerate().map(axis).collect(),
             own: infer.names.declares(&site.name),
-            held: is_held(infer, site) && elements.iter().all(Summary::is_constant),
+            held: is_held(infer, site) && elements.iter().all(DrawSummary::is_constant),
             shape,
             elements,
         }
@@ -61,7 +61,7 @@ impl SiteSummary {
 }
 
 /// Returns whether a Laplace approximation holds a site at its maximum. The maxima of a mixture differ.
-fn is_held(infer: &Infer, site: &SiteReport) -> bool {
+fn is_held(infer: &InferenceBlock, site: &SiteReport) -> bool {
     let part = infer.laplace();
     part.is_some_and(|laplace| laplace.weights.iter().all(|weights| weights.site != site.name))
 }

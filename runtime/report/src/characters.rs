@@ -1,6 +1,6 @@
 //! Plots of plain ASCII characters for terminals: two axes with round ticks, and marks in data coordinates.
 
-use crate::svg::{Axis, number};
+use crate::svg::{PlotAxis, number};
 use crate::ticks::{Ticks, ticks};
 
 /// The number of lines of a plot whose vertical axis has numbers.
@@ -20,8 +20,8 @@ const NAME: usize = 24;
 pub struct CharacterPlot {
     title: String,
     legend: Vec<(char, String)>,
-    x: Axis,
-    y: Axis,
+    x: PlotAxis,
+    y: PlotAxis,
     /// The labels of the lines, all of the same width.
     labels: Vec<String>,
     lines: Vec<Vec<char>>,
@@ -30,7 +30,7 @@ pub struct CharacterPlot {
 impl CharacterPlot {
     /// Returns an empty plot that is at most this many characters wide, unless that leaves no room for marks. A vertical axis of names has a line
     /// for each name.
-    pub fn new(title: &str, width: usize, x: Axis, y: Axis) -> CharacterPlot {
+    pub fn new(title: &str, width: usize, x: PlotAxis, y: PlotAxis) -> CharacterPlot {
         let labels = labels(&y);
         let columns = width.saturating_sub(labels[0].chars().count() + 2).max(NARROWEST);
         CharacterPlot {
@@ -172,7 +172,7 @@ fn ascii(value: f64, decimals: usize) -> String {
 }
 
 /// Returns the label of each line of a vertical axis, padded to the same width.
-fn labels(axis: &Axis) -> Vec<String> {
+fn labels(axis: &PlotAxis) -> Vec<String> {
     let labels: Vec<String> = match axis.names.is_empty() {
         true => {
             let Ticks { values, decimals } = ticks(axis.low, axis.high, LINES / 3);
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn columns_are_filled_up_to_the_curve() {
-        let (x, y) = (Axis::between("x", 0.0, 40.0), Axis::between("", 0.0, 1.0));
+        let (x, y) = (PlotAxis::between("x", 0.0, 40.0), PlotAxis::between("", 0.0, 1.0));
         let mut plot = CharacterPlot::new("t", 46, x, y);
         assert_eq!(plot.lines[0].len(), 41);
         plot.fill('#', |low, high| 0.5 * (low + high) / 40.0);
@@ -222,7 +222,10 @@ mod tests {
 
     #[test]
     fn a_plot_is_ascii_and_as_wide_as_asked() {
-        let (x, y) = (Axis::between("beta", -2.0, 2.0), Axis::between("", 0.0, 0.4));
+        let (x, y) = (
+            PlotAxis::between("beta", -2.0, 2.0),
+            PlotAxis::between("", 0.0, 0.4),
+        );
         let mut plot = CharacterPlot::new("Normal(0, 1)", 60, x, y);
         plot.curve('*', |low, high| (-0.125 * (low + high).powi(2)).exp() * 0.3989);
         plot.legend('*', "density");
@@ -246,8 +249,8 @@ mod tests {
     #[test]
     fn marks_outside_the_axes_are_left_out() {
         let (x, y) = (
-            Axis::between("", 0.0, 1.0),
-            Axis::named("", vec!["a".to_owned(), "b".to_owned()]),
+            PlotAxis::between("", 0.0, 1.0),
+            PlotAxis::named("", vec!["a".to_owned(), "b".to_owned()]),
         );
         let mut plot = CharacterPlot::new("t", 30, x, y);
         plot.interval('-', 1.0, (-5.0, 0.5));

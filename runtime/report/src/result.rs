@@ -245,7 +245,7 @@ fn object(metrics: &[(String, f64)]) -> Value {
 fn sites(sites: &[SiteSummary]) -> Value {
     let one = |site: &SiteSummary| {
         let of = |part: fn(&DrawSummary) -> f64| nest(&site.shape, &mut site.elements.iter().map(part));
-        let spread = |part: fn(&Summary) -> f64| match site.held {
+        let spread = |part: fn(&DrawSummary) -> f64| match site.held {
             true => nest(&site.shape, &mut site.elements.iter().map(|_| f64::NAN)),
             false => of(part),
         };

@@ -46,7 +46,7 @@ pub fn predict(
 /// # Errors
 /// As [`predict`].
 pub fn predict_found(
-    (infer, found): (&Infer, &dyn Posterior),
+    (infer, found): (&InferenceBlock, &dyn Posterior),
     preparation: &Preparation,
     rows: Rows,
     context: &Context,
@@ -57,7 +57,7 @@ pub fn predict_found(
 
 /// Returns the dataset of new rows, whose positions are inside their axes at all draws of the values.
 fn usable(
-    (infer, values): (&Infer, &Values),
+    (infer, values): (&InferenceBlock, &StateValues),
     preparation: &Preparation,
     rows: Rows,
     context: &Context,
@@ -74,7 +74,7 @@ fn usable(
 }
 
 fn forecast(
-    (infer, found): (&Infer, &dyn Posterior),
+    (infer, found): (&InferenceBlock, &dyn Posterior),
     preparation: &Preparation,
     dataset: &Dataset,
     context: &Context,
@@ -150,7 +150,7 @@ pub fn far(
 }
 
 /// Returns the warnings about new rows that are far from the training rows of a dataset, as [`far`] does.
-pub fn far_from(infer: &Infer, spec: &DataSpec, dataset: &Dataset, rows: Rows) -> Vec<Diagnostic> {
+pub fn far_from(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset, rows: Rows) -> Vec<Diagnostic> {
     let ranges = bnnc_audit::ranges(infer, spec, dataset);
     far(infer, (spec, &dataset.preparation), rows, &ranges)
 }

@@ -155,7 +155,7 @@ pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize
 }
 
 /// Returns whether the losses of a training show whether it has converged. In an ensemble, this is so if one member ran to its end.
-fn is_judged(infer: &Infer, fitted: &Fitted, rows: usize) -> bool {
+fn is_judged(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> bool {
     let is_whole = fitted.epochs == fitted.planned && !fitted.interrupted;
     (is_whole || is_cut_off(infer, fitted, rows)) && fitted.loss.is_finite()
 }

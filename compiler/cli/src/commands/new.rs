@@ -12,7 +12,7 @@ mod program;
 use crate::arguments::New;
 use crate::session::Display;
 use bnnc_abi::data::{Contents, Format};
-use bnnc_abi::method::declare::{Given, OptionValue};
+use bnnc_abi::method::declare::{OptionValue, RawOption};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
 use bnnc_command::memory;
@@ -112,7 +112,7 @@ fn format_of(file: &Path) -> Result<Format, Diagnostic> {
 
 /// Returns the format of this name, if one file of it is a table.
 fn table_format(word: &str) -> Option<Format> {
-    Format::read(Given::Call(word, &[])).filter(|format| format.contents() != Contents::Pair)
+    Format::read(RawOption::Call(word, &[])).filter(|format| format.contents() != Contents::Pair)
 }
 
 /// Returns the name of a file without `.gz`.

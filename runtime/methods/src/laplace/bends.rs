@@ -10,8 +10,8 @@
 //! of an element are its coordinate, and those of the last element fall with all coordinates together.
 
 use crate::laplace::gaussian::Gaussian;
-use bnnc_abi::laplace::{Curvature, Laplace, Structure, Weights};
-use bnnc_abi::manifest::{Infer, SiteReport};
+use bnnc_abi::laplace::{CurvatureKind, Laplace, Structure, Weights};
+use bnnc_abi::manifest::{InferenceBlock, SiteReport};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_base::support::Support;
@@ -28,12 +28,12 @@ const MOST: f64 = 4.0;
 /// # Errors
 /// The weight whose variance is too large by the largest factor.
 pub fn check(
-    infer: &Infer,
+    infer: &InferenceBlock,
     laplace: &Laplace,
     (member, gradient): (&Gaussian, &[f64]),
     pool: &Pool,
 ) -> Result<(), Diagnostic> {
-    let is_whole = laplace.options.curvature == Curvature::Hessian;
+    let is_whole = laplace.options.curvature == CurvatureKind::Hessian;
     if is_whole || laplace.weights.iter().all(|weights| weights.real) {
         return Ok(());
     }
@@ -100,7 +100,7 @@ struct Part {
 }
 
 /// Returns the elements of weights with ends, at the maximum.
-fn ends(infer: &Infer, laplace: &Laplace, member: &Gaussian) -> Vec<End> {
+fn ends(infer: &InferenceBlock, laplace: &Laplace, member: &Gaussian) -> Vec<End> {
     let mut found = Vec::new();
     let mut first = 0;
     for weights in &laplace.weights {
@@ -127,7 +127,7 @@ fn ends(infer: &Infer, laplace: &Laplace, member: &Gaussian) -> Vec<End> {
 
 /// A site with the index of its first coordinate among all weights.
 struct SiteEnds<'a> {
-    infer: &'a Infer,
+    infer: &'a InferenceBlock,
     report: &'a SiteReport,
     weights: &'a Weights,
     first: usize,

@@ -9,7 +9,7 @@ use super::program::{GroupColumn, NamedColumn, ProgramPlan};
 use bnnc_abi::data::{Contents, Format};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::read::Gaps;
-use bnnc_data::table::{Array, Table, Values};
+use bnnc_data::table::{Array, ArrayValues, Table};
 use bnnc_data::write::ResultColumn;
 use std::collections::HashSet;
 use std::path::Path;
@@ -129,10 +129,10 @@ impl<'t> TableColumns<'t> {
         let column = |place: usize| {
             let array = &self.table.arrays[place];
             let values = match array.rows(&self.rows) {
-                Values::Byte(values) => ResultColumn::Int(values.into_iter().map(i64::from).collect()),
-                Values::Int(values) => ResultColumn::Int(values),
-                Values::Real(values) => ResultColumn::Real(values),
-                Values::Level { codes, levels } => {
+                ArrayValues::Byte(values) => ResultColumn::Int(values.into_iter().map(i64::from).collect()),
+                ArrayValues::Int(values) => ResultColumn::Int(values),
+                ArrayValues::Real(values) => ResultColumn::Real(values),
+                ArrayValues::Level { codes, levels } => {
                     ResultColumn::Text(codes.iter().map(|code| levels[*code as usize].clone()).collect())
                 }
             };

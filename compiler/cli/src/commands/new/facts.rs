@@ -1,7 +1,7 @@
 //! Facts about the values of a column, from which `bnnc new` guesses what the column is.
 
 use bnnc_base::number::rounded;
-use bnnc_data::table::Values;
+use bnnc_data::table::ArrayValues;
 use std::collections::HashMap;
 
 /// Facts about the values of a column in some rows.
@@ -25,7 +25,7 @@ pub struct ColumnFacts {
 
 impl ColumnFacts {
     /// Collects the facts about a column in these rows.
-    pub fn of(values: &Values, rows: &[usize]) -> ColumnFacts {
+    pub fn of(values: &ArrayValues, rows: &[usize]) -> ColumnFacts {
         let mut counts: HashMap<u64, usize> = HashMap::new();
         let mut order: Vec<usize> = Vec::new();
         for &row in rows {
@@ -36,11 +36,11 @@ impl ColumnFacts {
             }
         }
         let texts = match values {
-            Values::Level { codes, levels } => {
+            ArrayValues::Level { codes, levels } => {
                 let text = |row: &usize| levels.get(codes[*row] as usize).cloned().unwrap_or_default();
                 Some(order.iter().map(text).collect())
             }
-            Values::Byte(_) | Values::Int(_) | Values::Real(_) => None,
+            ArrayValues::Byte(_) | ArrayValues::Int(_) | ArrayValues::Real(_) => None,
         };
         let numbers: Vec<f64> = match texts {
             Some(_) => Vec::new(),
@@ -52,7 +52,7 @@ impl ColumnFacts {
             rarest: counts.values().copied().min().unwrap_or(0),
             commonest: counts.values().copied().max().unwrap_or(0),
             texts,
-            whole: !numbers.is_empty() && matches!(values, Values::Byte(_) | Values::Int(_)),
+            whole: !numbers.is_empty() && matches!(values, ArrayValues::Byte(_) | ArrayValues::Int(_)),
             numbers,
         }
     }
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn the_facts_of_a_few_numbers_are_those_computed_by_hand() {
-        let facts = ColumnFacts::of(&Values::Int(vec![9, 1, 2, 3, 3]), &[1, 2, 3, 4]);
+        let facts = ColumnFacts::of(&ArrayValues::Int(vec![9, 1, 2, 3, 3]), &[1, 2, 3, 4]);
         assert_eq!(
             (facts.rows, facts.distinct, facts.rarest, facts.commonest),
             (4, 3, 1, 2)
@@ -196,7 +196,7 @@ mod tests {
             let levels: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
             let codes = (0..levels.len() as u32).collect();
             let rows: Vec<usize> = (0..levels.len()).collect();
-            ColumnFacts::of(&Values::Level { codes, levels }, &rows).is_dates()
+            ColumnFacts::of(&ArrayValues::Level { codes, levels }, &rows).is_dates()
         };
         assert!(dates(&["2024-05-31", "2024-6-1T12:00"]) && dates(&["1999/12/31"]));
         assert!(!dates(&["2024-05-31", "soon"]) && !dates(&["12-05-2024"]) && !dates(&["2024-may-1"]));

@@ -139,12 +139,12 @@ fn has(name: &str, list: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bnnc_data::table::Values;
+    use bnnc_data::table::ArrayValues;
 
     fn of_ints(name: &str, values: impl IntoIterator<Item = i64>) -> ColumnUse {
         let values: Vec<i64> = values.into_iter().collect();
         let rows: Vec<usize> = (0..values.len()).collect();
-        guess(name, 0, &ColumnFacts::of(&Values::Int(values), &rows))
+        guess(name, 0, &ColumnFacts::of(&ArrayValues::Int(values), &rows))
     }
 
     #[test]

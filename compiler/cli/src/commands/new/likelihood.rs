@@ -201,9 +201,9 @@ fn of_reals(facts: &ColumnFacts) -> LikelihoodChoice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bnnc_data::table::Values;
+    use bnnc_data::table::ArrayValues;
 
-    fn of(values: Values) -> OutputLikelihood {
+    fn of(values: ArrayValues) -> OutputLikelihood {
         let rows: Vec<usize> = (0..values.len()).collect();
         choose("y", &ColumnFacts::of(&values, &rows))
             .expect("an output")
@@ -214,23 +214,36 @@ mod tests {
     fn counts_are_chosen_by_the_ratio_of_variance_to_mean() {
         // Mean 2, variance 2: ratio 1.
         assert!(
-            matches!(of(Values::Int(vec![0, 2, 4, 1, 3, 2, 0, 4])), OutputLikelihood::Poisson(log) if (log - 2f64.ln()).abs() < 1e-12)
+            matches!(of(ArrayValues::Int(vec![0, 2, 4, 1, 3, 2, 0, 4])), OutputLikelihood::Poisson(log) if (log - 2f64.ln()).abs() < 1e-12)
         );
         // Mean 5, variance 25.
         assert!(matches!(
-            of(Values::Int(vec![0, 0, 0, 10, 10, 10, 4, 6])),
+            of(ArrayValues::Int(vec![0, 0, 0, 10, 10, 10, 4, 6])),
             OutputLikelihood::NegativeBinomial(_)
         ));
         // Mean 3, variance 2/3.
-        assert_eq!(of(Values::Int(vec![2, 3, 4, 2, 3, 4])), OutputLikelihood::Normal);
-        assert_eq!(of(Values::Int(vec![0, 1, 2, 0, 1, 2])), OutputLikelihood::Classes);
-        assert_eq!(of(Values::Int(vec![1, 2, 2, 1])), OutputLikelihood::Either(2));
-        assert_eq!(of(Values::Int(vec![-3, 2, 4, 1, -1])), OutputLikelihood::Normal);
+        assert_eq!(
+            of(ArrayValues::Int(vec![2, 3, 4, 2, 3, 4])),
+            OutputLikelihood::Normal
+        );
+        assert_eq!(
+            of(ArrayValues::Int(vec![0, 1, 2, 0, 1, 2])),
+            OutputLikelihood::Classes
+        );
+        assert_eq!(
+            of(ArrayValues::Int(vec![1, 2, 2, 1])),
+            OutputLikelihood::Either(2)
+        );
+        assert_eq!(
+            of(ArrayValues::Int(vec![-3, 2, 4, 1, -1])),
+            OutputLikelihood::Normal
+        );
     }
 
     #[test]
     fn positive_numbers_are_chosen_by_the_skewness_of_their_logarithm() {
-        let grid = |of: fn(f64) -> f64| Values::Real((1..200).map(|i| of(f64::from(i) / 200.0)).collect());
+        let grid =
+            |of: fn(f64) -> f64| ArrayValues::Real((1..200).map(|i| of(f64::from(i) / 200.0)).collect());
         // Quantiles of a logistic variable, exponentiated, and of an exponential variable.
         assert!(matches!(
             of(grid(|p| p / (1.0 - p))),

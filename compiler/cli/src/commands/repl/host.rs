@@ -2,7 +2,7 @@
 
 use super::pictures;
 use crate::session;
-use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
@@ -16,13 +16,13 @@ use bnnc_data::NewRows;
 use bnnc_data::write;
 use bnnc_driver::codes::BAD_COMMAND;
 use bnnc_driver::compile::compile;
-use bnnc_driver::infer::Failure;
-use bnnc_driver::options::Options;
-use bnnc_driver::program::Program;
+use bnnc_driver::infer::CompileFailure;
+use bnnc_driver::options::CompileOptions;
+use bnnc_driver::program::CheckedProgram;
 use bnnc_kernels::pool::Pool;
 use bnnc_repl::{ChainDraws, FittedPosterior, FittedSite, Picture, PredictedRows, RunHost, RunReport};
 use bnnc_report::result;
-use bnnc_run::{Outcome, RunResult, Sources};
+use bnnc_run::{InferenceOutcome, RunResult, Sources};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::rc::Rc;
@@ -46,25 +46,25 @@ impl Runs {
 
     fn try_run(
         &self,
-        program: &Program,
-        options: &Options,
+        program: &CheckedProgram,
+        options: &CompileOptions,
         interrupt: Interrupt,
         report: &mut RunReport,
     ) -> Result<(), Stop> {
         let sources = session::read_sources(program, options, None)?;
         let schemas = session::schemas_of(&sources);
         let mut compiled = compile(program, &schemas, options).map_err(|failure| match failure {
-            Failure::Program(found) => Stop::Diagnostics(found),
-            Failure::Fault(fault) => Stop::Fault(fault),
+            CompileFailure::Program(found) => Stop::Diagnostics(found),
+            CompileFailure::Fault(fault) => Stop::Fault(fault),
         })?;
         report.diagnostics.append(&mut compiled.warnings);
         bnnc_run::cost::predict(&mut compiled.manifest, &schemas);
-        let how = bnnc_run::Options {
+        let how = bnnc_run::RunOptions {
             progress: std::io::stderr().is_terminal(),
             max_memory: memory::available(),
             interrupt,
             sources: Sources::of(sources),
-            ..bnnc_run::Options::new(threads(None))
+            ..bnnc_run::RunOptions::new(threads(None))
         };
         let mut found = bnnc_run::run(&compiled.manifest, &how)?;
         report.diagnostics.append(&mut found.warnings);
@@ -79,14 +79,14 @@ impl Runs {
             interrupt: self.interrupt.clone(),
         });
         for outcome in 0..run.result.outcomes.len() {
-            report.fits.extend(RunFit::new(&run, outcome));
+            report.fits.extend(RunFit::of_outcome(&run, outcome));
         }
         stopped.map_or(Ok(()), Err)
     }
 }
 
 impl RunHost for Runs {
-    fn run(&self, program: &Program, options: &Options) -> RunReport {
+    fn run(&self, program: &CheckedProgram, options: &CompileOptions) -> RunReport {
         let mut report = RunReport::default();
         let ended = self
             .interrupt
@@ -145,7 +145,7 @@ struct RunFit {
 
 impl RunFit {
     /// Returns the posterior of an outcome; `None` if the outcome has no split.
-    fn new(run: &Rc<FinishedRun>, outcome: usize) -> Option<Rc<dyn FittedPosterior>> {
+    fn of_outcome(run: &Rc<FinishedRun>, outcome: usize) -> Option<Rc<dyn FittedPosterior>> {
         let found = &run.result.outcomes[outcome];
         found.splits.last()?;
         let infers = &run.manifest.infers;
@@ -170,11 +170,11 @@ impl RunFit {
         }))
     }
 
-    fn infer(&self) -> &Infer {
+    fn infer(&self) -> &InferenceBlock {
         &self.run.manifest.infers[self.infer]
     }
 
-    fn outcome(&self) -> &Outcome {
+    fn outcome(&self) -> &InferenceOutcome {
         &self.run.result.outcomes[self.outcome]
     }
 

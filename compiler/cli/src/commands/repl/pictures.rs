@@ -4,7 +4,7 @@ use bnnc_repl::{DrawSummary, Picture, PictureContent, PictureMarks};
 use bnnc_report::chains::{CHAINS, outline};
 use bnnc_report::characters::CharacterPlot;
 use bnnc_report::histogram::Histogram;
-use bnnc_report::svg::{Axis, Plot, Swatch, standalone};
+use bnnc_report::svg::{Plot, PlotAxis, Swatch, standalone};
 
 /// The size of a picture of densities or traces, in pixels.
 const SIZE: (f64, f64) = (560.0, 340.0);
@@ -221,7 +221,7 @@ fn densities(layers: &[(String, PictureMarks)]) -> Vec<(&str, Density<'_>)> {
 }
 
 /// Returns the axes of densities.
-fn axes(picture: &Picture, densities: &[(&str, Density<'_>)]) -> (Axis, Axis) {
+fn axes(picture: &Picture, densities: &[(&str, Density<'_>)]) -> (PlotAxis, PlotAxis) {
     let ends = densities.iter().map(|(_, density)| density.ends());
     let (low, high) = ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), ends| {
         (low.min(ends.0), high.max(ends.1))
@@ -231,8 +231,8 @@ fn axes(picture: &Picture, densities: &[(&str, Density<'_>)]) -> (Axis, Axis) {
         .map(|(_, density)| density.top())
         .fold(0.0, f64::max);
     (
-        Axis::between(&picture.label, low, high),
-        Axis::between("density", 0.0, 1.04 * top),
+        PlotAxis::between(&picture.label, low, high),
+        PlotAxis::between("density", 0.0, 1.04 * top),
     )
 }
 
@@ -250,16 +250,16 @@ fn elements<'a>(
     }
 }
 
-fn interval_axes(picture: &Picture, rows: &[(String, DrawSummary)]) -> (Axis, Axis) {
+fn interval_axes(picture: &Picture, rows: &[(String, DrawSummary)]) -> (PlotAxis, PlotAxis) {
     let ends = rows.iter().flat_map(|(_, one)| [one.low, one.mean, one.high]);
     let names = rows.iter().map(|(name, _)| name.clone()).collect();
-    (Axis::around(&picture.label, ends), Axis::named("", names))
+    (PlotAxis::around(&picture.label, ends), PlotAxis::named("", names))
 }
 
-fn trace_axes(chains: &[Vec<f64>]) -> (Axis, Axis) {
+fn trace_axes(chains: &[Vec<f64>]) -> (PlotAxis, PlotAxis) {
     let longest = chains.iter().map(Vec::len).max().unwrap_or(0).max(1);
     (
-        Axis::between("draw", 0.0, longest as f64),
-        Axis::around("", chains.iter().flatten().copied()),
+        PlotAxis::between("draw", 0.0, longest as f64),
+        PlotAxis::around("", chains.iter().flatten().copied()),
     )
 }
