@@ -9,7 +9,6 @@ mod densities;
 mod design;
 pub mod documented;
 pub mod emit;
-mod failure;
 pub mod infer;
 mod intercepts;
 pub mod manual;

@@ -158,7 +158,6 @@ impl Compilation<'_> {
             init: Init::Constant(0.0),
             parameter: true,
             from: None,
-            layer: site.layer.as_deref().map(str::to_owned),
         };
         Ok(InferenceBlock {
             predict: self.code(predict, backend)?,

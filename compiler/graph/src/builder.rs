@@ -6,6 +6,7 @@ mod structure;
 pub use structure::{Operation, Window};
 
 use crate::attr::{Attr, Attrs};
+use crate::diagnostics::CallError;
 use crate::function::{Function, Node, NodeKind, Value};
 use crate::map::NodeImages;
 use crate::op::{Op, OpDef};
@@ -59,8 +60,13 @@ impl Builder {
         }
     }
 
-    /// Applies an op. If the operands do not fit, the error is a sentence about the reason.
-    pub fn try_apply(&mut self, op: &'static OpDef, args: &[Value], attrs: Attrs) -> Result<Value, String> {
+    /// Applies an op. Fails if the operands do not fit.
+    pub fn try_apply(
+        &mut self,
+        op: &'static OpDef,
+        args: &[Value],
+        attrs: Attrs,
+    ) -> Result<Value, CallError> {
         let nodes = &self.function.nodes;
         let is_same = |value: &Value| match &nodes[*value].kind {
             NodeKind::Param(_) => false,

@@ -1,62 +1,64 @@
 //! Code that `map`, `scan` and `expect` share: the checks of their functions, and the order of parameters.
 
 use crate::builder::Builder;
+use crate::diagnostics::CallError;
 use crate::function::{Function, Value};
+use crate::infer::Inferred;
 use crate::types::Type;
 use bnnc_base::shape::{Dim, Shape};
 use std::sync::Arc;
 
-/// Returns the type of the only result of `function` for arguments of these types. If the arguments do not
-/// fit, the error is a sentence about the reason.
-pub fn result_type(function: &Function, args: &[Type]) -> Result<Type, String> {
+/// Returns the type of the only result of `function` for arguments of these types. Fails if the arguments do
+/// not fit.
+pub fn result_type(function: &Function, args: &[Type]) -> Inferred {
     let name = &function.name;
     if function.params.len() != args.len() {
-        return Err(format!(
-            "expected `{name}` to take {} arguments, found {}",
-            args.len(),
-            function.params.len()
-        ));
+        return Err(CallError::Count {
+            expected: format!("`{name}` to take {} arguments", args.len()),
+            found: function.params.len(),
+        });
     }
     for (at, (param, arg)) in function.params.iter().zip(args).enumerate() {
         let wanted = function.ty(*param);
         if wanted != arg {
-            return Err(format!(
-                "expected argument {} of `{name}` to be {wanted}, found {arg}",
-                at + 1
-            ));
+            return Err(CallError::Type {
+                expected: format!("argument {} of `{name}` to be {wanted}", at + 1),
+                found: arg.clone(),
+            });
         }
     }
     match &function.results[..] {
         [(_, value)] => Ok(function.ty(*value).clone()),
-        results => Err(format!(
-            "expected `{name}` to have one result, found {}",
-            results.len()
-        )),
+        results => Err(CallError::Count {
+            expected: format!("`{name}` to have one result"),
+            found: results.len(),
+        }),
     }
 }
 
-/// Removes the first axis from the types of mapped operands. Fails with a sentence unless all of these
+/// Removes the first axis from the types of mapped operands, and returns its size. Fails unless all of these
 /// operands have a first axis, and with the same size.
-pub fn unmap(types: &[&Type]) -> Result<(Option<Dim>, Vec<Type>), String> {
+pub fn unmap(types: &[&Type]) -> Result<(Dim, Vec<Type>), CallError> {
     let mut size = None;
     let mut inner = Vec::new();
     for (at, ty) in types.iter().enumerate() {
         let Some(dim) = ty.dims().first().copied() else {
-            return Err(format!(
-                "expected operand {} of the mapped ones to have an axis to map, found {ty}",
-                at + 1
-            ));
+            return Err(CallError::Type {
+                expected: format!("operand {} of the mapped ones to have an axis to map", at + 1),
+                found: (*ty).clone(),
+            });
         };
         match size {
             Some(other) if other != dim => {
-                return Err(format!(
-                    "expected mapped axes of equal size, found {other} and {dim}"
-                ));
+                return Err(CallError::Rule(format!(
+                    "mapped axes of equal size, found {other} and {dim}"
+                )));
             }
             _ => size = Some(dim),
         }
         inner.push(ty.with_shape(Shape(ty.dims()[1..].to_vec())));
     }
+    let size = size.ok_or_else(|| CallError::Rule("at least one mapped operand, found none".to_owned()))?;
     Ok((size, inner))
 }
 

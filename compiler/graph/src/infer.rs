@@ -1,63 +1,58 @@
-//! Type rules that several ops share. Each rule returns the type of the result, or a sentence that begins
-//! with the expected form.
+//! Type rules that several ops share. Each rule returns the type of the result, or the [`CallError`].
 
 use crate::attr::Attr;
+use crate::diagnostics::CallError;
 use crate::types::Type;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 
-/// The type of a result, or a sentence with the reason why the operands do not fit.
-pub type Inferred = Result<Type, String>;
+/// The type of a result, or the reason why the operands do not fit.
+pub type Inferred = Result<Type, CallError>;
 
 /// Checks that operand `at` has one of the element types `allowed`.
-pub fn expect_dtype(types: &[&Type], at: usize, allowed: &[DType]) -> Result<(), String> {
-    let found = types[at];
-    if allowed.contains(&found.dtype) {
+pub fn expect_dtype(types: &[&Type], at: usize, allowed: &[DType]) -> Result<(), CallError> {
+    if allowed.contains(&types[at].dtype) {
         return Ok(());
     }
-    let names: Vec<String> = allowed.iter().map(DType::to_string).collect();
-    Err(format!(
-        "expected operand {} to be {}, found {found}",
-        at + 1,
-        names.join(" or ")
-    ))
+    Err(CallError::DType {
+        operand: at,
+        allowed: allowed.to_vec(),
+        found: types[at].clone(),
+    })
 }
 
 /// Checks that all operands have the same shape as the first operand.
-pub fn expect_equal_shapes(types: &[&Type]) -> Result<(), String> {
+pub fn expect_equal_shapes(types: &[&Type]) -> Result<(), CallError> {
     match types.iter().find(|ty| ty.shape != types[0].shape) {
-        Some(other) => Err(format!(
-            "expected operands of equal shape, found {} and {}",
-            types[0].shape, other.shape
-        )),
+        Some(other) => Err(CallError::Shapes(types[0].shape.clone(), other.shape.clone())),
         None => Ok(()),
     }
 }
 
 /// Checks that operand `at` has at least `rank` axes.
-pub fn expect_rank(types: &[&Type], at: usize, rank: usize) -> Result<(), String> {
+pub fn expect_rank(types: &[&Type], at: usize, rank: usize) -> Result<(), CallError> {
     if types[at].rank() >= rank {
         return Ok(());
     }
-    Err(format!(
-        "expected operand {} to have at least {rank} axes, found {}",
-        at + 1,
-        types[at]
-    ))
+    Err(CallError::Rank {
+        operand: at,
+        least: rank,
+        found: types[at].clone(),
+    })
 }
 
 /// Checks that an axis lies in `0..rank`, and returns the axis.
-pub fn expect_axis(axis: i64, rank: usize) -> Result<usize, String> {
+pub fn expect_axis(axis: i64, rank: usize) -> Result<usize, CallError> {
     match usize::try_from(axis) {
         Ok(at) if at < rank => Ok(at),
-        _ => Err(format!("expected an axis below {rank}, found {axis}")),
+        _ => Err(CallError::Axis { rank, found: axis }),
     }
 }
 
 /// Checks that axes are strictly increasing and lie in `0..rank`.
-pub fn expect_increasing(axes: &[i64], rank: usize) -> Result<Vec<usize>, String> {
+pub fn expect_increasing(axes: &[i64], rank: usize) -> Result<Vec<usize>, CallError> {
     if !axes.is_sorted_by(|a, b| a < b) {
-        return Err(format!("expected increasing axes, found {axes:?}"));
+        return Err(CallError::Rule(format!("increasing axes, found {axes:?}")));
     }
     axes.iter().map(|axis| expect_axis(*axis, rank)).collect()
 }
@@ -109,8 +104,7 @@ pub fn without_axes(shape: &Shape, axes: &[usize]) -> Shape {
     Shape(kept.map(|(_, dim)| *dim).collect())
 }
 
-/// Returns the size of a fixed axis. For a symbolic axis, the error is a sentence.
-pub fn expect_fixed(dim: Dim, what: &str) -> Result<usize, String> {
-    dim.fixed()
-        .ok_or_else(|| format!("expected {what} to be a static axis, found `{dim}`"))
+/// Returns the size of a fixed axis. Fails for a symbolic axis; `axis` names its role.
+pub fn expect_fixed(dim: Dim, axis: &'static str) -> Result<usize, CallError> {
+    dim.fixed().ok_or(CallError::Symbolic { axis, found: dim })
 }

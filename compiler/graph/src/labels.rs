@@ -1,5 +1,6 @@
 //! The labels of a contraction. In `ij,bj->bi`, a letter names each axis of both operands and of the result.
 
+use crate::diagnostics::CallError;
 use std::fmt;
 
 /// The parsed labels of a contraction.
@@ -14,9 +15,9 @@ pub struct ContractionLabels {
 }
 
 impl ContractionLabels {
-    /// Parses labels such as `ij,bj->bi`. Fails with a sentence about the first mistake.
-    pub fn parse(text: &str) -> Result<ContractionLabels, String> {
-        let form = || format!("expected labels such as `ij,bj->bi`, found `{text}`");
+    /// Parses labels such as `ij,bj->bi`. Fails with the first mistake.
+    pub fn parse(text: &str) -> Result<ContractionLabels, CallError> {
+        let form = || CallError::Rule(format!("labels such as `ij,bj->bi`, found `{text}`"));
         let (operands, result) = text.split_once("->").ok_or_else(form)?;
         let (left, right) = operands.split_once(',').ok_or_else(form)?;
         let labels = ContractionLabels {
@@ -29,10 +30,10 @@ impl ContractionLabels {
                 return Err(form());
             }
             if let Some(twice) = part.iter().enumerate().find(|(at, c)| part[..*at].contains(c)) {
-                return Err(format!(
-                    "expected each letter once per operand, found `{}` twice in `{text}`",
+                return Err(CallError::Rule(format!(
+                    "each letter once per operand, found `{}` twice in `{text}`",
                     twice.1
-                ));
+                )));
             }
         }
         match labels
@@ -40,9 +41,9 @@ impl ContractionLabels {
             .iter()
             .find(|c| !labels.left.contains(c) && !labels.right.contains(c))
         {
-            Some(letter) => Err(format!(
-                "expected `{letter}` of the result in an operand of `{text}`"
-            )),
+            Some(letter) => Err(CallError::Rule(format!(
+                "`{letter}` of the result in an operand of `{text}`"
+            ))),
             None => Ok(labels),
         }
     }

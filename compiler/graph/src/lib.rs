@@ -3,6 +3,7 @@
 pub mod analysis;
 pub mod attr;
 pub mod builder;
+pub mod diagnostics;
 pub mod dist;
 pub mod elementwise;
 pub mod eval;

@@ -54,8 +54,6 @@ pub struct Site {
     pub support: Support,
     /// True if every example has its own value.
     pub local: bool,
-    /// The path of the layer that declares it, such as `hidden`; `None` for a parameter of the model itself.
-    pub layer: Option<Arc<str>>,
 }
 
 /// The approximation of one site, or of several sites that share a joint family.

@@ -3,6 +3,7 @@
 use crate::attr::{Attr, AttrKind, AttrSpec};
 use crate::builder::Builder;
 use crate::function::Value;
+use crate::infer::Inferred;
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::shape::Dim;
@@ -30,8 +31,8 @@ pub struct OpDef {
     pub arity: Arity,
     /// The attributes, in order.
     pub attrs: &'static [AttrSpec],
-    /// Returns the type of the result, or a sentence with the reason why the operands do not fit.
-    pub infer: fn(&[&Type], &[Attr]) -> Result<Type, String>,
+    /// Returns the type of the result, or the reason why the operands do not fit.
+    pub infer: fn(&[&Type], &[Attr]) -> Inferred,
     /// Evaluates the op in `f64` on static shapes. Backends, rules and derivatives are tested against this
     /// evaluation.
     pub eval: fn(&[&Tensor], &[Attr]) -> Tensor,

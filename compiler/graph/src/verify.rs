@@ -1,33 +1,35 @@
 //! Verifies the invariants of functions. If a check fails, the compiler has a bug.
 
 use crate::attr::{Attr, Attrs};
+use crate::diagnostics::CallError;
 use crate::function::{Function, NodeKind, Value};
+use crate::infer::Inferred;
 use crate::op::OpDef;
 use crate::spec::Spec;
 use crate::types::Type;
-use bnnc_base::fault::Fault;
+use bnnc_base::fault::{Bug, Fault};
 
 /// Checks one call: the number of operands, the kinds of the attributes, and the rule of the op. Returns the
 /// type of the result.
-pub fn check_call(op: &OpDef, types: &[&Type], attrs: &[Attr]) -> Result<Type, String> {
+pub fn check_call(op: &OpDef, types: &[&Type], attrs: &[Attr]) -> Inferred {
     if !op.arity.admits(types.len()) {
-        return Err(format!("expected {}, found {}", op.arity, types.len()));
+        return Err(CallError::Count {
+            expected: op.arity.to_string(),
+            found: types.len(),
+        });
     }
     if attrs.len() != op.attrs.len() {
-        return Err(format!(
-            "expected {} attributes, found {}",
-            op.attrs.len(),
-            attrs.len()
-        ));
+        return Err(CallError::Count {
+            expected: format!("{} attributes", op.attrs.len()),
+            found: attrs.len(),
+        });
     }
     for (spec, attr) in op.attrs.iter().zip(attrs) {
         if spec.kind != attr.kind() {
-            return Err(format!(
-                "expected `{}` to be {:?}, found {:?}",
-                spec.name,
-                spec.kind,
-                attr.kind()
-            ));
+            let (name, wanted, found) = (spec.name, spec.kind, attr.kind());
+            return Err(CallError::Rule(format!(
+                "`{name}` to be {wanted:?}, found {found:?}"
+            )));
         }
     }
     (op.infer)(types, attrs)
@@ -36,14 +38,9 @@ pub fn check_call(op: &OpDef, types: &[&Type], attrs: &[Attr]) -> Result<Type, S
 /// Verifies a function and the functions inside it: the order of nodes, parameters, results, calls, types,
 /// and that the stage allows the ops.
 pub fn verify(function: &Function, spec: Spec) -> Result<(), Fault> {
-    let bug = |why: String| {
-        Fault::Bug(format!(
-            "function `{}` of stage {}: {why}",
-            function.name, spec.name
-        ))
-    };
+    let place = format!("function `{}` of stage {}", function.name, spec.name);
     for value in function.nodes.ids() {
-        verify_node(function, value, spec).map_err(|why| bug(format!("{value}: {why}")))?;
+        verify_node(function, value, spec).map_err(|bug| bug.at(value).at(&place))?;
         for inner in function_attrs(function, value) {
             verify(inner, spec)?;
         }
@@ -55,43 +52,47 @@ pub fn verify(function: &Function, spec: Spec) -> Result<(), Fault> {
         )
     };
     if let Some(value) = function.params.iter().find(|value| !is_param(value)) {
-        return Err(bug(format!("parameter {value} is not a parameter node")));
+        return Err(Bug(format!("parameter {value} is not a parameter node"))
+            .at(place)
+            .into());
     }
     match function
         .results
         .iter()
         .find(|(_, value)| function.nodes.get(*value).is_none())
     {
-        Some((name, value)) => Err(bug(format!(
-            "result `{name}` names {value}, which does not exist"
-        ))),
+        Some((name, value)) => Err(
+            Bug(format!("result `{name}` names {value}, which does not exist"))
+                .at(place)
+                .into(),
+        ),
         None => Ok(()),
     }
 }
 
-fn verify_node(function: &Function, value: Value, spec: Spec) -> Result<(), String> {
+fn verify_node(function: &Function, value: Value, spec: Spec) -> Result<(), Bug> {
     let node = &function.nodes[value];
     let (op, args, attrs) = match &node.kind {
         NodeKind::Param(name) if function.params.contains(&value) => {
             return match function.param(name) {
-                Some(first) if first != value => Err(format!("a second parameter `{name}`")),
+                Some(first) if first != value => Err(Bug(format!("a second parameter `{name}`"))),
                 _ => Ok(()),
             };
         }
-        NodeKind::Param(name) => return Err(format!("parameter `{name}` is not listed")),
+        NodeKind::Param(name) => return Err(Bug(format!("parameter `{name}` is not listed"))),
         NodeKind::Apply { op, args, attrs } => (op, args, attrs),
     };
     if let Some(late) = args.iter().find(|arg| **arg >= value) {
-        return Err(format!("operand {late} comes after its use"));
+        return Err(Bug(format!("operand {late} comes after its use")));
     }
     if !(spec.admits)(op) {
-        return Err(format!("`{}` is not admitted here", op.name));
+        return Err(Bug(format!("`{}` is not admitted here", op.name)));
     }
     let types: Vec<&Type> = args.iter().map(|arg| function.ty(*arg)).collect();
-    let wanted = check_call(op, &types, attrs).map_err(|why| format!("`{}`: {why}", op.name))?;
+    let wanted = check_call(op, &types, attrs).map_err(|why| Bug(format!("`{}`: {why}", op.name)))?;
     match wanted == node.ty {
         true => Ok(()),
-        false => Err(format!("expected type {wanted}, found {}", node.ty)),
+        false => Err(Bug(format!("expected type {wanted}, found {}", node.ty))),
     }
 }
 

@@ -127,7 +127,7 @@ fn extra_operands_are_rejected_in_sentences() {
         let mut types = operand_types(example);
         types.push(Type::real(bnnc_base::shape::Shape::fixed(&[7, 7, 7, 7])));
         let refused = check_call(op, &types.iter().collect::<Vec<_>>(), &example.attrs);
-        let why = refused.expect_err(context);
+        let why = refused.expect_err(context).to_string();
         assert!(
             why.starts_with("expected") && why.contains("found"),
             "{context}: {why}"

@@ -77,8 +77,9 @@ fn wrong_shapes_are_rejected_in_sentences() {
     let mut b = Builder::new("f");
     let column = b.param("column", Type::real(Shape::fixed(&[4, 1])));
     let row = b.param("row", Type::real(Shape::fixed(&[4])));
-    let refused =
-        |b: &mut Builder, op, args: &[Value], attrs| b.try_apply(op, args, attrs).expect_err("it is wrong");
+    let refused = |b: &mut Builder, op, args: &[Value], attrs| {
+        b.try_apply(op, args, attrs).expect_err("it is wrong").to_string()
+    };
     let why = refused(&mut b, &bnnc_graph::ops::add::ADD, &[row, column], Vec::new());
     assert_eq!(why, "expected operands of equal shape, found [4] and [4, 1]");
     let labels = vec![bnnc_graph::attr::Attr::name("ij,kj->ik")];

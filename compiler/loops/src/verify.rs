@@ -6,11 +6,11 @@ use crate::verify_plan::verify_plan;
 use bnnc_abi::plan::Storage;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
-use bnnc_base::fault::Fault;
+use bnnc_base::fault::{Bug, Fault};
 use bnnc_math::scalar::Scalar;
 
 /// The result of a check: the broken rule, if there is one.
-pub(crate) type Verdict = Result<(), String>;
+pub(crate) type Verdict = Result<(), Bug>;
 
 /// Checks every kernel, and the plan against the kernels.
 ///
@@ -18,14 +18,15 @@ pub(crate) type Verdict = Result<(), String>;
 /// Returns a [`Fault::Bug`], which names the kernel or step, the place in it, and the rule that is broken.
 pub fn verify(program: &LoopProgram) -> Result<(), Fault> {
     for kernel in &program.kernels {
-        verify_kernel(kernel).map_err(|rule| Fault::Bug(format!("kernel `{}`: {rule}", kernel.name)))?;
+        verify_kernel(kernel).map_err(|bug| bug.at(format_args!("kernel `{}`", kernel.name)))?;
     }
-    verify_plan(program).map_err(|rule| Fault::Bug(format!("plan `{}`: {rule}", program.plan.name)))
+    let place = format!("plan `{}`", program.plan.name);
+    verify_plan(program).map_err(|bug| bug.at(place).into())
 }
 
 /// Fails with `rule` unless `holds` is true.
 pub(crate) fn ensure(holds: bool, rule: impl FnOnce() -> String) -> Verdict {
-    if holds { Ok(()) } else { Err(rule()) }
+    if holds { Ok(()) } else { Err(Bug(rule())) }
 }
 
 fn verify_kernel(kernel: &Kernel) -> Verdict {
@@ -36,10 +37,10 @@ fn verify_kernel(kernel: &Kernel) -> Verdict {
         })?;
     }
     for id in kernel.body.ids() {
-        verify_inst(kernel, id, &kernel.body[id]).map_err(|rule| format!("{id}: {rule}"))?;
+        verify_inst(kernel, id, &kernel.body[id]).map_err(|bug| bug.at(id))?;
     }
     for output in &kernel.outputs {
-        verify_output(kernel, output).map_err(|rule| format!("`{output}`: {rule}"))?;
+        verify_output(kernel, output).map_err(|bug| bug.at(format_args!("`{output}`")))?;
     }
     Ok(())
 }
@@ -77,10 +78,10 @@ fn verify_inst(kernel: &Kernel, id: InstId, inst: &Inst) -> Verdict {
             let types = operands
                 .iter()
                 .map(|operand| operand_type(kernel, *operand, id.index()));
-            let types = types.collect::<Result<Vec<DType>, String>>()?;
+            let types = types.collect::<Result<Vec<DType>, Bug>>()?;
             match scalar_type(*scalar, &types) {
                 Some(wanted) => result(wanted),
-                None => Err(format!("{} does not take {types:?}", scalar.name())),
+                None => Err(Bug(format!("{} does not take {types:?}", scalar.name()))),
             }
         }
         InstOp::Noise {
@@ -156,7 +157,7 @@ pub fn scalar_type(scalar: Scalar, operands: &[DType]) -> Option<DType> {
 }
 
 /// Returns the type of the instruction `id`, which must be defined before the instruction at index `before`.
-fn operand_type(kernel: &Kernel, id: InstId, before: usize) -> Result<DType, String> {
+fn operand_type(kernel: &Kernel, id: InstId, before: usize) -> Result<DType, Bug> {
     let defined = if id.index() < before {
         kernel.body.get(id)
     } else {
@@ -164,7 +165,7 @@ fn operand_type(kernel: &Kernel, id: InstId, before: usize) -> Result<DType, Str
     };
     defined
         .map(|inst| inst.dtype)
-        .ok_or_else(|| format!("{id} is used before its definition"))
+        .ok_or_else(|| Bug(format!("{id} is used before its definition")))
 }
 
 fn verify_access(kernel: &Kernel, access: &Access, before: usize) -> Verdict {

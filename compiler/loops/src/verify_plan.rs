@@ -3,6 +3,7 @@
 use crate::ir::{Access, InstOp, Kernel, KernelOutput, LoopProgram, LoopSize};
 use crate::verify::{Verdict, ensure};
 use bnnc_abi::plan::{Amount, BufferId, BufferRole, Launch, Plan, PlanStep, Reduce, Storage};
+use bnnc_base::fault::Bug;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
 use std::collections::BTreeSet;
 
@@ -34,9 +35,9 @@ fn verify_steps(program: &LoopProgram, steps: &[PlanStep]) -> Verdict {
         match step {
             PlanStep::Launch(launch) => {
                 let kernel = program.kernels.get(launch.kernel as usize);
-                let kernel = kernel.ok_or_else(|| format!("there is no kernel {}", launch.kernel))?;
+                let kernel = kernel.ok_or_else(|| Bug(format!("there is no kernel {}", launch.kernel)))?;
                 verify_launch(plan, kernel, launch)
-                    .map_err(|rule| format!("launch of `{}`: {rule}", kernel.name))?;
+                    .map_err(|bug| bug.at(format_args!("launch of `{}`", kernel.name)))?;
             }
             PlanStep::Call(call) => {
                 verify_buffers(plan, &call.buffers)?;
@@ -59,7 +60,7 @@ fn verify_steps(program: &LoopProgram, steps: &[PlanStep]) -> Verdict {
 
 fn verify_buffers(plan: &Plan, buffers: &[BufferId]) -> Verdict {
     let unknown = buffers.iter().find(|id| plan.buffers.get(**id).is_none());
-    unknown.map_or(Ok(()), |id| Err(format!("there is no buffer {id}")))
+    unknown.map_or(Ok(()), |id| Err(Bug(format!("there is no buffer {id}"))))
 }
 
 fn verify_writable(plan: &Plan, id: BufferId) -> Verdict {

@@ -54,7 +54,6 @@ pub fn divergence(
         ty,
         support,
         local: false,
-        layer: None,
     };
     // The ends of a uniform distribution are parameters. Between two intervals, the declared ends of both distributions decide.
     let is_interval = |support: Support| matches!(support, Support::Real | Support::Interval(..));

@@ -109,7 +109,6 @@ fn site_of(group: &SitePosterior) -> Site {
         ty: Type::real(Shape::fixed(&[group.members.iter().map(free).sum()])),
         support: Support::Real,
         local: false,
-        layer: group.members.iter().find_map(|member| member.layer.clone()),
     }
 }
 

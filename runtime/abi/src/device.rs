@@ -8,7 +8,7 @@
 
 use crate::plan::{Launch, Plan, PlanStep, PrimitiveCall};
 use crate::primitive::Primitive;
-use bnnc_base::fault::Fault;
+use bnnc_base::fault::{Bug, Fault};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -207,7 +207,8 @@ impl DeviceProgram {
     /// # Errors
     /// A bug: the program does not belong to the plan.
     pub fn verify(&self, plan: &Plan) -> Result<(), Fault> {
-        let bug = |what: String| Err(Fault::Bug(format!("device code of {}: {what}", plan.name)));
+        let place = |bug: Bug| bug.at(format_args!("device code of {}", plan.name));
+        let bug = |what: String| Err(place(Bug(what)).into());
         if self.kernels.len() != plan.kernels {
             return bug(format!("{} kernels, not {}", self.kernels.len(), plan.kernels));
         }
@@ -217,10 +218,10 @@ impl DeviceProgram {
                 return bug(format!("entry {:?} in blocks of {threads}", entry.name));
             }
         }
-        self.verify_steps(&plan.steps).or_else(bug)
+        Ok(self.verify_steps(&plan.steps).map_err(place)?)
     }
 
-    fn verify_steps(&self, steps: &[PlanStep]) -> Result<(), String> {
+    fn verify_steps(&self, steps: &[PlanStep]) -> Result<(), Bug> {
         steps.iter().try_for_each(|step| match step {
             PlanStep::Launch(Launch {
                 kernel,
@@ -230,7 +231,7 @@ impl DeviceProgram {
             }) => {
                 let work = self.kernels.get(*kernel as usize);
                 work.map_or_else(
-                    || Err(format!("no kernel {kernel}")),
+                    || Err(Bug(format!("no kernel {kernel}"))),
                     |work| work.verify(buffers.len(), ints.len()),
                 )
             }
@@ -247,7 +248,7 @@ impl DeviceProgram {
 
 impl LaunchSequence {
     /// Checks that the entries name only slots that are bound.
-    fn verify(&self, buffers: usize, ints: usize) -> Result<(), String> {
+    fn verify(&self, buffers: usize, ints: usize) -> Result<(), Bug> {
         let is_bound = |count: &Count| count.is_bound(buffers, ints);
         for entry in &self.entries {
             let counts = entry.grid.iter().chain([&entry.dynamic_shared, &self.scratch]);
@@ -257,7 +258,10 @@ impl LaunchSequence {
                 KernelParameter::Scratch => true,
             });
             if !(parameters && counts.into_iter().all(is_bound)) {
-                return Err(format!("entry {} names a slot that is not bound", entry.name));
+                return Err(Bug(format!(
+                    "entry {} names a slot that is not bound",
+                    entry.name
+                )));
             }
         }
         Ok(())

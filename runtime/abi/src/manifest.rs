@@ -81,8 +81,6 @@ pub struct State {
     pub parameter: bool,
     /// The state of another inference block, if this state takes its value from there and keeps it: `(inference block, state)`.
     pub from: Option<(String, String)>,
-    /// The layer that declares its site, such as `hidden`; `None` for a parameter of the model itself.
-    pub layer: Option<String>,
 }
 
 /// A site of the posterior, for reports.
@@ -90,8 +88,6 @@ pub struct State {
 pub struct SiteReport {
     /// The name: `hidden.w`.
     pub name: String,
-    /// The layer that declares it, such as `hidden`; `None` for a parameter of the model itself.
-    pub layer: Option<String>,
     /// Its shape.
     pub shape: Shape,
     /// The variational family: `Normal`.

@@ -121,7 +121,6 @@ fn built(seed: u64) -> Built {
             init: Init::Normal(0.0, 0.1),
             parameter: true,
             from: None,
-            layer: None,
         }],
         reports: Vec::new(),
         bindings: vec![Binding {

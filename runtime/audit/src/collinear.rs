@@ -300,7 +300,7 @@ impl<'a> Columns<'a> {
             }
         }
         // The weights of a network are not examined individually.
-        let is_layer = coefficients.iter().any(|one| self.is_of_layer(one.name));
+        let is_layer = coefficients.iter().any(|one| one.name.contains('.'));
         if dependent.is_empty() && !is_layer {
             found.extend(combination(&values, &all).map(|parts| self.combined(coefficients, &parts)));
         }
@@ -315,12 +315,6 @@ impl<'a> Columns<'a> {
         let value = *column.train.first()?;
         let is_constant = column.train.len() > 1 && column.train.iter().all(|other| *other == value);
         (is_constant && value != 0.0).then_some((column.name, value))
-    }
-
-    /// Returns whether a layer declares a site.
-    fn is_of_layer(&self, site: &str) -> bool {
-        let mut reports = self.infer.reports.iter();
-        reports.any(|report| report.name == site && report.layer.is_some())
     }
 
     /// Returns a column as in its file.

@@ -26,6 +26,23 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
+/// A broken invariant of bnnc: which one, and where. It becomes a [`Fault::Bug`] where a check ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bug(pub String);
+
+impl Bug {
+    /// Names the part that contains the place of the bug.
+    pub fn at(self, place: impl fmt::Display) -> Bug {
+        Bug(format!("{place}: {}", self.0))
+    }
+}
+
+impl From<Bug> for Fault {
+    fn from(bug: Bug) -> Fault {
+        Fault::Bug(bug.0)
+    }
+}
+
 impl From<Diagnostic> for Fault {
     fn from(diagnostic: Diagnostic) -> Fault {
         Fault::Told(Box::new(diagnostic))

@@ -15,7 +15,7 @@
 use super::descent::{self, End, descend};
 use super::ends::{AtEnd, at_ends};
 use super::report::is_cut_off;
-use super::surface::{self, Argument, Surface};
+use super::surface::{self, Surface};
 use super::{Task, TrainingResult, gap};
 use crate::step::training;
 use bnnc_abi::manifest::{InferenceBlock, KlWeight, Train};
@@ -210,7 +210,9 @@ fn narrowest(
     (count, pairs): (usize, usize),
 ) -> Result<Option<(String, f64)>, Stop> {
     let arguments = surface.arguments.iter();
-    let places: Vec<Tested> = arguments.map(Tested::of).collect();
+    let places: Vec<(String, Range<usize>)> = arguments
+        .map(|own| (site_of(&own.name).to_owned(), own.range.clone()))
+        .collect();
     let mut squares = vec![0.0; centre.len()];
     for number in 0..count.min(SQUARES) {
         let draw = surface.draw(centre, draws, number);
@@ -219,22 +221,25 @@ fn narrowest(
     }
     let sd = |at: usize| (squares[at] / count.clamp(1, SQUARES) as f64).sqrt();
     // A unit of a layer that is never active has weights that no row informs. Single weights of layers are therefore not tested.
-    let of_model = places.iter().filter(|tested| !tested.is_of_layer);
-    let own: usize = of_model.map(|tested| tested.range.len()).sum();
-    let layers = places.iter().filter(|tested| tested.is_of_layer).count();
+    let is_layer = |site: &str| site.contains('.');
+    let own: usize = places
+        .iter()
+        .filter(|(site, _)| !is_layer(site))
+        .map(|(_, range)| range.len())
+        .sum();
+    let layers = places.iter().filter(|(site, _)| is_layer(site)).count();
     let each = (pairs.saturating_sub(own) / layers.max(1))
         .min(MIRRORED)
         .min(count);
     let mut worst: Option<(String, f64)> = None;
-    for tested in places {
-        let (site, range) = (tested.site, tested.range);
+    for (site, range) in places {
         let mut take = |name: String, ratio: f64| {
             // If the loss is not convex, the ratio has no meaning.
             if ratio >= 0.0 && worst.as_ref().is_none_or(|(_, least)| ratio < *least) {
                 worst = Some((name, ratio));
             }
         };
-        if !tested.is_of_layer {
+        if !is_layer(&site) {
             for at in range.clone().filter(|_| own <= pairs) {
                 let ratio = curvature(surface, centre, (&(at..at + 1), &[sd(at)]))?;
                 take(element(infer, &site, (at - range.start, range.len())), ratio);
@@ -252,23 +257,6 @@ fn narrowest(
         }
     }
     Ok(worst)
-}
-
-/// The elements of a state whose variance is compared.
-struct Tested {
-    site: String,
-    range: Range<usize>,
-    is_of_layer: bool,
-}
-
-impl Tested {
-    fn of(argument: &Argument) -> Tested {
-        Tested {
-            site: site_of(&argument.name).to_owned(),
-            range: argument.range.clone(),
-            is_of_layer: argument.is_of_layer,
-        }
-    }
 }
 
 /// Returns the site of a state.

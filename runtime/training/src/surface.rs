@@ -39,8 +39,6 @@ pub struct Argument {
     gradient: Port,
     /// The range of its elements among the arguments.
     pub range: Range<usize>,
-    /// True if a layer declares the site of the state.
-    pub is_of_layer: bool,
 }
 
 /// The loss as a function of the states that move.
@@ -86,7 +84,6 @@ impl Surface {
                     state: port,
                     gradient,
                     range: count..count + size,
-                    is_of_layer: state.layer.is_some(),
                 });
                 count += size;
             }

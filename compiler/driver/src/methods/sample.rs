@@ -6,7 +6,7 @@ use crate::codes;
 use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
 use crate::methods::{Kept, Method, Parts, Programs};
 use bnnc_abi::cost::Cost;
-use bnnc_abi::manifest::{InferenceBlock, State, Work};
+use bnnc_abi::manifest::{InferenceBlock, Work};
 use bnnc_abi::method::MethodDef;
 use bnnc_abi::method::declare::OptionName;
 use bnnc_abi::sampling::{
@@ -201,11 +201,7 @@ impl Compilation<'_> {
             return Err(self.apart(SgldOptions::schedule(), &text, "such as `cyclical(4, 0.5)`"));
         }
         // The posterior of a network has many modes, and a metric that is learnt in one mode misleads the sampler in the others.
-        let moves = |state: &State| sampled.moved.iter().any(|name| **name == *state.name);
-        let in_layers = sampled
-            .states
-            .iter()
-            .any(|state| state.layer.is_some() && moves(state));
+        let in_layers = sampled.moved.iter().any(|state| state.contains('.'));
         transition.resolve(!in_layers && sampled.dimension <= SMALL);
         Ok(transition)
     }

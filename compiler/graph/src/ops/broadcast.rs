@@ -2,6 +2,7 @@
 
 use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
+use crate::diagnostics::CallError;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
@@ -37,13 +38,15 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     let (shape, axes) = (shape(attrs), axes(attrs));
     let x = types[0];
     if axes.len() != x.rank() {
-        return Err(format!("expected one axis for each of {x}, found {axes:?}"));
+        return Err(CallError::Rule(format!(
+            "one axis for each of {x}, found {axes:?}"
+        )));
     }
     for (dim, axis) in x.dims().iter().zip(infer::expect_increasing(axes, shape.rank())?) {
         if shape.dims()[axis] != *dim {
-            return Err(format!(
-                "expected axis {axis} of {shape} to have size {dim} as in {x}"
-            ));
+            return Err(CallError::Rule(format!(
+                "axis {axis} of {shape} to have size {dim} as in {x}"
+            )));
         }
     }
     Ok(x.with_shape(shape.clone()))

@@ -2,6 +2,7 @@
 
 use crate::attr::Attr;
 use crate::builder::Builder;
+use crate::diagnostics::CallError;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
@@ -28,17 +29,16 @@ pub static CHOLESKY: OpDef = OpDef {
 };
 
 /// Checks that operand `at` is a stack of square matrices.
-pub(super) fn expect_square(types: &[&Type], at: usize) -> Result<(), String> {
+pub(super) fn expect_square(types: &[&Type], at: usize) -> Result<(), CallError> {
     infer::expect_dtype(types, at, &[DType::Real])?;
     infer::expect_rank(types, at, 2)?;
     let dims = types[at].dims();
     match dims[dims.len() - 1] == dims[dims.len() - 2] {
         true => Ok(()),
-        false => Err(format!(
-            "expected the last two axes of operand {} to be equal, found {}",
-            at + 1,
-            types[at]
-        )),
+        false => Err(CallError::Type {
+            expected: format!("the last two axes of operand {} to be equal", at + 1),
+            found: types[at].clone(),
+        }),
     }
 }
 

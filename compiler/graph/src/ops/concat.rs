@@ -3,6 +3,7 @@
 use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
 use crate::builder::Window;
+use crate::diagnostics::CallError;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
@@ -38,10 +39,10 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
             *dim = *first;
         }
         if alike != *types[0] {
-            return Err(format!(
-                "expected operands equal outside axis {axis}, found {} and {ty}",
+            return Err(CallError::Rule(format!(
+                "operands equal outside axis {axis}, found {} and {ty}",
                 types[0]
-            ));
+            )));
         }
     }
     let mut result = types[0].clone();

@@ -2,6 +2,7 @@
 
 use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
+use crate::diagnostics::CallError;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
@@ -49,14 +50,16 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     let mut sizes: Vec<(char, Dim)> = Vec::new();
     for (letters, ty) in [(&labels.left, types[0]), (&labels.right, types[1])] {
         if letters.len() != ty.rank() {
-            return Err(format!("expected one letter of `{text}` for each axis of {ty}"));
+            return Err(CallError::Rule(format!(
+                "one letter of `{text}` for each axis of {ty}"
+            )));
         }
         for (letter, dim) in letters.iter().zip(ty.dims()) {
             match sizes.iter().find(|(known, _)| known == letter) {
                 Some((_, size)) if size != dim => {
-                    return Err(format!(
-                        "expected `{letter}` of `{text}` to have one size, found {size} and {dim}"
-                    ));
+                    return Err(CallError::Rule(format!(
+                        "`{letter}` of `{text}` to have one size, found {size} and {dim}"
+                    )));
                 }
                 _ => sizes.push((*letter, *dim)),
             }

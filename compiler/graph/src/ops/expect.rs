@@ -2,6 +2,7 @@
 
 use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
+use crate::diagnostics::CallError;
 use crate::example;
 use crate::function::{Function, Value};
 use crate::higher_order;
@@ -37,7 +38,10 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     let result = higher_order::result_type(function(attrs), &inner)?;
     match result.dtype {
         DType::Real => Ok(result),
-        DType::Int | DType::Bool => Err(format!("expected a function to reals, found {result}")),
+        DType::Int | DType::Bool => Err(CallError::Type {
+            expected: "a function to reals".to_owned(),
+            found: result,
+        }),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
+use crate::diagnostics::CallError;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
@@ -37,10 +38,10 @@ fn infer(types: &[&Type], _: &[Attr]) -> Inferred {
     if shape.starts_with(leading) {
         Ok(types[3].clone())
     } else {
-        Err(format!(
-            "expected shapes whose leading axes are those of the coordinates, {}, found {}",
+        Err(CallError::Rule(format!(
+            "shapes whose leading axes are those of the coordinates, {}, found {}",
             types[0].shape, types[3].shape
-        ))
+        )))
     }
 }
 

@@ -1,6 +1,7 @@
 //! `literal shape, dtype, values`: a small tensor written out.
 
 use crate::attr::{Attr, attributes};
+use crate::diagnostics::CallError;
 use crate::example;
 use crate::infer::Inferred;
 use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpDef, Vjp};
@@ -30,15 +31,15 @@ fn infer(_: &[&Type], attrs: &[Attr]) -> Inferred {
     let (shape, values) = (shape(attrs), values(attrs));
     let sizes = shape
         .static_sizes()
-        .ok_or_else(|| format!("expected a static shape, found {shape}"))?;
+        .ok_or_else(|| CallError::Rule(format!("a static shape, found {shape}")))?;
     let count = sizes
         .iter()
         .fold(1, |count: usize, size| count.saturating_mul(*size));
     if count != values.len() {
-        return Err(format!(
-            "expected {count} elements for {shape}, found {}",
-            values.len()
-        ));
+        return Err(CallError::Count {
+            expected: format!("{count} elements for {shape}"),
+            found: values.len(),
+        });
     }
     Ok(Type::new(dtype(attrs), shape.clone()))
 }

@@ -32,7 +32,6 @@ pub static MAP: OpDef = OpDef {
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     let count = super::scan::expect_count(mapped(attrs), types.len())?;
     let (size, mut inner) = higher_order::unmap(&types[..count])?;
-    let size = size.ok_or("expected at least one mapped operand, found none")?;
     inner.extend(types[count..].iter().map(|ty| (*ty).clone()));
     let result = higher_order::result_type(function(attrs), &inner)?;
     Ok(result.with_shape(result.shape.prepend(size)))

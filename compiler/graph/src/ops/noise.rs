@@ -1,6 +1,7 @@
 //! `noise draw, example, step, kind, site, shape`: random numbers of a counter-based stream.
 
 use crate::attr::{Attr, attributes};
+use crate::diagnostics::CallError;
 use crate::example;
 use crate::infer::{self, Inferred};
 use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpDef, Vjp};
@@ -36,9 +37,9 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     infer::expect_equal_shapes(types)?;
     let kind = kind(attrs);
     if NoiseKind::from_name(kind).is_none_or(NoiseKind::has_shape) {
-        return Err(format!(
-            "expected the noise `uniform` or `normal`, found `{kind}`"
-        ));
+        return Err(CallError::Rule(format!(
+            "the noise `uniform` or `normal`, found `{kind}`"
+        )));
     }
     let mut dims = types[0].dims().to_vec();
     dims.extend(shape(attrs).dims());

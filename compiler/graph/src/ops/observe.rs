@@ -2,6 +2,7 @@
 
 use super::sample::expect_params;
 use crate::attr::{Attr, attributes};
+use crate::diagnostics::CallError;
 use crate::example;
 use crate::infer::Inferred;
 use crate::op::{Arity, Batch, Example, Interval, Lower, OpDef, Vjp};
@@ -27,14 +28,14 @@ pub static OBSERVE: OpDef = OpDef {
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     let dist = dist(attrs);
     let [params @ .., value] = types else {
-        return Err("expected a value to observe, found none".to_owned());
+        return Err(CallError::Rule("a value to observe, found none".to_owned()));
     };
     expect_params(dist, params)?;
     if **value != dist.value {
-        return Err(format!(
-            "expected a value {} of `{}`, found {value}",
-            dist.value, dist.name
-        ));
+        return Err(CallError::Type {
+            expected: format!("a value {} of `{}`", dist.value, dist.name),
+            found: (*value).clone(),
+        });
     }
     Ok(Type::scalar())
 }

@@ -2,6 +2,7 @@
 
 use super::patches::windows;
 use crate::attr::{Attr, attributes};
+use crate::diagnostics::CallError;
 use crate::example;
 use crate::infer::{self, Inferred};
 use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpDef, Vjp};
@@ -38,9 +39,9 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     let (x, sizes, strides) = (types[0], sizes(attrs), strides(attrs));
     let count = sizes.len();
     if count == 0 || count != strides.len() {
-        return Err(format!(
-            "expected a size and a stride for each axis, found {sizes:?} and {strides:?}"
-        ));
+        return Err(CallError::Rule(format!(
+            "a size and a stride for each axis, found {sizes:?} and {strides:?}"
+        )));
     }
     infer::expect_rank(types, 0, 2 * count)?;
     let (leading, parts) = x.dims().split_at(x.rank() - 2 * count);
@@ -50,9 +51,10 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
         let whole = usize::try_from(sizes[at]).unwrap_or(0);
         let fitting = windows(whole, size as i64, strides[at])?;
         if parts[count + at] != Dim::Fixed(fitting) {
-            return Err(format!(
-                "expected {fitting} windows of {size} in {whole}, found {x}"
-            ));
+            return Err(CallError::Type {
+                expected: format!("{fitting} windows of {size} in {whole}"),
+                found: x.clone(),
+            });
         }
         dims.push(Dim::Fixed(whole));
     }

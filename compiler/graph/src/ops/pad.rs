@@ -2,6 +2,7 @@
 
 use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
+use crate::diagnostics::CallError;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
@@ -42,9 +43,9 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
         .iter()
         .any(|list| list.len() != x.rank() || list.iter().any(|zeros| !(0..LIMIT).contains(zeros)))
     {
-        return Err(format!(
-            "expected numbers of zeros for each axis of {x}, found {lists:?}"
-        ));
+        return Err(CallError::Rule(format!(
+            "numbers of zeros for each axis of {x}, found {lists:?}"
+        )));
     }
     let [low, high, interior] =
         lists.map(|list| list.iter().map(|zeros| *zeros as usize).collect::<Vec<_>>());
@@ -57,7 +58,7 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
             low[at] + high[at] + size + size.saturating_sub(1) * interior[at],
         ))
     };
-    let dims: Result<Vec<Dim>, String> = x.dims().iter().enumerate().map(padded).collect();
+    let dims: Result<Vec<Dim>, CallError> = x.dims().iter().enumerate().map(padded).collect();
     Ok(x.with_shape(Shape(dims?)))
 }
 

@@ -1,6 +1,7 @@
 //! `patches x, sizes, strides`: all windows of a size, as one array.
 
 use crate::attr::{Attr, attributes};
+use crate::diagnostics::CallError;
 use crate::example;
 use crate::infer::{self, Inferred};
 use crate::op::{Arity, Batch, Example, KernelKind, Lower, OpDef, Vjp};
@@ -32,13 +33,12 @@ pub static PATCHES: OpDef = OpDef {
     examples,
 };
 
-/// Returns the number of windows of `size` that fit into `whole`. If no window fits, the error is a sentence
-/// about the reason.
-pub(super) fn windows(whole: usize, size: i64, stride: i64) -> Result<usize, String> {
+/// Returns the number of windows of `size` that fit into `whole`. Fails if no window fits.
+pub(super) fn windows(whole: usize, size: i64, stride: i64) -> Result<usize, CallError> {
     if size < 1 || stride < 1 || size as u64 > whole as u64 {
-        return Err(format!(
-            "expected windows of 1 to {whole} elements and a stride of 1 or more, found {size} and {stride}"
-        ));
+        return Err(CallError::Rule(format!(
+            "windows of 1 to {whole} elements and a stride of 1 or more, found {size} and {stride}"
+        )));
     }
     Ok((whole - size as usize) / stride as usize + 1)
 }
@@ -47,9 +47,9 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     infer::expect_dtype(types, 0, &[DType::Real])?;
     let (x, sizes, strides) = (types[0], sizes(attrs), strides(attrs));
     if sizes.is_empty() || sizes.len() != strides.len() {
-        return Err(format!(
-            "expected a size and a stride for each axis, found {sizes:?} and {strides:?}"
-        ));
+        return Err(CallError::Rule(format!(
+            "a size and a stride for each axis, found {sizes:?} and {strides:?}"
+        )));
     }
     infer::expect_rank(types, 0, sizes.len())?;
     let (leading, spatial) = x.dims().split_at(x.rank() - sizes.len());

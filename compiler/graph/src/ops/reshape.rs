@@ -1,6 +1,7 @@
 //! `reshape x, shape`: the same elements in the same order with another shape.
 
 use crate::attr::{Attr, attributes};
+use crate::diagnostics::CallError;
 use crate::example;
 use crate::infer::Inferred;
 use crate::op::{Arity, Batch, Example, KernelKind, Lower, OpDef, Vjp};
@@ -52,10 +53,10 @@ fn segments(shape: &Shape) -> (Vec<Symbol>, Vec<usize>) {
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     let shape = shape(attrs);
     if segments(shape) != segments(&types[0].shape) {
-        return Err(format!(
-            "expected a shape with the elements of {}, found {shape}",
+        return Err(CallError::Rule(format!(
+            "a shape with the elements of {}, found {shape}",
             types[0]
-        ));
+        )));
     }
     Ok(types[0].with_shape(shape.clone()))
 }

@@ -1,6 +1,7 @@
 //! `sample params, .., dist, site`: a random quantity of a model.
 
 use crate::attr::{Attr, attributes};
+use crate::diagnostics::CallError;
 use crate::dist::{self, Instance};
 use crate::example;
 use crate::op::{Arity, Batch, Example, Lower, OpDef, Vjp};
@@ -29,13 +30,12 @@ pub static SAMPLE: OpDef = OpDef {
 };
 
 /// Checks the types of parameters against the parameter types of a distribution.
-pub(super) fn expect_params(dist: &Instance, types: &[&Type]) -> Result<(), String> {
+pub(super) fn expect_params(dist: &Instance, types: &[&Type]) -> Result<(), CallError> {
     if dist.params.len() != types.len() {
-        let (wanted, found) = (dist.params.len(), types.len());
-        return Err(format!(
-            "expected {wanted} parameters of `{}`, found {found}",
-            dist.name
-        ));
+        return Err(CallError::Count {
+            expected: format!("{} parameters of `{}`", dist.params.len(), dist.name),
+            found: types.len(),
+        });
     }
     let mismatch = dist
         .params
@@ -43,10 +43,10 @@ pub(super) fn expect_params(dist: &Instance, types: &[&Type]) -> Result<(), Stri
         .zip(types)
         .find(|((_, wanted), found)| wanted != **found);
     match mismatch {
-        Some(((name, wanted), found)) => Err(format!(
-            "expected `{name}` of `{}` to be {wanted}, found {found}",
-            dist.name
-        )),
+        Some(((name, wanted), found)) => Err(CallError::Type {
+            expected: format!("`{name}` of `{}` to be {wanted}", dist.name),
+            found: (*found).clone(),
+        }),
         None => Ok(()),
     }
 }

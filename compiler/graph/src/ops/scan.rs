@@ -2,6 +2,7 @@
 
 use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
+use crate::diagnostics::CallError;
 use crate::example;
 use crate::function::{Function, Value};
 use crate::higher_order;
@@ -32,26 +33,28 @@ pub static SCAN: OpDef = OpDef {
 
 /// Checks the number of mapped operands. At least one is needed, because the mapped operands determine the
 /// length.
-pub(super) fn expect_count(count: i64, operands: usize) -> Result<usize, String> {
+pub(super) fn expect_count(count: i64, operands: usize) -> Result<usize, CallError> {
     match usize::try_from(count) {
         Ok(count) if (1..=operands).contains(&count) => Ok(count),
-        _ => Err(format!("expected 1 to {operands} mapped operands, found {count}")),
+        _ => Err(CallError::Rule(format!(
+            "1 to {operands} mapped operands, found {count}"
+        ))),
     }
 }
 
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     let count = expect_count(mapped(attrs), types.len() - 1)?;
     let (size, xs) = higher_order::unmap(&types[1..=count])?;
-    let size = size.ok_or("expected at least one mapped operand, found none")?;
     let carry = types[0].clone();
     let mut inner = vec![carry.clone()];
     inner.extend(xs);
     inner.extend(types[count + 1..].iter().map(|ty| (*ty).clone()));
     let result = higher_order::result_type(function(attrs), &inner)?;
     if result != carry {
-        return Err(format!(
-            "expected the function to return the carry {carry}, found {result}"
-        ));
+        return Err(CallError::Type {
+            expected: format!("the function to return the carry {carry}"),
+            found: result,
+        });
     }
     Ok(carry.with_shape(carry.shape.prepend(size)))
 }

@@ -3,6 +3,7 @@
 use super::gather::{clamped, position_mask};
 use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
+use crate::diagnostics::CallError;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
@@ -39,10 +40,10 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     let axis = infer::expect_axis(axis(attrs), updates.rank() + 1)?;
     let end = axis + index.rank();
     if updates.dims().get(axis..end) != Some(index.dims()) {
-        return Err(format!(
-            "expected axes {} of the index at axis {axis} of the updates, found {updates}",
-            index.shape
-        ));
+        return Err(CallError::Type {
+            expected: format!("axes {} of the index at axis {axis} of the updates", index.shape),
+            found: updates.clone(),
+        });
     }
     let mut dims = updates.dims().to_vec();
     dims.splice(axis..end, [dim(attrs)]);

@@ -2,6 +2,7 @@
 
 use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
+use crate::diagnostics::CallError;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
@@ -35,9 +36,8 @@ pub static SLICE: OpDef = OpDef {
     examples,
 };
 
-/// Returns the size of the window on one axis. If the window does not fit, the error is a sentence about the
-/// reason.
-fn window(dim: Dim, start: i64, limit: i64, stride: i64) -> Result<Dim, String> {
+/// Returns the size of the window on one axis. Fails if the window does not fit.
+fn window(dim: Dim, start: i64, limit: i64, stride: i64) -> Result<Dim, CallError> {
     if (start, limit, stride) == (0, -1, 1) {
         return Ok(dim);
     }
@@ -45,9 +45,9 @@ fn window(dim: Dim, start: i64, limit: i64, stride: i64) -> Result<Dim, String> 
     let limit = if limit == -1 { size } else { limit };
     if start < 0 || limit <= start || limit > size || stride < 1 {
         let found = format!("{start}..{limit} by {stride}");
-        return Err(format!(
-            "expected a window of one element or more inside 0..{size}, found {found}"
-        ));
+        return Err(CallError::Rule(format!(
+            "a window of one element or more inside 0..{size}, found {found}"
+        )));
     }
     Ok(Dim::Fixed(((limit - start - 1) / stride + 1) as usize))
 }
@@ -59,9 +59,9 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
         .iter()
         .any(|list| list.len() != x.rank())
     {
-        return Err(format!(
-            "expected one start, limit and stride for each axis of {x}"
-        ));
+        return Err(CallError::Rule(format!(
+            "one start, limit and stride for each axis of {x}"
+        )));
     }
     let dims = x
         .dims()

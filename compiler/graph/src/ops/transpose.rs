@@ -1,6 +1,7 @@
 //! `transpose x, axes`: permuted axes.
 
 use crate::attr::{Attr, attributes};
+use crate::diagnostics::CallError;
 use crate::example;
 use crate::infer::{self, Inferred};
 use crate::op::{Arity, Batch, Example, KernelKind, Lower, OpDef, Vjp};
@@ -41,10 +42,10 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     let mut sorted = axes.to_vec();
     sorted.sort_unstable();
     if axes.len() != x.rank() || infer::expect_increasing(&sorted, x.rank()).is_err() {
-        return Err(format!(
-            "expected a permutation of the {} axes of {x}, found {axes:?}",
+        return Err(CallError::Rule(format!(
+            "a permutation of the {} axes of {x}, found {axes:?}",
             x.rank()
-        ));
+        )));
     }
     Ok(x.with_shape(Shape(axes.iter().map(|axis| x.dims()[*axis as usize]).collect())))
 }

@@ -3,6 +3,7 @@
 use super::cholesky::{expect_square, lower_part, matrix_product};
 use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
+use crate::diagnostics::CallError;
 use crate::example;
 use crate::function::Value;
 use crate::infer::{self, Inferred};
@@ -34,9 +35,10 @@ fn infer(types: &[&Type], _: &[Attr]) -> Inferred {
     let (l, b) = (types[0], types[1]);
     let rows = l.rank() - 1;
     if b.rank() != l.rank() || b.dims()[..rows] != l.dims()[..rows] {
-        return Err(format!(
-            "expected a right side with the axes of {l} up to the last, found {b}"
-        ));
+        return Err(CallError::Type {
+            expected: format!("a right side with the axes of {l} up to the last"),
+            found: b.clone(),
+        });
     }
     Ok(b.clone())
 }

@@ -15,7 +15,6 @@ use bnnc_graph::op::Interval;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// The maximum number of elements of a tensor. With more elements, the numbers of bytes and operations would overflow their types.
 const MOST_ELEMENTS: usize = 1 << 40;
@@ -26,16 +25,16 @@ const LONGEST_AXIS: usize = i32::MAX as usize;
 /// The maximum number of operations of a model after every call is expanded.
 const MOST_NODES: usize = 100_000;
 
-/// Checks the size of a tensor. The error describes the limit that the shape exceeds.
-fn holds(shape: &Shape) -> Result<(), String> {
+/// Returns the limit that the size of a tensor exceeds, if it exceeds one.
+fn excess(shape: &Shape) -> Option<String> {
     let sizes = || shape.dims().iter().filter_map(|dim| dim.fixed());
     if sizes().any(|size| size > LONGEST_AXIS) {
-        return Err(format!("has an axis of more than {LONGEST_AXIS} elements"));
+        return Some(format!("has an axis of more than {LONGEST_AXIS} elements"));
     }
     let count = sizes().try_fold(1usize, |count, size| count.checked_mul(size));
     match count {
-        Some(count) if count <= MOST_ELEMENTS => Ok(()),
-        _ => Err(format!("has more than {MOST_ELEMENTS} elements")),
+        Some(count) if count <= MOST_ELEMENTS => None,
+        _ => Some(format!("has more than {MOST_ELEMENTS} elements")),
     }
 }
 
@@ -61,11 +60,6 @@ impl<'a> Frame<'a> {
             values: HashMap::new(),
             path: path.to_owned(),
         }
-    }
-
-    /// Returns the path of the layer instance, if the frame is of a layer.
-    pub fn layer(&self) -> Option<Arc<str>> {
-        (!self.path.is_empty()).then(|| self.path.as_str().into())
     }
 
     /// Returns the path of a name in this frame.
@@ -151,7 +145,10 @@ impl<'a> Elaborator<'a> {
                 "the model has more than {MOST_NODES} operations up to this one"
             )));
         }
-        let holds = |shape: &Shape| holds(shape).map_err(|why| limit(format!("this array {why}")));
+        let holds = |shape: &Shape| match excess(shape) {
+            Some(why) => Err(limit(format!("this array {why}"))),
+            None => Ok(()),
+        };
         // Shapes are checked before the type rule of the op runs, because this rule multiplies sizes.
         for attr in &operation.attrs {
             if let Attr::Shape(shape) = attr {
@@ -159,7 +156,10 @@ impl<'a> Elaborator<'a> {
             }
         }
         let Operation { op, args, attrs } = operation;
-        let value = self.builder.try_apply(op.0, &args, attrs).map_err(limit)?;
+        let value = self
+            .builder
+            .try_apply(op.0, &args, attrs)
+            .map_err(|why| limit(why.to_string()))?;
         holds(&self.builder.ty(value).shape)?;
         Ok(value)
     }
@@ -244,9 +244,9 @@ impl<'a> Elaborator<'a> {
             let text = format!("`{name}` has no elements: its shape is {shape}");
             return Err(super::model::limit(span, text));
         }
-        match holds(&shape) {
-            Ok(()) => Ok(shape),
-            Err(why) => Err(super::model::limit(
+        match excess(&shape) {
+            None => Ok(shape),
+            Some(why) => Err(super::model::limit(
                 span,
                 format!("`{name}` of shape {shape} {why}"),
             )),

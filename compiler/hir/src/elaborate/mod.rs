@@ -17,4 +17,3 @@ pub mod open;
 pub mod optimiser;
 pub mod posterior;
 pub mod repeat;
-mod start;

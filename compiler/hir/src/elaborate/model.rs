@@ -233,7 +233,6 @@ impl<'a> Elaborator<'a> {
             ty,
             support,
             local: sample.per_example,
-            layer: frame.layer(),
         });
         Ok(value)
     }

@@ -20,7 +20,7 @@ use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::map::NodeImages;
-use bnnc_graph::model::{Model, Site};
+use bnnc_graph::model::Model;
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -91,7 +91,6 @@ pub fn dropped(
 /// Checks that every name selects a layer with a mask, and that there is at least one mask.
 fn check(model: &Model, layers: &[Arc<str>], masked: &BTreeSet<Arc<str>>) -> Result<(), Vec<Diagnostic>> {
     let sites = || model.sites.iter().map(|site| &*site.name);
-    let all_layers = || model.sites.iter().filter_map(|site| site.layer.as_deref());
     let fault = |name: &Arc<str>| {
         let is_known = sites().any(|site| covers(name, site));
         let is_masked = masked.iter().any(|site| covers(name, site));
@@ -101,11 +100,10 @@ fn check(model: &Model, layers: &[Arc<str>], masked: &BTreeSet<Arc<str>>) -> Res
                 "`{name}` has no inputs to mask: its weights are not multiplied by values of an example"
             ))),
             (false, _) => {
+                let layers = sites().filter_map(|site| site.rsplit_once('.').map(|(layer, _)| layer));
                 let message =
                     format!("`layers` names `{name}`, but the model has no such layer or parameter");
-                Some(
-                    report::error(&report::UNKNOWN_LAYER, message).suggest(name, sites().chain(all_layers())),
-                )
+                Some(report::error(&report::UNKNOWN_LAYER, message).suggest(name, sites().chain(layers)))
             }
         }
     };
@@ -113,7 +111,8 @@ fn check(model: &Model, layers: &[Arc<str>], masked: &BTreeSet<Arc<str>>) -> Res
     if layers.is_empty() && masked.is_empty() {
         let message = "no layer has inputs to mask: no layer takes hidden values, and data are masked only if `layers` names \
                        the layer";
-        let help = match all_layers().next_back() {
+        let mut known = sites().filter_map(|site| site.rsplit_once('.').map(|(layer, _)| layer));
+        let help = match known.next_back() {
             Some(layer) => format!("name the layers whose inputs to mask: `layers = [{layer}]`"),
             None => "add a hidden layer, or name the weights: `layers = [w]`".to_owned(),
         };
@@ -132,8 +131,6 @@ struct Product {
     source: Value,
     /// The sites from which the weights are computed.
     sites: Vec<Arc<str>>,
-    /// The layer of the first of these sites, or the site itself if a layer does not declare it.
-    layer: Arc<str>,
 }
 
 /// Returns the products whose inputs are dropped.
@@ -170,9 +167,9 @@ fn products(row: &Function, model: &Model, layers: &[Arc<str>]) -> Vec<Product> 
         let made_of = model
             .sites
             .iter()
-            .filter(|site| row.param(&site.name).is_some_and(|param| needed.contains(&param)));
-        let made_of: Vec<&Site> = made_of.collect();
-        let sites: Vec<Arc<str>> = made_of.iter().map(|site| site.name.clone()).collect();
+            .map(|site| &site.name)
+            .filter(|site| row.param(site).is_some_and(|param| needed.contains(&param)));
+        let sites: Vec<Arc<str>> = made_of.cloned().collect();
         let is_named = |site: &Arc<str>| layers.iter().any(|name| covers(name, site));
         let is_chosen = match layers {
             [] => of_weights.contains(&input),
@@ -185,7 +182,6 @@ fn products(row: &Function, model: &Model, layers: &[Arc<str>]) -> Vec<Product> 
                 operand,
                 source,
                 sites,
-                layer: made_of.first().map_or_else(|| "".into(), |site| layer(site)),
             });
         }
     }
@@ -196,9 +192,9 @@ fn is_application(row: &Function, value: Value, ops: &[&'static OpDef]) -> bool 
     row.op(value).is_some_and(|op| op.is_one_of(ops))
 }
 
-/// Returns the layer that declares a site, or the name of a site of the model itself.
-fn layer(site: &Site) -> Arc<str> {
-    site.layer.as_ref().unwrap_or(&site.name).clone()
+/// Returns the layer of a site: `hidden` of `hidden.w`.
+fn layer(site: &str) -> &str {
+    site.rsplit_once('.').map_or(site, |(layer, _)| layer)
 }
 
 /// Returns the value from which an operand takes its elements. A sliding window over an image contains an
@@ -282,7 +278,7 @@ impl<'a> Masker<'a> {
     /// Returns the operand of a product, with the mask of the layer on the values that the operand comes
     /// from.
     fn dropped(&mut self, copies: &NodeImages<Value>, product: &Product, operand: Value) -> Value {
-        let layer = product.layer.to_string();
+        let layer = product.sites.first().map_or("", |site| layer(site)).to_owned();
         let source = product.source;
         let key = (layer.clone(), source);
         let masked = match self.masked.get(&key) {

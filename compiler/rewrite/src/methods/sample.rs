@@ -400,7 +400,6 @@ impl Task<'_> {
         let derived = &self.densities.derived;
         let computed = |(name, value): &(Arc<str>, Value)| SiteReport {
             name: name.to_string(),
-            layer: None,
             shape: derived.ty(*value).shape.clone(),
             family: "derived".to_owned(),
             is_point: false,
@@ -434,7 +433,6 @@ impl Task<'_> {
         };
         SiteReport {
             name: plan.site.name.to_string(),
-            layer: states::layer_of(plan.site),
             shape: plan.site.ty.shape.clone(),
             family: family.to_owned(),
             is_point: false,

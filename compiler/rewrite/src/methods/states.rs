@@ -31,7 +31,6 @@ pub fn states(plans: &[SitePlan<'_>], optimiser: &ElaboratedOptimiser, online: b
             init: Init::Constant(value),
             parameter: false,
             from: None,
-            layer: None,
         }));
     }
     states
@@ -65,7 +64,6 @@ pub fn parameters(plans: &[SitePlan<'_>]) -> Vec<State> {
                 init,
                 parameter: true,
                 from,
-                layer: layer_of(plan.site),
             });
         }
     }
@@ -113,11 +111,6 @@ pub fn loadable(
     model.sites.iter().map(one).collect()
 }
 
-/// Returns the layer that declares a site.
-pub fn layer_of(site: &Site) -> Option<String> {
-    site.layer.as_deref().map(str::to_owned)
-}
-
 /// Returns the names and shapes of the states that the optimiser updates.
 pub fn optimised(plans: &[SitePlan<'_>]) -> Vec<(Arc<str>, Shape)> {
     let of = |plan: &SitePlan<'_>| {
@@ -150,7 +143,6 @@ pub fn reports(plans: &[SitePlan<'_>], choices: &[KlChoice], likelihood: &[Strin
         let kl = choices.get(at).map(KlChoice::sentence).unwrap_or_default() + &together;
         let report = |site: &Site| SiteReport {
             name: site.name.to_string(),
-            layer: layer_of(site),
             shape: site.ty.shape.clone(),
             family: plan.posterior.family.name.to_string(),
             is_point: is_point(plan.posterior),

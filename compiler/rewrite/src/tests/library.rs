@@ -328,14 +328,11 @@ pub fn regression(
         let attrs = vec![Attr::Dist(prior.clone()), Attr::name(site.name)];
         values.push(b.apply(&ops::sample::SAMPLE, &args, attrs));
         let (name, ty, support) = (site.name.into(), prior.value.clone(), site.support);
-        // In these models, which are not elaborated, the part of a name before a dot is its layer.
-        let layer = site.name.rsplit_once('.').map(|(layer, _)| layer.into());
         declarations.push(Site {
             name,
             ty,
             support,
             local: false,
-            layer,
         });
     }
     let mean = predictor(&mut b, &values, input);

@@ -59,7 +59,6 @@ fn site(name: &str, support: Support) -> Site {
         ty: Type::scalar(),
         support,
         local: false,
-        layer: None,
     }
 }
 

@@ -51,7 +51,6 @@ fn theta(support: Support) -> Site {
         ty: Type::real(Shape::fixed(&[SIZE])),
         support,
         local: false,
-        layer: None,
     }
 }
 

@@ -73,7 +73,8 @@ fn by_element(site: &SiteReport, sampling: &Sampling) -> bool {
 
 /// Returns whether a site is diagnosed by its norm, unless `report` names it.
 fn by_norm(site: &SiteReport) -> bool {
-    site.layer.is_some() || site.shape.count(&Sizes::default()) > SMALL
+    let is_of_layer = site.name.contains('.');
+    is_of_layer || site.shape.count(&Sizes::default()) > SMALL
 }
 
 /// Returns whether predictions are diagnosed: if there is a large site or a layer, since such sites may not show whether predictions have converged.

@@ -51,7 +51,7 @@ fn named<'a>(parts: &LaplaceParts<'a>, names: &[Arc<str>]) -> Result<Vec<&'a Sit
 
 fn no_weights(parts: &LaplaceParts<'_>, name: &str) -> Diagnostic {
     let sites = parts.weights.iter().map(|plan| &*plan.site.name);
-    let layers = parts.weights.iter().filter_map(|plan| plan.site.layer.as_deref());
+    let layers = sites.clone().filter_map(|site| Some(site.rsplit_once('.')?.0));
     let lists = layers.clone().filter_map(|layer| Some(layer.rsplit_once('[')?.0));
     let mut known: Vec<&str> = lists.chain(layers).chain(sites).collect();
     known.dedup();
@@ -78,15 +78,23 @@ fn last_layer<'a>(parts: &LaplaceParts<'a>) -> Result<Vec<&'a SitePlan<'a>>, Vec
         entry(&parts.outputs, &rows, &state)
     };
     let last = parts.weights.iter().max_by_key(entry);
-    let Some(layer) = last.and_then(|plan| plan.site.layer.as_ref()) else {
+    let layer = last
+        .and_then(|plan| plan.site.name.rsplit_once('.'))
+        .map(|(layer, _)| layer);
+    let Some(layer) = layer else {
         let last = last.map_or("", |plan| &*plan.site.name);
-        let layers = parts.weights.iter().filter(|plan| plan.site.layer.is_some());
+        let layers = parts.weights.iter().filter(|plan| plan.site.name.contains('.'));
         let layer = layers
             .max_by_key(entry)
-            .and_then(|plan| plan.site.layer.as_deref());
-        return Err(vec![no_last_layer(last, layer)]);
+            .and_then(|plan| plan.site.name.rsplit_once('.'));
+        return Err(vec![no_last_layer(last, layer.map(|(layer, _)| layer))]);
     };
-    let of_layer = |plan: &&&SitePlan<'_>| plan.site.layer.as_ref() == Some(layer);
+    let of_layer = |plan: &&&SitePlan<'_>| {
+        plan.site
+            .name
+            .rsplit_once('.')
+            .is_some_and(|(own, _)| own == layer)
+    };
     Ok(parts.weights.iter().filter(of_layer).copied().collect())
 }
 

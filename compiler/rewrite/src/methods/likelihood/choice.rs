@@ -162,7 +162,7 @@ fn unknown(way: Expectation, name: &str, plans: &[SitePlan<'_>]) -> Diagnostic {
         let own = plan.posterior.members.is_empty().then_some(plan.site);
         for site in members.chain(own) {
             known.push(&site.name);
-            known.extend(site.layer.as_deref());
+            known.extend(site.name.rsplit_once('.').map(|(layer, _)| layer));
         }
     }
     report::error(&report::UNKNOWN_LAYER, message).suggest(name, known)
