@@ -9,6 +9,8 @@ mod access;
 mod approximation;
 mod backend;
 mod call;
+#[cfg(feature = "llvm")]
+mod diagnostics;
 mod func;
 pub mod gpu;
 #[cfg(feature = "llvm")]

@@ -1,5 +1,6 @@
 //! Compiles the LLVM dialect to an object through LLVM's C interface.
 
+use crate::diagnostics::LoweringError;
 use crate::passes::{OPTIMISE, names};
 use mlir_sys::{
     LLVMContextCreate, LLVMDisposeMessage, LLVMModuleRef, LLVMSetDataLayout, LLVMSetTarget, MlirOperation,
@@ -112,8 +113,8 @@ unsafe fn taken(text: *mut c_char) -> String {
     }
 }
 
-fn c_text(text: &str) -> Result<CString, String> {
-    CString::new(text).map_err(|error| error.to_string())
+fn c_text(text: &str) -> Result<CString, LoweringError> {
+    CString::new(text).map_err(|error| LoweringError::Llvm(error.to_string()))
 }
 
 /// Compiles a module in the LLVM dialect to an object. The memory that LLVM allocates is not freed before the
@@ -121,24 +122,26 @@ fn c_text(text: &str) -> Result<CString, String> {
 ///
 /// # Errors
 /// Returns the error message of LLVM.
-pub(crate) fn object(module: MlirOperation) -> Result<Vec<u8>, String> {
+pub(crate) fn object(module: MlirOperation) -> Result<Vec<u8>, LoweringError> {
     // SAFETY: the module is alive. Every pointer below comes from LLVM and is checked if it may be null.
     unsafe {
         let module = mlirTranslateModuleToLLVMIR(module, LLVMContextCreate());
         if module.is_null() {
-            return Err("MLIR's translation to LLVM failed".to_owned());
+            return Err(LoweringError::Mlir(
+                "MLIR's translation to LLVM failed".to_owned(),
+            ));
         }
         let machine = machine(module)?;
         let passes = c_text(&names(OPTIMISE))?;
         let error = LLVMRunPasses(module, passes.as_ptr(), machine, LLVMCreatePassBuilderOptions());
         if !error.is_null() {
-            return Err(taken(LLVMGetErrorMessage(error)));
+            return Err(LoweringError::Llvm(taken(LLVMGetErrorMessage(error))));
         }
         let (mut error, mut buffer) = (null_mut(), null_mut());
         let failed =
             LLVMTargetMachineEmitToMemoryBuffer(machine, module, OBJECT_FILE, &mut error, &mut buffer);
         if failed != 0 || buffer.is_null() {
-            return Err(taken(error));
+            return Err(LoweringError::Llvm(taken(error)));
         }
         let bytes =
             std::slice::from_raw_parts(LLVMGetBufferStart(buffer).cast::<u8>(), LLVMGetBufferSize(buffer));
@@ -150,14 +153,14 @@ pub(crate) fn object(module: MlirOperation) -> Result<Vec<u8>, String> {
 ///
 /// # Safety
 /// The module must be alive.
-unsafe fn machine(module: LLVMModuleRef) -> Result<Opaque, String> {
+unsafe fn machine(module: LLVMModuleRef) -> Result<Opaque, LoweringError> {
     // SAFETY: the strings are alive while LLVM reads them, and its results are checked.
     unsafe {
         processor::initialise();
         let triple = c_text(&taken(LLVMGetDefaultTargetTriple()))?;
         let (mut target, mut error) = (null_mut(), null_mut());
         if LLVMGetTargetFromTriple(triple.as_ptr(), &mut target, &mut error) != 0 {
-            return Err(taken(error));
+            return Err(LoweringError::Llvm(taken(error)));
         }
         let name = c_text(&taken(LLVMGetHostCPUName()))?;
         let features = c_text(&taken(LLVMGetHostCPUFeatures()))?;
@@ -171,7 +174,8 @@ unsafe fn machine(module: LLVMModuleRef) -> Result<Opaque, String> {
             DEFAULT_CODE_MODEL,
         );
         if machine.is_null() {
-            return Err("LLVM has no code generator for this processor".to_owned());
+            let why = "LLVM has no code generator for this processor";
+            return Err(LoweringError::Llvm(why.to_owned()));
         }
         let layout = c_text(&taken(LLVMCopyStringRepOfTargetData(LLVMCreateTargetDataLayout(
             machine,

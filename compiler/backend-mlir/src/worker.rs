@@ -1,5 +1,6 @@
 //! The worker process: reads the text of a module, and writes an artefact.
 
+use crate::diagnostics::LoweringError;
 use crate::llvm;
 use crate::passes::{TO_LLVM, TO_PTX, pipeline};
 use crate::protocol::{CodeTarget, MISUNDERSTOOD, WorkerRequest, frame};
@@ -32,23 +33,23 @@ pub fn run(arguments: &[String]) -> u8 {
     }
 }
 
-fn answer(target: CodeTarget) -> Result<(), String> {
+fn answer(target: CodeTarget) -> Result<(), LoweringError> {
     let mut text = String::new();
     std::io::stdin()
         .read_to_string(&mut text)
-        .map_err(|error| format!("cannot read the module: {error}"))?;
+        .map_err(LoweringError::Read)?;
     let artefact = lower(&text, target)?;
     let mut out = std::io::stdout().lock();
     out.write_all(&frame(&artefact))
         .and_then(|()| out.flush())
-        .map_err(|error| format!("cannot answer: {error}"))
+        .map_err(LoweringError::Write)
 }
 
 /// Lowers a module in this process.
 ///
 /// # Errors
 /// Returns the error message of MLIR or LLVM.
-pub fn lower(text: &str, target: CodeTarget) -> Result<Vec<u8>, String> {
+pub fn lower(text: &str, target: CodeTarget) -> Result<Vec<u8>, LoweringError> {
     let registry = DialectRegistry::new();
     register_all_dialects(&registry);
     register_all_passes();
@@ -59,7 +60,8 @@ pub fn lower(text: &str, target: CodeTarget) -> Result<Vec<u8>, String> {
         true
     });
     context.load_all_available_dialects();
-    let mut module = Module::parse(&context, text).ok_or("MLIR does not accept the module")?;
+    let mut module = Module::parse(&context, text)
+        .ok_or_else(|| LoweringError::Mlir("MLIR does not accept the module".to_owned()))?;
     let passes = match target {
         CodeTarget::Object => TO_LLVM,
         CodeTarget::Ptx => TO_PTX,
@@ -67,8 +69,10 @@ pub fn lower(text: &str, target: CodeTarget) -> Result<Vec<u8>, String> {
     let manager = PassManager::new(&context);
     manager.enable_verifier(true);
     parse_pass_pipeline(manager.as_operation_pass_manager(), &pipeline(passes))
-        .map_err(|error| error.to_string())?;
-    manager.run(&mut module).map_err(|error| error.to_string())?;
+        .map_err(|error| LoweringError::Mlir(error.to_string()))?;
+    manager
+        .run(&mut module)
+        .map_err(|error| LoweringError::Mlir(error.to_string()))?;
     match target {
         CodeTarget::Object => llvm::object(module.as_operation().to_raw()),
         CodeTarget::Ptx => assembly(&module),
@@ -76,7 +80,7 @@ pub fn lower(text: &str, target: CodeTarget) -> Result<Vec<u8>, String> {
 }
 
 /// Returns the assembly text in the GPU binaries of a module.
-fn assembly(module: &Module<'_>) -> Result<Vec<u8>, String> {
+fn assembly(module: &Module<'_>) -> Result<Vec<u8>, LoweringError> {
     let mut operation = module.body().first_operation();
     while let Some(each) = operation {
         if let Ok(objects) = each.attribute("objects") {
@@ -93,7 +97,7 @@ fn assembly(module: &Module<'_>) -> Result<Vec<u8>, String> {
         }
         operation = each.next_in_block();
     }
-    Err("MLIR made no assembly".to_owned())
+    Err(LoweringError::Mlir("MLIR made no assembly".to_owned()))
 }
 
 /// Limits the address space to this number of bytes, or to fewer bytes if the user has set a lower limit. If memory runs out, allocations

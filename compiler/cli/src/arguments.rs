@@ -343,19 +343,19 @@ pub struct Wmi {
 }
 
 #[cfg(feature = "wmi")]
-fn seconds(text: &str) -> Result<std::time::Duration, String> {
+fn seconds(text: &str) -> Result<std::time::Duration, &'static str> {
     let number: Option<f64> = text.parse().ok();
     number
         .and_then(|number| std::time::Duration::try_from_secs_f64(number).ok())
-        .ok_or_else(|| "expected seconds, such as 10 or 0.5".to_owned())
+        .ok_or("expected seconds, such as 10 or 0.5")
 }
 
 #[cfg(feature = "wmi")]
-fn tolerance(text: &str) -> Result<f64, String> {
+fn tolerance(text: &str) -> Result<f64, &'static str> {
     let number: Option<f64> = text.parse().ok();
     number
         .filter(|number| *number >= 0.0 && number.is_finite())
-        .ok_or_else(|| "expected a number that is not negative, such as 1e-10".to_owned())
+        .ok_or("expected a number that is not negative, such as 1e-10")
 }
 
 /// Inserts the command `run` if the first argument is a program, or an option of `run` with a program after it: `bnnc FILE.bnn` means

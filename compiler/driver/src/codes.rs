@@ -216,7 +216,7 @@ pub fn all() -> Vec<&'static Code> {
     let lists = [
         bnnc_grammar::report::CODES,
         bnnc_hir::report::CODES,
-        bnnc_rewrite::report::CODES,
+        bnnc_rewrite::diagnostics::CODES,
         OWN,
     ];
     let elaborate = [

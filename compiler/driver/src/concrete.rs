@@ -8,6 +8,7 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_math::philox;
 use bnnc_rewrite::batch::batch;
 use bnnc_rewrite::density::prefix_noise;
+use std::fmt;
 use std::sync::Arc;
 
 /// The largest number of values of a discrete distribution that are tabulated.
@@ -15,6 +16,27 @@ const LONGEST_TABLE: usize = 1 << 20;
 
 /// The probability that a table may omit.
 const LEFT_OUT: f64 = 1e-13;
+
+/// The reason why a distribution, which is named, cannot be drawn from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoDraws {
+    /// It does not define a sampler.
+    NoSampler(String),
+    /// It is discrete, and has too many values for a table of their probabilities.
+    TooWide(String),
+}
+
+impl fmt::Display for NoDraws {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoDraws::NoSampler(name) => write!(
+                f,
+                "`{name}` cannot be drawn from here, because it has no sampler for such values yet"
+            ),
+            NoDraws::TooWide(name) => write!(f, "`{name}` is too wide to tabulate"),
+        }
+    }
+}
 
 /// A distribution whose parameters have values.
 #[derive(Clone, Debug)]
@@ -32,12 +54,12 @@ impl Concrete {
     }
 
     /// Returns the draw with index `number` of the stream.
-    pub fn draw(&self, stream: &str, number: u32) -> Result<Tensor, String> {
+    pub fn draw(&self, stream: &str, number: u32) -> Result<Tensor, NoDraws> {
         self.draws(stream, number, 1).map(|draws| draws.leading(0))
     }
 
     /// Returns `count` draws of the stream, `[count, ..]`. All draws have the first noise coordinate `number`.
-    pub fn draws(&self, stream: &str, number: u32, count: usize) -> Result<Tensor, String> {
+    pub fn draws(&self, stream: &str, number: u32, count: usize) -> Result<Tensor, NoDraws> {
         if let Some(draw) = &self.instance.draw {
             let coordinate =
                 |at: &dyn Fn(usize) -> f64| Tensor::new(vec![count], (0..count).map(at).collect());
@@ -51,10 +73,7 @@ impl Concrete {
         }
         match self.instance.support {
             Support::Integers(_) => self.inverted(stream, number, count),
-            _ => Err(format!(
-                "`{}` cannot be drawn from here, because it has no sampler for such values yet",
-                self.instance.name
-            )),
+            _ => Err(NoDraws::NoSampler(self.instance.name.to_string())),
         }
     }
 
@@ -114,7 +133,7 @@ impl Concrete {
     ///
     /// # Errors
     /// Fails if 1e-6 or more of the probability is missing after `LONGEST_TABLE` values.
-    pub fn table(&self) -> Result<Vec<Tensor>, String> {
+    pub fn table(&self) -> Result<Vec<Tensor>, NoDraws> {
         if let Some(probabilities) = &self.instance.probabilities {
             let all = self.call(probabilities, None);
             return Ok(all.data.iter().map(|mass| Tensor::scalar(*mass)).collect());
@@ -145,12 +164,12 @@ impl Concrete {
         if complete {
             Ok(table)
         } else {
-            Err(format!("`{}` is too wide to tabulate", self.instance.name))
+            Err(NoDraws::TooWide(self.instance.name.to_string()))
         }
     }
 
     /// Draws from a discrete distribution: a draw is the first value at which the cumulative probability exceeds a uniform number.
-    fn inverted(&self, stream: &str, number: u32, count: usize) -> Result<Tensor, String> {
+    fn inverted(&self, stream: &str, number: u32, count: usize) -> Result<Tensor, NoDraws> {
         let table = self.table()?;
         let elements: usize = self.sizes().iter().product();
         let key = philox::key(0, stream);

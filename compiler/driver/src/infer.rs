@@ -27,11 +27,11 @@ use bnnc_hir::elaborate::bind::{DataBindings, bind, integers};
 use bnnc_hir::elaborate::posterior::Rest;
 use bnnc_hir::tree::{InferId, InferItem, InferenceTarget, ModelId, ModelItem, SettingValue};
 use bnnc_loops::{backend::Backend, ir};
+use bnnc_rewrite::diagnostics::options_of;
 use bnnc_rewrite::methods::divergence::{Divergence, divergence};
 use bnnc_rewrite::methods::likelihood::choice::Layers;
 use bnnc_rewrite::methods::train::{Objective, Refusal, TrainingSettings, objective};
 use bnnc_rewrite::pass::PassContext;
-use bnnc_rewrite::report::options_of;
 use bnnc_rewrite::{density::Densities, kl};
 use std::time::Instant;
 

@@ -118,7 +118,7 @@ pub fn new_levels(
         &elaborated(&other)?.function,
         &selects,
     )
-    .map_err(|why| refused(&compilation, why))?;
+    .map_err(|why| refused(&compilation, why.to_string()))?;
     let mut dims = bound.dims.clone();
     let trained = elaborated(&dims)?;
     dims.extend(
@@ -146,7 +146,7 @@ impl Compilation<'_> {
             _ => ValueOrigin::Given,
         };
         let predict = prior::predict(&densities, grown, &origin)
-            .map_err(|why| CompileFailure::Program(vec![no_new_levels(self.item, &why)]))?;
+            .map_err(|why| CompileFailure::Program(vec![no_new_levels(self.item, &why.to_string())]))?;
         let predict = self.context.untraced(|context| {
             let predict = pipeline::step(&pipelines::PRIOR, context, |_| Ok::<_, Fault>(predict))?;
             pipeline::run(&predict, pipelines::BEFORE_LOWERING, context)

@@ -2,6 +2,7 @@
 
 use crate::infer::Compilation;
 use bnnc_abi::code::Artifact;
+use bnnc_abi::manifest::NoPrior;
 use bnnc_base::fault::Fault;
 use bnnc_graph::model::Model;
 use bnnc_hir::elaborate::bind::DataBindings;
@@ -28,10 +29,10 @@ impl Compilation<'_> {
         densities: &Densities,
         model: &Model,
         backend: &dyn Backend,
-    ) -> Result<Result<Artifact, String>, Fault> {
+    ) -> Result<Result<Artifact, NoPrior>, Fault> {
         let function = match prior::predict(densities, model, &|_| ValueOrigin::Prior) {
             Ok(function) => function,
-            Err(why) => return Ok(Err(why)),
+            Err(why) => return Ok(Err(NoPrior(why.to_string()))),
         };
         let function = self.context.untraced(|context| {
             let function = pipeline::step(&pipelines::PRIOR, context, |_| Ok::<_, Fault>(function))?;

@@ -21,9 +21,8 @@ impl Compilation<'_> {
             Some(StartFrom::File(path)) => {
                 let chains = self.options_if::<ChainOptions>()?;
                 let noncentred = chains.as_ref().map_or(&[][..], |chains| &chains.noncentre);
-                let sites = loadable(model, posterior, noncentred);
-                let sites = sites.map_err(|why| {
-                    CompileFailure::Program(vec![codes::no_state_for_value(self.item, &why)])
+                let sites = loadable(model, posterior, noncentred).map_err(|why| {
+                    CompileFailure::Program(vec![codes::no_state_for_value(self.item, &why.to_string())])
                 })?;
                 let program = Path::new(&*self.program.source.name);
                 let folder = program.parent().unwrap_or(Path::new(""));

@@ -4,6 +4,7 @@ use super::http::{HttpRequest, Response};
 use super::limits;
 use super::measure::{Measured, measure};
 use crate::chosen::{ChosenArgument, ChosenDistribution, DistributionRole};
+use crate::diagnostics::ExploreError;
 use crate::drawing::{Drawing, DrawnKind};
 use crate::exact::exact;
 use crate::families::{DistributionParameter, Family, families};
@@ -66,7 +67,7 @@ impl ServedAnswers {
         };
         match answer {
             Ok(value) => Response::json(&value),
-            Err(why) => Response::refusal("400 Bad Request", &why),
+            Err(why) => Response::refusal("400 Bad Request", &why.to_string()),
         }
     }
 
@@ -82,9 +83,11 @@ impl ServedAnswers {
         })
     }
 
-    fn asked(&self, request: &HttpRequest) -> Result<Question, String> {
+    fn asked(&self, request: &HttpRequest) -> Result<Question, ExploreError> {
         let chosen = |key: &str, role: DistributionRole| {
-            let text = request.value(key).ok_or_else(|| format!("`{key}` is missing"))?;
+            let text = request
+                .value(key)
+                .ok_or_else(|| ExploreError::Request(format!("`{key}` is missing")))?;
             ChosenDistribution::read(text, role, &self.families)
         };
         let seed = request.value("seed").unwrap_or("0");
@@ -96,18 +99,18 @@ impl ServedAnswers {
             taylor: integer(request, "taylor", (0, limits::TAYLOR), 0)?,
             seed: seed
                 .parse()
-                .map_err(|_| format!("`seed` must be an integer, found `{seed}`"))?,
+                .map_err(|_| ExploreError::Request(format!("`seed` must be an integer, found `{seed}`")))?,
         })
     }
 
     /// Computes the facts about a question: the choices of the compiler, its graphs, and the exact value for comparison.
-    fn question(&self, request: &HttpRequest) -> Result<Value, String> {
+    fn question(&self, request: &HttpRequest) -> Result<Value, ExploreError> {
         let question = self.asked(request)?;
         let symbols = bnnc_kernels::arrays::symbols();
         let ways = Way::ALL.map(|way| {
             let about = match compile(&question, way, &symbols) {
                 Ok(compiled) => self.compiled(&compiled, &question),
-                Err(told) => json!({ "error": told }),
+                Err(error) => json!({ "error": error.to_string() }),
             };
             (way.name().to_owned(), about)
         });
@@ -144,23 +147,23 @@ impl ServedAnswers {
     }
 
     /// Estimates the divergence by repeated evaluation.
-    fn measurement(&self, request: &HttpRequest) -> Result<Value, String> {
+    fn measurement(&self, request: &HttpRequest) -> Result<Value, ExploreError> {
         let question = self.asked(request)?;
         let repetitions = integer(request, "r", limits::REPETITIONS, limits::REPETITIONS.0)?;
         let name = request.value("way").unwrap_or("best");
-        let way = Way::from_name(name).ok_or_else(|| format!("there is no estimator `{name}`"))?;
+        let way = Way::from_name(name)
+            .ok_or_else(|| ExploreError::Request(format!("there is no estimator `{name}`")))?;
         let compiled = compile(&question, way, &bnnc_kernels::arrays::symbols())?;
         let numbers = compiled.examined.drawing.largest(question.draws);
         if numbers > limits::NUMBERS {
-            return Err(format!(
+            return Err(ExploreError::Request(format!(
                 "one value of this graph has {numbers} numbers for {} weights and {} draws; the limit is {}",
                 question.weights,
                 question.draws,
                 limits::NUMBERS
-            ));
+            )));
         }
-        let measured = measure(&compiled, question.draws, repetitions, &self.pool, limits::TIME);
-        let measured = measured.map_err(|fault| fault.to_string())?;
+        let measured = measure(&compiled, question.draws, repetitions, &self.pool, limits::TIME)?;
         Ok(summary(&measured, way, &question))
     }
 }
@@ -171,15 +174,15 @@ fn integer(
     key: &str,
     (least, most): (usize, usize),
     default: usize,
-) -> Result<usize, String> {
+) -> Result<usize, ExploreError> {
     let Some(text) = request.value(key) else {
         return Ok(default);
     };
     match text.parse() {
         Ok(value) if (least..=most).contains(&value) => Ok(value),
-        _ => Err(format!(
+        _ => Err(ExploreError::Request(format!(
             "`{key}` must be an integer from {least} to {most}, found `{text}`"
-        )),
+        ))),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Only this part of the language is accepted here: names of library distributions, numbers, and nested distributions.
 
+use super::diagnostics::ExploreError;
 use super::families::{DistributionParameter, Family};
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::ast::{Arg, Expr, ExprKind, UnaryOp};
@@ -101,14 +102,16 @@ impl ChosenDistribution {
         text: &str,
         role: DistributionRole,
         families: &[Family],
-    ) -> Result<ChosenDistribution, String> {
+    ) -> Result<ChosenDistribution, ExploreError> {
         if text.len() > LONGEST {
-            return Err(format!("a distribution has at most {LONGEST} characters"));
+            return Err(ExploreError::Request(format!(
+                "a distribution has at most {LONGEST} characters"
+            )));
         }
         let source = SourceMap::default().add("the request", text);
         let (expr, diagnostics) = bnnc_grammar::parse::parse_expr(&source);
         match diagnostics.first() {
-            Some(diagnostic) => Err(format!("`{text}`: {}", diagnostic.message)),
+            Some(diagnostic) => Err(ExploreError::Request(format!("`{text}`: {}", diagnostic.message))),
             None => chosen(&expr, role, families, DEEPEST),
         }
     }
@@ -119,8 +122,10 @@ fn chosen(
     role: DistributionRole,
     families: &[Family],
     depth: usize,
-) -> Result<ChosenDistribution, String> {
-    let shape = || "expected a distribution such as `Normal(loc = 0.3, scale = 0.5)`".to_owned();
+) -> Result<ChosenDistribution, ExploreError> {
+    let shape = || {
+        ExploreError::Request("expected a distribution such as `Normal(loc = 0.3, scale = 0.5)`".to_owned())
+    };
     let ExprKind::Call(callee, arguments) = &*expr.kind else {
         return Err(shape());
     };
@@ -140,7 +145,7 @@ fn chosen(
             DistributionRole::Posterior => "posterior family",
             DistributionRole::Prior => "prior",
         };
-        return Err(format!("there is no {role} `{name}` here"));
+        return Err(ExploreError::Request(format!("there is no {role} `{name}` here")));
     };
     let mut result = ChosenDistribution::of(family);
     for (at, given) in arguments.iter().enumerate() {
@@ -155,7 +160,7 @@ fn place<'a>(
     chosen: &'a mut ChosenDistribution,
     at: usize,
     given: &Arg,
-) -> Result<(&'a DistributionParameter, &'a mut ChosenArgument), String> {
+) -> Result<(&'a DistributionParameter, &'a mut ChosenArgument), ExploreError> {
     let at = match &given.name {
         None => Some(at),
         Some(name) => family
@@ -172,7 +177,11 @@ fn place<'a>(
                 .iter()
                 .map(|parameter| &*parameter.name)
                 .collect();
-            format!("the parameters of `{}` are: {}", family.name, names.join(", "))
+            ExploreError::Request(format!(
+                "the parameters of `{}` are: {}",
+                family.name,
+                names.join(", ")
+            ))
         })
 }
 
@@ -182,7 +191,7 @@ fn argument(
     role: DistributionRole,
     families: &[Family],
     depth: usize,
-) -> Result<ChosenArgument, String> {
+) -> Result<ChosenArgument, ExploreError> {
     if parameter.takes_family() {
         return chosen(expr, DistributionRole::Prior, families, depth).map(ChosenArgument::Family);
     }
@@ -196,13 +205,18 @@ fn argument(
         _ => (expr, false),
     };
     let value = number(inner).filter(|value| value.is_finite());
-    let value = value.ok_or_else(|| format!("`{name}` must be a number"))?;
+    let value = value.ok_or_else(|| ExploreError::Request(format!("`{name}` must be a number")))?;
     let inside = |(low, high): (f64, f64)| low < value && value < high;
     if parameter.ends.is_some_and(|ends| !inside(ends)) {
-        return Err(format!("`{name}: {}` cannot be {value}", parameter.ty));
+        return Err(ExploreError::Request(format!(
+            "`{name}: {}` cannot be {value}",
+            parameter.ty
+        )));
     }
     if parameter.whole && value.fract() != 0.0 {
-        return Err(format!("`{name}` must be an integer, found {value}"));
+        return Err(ExploreError::Request(format!(
+            "`{name}` must be an integer, found {value}"
+        )));
     }
     Ok(ChosenArgument::Number { value, fixed })
 }

@@ -1,7 +1,8 @@
 //! Computes the divergence for one weight by quadrature, independently of the compiler's computation.
 
+use super::diagnostics::ExploreError;
 use super::quadrature::{IntegralRange, integrate, marks};
-use super::{Prepared, Question, Way, prepare, program, told};
+use super::{Prepared, Question, Way, prepare, program};
 use bnnc_abi::manifest::Init;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
@@ -41,8 +42,8 @@ pub struct Exact {
 /// Computes the divergence for one weight, and the two densities.
 ///
 /// # Errors
-/// Returns the diagnostics as text.
-pub fn exact(question: &Question) -> Result<Exact, String> {
+/// Fails with the diagnostics of the question.
+pub fn exact(question: &Question) -> Result<Exact, ExploreError> {
     let question = Question {
         weights: 1,
         ..question.clone()
@@ -50,7 +51,7 @@ pub fn exact(question: &Question) -> Result<Exact, String> {
     let program = program::load(&question, Way::Direct)?;
     let options = program::options(&question, &[]);
     let found = prepare(&program, &options).and_then(|prepared| by_quadrature(&prepared));
-    found.map_err(|failure| told(&failure, &program))
+    found.map_err(|failure| ExploreError::of_program(&failure, &program))
 }
 
 fn by_quadrature(prepared: &Prepared<'_>) -> Result<Exact, CompileFailure> {

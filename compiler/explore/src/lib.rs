@@ -5,6 +5,7 @@
 
 pub mod answers;
 pub mod chosen;
+pub mod diagnostics;
 pub mod drawing;
 pub mod exact;
 pub mod families;
@@ -20,14 +21,15 @@ use bnnc_abi::manifest::State;
 use bnnc_abi::symbols::Address;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
+use bnnc_driver::backends;
 use bnnc_driver::infer::{Compilation, CompileFailure, ElaboratedInference};
 use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program::CheckedProgram;
-use bnnc_driver::{backends, render};
 use bnnc_loops::backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::divergence::Divergence;
 use chosen::ChosenDistribution;
+use diagnostics::ExploreError;
 use drawing::Drawing;
 use std::sync::Arc;
 
@@ -126,12 +128,12 @@ struct Prepared<'a> {
 /// Analyses a question in one way.
 ///
 /// # Errors
-/// Returns the diagnostics as text, for example for an infinite divergence or a family without a sampler.
-pub fn examine(question: &Question, way: Way) -> Result<Examined, String> {
+/// Fails with the diagnostics of the question, for example for an infinite divergence or a family without a sampler.
+pub fn examine(question: &Question, way: Way) -> Result<Examined, ExploreError> {
     let program = program::load(question, way)?;
     let options = program::options(question, &[]);
     let divergence = prepare(&program, &options).and_then(|mut prepared| prepared.divergence());
-    let divergence = divergence.map_err(|failure| told(&failure, &program))?;
+    let divergence = divergence.map_err(|failure| ExploreError::of_program(&failure, &program))?;
     Ok(examined(&divergence, &program))
 }
 
@@ -139,7 +141,11 @@ pub fn examine(question: &Question, way: Way) -> Result<Examined, String> {
 ///
 /// # Errors
 /// Fails in the same cases as [`examine`].
-pub fn compile(question: &Question, way: Way, symbols: &[Address]) -> Result<CompiledDivergence, String> {
+pub fn compile(
+    question: &Question,
+    way: Way,
+    symbols: &[Address],
+) -> Result<CompiledDivergence, ExploreError> {
     let clock = std::time::Instant::now();
     let program = program::load(question, way)?;
     let options = program::options(question, symbols);
@@ -148,7 +154,7 @@ pub fn compile(question: &Question, way: Way, symbols: &[Address]) -> Result<Com
         let artifact = prepared.code(&divergence, symbols)?;
         Ok((divergence, artifact))
     });
-    let (divergence, artifact) = compiled.map_err(|failure| told(&failure, &program))?;
+    let (divergence, artifact) = compiled.map_err(|failure| ExploreError::of_program(&failure, &program))?;
     Ok(CompiledDivergence {
         examined: examined(&divergence, &program),
         artifact,
@@ -210,20 +216,6 @@ impl Prepared<'_> {
             plan: Arc::new(loops.plan),
             code,
         })
-    }
-}
-
-/// Formats a failure like the command line does, without colours.
-fn told(failure: &CompileFailure, program: &CheckedProgram) -> String {
-    match failure {
-        CompileFailure::Program(diagnostics) => {
-            let texts: Vec<String> = diagnostics
-                .iter()
-                .map(|diagnostic| render::text(diagnostic, &program.sources, false))
-                .collect();
-            texts.join("\n")
-        }
-        CompileFailure::Fault(fault) => format!("error: {fault}"),
     }
 }
 

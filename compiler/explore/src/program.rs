@@ -1,11 +1,13 @@
 //! The program that represents a question.
 
+use super::diagnostics::ExploreError;
 use super::{Question, Way};
 use bnnc_abi::data::{Field, FieldKind, Schema};
 use bnnc_abi::symbols::Address;
+use bnnc_driver::infer::CompileFailure;
 use bnnc_driver::options::CompileOptions;
+use bnnc_driver::program;
 use bnnc_driver::program::CheckedProgram;
-use bnnc_driver::{program, render};
 use bnnc_hir::tree::Module;
 
 /// The file name used for the text of a program.
@@ -62,21 +64,16 @@ fn on(family: &str) -> String {
 /// Returns the checked program.
 ///
 /// # Errors
-/// Returns the diagnostics as text.
-pub fn load(question: &Question, way: Way) -> Result<CheckedProgram, String> {
+/// Fails with the diagnostics of the question.
+pub fn load(question: &Question, way: Way) -> Result<CheckedProgram, ExploreError> {
     let text = text(question, way);
     let loaded = program::load(NAME, &text, &CompileOptions::default());
     if !loaded.has_errors() {
         return Ok(loaded);
     }
-    let texts = loaded
-        .diagnostics
-        .iter()
-        .filter(|diagnostic| diagnostic.is_error());
-    let texts: Vec<String> = texts
-        .map(|diagnostic| render::text(diagnostic, &loaded.sources, false))
-        .collect();
-    Err(texts.join("\n"))
+    let errors = loaded.diagnostics.iter().filter(|one| one.is_error());
+    let errors = CompileFailure::Program(errors.cloned().collect());
+    Err(ExploreError::of_program(&errors, &loaded))
 }
 
 /// Returns the schema of the data: one row, which no divergence reads.

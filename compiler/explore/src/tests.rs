@@ -22,7 +22,9 @@ fn question(posterior: &str, prior: &str) -> Question {
 }
 
 fn refused(text: &str, role: DistributionRole) -> String {
-    ChosenDistribution::read(text, role, &all()).expect_err("it is refused")
+    ChosenDistribution::read(text, role, &all())
+        .expect_err("it is refused")
+        .to_string()
 }
 
 /// The values are closed forms for normal distributions, the mean of the folded normal for the Laplace distribution, and an independent
@@ -90,7 +92,7 @@ fn every_default_of_a_family_compiles_or_gives_an_error() {
         let written = ChosenDistribution::of(family).to_string();
         match examine(&question(&written, "Normal(0, 1)"), Way::Direct) {
             Ok(examined) => assert!(examined.drawing.gradient_nodes() > 0, "{written}"),
-            Err(text) => assert!(text.contains("error"), "{written}: {text}"),
+            Err(error) => assert!(error.to_string().contains("error"), "{written}: {error}"),
         }
     }
 }
@@ -181,6 +183,6 @@ fn after_the_rewrite_draws_need_no_gradients() {
 #[test]
 fn an_infinite_divergence_is_reported_as_on_the_command_line() {
     let told = examine(&question("Gamma(2, 1)", "Beta(1, 1)"), Way::Best);
-    let told = told.expect_err("it is refused");
+    let told = told.expect_err("it is refused").to_string();
     assert!(told.contains("error[E03"), "{told}");
 }

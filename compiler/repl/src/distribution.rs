@@ -3,6 +3,7 @@
 use super::evaluate::Streams;
 use super::{Checked, Session};
 use bnnc_base::dtype::DType;
+use bnnc_base::source::Span;
 use bnnc_driver::concrete::Concrete;
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::Value;
@@ -152,24 +153,33 @@ fn local(dim: &DimExpr) -> Option<LocalId> {
     }
 }
 
-/// Draws a value of a declared type. Elements outside the type are drawn again.
+/// Draws a value of the type that the statement at `span` declares. Elements outside the type are drawn again.
 pub fn draw_declared(
     concrete: &Concrete,
     declared: &Ty,
     stream: &str,
     number: u32,
-) -> Result<Tensor, String> {
+    span: Span,
+) -> Elaborated<Tensor> {
+    let limit = |why: String| limit(span, why);
+    let any = || {
+        concrete
+            .draw(stream, number)
+            .map_err(|why| limit(why.to_string()))
+    };
     let (low, high) = match declared {
         Ty::Tensor(elem, _) => match support(elem) {
             Support::Interval(low, high) => (low, high),
-            _ => return concrete.draw(stream, number),
+            _ => return any(),
         },
-        _ => return concrete.draw(stream, number),
+        _ => return any(),
     };
     let inside = |x: f64| low <= x && x <= high;
     let mut attempts = 1;
     while attempts <= ATTEMPTS {
-        let draws = concrete.draws(stream, number, attempts)?;
+        let draws = concrete
+            .draws(stream, number, attempts)
+            .map_err(|why| limit(why.to_string()))?;
         let elements = draws.data.len() / attempts;
         let accepted = |element: usize| {
             (0..attempts)
@@ -181,8 +191,8 @@ pub fn draw_declared(
         }
         attempts *= 8;
     }
-    Err(format!(
+    Err(limit(format!(
         "almost no draw of `{}` lies in the declared type",
         concrete.instance.name
-    ))
+    )))
 }

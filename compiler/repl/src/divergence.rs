@@ -3,7 +3,7 @@
 
 use super::show::number;
 use bnnc_base::shape::Sizes;
-use bnnc_driver::concrete::{Concrete, SampleSummary};
+use bnnc_driver::concrete::{Concrete, NoDraws, SampleSummary};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{MeasureKind, Support};
 use bnnc_graph::eval::evaluate;
@@ -13,7 +13,41 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_rewrite::density::SitePrior;
 use bnnc_rewrite::kl::finite::Finiteness;
 use bnnc_rewrite::kl::{self, Placement};
+use std::fmt;
 use std::sync::Arc;
+
+/// The reason why a KL divergence cannot be computed.
+#[derive(Clone, Debug)]
+pub enum NoDivergence {
+    /// One of the distributions has no draws or no table.
+    Draws(NoDraws),
+    /// This distribution, from which the divergence is measured, is improper.
+    Improper(String),
+    /// A log density of one of these distributions is not a number at a draw.
+    NotANumber(String, String),
+}
+
+impl From<NoDraws> for NoDivergence {
+    fn from(why: NoDraws) -> NoDivergence {
+        NoDivergence::Draws(why)
+    }
+}
+
+impl fmt::Display for NoDivergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoDivergence::Draws(why) => why.fmt(f),
+            NoDivergence::Improper(name) => write!(
+                f,
+                "`{name}` is improper: the KL divergence from it is known only up to a constant"
+            ),
+            NoDivergence::NotANumber(q, p) => write!(
+                f,
+                "the KL divergence is not known: a log density of `{q}` or `{p}` is not a number at a draw"
+            ),
+        }
+    }
+}
 
 /// Computes the KL divergence, and formats it together with the method. `stream` gives the draws, if the method needs draws.
 pub fn divergence(
@@ -22,7 +56,7 @@ pub fn divergence(
     draws: usize,
     stream: &str,
     number: u32,
-) -> Result<String, String> {
+) -> Result<String, NoDivergence> {
     let discrete = |concrete: &Concrete| matches!(concrete.instance.support, Support::Integers(_));
     match (discrete(q), discrete(p)) {
         (true, true) => return summed(q, p),
@@ -65,10 +99,7 @@ pub fn divergence(
         )));
     }
     if p.instance.measure == MeasureKind::Improper {
-        let name = &p.instance.name;
-        return Err(format!(
-            "`{name}` is improper: the KL divergence from it is known only up to a constant"
-        ));
+        return Err(NoDivergence::Improper(p.instance.name.to_string()));
     }
     let prior = prior(p);
     let known = match kl::finite::finiteness(&site, &posterior, Placement::Inside, &prior) {
@@ -84,7 +115,7 @@ pub fn divergence(
             closed.because
         )),
         Err(why) => {
-            let found = sampled(q, p, draws, stream, number, &why)?;
+            let found = sampled(q, p, draws, stream, number, &why.to_string())?;
             Ok(format!("{found}{known}"))
         }
     }
@@ -144,7 +175,7 @@ fn sampled(
     stream: &str,
     number: u32,
     why: &str,
-) -> Result<String, String> {
+) -> Result<String, NoDivergence> {
     let values = q.draws(stream, number, draws)?;
     let pairs = q.log_densities(&values).into_iter().zip(p.log_densities(&values));
     let ratios: Vec<f64> = pairs.map(|(of_q, of_p)| of_q - of_p).collect();
@@ -155,10 +186,8 @@ fn sampled(
         )));
     }
     if ratios.iter().any(|ratio| ratio.is_nan()) {
-        return Err(format!(
-            "the KL divergence is not known: a log density of `{}` or `{}` is not a number at a draw",
-            q.instance.name, p.instance.name
-        ));
+        let [q, p] = [q, p].map(|side| side.instance.name.to_string());
+        return Err(NoDivergence::NotANumber(q, p));
     }
     let SampleSummary { mean, error, .. } = SampleSummary::of(&ratios);
     Ok(format!(
@@ -174,7 +203,7 @@ fn two_digits(error: f64) -> String {
 }
 
 /// Computes the divergence as a sum over the values of two discrete distributions.
-fn summed(q: &Concrete, p: &Concrete) -> Result<String, String> {
+fn summed(q: &Concrete, p: &Concrete) -> Result<String, NoDivergence> {
     let (of_q, of_p) = (q.table()?, p.table()?);
     let mut total = 0.0;
     for (at, masses) in of_q.iter().enumerate() {

@@ -169,7 +169,7 @@ impl<'a> VariableScope<'a> {
             &self.elaborator.builder.finish(Vec::new()),
             &self.streams.name("it"),
         );
-        compute(function, &self.inputs, &self.streams).map_err(|why| limit(span, why))
+        compute(function, &self.inputs, &self.streams, span)
     }
 }
 
@@ -201,9 +201,9 @@ pub fn mentioned(exprs: &[&TypedExpr], variables: &[Variable]) -> HashSet<LocalI
     found
 }
 
-/// Computes every value of a function. Sites and outputs are drawn.
-pub fn compute(function: Function, inputs: &[Tensor], streams: &Streams) -> Result<Computed, String> {
-    compute_some(function, inputs, streams, |_| true)
+/// Computes every value of a function, which comes from the expression at `span`. Sites and outputs are drawn.
+pub fn compute(function: Function, inputs: &[Tensor], streams: &Streams, span: Span) -> Elaborated<Computed> {
+    compute_some(function, inputs, streams, span, |_| true)
 }
 
 /// Computes the values of a function that are needed. The others are placeholders.
@@ -211,9 +211,10 @@ pub fn compute_some(
     function: Function,
     inputs: &[Tensor],
     streams: &Streams,
+    span: Span,
     is_needed: impl Fn(Value) -> bool,
-) -> Result<Computed, String> {
-    check_size(&function, &is_needed)?;
+) -> Elaborated<Computed> {
+    check_size(&function, span, &is_needed)?;
     let mut values: Vec<Tensor> = Vec::with_capacity(function.nodes.len());
     let (mut drawn, mut observed) = (Vec::new(), Vec::new());
     for value in function.nodes.ids() {
@@ -227,7 +228,7 @@ pub fn compute_some(
                 let input = at.and_then(|at| inputs.get(at));
                 input
                     .cloned()
-                    .ok_or_else(|| format!("`{name}` has no value here"))?
+                    .ok_or_else(|| limit(span, format!("`{name}` has no value here")))?
             }
             NodeKind::Apply { op, args, attrs } => {
                 let args: Vec<&Tensor> = args.iter().map(|arg| &values[arg.0 as usize]).collect();
@@ -245,7 +246,9 @@ pub fn compute_some(
                     0 => streams.name(site),
                     number => streams.name(&format!("{site}/{number}")),
                 };
-                let tensor = Concrete { instance, params }.draw(&stream, streams.number(site))?;
+                let tensor = Concrete { instance, params }
+                    .draw(&stream, streams.number(site))
+                    .map_err(|why| limit(span, why.to_string()))?;
                 if op.is(&ops::sample::SAMPLE) {
                     drawn.push((site.to_string(), tensor.clone()));
                     tensor
@@ -266,17 +269,19 @@ pub fn compute_some(
 }
 
 /// Rejects functions that would not fit into memory, and functions that draw inside loops. The evaluator does not support such draws.
-fn check_size(function: &Function, is_needed: &dyn Fn(Value) -> bool) -> Result<(), String> {
+fn check_size(function: &Function, span: Span, is_needed: &dyn Fn(Value) -> bool) -> Elaborated<()> {
     let mut elements = 0usize;
     for value in function.nodes.ids().filter(|value| is_needed(*value)) {
         elements = elements.saturating_add(function.ty(value).shape.count(&Sizes::default()));
         if function_attrs(function, value).any(draws) {
-            return Err("draws inside a loop or a comprehension cannot be evaluated here".to_owned());
+            let why = "draws inside a loop or a comprehension cannot be evaluated here";
+            return Err(limit(span, why.to_owned()));
         }
     }
     match elements > MOST_ELEMENTS {
-        true => Err(format!(
-            "this needs {elements} numbers at once; the REPL allows at most {MOST_ELEMENTS}"
+        true => Err(limit(
+            span,
+            format!("this needs {elements} numbers at once; the REPL allows at most {MOST_ELEMENTS}"),
         )),
         false => Ok(()),
     }

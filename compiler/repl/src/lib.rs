@@ -346,10 +346,8 @@ impl Session {
         }
         let concrete = self.concrete_at(&checked, ValueSizes::Site(&sample.ty), draw)?;
         let stream = self.streams(draw).name(&locals[sample.local].name);
-        match distribution::draw_declared(&concrete, &sample.ty, &stream, draw) {
-            Ok(tensor) => Ok(VariableValue::Tensor(tensor, concrete.instance.value.dtype)),
-            Err(why) => Err(limit(sample.span, why)),
-        }
+        let tensor = distribution::draw_declared(&concrete, &sample.ty, &stream, draw, sample.span)?;
+        Ok(VariableValue::Tensor(tensor, concrete.instance.value.dtype))
     }
 
     /// Checks an expression. Warnings about the expression are shown.

@@ -96,7 +96,7 @@ pub fn draw(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Res
         .map_err(|diagnostic| vec![*diagnostic])?;
     let stream = session.streams(draw).name("draw");
     let draws = concrete.draws(&stream, draw, asked);
-    let draws = draws.map_err(|why| vec![*model::limit(dist.expr.span, why)])?;
+    let draws = draws.map_err(|why| vec![*model::limit(dist.expr.span, why.to_string())])?;
     let exact = |moment: Option<Tensor>| {
         moment.map_or_else(String::new, |moment| {
             format!(" (exact {})", show::tensor(&moment, DType::Real))
@@ -182,7 +182,7 @@ pub fn kl(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Resul
     }
     let stream = session.streams(draw).name("kl");
     let text = divergence(&of_q, &of_p, draws, &stream, draw);
-    reply.result(text.map_err(|why| vec![*model::limit(q.expr.span.to(p.expr.span), why)])?);
+    reply.result(text.map_err(|why| vec![*model::limit(q.expr.span.to(p.expr.span), why.to_string())])?);
     Ok(())
 }
 

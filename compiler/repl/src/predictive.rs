@@ -2,6 +2,7 @@
 
 use super::evaluate::{Streams, compute};
 use super::{Refused, Reply, Session};
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Sizes;
 use bnnc_base::source::{Source, Span};
@@ -14,6 +15,7 @@ use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 use bnnc_hir::dims::DimExpr;
 use bnnc_hir::elaborate::datum::Datum;
+use bnnc_hir::elaborate::frame::Elaborated;
 use bnnc_hir::elaborate::model::{self, limit};
 use bnnc_hir::tree::{ModelId, Module, ParamBinding};
 use bnnc_hir::types::Ty;
@@ -64,11 +66,11 @@ impl Session {
         let given = self.inputs(call, reply)?;
         let line = self.next_draw();
         let dims = self.dims(call, &given);
-        let refuse = |why: String| vec![*limit(call.span, why)];
+        let shown = |diagnostic: Box<Diagnostic>| vec![*diagnostic];
         let model =
-            model::elaborate(&self.module, call.model, &dims).map_err(|diagnostic| vec![*diagnostic])?;
-        check(&model, &given).map_err(refuse)?;
-        let places = places(&model).map_err(refuse)?;
+            model::elaborate(&self.module, call.model, &dims).map_err(shown)?;
+        check(&model, &given, call.span).map_err(shown)?;
+        let places = places(&model, call.span).map_err(shown)?;
         let mut draws: Vec<Vec<Tensor>> = vec![Vec::with_capacity(count); model.outputs.len()];
         for at in 0..count {
             let streams = Streams {
@@ -78,7 +80,7 @@ impl Session {
                 layers: HashMap::new(),
                 posterior: None,
             };
-            let drawn = outputs(&model, &given, &places, &streams).map_err(refuse)?;
+            let drawn = outputs(&model, &given, &places, (&streams, call.span)).map_err(shown)?;
             let columns = draws.iter_mut().zip(drawn);
             columns.for_each(|(column, drawn)| column.push(drawn));
         }
@@ -170,13 +172,14 @@ pub struct OutputDraws {
 }
 
 /// Checks that the inputs have the shapes and values that the model declares.
-fn check(model: &Model, given: &[Tensor]) -> Result<(), String> {
+fn check(model: &Model, given: &[Tensor], span: Span) -> Elaborated<()> {
     let inputs = model.shared.iter().chain(&model.inputs);
     for (input, tensor) in inputs.zip(given) {
         let sizes = input.ty.shape.static_sizes().unwrap_or_default();
         if sizes != tensor.shape {
             let (wanted, found) = (super::show::shape(&sizes), super::show::shape(&tensor.shape));
-            return Err(format!("`{}` has the shape {wanted}, found {found}", input.name));
+            let why = format!("`{}` has the shape {wanted}, found {found}", input.name);
+            return Err(limit(span, why));
         }
         let concrete = |size: usize| {
             tensor
@@ -187,7 +190,8 @@ fn check(model: &Model, given: &[Tensor]) -> Result<(), String> {
         if let (DType::Int, bnnc_graph::dist::Support::Integers(size @ 1..)) = (input.ty.dtype, input.support)
             && !concrete(size)
         {
-            return Err(format!("`{}` counts from 0 to {}", input.name, size - 1));
+            let why = format!("`{}` counts from 0 to {}", input.name, size - 1);
+            return Err(limit(span, why));
         }
     }
     Ok(())
@@ -200,7 +204,7 @@ struct Place {
 }
 
 /// Returns the observed elements of each observation of a model, in the order of the function.
-fn places(model: &Model) -> Result<Vec<Place>, String> {
+fn places(model: &Model, span: Span) -> Elaborated<Vec<Place>> {
     let function = &model.function;
     let observations = function.nodes.ids().filter(|node| {
         let op = function.op(*node);
@@ -232,7 +236,7 @@ fn places(model: &Model) -> Result<Vec<Place>, String> {
     let places: Option<Vec<Place>> = observations.map(place).collect();
     let places = places.unwrap_or_default();
     match places.is_empty() {
-        true => Err(format!("`{}` observes nothing", model.name)),
+        true => Err(limit(span, format!("`{}` observes nothing", model.name))),
         false => Ok(places),
     }
 }
@@ -246,8 +250,8 @@ fn outputs(
     model: &Model,
     given: &[Tensor],
     places: &[Place],
-    streams: &Streams,
-) -> Result<Vec<Tensor>, String> {
+    (streams, span): (&Streams, Span),
+) -> Elaborated<Vec<Tensor>> {
     let sizes = |output: &Input| output.ty.shape.static_sizes().unwrap_or_default();
     let mut outputs: Vec<Tensor> = model
         .outputs
@@ -261,7 +265,7 @@ fn outputs(
     let elements: usize = outputs.iter().map(|output| output.data.len()).sum();
     for _ in 0..elements + 2 {
         let inputs: Vec<Tensor> = given.iter().chain(&outputs).cloned().collect();
-        let computed = compute(model.function.clone(), &inputs, streams)?;
+        let computed = compute(model.function.clone(), &inputs, streams, span)?;
         let mut changed = false;
         for (place, (_, drawn)) in places.iter().zip(&computed.observed) {
             let output = &mut outputs[place.output].data;
@@ -281,10 +285,11 @@ fn outputs(
         .iter()
         .map(|output| format!("`{}`", output.name))
         .collect();
-    Err(format!(
+    let why = format!(
         "an element of {} depends on itself, so it cannot be drawn",
         names.join(" or ")
-    ))
+    );
+    Err(limit(span, why))
 }
 
 /// Returns whether an operation other than an observation reads a value.

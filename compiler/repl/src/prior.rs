@@ -65,8 +65,10 @@ impl Session {
                 layers: HashMap::new(),
                 posterior: None,
             };
-            let computed = compute_some(function.clone(), &[], &streams, |value| needed.contains(&value));
-            let computed = computed.map_err(|why| vec![*limit(written.span, why)])?;
+            let computed = compute_some(function.clone(), &[], &streams, written.span, |value| {
+                needed.contains(&value)
+            });
+            let computed = computed.map_err(|diagnostic| vec![*diagnostic])?;
             let drawn = computed.drawn.into_iter().find(|(name, _)| *name == parameter);
             draws.extend(drawn.map(|(_, tensor)| tensor));
         }

@@ -4,8 +4,8 @@ mod reach;
 mod split;
 mod variance;
 
+use crate::diagnostics::{self, Refusal};
 use crate::pipeline::StageFunctions;
-use crate::report::{self, Refusal};
 use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Shape;
@@ -147,7 +147,7 @@ fn check(model: &Model) -> Result<(), Refusal> {
             site.name
         );
         let help = "give it one element per group, or leave out `local`";
-        faults.push(report::error(&report::LOCAL_SITE, message).help(help));
+        faults.push(diagnostics::error(&diagnostics::LOCAL_SITE, message).help(help));
     }
     if values.iter().any(|value| !is_factored(&model.function, *value)) {
         return Err(bug(format!("`{}` draws or observes inside a loop", model.name)));
@@ -159,7 +159,7 @@ fn check(model: &Model) -> Result<(), Refusal> {
             "expected `{}` to observe an output with `~`, found none",
             model.name
         );
-        faults.push(report::error(&report::NO_OUTPUT, message));
+        faults.push(diagnostics::error(&diagnostics::NO_OUTPUT, message));
     }
     let mut points: Vec<Attr> = Vec::new();
     for value in &values {
@@ -179,7 +179,7 @@ fn check(model: &Model) -> Result<(), Refusal> {
             "only a posterior can use `{}`; give the quantity its value with `=`",
             point.name
         );
-        faults.push(report::error(&report::NO_DENSITY, message).help(help));
+        faults.push(diagnostics::error(&diagnostics::NO_DENSITY, message).help(help));
     }
     match faults.is_empty() {
         true => Ok(()),

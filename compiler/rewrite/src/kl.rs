@@ -16,7 +16,7 @@ pub mod start;
 pub mod taylor;
 
 use crate::density::SitePrior;
-use crate::report;
+use crate::diagnostics::{self, NoClosedForm};
 pub use bnnc_abi::variational::{KlEstimator as Estimator, KlStatistics as Statistics};
 use bnnc_base::fault::Fault;
 use bnnc_graph::dist::{MeasureKind, Support, unconstrained};
@@ -38,8 +38,8 @@ pub struct KlOptions {
 pub enum NeedsDraws {
     /// In closed form. At most, draws of the sites on which the prior depends are needed.
     Closed(closed::Closed),
-    /// By draws of the site. The text is the reason.
-    Draws(String),
+    /// By draws of the site, for this reason. `None` if the options choose draws.
+    Draws(Option<NoClosedForm>),
     /// The approximation is a single point. The divergence is minus the log prior at this point.
     Point,
 }
@@ -165,7 +165,7 @@ pub fn placement(site: &Site, posterior: &SitePosterior) -> Result<Placement, Fa
         );
         let help = "choose a family on the support of the parameter, or a family on the reals";
         return Err(Fault::Told(Box::new(
-            report::error(&report::INFINITE_KL, message).help(help),
+            diagnostics::error(&diagnostics::INFINITE_KL, message).help(help),
         )));
     }
     let wanted = unconstrained(site.support, &site.ty);
@@ -214,12 +214,9 @@ pub fn exact(
     posterior: &SitePosterior,
     placement: Placement,
     prior: &SitePrior,
-) -> Result<Result<closed::Closed, String>, Fault> {
+) -> Result<Result<closed::Closed, NoClosedForm>, Fault> {
     match placement {
         Placement::Inside => closed::closed(posterior, prior),
-        Placement::Carried => Ok(Err(format!(
-            "a bijection transforms `{}` from the reals to the support",
-            posterior.family.name
-        ))),
+        Placement::Carried => Ok(Err(NoClosedForm::Transformed(posterior.family.name.to_string()))),
     }
 }

@@ -4,6 +4,7 @@
 pub mod batch;
 pub mod constrain;
 pub mod density;
+pub mod diagnostics;
 pub mod differentiate;
 pub mod group;
 pub mod kl;
@@ -13,7 +14,6 @@ pub mod pass;
 pub mod pipeline;
 pub mod pipelines;
 pub mod recurrence;
-pub mod report;
 pub mod rule;
 pub mod rules;
 pub mod simplify;

@@ -21,7 +21,7 @@ const FIXED: usize = 32;
 
 /// The version of the layout, which the writer and the reader of a bundle must share. `tests/tests/layout.rs` fails if the types of a bundle, or the
 /// data that compiled code and the runtime share, change but this version does not.
-pub const LAYOUT: u64 = 5;
+pub const LAYOUT: u64 = 6;
 
 /// The requirements on a machine. The head comes first in a bundle, so that it can be read even if the bundle cannot run here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

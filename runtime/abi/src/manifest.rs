@@ -223,7 +223,7 @@ pub struct InferenceBlock {
     /// Draws of the sites.
     pub sites: Artifact,
     /// Prior predictions for rows, with the ports of `predict` except the states; otherwise the reason why there are none.
-    pub prior: Result<Artifact, String>,
+    pub prior: Result<Artifact, NoPrior>,
     /// Parameters and optimiser state.
     pub states: Vec<State>,
     /// The sites.
@@ -247,6 +247,10 @@ pub struct InferenceBlock {
     /// The seconds of its compilation.
     pub compile_seconds: f64,
 }
+
+/// The reason why a model has no predictions from its prior.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoPrior(pub String);
 
 impl InferenceBlock {
     /// Returns the number of draws that predictions average over.

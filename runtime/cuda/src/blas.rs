@@ -1,7 +1,7 @@
 //! cuBLAS, if it is installed: NVIDIA's kernels for matrix products and triangular systems, in the full precision of the plan (no TF32).
 
 use crate::device::Device;
-use crate::driver::{DriverStatus, Stream, library};
+use crate::driver::{DriverStatus, NoLibrary, Stream, library};
 use crate::products::{BatchedProduct, MatrixOperand};
 use crate::systems::System;
 use bnnc_base::dtype::Precision;
@@ -95,14 +95,16 @@ impl Blas {
     ///
     /// # Errors
     /// None of the libraries exists, or the first that exists lacks an entry point.
-    pub fn load(paths: &[PathBuf]) -> Result<Blas, String> {
+    pub fn load(paths: &[PathBuf]) -> Result<Blas, NoLibrary> {
         let library = library(paths)?;
         /// # Safety
         /// The type must be that of the entry point, which must not outlive the library.
-        unsafe fn find<T: Copy>(library: &Library, name: &str) -> Result<T, String> {
+        unsafe fn find<T: Copy>(library: &Library, name: &str) -> Result<T, NoLibrary> {
             // SAFETY: the caller's promise.
             let found = unsafe { library.get::<T>(name.as_bytes()) };
-            found.map(|symbol| *symbol).map_err(|error| error.to_string())
+            found
+                .map(|symbol| *symbol)
+                .map_err(|error| NoLibrary(vec![error]))
         }
         // SAFETY: the types are those of cuBLAS's headers (version 2 of its interface), and the library is kept.
         unsafe {

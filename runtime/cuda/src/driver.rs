@@ -10,6 +10,7 @@ use crate::codes;
 use bnnc_base::fault::Fault;
 use libloading::Library;
 use std::ffi::{CStr, c_char};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 pub use symbols::{Context, Function, Graph, GraphExec, Module, NAMES as ENTRY_POINTS, Stream, Symbols};
@@ -51,7 +52,7 @@ impl Driver {
     /// # Errors
     /// As for [`Driver::load`].
     pub fn load_from(paths: &[PathBuf]) -> Result<Driver, Fault> {
-        let library = library(paths).map_err(|why| codes::no_driver(&why))?;
+        let library = library(paths).map_err(|why| codes::no_driver(&why.to_string()))?;
         let driver = Driver {
             symbols: Arc::new(Symbols::load(library)?),
         };
@@ -103,16 +104,27 @@ impl Driver {
     }
 }
 
-/// Loads the first of these libraries that exists. If there is none, returns the error of each library.
-pub(crate) fn library(paths: &[PathBuf]) -> Result<Library, String> {
+/// The errors of the libraries that could not be loaded, one for each path, or the error of an entry point.
+#[derive(Debug)]
+pub struct NoLibrary(pub Vec<libloading::Error>);
+
+impl fmt::Display for NoLibrary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reasons: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&reasons.join("; "))
+    }
+}
+
+/// Loads the first of these libraries that exists.
+pub(crate) fn library(paths: &[PathBuf]) -> Result<Library, NoLibrary> {
     let mut reasons = Vec::new();
     for path in paths {
         match open(path) {
             Ok(library) => return Ok(library),
-            Err(error) => reasons.push(error.to_string()),
+            Err(error) => reasons.push(error),
         }
     }
-    Err(reasons.join("; "))
+    Err(NoLibrary(reasons))
 }
 
 fn open(path: &Path) -> Result<Library, libloading::Error> {

@@ -62,13 +62,19 @@ pub(crate) fn read_splits(path: &Path, rows: usize, reading: &Reading) -> Result
     let lists = file.test.iter().enumerate();
     lists
         .map(|(split, list)| {
-            check_list(list, file.index_base, rows)
-                .map_err(|message| vec![report::split_index(path, split, &message)])
+            let wrong = |message: &str| vec![report::split_index(path, split, message)];
+            check_list(list, file.index_base, rows, &wrong)
         })
         .collect()
 }
 
-fn check_list(list: &[u64], base: u64, rows: usize) -> Result<Vec<usize>, String> {
+/// Converts the stated rows of a list to indices. `wrong` makes the diagnostic about a list from its message.
+fn check_list(
+    list: &[u64],
+    base: u64,
+    rows: usize,
+    wrong: &dyn Fn(&str) -> Faults,
+) -> Result<Vec<usize>, Faults> {
     let mut seen = vec![false; rows];
     let mut indices = Vec::with_capacity(list.len());
     for &stated in list {
@@ -77,19 +83,19 @@ fn check_list(list: &[u64], base: u64, rows: usize) -> Result<Vec<usize>, String
             .and_then(|index| usize::try_from(index).ok())
             .filter(|&index| index < rows);
         let Some(index) = index else {
-            return Err(format!(
-                "expected rows from {base} to {}, found {stated}",
-                base + rows as u64 - 1
-            ));
+            let last = base + rows as u64 - 1;
+            return Err(wrong(&format!(
+                "expected rows from {base} to {last}, found {stated}"
+            )));
         };
         if std::mem::replace(&mut seen[index], true) {
-            return Err(format!("row {stated} occurs twice"));
+            return Err(wrong(&format!("row {stated} occurs twice")));
         }
         indices.push(index);
     }
     match indices.len() {
-        0 => Err("it has no test rows".to_string()),
-        count if count == rows => Err("it has no training rows".to_string()),
+        0 => Err(wrong("it has no test rows")),
+        count if count == rows => Err(wrong("it has no training rows")),
         _ => Ok(indices),
     }
 }

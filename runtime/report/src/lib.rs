@@ -15,7 +15,7 @@ pub mod result;
 pub mod svg;
 pub mod ticks;
 
-use bnnc_abi::manifest::{InferenceBlock, Manifest, Output, OutputKind};
+use bnnc_abi::manifest::{InferenceBlock, Manifest, NoPrior, Output, OutputKind};
 use bnnc_core::columns;
 use bnnc_core::context::{Context, Stop};
 use bnnc_data::write::ResultColumn;
@@ -95,7 +95,7 @@ pub fn report(
 
 /// Returns the reason why an output does not have a prior predictive check.
 fn no_prior(check: &PredictiveCheck) -> Option<String> {
-    let why = check.prior.as_ref().err()?;
+    let NoPrior(why) = check.prior.as_ref().err()?;
     Some(format!("No prior predictive check of `{}`: {why}", check.column))
 }
 

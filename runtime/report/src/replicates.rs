@@ -2,7 +2,7 @@
 //! data.
 
 use crate::export::chosen;
-use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
+use bnnc_abi::manifest::{InferenceBlock, NoPrior, Output, OutputKind};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::examples;
 use bnnc_core::number::finite;
@@ -56,7 +56,7 @@ pub struct PredictiveCheck {
     /// The data sets of the posterior; empty if the output does not have draws.
     pub posterior: Vec<Vec<f64>>,
     /// The data sets of the prior, or the reason why there are none.
-    pub prior: Result<Vec<Vec<f64>>, String>,
+    pub prior: Result<Vec<Vec<f64>>, NoPrior>,
 }
 
 /// Returns the checks of the outputs with one number or one class per row.
@@ -118,7 +118,8 @@ pub fn checks(
             prior: match &prior {
                 Ok(sets) => match of_output(sets) {
                     sets if sets.is_empty() => {
-                        Err("its draws are not finite, or it has no sampler".to_owned())
+                        let why = "its draws are not finite, or it has no sampler";
+                        Err(NoPrior(why.to_owned()))
                     }
                     sets => Ok(sets),
                 },
@@ -169,7 +170,7 @@ fn prior(
     outcome: &InferenceOutcome,
     rows: &Rows,
     context: &Context,
-) -> Result<Result<Sets, String>, Stop> {
+) -> Result<Result<Sets, NoPrior>, Stop> {
     let program = match &infer.prior {
         Ok(program) => program.clone(),
         Err(why) => return Ok(Err(why.clone())),
@@ -290,7 +291,7 @@ impl PredictiveCheck {
         }
         match &self.prior {
             Ok(sets) => value["prior"] = Value::Object(of(sets)),
-            Err(why) => value["no_prior"] = json!(why),
+            Err(NoPrior(why)) => value["no_prior"] = json!(why),
         }
         value
     }

@@ -7,9 +7,9 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
 use bnnc_graph::tensor::Tensor;
+use bnnc_rewrite::diagnostics;
 use bnnc_rewrite::methods::laplace::{Approximation, OptionalPrograms};
 use bnnc_rewrite::methods::train::Refusal;
-use bnnc_rewrite::report;
 use std::collections::HashMap;
 
 const ROWS: usize = 3;
@@ -448,7 +448,7 @@ infer fit = map(Net, rows) { epochs = 1 }
         panic!("a block of 4225 elements is too large")
     };
     let codes: Vec<&str> = diagnostics.iter().map(|diagnostic| diagnostic.code.id).collect();
-    assert_eq!(codes, [report::NO_FACTORS.id]);
+    assert_eq!(codes, [diagnostics::NO_FACTORS.id]);
     assert!(
         diagnostics[0].message.contains("`w`"),
         "{}",

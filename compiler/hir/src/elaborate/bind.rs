@@ -372,7 +372,8 @@ impl<'a> Binder<'a> {
                 continue;
             }
             let group: Vec<&Selector<'_>> = selectors.iter().filter(same).collect();
-            match (levels::joined(&group), self.scalar_size(size)) {
+            let joined = levels::joined(&group, selectors[first].span, self.schema);
+            match (joined, self.scalar_size(size)) {
                 (Ok(joined), Some(known)) if joined.size != known => {}
                 (Ok(joined), _) => {
                     let at = (selectors[first].span, selectors[first].field.name.as_str());
@@ -382,7 +383,7 @@ impl<'a> Binder<'a> {
                     }
                 }
                 (Err(_), Some(_)) => {}
-                (Err(text), None) => self.wrong(selectors[first].span, text),
+                (Err(diagnostic), None) => self.diagnostics.push(*diagnostic),
             }
         }
         for selector in &selectors {

@@ -4,6 +4,7 @@
 use super::algebra::{Algebra, Monomial, SeparatedForm, SeparatedTerm};
 use super::expand::interpret;
 use crate::density::SitePrior;
+use crate::diagnostics::NoClosedForm;
 use crate::nodes;
 use crate::simplify::simplify;
 use crate::unroll::expand_maps;
@@ -91,7 +92,7 @@ const SITE: &str = "value of the site";
 ///
 /// # Errors
 /// The errors of [`simplify`].
-pub fn closed(posterior: &SitePosterior, prior: &SitePrior) -> Result<Result<Closed, String>, Fault> {
+pub fn closed(posterior: &SitePosterior, prior: &SitePrior) -> Result<Result<Closed, NoClosedForm>, Fault> {
     let log_prior = log_prior(prior)?;
     let attempt = |is_centred| attempt(posterior, prior, &log_prior, is_centred);
     let closed = attempt(true).or_else(|_| attempt(false));
@@ -107,10 +108,10 @@ fn attempt(
     prior: &SitePrior,
     log_prior: &Function,
     is_centred: bool,
-) -> Result<Closed, String> {
+) -> Result<Closed, NoClosedForm> {
     let family = &*posterior.family;
     let Some(entropy) = &family.entropy else {
-        return Err(format!("`{}` does not define an entropy", family.name));
+        return Err(NoClosedForm::NoEntropy(family.name.to_string()));
     };
     let mut builder = Builder::new("divergence");
     let of_family = family_params(&mut builder, posterior);
@@ -122,6 +123,7 @@ fn attempt(
     algebra.bound(x, bounds(family.support));
     let mut mean = Mean {
         family,
+        prior: &prior.distribution,
         params: &of_family,
         x,
         around: None,
@@ -131,16 +133,11 @@ fn attempt(
     if let Some(slot) = args.last_mut().filter(|_| is_centred) {
         *slot = mean
             .centred(&mut algebra)
-            .ok_or("it does not define a mean and a variance")?;
+            .ok_or_else(|| mean.lacks("Var[w]".to_owned()))?;
     }
     let log_density = interpret(&mut algebra, log_prior, &args);
-    let expected = mean.of_form(&mut algebra, &log_density[0]).map_err(|what| {
-        format!(
-            "the log density of `{}` needs {what}, which `{}` does not define",
-            prior.distribution.name, family.name
-        )
-    })?;
-    let because = mean.because(&prior.distribution);
+    let expected = mean.of_form(&mut algebra, &log_density[0])?;
+    let because = mean.because();
     let entropy = builder.inline(entropy, &of_family)[0];
     let sum = builder.add(entropy, expected);
     let kl = builder.neg(sum);
@@ -166,6 +163,7 @@ fn family_params(builder: &mut Builder, posterior: &SitePosterior) -> Vec<Value>
 /// Computes means under a family.
 struct Mean<'a> {
     family: &'a Instance,
+    prior: &'a Instance,
     params: &'a [Value],
     x: Value,
     /// The value minus its mean, if the value was split.
@@ -186,9 +184,16 @@ impl Mean<'_> {
         Some(algebra.add(self.x, &mean, &rest))
     }
 
-    /// Returns the mean of the sum of all elements of a form. The error names the moment that the family does
-    /// not state.
-    fn of_form(&mut self, algebra: &mut Algebra<'_>, form: &SeparatedForm) -> Result<Value, String> {
+    fn lacks(&self, moment: String) -> NoClosedForm {
+        NoClosedForm::NoMoment {
+            prior: self.prior.name.to_string(),
+            moment,
+            family: self.family.name.to_string(),
+        }
+    }
+
+    /// Returns the mean of the sum of all elements of a form.
+    fn of_form(&mut self, algebra: &mut Algebra<'_>, form: &SeparatedForm) -> Result<Value, NoClosedForm> {
         let mut sum = algebra.builder.real(0.0);
         for term in &form.terms {
             let mean = self.of_term(algebra, term)?;
@@ -198,16 +203,21 @@ impl Mean<'_> {
         Ok(sum)
     }
 
-    fn of_term(&mut self, algebra: &mut Algebra<'_>, term: &SeparatedTerm) -> Result<Value, String> {
+    fn of_term(&mut self, algebra: &mut Algebra<'_>, term: &SeparatedTerm) -> Result<Value, NoClosedForm> {
         let mean = match &term.monomial.0[..] {
             [] => return Ok(term.coefficient),
             [(atom, power)] => self.of_power(algebra, *atom, *power)?,
-            _ => return Err(self.describe(algebra, &term.monomial)),
+            _ => return Err(self.lacks(self.describe(algebra, &term.monomial))),
         };
         Ok(algebra.builder.mul(term.coefficient, mean))
     }
 
-    fn of_power(&mut self, algebra: &mut Algebra<'_>, atom: Value, power: f64) -> Result<Value, String> {
+    fn of_power(
+        &mut self,
+        algebra: &mut Algebra<'_>,
+        atom: Value,
+        power: f64,
+    ) -> Result<Value, NoClosedForm> {
         if let Some((inner, op, attrs)) = algebra.source_of(atom) {
             let mean = self.of_power(algebra, inner, power)?;
             return Ok(algebra.builder.apply(op, &[mean], attrs));
@@ -222,7 +232,7 @@ impl Mean<'_> {
             None
         };
         let name = self.describe(algebra, &Monomial(vec![(atom, power)]));
-        let mean = known.ok_or_else(|| name.clone())?;
+        let mean = known.ok_or_else(|| self.lacks(name.clone()))?;
         if !self.used.contains(&name) {
             self.used.push(name);
         }
@@ -288,13 +298,13 @@ impl Mean<'_> {
         format!("E[{}]", factors.join(" "))
     }
 
-    fn because(&self, prior: &Instance) -> String {
+    fn because(&self) -> String {
+        let prior = &self.prior.name;
         if self.used.is_empty() {
-            return format!("the log density of `{}` does not depend on the site", prior.name);
+            return format!("the log density of `{prior}` does not depend on the site");
         }
         format!(
-            "the log density of `{}` needs {}, which `{}` defines, and the entropy is defined too",
-            prior.name,
+            "the log density of `{prior}` needs {}, which `{}` defines, and the entropy is defined too",
             self.used.join(", "),
             self.family.name
         )

@@ -12,6 +12,7 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::SitePosterior;
+use bnnc_graph::op::Op;
 use bnnc_graph::types::Type;
 
 /// The product of a mean of noise with a function of parameters.
@@ -36,9 +37,9 @@ pub struct KlEstimate {
     pub detached: bool,
 }
 
-/// Splits a scalar form into a fixed part and products. The error names the op that mixes parameters and
-/// noise.
-pub fn estimate(algebra: &mut Algebra<'_>, form: &SeparatedForm) -> Result<KlEstimate, String> {
+/// Splits a scalar form into a fixed part and products. The error is the op that mixes parameters and noise, or
+/// `None` for a parameter.
+pub fn estimate(algebra: &mut Algebra<'_>, form: &SeparatedForm) -> Result<KlEstimate, Option<Op>> {
     let mut estimate = KlEstimate {
         detached: algebra.detached,
         ..KlEstimate::default()
@@ -48,8 +49,7 @@ pub fn estimate(algebra: &mut Algebra<'_>, form: &SeparatedForm) -> Result<KlEst
             let sum = algebra.builder.reduce_sum_all(term.coefficient);
             add_to(algebra.builder, &mut estimate.fixed, sum);
         } else if let Some(atom) = mixed_atom(algebra, term) {
-            let what = algebra.builder.function().op(atom);
-            return Err(format!("`{}`", what.map_or("a parameter", |op| op.name)));
+            return Err(algebra.builder.function().op(atom));
         } else {
             let noise = algebra.monomial_value(&term.monomial);
             estimate.products.push(NoiseProduct {

@@ -15,8 +15,8 @@ mod ends;
 use super::Placement;
 use super::start;
 use crate::density::SitePrior;
+use crate::diagnostics;
 use crate::nodes;
-use crate::report;
 use crate::rule::remove_dead;
 use bnnc_abi::manifest::Init;
 use bnnc_base::diagnostic::Diagnostic;
@@ -76,7 +76,9 @@ pub fn check(
     let help = format!(
         "choose a family with lighter tails, whose support lies inside that of `{name}`, or another prior"
     );
-    Err(Box::new(report::error(&report::INFINITE_KL, message).help(help)))
+    Err(Box::new(
+        diagnostics::error(&diagnostics::INFINITE_KL, message).help(help),
+    ))
 }
 
 /// Returns whether the divergence of a site is finite.

@@ -15,6 +15,7 @@ use super::plan::{self, SitePlan};
 use super::train::Refusal;
 use super::{sample, states};
 use crate::density::{Densities, dependences};
+use crate::diagnostics::NoExactIntegral;
 use crate::nodes;
 use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
@@ -64,7 +65,7 @@ struct Observed<'a> {
     normal: Option<(Arc<str>, &'a Input)>,
 }
 
-impl StageFunctions for Result<KinkedFunction, String> {
+impl StageFunctions for Result<KinkedFunction, NoExactIntegral> {
     fn functions(&self) -> Vec<&Function> {
         self.iter().map(|found| &found.all).collect()
     }
@@ -90,11 +91,11 @@ pub fn collapse(
         .map(|(name, _)| name)
         .collect();
     let (predict, sites) = sample::at_draws(densities, model, &plans, &moved, context)?;
-    let sampled = |weights: &[&SitePlan<'_>], outputs: usize, reason: String| Collapse {
+    let sampled = |weights: &[&SitePlan<'_>], outputs: usize, reason: NoExactIntegral| Collapse {
         weights: weights.iter().map(|plan| self::weights(plan)).collect(),
         outputs,
         likelihood: Likelihood::Other,
-        form: LocationForm::Sampled(reason),
+        form: LocationForm::Sampled(reason.to_string()),
         held: false,
         local: None,
         plain: None,
@@ -150,32 +151,29 @@ pub fn collapse(
 
 /// Returns the only observation of a model, if its location is known. The error is the reason why there is no
 /// such observation.
-fn observed<'a>(all: &LaplaceParts<'a>) -> Result<Observed<'a>, String> {
+fn observed<'a>(all: &LaplaceParts<'a>) -> Result<Observed<'a>, NoExactIntegral> {
     let [observation] = &all.densities.observations[..] else {
-        return Err("there are several observations".to_owned());
+        return Err(NoExactIntegral::Observations);
     };
     let [output] = &all.model.outputs[..] else {
-        return Err("there are several outputs".to_owned());
+        return Err(NoExactIntegral::Outputs);
     };
     if all.densities.predictive.results.is_empty() {
-        return Err("the observation covers only a part of the output".to_owned());
+        return Err(NoExactIntegral::PartialOutput);
     }
     let likelihood = known::likelihood(observation);
     let first = match (likelihood, observation.params.first()) {
         (Likelihood::Other, _) | (_, None) => {
-            return Err(format!(
-                "an observation that is `{}` has no exact integral",
-                observation.name
-            ));
+            return Err(NoExactIntegral::Distribution(observation.name.to_string()));
         }
         (_, Some((name, _))) => format!("0/{name}"),
     };
     let is_location = |name: &str| name == first;
     if !all.pieces.iter().any(|piece| is_location(&piece.name)) {
-        return Err(format!("no weight affects `{}` row by row", &first[2..]));
+        return Err(NoExactIntegral::NotByRow(first[2..].to_owned()));
     }
     let Some(value) = all.arguments.result(&first) else {
-        return Err(format!("`{}` is unknown", &first[2..]));
+        return Err(NoExactIntegral::Unknown(first[2..].to_owned()));
     };
     let size = all.arguments.ty(value).shape.count(&Sizes::default());
     let normal = observation

@@ -17,7 +17,7 @@ use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
 use crate::rule::Firing;
 use crate::simplify::simplify;
-use crate::{pipeline, pipelines, report};
+use crate::{diagnostics, pipeline, pipelines};
 use bnnc_abi::manifest::{SiteReport, State};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
@@ -279,7 +279,8 @@ impl Task<'_> {
                 estimate::add_to(algebra.builder, &mut parts.direct, term);
                 KlChoice::Point
             }
-            NeedsDraws::Draws(because) => self.sampled(algebra, parts, site, because)?,
+            NeedsDraws::Draws(Some(because)) => self.sampled(algebra, parts, site, &because.to_string()),
+            NeedsDraws::Draws(None) => self.sampled(algebra, parts, site, "the options choose draws")?,
         };
         parts.choices.push(choice);
         let before = parts.products_of.last().map_or(0, |products| products.end);
@@ -305,7 +306,7 @@ impl Task<'_> {
         } else {
             match estimate::estimate(algebra, &form) {
                 Ok(found) => return Ok(parts.add(algebra, found, because)),
-                Err(what) => {
+                Err(op) => {
                     if let Some((found, series)) = self.series(algebra, site)? {
                         return Ok(parts.add_series(algebra, found, &series, because));
                     }
@@ -316,7 +317,8 @@ impl Task<'_> {
                         }
                         _ => "; no series: none is known, or the draw does not separate".to_owned(),
                     };
-                    format!("{what} mixes parameters and noise{series}; no closed form: {because}")
+                    let what = op.map_or("a parameter", |op| op.0.name);
+                    format!("`{what}` mixes parameters and noise{series}; no closed form: {because}")
                 }
             }
         };
@@ -362,7 +364,7 @@ impl Task<'_> {
                 site.plan.prior.distribution.name,
                 rounded(series.radius)
             );
-            report::warning(&report::SERIES_RANGE, message)
+            diagnostics::warning(&diagnostics::SERIES_RANGE, message)
                 .help("leave `taylor` out: the mean over draws is unbiased, and the compiled program does not grow with \
                        `draws`")
         });

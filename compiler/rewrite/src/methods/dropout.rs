@@ -12,7 +12,7 @@ use crate::density::{Densities, coordinates};
 use crate::nodes;
 use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
-use crate::{pipeline, pipelines, report};
+use crate::{diagnostics, pipeline, pipelines};
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_graph::analysis::dataflow;
@@ -96,14 +96,17 @@ fn check(model: &Model, layers: &[Arc<str>], masked: &BTreeSet<Arc<str>>) -> Res
         let is_masked = masked.iter().any(|site| covers(name, site));
         match (is_known, is_masked) {
             (true, true) => None,
-            (true, false) => Some(report::nothing_to_drop(&format!(
+            (true, false) => Some(diagnostics::nothing_to_drop(&format!(
                 "`{name}` has no inputs to mask: its weights are not multiplied by values of an example"
             ))),
             (false, _) => {
                 let layers = sites().filter_map(|site| site.rsplit_once('.').map(|(layer, _)| layer));
                 let message =
                     format!("`layers` names `{name}`, but the model has no such layer or parameter");
-                Some(report::error(&report::UNKNOWN_LAYER, message).suggest(name, sites().chain(layers)))
+                Some(
+                    diagnostics::error(&diagnostics::UNKNOWN_LAYER, message)
+                        .suggest(name, sites().chain(layers)),
+                )
             }
         }
     };
@@ -116,7 +119,7 @@ fn check(model: &Model, layers: &[Arc<str>], masked: &BTreeSet<Arc<str>>) -> Res
             Some(layer) => format!("name the layers whose inputs to mask: `layers = [{layer}]`"),
             None => "add a hidden layer, or name the weights: `layers = [w]`".to_owned(),
         };
-        faults.push(report::nothing_to_drop(message).help(help));
+        faults.push(diagnostics::nothing_to_drop(message).help(help));
     }
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }

@@ -2,12 +2,12 @@
 
 use crate::constrain::{self, Scale};
 use crate::density::{Densities, SitePrior, dependences, prefix_noise};
+use crate::diagnostics::{self, Refusal};
 use crate::kl::closed::Closed;
 use crate::kl::{self, NeedsDraws, Placement};
 use crate::nodes::{self, Scope};
 use crate::pass::PassContext;
 use crate::pipelines;
-use crate::report::{self, Refusal};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_graph::builder::Builder;
@@ -39,7 +39,7 @@ impl SitePlan<'_> {
     pub fn warning(&self) -> Option<Diagnostic> {
         let why = self.doubt.as_ref()?;
         let (family, site) = (&self.posterior.family.name, &self.site.name);
-        Some(report::unknown_kl(family, site, why))
+        Some(diagnostics::unknown_kl(family, site, why))
     }
 }
 
@@ -107,7 +107,7 @@ fn plan<'a>(
             posterior.family.name
         );
         return Err(Fault::Told(Box::new(
-            report::error(&report::NO_SAMPLER, message).help(help),
+            diagnostics::error(&diagnostics::NO_SAMPLER, message).help(help),
         )));
     }
     let placement = kl::placement(site, posterior)?;
@@ -118,9 +118,10 @@ fn plan<'a>(
     let way = if kl::is_point(posterior) {
         NeedsDraws::Point
     } else if sampled {
-        NeedsDraws::Draws("the options choose draws".to_owned())
+        NeedsDraws::Draws(None)
     } else {
-        kl::exact(posterior, placement, prior)?.map_or_else(NeedsDraws::Draws, NeedsDraws::Closed)
+        kl::exact(posterior, placement, prior)?
+            .map_or_else(|why| NeedsDraws::Draws(Some(why)), NeedsDraws::Closed)
     };
     if matches!(way, NeedsDraws::Draws(_)) && !has_density(posterior) {
         let message = format!(
@@ -129,7 +130,7 @@ fn plan<'a>(
         );
         let help = format!("give `{}` a `log_density` or an `entropy`", posterior.family.name);
         return Err(Fault::Told(Box::new(
-            report::error(&report::NO_DENSITY, message).help(help),
+            diagnostics::error(&diagnostics::NO_DENSITY, message).help(help),
         )));
     }
     Ok(SitePlan {

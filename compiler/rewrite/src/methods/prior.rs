@@ -6,6 +6,7 @@ mod uniform;
 use super::predict::{over_draws, per_draw};
 use crate::batch::batch;
 use crate::density::{Densities, SitePrior, prefix_noise};
+use crate::diagnostics::{NoPriorDraws, Undrawable};
 use crate::nodes::Scope;
 use bnnc_base::shape::{Dim, Shape, Sizes};
 use bnnc_graph::builder::Builder;
@@ -37,7 +38,7 @@ pub fn predict(
     densities: &Densities,
     model: &Model,
     origin: &dyn Fn(&Site) -> ValueOrigin,
-) -> Result<Function, String> {
+) -> Result<Function, NoPriorDraws> {
     let origins: Vec<ValueOrigin> = model.sites.iter().map(origin).collect();
     for (prior, origin) in densities.priors.iter().zip(&origins) {
         drawable(prior, origin)?;
@@ -69,21 +70,23 @@ pub fn predict(
 }
 
 /// Fails if a site needs draws from its prior that cannot be made.
-fn drawable(prior: &SitePrior, origin: &ValueOrigin) -> Result<(), String> {
-    let (site, distribution) = (&prior.site, &prior.distribution);
+fn drawable(prior: &SitePrior, origin: &ValueOrigin) -> Result<(), NoPriorDraws> {
+    let distribution = &prior.distribution;
     let why = match origin {
         ValueOrigin::Given => return Ok(()),
-        _ if distribution.measure == MeasureKind::Improper => "is improper",
-        ValueOrigin::GivenBelow(_) if !distribution.elementwise => {
-            "is a joint distribution of all elements, so a new element does not have a prior of its own"
-        }
-        _ if distribution.draw.is_none() && distribution.wider_draw.is_none() => "has no sampler",
+        _ if distribution.measure == MeasureKind::Improper => Undrawable::Improper,
+        ValueOrigin::GivenBelow(_) if !distribution.elementwise => Undrawable::Joint,
+        _ if distribution.draw.is_none() && distribution.wider_draw.is_none() => Undrawable::NoSampler,
         _ if distribution.draw.is_none() && distribution.value.shape.count(&Sizes::default()) > TRIED => {
-            "is truncated, and has too many elements for rejection sampling"
+            Undrawable::Truncated
         }
         ValueOrigin::Prior | ValueOrigin::GivenBelow(_) => return Ok(()),
     };
-    Err(format!("the prior of `{site}`, `{}`, {why}", distribution.name))
+    Err(NoPriorDraws {
+        site: prior.site.to_string(),
+        distribution: distribution.name.to_string(),
+        why,
+    })
 }
 
 /// The number of draws of a distribution before truncation. The first draw inside the support is used. If a

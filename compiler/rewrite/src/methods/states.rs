@@ -3,6 +3,7 @@
 use super::plan::{SitePlan, scale_of, state_name, state_type};
 use super::plausible;
 use crate::constrain::Scale;
+use crate::diagnostics::NoState;
 use crate::kl::{KlChoice, is_point};
 use bnnc_abi::laplace::{EVIDENCE_SLOPE, PRIOR_FACTOR};
 use bnnc_abi::manifest::{Init, PriorReport, SiteReport, StartSite, State};
@@ -71,8 +72,7 @@ pub fn parameters(plans: &[SitePlan<'_>]) -> Vec<State> {
 }
 
 /// Returns the sites of `model` whose values can be loaded from a file. The values of a site can be loaded if
-/// its state is its position. Fails with a sentence about the first site that cannot be loaded. The position
-/// of a site in `noncentred` is the noise of the prior.
+/// its state is its position. The position of a site in `noncentred` is the noise of the prior.
 ///
 /// # Errors
 /// Fails for a site whose approximation is not a point or whose parameterisation is non-centred.
@@ -80,22 +80,19 @@ pub fn loadable(
     model: &Model,
     posterior: &ApproximatePosterior,
     noncentred: &[Arc<str>],
-) -> Result<Vec<StartSite>, String> {
+) -> Result<Vec<StartSite>, NoState> {
     let one = |site: &Site| {
         let own = posterior.sites.iter().find(|own| own.site == site.name);
         let param = own.filter(|own| is_point(own)).and_then(|own| own.params.first());
         let Some(param) = param else {
-            let family = own.map_or("something else", |own| &own.family.name);
-            return Err(format!(
-                "a file gives one value of `{}`, but the posterior has the family `{family}` for it",
-                site.name
-            ));
+            let (site, family) = (
+                site.name.to_string(),
+                own.map_or("something else", |own| &own.family.name).to_owned(),
+            );
+            return Err(NoState::Family { site, family });
         };
         if noncentred.contains(&site.name) {
-            return Err(format!(
-                "a file gives a value of `{}`, but `non_centered` samples the noise of this parameter instead",
-                site.name
-            ));
+            return Err(NoState::Noise(site.name.to_string()));
         }
         Ok(StartSite {
             site: site.name.to_string(),

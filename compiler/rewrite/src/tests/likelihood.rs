@@ -2,11 +2,11 @@
 
 use super::library::{approximation, declared, laplace, normal, posterior, radial, regression, sgd};
 use crate::density::density;
+use crate::diagnostics;
 use crate::methods::likelihood::choice::{Expectation, Layers};
 use crate::methods::likelihood::{per_example, symmetry};
 use crate::methods::train::{Objective, Refusal, TrainingSettings, objective};
 use crate::pass::PassContext;
-use crate::report;
 use bnnc_abi::manifest::Init;
 use bnnc_base::diagnostic::Code;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
@@ -470,7 +470,7 @@ fn refused(model: &Model, posterior: &ApproximatePosterior, layers: Layers<'_>) 
 fn layers_that_are_unknown_or_named_twice_are_rejected() {
     let unknown = names(&["oot"]);
     let (code, message) = refused(&linear(), &linear_posterior(), local(&unknown));
-    assert_eq!(code.id, report::UNKNOWN_LAYER.id);
+    assert_eq!(code.id, diagnostics::UNKNOWN_LAYER.id);
     assert_eq!(
         message,
         "`local` names `oot`, but the model has no such layer or parameter"
@@ -483,7 +483,7 @@ fn layers_that_are_unknown_or_named_twice_are_rejected() {
         ..Layers::default()
     };
     let (code, message) = refused(&linear(), &linear_posterior(), both);
-    assert_eq!(code.id, report::LAYER_FORM.id);
+    assert_eq!(code.id, diagnostics::LAYER_FORM.id);
     assert_eq!(
         message,
         "`flipout` is not possible for `out.w`: `local` also names it"
@@ -717,7 +717,7 @@ fn non_polynomial_likelihoods_are_not_integrated() {
         let row = b.finish(vec![("log_likelihood".into(), value)]);
         let faults = crate::methods::likelihood::integrate::rewrite(&row, &names(&["out.w"]), 4);
         faults.err().map(|faults| {
-            assert_eq!(faults[0].code.id, report::LAYER_FORM.id);
+            assert_eq!(faults[0].code.id, diagnostics::LAYER_FORM.id);
             faults[0].message.clone()
         })
     };

@@ -5,9 +5,9 @@ use super::library::{
     approximation, declared, exponential, laplace, normal, point, posterior, regression, sgd, spike_and_slab,
 };
 use crate::density::{Densities, density};
+use crate::diagnostics;
 use crate::methods::train::{Objective, Refusal, TrainingSettings, objective};
 use crate::pass::PassContext;
-use crate::report;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
@@ -354,14 +354,14 @@ fn every_code_is_raised() {
 
     let mut local = real();
     local.sites[0].local = true;
-    assert_code(compile(&local, &plain(), 1), &report::LOCAL_SITE);
+    assert_code(compile(&local, &plain(), 1), &diagnostics::LOCAL_SITE);
 
     let positive = || posterior(vec![approximation("w", exponential(&scalar()), &[])]);
     let unit = line(laplace(&scalar()), Support::Interval(0.0, 1.0));
-    assert_code(compile(&unit, &positive(), 1), &report::INFINITE_KL);
+    assert_code(compile(&unit, &positive(), 1), &diagnostics::INFINITE_KL);
 
     let unsampled = posterior(vec![approximation("w", spike_and_slab(&scalar()), &[])]);
-    assert_code(compile(&real(), &unsampled, 1), &report::NO_SAMPLER);
+    assert_code(compile(&real(), &unsampled, 1), &diagnostics::NO_SAMPLER);
 
     assert_bug(compile(&real(), &posterior(Vec::new()), 1), "no family for `w`");
 
@@ -373,14 +373,14 @@ fn every_code_is_raised() {
     let nothing = b.real(0.0);
     implicit.log_density = Arc::new(b.finish(vec![("value".into(), nothing)]));
     let implicit = posterior(vec![approximation("w", implicit, &[0.0, 1.0])]);
-    assert_code(compile(&real(), &implicit, 1), &report::NO_DENSITY);
+    assert_code(compile(&real(), &implicit, 1), &diagnostics::NO_DENSITY);
 
     let mut silent = real();
     let mut b = Builder::new("silent");
     let (x, y) = (b.param("x", Type::scalar()), b.param("y", Type::scalar()));
     sample(&mut b, normal(&scalar()), &[x, y], "w");
     silent.function = b.finish(Vec::new());
-    assert_code(compile(&silent, &plain(), 1), &report::NO_OUTPUT);
+    assert_code(compile(&silent, &plain(), 1), &diagnostics::NO_OUTPUT);
 
     let mut dependent = real();
     let mut b = Builder::new("dependent");
@@ -424,10 +424,10 @@ fn every_code_is_raised() {
         1.0,
         curved,
     );
-    assert_code(compile(&curved, &plain(), 1), &report::NO_DERIVATIVE);
+    assert_code(compile(&curved, &plain(), 1), &diagnostics::NO_DERIVATIVE);
     // Four more are raised in `likelihood`, `noncentre` and `separation`, three of dropout and Laplace's approximation in `bnnc-tests`, and
     // `UNKNOWN_KL` and `NOT_LINEAR` in those of the command line.
-    assert_eq!(report::CODES.len(), 15);
+    assert_eq!(diagnostics::CODES.len(), 15);
 }
 
 /// An observation inside a recurrence depends on the carry, so it cannot be moved out of the loop.

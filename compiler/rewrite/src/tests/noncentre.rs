@@ -3,10 +3,10 @@
 use super::inputs::{assert_close, differences, evaluate};
 use super::library::{declared, exponential, laplace, logistic, normal, radial, regression, spike_and_slab};
 use crate::density::{Densities, SitePrior, density};
+use crate::diagnostics;
 use crate::differentiate::gradient;
 use crate::methods::sample::noncentre;
 use crate::nodes::{self, Scope};
-use crate::report;
 use crate::simplify::simplify;
 use bnnc_base::shape::Shape;
 use bnnc_graph::attr::Attr;
@@ -185,7 +185,7 @@ fn refused(prior: Instance, params: &[f64], support: Support, moves: bool) -> Op
     assert_eq!(shape, Shape::fixed(&[SIZE]));
     let densities = density(&model).unwrap();
     let refusal = noncentre::refusal(&model.sites[0], prior_of(&densities), moves)?;
-    assert!(std::ptr::eq(refusal.code, &report::NO_NOISE));
+    assert!(std::ptr::eq(refusal.code, &diagnostics::NO_NOISE));
     Some(refusal.message)
 }
 

@@ -1,5 +1,6 @@
 //! Tests which functions are recognised as affine, as affine between kinks, or as neither.
 
+use crate::diagnostics::NoExactIntegral;
 use crate::methods::collapse::pieces::{KinkedFunction, pieces};
 use crate::pass::PassContext;
 use crate::tests::inputs::evaluate;
@@ -18,7 +19,7 @@ fn function(body: impl Fn(&mut Builder, Value, Value) -> Value) -> Function {
     builder.finish(vec![("outputs".into(), value)])
 }
 
-fn found(body: impl Fn(&mut Builder, Value, Value) -> Value) -> Result<KinkedFunction, String> {
+fn found(body: impl Fn(&mut Builder, Value, Value) -> Value) -> Result<KinkedFunction, NoExactIntegral> {
     match pieces(&function(body), &["w".to_owned()], &mut PassContext::default()) {
         Ok(found) => found,
         Err(fault) => panic!("{fault:?}"),
@@ -90,7 +91,11 @@ fn kinks_of_kinks_are_found() {
 
 #[test]
 fn curved_and_jumping_functions_are_rejected() {
-    let reason = |body: fn(&mut Builder, Value, Value) -> Value| found(body).err().unwrap_or_default();
+    let reason = |body: fn(&mut Builder, Value, Value) -> Value| {
+        found(body)
+            .err()
+            .map_or_else(String::new, |reason| reason.to_string())
+    };
     assert_eq!(reason(|b, w, _| b.tanh(w)), "the weights pass through `tanh`");
     let jumps = |name: &str| format!("the weights pass through `{name}`, where outputs may jump");
     assert_eq!(reason(|b, w, _| b.floor(w)), jumps("floor"));

@@ -4,11 +4,11 @@ use super::library::{
     approximation, declared, exponential, laplace, logistic, normal, posterior, regression, sgd,
 };
 use crate::density::density;
+use crate::diagnostics;
 use crate::kl::{Estimator, KlOptions, Statistics};
 use crate::methods::divergence::{Divergence, divergence};
 use crate::methods::train::TrainingSettings;
 use crate::pass::PassContext;
-use crate::report;
 use bnnc_abi::manifest::Init;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
 use bnnc_graph::builder::Builder;
@@ -318,7 +318,7 @@ fn the_taylor_series_of_the_logarithm_is_within_its_remainder() {
     };
     let wide = found(family(), &[1.1, 0.9], prior(), &[], wide);
     assert_eq!(wide.warnings.len(), 1, "{:?}", wide.warnings);
-    assert_eq!(report::SERIES_RANGE.id, "E0311");
+    assert_eq!(diagnostics::SERIES_RANGE.id, "E0311");
 }
 
 /// The radius of convergence of the logistic density is pi: its nearest poles are `+-i pi`.

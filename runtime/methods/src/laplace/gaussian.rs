@@ -193,9 +193,8 @@ impl Approximated {
             if own.is_empty() && !members.is_empty() {
                 break;
             }
-            let member = restored(laplace, &values, &own);
-            let why = |why: String| codes::not_a_run(folder, &format!("posterior.safetensors: {why}"));
-            members.push(member.map_err(why)?);
+            let wrong = |why: &str| codes::not_a_run(folder, &format!("posterior.safetensors: {why}")).into();
+            members.push(restored(laplace, &values, &own, &wrong)?);
         }
         Ok(Approximated {
             fitted: found(values.clone()),
@@ -209,13 +208,14 @@ impl Approximated {
 /// The prefix of the names of a Gaussian's arrays.
 pub const PREFIX: &str = "laplace/";
 
-/// Restores one member from its own arrays.
+/// Restores one member from its own arrays. `wrong` makes the error from the reason why they do not fit the program.
 fn restored(
     laplace: &Laplace,
     values: &Arc<StateValues>,
     arrays: &[PosteriorArray<'_>],
-) -> Result<Gaussian, String> {
-    let posterior = GaussianPosterior::from_arrays(arrays).map_err(|error| error.to_string())?;
+    wrong: &dyn Fn(&str) -> Stop,
+) -> Result<Gaussian, Stop> {
+    let posterior = GaussianPosterior::from_arrays(arrays).map_err(|error| wrong(&error.to_string()))?;
     let mut maximum = values.as_ref().clone();
     let mut index = None;
     for (name, _, values) in arrays {
@@ -233,14 +233,15 @@ fn restored(
     };
     let fits = index.as_ref().map_or(posterior.elements() == all, is_of);
     if !fits || weights(laplace, &maximum).len() != all {
-        return Err("the Gaussian covers other weights".to_owned());
+        return Err(wrong("the Gaussian covers other weights"));
     }
     let takes_blocks = laplace.programs.turned.is_some()
         && laplace.options.structure != Structure::Diagonal
         && index.is_none();
     let blocks = posterior.turned().map_or(0, |blocks| blocks.len());
     if takes_blocks && blocks != laplace.blocks.len() {
-        return Err("the structure of the Gaussian differs from that of the program".to_owned());
+        let why = "the structure of the Gaussian differs from that of the program";
+        return Err(wrong(why));
     }
     Ok(Gaussian {
         values: Arc::new(maximum),

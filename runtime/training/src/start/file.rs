@@ -25,7 +25,13 @@ pub fn read(infer: &InferenceBlock, file: &StartFile, split: usize) -> Result<St
         values: StateValues::new(),
         faults: Vec::new(),
     };
-    match reading.run_of(infer).map_err(|why| fail(&why))? {
+    match reading.run_of(infer).map_err(|runs| {
+        let runs = runs.join(", ");
+        fail(&format!(
+            "it holds the inferences {runs}, but not `{}`",
+            infer.name
+        ))
+    })? {
         Some(run) => reading.states(infer, &run, split),
         None => reading.sites(),
     }
@@ -50,8 +56,9 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Returns the inference whose states a run wrote to the file; `None` if the file holds sites.
-    fn run_of(&self, infer: &InferenceBlock) -> Result<Option<String>, String> {
+    /// Returns the inference whose states a run wrote to the file; `None` if the file holds sites. The error has the names of the inferences in
+    /// the file if none of them is the one to start.
+    fn run_of(&self, infer: &InferenceBlock) -> Result<Option<String>, Vec<String>> {
         let is_site = |name: &&str| self.file.sites.iter().any(|site| site.site == **name);
         if self.tensors.names().iter().any(|name| is_site(&&**name)) {
             return Ok(None);
@@ -69,14 +76,7 @@ impl Reading<'_> {
             (_, 0) => Ok(None),
             (true, _) => Ok(Some(infer.name.clone())),
             (false, 1) => Ok(runs.first().map(|run| (*run).to_owned())),
-            (false, _) => {
-                let all: Vec<&str> = runs.into_iter().collect();
-                Err(format!(
-                    "it holds the inferences {}, but not `{}`",
-                    all.join(", "),
-                    infer.name
-                ))
-            }
+            (false, _) => Err(runs.into_iter().map(str::to_owned).collect()),
         }
     }
 

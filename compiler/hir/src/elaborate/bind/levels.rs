@@ -35,12 +35,13 @@ pub struct Joined {
     pub codes: Vec<Codes>,
 }
 
-/// Joins the levels of the columns that select along one axis. Levels that are text are ordered by first appearance, integers in ascending
+/// Joins the levels of the columns that select along one axis, which the input at `span` names. Levels that are text are ordered by first appearance, integers in ascending
 /// order.
 ///
 /// # Errors
 /// Fails for text mixed with integers, for columns of reals, and for text outputs whose levels differ.
-pub fn joined(group: &[&Selector<'_>]) -> Result<Joined, String> {
+pub fn joined(group: &[&Selector<'_>], span: Span, schema: &Schema) -> Result<Joined, Box<Diagnostic>> {
+    let wrong = |text: String| Box::new(report::wrong(span, text, schema));
     let texts: Vec<&[String]> = group
         .iter()
         .filter_map(|selector| match &selector.field.kind {
@@ -52,29 +53,34 @@ pub fn joined(group: &[&Selector<'_>]) -> Result<Joined, String> {
         .iter()
         .find(|selector| selector.field.kind == FieldKind::Real)
     {
-        return Err(format!(
+        return Err(wrong(format!(
             "`index` needs integers or text, but `{}` holds {}",
             real.field.name,
             real.field.reals()
-        ));
+        )));
     }
     match texts.len() {
         0 => Ok(of_integers(group)),
-        count if count == group.len() => of_texts(group, &texts),
+        count if count == group.len() => of_texts(group, &texts).map_err(|class| {
+            wrong(format!(
+                "the levels of `{class}` differ from those of the other columns with the same size: give it a size of its own"
+            ))
+        }),
         _ => {
             let names: Vec<String> = group
                 .iter()
                 .map(|selector| format!("`{}`", selector.field.name))
                 .collect();
-            Err(format!(
+            Err(wrong(format!(
                 "{} index the same axis, but one holds text and another integers",
                 names.join(" and ")
-            ))
+            )))
         }
     }
 }
 
-fn of_texts(group: &[&Selector<'_>], texts: &[&[String]]) -> Result<Joined, String> {
+/// Joins levels that are text. The error is the name of a class output whose levels differ from the others.
+fn of_texts<'a>(group: &[&Selector<'a>], texts: &[&[String]]) -> Result<Joined, &'a str> {
     let alike = texts.windows(2).all(|pair| pair[0] == pair[1]);
     if alike {
         let codes = vec![Codes::Positions; group.len()];
@@ -82,10 +88,7 @@ fn of_texts(group: &[&Selector<'_>], texts: &[&[String]]) -> Result<Joined, Stri
         return Ok(Joined { size, codes });
     }
     if let Some(class) = group.iter().find(|selector| selector.is_class) {
-        return Err(format!(
-            "the levels of `{}` differ from those of the other columns with the same size: give it a size of its own",
-            class.field.name
-        ));
+        return Err(&class.field.name);
     }
     let (mut all, mut known) = (Vec::new(), HashSet::new());
     for level in texts.iter().copied().flatten() {

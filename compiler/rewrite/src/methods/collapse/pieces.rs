@@ -9,6 +9,7 @@
 //! derivative with a different kind of comparison; `maxima` rewrites this op.
 
 use super::maxima;
+use crate::diagnostics::NoExactIntegral;
 use crate::differentiate::pull_back;
 use crate::nodes;
 use crate::pass::PassContext;
@@ -47,7 +48,7 @@ pub fn pieces(
     function: &Function,
     names: &[String],
     context: &mut PassContext,
-) -> Result<Result<KinkedFunction, String>, Fault> {
+) -> Result<Result<KinkedFunction, NoExactIntegral>, Fault> {
     let size = size(function);
     let flat = pipeline::run(function, pipelines::BEFORE_DERIVATIVE, context)?;
     let moved = dependents(&flat, names).into_iter().collect();
@@ -83,7 +84,7 @@ pub fn pieces(
         let compared = compared(&derivative, &[first, behind].concat());
         all = with_kinks(&derivative, size, &compared);
     }
-    Ok(Err("its kinks contain further kinks without end".to_owned()))
+    Ok(Err(NoExactIntegral::NestedKinks))
 }
 
 /// Returns the number of elements of the first result.
@@ -205,7 +206,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the reason why the function is not affine between its kinks, if the derivative shows that.
-    fn curved(&self, function: &Function, names: &[String]) -> Option<String> {
+    fn curved(&self, function: &Function, names: &[String]) -> Option<NoExactIntegral> {
         let mut flows = self.derivative.results.iter().skip(1);
         if !flows.any(|(_, flow)| self.dependent.contains(flow)) {
             return None;
@@ -215,24 +216,20 @@ impl<'a> Walk<'a> {
             let op = op(function, value)?;
             matches!(op.lower, Lower::Scalar(scalar) if CALLED.contains(&scalar)).then_some(op.name)
         });
-        Some(match called {
-            Some(name) => format!("the weights pass through `{name}`"),
-            None => "the weights multiply or divide each other".to_owned(),
-        })
+        Some(called.map_or(NoExactIntegral::Products, NoExactIntegral::Nonlinear))
     }
 
     /// Returns the reason why the derivative does not determine the function, if there is one. The reason is
     /// an op whose derivative is zero and at which the function may jump. The kinks are found from the
     /// comparisons in the derivative, which come from continuous functions.
-    fn jump(&self, function: &Function, names: &[String]) -> Option<String> {
+    fn jump(&self, function: &Function, names: &[String]) -> Option<NoExactIntegral> {
         dependents(function, names).into_iter().find_map(|value| {
             let op = op(function, value)?;
             let is_silent = matches!(op.vjp, Vjp::Zero(_) | Vjp::None(_));
-            let what = match function.nodes[value].ty.dtype {
-                DType::Bool => "a comparison".to_owned(),
-                DType::Real | DType::Int => format!("`{}`", op.name),
-            };
-            is_silent.then(|| format!("the weights pass through {what}, where outputs may jump"))
+            is_silent.then_some(match function.nodes[value].ty.dtype {
+                DType::Bool => NoExactIntegral::Comparison,
+                DType::Real | DType::Int => NoExactIntegral::Jump(op.name),
+            })
         })
     }
 }

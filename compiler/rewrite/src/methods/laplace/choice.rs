@@ -4,7 +4,7 @@ use super::super::likelihood::choice::covers;
 use super::super::plan::SitePlan;
 use super::super::train::is_of_row;
 use super::outputs::LaplaceParts;
-use crate::{nodes, report};
+use crate::{diagnostics, nodes};
 use bnnc_base::arena::Id;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_graph::analysis::dataflow::dependents;
@@ -64,7 +64,7 @@ fn no_weights(parts: &LaplaceParts<'_>, name: &str) -> Diagnostic {
         false => format!("`over` names `{name}`, but no parameter or layer of that name affects the outputs"),
     };
     let quoted: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
-    report::error(&report::NO_WEIGHTS, message)
+    diagnostics::error(&diagnostics::NO_WEIGHTS, message)
         .suggest(name, known.iter().copied())
         .help(format!("these affect the outputs: {}", quoted.join(", ")))
 }
@@ -111,7 +111,7 @@ fn no_last_layer(last: &str, layer: Option<&str>) -> Diagnostic {
             "leave `over` out, or write `over = all`: the Gaussian then covers every parameter that affects the outputs".to_owned(),
         ),
     };
-    report::error(&report::NO_WEIGHTS, message).help(help)
+    diagnostics::error(&diagnostics::NO_WEIGHTS, message).help(help)
 }
 
 /// Returns the values that depend on a parameter whose name satisfies `is_from`.

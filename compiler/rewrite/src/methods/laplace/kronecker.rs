@@ -19,7 +19,7 @@ use crate::nodes::{self, Scope, application};
 use crate::rules::outer::{
     LetterSizes, LetteredProduct, contracted, letters_from, of_linear, products, renamed, split_or_factor,
 };
-use crate::{report, rule, simplify, unroll};
+use crate::{diagnostics, rule, simplify, unroll};
 use bnnc_abi::laplace::WeightBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
@@ -100,7 +100,7 @@ fn too_large(site: &str, elements: usize) -> Diagnostic {
     let help = format!(
         "a block has at most {WHOLE} elements; write `structure = diagonal`, or leave `{site}` out of `over`"
     );
-    report::error(&report::NO_FACTORS, message).help(help)
+    diagnostics::error(&diagnostics::NO_FACTORS, message).help(help)
 }
 
 /// The form of the gradient of a weight.

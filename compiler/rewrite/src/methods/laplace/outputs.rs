@@ -7,7 +7,7 @@ use super::known;
 use crate::constrain;
 use crate::density::{Densities, dependences};
 use crate::nodes::Scope;
-use crate::{report, rule, unroll};
+use crate::{diagnostics, rule, unroll};
 use bnnc_abi::laplace::Likelihood;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
@@ -70,7 +70,7 @@ pub struct LaplaceParts<'a> {
 /// A model whose observations depend on no parameter that is free to move.
 fn nothing_moves(model: &Model) -> Diagnostic {
     let message = format!("no free parameter of `{}` affects its outputs", model.name);
-    report::error(&report::NO_OUTPUT, message)
+    diagnostics::error(&diagnostics::NO_OUTPUT, message)
         .help("let the mean or the logits of an output depend on a parameter that the posterior does not fix")
 }
 
@@ -82,7 +82,7 @@ fn not_linear(param: &str, is_ordered: bool) -> Diagnostic {
     };
     let message =
         format!("`{param}` of the likelihood takes {values}, so it cannot be linearised in the weights");
-    report::error(&report::NOT_LINEAR, message)
+    diagnostics::error(&diagnostics::NOT_LINEAR, message)
         .help("let it depend only on data, or use `nuts` or `vi`, which do not linearise the model")
 }
 

@@ -1,9 +1,10 @@
 //! Chooses the gradient estimator of each layer in the likelihood.
 
 use super::symmetry;
+use crate::diagnostics;
 use crate::kl::{self, Placement};
 use crate::methods::plan::SitePlan;
-use crate::report::{self, Refusal};
+use crate::diagnostics::Refusal;
 use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
@@ -148,7 +149,7 @@ pub fn refusal(way: Expectation, site: &str, why: &str) -> Diagnostic {
         "leave `{site}` out of `{}`: all examples then share one draw of it",
         way.option()
     );
-    report::error(&report::LAYER_FORM, message).help(help)
+    diagnostics::error(&diagnostics::LAYER_FORM, message).help(help)
 }
 
 fn unknown(way: Expectation, name: &str, plans: &[SitePlan<'_>]) -> Diagnostic {
@@ -165,5 +166,5 @@ fn unknown(way: Expectation, name: &str, plans: &[SitePlan<'_>]) -> Diagnostic {
             known.extend(site.name.rsplit_once('.').map(|(layer, _)| layer));
         }
     }
-    report::error(&report::UNKNOWN_LAYER, message).suggest(name, known)
+    diagnostics::error(&diagnostics::UNKNOWN_LAYER, message).suggest(name, known)
 }

@@ -66,7 +66,7 @@ pub fn rewrite(row: &Function, treated: &[(Arc<str>, Expectation)]) -> Result<Re
                     },
                 );
             }
-            Err(why) => faults.push(refusal(*way, name, &why)),
+            Err(why) => faults.push(refusal(*way, name, &why.to_string())),
         }
     }
     if !faults.is_empty() {

@@ -1,6 +1,7 @@
 //! Analyses how the likelihood uses the sites whose draws differ between examples.
 
 use super::choice::Expectation;
+use crate::diagnostics::UnsupportedUse;
 use bnnc_base::arena::Id;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::labels::ContractionLabels;
@@ -48,14 +49,14 @@ impl VaryingSite {
 /// Returns how the likelihood uses a site, which is the parameter `param` of the row function.
 ///
 /// # Errors
-/// The error is a sentence about a use of the site that the estimator `way` does not support.
+/// The error is a use of the site that the estimator `way` does not support.
 pub fn usage(
     row: &Function,
     users: &[Vec<Value>],
     treated: &[Value],
     param: Value,
     way: Expectation,
-) -> Result<Usage, String> {
+) -> Result<Usage, UnsupportedUse> {
     let products = products(row, &users[param.index()], treated, param, way);
     match products {
         Ok(axes) => Ok(Usage::Products(axes)),
@@ -84,18 +85,16 @@ fn products(
     treated: &[Value],
     param: Value,
     way: Expectation,
-) -> Result<Vec<usize>, String> {
+) -> Result<Vec<usize>, UnsupportedUse> {
     let mut found: Option<Vec<usize>> = None;
     for user in users {
         let Some(product) = WeightProduct::of(row, *user, param) else {
             let op = row.op(*user).map_or("", |op| op.0.name);
-            return Err(format!(
-                "`{op}` also uses it, so it is not only a factor of products"
-            ));
+            return Err(UnsupportedUse::Op(op));
         };
         if treated.contains(&product.other) && (row.ty(product.other).rank() > 1 || row.ty(param).rank() <= 1)
         {
-            return Err("it is multiplied with other weights that the options name".to_owned());
+            return Err(UnsupportedUse::OtherWeights);
         }
         match way {
             Expectation::Local => product.independent()?,
@@ -105,12 +104,10 @@ fn products(
         let axes = product.summed_axes();
         match &found {
             Some(_) if way == Expectation::Local => {
-                return Err(
-                    "one example uses it several times, so several products share its noise".to_owned(),
-                );
+                return Err(UnsupportedUse::SeveralProducts);
             }
             Some(known) if *known != axes => {
-                return Err("its products sum over different axes".to_owned());
+                return Err(UnsupportedUse::DifferentAxes);
             }
             _ => found = Some(axes),
         }
@@ -153,21 +150,19 @@ impl WeightProduct {
     }
 
     /// Fails unless each element of the result depends on different weights.
-    fn independent(&self) -> Result<(), String> {
+    fn independent(&self) -> Result<(), UnsupportedUse> {
         match self.against.iter().find(|letter| !self.weights.contains(letter)) {
-            Some(letter) if self.result.contains(letter) => Err(
-                "one example multiplies it with several vectors, so the products share its noise".to_owned(),
-            ),
-            Some(_) => Err("it is multiplied with a sum".to_owned()),
+            Some(letter) if self.result.contains(letter) => Err(UnsupportedUse::SeveralVectors),
+            Some(_) => Err(UnsupportedUse::Sum),
             None => Ok(()),
         }
     }
 
     /// Fails unless the signs of the weights can be moved onto the other operand.
-    fn signed(&self) -> Result<(), String> {
+    fn signed(&self) -> Result<(), UnsupportedUse> {
         let alone = |letter: &char| !self.result.contains(letter) && !self.against.contains(letter);
         match self.weights.iter().any(alone) {
-            true => Err("a product sums only its elements".to_owned()),
+            true => Err(UnsupportedUse::SumAlone),
             false => Ok(()),
         }
     }

@@ -1,5 +1,6 @@
 //! Checks whether a model treats all levels of an axis alike, so that a new level does not affect the others.
 
+use crate::diagnostics::LevelMixing;
 use crate::unroll::expand_maps;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::function::{Function, NodeKind, Value};
@@ -15,11 +16,10 @@ pub type Selects<'a> = &'a dyn Fn(&str) -> bool;
 ///
 /// # Errors
 /// Fails for an op that treats levels differently.
-pub fn uniform(one: &Function, other: &Function, selects: Selects<'_>) -> Result<(), String> {
+pub fn uniform(one: &Function, other: &Function, selects: Selects<'_>) -> Result<(), LevelMixing> {
     let (one, other) = (expand_maps(one), expand_maps(other));
-    let different = || "the model computes with the number or the positions of the levels".to_owned();
     if one.nodes.len() != other.nodes.len() {
-        return Err(different());
+        return Err(LevelMixing::Positions);
     }
     let pair = Pair {
         one: &one,
@@ -30,9 +30,7 @@ pub fn uniform(one: &Function, other: &Function, selects: Selects<'_>) -> Result
         match (&one.nodes[value].kind, &other.nodes[value].kind) {
             (NodeKind::Param(name), NodeKind::Param(_)) => {
                 if pair.grows(value) {
-                    return Err(format!(
-                        "`{name}` has one value per level, but none for a new level"
-                    ));
+                    return Err(LevelMixing::Input(name.to_string()));
                 }
             }
             (
@@ -43,11 +41,13 @@ pub fn uniform(one: &Function, other: &Function, selects: Selects<'_>) -> Result
                     attrs: those,
                 },
             ) if op == also && args == with => {
-                pair.same_attributes(op.0, attrs, those).ok_or_else(different)?;
-                pair.apart(value, op.0, args, attrs)
-                    .map_err(|name| format!("`{}` mixes the levels", name.trim_start_matches("reduce_")))?;
+                pair.same_attributes(op.0, attrs, those)
+                    .ok_or(LevelMixing::Positions)?;
+                if !pair.is_apart(value, op.0, args, attrs) {
+                    return Err(LevelMixing::Value(pair.name(value, op.0)));
+                }
             }
-            _ => return Err(different()),
+            _ => return Err(LevelMixing::Positions),
         }
     }
     Ok(())
@@ -88,33 +88,26 @@ impl Pair<'_> {
             .then_some(())
     }
 
-    /// Checks that each level of the result depends on the same level of the operands. The error is the name
-    /// of the value.
-    fn apart(&self, value: Value, op: &'static OpDef, args: &[Value], attrs: &[Attr]) -> Result<(), String> {
-        let refuse = || Err(self.name(value, op));
+    /// Returns whether each level of the result depends only on the same level of the operands.
+    fn is_apart(&self, value: Value, op: &'static OpDef, args: &[Value], attrs: &[Attr]) -> bool {
         if args.iter().any(|arg| self.selects_level(*arg)) && !op.is(&ops::gather::GATHER) {
-            return refuse();
+            return false;
         }
         let grown: Vec<Vec<usize>> = args.iter().map(|arg| self.axes(*arg)).collect();
         if op.is(&ops::gather::GATHER) {
             let picked = ops::gather::axis(attrs) as usize;
             let of_level = grown[0].contains(&picked);
-            return match grown[1].is_empty() && of_level == self.selects_level(args[1]) {
-                true => Ok(()),
-                false => refuse(),
-            };
+            return grown[1].is_empty() && of_level == self.selects_level(args[1]);
         }
         if grown.iter().all(Vec::is_empty) {
-            return match self.grows(value)
-                && !op.is(&ops::constant::CONSTANT)
-                && !op.is(&ops::broadcast::BROADCAST)
-                && !op.is(&ops::sample::SAMPLE)
-            {
-                true => refuse(),
-                false => Ok(()),
-            };
+            let grow = [
+                &ops::constant::CONSTANT,
+                &ops::broadcast::BROADCAST,
+                &ops::sample::SAMPLE,
+            ];
+            return !self.grows(value) || op.is_one_of(&grow);
         }
-        let is_apart = if op.is(&ops::sample::SAMPLE) {
+        if op.is(&ops::sample::SAMPLE) {
             ops::sample::dist(attrs).elementwise && self.grows(value)
         } else if op.is(&ops::contract::CONTRACT) {
             let labels = ops::contract::parsed(attrs);
@@ -133,10 +126,6 @@ impl Pair<'_> {
                 || op.is(&ops::broadcast::BROADCAST)
                 || op.is(&ops::transpose::TRANSPOSE)
                 || op.is(&ops::stop_gradient::STOP_GRADIENT)
-        };
-        match is_apart {
-            true => Ok(()),
-            false => refuse(),
         }
     }
 
@@ -150,6 +139,7 @@ impl Pair<'_> {
     /// Returns the name of a value for a message: its name in the model, or the name of its op.
     fn name(&self, value: Value, op: &'static OpDef) -> String {
         let label = self.one.nodes[value].label.as_ref();
-        label.map_or_else(|| op.name.to_owned(), ToString::to_string)
+        let name = label.map_or(op.name, |label| label);
+        name.trim_start_matches("reduce_").to_owned()
     }
 }

@@ -9,8 +9,8 @@
 //! names no family.
 
 use crate::density::SitePrior;
+use crate::diagnostics;
 use crate::nodes::{self, Scope};
-use crate::report;
 use crate::unroll::expand_maps;
 use bnnc_base::arena::Id;
 use bnnc_base::diagnostic::Diagnostic;
@@ -72,13 +72,13 @@ pub fn refusal(site: &Site, prior: &SitePrior, moves: bool) -> Option<Diagnostic
         site.name,
         why.sentence(&prior.distribution.name)
     );
-    Some(report::error(&report::NO_NOISE, text).help(why.help(&site.name)))
+    Some(diagnostics::error(&diagnostics::NO_NOISE, text).help(why.help(&site.name)))
 }
 
 /// Reports a name that is not a site.
 pub fn unknown<'a>(name: &str, sites: impl Iterator<Item = &'a str>) -> Diagnostic {
     let text = format!("`non_centered` names `{name}`, which is not a parameter of the model");
-    let diagnostic = report::error(&report::NO_NOISE, text).label("not a parameter");
+    let diagnostic = diagnostics::error(&diagnostics::NO_NOISE, text).label("not a parameter");
     diagnostic.suggest(name, sites)
 }
 

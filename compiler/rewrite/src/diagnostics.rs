@@ -1,5 +1,11 @@
 //! The diagnostics that this crate can raise.
 
+mod reasons;
+
+pub use reasons::{
+    LevelMixing, NoClosedForm, NoExactIntegral, NoPriorDraws, NoState, Undrawable, UnsupportedUse,
+};
+
 use bnnc_abi::dropout::DropoutOptions;
 use bnnc_abi::laplace;
 use bnnc_abi::method::declare::OptionName;
