@@ -55,7 +55,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ),
     (
         "dropout",
-        "compiler/rewrite/src/report.rs",
+        "compiler/rewrite/src/diagnostics.rs",
         "options at which a diagnostic of likelihoods may point",
     ),
     (
@@ -131,7 +131,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ),
     (
         "vi",
-        "compiler/rewrite/src/report.rs",
+        "compiler/rewrite/src/diagnostics.rs",
         "options at which a diagnostic of likelihoods may point",
     ),
     (

@@ -107,6 +107,53 @@ fn nothing_is_unfinished() {
     }));
 }
 
+/// An error of a function is a diagnostic, a fault or an enum of its crate, never a sentence.
+#[test]
+fn errors_have_types() {
+    let mut faults = Vec::new();
+    for file in rust() {
+        if file.is_test() || file.path.contains("/examples/") || file.path.starts_with("tests/") {
+            continue;
+        }
+        for (at, line) in file.lines() {
+            let code = line.split("//").next().unwrap_or_default();
+            if code.contains("Result<") && code.contains(", String>") && has_error_text(code) {
+                faults.push(format!("{}:{at}: {}", file.path, line.trim()));
+            }
+        }
+    }
+    none(&faults);
+}
+
+/// Returns whether the second argument of a `Result` in a line of code is `String`.
+fn has_error_text(code: &str) -> bool {
+    code.match_indices("Result<").any(|(at, name)| {
+        let mut depth = 0;
+        let arguments = &code[at + name.len()..];
+        arguments.char_indices().any(|(place, letter)| {
+            // The arrow of a function type closes nothing.
+            let is_arrow = arguments[..place].ends_with(['-', '=']);
+            match letter {
+                '<' | '(' | '[' => depth += 1,
+                ')' | ']' => depth -= 1,
+                '>' if !is_arrow => depth -= 1,
+                _ => {}
+            }
+            depth == 0 && arguments[place..].starts_with(", String>")
+        })
+    })
+}
+
+#[test]
+fn error_texts_are_found() {
+    assert!(has_error_text("fn f() -> Result<(), String> {"));
+    assert!(has_error_text(
+        "x: fn(&[u8]) -> Result<Result<Vec<(u8, u8)>, String>, Fault>,"
+    ));
+    assert!(!has_error_text("fn f() -> Result<HashMap<u8, String>, Fault> {"));
+    assert!(!has_error_text("fn f() -> Result<(u8, String), Fault> {"));
+}
+
 #[test]
 fn every_file_belongs_to_a_module() {
     let faults: Vec<String> = members().iter().flat_map(unreached).collect();
