@@ -68,13 +68,8 @@ pub(crate) fn read_splits(path: &Path, rows: usize, reading: &Reading) -> Result
         .collect()
 }
 
-/// Converts the stated rows of a list to indices. `wrong` makes the diagnostic about a list from its message.
-fn check_list(
-    list: &[u64],
-    base: u64,
-    rows: usize,
-    wrong: &dyn Fn(&str) -> Faults,
-) -> Result<Vec<usize>, Faults> {
+/// Converts the stated rows of a list to indices. `wrong` makes the error about a list from its message.
+fn check_list<E>(list: &[u64], base: u64, rows: usize, wrong: &dyn Fn(&str) -> E) -> Result<Vec<usize>, E> {
     let mut seen = vec![false; rows];
     let mut indices = Vec::with_capacity(list.len());
     for &stated in list {
@@ -206,20 +201,26 @@ mod tests {
 
     #[test]
     fn lists_are_checked() {
-        assert_eq!(check_list(&[2, 0], 0, 3), Ok(vec![2, 0]));
-        assert_eq!(check_list(&[3], 1, 3), Ok(vec![2]));
+        assert_eq!(check_list(&[2, 0], 0, 3, &str::to_owned), Ok(vec![2, 0]));
+        assert_eq!(check_list(&[3], 1, 3, &str::to_owned), Ok(vec![2]));
         assert_eq!(
-            check_list(&[3], 0, 3),
+            check_list(&[3], 0, 3, &str::to_owned),
             Err("expected rows from 0 to 2, found 3".into())
         );
         assert_eq!(
-            check_list(&[0], 1, 3),
+            check_list(&[0], 1, 3, &str::to_owned),
             Err("expected rows from 1 to 3, found 0".into())
         );
-        assert_eq!(check_list(&[1, 1], 0, 3), Err("row 1 occurs twice".into()));
-        assert_eq!(check_list(&[], 0, 3), Err("it has no test rows".into()));
         assert_eq!(
-            check_list(&[0, 1, 2], 0, 3),
+            check_list(&[1, 1], 0, 3, &str::to_owned),
+            Err("row 1 occurs twice".into())
+        );
+        assert_eq!(
+            check_list(&[], 0, 3, &str::to_owned),
+            Err("it has no test rows".into())
+        );
+        assert_eq!(
+            check_list(&[0, 1, 2], 0, 3, &str::to_owned),
             Err("it has no training rows".into())
         );
     }

@@ -8,7 +8,7 @@ use bnnc_core::context::{Context, Stop};
 use bnnc_core::predict::{Predictor, held};
 use bnnc_core::states::StateValues;
 use bnnc_data::metrics::{DrawSummary, sorted};
-use bnnc_data::table::ArrayValues as Column;
+use bnnc_data::table::ArrayValues;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Preparation, Rows};
 use bnnc_inference::draws::StateDraws;

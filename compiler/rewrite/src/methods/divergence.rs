@@ -1,17 +1,17 @@
 //! `divergence`: the KL divergence from the posterior to the priors, alone or as a term of the loss.
 
+mod parts;
+
 use super::plan::{self, SitePlan};
 use super::states;
 use super::train::{Refusal, Task, TrainingSettings, bind_scalars, bind_shared, gradient_nodes};
 use crate::density::Densities;
 use crate::differentiate::differentiate;
 use crate::kl::algebra::{Algebra, SeparatedForm};
-use crate::kl::estimate::{self, DrawnForm, KlEstimate, NoiseProduct};
+use crate::kl::estimate::{self, DrawnForm, KlEstimate};
 use crate::kl::law::{self, NoiseMean};
-use crate::kl::taylor::{self, DensitySeries};
-use crate::kl::{
-    Estimator, KlChoice, NeedsDraws, Placement, Separation, Statistics, TaylorApproximation, closed, start,
-};
+use crate::kl::taylor;
+use crate::kl::{Estimator, KlChoice, NeedsDraws, Placement, Statistics, closed, start};
 use crate::nodes::Scope;
 use crate::pass::PassContext;
 use crate::pipeline::StageFunctions;
@@ -26,7 +26,7 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::{ApproximatePosterior, Model};
 use bnnc_graph::types::Type;
-use std::ops::Range;
+use parts::{Found, Parts};
 use std::sync::Arc;
 
 /// The KL divergence of a posterior, ready to be lowered. If means of noise are drawn from their
@@ -279,7 +279,7 @@ impl Task<'_> {
                 estimate::add_to(algebra.builder, &mut parts.direct, term);
                 KlChoice::Point
             }
-            NeedsDraws::Draws(Some(because)) => self.sampled(algebra, parts, site, &because.to_string()),
+            NeedsDraws::Draws(Some(because)) => self.sampled(algebra, parts, site, &because.to_string())?,
             NeedsDraws::Draws(None) => self.sampled(algebra, parts, site, "the options choose draws")?,
         };
         parts.choices.push(choice);
@@ -455,64 +455,6 @@ struct SiteDraw<'a> {
     drawn: &'a DrawnForm,
     /// The values of `SitePrior::arguments`.
     arguments: &'a [SeparatedForm],
-}
-
-/// The contributions of the sites at one draw.
-#[derive(Default)]
-struct Parts {
-    fixed: Option<Value>,
-    direct: Option<Value>,
-    products: Vec<NoiseProduct>,
-    choices: Vec<KlChoice>,
-    /// For each choice, the range of `products` for this choice.
-    products_of: Vec<Range<usize>>,
-    warnings: Vec<Diagnostic>,
-}
-
-/// A Taylor series that separates.
-struct Found {
-    order: usize,
-    series: DensitySeries,
-    warning: Option<Diagnostic>,
-}
-
-impl Parts {
-    fn add_series(
-        &mut self,
-        algebra: &mut Algebra<'_>,
-        estimate: KlEstimate,
-        found: &Found,
-        because: &str,
-    ) -> KlChoice {
-        self.warnings.extend(found.warning.clone());
-        match self.add(algebra, estimate, because) {
-            KlChoice::Separated(separation) => KlChoice::Series(TaylorApproximation {
-                order: found.order,
-                centre: found.series.centre,
-                radius: found.series.radius,
-                separation,
-            }),
-            other => other,
-        }
-    }
-
-    /// Adds a separated estimate.
-    fn add(&mut self, algebra: &mut Algebra<'_>, estimate: KlEstimate, because: &str) -> KlChoice {
-        if let Some(fixed) = estimate.fixed {
-            estimate::add_to(algebra.builder, &mut self.fixed, fixed);
-        }
-        let means = estimate.products.len();
-        self.products.extend(estimate.products);
-        if means == 0 {
-            return KlChoice::Exact("no part of the log density varies with the draw".to_owned());
-        }
-        KlChoice::Separated(Separation {
-            means,
-            detached: estimate.detached,
-            because: because.to_owned(),
-            by_law: false,
-        })
-    }
 }
 
 fn rounded(number: f64) -> f64 {
