@@ -2,6 +2,7 @@
 //! method, and the reason for this choice.
 
 use super::show::number;
+use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use bnnc_driver::concrete::{Concrete, NoDraws, SampleSummary};
 use bnnc_graph::builder::Builder;
@@ -25,6 +26,8 @@ pub enum NoDivergence {
     Improper(String),
     /// A log density of one of these distributions is not a number at a draw.
     NotANumber(String, String),
+    /// The search for a closed form fails.
+    Search(Fault),
 }
 
 impl From<NoDraws> for NoDivergence {
@@ -41,6 +44,7 @@ impl fmt::Display for NoDivergence {
                 f,
                 "`{name}` is improper: the KL divergence from it is known only up to a constant"
             ),
+            NoDivergence::Search(fault) => fault.fmt(f),
             NoDivergence::NotANumber(q, p) => write!(
                 f,
                 "the KL divergence is not known: a log density of `{q}` or `{p}` is not a number at a draw"
@@ -107,7 +111,7 @@ pub fn divergence(
         Finiteness::Finite => String::new(),
         Finiteness::Unknown(why) => format!(", not known to be finite: {why}"),
     };
-    let exact = kl::exact(&posterior, Placement::Inside, &prior).map_err(|fault| fault.to_string())?;
+    let exact = kl::exact(&posterior, Placement::Inside, &prior).map_err(NoDivergence::Search)?;
     match exact {
         Ok(closed) => Ok(format!(
             "{} (exact: {}){known}",

@@ -7,7 +7,7 @@ use super::predictive::{self, OutputDraws};
 use super::variables::VariableValue;
 use super::{Checked, Refused, Reply, Session, evaluate};
 use bnnc_base::source::Span;
-use bnnc_driver::concrete::Concrete;
+use bnnc_driver::concrete::{Concrete, NoDraws};
 use bnnc_grammar::ast::Expr;
 use bnnc_graph::dist::{MeasureKind, Support};
 use bnnc_graph::tensor::Tensor;
@@ -278,10 +278,12 @@ impl Session {
             )));
         }
         if matches!(concrete.instance.support, Support::Integers(_)) {
-            return masses(&concrete).map_err(fail);
+            return masses(&concrete).map_err(|why| fail(why.to_string()));
         }
         let stream = self.streams(draw).name("plot");
-        let draws = concrete.draws(&stream, draw, DRAWS).map_err(fail)?;
+        let draws = concrete
+            .draws(&stream, draw, DRAWS)
+            .map_err(|why| fail(why.to_string()))?;
         let sorted = ascending(&draws.data);
         let (low, high) = (quantile(&sorted, 0.005), quantile(&sorted, 0.995));
         let room = 0.15 * (high - low);
@@ -308,7 +310,7 @@ impl Session {
 }
 
 /// Returns the probabilities of a discrete distribution without its tails.
-fn masses(concrete: &Concrete) -> Result<PictureMarks, String> {
+fn masses(concrete: &Concrete) -> Result<PictureMarks, NoDraws> {
     let table = concrete.table()?;
     let all: Vec<f64> = table.iter().map(|masses| masses.data[0]).collect();
     let least = SMALLEST * all.iter().copied().fold(0.0, f64::max);

@@ -6,6 +6,7 @@ use super::picture::{DrawSummary, ascending, columns, quantile};
 use super::variables::VariableValue;
 use super::{Checked, Refused, Session, evaluate, paths, show};
 use bnnc_base::dtype::DType;
+use bnnc_base::source::Span;
 use bnnc_driver::codes::draws as codes;
 use bnnc_grammar::ast;
 use bnnc_graph::dist::Support;
@@ -62,7 +63,7 @@ impl Session {
                 Datum::Static(number) => (Tensor::scalar(number as f64), DType::Int),
                 _ => return Err(Box::new(codes::not_a_number(span))),
             };
-            check_size(&tensor, count).map_err(|why| limit(span, why))?;
+            check_size(&tensor, count, span)?;
             kind = dtype;
             values.push(tensor);
         }
@@ -90,9 +91,8 @@ impl Session {
             let streams = self.streams_at(draw, at, count);
             let concrete = self.concrete_with(&checked, ValueSizes::Site(&sample.ty), streams)?;
             let stream = format!("{name}/{at}");
-            let drawn = distribution::draw_declared(&concrete, &sample.ty, &stream, draw);
-            let tensor = drawn.map_err(|why| limit(sample.span, why))?;
-            check_size(&tensor, count).map_err(|why| limit(sample.span, why))?;
+            let tensor = distribution::draw_declared(&concrete, &sample.ty, &stream, draw, sample.span)?;
+            check_size(&tensor, count, sample.span)?;
             kind = concrete.instance.value.dtype;
             values.push(tensor);
         }
@@ -195,11 +195,14 @@ impl Session {
     }
 }
 
-fn check_size(tensor: &Tensor, count: usize) -> Result<(), String> {
+fn check_size(tensor: &Tensor, count: usize, span: Span) -> Elaborated<()> {
     match tensor.data.len().saturating_mul(count) > MOST_NUMBERS {
-        true => Err(format!(
-            "{count} draws of {} numbers are too many; the REPL holds at most {MOST_NUMBERS} numbers of one expression",
-            tensor.data.len()
+        true => Err(limit(
+            span,
+            format!(
+                "{count} draws of {} numbers are too many; the REPL holds at most {MOST_NUMBERS} numbers of one expression",
+                tensor.data.len()
+            ),
         )),
         false => Ok(()),
     }

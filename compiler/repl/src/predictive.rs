@@ -67,8 +67,7 @@ impl Session {
         let line = self.next_draw();
         let dims = self.dims(call, &given);
         let shown = |diagnostic: Box<Diagnostic>| vec![*diagnostic];
-        let model =
-            model::elaborate(&self.module, call.model, &dims).map_err(shown)?;
+        let model = model::elaborate(&self.module, call.model, &dims).map_err(shown)?;
         check(&model, &given, call.span).map_err(shown)?;
         let places = places(&model, call.span).map_err(shown)?;
         let mut draws: Vec<Vec<Tensor>> = vec![Vec::with_capacity(count); model.outputs.len()];

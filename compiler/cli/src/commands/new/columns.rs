@@ -76,7 +76,8 @@ impl<'t> TableColumns<'t> {
         }
         let name = &table.arrays[output].name;
         let facts = ColumnFacts::of(&table.arrays[output].values, &columns.rows);
-        columns.choice = choose(name, &facts).map_err(|why| codes::unusable(path, output + 1, name, &why))?;
+        columns.choice =
+            choose(name, &facts).map_err(|why| codes::unusable(path, output + 1, name, &why.to_string()))?;
         columns.uses[output].1 = facts;
         Ok(columns)
     }
@@ -324,7 +325,9 @@ fn output(
             ColumnUse::LeftOut(why) if !array.per_example || !array.axes().is_empty() => Some(why.clone()),
             ColumnUse::LeftOut(why) if !is_writable(&array.name) => Some(why.clone()),
             ColumnUse::LeftOut(why) if wanted.is_none() => Some(why.clone()),
-            ColumnUse::LeftOut(_) | ColumnUse::Number | ColumnUse::Groups => choose(&array.name, facts).err(),
+            ColumnUse::LeftOut(_) | ColumnUse::Number | ColumnUse::Groups => {
+                choose(&array.name, facts).err().map(|why| why.to_string())
+            }
         }
     };
     let name = |place: usize| &table.arrays[place].name;

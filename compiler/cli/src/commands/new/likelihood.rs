@@ -3,6 +3,7 @@
 use super::facts::ColumnFacts;
 use super::guess::is_named_as_groups;
 use bnnc_base::number::rounded;
+use std::fmt;
 
 /// The distribution of the output, with what it needs from the data.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,26 +71,43 @@ const MOST_CLASSES: usize = 50;
 /// The largest mean of integers above zero that are taken as counts. Above it, the gaps between integers do not matter.
 const LARGEST_COUNT: f64 = 100.0;
 
+/// The reason why a column cannot be an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnusableOutput {
+    /// It has the same value in every row.
+    Constant,
+    /// It is text with this many different values in this many rows.
+    Texts(usize, usize),
+}
+
+impl fmt::Display for UnusableOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UnusableOutput::Constant => f.write_str("it has the same value in every row"),
+            UnusableOutput::Texts(values, rows) => {
+                write!(f, "it is text with {values} different values in {rows} rows")
+            }
+        }
+    }
+}
+
 /// Chooses the distribution of the output from the facts about its values.
 ///
 /// # Errors
-/// The reason why the column cannot be an output.
-pub fn choose(name: &str, facts: &ColumnFacts) -> Result<LikelihoodChoice, String> {
+/// The column cannot be an output.
+pub fn choose(name: &str, facts: &ColumnFacts) -> Result<LikelihoodChoice, UnusableOutput> {
     match &facts.texts {
-        _ if facts.distinct < 2 => Err("it has the same value in every row".to_owned()),
+        _ if facts.distinct < 2 => Err(UnusableOutput::Constant),
         Some(texts) => of_text(facts, texts),
         None if facts.whole => Ok(of_integers(name, facts)),
         None => Ok(of_reals(facts)),
     }
 }
 
-fn of_text(facts: &ColumnFacts, texts: &[String]) -> Result<LikelihoodChoice, String> {
+fn of_text(facts: &ColumnFacts, texts: &[String]) -> Result<LikelihoodChoice, UnusableOutput> {
     let count = texts.len();
     if count > MOST_CLASSES || count * 3 > facts.rows.max(6) {
-        return Err(format!(
-            "it is text with {count} different values in {} rows",
-            facts.rows
-        ));
+        return Err(UnusableOutput::Texts(count, facts.rows));
     }
     Ok(match texts {
         [first, second] => {
