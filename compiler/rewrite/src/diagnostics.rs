@@ -160,8 +160,8 @@ pub static LAYER_FORM: Code = Code {
 pub static SERIES_RANGE: Code = Code {
     id: "E0311",
     title: "a Taylor series beyond its radius of convergence",
-    explain: "`taylor = K` replaces the log density of a prior, where its mean is not known exactly, by a Taylor polynomial \
-              around the initial mean of the approximation. The polynomial is accurate only within its radius of \
+    explain: "If the KL divergence of a parameter has no closed form and does not factorise, `taylor = K` replaces the log \
+              density of the prior by a Taylor polynomial around the initial mean of the approximation. The polynomial is accurate only within its radius of \
               convergence, which should cover two standard deviations of the approximation around its mean.\n\n\
               Start with a narrower approximation, leave `taylor` out (the estimate is then an unbiased mean over draws), or \
               choose another prior.",
@@ -199,9 +199,9 @@ pub static NO_WEIGHTS: Code = Code {
     title: "not weights that can be random",
     explain: "`over` sets which weights are random: `all`, `last_layer`, layers and parameters by name, or `subnetwork(size, \
               by = score)`. Only parameters that affect the outputs can be random: the mean or the logits of the observed \
-              distribution must depend on them. A noise level or a hyperparameter stays at the maximum. If the model adds a \
-              parameter to the output of its last layer, such as an intercept, `over = last_layer` is ambiguous: name the \
-              layer, `over = [out]`.\n\n\
+              distribution must depend on them. A noise level or a hyperparameter stays at the maximum. If a parameter that \
+              belongs to no layer acts after the last layer, such as an intercept added to its output, `over = last_layer` is \
+              ambiguous: name the layer, `over = [out]`.\n\n\
               Wrong: `over = [sigma]` under `y ~ Normal(out(x), sigma)`.\n\n\
               Right: `over = [out]`, or `over = last_layer`.",
 };

@@ -87,7 +87,7 @@ pub(super) static OTHER_BREADTH: Code = Code {
               the scatter of the posterior (Mandt, Hoffman and Blei 2017). The loss (the negative log posterior) at draws of \
               a Gaussian posterior is on average half the number of parameters above its minimum; here the mean rise differs \
               from that by a factor of more than 25, so that standard deviations are wrong by a factor of more than five. \
-              `breadth` in the diagnostics is the ratio of the observed to the expected mean rise; `scale = 1 / breadth` \
+              `breadth` in the diagnostics is the observed mean rise divided by the expected one; dividing `scale` by it \
               corrects the covariance. A single parameter is reported if its variance is below a 25th of its conditional \
               variance given all other parameters, which is a lower bound for its posterior variance.\n\n\
               Wrong: `swag(M, d)` for a line through 1000 points: the steps, of 0.005, are far too short.\n\n\
