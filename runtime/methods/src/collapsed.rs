@@ -1,7 +1,8 @@
 //! Predictions with some weights integrated over a box that spans the iterates (Zeng and Van den Broeck 2023).
 //!
-//! The posterior is a mixture over the iterates. Within each component the chosen weights are uniform on the box, and all other weights have the
-//! values of the iterate. The integrals are exact where the location of an observation is affine, or piecewise affine, in the chosen weights.
+//! The posterior is a mixture with one component per iterate. In each component, the chosen weights are uniform on the box, and all other weights are
+//! fixed at the values of the iterate. The integrals are exact where the location of an observation is affine, or piecewise affine, in the chosen
+//! weights.
 
 pub mod boxes;
 pub mod choice;
@@ -53,7 +54,8 @@ pub fn is_exact(infer: &InferenceBlock, collapsed: &Collapsed) -> bool {
     fits && collapsed.local.is_some() && !matches!(collapsed.form, LocationForm::Sampled(_))
 }
 
-/// Returns the number of predictive draws for `iterates` iterates. Where the integrals are exact, quantiles take the place of draws.
+/// Returns the number of predictive draws for `iterates` iterates. If the integrals are exact, the predictive distribution is represented by
+/// quantiles instead of draws.
 pub fn draws(infer: &InferenceBlock, collapsed: &Collapsed, iterates: usize) -> usize {
     match is_exact(infer, collapsed) {
         true => infer.predictive_draws(),
@@ -71,7 +73,7 @@ pub struct FoundBox<'a, 'c> {
     pub choice: &'c Choice,
 }
 
-/// Prepares predictions for rows whose target may be unknown, from the states at the iterates in `found`.
+/// Returns a forecaster that predicts from the states at the iterates in `found`. The targets of its rows may be unknown.
 ///
 /// # Errors
 /// Some columns do not fit the program, or there is too little memory.

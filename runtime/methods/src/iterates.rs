@@ -36,8 +36,8 @@ struct Members {
     failed: Option<(usize, Stop)>,
 }
 
-/// Trains the members from different starts on the threads of the machine. Each member is a function of its own seed, so that the result does not
-/// depend on the order in which the members end.
+/// Trains the members from different starts on the threads of the machine. Each member depends only on its own seed, so the result does not depend on
+/// the order in which the members finish.
 fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<Collected, Stop> {
     let count = ensemble.options.members;
     let workers = task.context.pool.threads().clamp(1, at_once(ensemble));
@@ -89,7 +89,7 @@ fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<
         return Err(stop);
     }
     found.sort_by_key(|(member, _)| *member);
-    // A member that was trained for a part of its epochs differs from the others. It is kept only if there is no other member.
+    // A member whose training was interrupted differs from the others, so it is kept only if there is no other member.
     let is_whole = |(_, fitted): &Numbered| !fitted.interrupted;
     match found.iter().any(is_whole) {
         true => found.retain(is_whole),

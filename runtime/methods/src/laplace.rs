@@ -1,8 +1,8 @@
 //! Laplace's approximation: the maximum, the curvature around it, and predictions from both.
 //!
-//! `search` finds the maximum, and `online` finds it while the marginal likelihood chooses the prior factors and the noise on the way. `machines` and
-//! `jacobians` call the compiled programs on blocks of rows, `curve` sums the curvature, `select` chooses subnetworks, and `tune` tunes the factors
-//! on the prior. `predictor` computes predictions from the Gaussian, block by block.
+//! `search` finds the maximum. `online` finds the maximum while it also maximises the marginal likelihood over the prior factors and the noise.
+//! `machines` and `jacobians` call the compiled programs on blocks of rows, `curve` sums the curvature, `select` chooses subnetworks, and `tune`
+//! tunes the factors on the prior. `predictor` computes predictions from the Gaussian, block by block.
 
 pub mod bends;
 pub mod closed;
@@ -48,14 +48,14 @@ use prior::LocalPrior;
 use select::EarlierVariances;
 use tune::{TuningProblem, rise};
 
-/// The largest rise of the log posterior, per weight, that the Gaussian may predict at a point that still counts as a maximum.
+/// The tolerance for a maximum: the largest rise of the log posterior, per weight, that the Gaussian may predict.
 const RISE: f64 = 0.1;
 
 /// Approximates the posterior of one inference block given the training rows of a split, around the maximum found from each of the given starts.
 /// Several maxima make a mixture with equal weights. Results of an earlier run that is being resumed are taken from its checkpoint.
 ///
 /// # Errors
-/// The errors of training; a curvature that is not a precision; a subnetwork that cannot be chosen.
+/// The training fails, the precision is not positive definite, or the subnetwork cannot be chosen.
 pub fn laplace(
     infer: &InferenceBlock,
     dataset: &Dataset,
@@ -149,7 +149,7 @@ fn warnings(infer: &InferenceBlock, laplace: &Laplace, members: &[Gaussian]) -> 
             precisions: &member.facts.prior_precision,
             is_normal: member.facts.is_normal,
         };
-        // A factor at the end of the searched range has its own warning already, and this one would have the same cause.
+        // If the factor is at an end of the searched range, another warning already reports that cause.
         let is_inside = member.facts.at_end.is_none();
         is_inside.then(|| codes::other_centre(&infer.name, &elsewhere, laplace))
     });
@@ -182,7 +182,7 @@ struct Before<'a> {
     gradient: Vec<f64>,
     /// The log prior of all parameters that are not random weights.
     of_others: f64,
-    /// The Gaussian of all weights, if choosing a subnetwork needed it.
+    /// The Gaussian of all weights, if the choice of a subnetwork needed it.
     full: Option<algebra::posterior::GaussianPosterior>,
     /// True if no row contributes to the curvature.
     is_empty: bool,
@@ -227,8 +227,8 @@ impl Around<'_> {
         )
     }
 
-    /// Returns an error if the options require a marginal likelihood, which is only known for a Normal prior, and the prior is not Normal. Whether a
-    /// prior is Normal does not depend on the weights.
+    /// Returns an error if the options require a marginal likelihood but the prior is not Normal: the marginal likelihood is only known for Normal
+    /// priors. Whether a prior is Normal does not depend on the weights.
     fn refuse(&self, start: &StateValues) -> Result<(), Stop> {
         let options = &self.laplace.options;
         let option = match (options.online, options.prior_precision) {
@@ -324,7 +324,8 @@ impl Around<'_> {
             }
             (None, given) => (vec![1.0; tuned.slope.len()], given == PriorPrecision::Given(1.0)),
         };
-        // `is_own` means that the search maximised the density of the Gaussian itself, except for the scale of a subnetwork's prior.
+        // `is_own` is true if the search maximised the same density that the Gaussian approximates, except for the prior scale of a
+        // subnetwork.
         let is_own = is_own && options.temperature == 1.0;
         let is_same = is_own && facts.prior_scale == 1.0;
         facts.others_rise = others::rise(&evaluation, chosen.map(|chosen| &chosen.slope))?;

@@ -1,4 +1,4 @@
-//! The methods of inference, one per folder. No method imports another; the rest of a run reaches them through [`of`].
+//! The inference methods, one per folder. No method imports another. Other crates obtain a method from [`of`].
 
 #[cfg(not(feature = "collapsed"))]
 mod absent;
@@ -30,7 +30,7 @@ pub fn of<'a>(infer: &'a InferenceBlock) -> Box<dyn Method + 'a> {
     }
 }
 
-/// The prefixes of the names of tensors in the folder of a run that are not states.
+/// The name prefixes of the tensors in a run folder that are not states.
 pub const PREFIXES: &[&str] = &[
     #[cfg(feature = "collapsed")]
     collapsed::choice::PREFIX,

@@ -1,4 +1,4 @@
-//! Sampling: Markov chains on the compiled model, and their draws in the form that the rest of a run reads.
+//! Sampling: runs Markov chains on the compiled model and stores their draws in the form that predictions and reports read.
 
 pub mod chains;
 pub mod diagnose;
@@ -106,8 +106,8 @@ pub fn sample(
     Ok(found)
 }
 
-/// Returns the mean states. For non-centred sites the mean of the values replaces the mean of the noise, since inferences that start from these
-/// states are centred.
+/// Returns the mean states. For a non-centred site, the mean state is the mean of its values, not of its noise, because inference blocks that start
+/// from these states are centred.
 fn centred(
     infer: &InferenceBlock,
     sampling: &Sampling,
@@ -169,7 +169,7 @@ fn average(
 /// The largest number of sampler statistics that are stored with a draw.
 const STATS: usize = 9;
 
-/// Returns the bytes that sampling takes: machines for one chain, the rows, and [`held`]. Like every such prediction, it assumes one thread.
+/// Returns the number of bytes that sampling needs on one thread: machines for one chain, the rows, and [`held`].
 pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
     let draws = sampling.options.chains.saturating_mul(sampling.options.draws);
     let size = |site: &SiteReport| quantities::of_site(site, sampling);
@@ -192,9 +192,9 @@ pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
         .saturating_add(diagnosed)
 }
 
-/// Returns the bytes of dense metrics. One chain holds the sums of products from which it adapts (one sum, or two if gradients decide when to
-/// forget), the matrix to be factored and the factor. While the chain's state is kept, all of these exist a second time, with room to grow. Every
-/// chain also has its metric.
+/// Returns the bytes of dense metrics. During adaptation, one chain holds the sums of products of its positions (two such sums if gradients decide
+/// when to forget), the matrix to be factored, and the factor. While the state of the chain is saved, a second copy of all these exists, with spare
+/// capacity. Every chain also has its metric.
 fn metrics(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
     let matrices = match sampling
         .transition
@@ -225,7 +225,7 @@ pub fn held(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
     };
     let elements = |site: &SiteReport| quantities::of_site(site, sampling);
     let in_memory = match sampling.options.store {
-        // The draws, with room to grow, and the quantities.
+        // The draws, with spare capacity, and the quantities.
         DrawStorage::Memory => {
             2 * (dimension + STATS) + infer.reports.iter().map(elements).sum::<usize>() + predictions + 1
         }

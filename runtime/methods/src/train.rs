@@ -1,4 +1,4 @@
-//! `vi`, `map` and `dropout`: the result of a training is the posterior, or a point instead of a posterior.
+//! `vi`, `map` and `dropout`: the result of training is an approximate posterior or a point estimate.
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{InferenceBlock, State, Train};
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The result of a training as the posterior, or as the point that takes its place.
+/// The result of training: an approximate posterior or a point estimate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrainedPosterior(pub TrainingResult);
 
@@ -103,7 +103,7 @@ impl Posterior for TrainedPosterior {
     }
 }
 
-/// Returns whether a state is the value of a point site that an optimiser moves: such a state has states of the optimiser below its name.
+/// Returns whether a state is the value of a point site that the optimiser updates. The names of the optimiser's states for it start with its name.
 fn is_moved_point(infer: &InferenceBlock, state: &State) -> bool {
     let is_point = infer
         .reports

@@ -4,7 +4,7 @@ use bnnc_abi::collapsed::{BoxExtent, Collapsed};
 use bnnc_core::states::StateValues;
 use std::ops::Range;
 
-/// Half the width of the box that the published code gives a bias whose iterates agree.
+/// Half the width of the box of a bias that has the same value at all iterates, as in the published code.
 const HALF_OF_POINT: f64 = 5e-5;
 
 /// One weight whose box has a positive width.
@@ -12,9 +12,9 @@ const HALF_OF_POINT: f64 = 5e-5;
 pub struct BoxedWeight {
     /// The index of the weight among all elements of the sites that may be collapsed, counted site after site.
     pub number: u32,
-    /// The number of its site among the sites that may be collapsed.
+    /// The index of the weight's site among the sites that may be collapsed.
     pub site: usize,
-    /// The element within the site.
+    /// The index of the weight within its site.
     pub element: usize,
     /// The lower end of the box.
     pub lower: f64,
@@ -41,15 +41,15 @@ impl BoxedWeight {
 pub struct Boxes {
     /// The weights of the box.
     pub columns: Vec<BoxedWeight>,
-    /// Their values at the iterates: `[iterates, columns]`.
+    /// The values of these weights at the iterates: `[iterates, columns]`.
     pub values: Vec<f64>,
     /// The number of iterates.
     pub iterates: usize,
 }
 
 impl Boxes {
-    /// Builds the box from states of shape `[iterates, ..]`. Weights that never move are left out, since all iterates have the same value of them.
-    /// With `compat = published`, however, such a weight gets a narrow box if its site is always integrated over.
+    /// Builds the box from states of shape `[iterates, ..]`. Weights that have the same value at all iterates are left out. With
+    /// `compat = published`, however, such a weight gets a narrow box if its site is always integrated over.
     pub fn new(collapsed: &Collapsed, values: &StateValues, iterates: usize) -> Boxes {
         let mut columns = Vec::new();
         let mut first = 0;
@@ -109,7 +109,7 @@ impl Boxes {
         }
     }
 
-    /// Returns the weights at an iterate.
+    /// Returns the values of the weights of the box at an iterate, `[columns]`.
     pub fn at(&self, iterate: usize) -> &[f64] {
         &self.values[self.range(iterate)]
     }

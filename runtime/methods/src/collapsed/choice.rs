@@ -1,5 +1,5 @@
-//! The choice of the weights that are integrated over: all weights that move, the weights that feed some units, or the weights that move the outputs
-//! most.
+//! The choice of the weights to integrate over: all weights that differ between iterates, the incoming weights of some units, or the weights that
+//! change the outputs most.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::{LocalProgram, LocationBlock};
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 pub struct Choice {
     /// The weights from which each row chooses, in ascending order.
     pub columns: Vec<u32>,
-    /// The weights of each output, if all rows share one choice; otherwise empty.
+    /// The weights to integrate over for each output, if all rows share one choice; otherwise empty.
     pub fixed: Vec<Vec<u32>>,
 }
 
@@ -30,8 +30,8 @@ const COLUMNS: &str = "collapsed/columns";
 const FIXED: &str = "collapsed/fixed";
 
 impl Choice {
-    /// Returns the choice as tensors: `collapsed/columns` `[columns]`, and `collapsed/fixed` `[outputs, columns]`, whose shorter lines are padded
-    /// with -1.
+    /// Returns the choice as two tensors: `collapsed/columns` `[columns]` and `collapsed/fixed` `[outputs, columns]`. Shorter rows of
+    /// `collapsed/fixed` are padded with -1.
     pub fn arrays(&self) -> Vec<PosteriorArray<'static>> {
         let numbers = |numbers: &[u32]| {
             numbers
@@ -119,8 +119,8 @@ pub fn choose(
     })
 }
 
-/// Returns the weights that move each output most. The score of a weight is its width times its slope, summed over the training rows and the
-/// iterates.
+/// Returns the weights that change each output most. The score of a weight is the width of its box times the slope of the output, summed over the
+/// training rows and the iterates.
 fn movers(
     programs: (&InferenceBlock, &Collapsed),
     found: &Collected,
@@ -151,8 +151,8 @@ fn movers(
         .collect())
 }
 
-/// Returns how far each weight moves an output of a row within its box: the width of the box times the larger of the two slopes, in the middle of the
-/// box and across the kinks.
+/// Returns, for each weight, how much it changes one output of one row within its box: the width of the box times the larger of the two slopes in the
+/// middle of the box and across the kinks.
 pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&LocationBlock; 2]) -> Vec<f64> {
     let [here, across] = blocks.map(|block| block.slope_of(row, output));
     let slopes = here
@@ -163,8 +163,8 @@ pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&LocationBl
     widths.zip(slopes).map(|(width, slope)| width * slope).collect()
 }
 
-/// Returns the places of the weights that are integrated over, in ascending order: those that are integrated over in every row, and the
-/// highest-scoring others. Weights with score 0 are left out.
+/// Returns the places in the box of the weights to integrate over, in ascending order: the weights that are integrated over in every row, and the
+/// highest-scoring ones of the rest. Weights with score 0 are left out.
 pub fn chosen(boxes: &Boxes, options: &CollapsedSettings, scores: &[f64]) -> Vec<usize> {
     let is_always = |at: usize| options.always.contains(&boxes.columns[at].site);
     let part = |always: bool| -> Vec<f64> {
@@ -179,7 +179,8 @@ pub fn chosen(boxes: &Boxes, options: &CollapsedSettings, scores: &[f64]) -> Vec
     places
 }
 
-/// Returns the places of the `count` largest positive scores, in ascending order. Ties go to the lower place. A count of 0 takes all positive scores.
+/// Returns the indices of the `count` largest positive scores, in ascending order. Of equal scores, the one with the lower index is taken. A count of
+/// 0 takes all positive scores.
 pub fn most(scores: &[f64], count: usize) -> Vec<usize> {
     let mut places: Vec<usize> = (0..scores.len()).filter(|at| scores[*at] > 0.0).collect();
     if count > 0 && places.len() > count {
@@ -191,9 +192,9 @@ pub fn most(scores: &[f64], count: usize) -> Vec<usize> {
     places
 }
 
-/// Returns the weights that feed the most influential kinks. The score of a kink is the distance by which the box moves the kink times the change of
-/// the outputs' slope across the kink, summed over the training rows and the iterates. Only kinks that depend on no other kink are scored. A kink of
-/// a later layer is fed by the weights of all kinks that it depends on.
+/// Returns the incoming weights of the most influential kinks. The score of a kink is the change of its value over the box times the change of the
+/// outputs' slope across the kink, summed over the training rows and the iterates. Only kinks that depend on no other kink are scored. The incoming
+/// weights of a kink in a later layer include those of all kinks that it depends on.
 fn feeding(
     programs: (&InferenceBlock, &Collapsed),
     found: &Collected,
@@ -230,7 +231,7 @@ fn feeding(
     Ok(fed(boxes, &kept))
 }
 
-/// Returns the weights that feed the first `units` kinks. A kink that depends on no other kink has the same slopes everywhere in the box.
+/// Returns the incoming weights of the first `units` kinks. A kink that depends on no other kink has the same slopes everywhere in the box.
 fn feeding_first(
     programs: (&InferenceBlock, &Collapsed),
     found: &Collected,
@@ -249,7 +250,7 @@ fn feeding_first(
     Ok(fed(boxes, &[&feeds]))
 }
 
-/// Returns the indices of the weights that feed at least one of the kinks.
+/// Returns the indices of the incoming weights of the kinks.
 fn fed(boxes: &Boxes, feeds: &[&Vec<bool>]) -> Vec<u32> {
     let columns = boxes.columns.iter().enumerate();
     columns
@@ -258,7 +259,8 @@ fn fed(boxes: &Boxes, feeds: &[&Vec<bool>]) -> Vec<u32> {
         .collect()
 }
 
-/// Returns the sum over the outputs of the absolute change of the output per unit of a kink with this slope.
+/// Returns how much the outputs of a row change per unit change of a kink's value: the sum of absolute changes over the outputs. `kink` is the slope
+/// of the kink.
 fn jump(block: &LocationBlock, row: usize, kink: &[f64]) -> f64 {
     let square: f64 = kink.iter().map(|slope| slope * slope).sum();
     if square == 0.0 {
@@ -317,7 +319,7 @@ mod tests {
         let scores = [0.5, 0.0, 2.0, 0.5, 1.0];
         assert_eq!(most(&scores, 0), [0, 2, 3, 4]);
         assert_eq!(most(&scores, 2), [2, 4]);
-        // A tie goes to the lower place.
+        // Of equal scores, the one with the lower index is taken.
         assert_eq!(most(&scores, 3), [0, 2, 4]);
         assert_eq!(most(&scores, 9), [0, 2, 3, 4]);
     }

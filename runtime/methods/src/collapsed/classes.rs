@@ -1,7 +1,7 @@
 //! Predictions of classes and Booleans: means of sigmoids over weights, averaged over the iterates.
 //!
-//! The probability of a class is the mean sigmoid of its logit against the other logits, which are held at the iterate. The probabilities of all
-//! classes are therefore normalised at the end.
+//! The probability of a class is the mean of the sigmoid of its logit minus the log-sum-exp of the other logits, which stay at their values at the
+//! iterate. The probabilities of all classes are therefore normalised at the end.
 
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::LocationDist;
@@ -20,9 +20,9 @@ const HALVINGS: usize = 1000;
 const ACCURACY: f64 = 1e-10;
 /// The number of panels at the start of an integration.
 const PANELS: usize = 32;
-/// The tolerance within which a distribution function counts as 0 or 1 at the ends of a distribution.
+/// The tail probability at which an integration over a distribution starts and ends.
 const ALL: f64 = 1e-15;
-/// The number of doublings of the standard deviation in the search for the ends of a distribution.
+/// The largest number of doublings of the standard deviation in the search for the ends of a distribution.
 const DOUBLINGS: u32 = 20;
 
 /// The classification of a block of rows.
@@ -77,8 +77,8 @@ pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive
         let known = class.filter(|class| *class < classes);
         let log = known.map_or(f64::NAN, |class| raw[class].ln() - total.ln());
         predictive.log_likelihood.push(log);
-        // The relative error of a quotient is the sum of both relative errors. Classes that share weights share draws, so their errors may be fully
-        // dependent.
+        // The relative error of a quotient is at most the sum of the relative errors of numerator and denominator. The bound may be attained,
+        // because classes that share weights share draws.
         let of_total = off.iter().sum::<f64>() / total;
         let relative = |class: usize| off[class] / raw[class] + of_total;
         let absolute = |class: usize| off[class] / total + of_total * raw[class] / total;
@@ -108,7 +108,7 @@ fn error(
     all.iter().map(of).fold(Error::default(), Error::plus).total()
 }
 
-/// Writes the probability of a Boolean, and the log likelihood where the true value is known.
+/// Writes the probability that the Boolean is true, and the log likelihood where the true value is known.
 pub fn truth(
     all: &[Around],
     (sigmoid, right): (Sigmoid, Option<&[i32]>),
@@ -233,8 +233,8 @@ fn mean_of_law(above: &dyn Fn(f64) -> f64, spread: &Spread, sigmoid: Sigmoid) ->
     if sd == 0.0 {
         return value(sigmoid, centre);
     }
-    // A support is often far wider than the range that holds nearly all the probability. If rounding hides the ends of that range, the whole support
-    // is integrated.
+    // A support is often far wider than the range that contains nearly all the probability. If rounding hides the ends of that range, the integral
+    // covers the whole support.
     let end = |sign: f64, probability: f64, last: f64| {
         let places = (0..DOUBLINGS).map(|power| centre + sign * sd * f64::from(1_u32 << power));
         let mut inside = places.take_while(|y| (ends.0..=ends.1).contains(y));
@@ -337,7 +337,8 @@ impl Ord for Panel {
 }
 
 /// Returns the integral of a function over panels. The panel with the largest error is halved until the error, relative to the integral plus `least`,
-/// is at most [`ACCURACY`]. If rounding errors of the function are larger than that, they are spread evenly when [`HALVINGS`] ends the loop.
+/// is at most [`ACCURACY`]. If the rounding errors of the function exceed this accuracy, the loop ends after [`HALVINGS`] halvings, when the errors
+/// are spread evenly over the panels.
 fn integral(of: &dyn Fn(f64) -> f64, panels: BinaryHeap<Panel>, least: f64) -> f64 {
     let sums = |panels: &BinaryHeap<Panel>| {
         let integrals = panels.iter().map(Panel::integral);

@@ -3,17 +3,17 @@
 use crate::collapsed::function::LocationDist;
 use bnnc_piecewise::{Law, ObservationNoise};
 
-/// The error of a number that combines several iterates: bounds or estimates that add up, and variances of independent draws.
+/// The error of a number that is averaged over iterates. It has a deterministic part, which adds up, and the variance due to independent draws.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Error {
-    /// The sum of the bounds and estimates, which do not average out.
+    /// The sum of the bounds and estimates of deterministic errors, which do not average out.
     pub size: f64,
     /// The variance due to draws.
     pub variance: f64,
 }
 
 impl Error {
-    /// Returns the sum of both parts, the variance as a standard deviation.
+    /// Returns the deterministic error plus the standard deviation due to draws.
     pub fn total(self) -> f64 {
         self.size + self.variance.max(0.0).sqrt()
     }
@@ -100,7 +100,7 @@ fn of_floor(law: &Law, y: f64) -> impl Fn(f64) -> f64 {
             (-0.5 * off * off / spread).exp() / (std::f64::consts::TAU * spread).sqrt(),
             [off / spread, 0.5 * (off * off / spread - 1.0) / spread],
         ),
-        // There is no floor in this case.
+        // A floor without spread does not contribute to the density.
         false => (0.0, [0.0; 2]),
     };
     move |draw| density * (slopes[0] * (draw - mean) + slopes[1] * (draw - mean).powi(2))
@@ -130,7 +130,7 @@ pub fn of_log_densities(logs: impl Iterator<Item = f64> + Clone) -> (f64, Error)
     (largest + mean.ln(), relative)
 }
 
-/// Returns the mean of numbers, and the variance of that mean. The variance is infinite for a single number, which gives no estimate of it.
+/// Returns the mean of numbers and the estimated variance of that mean. The variance is infinite for a single number.
 fn variance_of_mean(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let count = values.clone().count() as f64;
     let mean = values.clone().sum::<f64>() / count;
@@ -158,8 +158,8 @@ mod tests {
     use super::*;
     use bnnc_math::philox;
 
-    /// The standard error of a density estimate from uniform draws equals its standard deviation over many repetitions. The tested points include one
-    /// that no triangle reaches, where only the floor is left, and a point where both the triangles and the floor contribute.
+    /// The standard error of a density estimate from uniform draws equals its standard deviation over many repetitions. One tested point lies outside
+    /// all triangles, so that only the floor contributes. At another point, both the triangles and the floor contribute.
     #[test]
     fn standard_errors_match_the_spread_over_repetitions() {
         let triangle = |floor| ObservationNoise::Triangular { radius: 0.3, floor };

@@ -1,8 +1,9 @@
 //! The location of one output of one row around an iterate, as a function of weights that are uniform on a box.
 //!
-//! Between kinks the function is affine, and only the kinks that the box crosses bend it. Each of these kinks changes the slope of the function only
-//! along the slope of the kink itself. If the kinks move with disjoint sets of weights, the function is a sum of independent parts, one per kink. The
-//! slopes on both sides of every kink then determine the function. Two evaluations yield these slopes: one inside the box, and one across all kinks.
+//! Between kinks the function is affine, so only the kinks that the box crosses matter. Across a kink, the gradient of the function changes by a
+//! multiple of the gradient of the kink. If the kinks depend on disjoint sets of weights, the function is a sum of independent parts, one per kink.
+//! The slopes on both sides of every kink then determine the function. Two evaluations yield these slopes: one inside the box, and one on the other
+//! side of all kinks.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::LocationBlock;
@@ -51,16 +52,16 @@ impl LocationDist {
     }
 }
 
-/// A row and an output, at an iterate.
+/// One output of one row around an iterate, with the weights that are integrated over.
 #[derive(Clone, Copy, Debug)]
 pub struct Spot<'a> {
     /// The box.
     pub boxes: &'a Boxes,
-    /// The places of the weights that are integrated over.
+    /// The places in the box of the weights that are integrated over.
     pub places: &'a [usize],
     /// The row within the block.
     pub row: usize,
-    /// The output.
+    /// The index of the output.
     pub output: usize,
     /// The largest rounding error of a slope, relative to the largest slope.
     pub tolerance: f64,
@@ -76,7 +77,7 @@ pub fn tolerance(precision: Precision) -> f64 {
 
 /// A kink that the box crosses.
 struct Crossed<'a> {
-    /// Its index among all kinks.
+    /// The index of the kink among all kinks.
     number: usize,
     value: f64,
     slope: &'a [f64],
@@ -233,7 +234,7 @@ impl Spot<'_> {
         }
     }
 
-    /// Adds the weights that move no kink. The offset is relative to the base.
+    /// Adds the weights on which no crossed kink depends. The offset is relative to the base.
     fn rest(&self, network: &mut Network, owned: &[bool], slope: &[f64]) {
         for &at in self.places {
             let moved = slope[at] * self.boxes.columns[at].base();
@@ -247,8 +248,8 @@ impl Spot<'_> {
     }
 }
 
-/// Returns the outgoing weight of a unit: the slope of the function on the side where it is not flat over the slope of the kink. `None` if one of
-/// these slopes is not a multiple of the other.
+/// Returns the outgoing weight of a unit: the slope of the function on the side where it is not flat, divided by the slope of the kink. Returns
+/// `None` if one of these slopes is not a multiple of the other.
 fn outgoing(own: &[usize], kink: &[f64], slope: &[f64], sign: f64, least: f64) -> Option<f64> {
     let square: f64 = own.iter().map(|at| kink[*at].powi(2)).sum();
     let along: f64 = own.iter().map(|at| sign * kink[*at] * slope[*at]).sum();

@@ -1,4 +1,4 @@
-//! Predictions with integrals over weights, computed block by block like every prediction.
+//! Predictions that integrate over weights, computed in blocks of rows.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::choice::{chosen, scores};
@@ -35,7 +35,7 @@ pub struct Integrals<'a> {
     collapsed: &'a Collapsed,
     values: &'a StateValues,
     boxes: Boxes,
-    /// The places in the box of the weights of each output, if all rows share one choice.
+    /// For each output, the places in the box of the weights to integrate over, if all rows share one choice.
     fixed: Vec<Vec<usize>>,
     local: LocalProgram<'a>,
     /// The true classes, where they are known.
@@ -66,7 +66,7 @@ pub struct Around {
 }
 
 impl<'a> Integrals<'a> {
-    /// Prepares predictions of rows whose target may be unknown. `draws` quantiles take the place of draws.
+    /// Prepares predictions with `draws` quantiles instead of draws. The targets of the rows may be unknown.
     ///
     /// # Errors
     /// Some columns do not fit the program, or there is too little memory.
@@ -172,7 +172,7 @@ impl Forecaster for Integrals<'_> {
                 }
             }
             take(range, &mut predictive);
-            // The tally is in the units that `take` converted the block to.
+            // `take` has converted the block to original units, so the tally is in these units too.
             let is_drawn = |row: &usize| {
                 let of_row = row * outputs..(row + 1) * outputs;
                 let mut parts = all.iter().flat_map(|around| &around.parts[of_row.clone()]);
@@ -340,7 +340,8 @@ impl Integrals<'_> {
     }
 }
 
-/// Returns the distribution of a location that two evaluations do not determine, from its pieces, or from draws if there are too many pieces.
+/// Returns the distribution of a location that two evaluations do not determine. It is computed from the pieces of the location, or from draws if
+/// there are too many pieces.
 fn bent(
     place: &RowPlace<'_>,
     local: &mut LocalProgram<'_>,
@@ -361,7 +362,7 @@ fn bent(
     }
 }
 
-/// The integrated weights that move each output of each row.
+/// The integrated weights on which each output of each row depends.
 struct Used {
     outputs: usize,
     /// The places of the weights: `[rows, outputs]`.
@@ -396,7 +397,7 @@ impl Used {
         }
     }
 
-    /// Returns two outputs of a row that the same weight moves.
+    /// Returns two outputs of a row that depend on the same integrated weight, if there are any.
     fn shared(&self) -> Option<(usize, usize)> {
         let mut rows = self.places.chunks(self.outputs.max(1));
         rows.find_map(|outputs| {

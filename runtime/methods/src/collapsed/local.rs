@@ -1,4 +1,4 @@
-//! The program that computes how the location of rows depends on the weights around an iterate, called on blocks of rows.
+//! The program that computes the locations of a block of rows near an iterate, with their derivatives in the weights.
 
 use crate::collapsed::boxes::{BoxedWeight, Boxes};
 use bnnc_abi::code::Artifact;
@@ -20,7 +20,7 @@ pub struct LocalProgram<'a> {
     states: States<'a>,
     /// The program with slopes and kinks.
     whole: Program,
-    /// The program without slopes and kinks, where there is one.
+    /// The program without slopes and kinks, if the compiler generated it.
     plain: Option<Program>,
     ids: Vec<u32>,
     /// The largest number of rows in one call.
@@ -37,19 +37,19 @@ struct States<'a> {
     columns: Vec<BoxedWeight>,
 }
 
-/// A program with its rows.
+/// A machine for the program, with its rows.
 struct Program {
     machine: Machine,
     feed: Feed,
     /// The iterate whose states the machine holds.
     at: Option<usize>,
-    /// True if the machine holds the current columns.
+    /// True if the current columns have been written to the machine.
     has_columns: bool,
     rows_per_call: usize,
     still: Vec<f64>,
 }
 
-/// The results of the program for a block of rows, at an iterate or at a point moved away from the iterate.
+/// The results of the program for a block of rows, at an iterate or at a point near it.
 #[derive(Clone, Debug, Default)]
 pub struct LocationBlock {
     /// The number of rows.
@@ -103,7 +103,7 @@ pub fn sizes(columns: usize) -> Sizes {
 }
 
 impl<'a> LocalProgram<'a> {
-    /// Prepares the program on rows whose target may be unknown. `numbers` is the number of further reals that the caller holds per row.
+    /// Prepares the program on rows whose target may be unknown. `numbers` is the number of reals per row that the caller allocates in addition.
     ///
     /// # Errors
     /// Some columns do not fit the program, or there is too little memory.
@@ -125,7 +125,7 @@ impl<'a> LocalProgram<'a> {
             dataset,
         };
         let plain = match &collapsed.plain {
-            // The plain program may evaluate one row at many places.
+            // The plain program may evaluate one row at many points.
             Some(artifact) => {
                 let places = plain_per_call((artifact, collapsed), sizes, count).max(rows_per_call);
                 Some(Program::new(artifact, &data, (sizes, places), context)?)
@@ -152,18 +152,17 @@ impl<'a> LocalProgram<'a> {
         self.ids.len()
     }
 
-    /// Selects some or all of the original columns, so that the program does not compute slopes that are not needed. Returns the columns that were
-    /// selected before.
+    /// Selects the columns for which the program computes slopes, a subset of the original ones. Returns the previous selection.
     pub fn select(&mut self, columns: Vec<BoxedWeight>) -> Vec<BoxedWeight> {
         let programs = std::iter::once(&mut self.whole).chain(&mut self.plain);
         programs.for_each(|program| program.has_columns = false);
         std::mem::replace(&mut self.states.columns, columns)
     }
 
-    /// Evaluates rows at an iterate, moved by `moves` `[rows, selected]` if given.
+    /// Evaluates rows at an iterate plus `moves` `[rows, selected]`, if given.
     ///
     /// # Errors
-    /// States of the wrong size, read from the folder of another run.
+    /// The states have the wrong size, since they come from the folder of another run.
     pub fn evaluate(
         &mut self,
         iterate: usize,
@@ -197,12 +196,12 @@ impl<'a> LocalProgram<'a> {
         program.read_values(block)
     }
 
-    /// Returns the largest number of places that [`LocalProgram::locations`] evaluates in one call.
+    /// Returns the largest number of points that [`LocalProgram::locations`] evaluates in one call.
     pub fn places_per_call(&self) -> usize {
         self.plain.as_ref().unwrap_or(&self.whole).rows_per_call.max(1)
     }
 
-    /// Returns the locations of one row at many places, moved by `moves` `[places, selected]` from an iterate: `[places, outputs]`.
+    /// Returns the locations `[places, outputs]` of one row at many points, the sums of an iterate and the rows of `moves` `[places, selected]`.
     ///
     /// # Errors
     /// As [`LocalProgram::evaluate`].
@@ -268,7 +267,7 @@ impl Program {
         })
     }
 
-    /// Writes which elements of which states the columns refer to.
+    /// Writes the site and the element of each column to the program.
     fn write_columns(&mut self, states: &States<'_>) -> Result<(), Fault> {
         if self.has_columns {
             return Ok(());
@@ -316,7 +315,7 @@ impl Program {
         Ok(())
     }
 
-    /// Runs on rows at an iterate, moved by `moves` `[rows, selected]` if given.
+    /// Runs the program on rows at an iterate plus `moves` `[rows, selected]`, if given.
     fn run(
         &mut self,
         states: &States<'_>,

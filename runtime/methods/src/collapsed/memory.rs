@@ -42,7 +42,7 @@ fn calling(
         + rows as u64 * 4
 }
 
-/// Returns how many numbers are held per row while weights are chosen: the slopes in the middle of the box and across the kinks, and the moves to
+/// Returns the number of reals in memory per row while weights are chosen: the slopes in the middle of the box and across the kinks, and the moves to
 /// these points.
 pub fn choosing_per_row(collapsed: &Collapsed, columns: usize) -> usize {
     let kinks = match &collapsed.form {
@@ -52,7 +52,7 @@ pub fn choosing_per_row(collapsed: &Collapsed, columns: usize) -> usize {
     (2 * (collapsed.outputs + kinks) + 2).saturating_mul(columns + 1)
 }
 
-/// Returns the bytes needed to choose weights by the training rows; 0 if the options do not require such a choice.
+/// Returns the bytes needed to choose weights from the training rows; 0 if the choice does not depend on them.
 pub fn choosing(programs: (&InferenceBlock, &Collapsed), rows: usize, planned: usize) -> u64 {
     let options = &programs.1.options;
     match options.units > 0 || (options.fixed && options.weights > 0) {
@@ -65,7 +65,7 @@ pub fn choosing(programs: (&InferenceBlock, &Collapsed), rows: usize, planned: u
     }
 }
 
-/// Returns how many numbers are held per row during prediction: the functions around all iterates, and the quantiles of the outputs.
+/// Returns the number of reals in memory per row during prediction: the functions around all iterates, and the quantiles of the outputs.
 pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize, usize)) -> usize {
     let terms = match collapsed.options.weights {
         0 => columns,
@@ -77,13 +77,14 @@ pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize,
     };
     // A term has three numbers; a network, the location, the scale and the target together have ten.
     let around = match &collapsed.form {
-        // Draws take the place of a function with too many pieces.
+        // A function with too many pieces is represented by draws.
         LocationForm::Piecewise { .. } => {
             iterates.saturating_mul((3 * terms + 10).max(collapsed.options.draws))
         }
         LocationForm::Affine | LocationForm::Sampled(_) => iterates.saturating_mul(3 * terms + 10),
     };
-    // Slopes are read at one point; with kinks, at two points, and also at a third one if each row chooses its weights.
+    // Without kinks, slopes are read at one point. With kinks, they are read at two points, or at three if each row
+    // chooses its weights.
     let (places, kinks) = match (&collapsed.form, collapsed.options.weights) {
         (LocationForm::Piecewise { kinks, .. }, 0) => (2, *kinks),
         (LocationForm::Piecewise { kinks, .. }, _) => (3, *kinks),
@@ -117,7 +118,7 @@ pub fn drawn((_, collapsed): (&InferenceBlock, &Collapsed), planned: usize) -> u
     bytes(numbers)
 }
 
-/// Returns the bytes of this number of reals, capped so that sums of such sizes do not overflow.
+/// Returns the bytes of `numbers` reals, capped so that sums of such sizes do not overflow.
 fn bytes(numbers: usize) -> u64 {
     (numbers as u64).min(u64::MAX / (16 * NUMBER)) * NUMBER
 }

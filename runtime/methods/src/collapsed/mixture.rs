@@ -3,10 +3,10 @@
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_piecewise::Law;
 
-/// The largest deviation of the distribution function from a line at the middle of an interval, relative to the interval's probability. An interval
-/// with a larger deviation is divided.
+/// The tolerance for linear interpolation of the distribution function: an interval is divided if the function deviates from a line at the middle by
+/// more than this fraction of the interval's probability.
 const BENT: f64 = 0.02;
-/// The distance below which two places count as the same, in standard deviations.
+/// The distance below which two points count as equal, in standard deviations.
 const NEAR: f64 = 1e-9;
 /// The accuracy of exact quantiles, in standard deviations.
 const EXACT: f64 = 1e-12;
@@ -52,7 +52,7 @@ impl Mixture {
         log_mean_exp(self.parts.iter().map(|part| part.log_density(y)))
     }
 
-    /// Returns the probability of at most `y`.
+    /// Returns the distribution function at `y`.
     pub fn cdf(&self, y: f64) -> f64 {
         self.parts.iter().map(|part| part.cdf(y)).sum::<f64>() / self.parts.len().max(1) as f64
     }
@@ -85,7 +85,7 @@ impl Mixture {
         table
     }
 
-    /// Finds the quantiles of some probabilities between two places. `first` is the index of the first of these probabilities.
+    /// Finds the quantiles of `probabilities`, which lie between the two points in `ends`. `first` is the index of the first of these probabilities.
     fn divide(&self, ends: [(f64, f64); 2], probabilities: &[f64], first: usize, table: &mut QuantileTable) {
         let [(low, below), (high, above)] = ends;
         if probabilities.is_empty() {
@@ -118,7 +118,7 @@ impl Mixture {
         self.divide([(middle, inside), (high, above)], right, first + split, table);
     }
 
-    /// Returns a quantile up to rounding. `knots` are ascending places with their probabilities, which bracket the search.
+    /// Returns a quantile that is exact up to rounding. `knots` are ascending points with their probabilities, which bracket the quantile.
     pub fn quantile(&self, probability: f64, knots: &[(f64, f64)]) -> f64 {
         if self.sd <= 0.0 {
             return self.mean;
@@ -139,17 +139,17 @@ impl Mixture {
     }
 }
 
-/// Quantiles, and the places at which the distribution function was evaluated.
+/// Quantiles, and the points at which the distribution function was evaluated.
 #[derive(Clone, Debug, Default)]
 pub struct QuantileTable {
     /// The quantiles.
     pub quantiles: Vec<f64>,
-    /// Places with their probabilities, in ascending order.
+    /// Points with their probabilities, in ascending order.
     pub knots: Vec<(f64, f64)>,
 }
 
-/// Returns the place at which a monotone function through three points has a value. The inverse is a quadratic in the value, clamped to the interval
-/// between the neighbouring points, or a line where two of the points have the same value.
+/// Interpolates the inverse of a monotone function through three points at `value`. The interpolation is quadratic and is clamped to the interval
+/// between the neighbouring points. It is linear if two of the points have the same value.
 fn inverse(points: [(f64, f64); 3], value: f64) -> f64 {
     let [(x0, f0), (x1, f1), (x2, f2)] = points;
     let ((xa, fa), (xb, fb)) = if value <= f1 {

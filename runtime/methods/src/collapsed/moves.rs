@@ -3,7 +3,7 @@
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::LocationBlock;
 
-/// The places of the weights that are integrated over, by row.
+/// For each row, the places in the box of the weights that are integrated over.
 #[derive(Clone, Debug, Default)]
 pub struct Sets {
     all: Vec<usize>,
@@ -53,7 +53,8 @@ pub fn to_base(boxes: &Boxes, iterate: usize, sets: &Sets, rows: usize) -> Vec<f
 }
 
 /// Returns the moves `[rows, selected]` from an iterate to a corner of the box where as many kinks as possible have a sign opposite to their sign in
-/// the block. Each weight goes to that end of its box which pushes the kink that it moves most across zero. Weights outside the sets do not move.
+/// the block. Each weight goes to the end of its box that pushes one kink across zero: the kink on which the weight has the largest effect. Weights
+/// outside the sets do not move.
 pub fn across(boxes: &Boxes, iterate: usize, sets: &Sets, block: &LocationBlock) -> Vec<f64> {
     let mut moves = vec![0.0; block.rows * block.selected];
     let values = boxes.at(iterate);
@@ -86,7 +87,7 @@ pub fn across(boxes: &Boxes, iterate: usize, sets: &Sets, block: &LocationBlock)
     moves
 }
 
-/// Returns the largest distance by which a weight can move a kink from its value at the base.
+/// Returns the largest change of a kink's value that one weight can cause, starting from the base.
 fn reach(boxes: &Boxes, slope: &[f64], at: usize) -> f64 {
     let column = &boxes.columns[at];
     let base = column.base();

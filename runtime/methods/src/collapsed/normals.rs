@@ -1,4 +1,4 @@
-//! Predictions of Normal observations whose mean is integrated over weights: mixtures over the iterates, represented by quantiles in place of
+//! Predictions of Normal observations whose mean depends on integrated weights: mixtures over the iterates, represented by quantiles instead of
 //! draws. Draw `d` of `D` is the `(d + 1/2) / D` quantile.
 
 use crate::collapsed::errors::{self, Error};
@@ -120,7 +120,7 @@ impl MarginalNormals {
             let location = Mixture::new(all.iter().map(plain).collect());
             let observed = Mixture::new(all.iter().zip(&noises).map(law).collect());
             let mut means = location.quantiles(&self.probabilities).quantiles;
-            // The shift makes the mean over the quantiles exactly the mean of the distribution.
+            // The shift makes the mean of the quantiles equal to the mean of the distribution.
             let shift = location.mean - means.iter().sum::<f64>() / means.len().max(1) as f64;
             means.iter_mut().for_each(|mean| *mean += shift);
             found.mean.extend(means);
@@ -141,7 +141,7 @@ impl MarginalNormals {
                     densities[iterate] += density;
                     off[iterate] = off[iterate].plus(error);
                 }
-                // The observed values are the same around all iterates.
+                // The observed values do not depend on the iterate.
                 let target = all.first().map(|around| around.target[at]);
                 found
                     .cdf
@@ -167,7 +167,7 @@ impl MarginalNormals {
         }
     }
 
-    /// Returns the probability of at most a known target.
+    /// Returns the probability of a value that does not exceed a known target.
     fn below(&self, observed: &Mixture, y: f64) -> f64 {
         let Some(published) = &self.published else {
             return observed.cdf(y);

@@ -13,10 +13,11 @@ use std::fmt;
 /// The tolerance for the value of a kink, as a fraction of the tolerance for slopes.
 const KINK: f64 = 0.01;
 
-/// The largest number of weights that move the location but no crossed kink. Each such weight doubles the number of pieces of the distribution.
+/// The largest number of weights that affect the location but none of the crossed kinks. Each such weight doubles the number of pieces of the
+/// distribution.
 const MOST_APART: usize = 8;
 
-/// A row and an output at an iterate, with the weights that are integrated over.
+/// One output of one row around an iterate, with the weights that are integrated over.
 #[derive(Clone, Copy, Debug)]
 pub struct RowPlace<'a> {
     /// The box.
@@ -40,7 +41,7 @@ pub struct RowPlace<'a> {
 pub enum NoLaw {
     /// Cutting the box takes too much work.
     Cells(NoCells),
-    /// Too many weights move the location but no crossed kink.
+    /// Too many weights affect the location but none of the crossed kinks.
     Apart(usize),
 }
 
@@ -72,7 +73,7 @@ pub fn law(
         low < 0.0 && high > 0.0
     };
     let crossed: Vec<(f64, &[f64])> = base.kinks_of(at).filter(is_crossed).collect();
-    // If no kink depends on another, weights that move none of the crossed kinks are independent of the pieces.
+    // If no kink depends on another, weights that do not affect a crossed kink are independent of the pieces.
     let is_bent = |at: &usize| place.is_nested || crossed.iter().any(|(_, slope)| slope[*at] != 0.0);
     let (bent, mut rest): (Vec<usize>, Vec<usize>) = place.places.iter().partition(|at| is_bent(at));
     let straight = base.slope_of(at, place.output);
@@ -83,7 +84,7 @@ pub fn law(
     let values = boxes.at(place.iterate);
     let to_base = |at: &usize| boxes.columns[*at].base() - values[*at];
     let mut moves: Vec<f64> = place.places.iter().map(to_base).collect();
-    // The program computes slopes for the weights of this place alone until the previous columns are selected again.
+    // The program computes slopes only for the weights of this output until the previous columns are selected again.
     let inside: Vec<usize> = (0..moves.len())
         .filter(|at| is_bent(&place.places[*at]))
         .collect();
@@ -140,8 +141,8 @@ pub fn law(
     })
 }
 
-/// Adds weights in which the location is affine. These weights are independent of the others, and `measure` was computed with their values at the
-/// base.
+/// Adds weights in which the location is affine. They are independent of the other weights. `measure` was computed with these weights at their values
+/// at the base.
 fn with_rest(measure: Measure, boxes: &Boxes, rest: &[usize], slope: &[f64]) -> Measure {
     rest.iter().fold(measure, |measure, &at| {
         let column = &boxes.columns[at];
@@ -158,7 +159,7 @@ mod tests {
     use bnnc_abi::collapsed::MOST_CUT;
     use bnnc_piecewise::cell::Cell;
 
-    /// The compiler and this code agree on the largest number of weights whose box is cut.
+    /// The compiler and the runtime use the same limit on the number of weights whose box is cut.
     #[test]
     fn the_largest_box_that_is_cut_has_as_many_weights_as_the_compiler_assumes() {
         assert!(Cell::cube(MOST_CUT, MOST_SIMPLICES).is_some());

@@ -4,9 +4,9 @@
 //!
 //! `p(y) = (smoothing + d(y)) / (smoothing (b - a) + F(b) - F(a))`, `a <= y <= b`.
 //!
-//! This is a triangle truncated to an interval, mixed with a uniform on it. The interval spans the targets that are scored, plus a margin. It is
-//! computed from the targets, which no prediction can know, and raises every density. Means, deviations and quantiles are those of the triangle,
-//! without the interval.
+//! `p` is a triangle truncated to the interval `[a, b]`, mixed with a uniform distribution on the interval. The interval spans the scored targets
+//! plus a margin. A prediction cannot know these targets, and the truncation raises every density. Means, deviations and quantiles are those of the
+//! triangle without the truncation.
 
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::LocationDist;
@@ -80,7 +80,7 @@ impl Published {
                 size: of_density / above + of_whole / whole,
                 variance: 0.0,
             },
-            // No draw came near `y`, or none came near the interval. That does not prove that the density there is small.
+            // No draw came near `y` or near the interval, but that does not prove that the density there is small.
             LocationDist::Drawn(_) if above <= 0.0 || whole <= 0.0 => Error {
                 size: 0.0,
                 variance: f64::INFINITY,
@@ -125,8 +125,8 @@ mod tests {
         })
     }
 
-    /// The density integrates to 1 over the interval, however little of the distribution lies in the interval. The distribution function is the
-    /// integral of the density up to a point.
+    /// The density integrates to 1 over the interval, even if the interval contains little of the distribution. The distribution function is the
+    /// integral of the density.
     #[test]
     fn the_density_integrates_to_one_over_the_interval() {
         let count = 4000;

@@ -1,4 +1,4 @@
-//! Draws from the box, where the integral does not have an exact form or would take too much work for a row.
+//! Predictions from draws in the box, used if the integral has no exact form or if the exact form is too expensive for a row.
 
 use crate::collapsed::boxes::{BoxedWeight, Boxes};
 use crate::collapsed::errors::{self, Error};
@@ -30,12 +30,12 @@ struct Strata {
     iterates: usize,
     /// The number of draws from the box around each iterate.
     each: usize,
-    /// The number of predictive draws: all draws from the box, an evenly spaced subset of them, or each of them several times.
+    /// The number of predictive draws. They are all draws from the box, an evenly spaced subset of these, or several copies of each.
     draws: usize,
 }
 
 impl SampledPredictions {
-    /// Prepares predictions with `draws` draws of rows whose target may be unknown.
+    /// Prepares predictions with `draws` draws for rows whose target may be unknown.
     ///
     /// # Errors
     /// Some columns do not fit the program, or there is too little memory.
@@ -79,7 +79,7 @@ impl Forecaster for SampledPredictions {
                 said.integrated = strata.said(said, is_known);
             }
             take(range, block);
-            // The tally is in the units that `take` converted the block to.
+            // `take` has converted the block to original units, so the tally is in these units too.
             tally.note(block);
             tally.drawn_rows += block.rows as u64;
         })

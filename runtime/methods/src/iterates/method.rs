@@ -32,7 +32,7 @@ pub struct Ensembles<'a> {
     pub ensemble: &'a Ensemble,
 }
 
-/// Returns the positions in the folder of a run as a posterior.
+/// Returns the posterior that consists of the iterates or members in the folder of a run.
 fn restored(infer: &InferenceBlock, values: &StateValues) -> SharedPosterior {
     Arc::new(Collected::restored(values, held(infer, values)))
 }
@@ -143,7 +143,7 @@ impl Method for Ensembles<'_> {
             // Several members run at the same time, and the restarts of each run one after the other.
             _ => at_a_time(trains, extent.schema, extent.rows, at_once(ensemble)),
         };
-        // The memory of running members already includes their own results.
+        // The memory of a running member already includes its result.
         let ended = ensemble.options.members.saturating_sub(at_once(ensemble));
         let meanwhile = memory::numbers(infer, &ensemble.moved, ended);
         meanwhile + training.max(self.held(extent.rows, extent.planned))

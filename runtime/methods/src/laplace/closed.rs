@@ -9,13 +9,14 @@ use bnnc_laplace::link;
 /// A block of rows of one member, with the covariances `[batch, outputs, outputs]` of its outputs.
 pub type MemberBlock<'a> = (&'a LikelihoodBlock, &'a [f64]);
 
-/// Outputs with a Normal distribution around `f`. Quantiles take the place of draws: draw `d` of `D` is the `(d + 1/2) / D` quantile.
+/// Predictions for outputs with a Normal distribution around `f`. They are quantiles instead of draws: draw `d` of `D` is the `(d + 1/2) / D`
+/// quantile.
 pub struct OutputNormals {
     /// The probabilities of the quantiles.
     probabilities: Vec<f64>,
     /// The quantiles of the standard Normal distribution.
     quantiles: Vec<f64>,
-    /// Its quantiles at [`PROBABILITIES`].
+    /// The quantiles of the standard Normal distribution at [`PROBABILITIES`].
     exact: [f64; 3],
 }
 
@@ -45,8 +46,8 @@ impl OutputNormals {
         }
     }
 
-    /// Writes the predictions of a block. The curvature of the log likelihood, `1 / sigma^2`, yields its scale, and the slope, `(y - f) / sigma^2`,
-    /// yields the target.
+    /// Writes the predictions of a block. The scale `sigma` follows from the curvature of the log likelihood, `1 / sigma^2`, and the target `y` from
+    /// its slope, `(y - f) / sigma^2`.
     pub fn write(&self, members: &[MemberBlock], predictive: &mut Predictive) {
         let Some((first, _)) = members.first() else { return };
         let (rows, draws) = (first.rows.len(), self.quantiles.len());
@@ -126,8 +127,8 @@ impl OutputNormals {
         }
         let count = marginals.len() as f64;
         let mean = means.iter().sum::<f64>() / count;
-        // The mean over equally spaced quantiles of a skewed distribution deviates slightly from the mean of the distribution. The shift corrects
-        // this.
+        // The mean of equally spaced quantiles of a skewed distribution deviates slightly from the mean of the distribution. The shift removes
+        // the deviation.
         for values in [&mut predictive.mean, &mut predictive.draw] {
             let own = (at..values.len()).step_by(elements);
             let missed = mean - own.clone().map(|own| values[own]).sum::<f64>() / self.quantiles.len() as f64;
@@ -228,7 +229,7 @@ pub fn classes(how: ClassLink, members: &[MemberBlock], right: Option<&[i32]>, p
     }
 }
 
-/// Writes the probability of a Boolean, and the log likelihood where the true value is known.
+/// Writes the probability that the Boolean is true, and the log likelihood where the true value is known.
 pub fn truth(members: &[MemberBlock], right: Option<&[i32]>, predictive: &mut Predictive) {
     let Some((first, _)) = members.first() else { return };
     let rows = first.rows.len();

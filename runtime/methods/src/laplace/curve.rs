@@ -22,11 +22,11 @@ pub struct Curved {
     pub curvature: Curvature,
     /// The number of rows whose second derivative in the outputs had negative eigenvalues.
     pub clipped: usize,
-    /// True if clipping set the second derivative of every row to zero: the log likelihood is nowhere concave.
+    /// True if clipping set the second derivative of every row to zero, because the log likelihood is not concave in any row.
     pub is_empty: bool,
 }
 
-/// Returns the quantity that is pulled back through the Jacobians for this kind of curvature.
+/// Returns the cotangents that are multiplied by the Jacobians for the kind of curvature that the options select.
 pub fn pulled(evaluation: &Evaluator) -> Pulled {
     match evaluation.laplace.options.curvature {
         laplace::CurvatureKind::Ggn | laplace::CurvatureKind::Hessian => Pulled::Roots,
@@ -73,7 +73,7 @@ impl Curved {
     }
 }
 
-/// Returns the whole matrix, from Jacobians.
+/// Returns the curvature as a full matrix, computed from Jacobians.
 ///
 /// # Errors
 /// As [`curvature`].
@@ -132,8 +132,7 @@ fn functional(evaluation: &Evaluator, which: Which, chosen: Option<usize>) -> Re
     Ok(Curved::clipped(Curvature::Functional(Arc::new(matrix)), clipped))
 }
 
-/// Returns the settings of the search for the largest eigenpairs. Predictions need only a few correct digits, and the residuals are smaller than
-/// that.
+/// Returns the settings of the search for the largest eigenpairs. Predictions need only a few correct digits, and these settings give more.
 fn search(rank: usize) -> EigenpairSearch {
     EigenpairSearch {
         rank,

@@ -53,7 +53,7 @@ pub struct GaussianFacts {
     pub parameters: usize,
     /// The factors on the precision of the prior: one per site, the only factor, or the lowest and the highest.
     pub prior_precision: Vec<(String, f64)>,
-    /// A further factor on the precision of the prior: the share of the weights that are random, or 1.
+    /// An additional factor on the precision of the prior: the fraction of the weights that are random, or 1.
     pub prior_scale: f64,
     /// The log likelihood of all training rows at the maximum.
     pub log_likelihood: f64,
@@ -63,8 +63,7 @@ pub struct GaussianFacts {
     pub clipped: usize,
     /// The rise of the log posterior that the approximation predicts, where the slope is known.
     pub rise: Option<f64>,
-    /// The predicted rise of the log density with the factors and the temperature of the Gaussian, if the search used other factors or another
-    /// temperature.
+    /// The predicted rise of the log density that the Gaussian approximates, if its prior factors or its temperature differ from those of the search.
     #[serde(default)]
     pub rise_of_own: Option<f64>,
     /// The predicted rise of the log posterior if the states that are not weights are moved; `None` if it is small enough.
@@ -84,7 +83,8 @@ pub struct GaussianFacts {
     /// True if the prior of all weights is Normal.
     #[serde(default)]
     pub is_normal: bool,
-    /// True if the prior varies within a block of a Kronecker structure. The block then uses the mean of the prior in its eigenbasis.
+    /// True if the prior precision varies within a block of a Kronecker structure. The block then uses the mean of the prior precision in its
+    /// eigenbasis.
     pub prior_averaged: bool,
 }
 
@@ -256,7 +256,7 @@ fn restored(
     })
 }
 
-/// Returns a placeholder for the fit of a posterior that was not fitted in this run.
+/// Returns the training result of a posterior that was not trained in this run, with placeholders for its statistics.
 pub fn found(values: Arc<StateValues>) -> TrainingResult {
     TrainingResult {
         values,
@@ -265,7 +265,7 @@ pub fn found(values: Arc<StateValues>) -> TrainingResult {
     }
 }
 
-/// The form in which a checkpoint keeps an approximation.
+/// An approximation in the form that a checkpoint stores.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Kept<'a> {
     fitted: TrainingResult,

@@ -1,4 +1,4 @@
-//! Jacobians of the outputs with respect to the weights, and the sums over rows that programs compute from them.
+//! Jacobians of the outputs with respect to the weights, and sums over rows that programs compute from these Jacobians.
 
 use crate::laplace::machines::{self, Blocks, Clipped, Evaluator, Pulled, Reals, reals};
 use bnnc_abi::code::Artifact;
@@ -76,7 +76,7 @@ pub struct Pulls<'a> {
 }
 
 impl<'a> Jacobians<'a> {
-    /// Prepares Jacobians with respect to some weights, multiplied from the left by the cotangents `pulled`.
+    /// Prepares the products of the cotangents `pulled` with the Jacobian with respect to the weights in `which`.
     ///
     /// # Errors
     /// There is too little memory.

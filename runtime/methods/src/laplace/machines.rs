@@ -171,7 +171,7 @@ impl<'a> Evaluator<'a> {
         Ok(machine)
     }
 
-    /// Writes every state of which the program has a single value.
+    /// Writes every state for which the program has a single value, not one value per row or draw.
     ///
     /// # Errors
     /// States of the wrong size, read from the folder of another run.

@@ -30,12 +30,12 @@ pub fn selected(laplace: &Laplace) -> usize {
     }
 }
 
-/// Returns the number of all weights from which the random ones are chosen.
+/// Returns the number of weights from which the random ones are chosen.
 pub fn all(laplace: &Laplace) -> usize {
     laplace.weights.iter().map(|weights| weights.elements).sum()
 }
 
-/// Returns the bytes of the matrices that the precision of an approximation on this number of rows takes.
+/// Returns the bytes of the matrices of the precision of an approximation with this number of rows.
 pub fn precision(laplace: &Laplace, rows: usize) -> u64 {
     matrices(laplace, laplace.options.structure, selected(laplace), rows)
 }
@@ -71,11 +71,11 @@ fn form(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) ->
     bytes(structure, weights, rows, laplace.outputs, &laplace.blocks)
 }
 
-/// Returns the bytes that an approximation on this number of rows takes, without its search, the data and the maximum.
+/// Returns the bytes needed to compute an approximation with this number of rows, without the search, the data and the maximum.
 ///
 /// Note \[Phases\]. The phases do not overlap, and the largest one counts. First a subnetwork is chosen among all weights. Then the curvature is
 /// summed over blocks of rows. Then the states that are not weights are moved a little. Finally the curvature becomes a Gaussian. The programs of a
-/// phase are freed before the next phase begins. A few vectors over all weights are held, but only until a subnetwork is chosen.
+/// phase are freed before the next phase begins. A few vectors over all weights are in memory until a subnetwork is chosen.
 pub fn finding(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
     let form = form(laplace, laplace.options.structure, selected(laplace), rows);
     // The vectors are the slope of the prior, its precision before and after scaling, and the gradient.
@@ -83,8 +83,8 @@ pub fn finding(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
         .curvature
         .saturating_add(vectors(4, all(laplace)))
         .saturating_add(summing(laplace, rows));
-    // These are the vectors above, the factors by weight and by group, and the products of both. A search also holds its factors, and derivatives
-    // with respect to them at two points.
+    // These are the vectors above, the factors by weight and by group, and their products. A search also holds its factors and the derivatives
+    // with respect to the factors at two points.
     let factors = match (is_tuned(laplace), laplace.options.prior_structure) {
         (true, PriorStructure::Diagonal) => 12,
         (true, PriorStructure::Scalar | PriorStructure::Layer) => 4,
@@ -124,8 +124,8 @@ fn summing(laplace: &Laplace, rows: usize) -> u64 {
     curvature.max(alone(&programs.gradient, Sizes::default(), rows))
 }
 
-/// Returns the bytes of products of the second derivative with some vectors: the program; the vectors as chosen, sliced and written; and the
-/// products.
+/// Returns the bytes needed to multiply the second derivative by vectors: the program, three copies of the vectors (chosen, sliced and written), and
+/// the products.
 fn multiplying(laplace: &Laplace, rows: usize) -> u64 {
     let sizes = Sizes::default().with(Symbol::Columns, COLUMNS.min(selected(laplace)));
     let program = laplace.programs.products.as_ref();
@@ -139,8 +139,8 @@ fn alone(artifact: &Artifact, sizes: Sizes, rows: usize) -> u64 {
     predict_arena_bytes(&artifact.plan, &sizes.with(Symbol::Batch, size))
 }
 
-/// Returns the bytes needed to check that the states that are not weights are at the maximum: the slopes of these states at two points, one of them
-/// accumulated, a moved copy of all states, and a program.
+/// Returns the bytes needed to check that the states other than weights are at the maximum: their slopes at two points, an accumulator, a moved copy
+/// of all states, and a program.
 fn moving(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
     let programs = &laplace.programs;
     let states = infer.states.iter().filter(|state| state.parameter);
@@ -177,8 +177,8 @@ fn choosing_by(laplace: &Laplace, own: Bytes, rows: usize) -> (u64, u64) {
     let calls = called(laplace, &laplace.programs.jacobian, (all(laplace), rows));
     let making = full.curvature.saturating_add(calls).max(full.decomposition);
     let making = making.saturating_add(vectors(6, all(laplace)));
-    // The distance between both Gaussians is computed last: it needs their covariances, one after the other, and the matrices that rotate one of
-    // them.
+    // The distance between both Gaussians is computed last. It needs their covariances, one after the other, and the matrices that rotate one of
+    // the covariances.
     let inverting = full.decomposition.saturating_add(own.posterior);
     let turning = square(selected(laplace)).saturating_mul(7);
     let comparing = inverting.max(full.posterior.saturating_add(turning));
@@ -232,7 +232,7 @@ fn kernel(laplace: &Laplace, rows: usize) -> usize {
     }
 }
 
-/// Returns the bytes that each thread keeps after it has decomposed matrices for an approximation on this number of rows.
+/// Returns the bytes of the buffer that each thread keeps after it has decomposed matrices for an approximation with this number of rows.
 pub fn packed(laplace: &Laplace, rows: usize) -> u64 {
     let blocks = laplace.blocks.iter();
     let of_form = match laplace.options.structure {
@@ -257,7 +257,7 @@ pub fn held(laplace: &Laplace, rows: usize) -> u64 {
     form(laplace, laplace.options.structure, selected(laplace), rows).posterior
 }
 
-/// Returns the bytes that predictions for this number of rows take, without the data and the Gaussians of the members.
+/// Returns the bytes needed to predict this number of rows, without the data and the Gaussians of the members.
 pub fn predicting(
     (infer, laplace): (&InferenceBlock, &Laplace),
     rows: usize,
@@ -286,7 +286,7 @@ pub fn predicting(
     members as u64 * of_member + NUMBER * numbers as u64 + drawing
 }
 
-/// Returns the bytes that the joint covariance of the outputs of `rows` rows under `members` members takes, without the Gaussians and the data.
+/// Returns the bytes needed for the joint covariance of the outputs of `rows` rows under `members` members, without the Gaussians and the data.
 pub fn together(infer: &InferenceBlock, laplace: &Laplace, members: usize, rows: usize) -> u64 {
     let weights = selected(laplace) as u64;
     let outputs = rows.saturating_mul(laplace.outputs) as u64;
@@ -317,7 +317,8 @@ pub fn sloping(infer: &InferenceBlock, laplace: &Laplace, members: usize, rows: 
     let one = sizes(laplace, 0).with(Symbol::Batch, 1);
     let slopes = infer.bindings.iter().filter_map(slope);
     let width: usize = slopes.map(|id| inputs.plan.buffers[id].shape.count(&one)).sum();
-    // The results are the derivatives of means and variances, which are held a second time as columns; a mixture also has their sums.
+    // The results are the derivatives of means and variances. A second copy of them is stored as columns; a mixture also has their
+    // sums.
     let results = NUMBER.saturating_mul((2 * width * (1 + members.clamp(1, 2))) as u64);
     let size = slopes::block(laplace, rows);
     let program = predict_arena_bytes(&inputs.plan, &sizes(laplace, 0).with(Symbol::Batch, size));

@@ -63,7 +63,8 @@ impl Method for Approximates<'_> {
     fn held(&self, rows: usize, planned: usize) -> u64 {
         let gaussians = self.gaussians(rows, planned);
         match self.laplace.options.link {
-            // The draws of the weights are held twice: as they are drawn and as they are read.
+            // There are two copies of the draws of the weights: in the order in which they are drawn, and in
+            // the layout of the program.
             Link::Weights => {
                 let draws = 2 * self.infer.predictive_draws() as u64 * parameters(self.infer);
                 sum(&[gaussians, draws])
@@ -116,7 +117,7 @@ impl Method for Approximates<'_> {
 
     fn summing(&self, members: usize) -> Summing {
         let all = &self.laplace.weights;
-        // The quantiles of weights on the real line are known, except for a mixture. A few draws show which weights are on the real line.
+        // The quantiles of weights with real support are known, except for a mixture. A few draws show which weights have real support.
         let is_known = |weights: &Weights| weights.real || weights.elements > SMALL;
         let is_exact = members == 1 && all.iter().all(is_known);
         let elements: usize = all.iter().map(|weights| weights.elements).sum();

@@ -22,9 +22,9 @@ pub struct OutputMoments<'a> {
 
 /// The computation that yields the covariances.
 enum Source<'a> {
-    /// Jacobians, multiplied by the Gaussian's root.
+    /// Jacobians, multiplied by a root of the covariance of the Gaussian.
     Jacobians(Box<Jacobians<'a>>),
-    /// A program that multiplies with variances and does not hold a Jacobian.
+    /// A program that computes the covariances from the variances of the weights without storing a Jacobian.
     Spread {
         machine: Box<Machine>,
         blocks: Box<Blocks<'a>>,
@@ -128,14 +128,14 @@ fn write_variances(evaluation: &Evaluator, gaussian: &Gaussian, machine: &mut Ma
     Ok(())
 }
 
-/// Writes the eigenbases of the Kronecker blocks and the variances in them.
+/// Writes the eigenbases of the Kronecker blocks and the variances along the eigenvectors.
 fn write_bases(evaluation: &Evaluator, gaussian: &Gaussian, machine: &mut Machine) -> Result<(), Fault> {
     let Some(turned) = gaussian.posterior.turned() else {
         return Err(Fault::Bug("the Gaussian has no blocks".to_owned()));
     };
     for (block, turned) in evaluation.laplace.blocks.iter().zip(turned) {
         machine.write_real(&format!("{}/variance", block.name), &turned.variances)?;
-        // A side of a block with extent 1 does not have a basis.
+        // A Kronecker factor of size 1 does not have a basis.
         for (name, basis) in [("first", turned.first), ("second", turned.second)] {
             let port = format!("{}/{name}", block.name);
             if machine.has_port(&port) {

@@ -1,11 +1,11 @@
-//! The maximum under a prior and a noise that maximise the marginal likelihood and are tuned repeatedly during the search (Immer et al. 2021,
-//! "Scalable marginal likelihood estimation for model selection in deep learning", algorithm 1).
+//! Search for a maximum while the prior factors and the noise are tuned repeatedly to maximise the marginal likelihood (Immer et al. 2021, "Scalable
+//! marginal likelihood estimation for model selection in deep learning", algorithm 1).
 //!
 //! Note [Noise and evidence]. At a point of the search, where the weights need not be at a maximum, the log marginal likelihood is approximated by
-//! the log joint density there minus half the log of a ratio, the determinant of the posterior precision over the determinant of the prior precision.
-//! The optimiser climbs the log joint density. The second term depends on the noise level too. Its derivative with respect to the noise level is
-//! added to the slope that the optimiser follows, and stays constant until the next tuning. For a Normal likelihood, the derivative with respect to
-//! the log of the noise is the effective number of parameters `gamma`. The fixed point is then the same as in MacKay (1992, "Bayesian
+//! the log joint density there minus half the log of the ratio of two determinants: of the posterior precision and of the prior precision. The
+//! optimiser climbs the log joint density. The second term depends on the noise level too. The derivative of this term with respect to the noise
+//! level is added to the gradient that the optimiser follows, and stays constant until the next tuning. For a Normal likelihood, the derivative with
+//! respect to the log of the noise is the effective number of parameters `gamma`. The fixed point is then the same as in MacKay (1992, "Bayesian
 //! interpolation"): the noise variance is the residual sum of squares over `N - gamma`.
 
 use super::{Around, Before};
@@ -36,7 +36,7 @@ const STEPS: usize = 10;
 pub struct Chosen {
     /// The factors on the precision of the prior.
     pub tuned: TuningResult,
-    /// For each state of the noise, the derivative of the part of the log marginal likelihood that is not the log joint density.
+    /// For each state of the noise, the derivative of the log marginal likelihood without the log joint density.
     pub slope: StateValues,
 }
 
@@ -47,8 +47,9 @@ struct Point {
     epoch: usize,
     values: StateValues,
     chosen: Chosen,
-    /// The log marginal likelihood, plus the log prior of the parameters that are not weights. Minus infinity for a subnetwork: the next subnetwork
-    /// has other weights, and the prior factors of the weights outside it are not part of the marginal likelihood, so that points cannot be compared.
+    /// The log marginal likelihood, plus the log prior of the parameters that are not weights. Minus infinity for a subnetwork, because points cannot
+    /// be compared: each point has a subnetwork with other weights, and the marginal likelihood does not include the prior factors of the weights
+    /// outside the subnetwork.
     log_evidence: f64,
 }
 
@@ -76,7 +77,8 @@ impl Watch for Search<'_> {
         let state = &mut self.state;
         let at = (epoch, parameters(self.around, machine)?);
         let point = match self.around.tune(at, &mut state.factors) {
-            // So early in the search, tuning may fail, for example because only a few weights affect an output. The search then goes on without it.
+            // Before the end of the search, tuning may fail, for example because only a few weights affect an output. The search then continues
+            // with the old factors.
             Err(Stop::Diagnostics(_)) if epoch < self.epochs => return Ok(()),
             tuned => tuned?,
         };
@@ -142,13 +144,14 @@ impl Around<'_> {
             None => self.tune((fitted.best_epoch, fitted.values.as_ref().clone()), &mut factors)?,
         };
         (fitted.values, fitted.best_epoch) = (Arc::new(best.values), best.epoch);
-        // The loss of the steps is the joint density under the model's prior. The kept point was selected by another criterion.
+        // The loss of the steps is based on the joint density under the model's prior, but the best point was selected by the
+        // marginal likelihood.
         fitted.loss = f64::NAN;
         Ok((fitted, best.chosen))
     }
 
-    /// Tunes the factors of all weights at a point of the search. The factors stay as they are if there is no posterior: the second derivative at
-    /// such a point need not be definite.
+    /// Tunes the factors of all weights at a point of the search. The factors do not change if there is no posterior, since the second derivative
+    /// away from a maximum need not be definite.
     fn tune(&self, (epoch, values): (usize, StateValues), factors: &mut Vec<f64>) -> Result<Point, Stop> {
         let evaluation = self.evaluation(&values)?;
         let Before {
@@ -167,7 +170,7 @@ impl Around<'_> {
             converged: false,
         });
         *factors = tuned.of_all(&found.factors);
-        // This curvature is dropped before others are computed.
+        // This curvature is freed before others are computed.
         let (index, prior) = tuned.into_prior(&found.factors);
         let which = index.as_deref().map_or(Which::All, Which::Selected);
         let slope = self.slope_of_noise(&evaluation, which, &prior)?;

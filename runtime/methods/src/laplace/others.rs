@@ -1,4 +1,4 @@
-//! A check that the free states that are not weights, such as a noise level, are at the maximum too.
+//! A check that the free states other than weights, such as a noise level, are at the maximum too.
 
 use crate::laplace::jacobians::gradient_in;
 use crate::laplace::machines::Evaluator;
@@ -8,12 +8,12 @@ use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
 use bnnc_core::states::StateValues;
 
-/// The largest rise of the log posterior, per state and per row, for which these states count as at their maximum.
+/// The tolerances for a maximum in these states: the largest rise of the log posterior per state and per row.
 const RISE: (f64, f64) = (0.1, 1e-3);
 
-/// Returns the rise of the log posterior if the other states are moved along its gradient, or `None` if the rise is small enough. The length of the
-/// move is that of the Newton step along the gradient, but at most 1 on the unconstrained scale. The rise is infinite if the gradient is not finite.
-/// `besides` holds, for each state, the slope of a further term that the search maximises.
+/// Returns the rise of the log posterior along its gradient in the other states, or `None` if the rise is within the tolerance. The step has the
+/// length of the Newton step along the gradient, but at most 1 on the unconstrained scale. The rise is infinite if the gradient is not finite.
+/// `besides` contains, for each state, the derivative of another term that the search maximises.
 ///
 /// # Errors
 /// There is too little memory.
@@ -49,7 +49,7 @@ pub fn rise(evaluation: &Evaluator, besides: Option<&StateValues>) -> Result<Opt
     let length = if curvature > norm { norm / curvature } else { 1.0 };
     let rise = length * norm - 0.5 * curvature.max(0.0) * length * length;
     let most = RISE.0 * elements as f64 + RISE.1 * evaluation.rows() as f64;
-    // If the rise is not a number, the point need not be a maximum.
+    // A rise that is not a number means that the point may not be a maximum.
     let rise = if rise.is_finite() { rise } else { f64::INFINITY };
     Ok((rise > most).then_some(rise))
 }

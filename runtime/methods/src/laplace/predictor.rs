@@ -1,4 +1,4 @@
-//! Predictions from Gaussians of the weights, computed block by block like every prediction.
+//! Predictions from Gaussians of the weights, computed in blocks of rows.
 
 use crate::laplace::functions::Functions;
 use crate::laplace::gaussian::Gaussian;

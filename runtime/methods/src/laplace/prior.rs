@@ -1,4 +1,4 @@
-//! The prior at a maximum: its log density, slope and precision by weight.
+//! The prior at a maximum: its log density, and its slope and precision for each weight.
 
 use crate::laplace::jacobians::{needed, weights};
 use crate::laplace::machines::{Evaluator, Reals, reals};
@@ -29,7 +29,7 @@ pub struct LocalPrior {
 }
 
 impl LocalPrior {
-    /// Evaluates the prior. Computes the whole matrix if the elements depend on each other and `dense` is set, otherwise the diagonal.
+    /// Evaluates the prior. Computes the full second derivative if the elements depend on each other and `dense` is set, otherwise its diagonal.
     ///
     /// # Errors
     /// There is too little memory.
@@ -77,7 +77,7 @@ impl LocalPrior {
     }
 }
 
-/// Returns the matrix of a program of products that reads no rows.
+/// Returns the full matrix from a program that multiplies it by vectors and does not read rows.
 fn second(evaluation: &Evaluator, artifact: &Option<Artifact>) -> Result<Matrix, Stop> {
     let artifact = needed(artifact, "prior_products")?;
     let all = weights(evaluation);

@@ -207,8 +207,8 @@ pub fn lines(infer: &InferenceBlock, found: &Approximated, sites: &[SiteSummary]
     lines
 }
 
-/// Returns the summaries of all small sites: exact if the site is a weight whose support is the reals, otherwise from draws. Sites that stay at the
-/// maximum do not have a spread.
+/// Returns the summaries of all small sites. They are exact for weights with real support, and computed from draws otherwise. Sites that stay at the
+/// maximum have no standard deviation.
 ///
 /// # Errors
 /// There is too little memory.
@@ -225,7 +225,8 @@ pub fn summaries(
     }
     let is_small = |weights: &&Weights| small.iter().any(|site| site.name == weights.site);
     let mut sites = Sites::new(infer, laplace, &small, context)?;
-    // Two draws per member show which weights are sites on their own scale. If all weights are, no further draws are needed.
+    // Two draws per member show which weights equal their sites, without a transformation. If all do, no further draws are
+    // needed.
     sites.draw(found, 2 * found.members.len())?;
     let mut weights = laplace.weights.iter().zip(&sites.is_real);
     let all_real = weights.all(|(weights, is_real)| *is_real || !is_small(&weights));
@@ -263,7 +264,7 @@ struct Sites<'a> {
     draws: Vec<Vec<f64>>,
     /// The weights of one call.
     columns: Vec<Vec<f64>>,
-    /// True for the weights that are sites on their own scale.
+    /// True for the weights that equal their sites, without a transformation.
     is_real: Vec<bool>,
 }
 
@@ -344,7 +345,7 @@ impl<'a> Sites<'a> {
         self.compare()
     }
 
-    /// Compares the sites with the weights that were written, to see which sites are on their own scale.
+    /// Compares the sites with the weights that were written to find the weights that equal their sites.
     fn compare(&mut self) -> Result<(), Fault> {
         for (at, weights) in self.laplace.weights.iter().enumerate() {
             let is_small = self.small.iter().any(|site| site.name == weights.site);
@@ -360,7 +361,7 @@ impl<'a> Sites<'a> {
     }
 }
 
-/// Returns the marginal distributions of the small weights that are sites on their own scale. Empty for a mixture.
+/// Returns the marginal distributions of the weights of small sites that equal their sites. Empty for a mixture.
 fn exact(
     found: &Approximated,
     laplace: &Laplace,
@@ -404,7 +405,7 @@ fn exact(
     found
 }
 
-/// Returns the indices, among the random weights, of the weights whose sites are small and on their own scale.
+/// Returns the indices, among the random weights, of the weights that equal their sites and whose sites are small.
 fn small_weights(laplace: &Laplace, index: Option<&[usize]>, is_real: &[bool]) -> Vec<usize> {
     let mut small = Vec::new();
     let mut start = 0;
@@ -425,7 +426,7 @@ fn small_weights(laplace: &Laplace, index: Option<&[usize]>, is_real: &[bool]) -
     small
 }
 
-/// Returns the variances of some of the random weights. For a whole matrix, the variances of all weights would require its inverse.
+/// Returns the variances of some of the random weights. With a full precision matrix, the variances of all weights would require its inverse.
 fn variances(laplace: &Laplace, member: &Gaussian, some: &[usize], context: &Context) -> Vec<f64> {
     let posterior = &member.posterior;
     if laplace.options.structure != Structure::Full {

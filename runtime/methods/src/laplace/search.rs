@@ -11,10 +11,10 @@ use bnnc_training::start::Starts;
 use bnnc_training::{Task, TrainingResult, restarts, train};
 use std::sync::Arc;
 
-/// Checks that the start of a member may be used as a maximum: without a search, every weight must have a given value.
+/// Checks that the start of a member can be used as the maximum: without a search, the start must contain every weight.
 ///
 /// # Errors
-/// A weight without a given value, which would begin at the default of its state.
+/// The start does not contain some weight, which would otherwise have the default value of its state.
 pub fn stated(
     infer: &InferenceBlock,
     laplace: &Laplace,

@@ -1,7 +1,7 @@
 //! The variances of weights under an earlier inference block, by which subnetworks are chosen.
 //!
-//! Note \[Scales\]. Iterates, members, chains and Normal families hold the spread of positions on the unconstrained scale. For every other family the
-//! variance is estimated from draws of the site, on its declared scale. For sites on the whole line both scales are the same.
+//! Note \[Scales\]. For iterates, members, chains and Normal families, the variances are those of positions on the unconstrained scale. For every
+//! other family the variance is estimated from draws of the site, on its declared scale. For sites on the whole line both scales are the same.
 
 use crate::laplace::gaussian::part;
 use bnnc_abi::laplace::Weights;
@@ -24,7 +24,7 @@ const PER_CALL: usize = 20;
 /// Returns the variances of all weights of `infer` under the posterior of an earlier inference block.
 ///
 /// # Errors
-/// An earlier inference block without spread, or with other sites.
+/// The earlier inference block has no variances, or has other sites.
 pub fn variances(
     infer: &InferenceBlock,
     (by, found): (&InferenceBlock, &dyn Posterior),
@@ -46,8 +46,8 @@ pub fn variances(
     }
 }
 
-/// Returns the variances that the states hold: the variance over iterates or draws, or the square of a scale that is the standard deviation of its
-/// family. The scale of other families is not a standard deviation.
+/// Returns the variances that the states contain: the variance over iterates or draws, or the square of the scale if the scale of the family is a
+/// standard deviation. The scale of other families is not a standard deviation.
 fn stated(weights: &Weights, by: &InferenceBlock, found: &dyn Posterior) -> Option<Vec<f64>> {
     if let Some(own) = found.variances(&weights.state) {
         return (own.len() == weights.elements).then(|| own.to_vec());
@@ -79,7 +79,7 @@ fn variance(draws: &[f64], at: usize, width: usize) -> f64 {
     column().map(|value| (value - mean).powi(2)).sum::<f64>() / count
 }
 
-/// Returns the variances of draws of the site. `None` if the inference does not have such a site, or holds points in place of draws.
+/// Returns the variances of draws of the site. `None` if the inference block does not have such a site, or has point estimates instead of draws.
 fn drawn(
     weights: &Weights,
     by: &InferenceBlock,

@@ -27,11 +27,11 @@ pub struct TuningProblem<'a> {
     pub dataset: &'a Dataset,
     /// The indices of the random weights; `None` if all weights are random.
     pub index: Option<Vec<usize>>,
-    /// The curvature of the log likelihood with respect to these weights.
+    /// The curvature of the log likelihood with respect to the random weights.
     pub curvature: Curvature,
-    /// The precision of their prior.
+    /// The prior precision of the random weights.
     pub prior: Prior,
-    /// The derivative of their log prior.
+    /// The derivative of the log prior with respect to the random weights.
     pub slope: Vec<f64>,
     /// The log likelihood of all training rows.
     pub log_likelihood: f64,
@@ -82,8 +82,8 @@ impl TuningProblem<'_> {
         }
     }
 
-    /// Returns the Gaussian with the given factors, or else with the factors that the options select. If a derivative of the log likelihood is given,
-    /// the function also computes how far the log density could rise if the centre moved.
+    /// Returns the Gaussian with the given factors or, without them, with the factors that the options select. If the derivative of the log
+    /// likelihood is given, the function also predicts the rise of the log density if the centre moved to the maximum.
     ///
     /// # Errors
     /// A precision matrix is not positive definite.
@@ -124,7 +124,7 @@ impl TuningProblem<'_> {
     }
 
     /// Returns the predicted rise of the log density with these factors, at the temperature. The prior scale of a subnetwork is left out, because it
-    /// accounts for the weights that are not random and does not move a maximum.
+    /// compensates for the weights that are not random and does not shift the maximum.
     fn rise_of_own(
         &self,
         gradient: &[f64],
@@ -151,8 +151,8 @@ impl TuningProblem<'_> {
         ))
     }
 
-    /// Returns the log marginal likelihood with these factors of the weights. The normaliser of a prior that is not Normal is only known for factors
-    /// of 1.
+    /// Returns the log marginal likelihood with these factors of the weights. If the prior is not Normal, its normalising constant is only known for
+    /// factors of 1.
     fn log_evidence(&self, posterior: &GaussianPosterior, factors: &[f64]) -> Option<f64> {
         let log_likelihood = self.log_likelihood / self.temperature();
         let evidence = match self.is_normal {
@@ -281,7 +281,7 @@ impl TuningProblem<'_> {
     /// `steps` steps.
     ///
     /// # Errors
-    /// A prior or, at the start, a precision that is not positive definite.
+    /// The prior precision, or the posterior precision at the start, is not positive definite.
     pub fn by_evidence(&self, start: &[f64], steps: usize) -> Result<marginal::TuningResult, NotPositive> {
         let pool = &self.evaluation.context.pool;
         let scatter = self.scatter()?;
@@ -370,8 +370,8 @@ impl TuningProblem<'_> {
     }
 }
 
-/// Returns half the squared Newton decrement, `g' P^-1 g / 2`: how far the log posterior could rise if it were quadratic. Infinite if the slope is
-/// not finite.
+/// Returns half the squared Newton decrement, `g' P^-1 g / 2`: the rise of the log posterior to its maximum if it were quadratic. Infinite if the
+/// slope is not finite.
 pub fn rise(posterior: &GaussianPosterior, slope: &[f64], pool: &Pool) -> f64 {
     let step = posterior.solve(&Matrix::from_row(slope), pool);
     let rise = 0.5 * dot(step.row(0), slope);

@@ -1,4 +1,4 @@
-//! Draws of the weights themselves.
+//! Draws of the weights from their Gaussians.
 
 use crate::laplace::gaussian::Gaussian;
 use bnnc_abi::laplace::Laplace;
@@ -9,7 +9,7 @@ use bnnc_laplace::matrix::Matrix;
 use bnnc_math::philox;
 use std::ops::Range;
 
-/// The largest numbers of draws and of reals in a block.
+/// The largest number of draws in a block, and the largest number of reals.
 const DRAWS: usize = 64;
 const NUMBERS: usize = 1 << 20;
 
@@ -43,7 +43,7 @@ pub fn drawn(
     values
 }
 
-/// Passes the weights of each of some draws to `take`, state by state.
+/// Draws weights, and passes each draw to `take`, state by state.
 pub fn each(
     member: &Gaussian,
     infer: &InferenceBlock,

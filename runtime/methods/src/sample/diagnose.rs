@@ -83,11 +83,12 @@ pub fn diagnose(
     Ok(found)
 }
 
-/// An R-hat above `APART` indicates chains in different modes. After sorting, an R-hat below `TOGETHER` indicates that the chains agree.
+/// An R-hat above `APART` indicates chains in different modes. An R-hat below `TOGETHER`, after the values of each draw are sorted, indicates that
+/// the chains agree.
 const APART: f64 = 1.2;
 const TOGETHER: f64 = 1.05;
 
-/// The largest number of elements of a vector that are compared in ascending order.
+/// The largest number of elements of a vector whose sorted values are compared.
 const COMPONENTS: usize = 10;
 
 /// Returns the elements of a vector, or two scalars, on which the chains disagree, although they agree once the values of each draw are sorted.

@@ -34,13 +34,13 @@ pub struct RunningChain {
     /// The number of iterations made so far.
     iteration: usize,
     asked: Asked,
-    /// The result of `Value`, or the part of the result of `Differences` that is due to the prior.
+    /// The result of a request `Value`, or the part of the result of `Differences` that is due to the prior.
     value: f64,
     gradient: Vec<f64>,
     sums: Vec<f64>,
     /// The index of the statistic that marks a divergent iteration.
     diverging: Option<usize>,
-    /// The number of divergences that the progress line does not show yet, and the iteration that it shows.
+    /// The number of divergences that are not yet part of the progress line, and the iteration that the progress line shows.
     diverged: u64,
     shown: usize,
 }
@@ -79,8 +79,8 @@ impl RunningChain {
         })
     }
 
-    /// Passes the evaluation of the density to the sampler, and continues until the sampler's next position is in its place. Returns `false` if the
-    /// chain is complete, or if the user has interrupted the run and an iteration has just ended.
+    /// Passes the evaluated density to the sampler, and runs the sampler until it has written the next position to evaluate. Returns `false` if the
+    /// chain is complete, or if an iteration has just ended and the user has interrupted the run.
     ///
     /// # Errors
     /// The machine fails because of a bug, or a file cannot be written.
@@ -159,7 +159,7 @@ impl RunningChain {
         if self.file.is_due() {
             self.file.commit(self.iteration, self.sampler.save())?;
         }
-        // Only one worker at a time draws the line. The others do not wait for it.
+        // Only one worker at a time writes the progress line. The other workers do not wait.
         if chains.context.progress
             && let Ok(mut line) = progress.try_lock()
         {

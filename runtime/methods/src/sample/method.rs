@@ -26,7 +26,8 @@ pub struct Samples<'a> {
 }
 
 impl Samples<'_> {
-    /// Returns the bytes needed to leave training rows out: the likelihoods, and the draws both as they are selected and as the program reads them.
+    /// Returns the bytes needed for leave-one-out estimates: the likelihoods, and two copies of the draws (selected, and in the layout of the
+    /// program).
     fn leaving_out(&self, rows: usize) -> u64 {
         let Samples { infer, sampling } = *self;
         let dimension = StateLayout::new(infer, sampling).dimension;

@@ -113,8 +113,8 @@ impl Posterior for ChainsPosterior {
 /// The smallest difference between starts that counts, as a fraction of a posterior standard deviation.
 const APART: f64 = 1e-3;
 
-/// Returns a warning if the program's jitter of the starts is negligible compared to every posterior standard deviation. A standard deviation on the
-/// unconstrained scale is taken as the standard deviation of the values times the slope of the map at their mean.
+/// Returns a warning if the program's jitter of the starts is negligible compared to every posterior standard deviation. The standard deviation on
+/// the unconstrained scale is approximated by the standard deviation of the values times the derivative of the transformation at their mean.
 fn close_starts(infer: &InferenceBlock, found: &[Quantity]) -> Option<Diagnostic> {
     let sampling = infer.sampling()?;
     let options = &sampling.options;
@@ -125,7 +125,7 @@ fn close_starts(infer: &InferenceBlock, found: &[Quantity]) -> Option<Diagnostic
         let (site, _) = quantity.element?;
         let (mean, sd) = (quantity.summary.mean, quantity.summary.sd);
         let sd = match infer.reports.get(site)?.prior.support {
-            // In a non-centred parameterisation the sampled state is noise with a standard deviation of 1.
+            // In a non-centred parameterisation, the sampled state is noise with standard deviation 1.
             _ if sampling.noncentred.contains(&site) => 1.0,
             Support::Interval(low, high) => match (low.is_finite(), high.is_finite()) {
                 (true, true) => sd * (high - low) / ((mean - low) * (high - mean)),

@@ -77,7 +77,8 @@ fn by_norm(site: &SiteReport) -> bool {
     is_of_layer || site.shape.count(&Sizes::default()) > SMALL
 }
 
-/// Returns whether predictions are diagnosed: if there is a large site or a layer, since such sites may not show whether predictions have converged.
+/// Returns whether predictions are diagnosed. They are if there is a large site or a layer, since the norms of such sites may not show whether
+/// predictions have converged.
 pub fn predicts(infer: &InferenceBlock) -> bool {
     infer.reports.iter().any(by_norm)
 }
@@ -274,7 +275,7 @@ fn predictions(
     Ok(found)
 }
 
-/// Returns the mean or else the log likelihood of each output; the joint log likelihood if no output has either.
+/// Returns the mean of each output, or its log likelihood if it has no mean. If no output has either, returns the joint log likelihood.
 fn said<'a>(infer: &InferenceBlock, block: &'a Predictive) -> Vec<(String, &'a [f64])> {
     let of_output = |(output, said): (&Output, &'a Predictive)| {
         let (what, matrix) = match said.mean.is_empty() {

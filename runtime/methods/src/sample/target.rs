@@ -95,7 +95,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Returns the sizes with which one chain evaluates its gradient: of a batch if its transition takes batches, otherwise of all rows.
+/// Returns the sizes with which one chain evaluates its gradient: on a batch if the sampler uses batches, otherwise on all rows.
 pub fn gradient_sizes(sampling: &Sampling, rows: usize) -> Sizes {
     let batch = sampling.transition.part().evaluation(rows).gradient;
     sizes(sampling, batch, rows).with(Symbol::Draws, 1)
@@ -181,12 +181,12 @@ struct Slot {
     gradient: Option<Port>,
 }
 
-/// A machine with the ports that every evaluation uses. Each of several positions has its own place.
+/// A machine with the ports that every evaluation uses. If one run evaluates several positions, each position has its own place in the ports.
 struct Program {
     machine: Machine,
     slots: Vec<Slot>,
     scale: Option<Port>,
-    /// The port of the number that the program computes.
+    /// The port of the scalar result of the program.
     value: Port,
     /// All ports that are read after a run.
     read: Vec<Port>,
@@ -297,8 +297,8 @@ impl<'a> DensityMachines<'a> {
         })
     }
 
-    /// Returns the log density at a position, and writes its gradient. Both are computed from all rows, or from as many as one call takes. The
-    /// position is written to every place.
+    /// Returns the log density at a position, and writes its gradient. Both are computed from all rows, or from the largest number of rows that one
+    /// call takes. The position is written to every place.
     ///
     /// # Errors
     /// The machine fails because of a bug.
@@ -380,8 +380,8 @@ impl<'a> DensityMachines<'a> {
         program.value(0)
     }
 
-    /// Computes how the log likelihood of groups of rows changes between two positions, as `Request::Differences` requests. Returns the change of the
-    /// prior, and writes one sum per group.
+    /// Computes the change of the log likelihood between two positions for groups of rows, as `Request::Differences` specifies. Writes one sum per
+    /// group, and returns the change of the log prior.
     ///
     /// # Errors
     /// The machine fails because of a bug.
