@@ -37,7 +37,7 @@ pub trait Accelerator: Send + Sync {
 /// Implements [`DeviceSession::exchange`] by uploads, a run and downloads.
 ///
 /// # Errors
-/// As [`DeviceSession::exchange`].
+/// Fails in the same cases as [`DeviceSession::exchange`].
 pub fn one_by_one(
     session: &mut (impl DeviceSession + ?Sized),
     sizes: &Sizes,
@@ -79,7 +79,7 @@ pub trait DeviceSession: Send {
     /// operations and replay them when the same exchange is repeated.
     ///
     /// # Errors
-    /// As [`DeviceSession::upload`], [`DeviceSession::run`] and [`DeviceSession::download`].
+    /// Fails in the same cases as [`DeviceSession::upload`], [`DeviceSession::run`] and [`DeviceSession::download`].
     fn exchange(&mut self, sizes: &Sizes, mirror: &mut [u8], traffic: CopiedRanges<'_>) -> Result<(), Fault> {
         one_by_one(self, sizes, mirror, traffic)
     }

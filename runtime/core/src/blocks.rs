@@ -32,7 +32,7 @@ pub fn rows_per_call(artifacts: &[&Artifact], sizes: Sizes, rows: usize, numbers
 /// Reads a whole port into a vector, which is reallocated only if it must grow.
 ///
 /// # Errors
-/// A bug: the program does not have the port.
+/// The program does not have the port, which is a bug.
 pub fn read(machine: &Machine, name: &str, into: &mut Vec<f64>) -> Result<(), Fault> {
     into.resize(machine.count(name)?, 0.0);
     machine.read_into(name, into)

@@ -65,7 +65,7 @@ impl Feed {
     /// Prepares `rows` of an inference block for one of its programs.
     ///
     /// # Errors
-    /// As [`Feed::new`].
+    /// Fails in the same cases as [`Feed::new`].
     pub fn of_plan(
         (infer, plan): (&InferenceBlock, &Plan),
         rows: &Rows,
@@ -118,7 +118,7 @@ impl Feed {
     /// Prepares `rows`. If `target` is false, the ports of outputs that no other output depends on are filled with a placeholder.
     ///
     /// # Errors
-    /// A column whose elements do not fit (text, fractions where integers are needed).
+    /// The elements of a column do not fit the program (text, fractions where integers are needed).
     pub fn new(rows: &Rows, dataset: &Dataset, wanted: &FeedPorts, target: bool) -> Result<Feed, Diagnostic> {
         let mut ports = Vec::new();
         for binding in wanted.bindings {
@@ -178,7 +178,7 @@ impl Feed {
     /// Appends the outputs that a program computed for `rows` more rows. Outputs that all rows share are appended once.
     ///
     /// # Errors
-    /// A bug: an output is missing.
+    /// An output is missing, which is a bug.
     pub fn append(&mut self, machine: &Machine, rows: usize) -> Result<(), Fault> {
         let is_first = self.rows == 0;
         for port in self.ports.iter_mut().filter(|port| is_first || !port.shared) {
@@ -240,7 +240,7 @@ impl Feed {
     /// Writes the ports that every batch shares, as far as the program of the machine reads them: a feed may serve several programs.
     ///
     /// # Errors
-    /// A bug: a port has another size.
+    /// A port has another size, which is a bug.
     pub fn write_shared(&self, machine: &mut Machine) -> Result<(), Fault> {
         for port in self.ports.iter().filter(|port| port.shared) {
             if machine.has_port(&port.name) {
@@ -253,7 +253,7 @@ impl Feed {
     /// Writes the chosen rows.
     ///
     /// # Errors
-    /// A bug: a port has another size.
+    /// A port has another size, which is a bug.
     pub fn write(&self, machine: &mut Machine, rows: &[u32]) -> Result<(), Fault> {
         self.ports
             .iter()

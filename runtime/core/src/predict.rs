@@ -310,7 +310,7 @@ impl Predictor {
     /// Copies the parameters of a training machine.
     ///
     /// # Errors
-    /// A bug: the programs disagree about a parameter.
+    /// The two programs have different shapes of a parameter, which is a bug.
     pub fn take_parameters(&mut self, from: &Machine) -> Result<(), Fault> {
         for name in self.parameters.iter().filter(|name| from.has_port(name)) {
             if self.machine.is_per_draw(name) {
@@ -331,7 +331,7 @@ impl Predictor {
     /// Sets the parameters.
     ///
     /// # Errors
-    /// Values of the wrong size, read from the folder of another run.
+    /// The values have the wrong size, since they come from the folder of another run.
     pub fn set_parameters(&mut self, values: &StateValues) -> Result<(), Fault> {
         self.drawn.clear();
         for (name, values) in self
@@ -373,7 +373,7 @@ impl Predictor {
     /// Sets another input of the program.
     ///
     /// # Errors
-    /// A bug: values of another size.
+    /// The values have another size, which is a bug.
     pub fn set(&mut self, name: &str, values: &[f64]) -> Result<(), Fault> {
         ports::real(&mut self.machine, name, values)
     }

@@ -181,7 +181,7 @@ impl Products {
     /// Creates a handle on a stream of the current context. The workspace must live as long as the handle.
     ///
     /// # Errors
-    /// Errors of cuBLAS.
+    /// cuBLAS reports an error.
     ///
     /// # Safety
     /// The workspace must have this number of bytes on the device of the stream.
@@ -211,7 +211,7 @@ impl Products {
     /// Enqueues products of the operands at these addresses.
     ///
     /// # Errors
-    /// Errors of cuBLAS.
+    /// cuBLAS reports an error.
     ///
     /// # Safety
     /// The operands must be in memory of the device, with all elements that the product accesses.
@@ -248,7 +248,7 @@ impl Products {
     /// Enqueues the solution of systems. The addresses are those of the matrices and of the right sides. The solutions overwrite the right sides.
     ///
     /// # Errors
-    /// Errors of cuBLAS.
+    /// cuBLAS reports an error.
     ///
     /// # Safety
     /// The operands must be in memory of the device, with all elements that the systems access.

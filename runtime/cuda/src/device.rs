@@ -86,7 +86,7 @@ impl Device {
     /// Makes the device's context the current context of this thread. Every other call requires this.
     ///
     /// # Errors
-    /// Errors of the driver.
+    /// The driver reports an error.
     pub fn enter(&self) -> Result<(), Fault> {
         // SAFETY: the context is retained as long as `self` lives.
         self.check("cuCtxSetCurrent", unsafe {
@@ -97,7 +97,7 @@ impl Device {
     /// Returns the free bytes and all bytes of the device's memory.
     ///
     /// # Errors
-    /// Errors of the driver.
+    /// The driver reports an error.
     pub fn memory(&self) -> Result<(usize, usize), Fault> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: the call writes to the two variables.

@@ -50,7 +50,7 @@ impl Driver {
     /// Loads the first of these libraries that exists.
     ///
     /// # Errors
-    /// As for [`Driver::load`].
+    /// Fails in the same cases as [`Driver::load`].
     pub fn load_from(paths: &[PathBuf]) -> Result<Driver, Fault> {
         let library = library(paths).map_err(|why| codes::no_driver(&why.to_string()))?;
         let driver = Driver {

@@ -57,7 +57,7 @@ impl Exchange {
     /// Enqueues the copies to the device.
     ///
     /// # Errors
-    /// Errors of the driver.
+    /// The driver reports an error.
     ///
     /// # Safety
     /// As for [`Exchange::receive`].
@@ -71,7 +71,7 @@ impl Exchange {
     /// Enqueues the copies back.
     ///
     /// # Errors
-    /// Errors of the driver.
+    /// The driver reports an error.
     ///
     /// # Safety
     /// The ranges must be within the arena at this address, and the page-locked memory must have [`Exchange::bytes`]. Both must live until
@@ -87,7 +87,7 @@ impl Exchange {
     /// If an earlier wait for a launch failed, waits again: until the launch has finished, the graph and its memory are in use.
     ///
     /// # Errors
-    /// Errors of the driver.
+    /// The driver reports an error.
     pub fn settle(&mut self, stream: &OwnStream) -> Result<(), Fault> {
         if self.under_way {
             stream.synchronise()?;
@@ -99,7 +99,7 @@ impl Exchange {
     /// Launches the graph, if there is one, and waits for its end. Returns whether there is a graph.
     ///
     /// # Errors
-    /// Errors of the driver.
+    /// The driver reports an error.
     pub fn replay(&mut self, stream: &OwnStream, mirror: &mut [u8]) -> Result<bool, Fault> {
         self.settle(stream)?;
         let Some((graph, staging)) = &self.graph else {

@@ -52,7 +52,7 @@ impl Tables {
     /// have finished using those.
     ///
     /// # Errors
-    /// Errors of the driver.
+    /// The driver reports an error.
     pub fn need(&mut self, device: &Arc<Device>, at: usize, rows: &CachedRows) -> Result<Need, Fault> {
         let table = self.tables.entry(at).or_insert(Table {
             stamp: !rows.stamp,
@@ -118,7 +118,7 @@ impl Tables {
 /// in total.
 ///
 /// # Errors
-/// Errors of the driver.
+/// The driver reports an error.
 ///
 /// # Safety
 /// The addresses must be in memory of the device, and the memory there must be large enough.

@@ -375,7 +375,7 @@ impl LaunchSchedule {
     /// Enqueues all operations on a stream.
     ///
     /// # Errors
-    /// Errors of the driver or of cuBLAS.
+    /// The driver or cuBLAS reports an error.
     ///
     /// # Safety
     /// The arena, the scratch memory, the functions and the products must live until the stream has finished, and must belong to the

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// could block for ever.
 ///
 /// # Errors
-/// Errors of the operating system.
+/// The operating system reports an error.
 pub fn open(path: &Path) -> Result<File> {
     match is_pipe(path)? {
         true => open_pipe(path, File::open, "it is a pipe, and no program writes into it"),
@@ -21,7 +21,7 @@ pub fn open(path: &Path) -> Result<File> {
 /// Opens an existing file for writing. A named pipe that no program opens for reading within five seconds is an error.
 ///
 /// # Errors
-/// Errors of the operating system.
+/// The operating system reports an error.
 pub(crate) fn open_to_write(path: &Path) -> Result<File> {
     fn to_write(path: PathBuf) -> Result<File> {
         OpenOptions::new().write(true).open(path)

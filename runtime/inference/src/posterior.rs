@@ -101,7 +101,7 @@ pub trait Posterior: Any + Debug {
     /// their stores, and for predictions that are integrals over some weights.
     ///
     /// # Errors
-    /// A bug: the inference does not have the part that its results need.
+    /// The inference block lacks a program that its results need, which is a bug.
     fn draws(
         &self,
         infer: &InferenceBlock,

@@ -222,7 +222,7 @@ impl Machine {
     /// steps are not timed separately, and nothing is added.
     ///
     /// # Errors
-    /// As for [`Machine::run`].
+    /// Fails in the same cases as [`Machine::run`].
     pub fn run_timed(&mut self, seconds: &mut [f64]) -> Result<(), Fault> {
         if self.mirror.is_some() {
             return self.run();
@@ -273,7 +273,7 @@ impl Machine {
     /// reading them needs no further wait.
     ///
     /// # Errors
-    /// As for [`Machine::run`].
+    /// Fails in the same cases as [`Machine::run`].
     pub fn run_for(&mut self, wanted: &[Port]) -> Result<(), Fault> {
         if self.mirror.is_some() {
             return self.run_there(wanted);

@@ -104,7 +104,7 @@ impl Machine {
     /// Writes a port of reals, converting to its precision.
     ///
     /// # Errors
-    /// As for [`Machine::write_real`].
+    /// Fails in the same cases as [`Machine::write_real`].
     pub fn write_f32(&mut self, name: &str, values: &[f32]) -> Result<(), Fault> {
         let id = self.port(name)?;
         self.check_count(id, values.len())?;
@@ -114,7 +114,7 @@ impl Machine {
     /// Writes a port of integers.
     ///
     /// # Errors
-    /// As for [`Machine::write_real`].
+    /// Fails in the same cases as [`Machine::write_real`].
     pub fn write_int(&mut self, name: &str, values: &[i32]) -> Result<(), Fault> {
         let id = self.port(name)?;
         self.check_count(id, values.len())?;
@@ -134,7 +134,7 @@ impl Machine {
     /// Reads a port into memory of the caller.
     ///
     /// # Errors
-    /// As for [`Machine::write_real`].
+    /// Fails in the same cases as [`Machine::write_real`].
     pub fn read_into(&self, name: &str, values: &mut [f64]) -> Result<(), Fault> {
         let id = self.port(name)?;
         self.check_count(id, values.len())?;
@@ -155,7 +155,7 @@ impl Machine {
     /// Returns the elements of a port in place, for changes.
     ///
     /// # Errors
-    /// As for [`Machine::view`].
+    /// Fails in the same cases as [`Machine::view`].
     pub fn view_mut<T: Stored>(&mut self, name: &str) -> Result<&mut [T], Fault> {
         let id = self.stored_as::<T>(name)?;
         self.fetch(id)?;

@@ -87,7 +87,7 @@ fn texts_of(column: &ArrayValues) -> impl Iterator<Item = String> + '_ {
 /// Predicts as [`super::predict()`] does, with the programs of `grown`, which has more levels than `infer`. `values` come from the run of `infer`.
 ///
 /// # Errors
-/// As [`super::predict()`].
+/// Fails in the same cases as [`super::predict()`].
 pub fn predict(
     (infer, grown): (&InferenceBlock, &InferenceBlock),
     preparation: &Preparation,

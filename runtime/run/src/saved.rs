@@ -193,7 +193,7 @@ pub fn joint(
 /// likelihood (`mean/..`, `variance/..`), otherwise in the units of the model (`model_mean/..`, `model_variance/..`).
 ///
 /// # Errors
-/// As [`joint()`].
+/// Fails in the same cases as [`joint()`].
 pub fn slopes(
     infer: &InferenceBlock,
     preparation: &Preparation,

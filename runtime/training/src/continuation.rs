@@ -1,13 +1,13 @@
-//! A short continuation of a training under noise: steps of Adam over all rows, at a rate that is raised again and then falls to zero.
+//! A short continuation of a training whose loss has noise: Adam steps over all rows, at a learning rate that starts high again and falls to zero.
 //!
-//! The noise of a gradient may hide how much the loss could still fall. A descent on a few fixed draws of the noise then finds nothing, but steps
-//! with fresh noise do. The steps begin at a rate that moves the parameters, and end at a rate of zero, where their noise has died away. The loss at
-//! their end is therefore lower than at their start only if the training was short.
+//! The noise of a gradient may hide how much the loss could still fall. In this case, a descent on a few fixed draws of the noise finds no lower
+//! loss, but steps with fresh noise do. The learning rate of these steps is large at the start and zero at the end, so that the last parameters have
+//! little noise. The loss at the end is therefore lower than at the start only if the training was too short.
 //!
 //! Measured on 40 trainings by `vi` of four networks (yacht, energy, concrete and wine; 1000 to 40,000 steps under `schedule = cosine`, two seeds).
 //! The trainings of yacht and energy with 1000 and 3000 steps gained 0.07 to 1.2 nats per row, an eighth to a half of the gain of longer trainings.
 //! These trainings are reported, as are those of wine with 1000 steps. No training of 10,000 steps or more is reported: on yacht and energy, the
-//! continuation of such a training lost 0.01 to 0.05 nats per row. For concrete, the budget does not pay for enough steps. With a tenth of the steps,
+//! continuation of such a training lost 0.01 to 0.05 nats per row. For concrete, the budget is too small for enough steps. With a tenth of the steps,
 //! the continuation does not distinguish a training of 3000 steps from a training of 20,000 steps.
 
 use super::surface::Surface;
@@ -24,14 +24,14 @@ pub const MOST: usize = 700;
 /// The smallest number of steps that gives a result.
 pub const FEWEST: usize = 200;
 
-/// About the largest part of the remaining gain that the steps recover.
+/// The fraction of the remaining gain that the steps recover: at most about one half.
 pub const RECOVERED: f64 = 0.5;
 
 /// The largest rate, for parameters of size one.
 const RATE: f64 = 0.01;
 
-/// The decay rates of the means of the gradient and of its square (Kingma and Ba 2015). The second is faster than its default because there are few
-/// steps.
+/// The decay rates of the means of the gradient and of its square (Kingma and Ba 2015). The second decay is faster than the default of Adam because
+/// there are few steps.
 const DECAYS: [f64; 2] = [0.9, 0.99];
 
 /// Prevents a division by zero.

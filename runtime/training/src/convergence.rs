@@ -3,7 +3,7 @@
 //! Time is measured in units of the learning rate: a step at a tenth of the rate moves the parameters a tenth as far. Over the last fifth of that
 //! time, a line is fitted to the medians of blocks of losses. Its slope predicts how far the loss would fall in another training of the same length.
 //! A falling rate lowers the loss by itself, since the iterates scatter less: the loss falls by about the square of the rate for each weight. If the
-//! rate falls, the fit therefore includes the rate and its square, and the line counts only for what it explains in addition.
+//! rate falls, the fit therefore also includes the rate and its square as regressors, and only the additional slope of the line counts.
 //!
 //! The constants were chosen on 840 trainings of seven models (linear, logistic, Poisson, hierarchical, three networks; `map` and `vi`, 200 to 40,000
 //! steps, three rates, constant and cosine) whose distance to the best known loss is known, and on the examples. The test misses plateaus, and
@@ -12,9 +12,9 @@
 use super::history::History;
 use bnnc_abi::manifest::RateSchedule;
 
-/// The possible fall of the loss above which a training counts as not converged is the largest of three: one nat in total; `PER_ROW` nats per row;
-/// and, because networks continue to fit their training rows for as long as they are trained, the fall per weight that `laplace` accepts at a
-/// maximum, up to `MOST_PER_ROW` per row.
+/// A training counts as not converged if the loss could still fall by more than the largest of three limits: one nat in total, `PER_ROW` nats per
+/// row, and the fall per weight that `laplace` accepts at a maximum, up to `MOST_PER_ROW` per row. The third limit exists because networks fit their
+/// training rows better for as long as they are trained.
 const PER_ROW: f64 = 0.02;
 const PER_WEIGHT: f64 = 0.1;
 const MOST_PER_ROW: f64 = 0.25;
@@ -22,9 +22,9 @@ const MOST_PER_ROW: f64 = 0.25;
 /// If the rate is constant for at least this part of the time before it falls, the slope at the constant rate must also show a fall.
 const CONSTANT: f64 = 0.4;
 
-/// Under a falling rate, only the part of a slope counts that the rate does not explain, with two exceptions. The whole slope counts if it predicts a
-/// fall of at least `CLEAR` times the smallest relevant one and the line reduces the squared residuals by the factor `BETTER`. It also counts if the
-/// fall per weight is above `STEEP`, which scatter cannot explain.
+/// Under a falling rate, only the part of the slope that the rate does not explain counts, with two exceptions. The whole slope counts if it predicts
+/// a fall of at least `CLEAR` times the smallest relevant one and the line reduces the squared residuals by the factor `BETTER`. It also counts if
+/// the fall per weight is above `STEEP`, which scatter cannot explain.
 const CLEAR: f64 = 5.0;
 const BETTER: f64 = 0.5;
 const STEEP: f64 = 5.0;
@@ -33,14 +33,14 @@ const STEEP: f64 = 5.0;
 const ERRORS: f64 = 3.0;
 const MORE_ERRORS: f64 = 4.0;
 
-/// The noise per row above which no slope can be seen.
+/// The noise per row above which a slope cannot be detected.
 const NOISY: f64 = 0.5;
 
-/// The usual and the smallest number of blocks of losses that a line is fitted to.
+/// The usual number and the smallest number of blocks of losses to which a line is fitted.
 const BLOCKS: usize = 20;
 const FEWEST: usize = 5;
 
-/// The part of the time that the line is fitted to. It is larger for trainings with few losses.
+/// The last fraction of the time, to which the line is fitted. It is larger for trainings with few losses.
 const LAST: f64 = 0.2;
 const LAST_OF_FEW: f64 = 0.5;
 const FEW: usize = 150;
@@ -85,11 +85,12 @@ struct Block {
 pub fn unfinished(history: &History, schedule: RateSchedule, size: TrainingSize) -> Option<Unfinished> {
     let rows = size.rows;
     let least = material(size.weights, rows);
-    // Every moved parameter scatters. A weight with its own mean and deviation counts once.
+    // Every trained parameter scatters. A weight with a mean and a standard deviation counts once.
     let steep = STEEP * size.weights.max(size.moved / 2).max(1) as f64;
     let found = judge(&blocks(history.means(), schedule, 1.0)?, (least, steep), rows)?;
     match constant(history.means().len(), schedule) {
-        // Before the rate fell, the scatter of the iterates was constant, so that the slope there must show a fall too.
+        // While the rate was constant, the scatter of the iterates was constant too, so the slope must also show a fall
+        // in that part.
         Some(end) => judge(&blocks(history.means(), schedule, end)?, (least, steep), rows).and(Some(found)),
         None => Some(found),
     }
@@ -104,7 +105,7 @@ fn constant(count: usize, schedule: RateSchedule) -> Option<f64> {
     (CONSTANT..1.0).contains(&end).then_some(end)
 }
 
-/// Judges blocks. `least` is the smallest fall that counts, `steep` the smallest that scatter cannot explain.
+/// Tests whether the blocks show a falling loss. `least` is the smallest fall that counts, and `steep` the smallest fall that scatter cannot explain.
 fn judge(blocks: &[Block], (least, steep): (f64, f64), rows: usize) -> Option<Unfinished> {
     let of = |part: fn(&Block) -> f64| -> Vec<f64> { blocks.iter().map(part).collect() };
     let (times, rates, losses) = (of(|b| b.time), of(|b| b.rate), of(|b| b.loss));
@@ -128,13 +129,13 @@ fn judge(blocks: &[Block], (least, steep): (f64, f64), rows: usize) -> Option<Un
     if fall > CLEAR * least && fall > MORE_ERRORS * error && line.residual < BETTER * beside.without {
         return falling;
     }
-    // If the two estimates of the fall differ much, the scatter does not have the form of the square of the rate.
+    // If the two estimates of the fall differ much, the scatter is not proportional to the square of the rate.
     let (own, error) = (-beside.slope, beside.error);
     let counts = own > least && own > MORE_ERRORS * error && own < 2.0 * fall;
     counts.then_some(Unfinished::Falling(own))
 }
 
-/// Returns the blocks of the last part of a training up to a point of its time.
+/// Returns the blocks of the last part of a training up to the time `end`.
 fn blocks(losses: &[f64], schedule: RateSchedule, end: f64) -> Option<Vec<Block>> {
     let count = losses.len();
     let rate = |at: usize| schedule.factor((at as f64 + 0.5) / count as f64);

@@ -1,31 +1,31 @@
 //! Descents by L-BFGS (Liu and Nocedal 1989): short descents, which test whether a point is a minimum.
 //!
-//! A step along the negative gradient, scaled by the curvature of the last steps, is either taken in full or shortened until the value falls in
-//! proportion (Armijo 1966). Pairs of steps and gradient changes without positive curvature are left out. No step moves an argument by more than
-//! `LONGEST`, so that the descent stays in the basin where it began.
+//! A step goes along the negative gradient, scaled by the curvature along the last steps. It is shortened, if necessary, until the value falls in
+//! proportion to its length (Armijo 1966). Pairs of a step and a gradient change without positive curvature are left out. No step moves an argument
+//! by more than `LONGEST`, so that the descent stays in the basin where it began.
 
 use bnnc_core::context::Stop;
 
 /// The number of pairs of steps and gradient changes from which the curvature is estimated.
 const PAIRS: usize = 20;
 
-/// The lengths of the first step, which is not scaled by a curvature, and of the longest step. The length of a step is its largest change of an
-/// argument. Further steps without a curvature double in length.
+/// The length of the first step, which is not scaled by a curvature, and the length of the longest step. The length of a step is its largest change
+/// of an argument. If later steps have no curvature either, their lengths double.
 const FIRST: f64 = 1e-3;
 const LONGEST: f64 = 1.0;
 
-/// A step must achieve this part of the fall that the slope predicts. Until it does, it is shortened by this factor.
+/// A step must achieve this fraction of the fall that the slope predicts. Until then, the step is shortened by this factor.
 const ARMIJO: f64 = 1e-4;
 const SHORTER: f64 = 0.3;
 
-/// The number of steps over which the value must fall by less than the tolerance before a descent counts as settled. A step of the largest length
-/// must also promise a fall below the tolerance: in a narrow valley steps are short although a part of the gradient is large.
+/// The number of steps over which the value must fall by less than the tolerance before a descent counts as settled. The predicted fall of a step of
+/// the largest length must also be below the tolerance, because in a narrow valley steps are short even where the gradient is large.
 const SETTLED: usize = 10;
 
 /// The cosine between a step and the change of the gradient below which the pair is left out.
 const CURVED: f64 = 1e-10;
 
-/// Returns the number of reals that a descent holds, for this number of arguments.
+/// Returns the number of reals that a descent with this number of arguments allocates.
 pub const fn numbers(arguments: usize) -> usize {
     (2 * PAIRS + 8) * arguments
 }
@@ -40,12 +40,12 @@ pub struct End {
     pub point: Vec<f64>,
     /// The fall of the value.
     pub fall: f64,
-    /// True if the value would fall no further, up to the tolerance.
+    /// True if the value cannot fall by more than the tolerance.
     pub is_settled: bool,
 }
 
-/// Descends from a point, with at most `evaluations` values of a function, until it has settled: the total fall of ten steps, and the slope in each
-/// argument, are below `tolerance`. Returns `None` if the first value is not finite. A step does not allocate.
+/// Descends from a point, with at most `evaluations` evaluations of the function, until the descent has settled: the total fall of ten steps and the
+/// slope in each argument are below `tolerance`. Returns `None` if the first value is not finite. A step does not allocate.
 ///
 /// # Errors
 /// The errors of the function.
@@ -80,10 +80,11 @@ pub fn descend(
             steps += 1;
             is_settled = is_flat && before - at.value < tolerance;
         } else if pairs.count > 0 {
-            // The curvature belongs to an earlier point. The gradient alone is tried once.
+            // The curvature was measured at earlier points, so a step along the gradient alone is tried once.
             (pairs.count, bare) = (0, FIRST);
         } else {
-            // Rounding errors end the descent. It has ended at a minimum if no step of any length would matter.
+            // Rounding errors end the descent. Its end is a minimum if no step could lower the value by more
+            // than the tolerance.
             is_settled = is_flat;
             break;
         }
@@ -121,7 +122,7 @@ impl At {
     }
 }
 
-/// Searches along a step for the first point whose value is low enough. Returns whether there was one before the evaluations ran out.
+/// Searches along a step for the first point whose value is low enough. Returns false if the evaluations are used up before such a point is found.
 fn search(
     function: &mut ObjectiveFn<'_>,
     (at, next): (&At, &mut At),
@@ -171,7 +172,8 @@ impl Pairs {
         (self.next + PAIRS - 1 - back) % PAIRS
     }
 
-    /// Computes the next step before it is shortened, by the two loops over the pairs. `bare` is its length if there are no pairs.
+    /// Computes the next step before it is shortened, by the two-loop recursion over the pairs. `bare` is the length of the step if there are no
+    /// pairs.
     fn direction(&self, gradient: &[f64], bare: f64, step: &mut [f64]) {
         step.iter_mut()
             .zip(gradient)

@@ -1,7 +1,7 @@
 //! Maxima that lie at an end of the range of a parameter.
 //!
-//! On its unconstrained scale such a parameter has no maximum: the loss is flat towards the end and rises away from it. A maximum between the ends has a
-//! loss that rises on both sides, however close to an end it is.
+//! On the unconstrained scale, such a parameter has no maximum: the loss is flat towards the end of the range and rises in the other direction. If
+//! the maximum is inside the range, the loss rises on both sides of it, even close to an end.
 
 use super::Task;
 use super::maximum::declared;
@@ -13,15 +13,15 @@ use bnnc_base::support::Support;
 use bnnc_core::states::StateValues;
 use serde::{Deserialize, Serialize};
 
-/// Steps on the unconstrained scale: a positive parameter changes by a factor of 55.
+/// The length of a step on the unconstrained scale. It changes a positive parameter by a factor of 55.
 const STEP: f64 = 4.0;
-/// Steps away from an end, at most: from one part in 10^8 of the interval back to all of it.
+/// The largest number of steps away from an end. They lead from a distance of 10^-8 of the interval to the whole interval.
 const STEPS_AWAY: usize = 5;
 /// The difference of two losses that is none.
 const FLAT: f64 = 0.05;
-/// The rise of the loss that counts: the values there are less probable by a factor of `e`.
+/// The smallest rise of the loss that counts, at which values are less probable by a factor of `e`.
 const RISE: f64 = 1.0;
-/// The part of a bounded interval in which a value may be at an end.
+/// A value may be at an end if its distance from the end is below this fraction of a bounded interval.
 const NEAR: f64 = 0.05;
 /// Losses for each element.
 const LOSSES: usize = 1 + STEPS_AWAY;
@@ -40,11 +40,11 @@ struct Candidate {
     found: AtEnd,
     /// Its place among the arguments.
     place: usize,
-    /// The step on the unconstrained scale that brings it closer to the end.
+    /// The step on the unconstrained scale that moves the element closer to the end.
     closer: f64,
 }
 
-/// The elements of parameters whose maximum is at an end of their range, as far as the number of losses allows.
+/// Returns the elements of parameters whose maximum is at an end of their range. Only as many elements are tested as the budget of losses allows.
 ///
 /// # Errors
 /// The machine fails because of a bug.
@@ -74,7 +74,7 @@ pub fn at_ends(
         }
         let mut rises = false;
         for steps in 1..=STEPS_AWAY {
-            // Not finite where the value leaves what the model can compute.
+            // The loss is not finite if the model cannot be computed at this value.
             rises = rises || moved(candidate.place, -candidate.closer * steps as f64)? > RISE;
         }
         if rises {
@@ -141,7 +141,7 @@ fn candidates(
     Ok(found)
 }
 
-/// The site of a state and its interval, where its elements have one with an end.
+/// Returns the site of a state and the interval of its elements, if the interval has an end.
 fn interval<'a>(infer: &InferenceBlock, state: &'a str) -> Option<(&'a str, (f64, f64))> {
     let site = state.rsplit_once('/').map_or(state, |(site, _)| site);
     let report = infer.reports.iter().find(|report| report.name == site)?;

@@ -1,14 +1,15 @@
-//! An estimate of how much the loss of a training under noise could still fall, for variational inference and for trainings under random masks.
+//! Estimates how much the loss of a training could still fall if the loss has noise, as in variational inference and with random masks (dropout).
 //!
 //! The loss is a mean over noise. Its mean over a few fixed draws of the noise is a smooth function. A descent on it in double precision continues
 //! from the end of the training (common random numbers; the sample average approximation of Kleywegt, Shapiro and Homem-de-Mello 2002). The fall of
-//! this mean alone is not conclusive, since other draws have other minima. But two numbers bound the remaining gain (Mak, Morton and Wood 1999). The
+//! this mean alone is not conclusive, since the minimum depends on the draws. But the remaining gain has two bounds (Mak, Morton and Wood 1999). The
 //! lower bound is the fall of the mean over draws that the descent did not use, minus its error. The upper bound exists if the descent has settled.
-//! This bound is the fall of the mean over the descent's own draws, because a minimum of a mean over draws is below the mean at the best parameters.
+//! The upper bound is the fall of the mean over the descent's own draws, because on average the minimum of such a mean is below the loss of the best
+//! parameters.
 //!
-//! A network has more weights than draws, and a descent that settles fits the weights to the draws. Descents that stop early are therefore tried too.
-//! If the noise of a gradient hides the remaining gain, as in a network after some thousand steps under a falling rate, the descents find nothing,
-//! but a `continuation` of the training does.
+//! A network has more weights than there are draws, so a descent that settles overfits the draws. Descents that stop early are therefore tried too.
+//! If the noise of the gradient hides the remaining gain, as in a network after some thousand steps under a falling rate, the descents do not find a
+//! lower loss, but a `continuation` of the training does.
 //!
 //! Measured on 400 trainings by `vi` and `dropout` of five models (linear, logistic, Poisson, hierarchical, a network of 402 weights; ten seeds). All
 //! 300 trainings of 100 to 400 steps were reported, and none of the 100 with their default length or the settings of the yacht example.
@@ -30,20 +31,20 @@ use std::ops::Range;
 const DRAWS: usize = 32;
 const FEWEST_DRAWS: usize = 4;
 
-/// The number of losses of the longest descent, each of which is a mean over the draws: the largest number, the number for which the descent uses
-/// fewer draws if the budget is small, and the smallest number that gives a result.
+/// The number of losses of the longest descent, each of which is a mean over the draws: the largest number; the number that the descent keeps if the
+/// budget is small, by using fewer draws; and the smallest number that gives a result.
 const MOST: usize = 300;
 const WANTED: usize = 30;
 const FEWEST: usize = 16;
 
-/// The longest descent has this many times as many losses as each of the other descents.
+/// The ratios of the number of losses of the longest descent to the numbers of the other descents.
 const EARLIER: [usize; 3] = [8, 4, 2];
 
-/// The largest and the smallest number of draws that compare the ends of the descents with their start.
+/// The largest and the smallest number of draws for the comparison of the ends of the descents with their start.
 const HELD: usize = 256;
 const FEWEST_HELD: usize = 8;
 
-/// The floating-point operations of descents that are short enough not to be noticed: about a fifth of a second.
+/// The budget of floating-point operations for the descents, which take about a fifth of a second.
 const OPERATIONS: u64 = 1_000_000_000;
 
 /// The number of standard errors above which a difference counts.
@@ -61,7 +62,7 @@ struct Budget {
 }
 
 impl Budget {
-    /// Divides a budget of `runs` losses, of `samples` draws each. Returns `None` if it is too small.
+    /// Divides a budget of `runs` losses, of `samples` draws each. Returns `None` if the budget is too small.
     fn of(runs: usize, samples: usize) -> Option<Budget> {
         let held = (runs / 16).min(HELD);
         // The shorter descents together need seven eighths of the losses of the longest descent.
@@ -74,7 +75,7 @@ impl Budget {
     }
 }
 
-/// Returns the number of reals that the descents hold in addition to their machine and rows.
+/// Returns the number of reals that the descents allocate in addition to their machine and rows.
 pub fn numbers(infer: &InferenceBlock) -> usize {
     let moved = infer.cost.variational_parameters;
     descending(moved) + (EARLIER.len() + 2) * moved
@@ -149,7 +150,7 @@ struct Gain {
 }
 
 impl Gain {
-    /// Returns the gain from paired losses before and after. Each pair has its own noise.
+    /// Returns the gain from pairs of losses before and after a descent. The two losses of a pair have the same noise.
     fn new(before: &[f64], after: &[f64]) -> Gain {
         let mut gains: Vec<f64> = before
             .iter()
@@ -158,8 +159,7 @@ impl Gain {
             .collect();
         let LossEstimate { loss: mean, error } = LossEstimate::of(&gains);
         gains.sort_by(f64::total_cmp);
-        // The mean of gains that are capped from above is at most the mean gain. If a few gains are huge, the capped mean has a much smaller standard
-        // error.
+        // Large gains are capped. The mean of capped gains is at most the mean gain, and its standard error is much smaller if a few gains are huge.
         let largest = gains.get(gains.len() * 3 / 4).copied().unwrap_or_default();
         gains.iter_mut().for_each(|gain| *gain = gain.min(largest));
         let cut = LossEstimate::of(&gains);

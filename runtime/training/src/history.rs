@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The largest number of losses that are kept. A figure of a report is about 600 points wide.
 const MOST: usize = 2048;
 
-/// The mean losses of equally long parts of a training, in order.
+/// The mean losses of consecutive parts of a training, which have equal lengths.
 ///
 /// A part is a fraction of an epoch or several epochs. Whenever there are `MOST` parts, neighbouring parts are merged in pairs, so that the memory
 /// does not depend on the length of the training.
@@ -68,7 +68,7 @@ impl History {
         self.width as f64 / self.pieces.max(1) as f64
     }
 
-    /// Returns the mean history of several trainings. A training that ended early contributes only as far as it has losses.
+    /// Returns the mean history of several trainings. A training that ended early contributes only to the epochs that it completed.
     pub fn average<'a>(histories: impl Iterator<Item = &'a History>) -> History {
         let mut all: Vec<History> = histories.cloned().collect();
         let widest = all.iter().map(|history| history.width).max().unwrap_or(1);
@@ -129,7 +129,8 @@ impl ValidationCurve {
     pub fn points(&self) -> Vec<(f64, f64)> {
         let each = self.history.epochs_each();
         let means = self.history.means().iter().enumerate();
-        // A loss belongs to the end of its epoch. A merged loss belongs to the middle of the ends of its epochs.
+        // A loss is assigned to the end of its epoch. A merged loss is assigned to the mean of the ends of its
+        // epochs.
         let epoch = |at: usize| (at as f64 * each + 0.5 * (each + 1.0)) * self.every as f64;
         means.map(|(at, loss)| (epoch(at), *loss)).collect()
     }

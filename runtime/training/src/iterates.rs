@@ -20,16 +20,16 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use taken::{Iterated, Taken};
 
-/// The collected iterates, in the form that predictions and later inferences use.
+/// The collected iterates, as used by predictions and later inference blocks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Collected {
     /// The last training; for an ensemble, the average of its members.
     pub fitted: TrainingResult,
-    /// The states for predictions. States that move hold `draws` draws (`[draws, ..]`), the others a single value.
+    /// The states for predictions. Trained states have the shape `[draws, ..]`, and the others have a single value.
     pub values: Arc<StateValues>,
     /// The number of draws in `values`.
     pub draws: usize,
-    /// The states for inferences that start from this one: the mean of the iterates, or the first member.
+    /// The states for inference blocks that start from this one: the mean of the iterates, or the first member.
     pub mean: Arc<StateValues>,
     /// The variance over the iterates of each element of the states that move; empty if not needed.
     pub variances: Arc<StateValues>,
@@ -39,10 +39,11 @@ pub struct Collected {
     pub trainings: Vec<TrainingSummary>,
     /// The number of iterates taken, and the number of deviations in the covariance; zeros for an ensemble.
     pub iterates: (usize, usize),
-    /// The breadth of a Gaussian over iterates, as a factor on the variances of the posterior; `None` if it is not known.
+    /// The estimated ratio of the variances of the Gaussian over iterates to the posterior variances; `None` if it is not known.
     #[serde(default)]
     pub breadth: Option<f64>,
-    /// The parameter that is narrowest relative to the posterior, with a bound on the factor of its own variance.
+    /// The parameter whose Gaussian is narrowest relative to the posterior, with an upper bound on the ratio of its variance to the posterior
+    /// variance.
     #[serde(default)]
     pub narrowest: Option<(String, f64)>,
 }
@@ -50,7 +51,7 @@ pub struct Collected {
 /// The summary of one training.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrainingSummary {
-    /// The seed of its start and its shuffles. `map` with this seed finds the same point.
+    /// The seed of the training's start and shuffles. `map` with this seed finds the same point.
     pub seed: u64,
     /// The loss of the last epoch.
     pub loss: f64,
@@ -63,7 +64,7 @@ pub struct TrainingSummary {
 }
 
 impl Collected {
-    /// Restores the positions in the folder of a run, as far as predictions need them.
+    /// Restores the positions from the folder of a run. Only the data that predictions need are restored.
     pub fn restored(values: &StateValues, draws: usize) -> Collected {
         let values = Arc::new(values.clone());
         Collected {
@@ -106,7 +107,7 @@ pub fn moved<'a>(infer: &'a InferenceBlock, names: &'a [String]) -> Vec<(&'a str
 /// Returns the posterior from the iterates of one training, or from the iterates of an earlier inference block.
 ///
 /// # Errors
-/// The errors of training; fewer iterates than the covariance needs.
+/// The training fails, or there are fewer iterates than the covariance needs.
 pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Collected, Stop> {
     let Task { infer, context, .. } = *task;
     let moved = moved(infer, &swag.moved);
@@ -221,10 +222,10 @@ impl Watch for Collector<'_> {
     }
 }
 
-/// Takes the iterates of an earlier inference block, and its values of the states that do not move. Nothing is trained.
+/// Uses the iterates of an earlier inference block, and its values of the states that are not trained, instead of a new training.
 ///
 /// # Errors
-/// A bug: the two inference blocks have different states.
+/// The two inference blocks have different states, which is a bug.
 fn taken_before(
     infer: &InferenceBlock,
     found: &start::EarlierIterates,
@@ -275,7 +276,7 @@ fn key(infer: &InferenceBlock, context: &Context) -> u64 {
     philox::key(context.seed, &format!("iterates/{}", infer.name))
 }
 
-/// Returns the number of draws that are held for this number of iterates: one if the Gaussian has no spread.
+/// Returns the number of draws that are stored for this number of iterates: one if the covariance is zero.
 pub fn draws_of(infer: &InferenceBlock, swag: &Swag, iterates: usize) -> usize {
     match swag.gaussian.covariance {
         Covariance::Point => 1,
@@ -284,7 +285,7 @@ pub fn draws_of(infer: &InferenceBlock, swag: &Swag, iterates: usize) -> usize {
     }
 }
 
-/// Replaces each state that moves by its part of a position.
+/// Replaces each trained state by its part of a position.
 fn put(moved: &[(&str, usize)], position: &[f64], values: &mut StateValues) {
     let mut at = 0;
     for (name, size) in moved {
@@ -293,7 +294,7 @@ fn put(moved: &[(&str, usize)], position: &[f64], values: &mut StateValues) {
     }
 }
 
-/// Replaces each state that moves by draws, or by the iterates themselves.
+/// Replaces each trained state by draws from the Gaussian, or by the iterates themselves.
 fn spread(
     moved: &[(&str, usize)],
     iterated: &Iterated,

@@ -1,8 +1,9 @@
 //! Training: epochs of shuffled batches through the compiled step, with a schedule, early stopping and restarts.
 //!
 //! `trainer` runs one training, which can be interrupted after every step and resumed with bit-identical results. `windows` keeps the best
-//! parameters, `history` the losses. `convergence` judges the losses, and `maximum` searches for lower ones by a `descent` on their `surface`. `gap`
-//! searches for lower losses if they have noise, also with a `continuation`. `restarts` compares several trainings.
+//! parameters, and `history` keeps the losses. `convergence` tests from the losses whether the training has converged. `maximum` searches for a lower
+//! loss with a `descent` on the loss `surface`. `gap` does so for losses with noise, also with a `continuation`. `restarts` compares several
+//! trainings.
 
 pub mod continuation;
 pub mod convergence;
@@ -60,9 +61,9 @@ pub struct TrainingResult {
     pub steps: u64,
     /// True if the user stopped the training before its end.
     pub interrupted: bool,
-    /// The reason why earlier parameters were kept instead of the last ones, if the loss had been lower before.
+    /// The rise of the loss because of which earlier parameters were kept instead of the last ones, if there was such a rise.
     pub worsened: Option<Worsened>,
-    /// The trainings of which this is the best; empty if there was only one.
+    /// The restarts, of which this training is the best; empty if there was only one training.
     pub restarts: Vec<Restart>,
     /// The result of a descent from the parameters, if such a descent was cheap enough.
     pub descent: Option<Descent>,
@@ -77,9 +78,9 @@ pub struct Task<'a> {
     pub dataset: &'a Dataset,
     /// The index of the split.
     pub split: usize,
-    /// The name of its files in the checkpoint: the name of the inference block, and the member or the restart, if there is one.
+    /// The name of the training's files in the checkpoint: the name of the inference block, and the member or the restart, if there is one.
     pub name: &'a str,
-    /// The context that inferences share. Its seed is the seed of the shuffles.
+    /// The context that the inference blocks share. Its seed determines the shuffles.
     pub context: &'a Context,
     /// The index of the training among the restarts. Each restart has its own noise.
     pub restart: usize,
@@ -87,7 +88,7 @@ pub struct Task<'a> {
 
 /// Observes a training after each epoch.
 pub trait Watch {
-    /// Called after each epoch, counted from 1, with the machine that holds the parameters. The watch may write the inputs of the next step.
+    /// Called after each epoch, counted from 1, with the machine that contains the parameters. The method may write the inputs of the next step.
     ///
     /// # Errors
     /// An error ends the training.
@@ -96,10 +97,10 @@ pub trait Watch {
     /// Returns the state as bytes.
     ///
     /// # Errors
-    /// A bug: the state cannot be serialised.
+    /// The state cannot be serialised, which is a bug.
     fn save(&self) -> Result<Vec<u8>, Fault>;
 
-    /// Restores the state from such bytes, and writes the inputs that it had written before. Returns false if the bytes are not such a state.
+    /// Restores the state from the bytes of `save`, and writes the inputs of the next step again. Returns false if the bytes are not such a state.
     ///
     /// # Errors
     /// There is too little memory.
@@ -134,7 +135,7 @@ pub fn fit(
 /// Runs one training from a start, or continues it from the state of an interrupted run.
 ///
 /// # Errors
-/// The errors of [`fit`] and of the watch; a checkpoint that cannot be read or written.
+/// [`fit`] fails, the watch returns an error, or a checkpoint cannot be read or written.
 pub fn train(
     task: &Task<'_>,
     start: StateValues,

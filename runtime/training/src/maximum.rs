@@ -1,8 +1,9 @@
 //! A test of whether a training that maximises a density without noise ended at a maximum.
 //!
-//! A descent in double precision over all rows continues from the end of the training. If it finds a lower loss close by, the training was too short,
-//! or on a plateau, whatever the slope of its losses. If the descent drives a constrained parameter far towards an end of its range without settling,
-//! there is no maximum. For example, the joint density of a scale and of the parameters that it scales grows without bound as the scale goes to zero.
+//! A descent in double precision over all rows continues from the end of the training. If it finds a lower loss nearby, the training was too short or
+//! ended on a plateau, even if its losses show no slope. If the descent drives a constrained parameter far towards an end of its range without
+//! settling, there is no maximum. For example, the joint density of a scale and of the parameters that it scales grows without bound as the scale
+//! goes to zero.
 //!
 //! The descent may take a twentieth of the work of the training, or `OPERATIONS` if that is more. If that is too little, only the slope of the losses
 //! is known.
@@ -29,28 +30,28 @@ use bnnc_kernels::executor::Machine;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The largest number of values of the loss that a descent computes, and the smallest number that gives a result: five times the number of steps
-/// after which a descent may have settled.
+/// The largest number of losses that a descent computes, and the smallest number that gives a result. The smallest is five times the number of steps
+/// after which a descent can settle.
 const MOST: usize = 200;
 const FEWEST: usize = 50;
 
-/// The floating-point operations of a descent that is short enough not to be noticed: about a tenth of a second. Ten times as many operations would
-/// be two thirds of a short training of a network, which never reaches a maximum.
+/// The floating-point operations that every descent may use: about a tenth of a second. Ten times as many would take two thirds of the time of a
+/// short training of a network, which never reaches a maximum.
 const OPERATIONS: u64 = 100_000_000;
 
-/// A training takes this many times the work of the descent after it.
+/// The ratio of the work of a training to the work of the descent after it.
 pub const TRAININGS: usize = 20;
 
-/// The possible fall of the loss that is acceptable, whichever is larger: `PER_ROW` per row; or `PER_WEIGHT` per weight, as at the maximum of
-/// `laplace`, but at most `MOST_PER_ROW` per row, because networks continue to fit their training rows.
+/// The acceptable fall of the loss is the larger of two limits: `PER_ROW` per row, and `PER_WEIGHT` per weight, as at the maximum of `laplace`. The
+/// second is capped at `MOST_PER_ROW` per row, because networks continue to fit their training rows.
 const PER_WEIGHT: f64 = 0.1;
 const MOST_PER_ROW: f64 = 0.25;
 const PER_ROW: f64 = 1e-3;
 
-/// The number of draws that estimate the breadth of a distribution, with an error of a fifth in one dimension.
+/// The number of pairs of draws from which the breadth of a distribution is estimated. The relative error is a fifth in one dimension.
 const MIRRORED: usize = 50;
 
-/// The number of draws that estimate the variance of a parameter, with an error of a seventh.
+/// The number of draws from which the variance of a parameter is estimated. The relative error is a seventh.
 const SQUARES: usize = 100;
 
 /// The fraction of the acceptable fall below which a fall is negligible.
@@ -70,12 +71,12 @@ pub struct Runaway {
     pub to: f64,
 }
 
-/// The breadth of draws around a point, as factors on the variances of a Gaussian posterior there.
+/// The breadth of draws around a point: ratios of their variances to the variances of a Gaussian posterior there.
 #[derive(Clone, Debug)]
 pub struct Breadth {
     /// The mean factor over all parameters.
     pub all: f64,
-    /// The parameter with the smallest factor, and a bound on that factor; `None` if the budget was too small.
+    /// The parameter with the smallest ratio, and an upper bound on that ratio; `None` if the budget was too small.
     pub narrowest: Option<(String, f64)>,
 }
 
@@ -86,7 +87,7 @@ pub struct Descent {
     pub fall: f64,
     /// True if the loss fell so far that the training has not converged.
     pub is_short: bool,
-    /// True if the loss would fall no further at the end of the descent. Unless `is_short`, the training then ended at a minimum.
+    /// True if the loss cannot fall further at the end of the descent. If `is_short` is false, the training then ended at a minimum.
     pub is_settled: bool,
     /// The parameters without a maximum.
     pub runaways: Vec<Runaway>,
@@ -94,8 +95,8 @@ pub struct Descent {
     pub at_ends: Vec<AtEnd>,
 }
 
-/// Descends from the parameters of a finished training. Returns `None` if the weight of the KL varies, if the user ended the training or the
-/// validation rows ended it in time, or if the budget is too small.
+/// Descends from the parameters of a finished training. Returns `None` if the weight of the KL divergence varies, if the user or early stopping ended
+/// the training, or if the budget is too small.
 ///
 /// # Errors
 /// The training fails.
@@ -128,7 +129,8 @@ pub fn descent(task: &Task<'_>, fitted: &TrainingResult) -> Result<Option<Descen
     )?;
     let Some(end) = end else { return Ok(None) };
     let is_short = end.fall > least;
-    // In `vi`, a diverging argument is a parameter of the family, not a value of the model's parameter.
+    // In `vi`, a diverging argument is a parameter of the variational family, not a value of a model
+    // parameter.
     let may_run = is_short && !end.is_settled && !task.infer.maximises_bound();
     let runaways = match may_run {
         true => runaways(task, &surface, (&fitted.values, &start), &end)?,
@@ -147,9 +149,9 @@ pub fn descent(task: &Task<'_>, fitted: &TrainingResult) -> Result<Option<Descen
     }))
 }
 
-/// Returns the mean rise of the loss at draws around a point, relative to the mean rise under a Gaussian posterior there, which is half the number of
-/// parameters. Each draw is paired with its mirror image, so that a slope at the point cancels. The ratio is infinite if the loss is not finite at a
-/// draw. Returns `None` if the objective has noise or the budget is too small.
+/// Returns the mean rise of the loss from a point to draws around it, divided by the mean rise under a Gaussian posterior. The latter is half the
+/// number of parameters. Each draw is paired with its mirror image, so that a slope at the point cancels. The ratio is infinite if the loss is not
+/// finite at a draw. Returns `None` if the objective has noise or the budget is too small.
 ///
 /// # Errors
 /// The training fails.
@@ -196,12 +198,12 @@ pub fn breadth(
     }))
 }
 
-/// Returns the name of the parameter whose draws are narrowest relative to the curvature at a point, with a bound on the ratio of the variance of
-/// these draws to the posterior variance. Only parameters within the budget are tested.
+/// Returns the name of the parameter whose draws are narrowest relative to the curvature at a point, with an upper bound on the ratio of the variance
+/// of these draws to the posterior variance. Only parameters within the budget are tested.
 ///
-/// With the precision `H` of a Gaussian posterior, the variance of a parameter is at least `1 / H_ii`, its variance given the others. Its variance
-/// times `H_ii` is therefore at least 1. For a state with many elements `n`, the mean of `d' H_ss d` over its deviations `d` is at least `n`, for the
-/// same reason.
+/// Under a Gaussian posterior with precision `H`, the variance of parameter `i` is at least its conditional variance `1 / H_ii`. The variance times
+/// `H_ii` is therefore at least 1. For a state with many elements `n`, the mean of `d' H_ss d` over its deviations `d` is at least `n`, for the same
+/// reason.
 fn narrowest(
     infer: &InferenceBlock,
     surface: &mut Surface,
@@ -220,7 +222,7 @@ fn narrowest(
         deviations.for_each(|(sum, (draw, centre))| *sum += (draw - centre).powi(2));
     }
     let sd = |at: usize| (squares[at] / count.clamp(1, SQUARES) as f64).sqrt();
-    // A unit of a layer that is never active has weights that no row informs. Single weights of layers are therefore not tested.
+    // The rows do not inform the weights of a unit that is never active. Single weights of layers are therefore not tested.
     let is_layer = |site: &str| site.contains('.');
     let own: usize = places
         .iter()
@@ -313,13 +315,13 @@ pub fn material(weights: usize, rows: usize) -> f64 {
         .max(PER_ROW * rows)
 }
 
-/// Returns the affordable number of values of the loss of all rows.
+/// Returns the number of losses of all rows that the budget allows.
 fn affordable(infer: &InferenceBlock, train: &Train, rows: usize) -> usize {
     let cheap = surface::affordable(infer, train, rows, OPERATIONS);
     cheap.max(train.options.epochs_of(rows) / TRAININGS).min(MOST)
 }
 
-/// Returns the number of reals that a descent holds in addition to its machine and rows.
+/// Returns the number of reals that a descent allocates in addition to its machine and rows.
 pub fn numbers(infer: &InferenceBlock) -> usize {
     descent::numbers(infer.cost.variational_parameters)
 }
@@ -350,13 +352,13 @@ fn runaways(
             continue;
         };
         let (from, to) = (before.read_real(site)?, after.read_real(site)?);
-        // Vectors whose elements constrain each other have fewer arguments than elements.
+        // Vectors such as simplices have fewer arguments than elements.
         if from.len() != argument.range.len() {
             continue;
         }
         let shape = report.shape.resolve(&Sizes::default());
         for (element, at) in argument.range.clone().enumerate().filter(|(_, at)| far(*at)) {
-            // A parameter on the whole line moves exactly as its argument does.
+            // A parameter with real support changes exactly as its argument does.
             let moved = end.point[at] - start[at];
             let is_real = (to[element] - from[element] - moved).abs() <= 1e-3 * moved.abs();
             if !is_real {

@@ -31,8 +31,8 @@ pub fn at_a_time(
     one.saturating_add(results).saturating_mul(count as u64)
 }
 
-/// Returns the bytes of one training: the machine, the rows and the results. The best parameters are not kept if the iterates are collected
-/// (`is_observed`).
+/// Returns the bytes of one training: the machine, the rows and the results. If the iterates are collected (`is_observed`), the best parameters are
+/// not kept.
 pub fn one(
     (infer, train): (&InferenceBlock, &Train),
     schema: &Schema,

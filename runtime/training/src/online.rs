@@ -12,8 +12,8 @@ use bnnc_data::{Dataset, Preparation, Rows, Standardisation};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// An inference block with a memory of rows. The target of a step is the posterior given the rows in memory: the likelihood of a batch is scaled to
-/// all of them. Rows are on the model's scale; they are not scaled or standardised.
+/// An inference block with a memory of rows. A step targets the posterior given the rows in memory, so the likelihood of a batch is scaled to the
+/// number of these rows. Rows must be on the model's scale, because they are not standardised.
 pub struct Online<'a> {
     infer: &'a InferenceBlock,
     context: Context,
@@ -28,12 +28,12 @@ pub struct Online<'a> {
     key: u64,
     /// The indices of the rows in memory, in any order.
     order: Vec<u32>,
-    /// The dataset of arriving rows, which share no columns.
+    /// A dataset without columns, because the arriving rows have no columns that all examples share.
     nothing: Dataset,
 }
 
 impl<'a> Online<'a> {
-    /// Begins at the posterior's starts, with an empty memory for the last `capacity` rows.
+    /// Starts from the initial values of the states, with an empty memory for the last `capacity` rows.
     ///
     /// # Errors
     /// The model has columns that all examples share, `kl_weight` depends on epochs, or there is too little memory.
@@ -78,7 +78,7 @@ impl<'a> Online<'a> {
         self.order.is_empty()
     }
 
-    /// Adds rows to the memory. If it is full, each row replaces the oldest.
+    /// Adds rows to the memory. If the memory is full, each new row replaces the oldest one.
     ///
     /// # Errors
     /// Some columns do not fit the program.
@@ -97,8 +97,8 @@ impl<'a> Online<'a> {
         Ok(())
     }
 
-    /// Takes steps on random batches of the memory, at the constant rate of the optimiser, since schedules need a planned end. Returns the mean loss,
-    /// or NaN without rows or steps.
+    /// Trains on random batches from the memory. The learning rate is constant, since schedules need a planned end. Returns the mean loss, or NaN
+    /// without rows or steps.
     ///
     /// # Errors
     /// The machine fails because of a bug.
@@ -130,7 +130,7 @@ impl<'a> Online<'a> {
         Ok(sum / steps as f64)
     }
 
-    /// Computes the predictions for rows, by blocks of rows in order. Targets may be unknown. The index of a draw identifies its noise over the whole
+    /// Computes the predictions in blocks of rows, in order. Targets may be unknown. Draws with the same index have the same noise throughout the
     /// session. A single draw with a new index is a Thompson sample.
     ///
     /// # Errors

@@ -15,11 +15,12 @@ use bnnc_core::number::{finite, number};
 use bnnc_data::{Dataset, Standardisation};
 use serde_json::{Value, json};
 
-/// The number of rows per weight above which a maximum does not overfit, so that early stopping has no overfitting to prevent.
+/// The number of rows per weight above which a maximum does not overfit, so that early stopping is not needed.
 const ROWS_PER_WEIGHT: usize = 10;
 
-/// Returns whether the validation rows ended a training that needs its optimum: a variational posterior, which otherwise keeps the standard deviations of its
-/// start, a maximum of few parameters, or iterates, which scatter around an optimum only where the training has reached it.
+/// Returns whether early stopping ended a training that should reach its optimum. Such trainings are those of a variational posterior, which would
+/// keep the standard deviations of its start; of a maximum of few parameters; and of iterates, which scatter around the optimum only after the
+/// training has reached it.
 pub(super) fn is_cut_off(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> bool {
     let is_stopped = fitted.epochs < fitted.planned && !fitted.interrupted;
     let is_small = ROWS_PER_WEIGHT.saturating_mul(weights(infer)) <= rows;
@@ -37,10 +38,10 @@ fn longer(options: &Training, is_cut_off: bool) -> String {
     }
 }
 
-/// The rate above which no larger rate is recommended: trainings in the book diverge or scatter at a few times this rate.
+/// The largest learning rate for which a larger one is recommended. At a few times this rate, trainings in the book diverge or scatter.
 const LARGE: f64 = 1e-2;
 
-/// Returns the advice to use a larger rate, if the rate of a training is small.
+/// Returns the advice to use a larger learning rate, if the rate of a training is small.
 fn faster(train: &Train) -> Option<String> {
     if train.rate >= LARGE {
         return None;
@@ -51,7 +52,7 @@ fn faster(train: &Train) -> Option<String> {
     })
 }
 
-/// Returns the parts of the data that could be standardised and are not.
+/// Returns the parts of the data (inputs, target) that could be standardised but are not.
 pub fn raw(infer: &InferenceBlock, dataset: &Dataset) -> Vec<&'static str> {
     let preparation = &dataset.preparation;
     let named = preparation.named.iter().flat_map(|(_, maps)| maps);
@@ -125,7 +126,7 @@ pub enum Doubt<'a> {
 /// Returns the most serious doubt about a training. If the user or the validation rows stopped the training, its convergence is not judged.
 pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize) -> Option<Doubt<'a>> {
     let options = &infer.training()?.options;
-    // Iterates that are averaged need to scatter, so that a loss above the minimum does not cast doubt on them.
+    // Averaged iterates are supposed to scatter, so a loss above the minimum does not cast doubt on them.
     let is_point = infer.iterated().is_none();
     if let Some(descent) = fitted
         .descent
@@ -210,7 +211,8 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
         Doubt::Unfinished(Unfinished::Noisy(error)) => training::noisy_loss(trained, error, rows),
     });
     let mut warnings: Vec<Diagnostic> = doubt.into_iter().collect();
-    // The best of few losses with much noise may be best by chance: the kept parameters may be those of a short training.
+    // If there are few losses with much noise, the best one may be best by chance, and the kept parameters may come from
+    // an early epoch.
     if let (Some(_), Some(descent)) = (&fitted.worsened, &fitted.descent)
         && train.has_noise
         && descent.is_short

@@ -1,7 +1,7 @@
 //! Several trainings from different starts, of which the best is kept.
 //!
-//! Several trainings run at the same time, on the threads of the machine. The result of each is a function of its own seed and independent of the
-//! number of threads. The results are compared in a fixed order, so that the best one does not depend on which training ends first.
+//! Several trainings run at the same time, on the threads of the machine. Each result depends only on the seed of its training, not on the number of
+//! threads. The results are compared in a fixed order, so that the best one does not depend on which training ends first.
 
 use super::windows::LossEstimate;
 use super::{Task, TrainingResult};
@@ -38,7 +38,8 @@ pub fn seed_of(seed: u64, kind: &str, number: usize) -> u64 {
     }
 }
 
-/// Returns the loss at the end of a training: the loss of the last twentieth of the training, or of the best window if its parameters are kept.
+/// Returns the loss at the end of a training: the mean loss over the last twentieth of the training, or over the best window if the parameters of
+/// that window are kept.
 pub fn settled(fitted: &TrainingResult) -> LossEstimate {
     if let Some(worsened) = &fitted.worsened {
         return worsened.best.estimate;
@@ -48,7 +49,7 @@ pub fn settled(fitted: &TrainingResult) -> LossEstimate {
     LossEstimate::of(&means[means.len() - last..])
 }
 
-/// Runs one training of a task, and computes a further result from it.
+/// A function that runs one training of a task and computes another result from it.
 pub type One<'a, T> = dyn Fn(&Task<'_>) -> Result<(TrainingResult, T), Stop> + 'a;
 
 /// A function like [`One`] that any thread may call.
@@ -59,14 +60,14 @@ pub fn at_once(options: &Training) -> usize {
     options.restarts.clamp(1, AT_ONCE)
 }
 
-/// Returns the largest number of results that are held in addition to the running trainings: the best so far, and the result of a training that has
-/// just ended.
+/// Returns the largest number of results in memory in addition to the running trainings: the best so far, and the result of a training that has just
+/// ended.
 pub fn kept(options: &Training) -> usize {
     if options.restarts > 1 { 2 } else { 0 }
 }
 
-/// Runs the trainings of a task by `one`, each with its own seed, on the threads of the machine. Returns the training with the lowest loss at its
-/// end, with the further result of `one`. The finished trainings of an interrupted task are kept in the checkpoint.
+/// Runs the trainings of a task with `one`, each with its own seed, on the threads of the machine. Returns the training with the lowest final loss,
+/// and the other result of `one`. The finished trainings of an interrupted task are kept in the checkpoint.
 ///
 /// # Errors
 /// The training fails.
@@ -91,7 +92,7 @@ pub fn on_threads(context: &Context, workers: usize, work: &(dyn Fn(&Arc<Pool>, 
     let threads = context.pool.threads().max(1);
     let own = || Arc::new(Pool::new(threads / workers));
     thread::scope(|scope| {
-        // If the system does not start more threads, the existing ones do all of the work.
+        // If the system cannot start more threads, the existing ones do all of the work.
         let start = |_| {
             let worker = thread::Builder::new();
             worker.spawn_scoped(scope, || work(&own(), false)).ok()
@@ -166,7 +167,8 @@ where
                 Ok(Some(found)) => self.compared().add(number, context.seed, found),
                 Ok(None) => self.compared().interrupted = true,
                 Err(stop) => {
-                    // Trainings with lower numbers finish, so that the reported failure does not depend on the threads.
+                    // Trainings with lower indices still finish, so that the reported failure does not depend on the
+                    // scheduling of threads.
                     self.next.store(self.count, Ordering::Relaxed);
                     self.compared().fail(number, stop);
                 }

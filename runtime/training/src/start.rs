@@ -31,7 +31,7 @@ pub struct EarlierResult {
 pub struct EarlierIterates {
     /// The name of the inference block.
     pub infer: String,
-    /// The states. States that move hold one value per iterate (`[count, ..]`), the others a single value.
+    /// The states. Trained states have one value per iterate (`[count, ..]`), and the others have a single value.
     pub values: Arc<StateValues>,
     /// The number of iterates.
     pub count: usize,
@@ -48,10 +48,10 @@ pub struct Starts<'a> {
 }
 
 impl<'a> Starts<'a> {
-    /// Looks up the given start of the inference block.
+    /// Looks up the start that the options of the inference block name.
     ///
     /// # Errors
-    /// A file that cannot be read or does not fit; an earlier inference block without a result on this split.
+    /// A file cannot be read or does not fit, or the earlier inference block has no result on this split.
     pub fn new(
         infer: &'a InferenceBlock,
         earlier: &EarlierResults,
@@ -85,7 +85,7 @@ impl<'a> Starts<'a> {
         })
     }
 
-    /// Returns the iterates that take the place of a training.
+    /// Returns the iterates of an earlier inference block that replace a training.
     pub fn iterates(&self) -> Option<&EarlierIterates> {
         self.iterates.as_ref()
     }
@@ -95,7 +95,7 @@ impl<'a> Starts<'a> {
         self.given.len()
     }
 
-    /// Returns whether a state of a member starts from a given value of the right size, rather than from its default.
+    /// Returns whether the start of a state of a member is a given value of the right size, and not the default.
     pub fn gives(&self, member: usize, state: &str) -> bool {
         let Some(state) = self.infer.states.iter().find(|known| known.name == state) else {
             return false;
@@ -123,12 +123,12 @@ impl<'a> Starts<'a> {
     }
 }
 
-/// The largest distance of a restart from a constant start, on the unconstrained scale.
+/// The largest random shift of a constant start in a restart, on the unconstrained scale.
 const JITTER: f64 = 1.0;
 
 impl Starts<'_> {
-    /// Returns the start of a member in a task. All restarts except the first shift the scalars and vectors that start at a constant. Given values
-    /// are not shifted. Matrices are not shifted either, since their starts are random, or constant by intent.
+    /// Returns the start of a member in a task. In all restarts except the first, scalars and vectors with a constant start are shifted at random.
+    /// Given values are not shifted. Matrices are not shifted either, since their starts are random or deliberately constant.
     pub fn of_task(&self, task: &Task<'_>, member: usize) -> StateValues {
         let seed = task.context.seed;
         let mut start = self.of(seed, member);

@@ -1,4 +1,4 @@
-//! One training step on chosen rows, and the share of the KL divergence in it.
+//! One training step on chosen rows, and the weight of the KL divergence in the step.
 
 use bnnc_abi::manifest::{InferenceBlock, KlWeight, Train};
 use bnnc_base::diagnostic::Diagnostic;
@@ -18,20 +18,21 @@ pub struct Stepper<'a> {
     train: &'a Train,
     /// The machine with the parameters and the optimiser's state.
     pub machine: Machine,
-    /// The ports of the loss and, if the program counts them, of the number of positions that parameters selected outside their axes.
+    /// The port of the loss and, if the program has it, the port of the number of positions outside their axes that parameters selected.
     wanted: Vec<Port>,
     /// True if parameters selected a position outside its axis in the last step.
     pub is_outside: bool,
     /// The number of steps taken.
     pub count: u64,
-    /// An offset that is added to the index of the step where it selects random numbers. Trainings with different offsets have different noise.
+    /// An offset that is added to the index of a step in the coordinates of its random numbers. Trainings with different offsets have different
+    /// noise.
     pub noise: i32,
 }
 
 /// Returns the training part of an inference block.
 ///
 /// # Errors
-/// A bug: the inference samples.
+/// The inference block is sampled, not trained, which is a bug.
 pub fn training(infer: &InferenceBlock) -> Result<&Train, Fault> {
     let bug = || Fault::Bug(format!("`{}` does not train", infer.name));
     infer.training().ok_or_else(bug)
@@ -50,7 +51,7 @@ pub fn outside(infer: &InferenceBlock, step: u64) -> Diagnostic {
 /// The inputs of a step in addition to its rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
-    /// The number of all rows, to which the likelihood of the step's rows is scaled.
+    /// The number of all training rows. The likelihood of the rows in a step is scaled to this number.
     pub rows: usize,
     /// The learning rate.
     pub rate: f64,
@@ -92,7 +93,7 @@ impl<'a> Stepper<'a> {
     /// Returns rows in the form that the training program reads.
     ///
     /// # Errors
-    /// A column whose elements do not fit.
+    /// The elements of a column do not fit the program.
     pub fn feed(&self, rows: &Rows, dataset: &Dataset) -> Result<Feed, Diagnostic> {
         let plan = &self.train.step.plan;
         Feed::of_plan((self.infer, plan), rows, dataset, true)
@@ -126,7 +127,7 @@ impl<'a> Stepper<'a> {
     /// Returns the parameters.
     ///
     /// # Errors
-    /// A bug: the program does not have a parameter.
+    /// The program does not have a parameter, which is a bug.
     pub fn parameters(&self) -> Result<StateValues, Fault> {
         let parameters = self.infer.states.iter().filter(|state| state.parameter);
         parameters
@@ -139,7 +140,8 @@ impl<'a> Stepper<'a> {
 pub fn share(how: KlWeight, at: usize, batches: usize) -> f64 {
     match how {
         KlWeight::Exact | KlWeight::Graves => 1.0 / batches as f64,
-        // 2^(M - i) / (2^M - 1) with i = at + 1. Both parts are divided by 2^M, which overflows from M = 1024 on.
+        // 2^(M - i) / (2^M - 1) with i = at + 1. Numerator and denominator are divided by 2^M, which would
+        // overflow from M = 1024 on.
         KlWeight::Blundell => (-(at as f64 + 1.0)).exp2() / (1.0 - (-(batches as f64)).exp2()),
     }
 }
@@ -177,7 +179,7 @@ mod tests {
         }
     }
 
-    /// Weighted by the rows of the batches, the mean weight in an epoch is 1: the sum of its steps is the bound.
+    /// The mean weight in an epoch, weighted by the sizes of the batches, is 1, so that the sum over the steps is the bound.
     #[test]
     fn the_weights_of_uneven_batches_have_the_mean_one() {
         let sizes = [30, 30, 30, 10];

@@ -1,4 +1,4 @@
-//! The loss of all rows as a function of the parameters that an optimiser moves, in double precision.
+//! The loss of all rows as a function of the trained parameters, in double precision.
 
 use super::Task;
 use crate::step::training;
@@ -31,7 +31,7 @@ pub fn affordable(infer: &InferenceBlock, train: &Train, rows: usize, operations
     usize::try_from(operations / each).unwrap_or(usize::MAX)
 }
 
-/// A state that moves, with its range among the arguments.
+/// A trained state, with its range among the arguments.
 pub struct Argument {
     /// The name of the state.
     pub name: String,
@@ -107,10 +107,10 @@ impl Surface {
         self.part.len()
     }
 
-    /// Returns the arguments among the parameters of a training. The other states are written to the machine.
+    /// Returns the arguments, taken from the parameters of a training. The other states are written to the machine.
     ///
     /// # Errors
-    /// A bug: parameters of other sizes.
+    /// The parameters have another size, which is a bug.
     pub fn take(&mut self, values: &StateValues) -> Result<Vec<f64>, Fault> {
         let mut point = vec![0.0; self.part.len()];
         for (name, values) in values {
@@ -122,7 +122,7 @@ impl Surface {
         Ok(point)
     }
 
-    /// Returns the arguments of one of several draws. Arguments that the draws do not have stay at the centre.
+    /// Returns the arguments of one of several draws. Arguments that are not part of the draws have the value of the centre.
     pub fn draw(&self, centre: &[f64], draws: &StateValues, number: usize) -> Vec<f64> {
         let mut point = centre.to_vec();
         for argument in &self.arguments {
@@ -146,7 +146,7 @@ impl Surface {
         self.add(point, 0, gradient)
     }
 
-    /// Returns the mean of the loss of all rows over the noise with these indices, and writes the mean gradient. The steps of the training have other
+    /// Returns the loss of all rows, averaged over the noise with these indices, and writes the mean gradient. No step of the training used this
     /// noise.
     ///
     /// # Errors

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// The smallest number of losses in a history: enough to distinguish a slope from noise.
 const LEAST_LOSSES: usize = 64;
 
-/// The number of draws that are searched for a position outside its axis, to name its row.
+/// The number of draws that are searched for a position outside its axis, so that the error can name the row.
 const LOCATED: usize = 1000;
 
 /// A sum of losses over rows.
@@ -62,7 +62,7 @@ struct Position {
     /// The loss of the last complete epoch.
     loss: f64,
     history: History,
-    /// The windows by which the parameters are selected; `None` if another criterion selects them.
+    /// The windows from which the best parameters are selected; `None` if another criterion selects them.
     windows: Option<LossWindows>,
     validation: Option<Validated>,
     /// True if validation ended the training.
@@ -97,7 +97,7 @@ pub(super) struct Trainer<'a, 'w> {
     /// The key of the order of the rows.
     shuffle: u64,
     batch: usize,
-    /// The number of epochs, of steps in an epoch, and of losses in the history per epoch.
+    /// The number of epochs; then the number of steps and the number of recorded losses per epoch.
     epochs: usize,
     batches: usize,
     pieces: usize,
@@ -220,7 +220,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         Ok(())
     }
 
-    /// Commits the present state, so that a later run continues from it.
+    /// Commits the current state, from which a later run can continue.
     fn commit(&mut self) -> Result<(), Stop> {
         let machine = &self.stepper.machine;
         let states = self.task.infer.states.iter();
@@ -317,7 +317,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         Ok(())
     }
 
-    /// Closes the epoch: checks its loss, calls the watch, and scores the validation rows.
+    /// Ends an epoch: checks its loss, calls the watch, and scores the validation rows.
     fn end_epoch(&mut self) -> Result<(), Stop> {
         let position = &mut self.position;
         let loss = position.of_epoch.mean();
@@ -334,7 +334,8 @@ impl<'a, 'w> Trainer<'a, 'w> {
         self.validate()
     }
 
-    /// Returns the diagnostic of a loss that is not finite. It names the first row without likelihood at the start, or at the last kept parameters.
+    /// Returns the diagnostic of a loss that is not finite. The diagnostic names the first row whose likelihood is zero or not a number, at the start
+    /// or at the last kept parameters.
     fn diverged(&self, loss: f64) -> Stop {
         let Task {
             infer,
@@ -356,8 +357,8 @@ impl<'a, 'w> Trainer<'a, 'w> {
         }
     }
 
-    /// Returns the diagnostic of a step in which parameters selected a position outside its axis. It names the row if the parameters after the step
-    /// select such a position too.
+    /// Returns the diagnostic of a step in which parameters selected a position outside its axis. The diagnostic names the row if the parameters
+    /// after the step also select such a position.
     fn outside(&self) -> Stop {
         let Task {
             infer,

@@ -1,6 +1,6 @@
-//! The best parameters of a training, by its mean loss in windows of equal length.
+//! The best parameters of a training, selected by the mean loss in windows of equal length.
 //!
-//! The loss of one step, and of one epoch, has the noise of its rows and draws, so that the lowest such loss is lowest by chance. The mean over a
+//! The loss of one step or one epoch is noisy, because of its rows and draws, so the lowest of these losses is lowest by chance. The mean over a
 //! twentieth of the training is an estimate of the loss of its iterates, with a known standard error.
 
 use bnnc_core::context::Stop;
@@ -78,7 +78,7 @@ pub struct Worsened {
 }
 
 impl LossWindows {
-    /// Prepares the windows for `all` losses. `values` has the sizes of the parameters.
+    /// Prepares the windows for `all` losses. `values` are states of the same sizes as the parameters.
     pub fn new(all: usize, values: StateValues) -> LossWindows {
         LossWindows {
             all,
@@ -92,7 +92,7 @@ impl LossWindows {
         }
     }
 
-    /// Adds a loss. At the end of the best window so far, the parameters are copied.
+    /// Adds a loss. If the loss ends the best window so far, the parameters are copied.
     ///
     /// # Errors
     /// A bug: the machine does not have a parameter.
@@ -134,7 +134,7 @@ impl LossWindows {
         &self.values
     }
 
-    /// Returns the best window and its parameters, if the last window is worse by more than noise explains and by more than `least`.
+    /// Returns the best window and its parameters, if the loss of the last window is higher by more than noise explains and by more than `least`.
     pub fn worsened(self, least: f64) -> Option<(Worsened, StateValues)> {
         let best = self.best?;
         let is_worse = self.last.is_above(best.estimate, least);

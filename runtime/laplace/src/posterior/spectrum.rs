@@ -38,7 +38,7 @@ impl Spectrum {
     /// negative.
     ///
     /// # Errors
-    /// As [`Spectrum::new`].
+    /// Fails in the same cases as [`Spectrum::new`].
     pub fn of_semidefinite(matrix: &Matrix) -> Result<Spectrum, NotPositive> {
         let mut spectrum = Spectrum::new(matrix)?;
         without_rounding(&mut spectrum.values);
@@ -57,7 +57,7 @@ fn without_rounding(values: &mut [f64]) {
 /// Returns the eigenvalues of [`Spectrum::of_semidefinite`], without eigenvectors.
 ///
 /// # Errors
-/// As [`Spectrum::new`].
+/// Fails in the same cases as [`Spectrum::new`].
 pub fn eigenvalues_of_semidefinite(matrix: &Matrix) -> Result<Vec<f64>, NotPositive> {
     let mut values = eigenvalues(matrix)?;
     without_rounding(&mut values);
@@ -67,7 +67,7 @@ pub fn eigenvalues_of_semidefinite(matrix: &Matrix) -> Result<Vec<f64>, NotPosit
 /// Returns the eigenvalues of a symmetric matrix in ascending order.
 ///
 /// # Errors
-/// As [`Spectrum::new`].
+/// Fails in the same cases as [`Spectrum::new`].
 pub fn eigenvalues(matrix: &Matrix) -> Result<Vec<f64>, NotPositive> {
     check_finite(matrix)?;
     MatRef::from_row_major_slice(&matrix.values, matrix.rows, matrix.rows)

@@ -91,7 +91,7 @@ fn line(values: &[f64], at: usize, width: usize) -> &[f64] {
 /// Returns the program of the location of an inference block whose integrals are exact.
 ///
 /// # Errors
-/// A bug: the inference does not have such a program.
+/// The inference block does not have such a program, which is a bug.
 pub fn program<'a>(infer: &InferenceBlock, collapsed: &'a Collapsed) -> Result<&'a Artifact, Fault> {
     let missing = || Fault::Bug(format!("`{}` has no program of its location", infer.name));
     collapsed.local.as_ref().ok_or_else(missing)
@@ -182,7 +182,7 @@ impl<'a> LocalProgram<'a> {
     /// Evaluates rows at the iterate itself, without slopes and kinks.
     ///
     /// # Errors
-    /// As [`LocalProgram::evaluate`].
+    /// Fails in the same cases as [`LocalProgram::evaluate`].
     pub fn values(
         &mut self,
         iterate: usize,
@@ -204,7 +204,7 @@ impl<'a> LocalProgram<'a> {
     /// Returns the locations `[places, outputs]` of one row at many points, the sums of an iterate and the rows of `moves` `[places, selected]`.
     ///
     /// # Errors
-    /// As [`LocalProgram::evaluate`].
+    /// Fails in the same cases as [`LocalProgram::evaluate`].
     pub fn locations(&mut self, (iterate, row): (usize, usize), moves: &[f64]) -> Result<Vec<f64>, Fault> {
         let program = self.plain.as_mut().unwrap_or(&mut self.whole);
         let selected = self.states.selected();

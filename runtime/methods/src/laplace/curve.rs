@@ -76,7 +76,7 @@ impl Curved {
 /// Returns the curvature as a full matrix, computed from Jacobians.
 ///
 /// # Errors
-/// As [`curvature`].
+/// Fails in the same cases as [`curvature`].
 pub fn full(evaluation: &Evaluator, which: Which) -> Result<Curved, Stop> {
     let pool = &evaluation.context.pool;
     let mut jacobians = Jacobians::new(evaluation, which, pulled(evaluation))?;

@@ -112,7 +112,7 @@ pub fn weights(laplace: &Laplace, values: &StateValues) -> Vec<f64> {
 /// Returns the Laplace part of an inference block.
 ///
 /// # Errors
-/// A bug: the inference has another method.
+/// The inference block has another method, which is a bug.
 pub fn part(infer: &InferenceBlock) -> Result<&Laplace, Fault> {
     let bug = || Fault::Bug(format!("`{}` is not a Gaussian around a maximum", infer.name));
     infer.laplace().ok_or_else(bug)

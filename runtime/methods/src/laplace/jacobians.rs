@@ -49,7 +49,7 @@ pub fn weights(evaluation: &Evaluator) -> usize {
 /// Returns a program that the compiler generates only for options that need it.
 ///
 /// # Errors
-/// A bug: the program is absent.
+/// The program is absent, which is a bug.
 pub fn needed<'a>(artifact: &'a Option<Artifact>, name: &str) -> Result<&'a Artifact, Fault> {
     artifact
         .as_ref()
@@ -134,7 +134,7 @@ impl<'a> Jacobians<'a> {
     /// Returns the next block of at most `size` rows; `size` must not exceed [`Jacobians::size`].
     ///
     /// # Errors
-    /// As [`Jacobians::advance`].
+    /// Fails in the same cases as [`Jacobians::advance`].
     pub fn advance_to(&mut self, size: usize) -> Result<Option<Pulls<'_>>, Stop> {
         let Some(block) = self.blocks.advance_to(size)? else {
             return Ok(None);

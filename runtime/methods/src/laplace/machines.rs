@@ -174,7 +174,7 @@ impl<'a> Evaluator<'a> {
     /// Writes every state for which the program has a single value, not one value per row or draw.
     ///
     /// # Errors
-    /// States of the wrong size, read from the folder of another run.
+    /// The states have the wrong size, since they come from the folder of another run.
     pub fn write_states(&self, machine: &mut Machine) -> Result<(), Fault> {
         let parameters = self.infer.states.iter().filter(|state| state.parameter);
         for state in parameters {
@@ -202,7 +202,7 @@ impl<'a> Evaluator<'a> {
     /// Runs a machine on some rows.
     ///
     /// # Errors
-    /// A bug: sizes above the capacity of the machine.
+    /// The sizes exceed the capacity of the machine, which is a bug.
     pub fn call(&self, machine: &mut Machine, rows: &Range<usize>, sizes: Sizes) -> Result<(), Fault> {
         machine.set_sizes(&sizes.with(Symbol::Batch, rows.len()))?;
         self.feed.write(machine, &self.ids[rows.clone()])?;
@@ -269,7 +269,7 @@ impl Blocks<'_> {
     /// Returns the next block of at most `size` rows and at most [`Blocks::size`].
     ///
     /// # Errors
-    /// As [`Blocks::advance`].
+    /// Fails in the same cases as [`Blocks::advance`].
     pub fn advance_to(&mut self, size: usize) -> Result<Option<&LikelihoodBlock>, Stop> {
         let (from, all) = (self.block.rows.end, self.evaluation.rows());
         if from >= all {
@@ -336,7 +336,7 @@ impl Evaluator<'_> {
 /// Returns the reals of a port of a program in this precision.
 ///
 /// # Errors
-/// A bug: the program does not have the port.
+/// The program does not have the port, which is a bug.
 pub fn reals<'a>(machine: &'a Machine, precision: Precision, name: &str) -> Result<Reals<'a>, Fault> {
     Ok(match precision {
         Precision::F64 => Reals::F64(machine.view(name)?),

@@ -98,7 +98,7 @@ fn second(evaluation: &Evaluator, artifact: &Option<Artifact>) -> Result<Matrix,
 /// Writes the rows of a matrix `[columns, weights]` to the inputs of a program of products.
 ///
 /// # Errors
-/// A bug: the program does not have these inputs.
+/// The program does not have these inputs, which is a bug.
 pub fn write_vectors(evaluation: &Evaluator, machine: &mut Machine, vectors: &Matrix) -> Result<(), Fault> {
     let mut start = 0;
     for weights in &evaluation.laplace.weights {
@@ -116,7 +116,7 @@ pub fn write_vectors(evaluation: &Evaluator, machine: &mut Machine, vectors: &Ma
 /// Adds the products `[columns, ..]` of a program to the rows of a matrix, from `row` on.
 ///
 /// # Errors
-/// A bug: the program does not have these outputs.
+/// The program does not have these outputs, which is a bug.
 pub fn add_products(
     evaluation: &Evaluator,
     machine: &Machine,

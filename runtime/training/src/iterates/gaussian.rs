@@ -1,8 +1,9 @@
 //! The Gaussian over iterates (Maddox et al. 2019, "A Simple Baseline for Bayesian Uncertainty in Deep Learning").
 //!
-//! Over `n` iterates `w_1 .. w_n` the mean is their average, the variances are `1/n sum (w_i - mean)^2`, and a deviation is `d_i = w_i - mean of w_1 .. w_i`
-//! (algorithm 1: "the i-th column of the deviation matrix uses the running estimate of the mean"). With the last `K` deviations the covariance
-//! is `scale (diag(variances) / 2 + sum d_i d_i' / (2 (K - 1)))` (equation 1); the diagonal form is `scale diag(variances)`.
+//! For iterates `w_1 .. w_n`, the mean is their average, the variances are `1/n sum (w_i - mean)^2`, and deviation `i` is
+//! `d_i = w_i - mean of w_1 .. w_i` (algorithm 1: "the i-th column of the deviation matrix uses the running estimate of the mean"). With the last `K`
+//! deviations, the covariance is `scale (diag(variances) / 2 + sum d_i d_i' / (2 (K - 1)))` (equation 1); the diagonal form is
+//! `scale diag(variances)`.
 
 use bnnc_abi::iterates::Covariance;
 use bnnc_math::philox;
@@ -12,7 +13,7 @@ use std::collections::VecDeque;
 /// The smallest variance of an element, for elements that do not move.
 const LEAST_VARIANCE: f64 = 1e-30;
 
-/// The coordinates in the random stream for the noise of the elements and of the deviations.
+/// The coordinates in the random stream of the noise for the elements and of the noise for the deviations.
 const OF_ELEMENTS: u32 = 0;
 const OF_DEVIATIONS: u32 = 1;
 
@@ -100,7 +101,7 @@ impl IterateMoments {
         }
     }
 
-    /// Draws from the Gaussian whose covariance is multiplied by `scale`. The draw is a function of the key and its number.
+    /// Draws from the Gaussian, with its covariance multiplied by `scale`. The draw depends only on the key and its number.
     pub fn draw(&self, scale: f64, key: u64, number: u32, into: &mut Vec<f64>) {
         let (of_elements, of_deviations) = self.factors(scale);
         into.clear();

@@ -5,8 +5,8 @@ use crate::restarts;
 use bnnc_abi::iterates::{Covariance, Swag};
 use bnnc_abi::manifest::InferenceBlock;
 
-/// Returns the number of iterates that an inference block takes for a number of rows, if nothing stops the run. `of_earlier` gives the number for an
-/// earlier inference block.
+/// Returns the number of iterates that an inference block collects for a number of rows, unless the run is stopped. `of_earlier` returns this number
+/// for an earlier inference block.
 pub fn planned(
     (infer, swag): (&InferenceBlock, &Swag),
     rows: usize,
@@ -37,8 +37,8 @@ pub fn collecting(
     meanwhile + training.max(held)
 }
 
-/// Returns the number of positions that are held while iterates are collected: the mean, the sums of squares, the deviations, one iterate or draw,
-/// and the kept iterates.
+/// Returns the number of positions in memory while iterates are collected: the mean, the sums of squares, the deviations, one iterate or draw, and
+/// the kept iterates.
 fn summing(swag: &Swag, planned: usize) -> usize {
     let moments = match swag.gaussian.covariance {
         Covariance::LowRank(rank) => rank.min(planned) + 3,
@@ -52,7 +52,7 @@ fn summing(swag: &Swag, planned: usize) -> usize {
     moments + kept
 }
 
-/// Returns the bytes of a number of positions of the states that move.
+/// Returns the bytes of a number of positions of the trained states.
 pub fn numbers(infer: &InferenceBlock, names: &[String], positions: usize) -> u64 {
     let elements: usize = moved(infer, names).iter().map(|(_, size)| size).sum();
     (elements.saturating_mul(positions)).saturating_mul(size_of::<f64>()) as u64

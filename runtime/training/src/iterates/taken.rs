@@ -1,4 +1,4 @@
-//! The collection of iterates during a training: the moments of all of them, or the last iterates themselves.
+//! Collects iterates during a training: the moments of all iterates, or the last iterates themselves.
 
 use super::gaussian::IterateMoments;
 use bnnc_abi::iterates::{Covariance, Swag};
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// A collection of iterates, filled one by one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Taken {
-    /// The number of last iterates that are held; 0 holds all.
+    /// The number of last iterates that are kept; 0 keeps all.
     keep: usize,
     /// True if iterates are held rather than summed.
     holds: bool,

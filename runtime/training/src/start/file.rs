@@ -14,7 +14,7 @@ const LINES: usize = 12;
 /// Returns the states in a file. Sites are transformed to the unconstrained scale by the bijections of their supports.
 ///
 /// # Errors
-/// A file cannot be read; tensors are missing, unknown, or of another shape or type; or values lie outside their supports.
+/// A file cannot be read, a tensor is missing, unknown, or of another shape or type, or a value lies outside its support.
 pub fn read(infer: &InferenceBlock, file: &StartFile, split: usize) -> Result<StateValues, Diagnostic> {
     let fail = |why: &str| codes::no_start_file(&infer.name, &file.path, &[why.to_owned()]);
     let bytes = bnnc_data::file::whole(&file.path).map_err(|error| fail(&error.to_string()))?;
@@ -56,7 +56,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Returns the inference whose states a run wrote to the file; `None` if the file holds sites. The error has the names of the inferences in
+    /// Returns the inference block whose states a run wrote to the file; `None` if the file contains sites. The error has the names of the inferences in
     /// the file if none of them is the one to start.
     fn run_of(&self, infer: &InferenceBlock) -> Result<Option<String>, Vec<String>> {
         let is_site = |name: &&str| self.file.sites.iter().any(|site| site.site == **name);
@@ -206,7 +206,7 @@ fn half(bits: u16) -> f64 {
 mod tests {
     use super::*;
 
-    /// The examples of the format: one, two, the largest number, the smallest normal and the smallest number, a third.
+    /// Examples of the format: one, two, the largest number, the smallest normal number, the smallest positive number, and a third.
     #[test]
     fn half_precision_matches_the_examples_of_the_format() {
         let known = [
