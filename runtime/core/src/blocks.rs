@@ -6,14 +6,14 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
 
-/// The largest number of rows of a block. The draws of one row lie a block apart in memory. A distance of 31 cache lines, an odd number, cycles
-/// through all sets of the cache, whereas 32 lines would fall into a few sets only.
+/// The largest number of rows of a block. In memory, successive draws of one row are one block apart. An odd distance, here 31 cache lines, cycles
+/// through all sets of the cache, whereas 32 lines would use only a few sets.
 pub const ROWS: usize = 248;
 
-/// The bytes that a program, or the Jacobian of a block, may take before blocks become smaller.
+/// The largest number of bytes of a program or of the Jacobian of a block. If full blocks need more, blocks are smaller.
 pub const BYTES: u64 = 64 << 20;
 
-/// Returns the number of rows of a block for which each of the programs, and `numbers` further reals per row, take at most [`BYTES`].
+/// Returns the number of rows per block such that each of the programs, and `numbers` additional reals per row, need at most [`BYTES`].
 pub fn rows_per_call(artifacts: &[&Artifact], sizes: Sizes, rows: usize, numbers: usize) -> usize {
     let fits = |rows: &usize| {
         let sizes = sizes.with(Symbol::Batch, *rows);

@@ -9,14 +9,14 @@
 //! | `INFER-SPLIT.training` | the state of a running training; replaced as a whole |
 //! | `INFER-SPLIT.fit` | the result of a training |
 //!
-//! A later run deletes or replaces only these files, and only those of the inferences that `run.json` names. All other files in the folder belong to
+//! A later run deletes or replaces only these files, and only for the inference blocks that `run.json` names. All other files in the folder belong to
 //! the user.
 //!
-//! Every file but the first two begins with a checksum over the run, the inference block, the split and the chain that it belongs to. A file that has
-//! been renamed to the name of another one is therefore rejected.
+//! Every file except the first two begins with a checksum of the run, the inference block, the split and the chain to which the file belongs. A file
+//! that has been renamed is therefore rejected.
 //!
-//! A chain is committed by first writing its draws to the disk, and then its state, under a temporary name. However a run ends, there is a state
-//! whose draws are all on disk. Draws that were made after this state are truncated and drawn again.
+//! A commit of a chain first writes the draws to the disk, and then the state, under a temporary name. Therefore, even after a crash, there is a
+//! state whose draws are all on disk. Draws after this state are deleted and drawn again.
 
 mod own;
 mod training;
@@ -41,7 +41,7 @@ pub use training::TrainingFile;
 
 const MAGIC: [u8; 8] = *b"bnncsta3";
 
-/// The time between the start of a chain and its first commit. The time doubles after each commit, up to [`Checkpoint::every`].
+/// The time between the start of a chain and its first commit. The time between commits then doubles, up to [`Checkpoint::every`].
 const FIRST: Duration = Duration::from_millis(50);
 
 /// The checkpoint of a run. Clones share the same folder.
@@ -67,7 +67,7 @@ pub enum Opening {
     New,
     /// The checkpoint is continued if it belongs to the same run.
     Resume,
-    /// The checkpoint is replaced, whichever run it belongs to.
+    /// The checkpoint is replaced, even if it belongs to another run.
     Overwrite,
 }
 
@@ -101,7 +101,7 @@ impl Checkpoint {
     /// one if there is none.
     ///
     /// # Errors
-    /// A folder that cannot be written or is in use; the checkpoint of another run, unless [`Opening::Overwrite`] replaces it.
+    /// The folder cannot be written or is in use, or it contains the checkpoint of another run and `how` is not [`Opening::Overwrite`].
     pub fn open(out: &Path, fingerprint: &Fingerprint, how: Opening) -> Result<Checkpoint, Diagnostic> {
         let path = out.join("checkpoint");
         not_a_link(&path)?;
@@ -131,7 +131,8 @@ impl Checkpoint {
         }
         let cannot_write = |error: io::Error| codes::cannot_write(&path, &error.to_string());
         if how != Opening::Resume && then.is_some() {
-            // The fingerprint is removed first: without it, no run continues from the other files.
+            // The fingerprint is removed first, because no run continues from a checkpoint without a
+            // fingerprint.
             fs::remove_file(&print).map_err(cannot_write)?;
         }
         clear(&path, &[known, fingerprint.infers()], how == Opening::Resume).map_err(cannot_write)?;
@@ -159,7 +160,7 @@ impl Checkpoint {
         out.join("checkpoint").join("run.json").exists()
     }
 
-    /// Sets the longest time between commits, which is one second by default. The results do not depend on it.
+    /// Sets the longest time between commits (default: one second). The results do not depend on this time.
     pub fn every(self, every: Duration) -> Checkpoint {
         Checkpoint { every, ..self }
     }
@@ -203,7 +204,7 @@ impl Checkpoint {
         Ok(file)
     }
 
-    /// Stores the result of an inference block on a split for a run that continues after it.
+    /// Stores the result of an inference block on a split, so that a resumed run can skip this inference block.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -254,7 +255,7 @@ pub struct ChainFile {
     resumed: Option<Resumed>,
     /// The iteration of the last commit.
     committed: Option<usize>,
-    /// The time of the next commit, the time between commits, and its upper limit.
+    /// The time of the next commit, the interval between commits, and the upper limit of the interval.
     due: Instant,
     wait: Duration,
     every: Duration,
@@ -278,7 +279,8 @@ impl ChainFile {
         self.due = Instant::now() + self.wait;
     }
 
-    /// Returns the state to continue from, once. The sampler must be restored before anything else. `None` means that the chain begins.
+    /// Returns the state to resume from on the first call, or `None` if the chain starts from the beginning. The caller must restore the sampler
+    /// first.
     pub fn resumed(&mut self) -> Option<Resumed> {
         self.resumed.take()
     }
@@ -315,8 +317,8 @@ impl ChainFile {
         self.state.is_some() && Instant::now() >= self.due
     }
 
-    /// Commits the draws made so far, so that a later run continues from here. Call it after an iteration. `sampler` is the saved state of the
-    /// sampler at that point, and `iteration` counts from the first iteration of the warm-up.
+    /// Commits the draws so far, so that a later run can resume from this point. Must be called between iterations. `sampler` is the saved state of
+    /// the sampler, and `iteration` is the number of iterations, including the warm-up.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -344,7 +346,8 @@ impl ChainFile {
         Ok(())
     }
 
-    /// Commits for the last time, at the end or at an interruption, and returns the draws. The sampler is only saved if it has made an iteration.
+    /// Commits for the last time, at the end or after an interruption, and returns the draws. The sampler is only saved if it has completed an
+    /// iteration.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -359,7 +362,7 @@ impl ChainFile {
         self.left()
     }
 
-    /// Returns the draws without a commit, in the middle of an iteration. A resumed run continues from the last commit.
+    /// Returns the draws without a commit, for an interruption in the middle of an iteration. A resumed run continues from the last commit.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -419,7 +422,7 @@ fn old(path: &Path) -> PathBuf {
     path.with_extension("chain.old")
 }
 
-/// Returns the store of a chain without a checkpoint. If draws are not to be held in memory, they go to a temporary file.
+/// Returns the store of a chain without a checkpoint: in memory or, if `in_memory` is false, in a temporary file.
 fn unsaved(id: ChainId<'_>, layout: RecordLayout, in_memory: bool) -> Result<ChainStore, Diagnostic> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     if in_memory {
@@ -446,7 +449,7 @@ fn read_print(path: &Path) -> Result<Option<Fingerprint>, Diagnostic> {
 
 /// Writes a value after a checksum of the value and of the file's identity. The file is replaced atomically.
 fn seal<T: Serialize>(path: &Path, mut of: Checksum, value: &T) -> Result<(), Diagnostic> {
-    // With the size known in advance, the buffer is not reallocated while it is filled.
+    // The size is computed in advance, so that the buffer is not reallocated.
     let sealed = postcard::experimental::serialized_size(value)
         .and_then(|size| postcard::to_extend(value, Vec::with_capacity(size)));
     let bytes = sealed.map_err(|error| codes::cannot_write(path, &error.to_string()))?;

@@ -122,7 +122,7 @@ static TRAINING_DIVERGED: Code = Code {
               small constant: `softplus(s) + 1e-3`).",
 };
 
-/// The code of a run that needs more memory than it may have.
+/// The code for a run that needs more memory than the limit.
 pub static TOO_LITTLE_MEMORY: Code = Code {
     id: "E0502",
     title: "the run would not fit in memory",
@@ -163,7 +163,7 @@ static WHOLE_ARRAYS: Code = Code {
               their predictions to `predictions.csv`.",
 };
 
-/// Predictions for new rows of a model that takes whole arrays.
+/// Predictions for new rows of a model whose inputs are whole arrays, not rows.
 pub fn whole_arrays(infer: &str, array: &str) -> Diagnostic {
     let text = format!(
         "`{infer}` cannot predict new rows: it needs `{array}`, an array that all examples share and new rows do not contain"
@@ -180,7 +180,7 @@ static CHECKPOINT_DAMAGED: Code = Code {
               have changed the file. Run with `--out DIR` instead of `--resume DIR` to start again.",
 };
 
-/// The run to be continued is a different one.
+/// The folder belongs to a different run.
 static ANOTHER_RUN: Code = Code {
     id: "E0511",
     title: "the folder belongs to a different run",
@@ -341,7 +341,7 @@ pub fn no_start(infer: &str, chain: usize, attempts: u64, options: &ChainOptions
     .help("check that the data lie in the support of the likelihood, and standardise the inputs")
 }
 
-/// Adds a note on the rows without probability to the diagnostics of chains that cannot start.
+/// Adds a note about rows with likelihood zero to the diagnostics of chains that cannot start.
 pub fn with_impossible_rows(found: Vec<Diagnostic>, note: Option<String>) -> Vec<Diagnostic> {
     let add = |diagnostic: Diagnostic| match &note {
         Some(note) if diagnostic.code.id == NO_START.id => diagnostic.note(note.clone()),
@@ -350,7 +350,7 @@ pub fn with_impossible_rows(found: Vec<Diagnostic>, note: Option<String>) -> Vec
     found.into_iter().map(add).collect()
 }
 
-/// A file that does not hold the starts of an inference block; each of `faults` is one line of the explanation.
+/// A file from which an inference block cannot start. Each of `faults` is one line of the explanation.
 pub fn no_start_file(infer: &str, path: &Path, faults: &[String]) -> Diagnostic {
     let text = format!("`{infer}` cannot start from `{}`", path.display());
     let diagnostic = error(&NO_START_FILE, FaultyInput::Data, text);
@@ -375,7 +375,7 @@ pub fn nothing_found(infer: &str, from: &str, split: usize) -> Diagnostic {
         .help(format!("run `{from}` on data with the same splits"))
 }
 
-/// A prediction of a saved run that needs more memory than the limit.
+/// Predictions from a saved run need more memory than the limit.
 pub fn too_large_together(infer: &str, what: &str, need: u64, limit: u64) -> Diagnostic {
     let text = format!(
         "{what} under `{infer}` needs {} of memory, but the limit is {}",
@@ -386,7 +386,7 @@ pub fn too_large_together(infer: &str, what: &str, need: u64, limit: u64) -> Dia
         .help("predict fewer rows at once, or approximate a subnetwork, whose Jacobians are smaller")
 }
 
-/// A file of the checkpoint is not as a run wrote it.
+/// A file of the checkpoint has been modified or damaged.
 pub fn checkpoint_damaged(path: &Path, why: &str) -> Diagnostic {
     error(
         &CHECKPOINT_DAMAGED,
@@ -396,7 +396,7 @@ pub fn checkpoint_damaged(path: &Path, why: &str) -> Diagnostic {
     .help("start again with `--out` instead of `--resume`")
 }
 
-/// The run in a folder is not the one to be continued; each of `differences` is one line of the explanation.
+/// The run in a folder differs from the run that should resume it. Each of `differences` is one line of the explanation.
 pub fn another_run(folder: &Path, differences: &[String]) -> Diagnostic {
     let mut diagnostic = error(
         &ANOTHER_RUN,

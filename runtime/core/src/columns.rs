@@ -1,4 +1,4 @@
-//! Predictions as the columns of a table, filled by blocks of rows: mean, sd and quantiles, or the probabilities of classes.
+//! Predictions as columns of a table: mean, sd and quantiles, or class probabilities. The columns are filled block by block.
 
 use crate::predict::Predictive;
 use crate::score::probabilities;
@@ -21,8 +21,8 @@ struct OfOutput<'a> {
     output: &'a Output,
     /// One column per class, or `mean`, `sd`, `q05`, `q50`, `q95`. Columns without values for the model stay empty.
     reals: Vec<(String, Vec<f64>)>,
-    /// The standard deviation of the mean and the standard deviation of the target given the parameters, where predictions have them; then the
-    /// further results of integrals. See [`NAMES`].
+    /// The epistemic standard deviation (of the mean) and the aleatoric one (of the target given the parameters), if predictions have them; then the
+    /// additional results of integrals. See [`NAMES`].
     parts: [Vec<f64>; 6],
 }
 
@@ -36,7 +36,7 @@ const NAMES: [&str; 6] = [
     "cdf",
 ];
 
-/// The name of a column and the statistic that it holds.
+/// The name of a column, and the function that computes its statistic.
 type Part = (&'static str, fn(&DrawSummary) -> f64);
 
 /// The statistics of predictive draws.
@@ -69,13 +69,13 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Returns the outputs without any column of predictions.
+    /// Returns the outputs that have no columns of predictions.
     pub fn without(&self) -> Vec<&'a str> {
         let empty = self.each.iter().filter(|columns| columns.is_empty());
         empty.map(|columns| columns.output.name.as_str()).collect()
     }
 
-    /// Returns the columns with their names: first the place of each row, then the columns of each output in order.
+    /// Returns the columns with their names: first the columns that identify the rows, then the columns of each output in order.
     pub fn finish(self) -> Vec<(String, ResultColumn)> {
         let infer = self.infer;
         let each = self.each.into_iter().flat_map(|columns| {
@@ -92,7 +92,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Returns the number with the fewest digits that has the same value in single precision. Further digits of a single-precision result have no
+/// Returns the number with the fewest digits that rounds to `value` in single precision, because more digits of a single-precision result have no
 /// meaning.
 fn single(value: f64) -> f64 {
     let narrow = value as f32;
@@ -154,7 +154,7 @@ impl<'a> OfOutput<'a> {
         let said = &predictive.integrated;
         let said = [&said.error, &said.log_density, &said.log_density_error, &said.cdf];
         for (column, values) in self.parts.iter_mut().skip(2).zip(said) {
-            // A quantity with several elements per row does not fit a column.
+            // A quantity with several elements per row does not fit into one column.
             if values.len() == predictive.rows {
                 column.extend(values);
             }
@@ -197,7 +197,8 @@ impl<'a> OfOutput<'a> {
                 if self.output.infinite_variance {
                     summary.sd = f64::INFINITY;
                 }
-                // Without a mean, the column of standard deviations is left out too, although the draws have a standard deviation.
+                // If the distribution has no mean, the column of standard deviations is left out too, although the draws have a
+                // sample standard deviation.
                 let parts = others.iter_mut().zip(PARTS).skip(usize::from(!has_mean));
                 parts.for_each(|((_, column), (_, part))| column.push(part(&summary)));
             }
@@ -207,7 +208,8 @@ impl<'a> OfOutput<'a> {
             for (column, deviations) in self.parts.iter_mut().zip(known) {
                 column.extend(deviations);
             }
-            // This standard deviation is exact, unlike the standard deviation of finitely many quantiles.
+            // This standard deviation is exact, whereas the standard deviation of finitely many quantiles is
+            // not.
             if let Some((_, sd)) = others.first_mut() {
                 let both = predictive.epistemic.iter().zip(&predictive.aleatoric);
                 sd.truncate(sd.len().saturating_sub(rows));

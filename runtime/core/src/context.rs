@@ -1,4 +1,4 @@
-//! The context that the inferences of a run share, and the reasons why a run stops.
+//! The context that the inference blocks of a run share, and the reasons for which a run stops.
 
 use crate::checkpoint::Checkpoint;
 use crate::interrupt::Interrupt;
@@ -43,7 +43,7 @@ pub enum Stop {
     Diagnostics(Vec<Diagnostic>),
     /// A bug or a limit of bnnc.
     Fault(Fault),
-    /// An interruption by the user before there was anything to report.
+    /// The user interrupted the run before there were results to report.
     Interrupted,
 }
 

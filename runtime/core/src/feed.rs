@@ -31,7 +31,7 @@ struct Port {
     elements: Elements,
     /// True if the same elements serve every batch.
     shared: bool,
-    /// A unique number, by which a device recognises elements that it already holds.
+    /// A unique number, by which a device recognises elements that are already in its memory.
     stamp: u64,
 }
 
@@ -82,11 +82,10 @@ impl Feed {
         Feed::new(rows, dataset, &wanted, target)
     }
 
-    /// Checks that the predictions can be computed with the values of these rows. This is called before an inference run, whose result would
-    /// otherwise be lost.
+    /// Checks that predictions can be computed for these rows. The check comes before the inference run, whose result would otherwise be lost.
     ///
     /// # Errors
-    /// An element that is too large; as [`Feed::new`].
+    /// An element is too large. Also fails in the same cases as [`Feed::new`].
     pub fn check(
         infer: &InferenceBlock,
         rows: &Rows,
@@ -115,7 +114,7 @@ impl Feed {
         Ok(())
     }
 
-    /// Prepares `rows`. If `target` is false, the ports of outputs that no other output depends on are filled with a placeholder.
+    /// Prepares `rows`. If `target` is false, outputs on which no other output depends are filled with a placeholder.
     ///
     /// # Errors
     /// The elements of a column do not fit the program (text, fractions where integers are needed).
@@ -237,7 +236,7 @@ impl Feed {
         }
     }
 
-    /// Writes the ports that every batch shares, as far as the program of the machine reads them: a feed may serve several programs.
+    /// Writes the ports that all batches share. Ports that the program does not have are skipped, because a feed may serve several programs.
     ///
     /// # Errors
     /// A port has another size, which is a bug.
@@ -262,7 +261,7 @@ impl Feed {
     }
 }
 
-/// Returns the number of examples in these rows. If every port is shared, the model sees the whole file as one example.
+/// Returns the number of examples in these rows. If all ports are shared, the whole file is one example.
 pub fn examples(bindings: &[Binding], rows: &Rows) -> usize {
     let whole = bindings.iter().all(|binding| binding.from.is_shared());
     if whole { rows.count.min(1) } else { rows.count }
@@ -333,7 +332,7 @@ fn unknown(count: usize, output: &Output, (storage, precision): (Storage, Precis
     let size = count * output.elements();
     match (storage, &output.kind) {
         (Storage::Int, _) => Elements::Int(vec![0; size]),
-        // The value 1 is inside the support of positive outputs too.
+        // The value 1 is also in the support of positive outputs.
         (Storage::Real, OutputKind::Real) => reals(&vec![1.0; size], precision),
         (Storage::Real, _) => reals(&vec![0.0; size], precision),
     }

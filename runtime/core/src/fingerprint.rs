@@ -1,4 +1,4 @@
-//! The inputs that determine the results of a run. An interrupted run may only be continued if none of them has changed.
+//! The inputs that determine the results of a run. An interrupted run can only be resumed if all inputs are unchanged.
 
 use crate::sources::Sources;
 use bnnc_abi::data::{DataSpec, Outliers, Test};
@@ -20,13 +20,13 @@ const VERSION: &str = "the version of bnnc";
 /// The facts that identify a run, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
-    /// Values that must stay the same.
+    /// Values that must be unchanged.
     facts: BTreeMap<String, String>,
-    /// Checksums of texts and files that must stay the same.
+    /// Checksums of texts and files that must be unchanged.
     contents: BTreeMap<String, String>,
-    /// The draws of each chain, by inference. These numbers may grow.
+    /// The number of draws per chain, by inference block. These numbers may increase.
     draws: BTreeMap<String, u64>,
-    /// The names of the inferences, which are the prefixes of the files of a checkpoint.
+    /// The names of the inference blocks, which are the prefixes of the file names of a checkpoint.
     infers: Vec<String>,
 }
 
@@ -72,8 +72,8 @@ impl Fingerprint {
         Ok(print)
     }
 
-    /// Adds the facts of a sampler. If another inference uses the results (`is_needed`), the number of draws is fixed, since more draws would change
-    /// that inference.
+    /// Adds the facts of a sampler. If another inference block uses the results (`is_needed`), the number of draws must not change, since more draws
+    /// would change the results of that block.
     fn sampling(&mut self, infer: &str, sampling: &Sampling, is_needed: bool) {
         self.fact(
             &format!("the chains of `{infer}`"),
@@ -107,12 +107,12 @@ impl Fingerprint {
         &self.infers
     }
 
-    /// Adds a fact. Its name reads as the subject of a sentence.
+    /// Adds a fact. The name must be usable as the subject of a sentence in a diagnostic.
     pub fn fact(&mut self, name: &str, value: &str) {
         self.facts.insert(name.to_owned(), value.to_owned());
     }
 
-    /// Adds a text, by a name that reads as the subject of a sentence.
+    /// Adds a text. The name must be usable as the subject of a sentence in a diagnostic.
     pub fn text(&mut self, name: &str, text: &str) {
         self.content(name, Checksum::of(text.as_bytes()));
     }
@@ -122,7 +122,7 @@ impl Fingerprint {
         self.contents.insert(name.to_owned(), checksum.to_string());
     }
 
-    /// Adds the settings `ITEM.KEY=VALUE` of the command line, except for draws that may grow.
+    /// Adds the settings `ITEM.KEY=VALUE` of the command line, except numbers of draws that may increase.
     pub fn settings(&mut self, settings: &[String]) {
         for setting in settings {
             let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
@@ -135,12 +135,12 @@ impl Fingerprint {
         }
     }
 
-    /// Sets the draws of each chain of an inference block, which may grow.
+    /// Sets the number of draws per chain of an inference block, which may increase.
     pub fn draws(&mut self, infer: &str, draws: u64) {
         self.draws.insert(infer.to_owned(), draws);
     }
 
-    /// Returns the checksum of all facts that must stay the same, without the facts that may grow.
+    /// Returns the checksum of all facts that must be unchanged, without the numbers of draws that may increase.
     pub fn checksum(&self) -> Checksum {
         let mut checksum = Checksum::default();
         for (name, value) in self.facts.iter().chain(&self.contents) {
@@ -152,7 +152,7 @@ impl Fingerprint {
         checksum
     }
 
-    /// Returns the differences that keep a run with the fingerprint `self` from being continued by one with the fingerprint `now`, one line each.
+    /// Returns the differences because of which a run with the fingerprint `now` cannot resume a run with the fingerprint `self`, one line each.
     pub fn differences(&self, now: &Fingerprint) -> Vec<String> {
         let facts = changes(&self.facts, &now.facts).map(|(name, then, now)| {
             format!("{name}: {} in the earlier run, {} now", given(then), given(now))
@@ -208,7 +208,7 @@ pub fn files(spec: &DataSpec) -> impl Iterator<Item = &PathBuf> {
     spec.files.iter().chain(test).chain(shared).chain(outliers)
 }
 
-/// Returns whether an iteration depends on the planned number of iterations.
+/// Returns whether the iterations of a sampler depend on their planned number.
 fn is_stretched(transition: &Transition) -> bool {
     matches!(transition.part().schedule(), Steps::Cyclical { .. })
 }

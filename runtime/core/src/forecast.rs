@@ -12,13 +12,13 @@ pub type Take<'a> = dyn FnMut(Range<usize>, &mut Predictive) + 'a;
 
 /// A source of predictions.
 pub trait Forecaster {
-    /// Computes all predictive quantities, by blocks of rows in order.
+    /// Computes all predictive quantities in blocks of rows, in order, and passes each block to `take`.
     ///
     /// # Errors
     /// The machine fails because of a bug, or the user interrupts the run.
     fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop>;
 
-    /// Replaces the rows by others, whose target is unknown.
+    /// Replaces the rows by other rows, whose target is unknown.
     ///
     /// # Errors
     /// Some columns do not fit the program.
@@ -30,7 +30,7 @@ pub trait Forecaster {
     }
 }
 
-/// Predictions from draws of parameters, or from a single value of them.
+/// Predictions from draws of the parameters, or from a single value of each parameter.
 impl Forecaster for Predictor {
     fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop> {
         Predictor::run(self, take)

@@ -1,4 +1,4 @@
-//! Rows that have no probability at a start, which keep chains from beginning.
+//! Rows whose likelihood is zero at the start, so that chains cannot begin.
 
 use super::context::{Context, Stop};
 use super::predict::Predictor;
@@ -7,7 +7,7 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_data::Dataset;
 
 /// Returns a note that names the first row whose likelihood at some parameters is zero or not a number; `None` if there is no such row. `begin`
-/// describes the parameters, for example "where the attempts begin".
+/// describes the parameters in the note, for example "where the attempts begin".
 ///
 /// # Errors
 /// There is too little memory, or the user interrupts the run.
@@ -59,7 +59,7 @@ pub fn note(
     )))
 }
 
-/// Returns the value of an output in one row, as in its file.
+/// Returns the value of an output in one row, as written in the data file.
 fn target(infer: &InferenceBlock, output: &str, dataset: &Dataset, row: usize) -> Option<f64> {
     let binding = infer.bindings.iter().find(|binding| binding.port == output)?;
     let column = binding.from.column()?;

@@ -1,15 +1,14 @@
-//! The request that a run stop soon and keep its results.
+//! The user's request to stop a run soon and keep its results.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// The time limit for the predictions of an interrupted fit. The predictions of most programs take less time, and nobody who presses Ctrl-C waits
-/// longer.
+/// The time limit for predictions after an interruption. Most programs predict faster, and a user who presses Ctrl-C does not want to wait longer.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A flag that a signal handler raises and that long computations check. Chains check it before each gradient (an iteration that ends soon is
-/// completed), training after each epoch, and predictions after each block of rows once `GRACE` is over.
+/// A flag that a signal handler raises and that long computations check. Chains check the flag before each gradient but complete an iteration that
+/// ends soon. Training checks it after each epoch. Predictions check it after each block of rows, once `GRACE` is over.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     raised: Arc<AtomicBool>,
@@ -45,7 +44,7 @@ impl Interrupt {
         raised
     }
 
-    /// Returns whether the flag has been raised for so long that predictions end too.
+    /// Returns whether the flag has been raised for longer than the time limit for predictions.
     pub fn is_overdue(&self) -> bool {
         self.is_raised() && self.seen.get().is_some_and(|seen| seen.elapsed() >= GRACE)
     }

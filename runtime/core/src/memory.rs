@@ -1,4 +1,4 @@
-//! Predictions of the bytes of programs and their rows, before they run.
+//! Predictions of the memory of programs and their rows, made before a run.
 
 use crate::predict::{self, PredictionOutput};
 use bnnc_abi::code::Artifact;
@@ -9,7 +9,7 @@ use bnnc_kernels::arena::{element_bytes, predict_arena_bytes};
 /// The bytes of a number in double precision.
 pub const NUMBER: u64 = 8;
 
-/// Returns the sum of the parts. The sum saturates, since the size of a huge matrix may overflow.
+/// Returns the sum of the parts. The sum saturates, since the size of a huge matrix may exceed the range of `u64`.
 pub fn sum(parts: &[u64]) -> u64 {
     parts.iter().fold(0, |sum, part| sum.saturating_add(*part))
 }
@@ -40,7 +40,7 @@ pub fn parameters(infer: &InferenceBlock) -> u64 {
     NUMBER * parameters.map(|state| elements(&state.shape)).sum::<u64>()
 }
 
-/// Returns the bytes of rows in the form that a program reads.
+/// Returns the bytes of rows that are prepared for a program.
 pub fn feed(infer: &InferenceBlock, program: &Artifact, rows: usize) -> u64 {
     let of_rows = infer.bindings.iter().filter(|binding| !binding.from.is_shared());
     let sizes = Sizes::default();

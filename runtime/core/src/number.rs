@@ -1,4 +1,4 @@
-//! Numbers as results and tables show them.
+//! Formatting of numbers in results and tables.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ pub fn finite(value: f64) -> Value {
     }
 }
 
-/// Formats a number in at most ten characters: with an exponent if it is too small or too large for four decimals, as a dash if it is not a number.
+/// Formats a number in at most ten characters. Numbers that are too small or too large for four decimals have an exponent. NaN is a dash.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     if value.is_nan() {

@@ -1,5 +1,5 @@
-//! Positions along axes. They are checked because kernels would clamp a position outside its axis. Positions that rows select are checked before the
-//! rows are used. Positions that parameters select are checked at given values of the parameters.
+//! Checks of positions (indices) along axes, because kernels would clamp a position outside its axis. Positions that depend on the data are checked
+//! before the rows are used. Positions that depend on parameters are checked at given values of the parameters.
 
 use crate::context::{Context, Stop};
 use crate::feed::Feed;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The number of rows per call.
 const ROWS: usize = 256;
 
-/// Checks the positions that rows select. Positions that depend on outputs are only checked if the outputs are known.
+/// Checks the positions that depend on the data only. Positions that depend on outputs are only checked if the outputs are known.
 ///
 /// # Errors
 /// A position is outside its axis (the error names the row), some columns do not fit the program, or there is too little memory.
@@ -53,7 +53,7 @@ pub fn check(
     Ok(())
 }
 
-/// Checks the positions that parameters select, for this number of draws of these values. Positions that depend on outputs are only checked if the
+/// Checks the positions that depend on parameters, at `draws` draws of the parameters. Positions that depend on outputs are only checked if the
 /// outputs are known.
 ///
 /// # Errors
@@ -100,7 +100,7 @@ struct Outside {
     position: f64,
     /// The index of its example in the call.
     example: usize,
-    /// The element of whole columns that determines the position, if it is known.
+    /// The index of the element of a whole column that determines the position, if it is known.
     element: Option<usize>,
 }
 
@@ -144,8 +144,8 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// Returns the row that determines a position: the row of an example, or the row of an element of a whole column. Returns the file alone if the
-    /// row is not known, and `None` if the position does not depend on data.
+    /// Returns the row that determines a position: the row of an example, or the row of an element of a whole column. If the row is not known,
+    /// returns only the file. Returns `None` if the position does not depend on data.
     fn of(&self, check: &PositionCheck, example: usize, element: Option<usize>) -> Option<At<'a>> {
         let sources: Vec<&DataSource> = self
             .infer
@@ -176,7 +176,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Returns the column that feeds an input. A parameter, or an input without a column, is returned as it is.
+/// Returns the name of the column of an input. Returns the name unchanged for a parameter and for an input without a column.
 fn column<'a>(infer: &'a InferenceBlock, input: &'a str) -> &'a str {
     let binding = infer.bindings.iter().find(|binding| binding.port == input);
     match binding.map(|binding| &binding.from) {

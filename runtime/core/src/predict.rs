@@ -1,4 +1,4 @@
-//! Posterior predictive quantities of rows: log likelihoods, means, draws, class probabilities.
+//! Posterior predictive quantities of rows: log likelihoods, means, draws and class probabilities.
 
 mod drawn;
 
@@ -24,10 +24,10 @@ pub const PREDICTIVE_STEP: i32 = -1;
 /// The largest number of rows per call of the prediction program.
 pub const ROWS: usize = 256;
 
-/// The bytes that the prediction program may take before it is called with fewer draws.
+/// The largest memory of the prediction program. If a call with all draws needs more, each call computes fewer draws.
 const BYTES: u64 = 16 << 20;
 
-/// Scalar operations of its kernels before it is called with fewer draws: a few tenths of a second, after which the run can stop for a user.
+/// The largest number of scalar operations in one call of the prediction program, a few tenths of a second. An interruption the run can stop for a user.
 const OPERATIONS: u64 = 300_000_000;
 
 /// The kinds of predictive quantities of an output.
@@ -42,7 +42,7 @@ enum Part {
 impl Part {
     const ALL: [Part; 4] = [Part::LogLikelihood, Part::Mean, Part::Draw, Part::Probabilities];
 
-    /// Returns its name in programs.
+    /// Returns the name of this kind in prediction programs.
     fn name(self) -> &'static str {
         match self {
             Part::LogLikelihood => "log_likelihood",
@@ -59,13 +59,13 @@ pub struct PredictionOutput {
     /// The port of the output in the program.
     pub port: String,
     part: Part,
-    /// The index of the model's output to which this one belongs. `None` if the model has only one output, or if this one belongs to all of them
-    /// together.
+    /// The index of the model's output to which this prediction output belongs. `None` if the model has only one output, or if the prediction is for
+    /// all outputs together.
     output: Option<usize>,
 }
 
-/// Returns the outputs that the prediction program of an inference block may have. The first is the log likelihood of all outputs of the model
-/// together.
+/// Returns the outputs that the prediction program of an inference block may have. The first output is the joint log likelihood of all outputs of the
+/// model.
 pub fn said(infer: &InferenceBlock) -> Vec<PredictionOutput> {
     let of_all = |part: Part| PredictionOutput {
         port: part.name().to_owned(),
@@ -87,10 +87,11 @@ pub fn said(infer: &InferenceBlock) -> Vec<PredictionOutput> {
         .collect()
 }
 
-/// The predictions of a block of rows, at first on the model's scale. Matrices are `[draws, rows]` or `[draws, rows, elements]`.
+/// The predictions of a block of rows, on the model's scale until [`Predictive::undo`] converts them. Arrays are `[draws, rows]` or
+/// `[draws, rows, elements]`.
 #[derive(Clone, Debug, Default)]
 pub struct Predictive {
-    /// The predictions of each output, if the model has several. `self` then only holds the log likelihood of all outputs together.
+    /// The predictions of each output, if the model has several. `self` then contains only the joint log likelihood of all outputs.
     pub outputs: Vec<Predictive>,
     /// The number of rows.
     pub rows: usize,
@@ -114,7 +115,7 @@ pub struct Predictive {
     pub integrated: IntegralResults,
 }
 
-/// Further results of integrals over weights, in addition to predictions; all empty without such integrals.
+/// Additional results of predictions that integrate over weights; all empty without such integrals.
 #[derive(Clone, Debug, Default)]
 pub struct IntegralResults {
     /// The error of each element's mean, or the largest error of the probabilities of each row.
@@ -123,7 +124,7 @@ pub struct IntegralResults {
     pub log_density: Vec<f64>,
     /// The error of the log density.
     pub log_density_error: Vec<f64>,
-    /// The probability of at most the target, for each element; empty for classes, and if targets are unknown.
+    /// The predictive distribution function at the target, for each element; empty for classes, and if targets are unknown.
     pub cdf: Vec<f64>,
 }
 
@@ -170,7 +171,7 @@ impl Predictive {
         }
     }
 
-    /// Prepares this value for a block of rows, with the number of draws that the outputs will have.
+    /// Clears and resizes the predictions for a block of rows with this number of draws.
     pub fn begin(&mut self, (rows, draws): (usize, usize), all: &[PredictionOutput]) {
         let places = all.iter().filter_map(|said| said.output);
         let outputs = places.max().map_or(0, |last| last + 1);
@@ -181,8 +182,7 @@ impl Predictive {
         }
     }
 
-    /// Copies an output of a program, which was computed for `count` draws, to the place of these draws among all draws, which begins at `draw`. An
-    /// output that the program does not have is left out.
+    /// Copies an output of the program for `count` draws to the draws from index `draw` on. Outputs that the program does not have are skipped.
     ///
     /// # Errors
     /// The machine fails because of a bug.
@@ -223,7 +223,7 @@ pub fn units(infer: &InferenceBlock, output: &Output, preparation: &Preparation)
     }
 }
 
-/// Returns the number of draws or iterates in these values; 0 if they hold a single value of each state.
+/// Returns the number of draws or iterates in these values; 0 if each state has a single value.
 pub fn held(infer: &InferenceBlock, values: &StateValues) -> usize {
     let held = infer.per_draw().into_iter().filter_map(|name| {
         let state = infer.states.iter().find(|state| state.name == name)?;
@@ -275,8 +275,8 @@ impl Predictor {
         Predictor::with_target(infer, rows, dataset, (draws, true), context)
     }
 
-    /// Prepares predictions as [`Predictor::new`] does. If `target` is false, the target may be unknown: the ports of outputs that no other output
-    /// depends on are filled with a placeholder.
+    /// Prepares predictions as [`Predictor::new`] does. If `target` is false, the target may be unknown: outputs on which no other output depends are
+    /// filled with a placeholder.
     ///
     /// # Errors
     /// Some columns do not fit the program, or there is too little memory.
@@ -314,7 +314,7 @@ impl Predictor {
     pub fn take_parameters(&mut self, from: &Machine) -> Result<(), Fault> {
         for name in self.parameters.iter().filter(|name| from.has_port(name)) {
             if self.machine.is_per_draw(name) {
-                // One value serves every draw.
+                // All draws share one value.
                 let values = from.read_real(name)?;
                 let drawn = Drawn::new(name, values.len(), values);
                 match self.drawn.iter_mut().find(|known| known.name == *name) {
@@ -350,7 +350,7 @@ impl Predictor {
         Ok(())
     }
 
-    /// Replaces the rows by others, whose target may be unknown.
+    /// Replaces the rows by other rows, whose target may be unknown.
     ///
     /// # Errors
     /// Some columns do not fit the program.
@@ -394,7 +394,7 @@ impl Predictor {
         Ok(sum / self.feed.rows as f64)
     }
 
-    /// Computes only the log likelihood of the rows, of all outputs together, by blocks of rows in order.
+    /// Computes only the joint log likelihood of all outputs, in blocks of rows, in order.
     ///
     /// # Errors
     /// The machine fails because of a bug, or the user interrupts the run.
@@ -402,7 +402,7 @@ impl Predictor {
         self.until_stopped(1, take)
     }
 
-    /// Computes all predictive quantities, by blocks of rows in order.
+    /// Computes all predictive quantities in blocks of rows, in order.
     ///
     /// # Errors
     /// The machine fails because of a bug, or the user interrupts the run.

@@ -31,7 +31,7 @@ impl Progress {
         }
     }
 
-    /// Shows the position of the run. The call is cheap enough for every step.
+    /// Shows the current step and loss. The call is cheap enough to be made at every step.
     pub fn at(&mut self, step: u64, loss: f64) {
         if self.bar.is_hidden() || Instant::now() < self.next {
             return;

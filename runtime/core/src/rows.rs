@@ -16,7 +16,7 @@ pub fn shuffle(order: &mut [u32], key: u64, epoch: usize) {
     }
 }
 
-/// Moves a random choice of `count` elements to the front of `order`. The choice is a function of the key, the step and the previous order.
+/// Moves a random choice of `count` elements to the front of `order`. The choice depends only on the key, the step and the previous order.
 pub fn choose(order: &mut [u32], count: usize, key: u64, step: u64) {
     let all = order.len();
     for at in 0..count.min(all) {

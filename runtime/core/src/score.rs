@@ -1,4 +1,4 @@
-//! Metrics of an inference block on rows whose targets are known, fed by blocks of rows.
+//! Metrics of an inference block on rows with known targets, updated block by block.
 
 use crate::predict::{Predictive, units};
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
@@ -60,14 +60,13 @@ impl<'a> Scorer<'a> {
         }
         let is_whole = self.infer.examples(2) == 1;
         for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
-            // Elements of one example depend on each other. The mean of an element given the parameters alone does not predict the element from the
-            // others.
+            // Elements of one example depend on each other, and the mean of an element given only the parameters does not use the other elements.
             let is_prior = is_whole && output.joint;
             scores.add(range.clone(), said, (output, is_prior));
         }
     }
 
-    /// Adds the predictions for outliers, rows unlike the others. Only outputs that are classes use them.
+    /// Adds the predictions for outliers (rows from another distribution). Only class outputs use them.
     pub fn add_outliers(&mut self, predictive: &Predictive) {
         for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
             match scores {
@@ -79,8 +78,8 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// Returns, for several fractions, the accuracy on the rows and outliers that remain after this fraction, the most uncertain of them, has been rejected.
-    /// Empty without outliers.
+    /// Returns, for several fractions, the accuracy on the rows and outliers that remain after this fraction of the most uncertain ones has been
+    /// rejected. Empty without outliers.
     pub fn rejection(&self) -> Vec<(f64, MetricSet)> {
         let mut lines: Vec<(f64, MetricSet)> = Vec::new();
         for (output, scores) in &self.each {
@@ -161,7 +160,8 @@ impl Scores {
                     scores.add_log_likelihood_of(log_likelihood, *width);
                 }
                 let targets = &targets[range.start * *width..range.end * *width];
-                // In a series whose first elements are given, only the others have predictions. Such a series does not have these metrics.
+                // These metrics need predictions of all elements, and a series whose first elements are given has predictions only of the
+                // other elements.
                 let complete = |values: &[f64]| {
                     !is_prior && !values.is_empty() && values.len().is_multiple_of(targets.len().max(1))
                 };
@@ -183,7 +183,7 @@ impl Scores {
     }
 }
 
-/// Returns the observed values in original units: a column, or an array that is the only example.
+/// Returns the observed values in original units: a column, or a whole array if there is only one example.
 ///
 /// # Errors
 /// A column does not fit.

@@ -1,4 +1,4 @@
-//! Data that were read before a run begins.
+//! Data that are read before a run begins.
 
 use bnnc_base::checksum::Checksum;
 use bnnc_data::LoadedData;
@@ -16,7 +16,7 @@ impl Sources {
         Sources(Arc::new(Mutex::new(read)))
     }
 
-    /// Returns the checksum of a file of an item, as it was read.
+    /// Returns the checksum of a data item's file, computed when the file was read.
     pub fn checksum(&self, item: &str, path: &Path) -> Option<Checksum> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(item)?.checksum(path)

@@ -1,4 +1,4 @@
-//! The tensors that an optimiser moves: their starts, and their values after a fit.
+//! The states of an inference block (parameters and optimiser state): their starts, and their values after training.
 
 use bnnc_abi::manifest::{Init, State};
 use bnnc_base::shape::Sizes;

@@ -1,8 +1,8 @@
-//! The draws of a chain, in memory, in a file, or in both: records of numbers that are only appended.
+//! The draws of a chain in memory, in a file, or in both, as an append-only list of records.
 //!
 //! A record is a position followed by the statistics of its iteration. The file begins with five little-endian words: magic, version, the checksum of
 //! the chain's identity, the length of a position, the number of statistics. The records follow as little-endian `f64`. Each record ends with a
-//! checksum of its index and its bytes, so that a damaged record is noticed whenever it is read.
+//! checksum of its index and its bytes, so that reading a damaged record is an error.
 
 use crate::codes;
 use bnnc_base::checksum::Checksum;
@@ -77,7 +77,7 @@ struct Records {
 impl Drop for Records {
     fn drop(&mut self) {
         if self.temporary {
-            // A file that cannot be deleted does no harm.
+            // A temporary file that cannot be deleted is harmless.
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -94,8 +94,8 @@ impl ChainStore {
         }
     }
 
-    /// Returns an empty store in a new file, which replaces an older one, and also in memory if `in_memory`. `of` is the checksum of the chain's
-    /// identity.
+    /// Returns an empty store in a new file, which replaces an existing file, and also in memory if `in_memory` is true. `of` is the checksum of the
+    /// chain's identity.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -231,7 +231,7 @@ impl ChainStore {
     /// Writes every record to the operating system. The records then survive the end of this process, but not a loss of power.
     ///
     /// # Errors
-    /// A file cannot be written. The store is then unchanged.
+    /// A file cannot be written. In this case, the store is unchanged.
     pub fn flush(&mut self) -> Result<(), Diagnostic> {
         let (layout, len) = (self.layout, self.len);
         match &mut self.file {
@@ -255,7 +255,7 @@ impl ChainStore {
         }
     }
 
-    /// Removes all records but the first `to`.
+    /// Removes all records except the first `to`.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -286,7 +286,7 @@ impl ChainStore {
         Ok(columns.pop().unwrap_or_default())
     }
 
-    /// Returns several neighbouring columns in one pass over the file. Memory is taken for the columns and one block.
+    /// Returns several neighbouring columns in one pass over the file. The memory needed is that of the columns and one block.
     ///
     /// # Errors
     /// A file cannot be read.

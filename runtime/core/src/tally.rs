@@ -1,4 +1,4 @@
-//! Counts of integrals by the way they were computed, and their errors.
+//! The number of integrals by form (exact, by pieces, by draws), and their errors.
 
 use crate::predict::Predictive;
 
@@ -15,11 +15,11 @@ pub struct Tally {
     pub units: u64,
     /// Integrals over pieces.
     pub pieces: u64,
-    /// Integrals over too many pieces, which draws replaced.
+    /// The number of integrals that were replaced by draws because they had too many pieces.
     pub drawn: u64,
     /// The number of rows with at least one integral that draws replaced.
     pub drawn_rows: u64,
-    /// The reason why draws replaced the first of these integrals.
+    /// The reason for which the first of these integrals was replaced by draws.
     pub why: Option<String>,
     /// The largest error of a predicted mean or of a probability.
     pub error: f64,
@@ -27,7 +27,7 @@ pub struct Tally {
     pub log_density_error: f64,
     /// The sum over rows of the probabilities of all classes before they were normalised.
     pub raw: f64,
-    /// True if a weight that is integrated over for one class moves another class.
+    /// True if a weight that is integrated over for one class also affects another class.
     pub is_shared: bool,
     /// The interval to which the published density truncates the scored targets, on the model's scale.
     pub interval: Option<(f64, f64)>,
@@ -58,7 +58,7 @@ impl Tally {
         }
     }
 
-    /// Returns the number of all integrals; 0 if the weights of all rows are drawn.
+    /// Returns the total number of integrals; 0 if the weights of all rows are drawn.
     pub fn integrals(&self) -> u64 {
         self.affine + self.units + self.pieces + self.drawn
     }

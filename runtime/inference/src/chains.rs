@@ -1,4 +1,4 @@
-//! Markov chains in the form that the rest of a run reads: their draws, the diagnosed quantities, and convergence diagnostics.
+//! The results of Markov chains as the rest of a run uses them: draws, diagnosed quantities, and convergence diagnostics.
 
 use bnnc_abi::manifest::{InferenceBlock, State};
 use bnnc_abi::sampling::Sampling;
@@ -12,15 +12,15 @@ use std::sync::Arc;
 
 /// The result of sampling.
 pub struct SamplingResult {
-    /// The states for predictions. Sampled states hold `predictive` draws (`[predictive, ..]`), the others a single value.
+    /// The states for predictions. Sampled states have the shape `[predictive, ..]`, and the others have a single value.
     pub values: Arc<StateValues>,
     /// The number of draws in `values`.
     pub predictive: usize,
-    /// The states at the mean of all draws, for inferences that start from this one.
+    /// The states at the mean of all draws, for inference blocks that start from this one.
     pub mean: Arc<StateValues>,
     /// The chains that have draws.
     pub chains: Vec<SampledChain>,
-    /// The indices of the chains that were stopped before their first draw.
+    /// The indices of the chains that the user stopped before their first draw.
     pub without_draws: Vec<usize>,
     /// The ranges of the states within a position.
     pub layout: StateLayout,
@@ -41,7 +41,7 @@ impl SamplingResult {
         self.chains.first().map_or(&[], |chain| chain.stats)
     }
 
-    /// Returns one of these statistics for every draw of every chain; `None` if the sampler does not have a statistic of this name.
+    /// Returns the sampler statistic `name` for every draw of every chain; `None` if the sampler does not have it.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -57,8 +57,8 @@ impl SamplingResult {
         self.chains.iter().map(column).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Passes one of these statistics to `visit` for every draw of a chain in order, without holding them. There are no calls if the sampler does not
-    /// have a statistic of this name.
+    /// Passes the sampler statistic `name` of every draw of a chain to `visit`, in order and without storing the values. Does not call `visit` if the
+    /// sampler does not have the statistic.
     ///
     /// # Errors
     /// A file cannot be read.

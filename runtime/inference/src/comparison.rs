@@ -1,4 +1,4 @@
-//! `compare` items: the metrics of several inferences side by side, and the differences of their `elpd_loo`.
+//! `compare` items: the metrics of several inference blocks side by side, and the differences between their values of `elpd_loo`.
 
 use crate::leave_one_out::LeftOut;
 use crate::outcome::{InferenceOutcome, RunResult};
@@ -17,15 +17,15 @@ use serde_json::{Map, Value, json};
 /// One `compare` item with its results.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
-    /// The metrics, as the program names them. `elpd_loo` is in the lines instead.
+    /// The names of the metrics in the program, without `elpd_loo`, which each line stores separately.
     pub metrics: Vec<String>,
-    /// The inferences, sorted by `elpd_loo` where they have it, the best first.
+    /// The inference blocks, sorted by `elpd_loo` if it was computed, the best first.
     pub lines: Vec<ComparisonLine>,
     /// True if rows are left out.
     pub leaves_out: bool,
     /// Remarks about the table.
     pub notes: Vec<String>,
-    /// Warnings about metrics that were not computed, and about differences without a meaning.
+    /// Warnings about metrics that were not computed, and about differences between inference blocks that cannot be compared.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -34,7 +34,7 @@ pub struct Comparison {
 pub struct ComparisonLine {
     /// The name of the inference block.
     pub infer: String,
-    /// True if its metrics are computed on test rows.
+    /// True if the metrics of this line are computed on test rows.
     pub tested: bool,
     /// The values of the metrics, with standard errors if there are several splits.
     pub values: Vec<Option<(f64, Option<f64>)>>,
@@ -49,13 +49,14 @@ pub struct LeftOutLine {
     pub elpd: LooEstimate,
     /// The effective number of parameters.
     pub p: LooEstimate,
-    /// The difference from the best inference with the same observations.
+    /// The difference from the best inference block with the same observations.
     pub difference: Option<LooEstimate>,
     /// The number of rows whose Pareto shape is too large.
     pub unreliable: usize,
 }
 
-/// Returns whether a comparison needs leave-one-out estimates of an inference block. `tested` is true if its other metrics are computed on test rows.
+/// Returns whether a comparison needs leave-one-out estimates of an inference block. `tested` is true if the other metrics of the block are computed
+/// on test rows.
 pub fn leaves_out(manifest: &Manifest, infer: &str, tested: bool) -> bool {
     let mut own = manifest.compares.iter().filter(|compare| {
         let mut infers = compare.infers.iter();
@@ -163,7 +164,7 @@ fn other_rows(
     first: (&InferenceBlock, &InferenceOutcome),
 ) -> Option<Diagnostic> {
     if one.1.tested != first.1.tested {
-        // The table already shows this in its column with the rows of each line.
+        // The table already shows this difference in the column with the kind of rows.
         return None;
     }
     let [own, reference] = [one, first].map(|(_, outcome)| match outcome.tested {
@@ -189,7 +190,7 @@ fn observed((infer, outcome): (&InferenceBlock, &InferenceOutcome), rows: &Rows)
     infer.outputs.iter().map(of).collect()
 }
 
-/// Returns whether values are equal up to the rounding of a standardisation that was undone.
+/// Returns whether values are equal up to the rounding errors of undoing a standardisation.
 fn alike(one: &[Option<Vec<f64>>], other: &[Option<Vec<f64>>]) -> bool {
     let near =
         |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * (a.abs() + b.abs()) || a.to_bits() == b.to_bits();
@@ -201,7 +202,7 @@ fn alike(one: &[Option<Vec<f64>>], other: &[Option<Vec<f64>>]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(same)
 }
 
-/// Returns the reason why rows are not left out of an inference block.
+/// Returns the reason why an inference block has no leave-one-out estimates.
 fn not_left_out(infer: &InferenceBlock) -> String {
     let why = match infer.integrates() {
         // The mean of p(y | iterate) over iterates is the density of a row given all rows. The density given the other rows needs the mean of 1 / p(y
@@ -285,13 +286,13 @@ fn leave_out(table: &mut Comparison, found: &[(&InferenceBlock, &InferenceOutcom
     );
 }
 
-/// The smallest ratio of the effective number of parameters to the number of parameters that the rows inform. Below this ratio, the posterior is too
-/// narrow by a factor of more than four.
+/// The limit for the ratio of the effective number of parameters to the number of parameters that the rows inform. Below this ratio, the posterior is
+/// too narrow by a factor of more than four.
 const LEAST_P: f64 = 0.05;
 
-/// Returns the number of parameters that the rows inform, estimated by how much narrower their posteriors are than their priors. For a linear model
-/// under independent normal priors, this sum of `1 - posterior variance / prior variance` is the effective number of parameters. Parameters without a
-/// known prior are left out. Returns 1 if no parameter has a known prior.
+/// Estimates the number of parameters that the rows inform by the sum of `1 - posterior variance / prior variance` over the parameters. For a linear
+/// model with independent normal priors, this sum is the effective number of parameters. Parameters without a known prior are left out. Returns 1 if
+/// no parameter has a known prior.
 fn informed(infer: &InferenceBlock, sites: &[SiteSummary]) -> f64 {
     let mut known = false;
     let mut sum = 0.0;
@@ -307,7 +308,7 @@ fn informed(infer: &InferenceBlock, sites: &[SiteSummary]) -> f64 {
                     .normal(at)
                     .map(|(_, sd)| 1.0 - (element.sd / sd).powi(2)),
             };
-            // Elements with the same value in all draws are reported as held.
+            // Elements with the same value in all draws are reported as fixed.
             if let Some(share) = share.filter(|share| share.is_finite() && element.sd > 0.0) {
                 known = true;
                 sum += share.max(0.0);
@@ -343,14 +344,14 @@ fn same_observations(
 }
 
 impl Comparison {
-    /// Returns the kind of rows of all metrics, `test` or `train`; `None` if it differs between inferences.
+    /// Returns the kind of rows of all metrics, `test` or `train`; `None` if the kind differs between inference blocks.
     pub fn rows(&self) -> Option<&'static str> {
         let first = self.lines.first()?.tested;
         let alike = self.lines.iter().all(|line| line.tested == first);
         alike.then_some(rows_of(first))
     }
 
-    /// Returns the heads of the columns after the name.
+    /// Returns the headers of the columns after the column of names.
     pub fn heads(&self) -> Vec<String> {
         let mut heads = Vec::new();
         if self.leaves_out {
@@ -430,7 +431,7 @@ impl Comparison {
                 "metrics_on": rows_of(line.tested),
                 "metrics": metrics,
             });
-            // Everything that depends on the clock is under `seconds`, so that two runs can be compared without it.
+            // All values that depend on the clock are in `seconds`, so that two runs can be compared without them.
             if let Some((_, time)) = self.metrics.iter().zip(&line.values).find(timed) {
                 value["seconds"] = time.map_or(Value::Null, |(seconds, _)| finite(seconds));
             }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The states of an approximation at some draws.
 #[derive(Clone, Debug)]
 pub struct StateDraws {
-    /// The states. States that move have a value for each draw (`[draws, ..]`), the others a single value.
+    /// The states. States that differ between draws have the shape `[draws, ..]`, and the others have a single value.
     pub values: Arc<StateValues>,
     /// The number of draws.
     pub count: usize,
@@ -93,7 +93,7 @@ impl StateDraws {
         Ok(())
     }
 
-    /// Reduces the draws to a single one if all draws, and the predictions with them, are the same.
+    /// Keeps only one draw if all draws, and therefore all predictions, are the same.
     ///
     /// # Errors
     /// There is too little memory.

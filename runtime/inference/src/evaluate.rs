@@ -16,9 +16,9 @@ use bnnc_data::{Dataset, Rows};
 pub struct Evaluation {
     /// The metrics of the test rows, or of the training rows if there are no test rows.
     pub metrics: MetricSet,
-    /// The predictions for the same rows, as columns of a table.
+    /// The predictions for the rows of the metrics, as columns of a table.
     pub predictions: Vec<(String, ResultColumn)>,
-    /// For each further angle of `rotate`, in degrees: the metrics of the test rows whose images are rotated by this angle.
+    /// For each angle of `rotate` except 0, in degrees: the metrics of the test rows, with their images rotated by this angle.
     pub turned: Vec<(f64, MetricSet)>,
     /// For each rejected fraction, the accuracy on the test rows and outliers that remain after the most uncertain of them are rejected; empty without outliers.
     pub rejection: Vec<(f64, MetricSet)>,

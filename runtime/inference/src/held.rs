@@ -1,4 +1,4 @@
-//! Parameters that an approximation estimates as a point, without spread.
+//! Parameters that an approximation estimates by a point, without uncertainty.
 
 use bnnc_abi::manifest::State;
 use bnnc_base::shape::Sizes;
@@ -8,7 +8,7 @@ use bnnc_base::shape::Sizes;
 pub struct FixedParameters<'a> {
     /// The states whose elements are all held.
     pub states: Vec<&'a State>,
-    /// The number of weights that are held because they are outside a subnetwork.
+    /// The number of weights that are fixed because they are outside a subnetwork.
     pub outside: usize,
 }
 
@@ -22,7 +22,7 @@ impl FixedParameters<'_> {
         self.states.iter().map(elements).sum::<usize>() + self.outside
     }
 
-    /// Returns their names as text.
+    /// Returns the names of the fixed parameters as text.
     pub fn names(&self) -> String {
         let mut names: Vec<String> = self
             .states

@@ -84,9 +84,9 @@ impl Posterior for Collected {
     }
 }
 
-/// Returns the iterates of a finished inference for later inferences; `None` if it does not hold iterates.
+/// Returns the iterates of a finished inference block for later inference blocks; `None` if it has no iterates.
 fn found(infer: &InferenceBlock, found: &Collected) -> Option<start::EarlierIterates> {
-    // The draws of a Gaussian are not iterates. The members of an ensemble can be used like the iterates of one training.
+    // Draws of a Gaussian are not iterates, but the members of an ensemble can be used like the iterates of one training.
     let is_gaussian = infer
         .iterated()
         .is_some_and(|swag| swag.gaussian.covariance != Covariance::Snapshots);

@@ -14,15 +14,15 @@ use bnnc_data::Dataset;
 use bnnc_mcmc::loo::{LooEstimator, LooRow, Total};
 use std::sync::Arc;
 
-/// The largest number of log likelihoods that are computed unless the program requests them, and the largest number of reals in the positions that
-/// are held for them.
+/// The largest number of log likelihoods that are computed without an explicit request in the program. It also limits the number of reals in the
+/// positions that are stored for them.
 const LIKELIHOODS: usize = 8_000_000;
 
-/// The number of draws of an approximation from which rows are left out, where the limits allow it. With this number the threshold of the Pareto
-/// shape is 0.67, and the Monte Carlo error is small compared to the error over rows.
+/// The number of draws of an approximation for leave-one-out estimates, if the limits allow it. With 1000 draws, the threshold for the Pareto shape
+/// is 0.67, and the Monte Carlo error is small compared to the standard error over rows.
 const DRAWS: usize = 1000;
 
-/// The leave-one-out estimates of the training rows, in the target's own units.
+/// The leave-one-out estimates of the training rows, in the original units of the target.
 #[derive(Clone, Debug)]
 pub struct LeftOut {
     /// The sums over rows.
@@ -33,8 +33,8 @@ pub struct LeftOut {
     pub draws: usize,
 }
 
-/// Returns the number of draws from which rows are left out: as many of all draws as `LIKELIHOODS` allows, but at least as many as the predictive
-/// draws. Returns `None` if rows are not left out.
+/// Returns the number of draws for leave-one-out estimates: all draws, or as many as `LIKELIHOODS` allows, but at least the number of predictive
+/// draws. Returns `None` if the estimates are not computed.
 pub fn draws(sampling: &Sampling, sizes: (usize, usize), there_are: (usize, usize)) -> Option<usize> {
     chosen((sampling, sampling.options.leave_one_out), sizes, there_are)
 }
@@ -56,8 +56,8 @@ fn chosen(
     (wanted && is_posterior(sampling, rows) && rows >= 2 && draws >= 4).then_some(draws)
 }
 
-/// Computes the leave-one-out estimates of each training row. Rows are left out of chains if their options or `asked` request it, and of
-/// approximations only if `asked` does. Returns `None` if there are no draws of a posterior, or if all draws are the same.
+/// Computes the leave-one-out estimates of each training row. For chains, the estimates are computed if the options or `asked` request them; for
+/// approximations, only if `asked` does. Returns `None` if there are no draws of a posterior, or if all draws are the same.
 ///
 /// # Errors
 /// A file of draws cannot be read, or there is too little memory.
@@ -86,13 +86,13 @@ pub fn leave_one_out(
         ends: Vec::new(),
     };
     let left_out = sums(infer, &drawn, dataset, context)?;
-    // At a single point, the log likelihoods are the same under every draw.
+    // For a point estimate, the log likelihoods are the same under every draw.
     let moves = left_out.rows.iter().any(|row| row.p_waic != 0.0);
     Ok(moves.then_some(left_out))
 }
 
-/// Returns the number of draws of an approximation from which rows are left out: at most `DRAWS`, so that likelihoods and positions stay within
-/// `LIKELIHOODS`, and at least the predictive draws.
+/// Returns the number of draws of an approximation for leave-one-out estimates. The number is at most `DRAWS`, such that likelihoods and positions
+/// stay within `LIKELIHOODS`, but at least the number of predictive draws.
 pub fn draws_of_approximation(infer: &InferenceBlock, rows: usize) -> usize {
     let dimension = infer.cost.parameters;
     DRAWS
@@ -132,7 +132,7 @@ fn of_chains(
 struct Drawn<'a> {
     values: &'a StateValues,
     draws: usize,
-    /// The ends of the chains among the draws; empty if draws are independent.
+    /// The end index of each chain among the draws; empty if draws are independent.
     ends: Vec<usize>,
 }
 
@@ -146,7 +146,7 @@ fn sums(
     let draws = drawn.draws;
     let mut predictor = Predictor::new(infer, &dataset.train, dataset, draws, context)?;
     predictor.set_parameters(drawn.values)?;
-    // The density of a standardised target is per standard deviation.
+    // The unit of the density of a standardised target is the reciprocal of its standard deviation.
     let unit: f64 = infer
         .outputs
         .iter()
@@ -179,7 +179,7 @@ fn sums(
     Ok(LeftOut { total, rows, draws })
 }
 
-/// Returns the logarithm of the unit in which the model's density of an output is measured, in the output's own units.
+/// Returns the logarithm of the model's unit of an output, in original units: the log density in original units is lower by this amount.
 pub fn log_unit(infer: &InferenceBlock, output: &Output, dataset: &Dataset) -> f64 {
     match output.kind {
         OutputKind::Real => output.elements() as f64 * units(infer, output, &dataset.preparation).sd.ln(),
@@ -187,12 +187,12 @@ pub fn log_unit(infer: &InferenceBlock, output: &Output, dataset: &Dataset) -> f
     }
 }
 
-/// Returns whether the draws come from the posterior itself. A row cannot be left out of another distribution.
+/// Returns whether the draws come from the posterior itself. Leave-one-out estimates require this.
 fn is_posterior(sampling: &Sampling, rows: usize) -> bool {
     sampling.transition.part().likelihood_power(rows) == Some(sampling.options.temperature)
 }
 
-/// Returns the ends of the chains among `draws` draws that are evenly spaced over all chains.
+/// Returns the end index of each chain among `draws` draws that are evenly spaced over all chains.
 fn ends(sampled: &SamplingResult, draws: usize) -> Vec<usize> {
     let all = sampled.draws();
     let mut before = 0;

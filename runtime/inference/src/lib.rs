@@ -1,4 +1,4 @@
-//! The results of inferences in the form that the rest of a run uses: a trait that each method implements, and the reported results.
+//! The interface between the inference methods and the rest of a run: a trait that each method implements, and the types of the reported results.
 
 pub mod chains;
 pub mod comparison;

@@ -1,4 +1,4 @@
-//! The interface of a method of inference: it finds a posterior, restores one, and predicts the memory that it needs.
+//! The interface of an inference method. A method finds a posterior, restores a saved posterior, and predicts the memory that it needs.
 
 use crate::leave_one_out;
 use crate::posterior::{Posterior, SharedPosterior};
@@ -31,7 +31,7 @@ pub struct MethodInputs<'a> {
     pub split: usize,
     /// The context that inferences share.
     pub context: &'a Context,
-    /// Returns the variances of all weights under an earlier inference block, by its name.
+    /// Returns the variances of all weights under an earlier inference block, given the name of that block.
     pub variances: &'a dyn Fn(&str) -> Result<Vec<f64>, Stop>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> MethodInputs<'a> {
         }
     }
 
-    /// Returns the posterior that an earlier run kept in the checkpoint, or else the one that `find` returns.
+    /// Returns the posterior that an earlier run stored in the checkpoint; if there is none, calls `find`.
     ///
     /// # Errors
     /// `find` fails, a checkpoint cannot be written, or the user interrupts the run.
@@ -82,7 +82,7 @@ pub struct Saved<'a> {
     pub arrays: &'a dyn Fn(&str) -> Result<Vec<PosteriorArray<'static>>, Diagnostic>,
 }
 
-/// The sizes on which the memory of an inference block depends.
+/// The sizes that determine the memory of an inference block.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryExtent<'a> {
     /// The sizes of the data.
@@ -112,18 +112,18 @@ pub fn scored(infer: &InferenceBlock, schema: &Schema) -> usize {
     infer.examples(rows)
 }
 
-/// The sizes on which the memory for the summaries of small sites depends.
+/// The sizes that determine the memory for the summaries of small sites.
 #[derive(Clone, Copy, Debug)]
 pub struct Summing {
     /// The number of draws of each site.
     pub draws: usize,
-    /// The number of weights that are drawn beforehand.
+    /// The number of weights that are drawn in advance.
     pub weights: u64,
     /// The number of reals in the noise of these weights.
     pub noise: u64,
 }
 
-/// A method with the plan of one inference block.
+/// An inference method together with the plan of one inference block.
 pub trait Method {
     /// Finds the posterior, or takes it from an earlier run that is being resumed.
     ///
@@ -131,13 +131,13 @@ pub trait Method {
     /// A training or a chain fails, some columns do not fit the program, there is too little memory, or the user interrupts the run.
     fn find(&self, given: &MethodInputs<'_>) -> Result<SharedPosterior, Stop>;
 
-    /// Restores a posterior from the folder of its run, as far as predictions need it.
+    /// Restores the parts of a posterior that predictions need from the folder of its run.
     ///
     /// # Errors
     /// A folder that is damaged or belongs to another program.
     fn restore(&self, saved: &Saved<'_>) -> Result<SharedPosterior, Stop>;
 
-    /// Returns the number of draws that predictions average over, from `held` positions.
+    /// Returns the number of draws over which predictions average, if `held` positions are stored.
     fn predictive_draws(&self, held: usize) -> usize {
         held
     }
@@ -153,8 +153,8 @@ pub trait Method {
     /// Returns the sizes of a full step on a number of rows.
     fn step_sizes(&self, rows: usize) -> Sizes;
 
-    /// Returns the number of iterates that are taken for a number of rows, or held for other inferences, if nothing stops the run. `of_earlier` gives
-    /// the number for an earlier inference block.
+    /// Returns the number of iterates that are collected for a number of rows, or stored for other inference blocks, unless the run is stopped.
+    /// `of_earlier` returns this number for an earlier inference block.
     fn iterates(&self, _rows: usize, _of_earlier: &dyn Fn(&str) -> usize) -> usize {
         0
     }
@@ -164,12 +164,12 @@ pub trait Method {
         1
     }
 
-    /// Returns the number of iterates or members on which the memory depends.
+    /// Returns the number of iterates or members that determines the memory.
     fn planned(&self, iterates: usize, _members: usize) -> usize {
         iterates
     }
 
-    /// Returns the bytes that the posterior holds in addition to its parameters.
+    /// Returns the bytes of the posterior in addition to its parameters.
     fn held(&self, _rows: usize, _planned: usize) -> u64 {
         0
     }
@@ -177,10 +177,10 @@ pub trait Method {
     /// Returns the bytes needed to find the posterior.
     fn finding(&self, extent: &MemoryExtent<'_>) -> u64;
 
-    /// Returns the bytes needed to predict and to leave rows out.
+    /// Returns the bytes needed for predictions and leave-one-out estimates.
     fn predicting(&self, extent: &MemoryExtent<'_>) -> u64;
 
-    /// Returns the bytes that a thread keeps after decomposing matrices.
+    /// Returns the bytes of the buffer that a thread keeps after decomposing matrices.
     fn packed(&self, _rows: usize) -> u64 {
         0
     }
@@ -194,21 +194,21 @@ pub trait Method {
         }
     }
 
-    /// Returns advice on options that need less memory.
+    /// Returns advice on options that reduce the memory.
     fn smaller(&self) -> &'static str {
         "reduce `batch` or `predictive_draws`"
     }
 }
 
-/// Returns the warning about fewer than 20 predictive draws, of which 5 % are less than one draw.
+/// Returns the warning about fewer than 20 predictive draws, from which a 5 % quantile cannot be estimated.
 pub fn few_draws(infer: &InferenceBlock) -> Option<Diagnostic> {
     let has_quantiles = |output: &Output| matches!(output.kind, OutputKind::Real | OutputKind::Count);
     let is_few = infer.predictive_draws() < 20 && infer.outputs.iter().any(has_quantiles);
     is_few.then(|| codes::audit::few_predictive_draws(&infer.name, infer.predictive_draws()))
 }
 
-/// Returns the bytes needed to predict with draws of an approximation and to leave rows out. The positions of the draws take `drawn` bytes. Leaving
-/// rows out takes `weights` bytes for each draw.
+/// Returns the bytes needed for predictions and leave-one-out estimates from draws of an approximation. The positions of the draws need `drawn`
+/// bytes. Leave-one-out estimates need `weights` bytes per draw.
 pub fn predicting_draws(
     infer: &InferenceBlock,
     extent: &MemoryExtent<'_>,
@@ -222,14 +222,14 @@ pub fn predicting_draws(
     predicting(infer, &infer.predict, extent.scored(infer), draws).max(left_out) + drawn
 }
 
-/// Returns the bytes needed to leave rows out with draws of an approximation.
+/// Returns the bytes needed for leave-one-out estimates from draws of an approximation.
 fn leaving_out(infer: &InferenceBlock, rows: usize, weights: u64) -> u64 {
     let draws = leave_one_out::draws_of_approximation(infer, rows);
     let likelihoods = &predict::said(infer)[..1];
     predicting_some(infer, &infer.predict, (rows, draws), likelihoods) + draws as u64 * weights
 }
 
-/// Returns the bytes, per draw, of weights that are drawn beforehand and of their noise.
+/// Returns the bytes per draw of weights that are drawn in advance, and of their noise.
 pub fn drawn_weights(infer: &InferenceBlock) -> u64 {
     2 * parameters(infer)
 }

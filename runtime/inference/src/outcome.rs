@@ -24,11 +24,11 @@ pub struct SplitOutcome {
     pub found: SharedPosterior,
     /// The metrics on the test rows, or on the training rows if there are no test rows.
     pub metrics: MetricSet,
-    /// The pruning table; empty unless the program requests it.
+    /// The pruning table; empty if the program does not request it.
     pub pruned: Vec<Pruned>,
-    /// For each further angle of `rotate`, in degrees: the metrics of the test rows whose images are rotated by this angle.
+    /// For each angle of `rotate` except 0, in degrees: the metrics of the test rows, with their images rotated by this angle.
     pub turned: Vec<(f64, MetricSet)>,
-    /// The accuracy on test rows and outliers when a fraction of the most uncertain rows is rejected; empty without outliers.
+    /// The accuracy on test rows and outliers after a fraction of the most uncertain rows is rejected, by fraction; empty without outliers.
     pub rejection: Vec<(f64, MetricSet)>,
     /// The counts and errors of integrals over weights, if there are any.
     pub tally: Option<Tally>,
@@ -53,7 +53,7 @@ pub struct InferenceOutcome {
     pub sites: Vec<SiteSummary>,
     /// The diagnosed quantities of the chains of the last split.
     pub quantities: Vec<Quantity>,
-    /// The convergence diagnostics of these chains.
+    /// The convergence diagnostics of the chains.
     pub diagnosis: Option<Diagnosis>,
     /// The leave-one-out estimates of the training rows of the last split.
     pub left_out: Option<LeftOut>,
@@ -63,7 +63,7 @@ pub struct InferenceOutcome {
     pub dataset: Arc<Dataset>,
     /// True if the metrics are computed on test rows.
     pub tested: bool,
-    /// The time at which the inference run was finished, in UTC. The time differs between two runs.
+    /// The time at which the inference run finished, in UTC. It differs between otherwise identical runs.
     pub finished: String,
 }
 
@@ -103,9 +103,9 @@ impl InferenceOutcome {
     }
 }
 
-/// Returns the names of the predictive standard deviations that are infinite. That is the case if at least 5 % of the posterior has a parameter under
-/// which the variance of the output is infinite: the standard deviation of draws then has no meaning. `q05` returns the 5 % quantile of a parameter,
-/// the lowest of its elements.
+/// Returns the names of the predictive standard deviations that are infinite. A standard deviation is infinite if, for at least 5 % of the posterior,
+/// a parameter has a value at which the variance of the output is infinite. The standard deviation of draws then has no meaning. `q05` returns the 5
+/// % quantile of a parameter; for an array, the lowest over its elements.
 pub fn infinite(infer: &InferenceBlock, q05: impl Fn(&str) -> Option<f64>) -> impl Iterator<Item = String> {
     infer.outputs.iter().filter_map(move |output| {
         let (parameter, threshold) = output.infinite_below.as_ref()?;
@@ -162,7 +162,7 @@ impl RunResult {
 /// A metric over the splits: its name, mean and standard error.
 pub type MetricOverSplits = (String, f64, Option<f64>);
 
-/// Returns metrics by angle, or by the rejected fraction, over the splits.
+/// Combines metrics by angle, or by rejected fraction, over the splits.
 pub fn lines_over(splits: &[&[(f64, MetricSet)]]) -> Vec<(f64, Vec<MetricOverSplits>)> {
     let lines = splits.first().copied().unwrap_or_default().iter().enumerate();
     let at = |(at, (of, _)): (usize, &(f64, MetricSet))| {

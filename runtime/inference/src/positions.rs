@@ -1,4 +1,4 @@
-//! A check of the positions that parameters select along axes, at the draws of a posterior.
+//! Checks the indices along axes that depend on parameters, at the draws of a posterior.
 
 use crate::draws::StateDraws;
 use crate::posterior::Posterior;
@@ -8,7 +8,7 @@ pub use bnnc_core::positions::{check, check_values};
 use bnnc_data::Dataset;
 use std::sync::Arc;
 
-/// Checks the positions that parameters select, at the draws of a posterior, for the training and the test rows.
+/// Checks the positions along axes that depend on parameters, at the draws of a posterior, for the training and the test rows.
 ///
 /// # Errors
 /// A position is outside its axis (the error names the row if the position depends on a row), some columns do not fit the program, or there is

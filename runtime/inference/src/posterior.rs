@@ -35,7 +35,7 @@ pub enum Parts {
     Lines(Vec<(String, String)>),
 }
 
-/// A posterior, or a point estimate that takes its place.
+/// An approximate posterior or a point estimate.
 pub trait Posterior: Any + Debug {
     /// Returns the states with which predictions are made.
     fn values(&self) -> &Arc<StateValues>;
@@ -55,7 +55,7 @@ pub trait Posterior: Any + Debug {
         None
     }
 
-    /// Returns whether the posterior is a point, or lies around a point, that maximises a density or a bound.
+    /// Returns whether the posterior is, or is centred on, a point that maximises a density or a bound.
     fn is_maximum(&self) -> bool {
         false
     }
@@ -65,7 +65,7 @@ pub trait Posterior: Any + Debug {
         self.fitted().is_some_and(|fitted| fitted.interrupted)
     }
 
-    /// Returns the parameters that are fitted to the rows without a spread.
+    /// Returns the parameters that are fitted to the rows as points, without uncertainty.
     fn held<'a>(&self, _: &'a InferenceBlock) -> FixedParameters<'a> {
         FixedParameters::default()
     }
@@ -94,11 +94,11 @@ pub trait Posterior: Any + Debug {
         Ok(Box::new(predictor))
     }
 
-    /// Returns the number of draws that predictions average over.
+    /// Returns the number of draws over which predictions average.
     fn predictive_draws(&self, infer: &InferenceBlock) -> usize;
 
-    /// Returns draws of an approximation: `wanted` draws of a family, all iterates, or all members. Returns `None` for chains, whose draws are in
-    /// their stores, and for predictions that are integrals over some weights.
+    /// Returns draws of an approximation: `wanted` draws of a family, all iterates, or all members. Returns `None` for chains, which store their
+    /// draws themselves, and if predictions integrate over some weights.
     ///
     /// # Errors
     /// The inference block lacks a program that its results need, which is a bug.

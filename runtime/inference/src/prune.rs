@@ -46,8 +46,8 @@ impl PruningLine {
     }
 }
 
-/// Computes the table of one split. The rows of the metrics are scored without the weights that each fraction removes, with the same noise as the
-/// other predictions.
+/// Computes the table of one split. For each fraction, the rows are scored with the removed weights set to zero, and with the same noise as the other
+/// predictions.
 ///
 /// # Errors
 /// Some columns do not fit the program, or there is too little memory.
@@ -138,7 +138,7 @@ pub fn signal_to_noise(pruning: &Pruning, values: &StateValues, context: &Contex
     pruning.sites.iter().map(of_site).collect()
 }
 
-/// Returns the ratio of a weight. A weight with mean zero does not have a signal, even without noise.
+/// Returns the signal-to-noise ratio of a weight. The ratio is zero for a weight with mean zero, even if its variance is zero.
 fn ratio(mean: f64, variance: f64) -> f64 {
     match mean == 0.0 {
         true => 0.0,
@@ -153,7 +153,7 @@ fn element(ratios: &Ratios, (site, at): Weight) -> f64 {
     ratios[site as usize].1[at as usize]
 }
 
-/// Returns all weights from the lowest ratio to the highest. Ties keep their order.
+/// Returns all weights from the lowest ratio to the highest. Weights with equal ratios keep their order.
 fn ranked(ratios: &Ratios) -> Vec<Weight> {
     let of_site = |(site, (_, values)): (usize, &(String, Vec<f64>))| {
         (0..values.len() as u32).map(move |at| (site as u32, at))

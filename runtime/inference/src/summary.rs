@@ -12,7 +12,7 @@ use bnnc_kernels::executor::Machine;
 /// The number of draws behind every summary.
 pub const DRAWS: usize = 1000;
 
-/// The `step` coordinate of the noise of these draws. No training step and no prediction uses this value.
+/// The `step` coordinate of the noise of draws for summaries. No training step and no prediction uses this value.
 const SUMMARY_STEP: i32 = -2;
 
 /// The largest number of elements of a site that is summarised. Larger sites are only written to files.
@@ -26,13 +26,13 @@ const ELEMENTS: usize = 1 << 18;
 pub struct SiteSummary {
     /// The name of the site.
     pub name: String,
-    /// The sizes of its axes.
+    /// The sizes of the axes of the site.
     pub shape: Vec<usize>,
     /// The summary of each element.
     pub elements: Vec<DrawSummary>,
     /// The name of each element: `beta[age]`.
     pub names: Vec<String>,
-    /// The names of the positions along each axis, if it has names.
+    /// For each axis, the names of its positions, if it has names.
     pub axes: Vec<Option<Vec<String>>>,
     /// True if the program itself declares the site; false if it belongs to a layer.
     pub own: bool,
@@ -85,7 +85,7 @@ pub fn of_draws(infer: &InferenceBlock, quantities: &[Quantity]) -> Vec<SiteSumm
     all.filter(|site| !site.elements.is_empty()).collect()
 }
 
-/// Returns the number of draws per call of the program that draws sites. It draws all sites, small or not.
+/// Returns the number of draws per call of the program that draws sites. The program draws all sites, not only small ones.
 pub fn draws_per_call(infer: &InferenceBlock) -> usize {
     (ELEMENTS / infer.cost.parameters.max(1)).clamp(1, DRAWS)
 }
@@ -102,7 +102,7 @@ pub fn summaries(
     summaries_of_draws(infer, values, DRAWS, context)
 }
 
-/// Returns the summaries of all small sites at `draws` draws. States that differ between draws hold one value per draw.
+/// Returns the summaries of all small sites at `draws` draws. States that differ between draws have one value per draw.
 ///
 /// # Errors
 /// There is too little memory.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 const STEP: f64 = 4.0;
 /// The largest number of steps away from an end. They lead from a distance of 10^-8 of the interval to the whole interval.
 const STEPS_AWAY: usize = 5;
-/// The difference of two losses that is none.
+/// The largest difference of two losses that count as equal.
 const FLAT: f64 = 0.05;
 /// The smallest rise of the loss that counts, at which values are less probable by a factor of `e`.
 const RISE: f64 = 1.0;
@@ -29,16 +29,16 @@ const LOSSES: usize = 1 + STEPS_AWAY;
 /// A parameter whose maximum is at an end of its range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AtEnd {
-    /// `slope`, or `slope[age]`.
+    /// The name of the parameter or of its element: `slope`, or `slope[age]`.
     pub name: String,
-    /// The end.
+    /// The end of the range.
     pub end: f64,
 }
 
 /// An element of a parameter that may be at an end.
 struct Candidate {
     found: AtEnd,
-    /// Its place among the arguments.
+    /// The index of the element among the arguments.
     place: usize,
     /// The step on the unconstrained scale that moves the element closer to the end.
     closer: f64,

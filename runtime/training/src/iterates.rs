@@ -95,7 +95,7 @@ impl TrainingSummary {
     }
 }
 
-/// Returns the states that move, with their sizes.
+/// Returns the trained states with their sizes.
 pub fn moved<'a>(infer: &'a InferenceBlock, names: &'a [String]) -> Vec<(&'a str, usize)> {
     let is_moved = |state: &&State| names.contains(&state.name);
     let states = infer.states.iter().filter(is_moved);
@@ -188,7 +188,7 @@ struct Collector<'a> {
     /// The number of epochs of the training.
     epochs: usize,
     moved: &'a [(&'a str, usize)],
-    /// The states that move at one iterate.
+    /// The trained states at one iterate.
     iterate: Vec<f64>,
     taken: Taken,
 }

@@ -65,9 +65,9 @@ const FAR: f64 = 4.0;
 pub struct Runaway {
     /// The name of the parameter: `tau`, or `lambda[age]`.
     pub name: String,
-    /// Its value at the end of the training.
+    /// The value of the parameter at the end of the training.
     pub from: f64,
-    /// Its value at the end of the descent.
+    /// The value of the parameter at the end of the descent.
     pub to: f64,
 }
 

@@ -23,9 +23,9 @@ pub const AT_ONCE: usize = 8;
 /// One of several trainings.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Restart {
-    /// The seed of its start and its shuffles.
+    /// The seed of the training's start and shuffles.
     pub seed: u64,
-    /// The loss at its end.
+    /// The loss at the end of the training.
     pub settled: LossEstimate,
 }
 

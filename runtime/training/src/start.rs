@@ -18,11 +18,11 @@ pub type EarlierResults = HashMap<String, EarlierResult>;
 /// The result of an earlier inference block.
 #[derive(Clone, Debug, Default)]
 pub struct EarlierResult {
-    /// Its states as a point.
+    /// The states of the result as a point.
     pub point: Arc<StateValues>,
     /// The states of each member, if the result is an ensemble.
     pub members: Vec<Arc<StateValues>>,
-    /// Its iterates, if the result holds them.
+    /// The iterates, if the result contains them.
     pub iterates: Option<EarlierIterates>,
 }
 
@@ -43,7 +43,7 @@ pub struct Starts<'a> {
     earlier: HashMap<String, Arc<StateValues>>,
     /// The given values of each member, used in turn; empty if the states have their default starts.
     given: Vec<Arc<StateValues>>,
-    /// The iterates that take the place of a training.
+    /// The iterates of an earlier inference block that replace a training.
     iterates: Option<EarlierIterates>,
 }
 

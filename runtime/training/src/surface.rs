@@ -37,16 +37,16 @@ pub struct Argument {
     pub name: String,
     state: Port,
     gradient: Port,
-    /// The range of its elements among the arguments.
+    /// The range of the state's elements among the arguments.
     pub range: Range<usize>,
 }
 
-/// The loss as a function of the states that move.
+/// The loss as a function of the trained states.
 pub struct Surface {
     machine: Machine,
     feed: Feed,
     loss: Port,
-    /// The states that move, in order.
+    /// The trained states, in order.
     pub arguments: Vec<Argument>,
     /// The indices of all rows.
     rows: Vec<u32>,

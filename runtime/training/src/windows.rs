@@ -19,7 +19,7 @@ const LEAST: usize = 3;
 pub struct LossEstimate {
     /// The mean.
     pub loss: f64,
-    /// Its standard error.
+    /// The standard error of the mean.
     pub error: f64,
 }
 
@@ -64,7 +64,7 @@ pub struct LossWindows {
 pub struct Best {
     /// The loss of the window.
     pub estimate: LossEstimate,
-    /// The epoch in which it ended, counted from 1.
+    /// The epoch in which the best window ended, counted from 1.
     pub epoch: usize,
 }
 

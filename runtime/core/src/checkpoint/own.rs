@@ -39,7 +39,7 @@ pub(super) fn not_a_link(path: &Path) -> Result<(), Diagnostic> {
     }
 }
 
-/// Deletes the files of a checkpoint that belong to these inferences. With `only_begun`, deletes only files that were never completed.
+/// Deletes the files of a checkpoint that belong to these inference blocks. With `only_begun`, deletes only unfinished files.
 pub(super) fn clear(folder: &Path, infers: &[&[String]], only_begun: bool) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -57,8 +57,7 @@ pub(super) fn clear(folder: &Path, infers: &[&[String]], only_begun: bool) -> io
     Ok(())
 }
 
-/// Returns whether the checkpoint of these inferences holds a file to continue from. A folder that cannot be read counts as one that holds such a
-/// file.
+/// Returns whether the checkpoint of these inferences holds a file to continue from. Also returns true if the folder cannot be read.
 pub(super) fn is_begun(folder: &Path, infers: &[String]) -> bool {
     let Ok(entries) = fs::read_dir(folder) else {
         return true;

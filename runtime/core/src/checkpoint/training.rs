@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The time between the start of a training and its first commit. The time doubles after each commit.
+/// The time between the start of a training and its first commit. The time between commits then doubles.
 const FIRST: Duration = Duration::from_millis(10);
 
 /// The longest time between commits.
@@ -50,7 +50,7 @@ pub(super) fn path(folder: &Path, name: &str) -> PathBuf {
 }
 
 impl TrainingFile {
-    /// Returns the state that an interrupted run left; `None` if there is none.
+    /// Returns the state that an interrupted run saved; `None` if there is no such state.
     ///
     /// # Errors
     /// The file is damaged.

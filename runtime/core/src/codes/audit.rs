@@ -1,4 +1,4 @@
-//! Diagnostics of data and settings that do not support the conclusions that a run would suggest.
+//! Diagnostics of data and settings with which the results of a run would be misleading.
 
 use super::error;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
@@ -190,7 +190,7 @@ pub(super) static SORTED_ROWS: Code = Code {
               and the model never sees the other values.\n\nWrong: `limit = 100` in a file that is sorted by price.\n\nRight: a file whose rows are in random order.",
 };
 
-/// A column that a coefficient multiplies: an input, or an expression of inputs.
+/// A column that is multiplied by a coefficient: an input, or an expression of inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnTerm {
     /// The expression as written in the language.
@@ -281,7 +281,7 @@ pub fn untrained_level(column: &str, level: i32, rows: usize) -> Diagnostic {
         .help("choose test rows whose levels have training rows")
 }
 
-/// A code for a missing value among the values of a column.
+/// A number that probably encodes missing values in a column.
 pub fn missing_as_number(column: &str, value: f64, rows: usize) -> Diagnostic {
     let text = format!("`{column}` is {value} in {rows} rows, far from its other values");
     warn(&MISSING_AS_NUMBER, text)
@@ -300,7 +300,7 @@ pub fn missing_as_level(column: &str, level: &str) -> Diagnostic {
         .help("leave the rows with this level out; if it is a real level and not a missing value, give it another name")
 }
 
-/// A target that has its smallest or its largest value in many rows.
+/// A target whose smallest or largest value occurs in many rows, which suggests censoring.
 pub fn cut_off(target: &str, (end, which): (f64, &str), (rows, all): (usize, usize)) -> Diagnostic {
     let text = format!("{rows} of {all} training rows have the {which} value of `{target}`, {end}");
     let beyond = match which {
@@ -347,7 +347,7 @@ pub fn two_values(output: &str, low: f64, high: f64) -> Diagnostic {
     ))
 }
 
-/// Two columns of which one determines the other; `rest` is the unexplained share of the variance.
+/// Two columns, one of which determines the other. `rest` is the unexplained fraction of the variance.
 pub fn redundant(first: &ColumnTerm, second: &ColumnTerm, rest: f64) -> Diagnostic {
     let kind = kind(&[first, second]);
     let nearly = if rest < 1e-9 { "" } else { "nearly " };
@@ -381,7 +381,7 @@ pub fn constant_input(column: &str, value: f64, intercept: &str) -> Diagnostic {
         .help(format!("leave one out: `inputs = [..]` without `{column}`"))
 }
 
-/// Columns of which one is a linear combination of the others, and of an intercept if there is one.
+/// Columns, one of which is a linear combination of the others and of the intercept, if there is one.
 pub fn combined_inputs(terms: &[ColumnTerm], intercept: Option<&str>) -> Diagnostic {
     let kind = kind(&terms.iter().collect::<Vec<&ColumnTerm>>());
     let quoted: Vec<String> = terms.iter().map(|term| format!("`{}`", term.text)).collect();

@@ -57,10 +57,10 @@ pub fn shared_outputs(infer: &str, outputs: (usize, usize)) -> Diagnostic {
     error(&SHARED_OUTPUTS, FaultyInput::Program, text).help("write `over = last_layer`")
 }
 
-/// The rows whose weights are drawn because the box around an iterate has too many pieces for an integral.
+/// The rows for which weights are drawn because the box around an iterate has too many pieces for an exact integral.
 #[derive(Clone, Copy, Debug)]
 pub struct DrawnRows {
-    /// The number of these rows.
+    /// The number of rows for which weights are drawn.
     pub rows: u64,
     /// The number of all rows.
     pub all: u64,
@@ -69,7 +69,7 @@ pub struct DrawnRows {
 }
 
 /// Returns a warning about rows whose weights are drawn. `error` is the largest standard error of a log density, if it is known. `why` is the reason
-/// why the weights of one of these rows are drawn.
+/// for one of these rows.
 pub fn too_many_pieces(infer: &str, drawn: &DrawnRows, (why, error): (&str, Option<f64>)) -> Diagnostic {
     let DrawnRows { rows, all, draws } = drawn;
     let text = format!(
@@ -106,7 +106,7 @@ pub fn point(infer: &str, why: &str) -> Diagnostic {
         .help("use more iterates: a shorter `warmup`, or more `epochs`")
 }
 
-/// A warning: a weight that is integrated over for one class moves other classes, whose logits are held.
+/// A warning: a weight that is integrated over for one class also affects the logits of other classes, which are held fixed.
 pub fn others_held(infer: &str) -> Diagnostic {
     let text = format!(
         "in `{infer}` a weight that is integrated over for one class also affects the logits of other classes"

@@ -12,7 +12,7 @@ pub static NOT_COMPUTED: Code = Code {
               Wrong: `compare fit by elpd_loo` where all families of the posterior are `Point`, so that all draws are equal.\n\nRight: `compare fit by log_likelihood` on test rows.",
 };
 
-/// Inferences that did not observe the same values.
+/// Inference blocks that did not observe the same values.
 pub static OTHER_OBSERVATIONS: Code = Code {
     id: "E0568",
     title: "inferences on different observations",
@@ -37,7 +37,7 @@ pub static OTHER_ROWS: Code = Code {
               `test = splits(\"splits.json\")` in both.",
 };
 
-/// Parameters that have no posterior, in an inference block whose rows are left out.
+/// Leave-one-out estimates of an inference block in which some parameters are point estimates.
 pub static HELD: Code = Code {
     id: "E0571",
     title: "leave-one-out estimates with parameters fitted to all rows",
@@ -48,7 +48,7 @@ pub static HELD: Code = Code {
               Right: `nuts` or `vi`, whose posterior includes `sigma`; `log_likelihood` of test rows (`test = fraction(0.2)`).",
 };
 
-/// Draws under which the rows are nearly equally likely.
+/// Draws that differ so little that the likelihoods of the rows are nearly the same under all of them.
 pub static NO_SPREAD: Code = Code {
     id: "E0572",
     title: "leave-one-out estimates from draws without spread",
@@ -62,7 +62,8 @@ pub static NO_SPREAD: Code = Code {
               Right: `nuts`, `laplace` or `vi`; `swag` with small batches at a constant rate.",
 };
 
-/// A warning: parameters of an inference block whose rows are left out are fixed at values fitted to all rows. `names` and `count` describe them.
+/// A warning: in an inference block with leave-one-out estimates, some parameters are fixed at values fitted to all rows. `names` and `count`
+/// describe these parameters.
 pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
     let text = format!(
         "`elpd_loo` of `{infer}` is too high: every draw has the value of {names} that fits all rows best, including the row that is left out"
@@ -72,7 +73,7 @@ pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
         .help("use `nuts` or `vi`, which have a posterior of all parameters, or compare on test rows: `test = fraction(0.2)`")
 }
 
-/// A warning: an inference block whose rows are left out has nearly no effective parameters.
+/// A warning: an inference block with leave-one-out estimates has nearly no effective parameters.
 pub fn no_spread(infer: &str, p: f64, (informed, parameters): (f64, usize)) -> Diagnostic {
     let text = format!(
         "`elpd_loo` of `{infer}` treats the posterior as a single point: the effective number of parameters is {} of \
@@ -94,7 +95,7 @@ pub fn not_computed(measure: &ComparedMetric, infer: &str) -> Diagnostic {
         .help("compare by another metric; `bnnc explain E0567` lists the reasons")
 }
 
-/// A warning: the metrics of an inference block belong to other rows or targets than the metrics of the first inference block.
+/// A warning: the metrics of an inference block are for other rows or targets than those of the first inference block.
 pub fn other_rows(infer: &str, first: &str, of: &str) -> Diagnostic {
     super::warning(
         &OTHER_ROWS,

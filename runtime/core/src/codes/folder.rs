@@ -89,7 +89,7 @@ pub fn foreign_files(folder: &Path, names: &[&str]) -> Diagnostic {
     ))
 }
 
-/// A file that the run reads lies in a place where it will write.
+/// A file that the run reads is in a place where the run will write.
 pub fn reads_its_results(folder: &Path, file: &Path) -> Diagnostic {
     let text = format!(
         "the run reads `{}`, but its results in `{}` would replace this file",
@@ -100,7 +100,7 @@ pub fn reads_its_results(folder: &Path, file: &Path) -> Diagnostic {
         .help("write into another folder, or first copy the file to another folder")
 }
 
-/// A table of predictions that would replace a file from which the predictions are made.
+/// A table of predictions would replace a file from which the predictions are made.
 pub fn replaces_its_source(file: &Path) -> Diagnostic {
     let text = format!(
         "the output file would replace `{}`, from which the predictions are made",
@@ -115,14 +115,14 @@ pub fn is_a_link(path: &Path) -> Diagnostic {
     error(&FOREIGN_FILES, FaultyInput::Usage, text).help("remove the link, or write into another folder")
 }
 
-/// A file from which predictions are made is not as its run wrote it.
+/// A file of a saved run, from which predictions are made, has been modified or damaged.
 pub fn damaged_part(path: &Path, why: &str) -> Diagnostic {
     let text = format!("`{}` is not the file that its run wrote: {why}", path.display());
     error(&DAMAGED_PART, FaultyInput::Data, text)
         .help("restore the file, or run again with `--out DIR --overwrite`")
 }
 
-/// A folder whose results were being replaced when the process ended.
+/// A folder in which a process ended while it was replacing the results.
 pub fn half_replaced(folder: &Path) -> Diagnostic {
     let text = format!(
         "the run in `{}` was killed while its results replaced earlier ones",

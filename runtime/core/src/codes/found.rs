@@ -1,4 +1,4 @@
-//! Diagnostics of results that contradict the assumptions of the model.
+//! Diagnostics of results that are inconsistent with the model's assumptions.
 
 use super::error;
 use bnnc_abi::manifest::{Output, OutputKind};
@@ -95,18 +95,18 @@ pub(super) static COLLAPSED: Code = Code {
 pub struct PriorFallback<'a> {
     /// The name of the output.
     pub output: &'a str,
-    /// The share of the weights whose posterior is their prior.
+    /// The fraction of the weights whose posterior equals the prior.
     pub at_prior: f64,
-    /// The standard deviation of its mean prediction, or of a probability, over the training rows.
+    /// The standard deviation over the training rows of the mean prediction, or of a class probability.
     pub variation: f64,
     /// The standard deviation of the target; `None` for classes.
     pub target: Option<f64>,
-    /// The mean squared difference of the targets of neighbouring rows, relative to that of random pairs of rows. For classes, the share of neighbouring
-    /// rows with different classes, relative to this share among random pairs.
+    /// The mean squared difference of the targets of neighbouring rows, divided by the mean squared difference of random pairs of rows. For classes,
+    /// the fraction of neighbouring rows with different classes, divided by the same fraction among random pairs.
     pub likeness: f64,
 }
 
-/// A warning: a variational posterior whose function is constant.
+/// A warning: a variational posterior whose predictions do not depend on the inputs.
 pub fn collapsed(infer: &str, collapse: &PriorFallback<'_>) -> Diagnostic {
     let variation = rounded(collapse.variation, 2);
     let what = match collapse.target {
@@ -167,7 +167,8 @@ pub fn ignored_inputs(
              the prior has almost no mass there",
             names.join(", ")
         ));
-    // Under a narrow prior the posterior itself is nearly constant. Neither another method nor a smaller network finds another function.
+    // Under a narrow prior, the predictions of the exact posterior are nearly constant too, so another method or a smaller network does
+    // not help.
     match narrowest {
         Some((name, sd)) => warning.help(format!(
             "widen the priors of the weights: `prior = Normal(0, {WIDE})`; the standard deviation of `{name}` is {}",
@@ -288,7 +289,7 @@ pub fn narrow_intervals(infer: &str, output: &Output, held: f64, fitted: Interva
     }
 }
 
-/// 50 % intervals that hold all rows.
+/// 50 % intervals that contain all rows.
 pub fn wide_intervals(infer: &str, output: &Output, rows: &str) -> Diagnostic {
     let text = format!(
         "the 50 % intervals of `{}` in `{infer}` hold all {rows} rows",
@@ -339,7 +340,7 @@ pub fn biased(
     }
 }
 
-/// An accuracy that does not exceed the share of the most frequent class.
+/// An accuracy that does not exceed the relative frequency of the most frequent class.
 pub fn majority(
     (infer, output): (&str, &str),
     (accuracy, share): (f64, f64),
@@ -371,7 +372,7 @@ fn number(value: f64) -> String {
     rounded(value, 4)
 }
 
-/// A likelihood that does not decrease in the direction of parameters with flat priors.
+/// A likelihood that does not decrease in some direction of the parameters with flat priors, so that there is no finite maximum.
 pub fn no_finite_maximum(infer: &str, parameters: &[&str]) -> Diagnostic {
     let names: Vec<String> = parameters.iter().map(|name| format!("`{name}`")).collect();
     let text = format!(

@@ -14,7 +14,7 @@ pub(super) static TOO_FEW_ITERATES: Code = Code {
               Right: a shorter `warmup`, or a longer `patience` or no `patience`.",
 };
 
-/// Iterates of a training that ended far above the loss that it started with.
+/// Iterates of a training whose final loss was far above its initial loss.
 pub(super) static ITERATES_ASTRAY: Code = Code {
     id: "E0532",
     title: "the optimiser diverged",
@@ -53,7 +53,7 @@ pub fn iterates_astray(infer: &str, rise: f64) -> Diagnostic {
     warning(&ITERATES_ASTRAY, text).help("use a tenth of the learning rate in `optimiser = SGD(..)`")
 }
 
-/// A warning: the iterates of `swag` do not scatter, because each batch holds all of these rows.
+/// A warning: the iterates of `swag` do not scatter, because each batch contains all rows.
 pub fn still_iterates(infer: &str, rows: usize) -> Diagnostic {
     let text = format!(
         "the intervals of `{infer}` are too narrow: each batch holds all {rows} rows, so the iterates do not scatter"
@@ -95,7 +95,7 @@ pub(super) static OTHER_BREADTH: Code = Code {
               or `nuts`.",
 };
 
-/// A warning: the variances of a Gaussian over iterates, which are multiplied by `scale`, are `breadth` times the variances of the posterior.
+/// A warning: the variances of a Gaussian over iterates, after multiplication by `scale`, are `breadth` times the posterior variances.
 pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
     let (factor, which) = match breadth < 1.0 {
         true => (breadth.max(0.0).sqrt().recip(), "narrow"),
@@ -118,7 +118,7 @@ pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
     })
 }
 
-/// A warning: the variance of a parameter is at most `breadth` times its posterior variance. `raw` are the parts of the data that are not
+/// A warning: the variance of a parameter is at most `breadth` times its posterior variance. `raw` lists the parts of the data that are not
 /// standardised.
 pub fn narrow_parameter(infer: &str, parameter: &str, breadth: f64, raw: &[&str]) -> Diagnostic {
     let factor = breadth.max(0.0).sqrt().recip();

@@ -157,14 +157,14 @@ pub(super) static WORSE_THAN_CENTRE: Code = Code {
               rows)` for other likelihoods; or `best` itself.",
 };
 
-/// Returns whether the predictions are for classes and do not use the Laplace bridge.
+/// Returns whether the outputs are classes and the predictions do not use the Laplace bridge.
 fn lacks_bridge(laplace: &Laplace) -> bool {
     let bridges = matches!(laplace.options.link, Link::Bridge | Link::BridgeNormalised);
     laplace.likelihood == Likelihood::Categorical && !bridges
 }
 
-/// Returns the options with which a Gaussian of logits predicts as well as its centre; `None` if no such options are known. A diagonal structure
-/// ignores the correlations of the weights, which makes the variance of the logits several times as large. With such a structure, the bridge alone is
+/// Returns the options with which a Gaussian over logits predicts as well as its centre; `None` if no such options are known. A diagonal structure
+/// ignores the correlations of the weights, so that the variance of the logits is several times too large. With this structure, the bridge alone is
 /// not enough.
 fn milder(laplace: &Laplace) -> Option<&'static str> {
     let is_diagonal = laplace.options.structure == Structure::Diagonal;
@@ -183,8 +183,8 @@ fn milder(laplace: &Laplace) -> Option<&'static str> {
 const AVERAGE: &str =
     "average over the weights by `nuts` or `vi`, which do not use the curvature at the maximum";
 
-/// A warning: an approximation predicts worse than its centre. The two numbers are the mean log predictive densities, at the centre and of the
-/// approximation, of the rows of this `kind`.
+/// A warning: an approximation predicts worse than its centre. The two numbers are the mean log predictive densities of the rows of this `kind`: at
+/// the centre and of the approximation.
 pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, laplace: &Laplace) -> Diagnostic {
     let text = format!(
         "`{infer}` predicts worse than its own centre: the mean log predictive density of the {kind} rows is {}, but {} under the centre alone",
@@ -208,9 +208,9 @@ pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, lapla
     warning.help(AVERAGE).help(centre)
 }
 
-/// The facts about a Gaussian whose centre is the maximum of a density other than its own.
+/// The facts about a Gaussian whose centre is not the maximum of the density that it approximates.
 pub struct Elsewhere<'a> {
-    /// The amount by which the Gaussian's own log density could rise.
+    /// The amount by which the log density that the Gaussian approximates could rise.
     pub rise: f64,
     /// The number of weights that the Gaussian covers.
     pub weights: usize,
@@ -220,7 +220,7 @@ pub struct Elsewhere<'a> {
     pub is_normal: bool,
 }
 
-/// A warning: the centre of a Gaussian is the maximum of a density other than its own.
+/// A warning: the centre of a Gaussian is not the maximum of the density that it approximates.
 pub fn other_centre(infer: &str, elsewhere: &Elsewhere<'_>, laplace: &Laplace) -> Diagnostic {
     let Elsewhere { rise, weights, .. } = elsewhere;
     let options = &laplace.options;
@@ -271,7 +271,7 @@ pub fn other_centre(infer: &str, elsewhere: &Elsewhere<'_>, laplace: &Laplace) -
     }
 }
 
-/// A warning: the prior varies within a matrix of a Kronecker structure.
+/// A warning: the prior precision varies within a weight matrix of a Kronecker structure.
 pub fn prior_averaged(infer: &str) -> Diagnostic {
     let text = format!(
         "`{infer}`: the precision of the prior varies within a weight matrix, and a Kronecker structure replaces it by weighted means"
@@ -315,14 +315,14 @@ pub fn no_covariance(infer: &str, row: usize, why: &str) -> Diagnostic {
     error(&NO_CURVATURE, FaultyInput::Program, text).help("standardise the inputs and the target")
 }
 
-/// The sum of curvature and prior is not a precision.
+/// The sum of the curvature and the prior precision is not positive definite.
 pub fn no_posterior(infer: &str, why: &str) -> Diagnostic {
     let text = format!("`{infer}` has no Gaussian around its maximum: {why}");
     error(&NO_POSTERIOR, FaultyInput::Program, text)
         .help("use `curvature = ggn` and a prior whose log density has a negative second derivative, such as `Normal`")
 }
 
-/// The error of [`no_posterior`] for a value that is not positive. A value that is not a number has its own help.
+/// The error of [`no_posterior`] for a pivot that is not positive. For NaN, the help is different.
 pub fn not_positive(infer: &str, found: &NotPositive) -> Diagnostic {
     match found.value.is_nan() {
         false => no_posterior(infer, &found.to_string()),
@@ -334,7 +334,7 @@ pub fn not_positive(infer: &str, found: &NotPositive) -> Diagnostic {
     }
 }
 
-/// A subnetwork that needs more weights than there are weights that affect an output.
+/// A subnetwork that is larger than the number of weights that affect an output.
 pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usize) -> Diagnostic {
     let text = format!(
         "`{infer}` needs {wanted} weights for its subnetwork, but only {alive} of {parameters} affect an output on the training rows"
@@ -362,7 +362,7 @@ pub fn no_link(infer: &str) -> Diagnostic {
         .help("write `link = glm`, which uses the best link for each likelihood")
 }
 
-/// A warning: the log posterior could rise by `rise` over this number of weights.
+/// A warning: the log posterior could rise by `rise` if the weights (this number of them) changed.
 pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, searched: bool) -> Diagnostic {
     let what = match searched {
         true => "the search ended before the maximum",
@@ -388,7 +388,7 @@ pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, searched: bool) ->
     }
 }
 
-/// A warning: the log posterior could rise by `rise` if states that are not weights moved.
+/// A warning: the log posterior could rise by `rise` if states other than weights changed.
 pub fn others_not_at_maximum(infer: &str, rise: f64, searched: bool) -> Diagnostic {
     let what = match searched {
         true => "the search ended before the maximum",
@@ -424,7 +424,7 @@ pub fn dependent_prior(infer: &str) -> Diagnostic {
     error(&DEPENDENT_PRIOR, FaultyInput::Program, text).help("write `structure = full`")
 }
 
-/// A prior whose marginal likelihood under other factors is not known.
+/// A prior that is not Normal, so that the marginal likelihood under other prior factors is not known.
 pub fn prior_not_normal(infer: &str, option: &str) -> Diagnostic {
     let text = format!(
         "`{infer}` tunes a factor on the precision of the prior (`{option}`), but the prior is not Normal"
@@ -433,7 +433,7 @@ pub fn prior_not_normal(infer: &str, option: &str) -> Diagnostic {
         .help("use a `Normal` prior, or leave the option out, to use the prior of the model unchanged")
 }
 
-/// A warning: the best factor on the prior is the first or the last of the searched range, or the search ended early.
+/// A warning: the best prior factor is at an end of the searched range, or the search ended early.
 pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic {
     let what = match factor >= 1.0 {
         true => "the data prefer weights without spread",

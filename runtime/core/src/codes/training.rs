@@ -82,7 +82,7 @@ pub struct WarnedTraining<'a> {
     pub schedule: RateSchedule,
     /// The advice to use a larger learning rate, if the present rate is small.
     pub faster: Option<&'a str>,
-    /// The parts of the data that could be standardised and are not: `inputs`, `target`.
+    /// The parts of the data that could be standardised but are not: `inputs`, `target`.
     pub raw: &'a [&'a str],
 }
 
@@ -113,7 +113,7 @@ pub fn not_converged(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Dia
     others.fold(warning, Diagnostic::help)
 }
 
-/// A warning: a descent from the end of a training lowers its loss by `fall`.
+/// A warning: a descent from the end of a training lowers the loss by `fall`.
 pub fn not_at_minimum(trained: WarnedTraining<'_>, fall: f64, rows: usize) -> Diagnostic {
     let WarnedTraining {
         infer,
@@ -272,8 +272,8 @@ pub(super) static FAR_FROM_ZERO: Code = Code {
               Normal()`.\n\nRight: `standardise = [inputs]`, or one family for both, `a, b ~ FullRankNormal()`.",
 };
 
-/// A warning: the mean of an input is `ratio` standard deviations from zero, and the posterior gives the intercept of its weighted sum a family of
-/// its own.
+/// A warning: the mean of an input is `ratio` standard deviations from zero, and the variational family of the intercept is independent of that of
+/// the weights.
 pub fn far_from_zero(data: &str, column: &str, intercept: &str, ratio: f64) -> Diagnostic {
     let text = format!(
         "`vi` treats `{intercept}` and the weight of `{column}` as independent, but they are correlated"
@@ -287,7 +287,7 @@ pub fn far_from_zero(data: &str, column: &str, intercept: &str, ratio: f64) -> D
         .help(format!("or give both one family: `{intercept}, .. ~ FullRankNormal()`"))
 }
 
-/// A warning: the standard deviations of two inputs of a data item, the smallest and the largest.
+/// A warning: the smallest and the largest standard deviation of the inputs of a data item differ much.
 pub fn scales_differ(data: &str, [narrow, wide]: &[(String, f64); 2]) -> Diagnostic {
     let text = format!(
         "the inputs of `{data}` have standard deviations from {} (`{}`) to {} (`{}`)",

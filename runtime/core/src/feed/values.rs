@@ -10,7 +10,7 @@ use bnnc_data::{Dataset, Rows};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// Rejects an element of a row that a program cannot compute with: an input whose square overflows, or an output that itself overflows.
+/// Rejects an element of a row that is too large for the precision: an input whose square overflows, or an output that overflows.
 pub(super) fn bounded(
     values: &[f64],
     (binding, is_output): (&Binding, bool),
@@ -82,7 +82,7 @@ fn prepared<'a>(
     dataset: &Dataset,
 ) -> Result<Cow<'a, [f64]>, Diagnostic> {
     let is_target = dataset.preparation.target_name.as_deref() == Some(name);
-    // Observed columns other than the target are not prepared as inputs are.
+    // Observed columns other than the target are not standardised, unlike inputs.
     let values = match is_output && !is_target {
         true => rows.original(name)?,
         false => rows.reals(name).or_else(|_| rows.ints(name).map(as_reals))?,

@@ -22,7 +22,7 @@ impl Drawn {
         }
     }
 
-    /// Selects the values for a range of the `all` predictive draws, which are evenly spaced over the draws held.
+    /// Selects the values for a range of the `all` predictive draws, which are evenly spaced over the stored draws.
     pub(super) fn choose(&mut self, draws: Range<usize>, all: usize) {
         let held = self.values.len() / self.width.max(1);
         self.chosen.clear();

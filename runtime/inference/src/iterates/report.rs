@@ -101,11 +101,11 @@ pub fn warnings(
         .collect()
 }
 
-/// The factor up to which the variances of a Gaussian over iterates may differ from the posterior variances; for standard deviations, the factor is
+/// The largest acceptable ratio between the variances of a Gaussian over iterates and the posterior variances. For standard deviations, the ratio is
 /// five.
 const BROAD: f64 = 25.0;
 
-/// The largest fall of the learning rate for which the iterates scatter as under a constant rate.
+/// The largest factor by which the learning rate may fall such that the iterates still scatter as under a constant rate.
 const FALL: f64 = 2.0;
 
 /// Returns the factor by which the learning rate falls while iterates are taken, if it is above [`FALL`]. Infinite if the rate falls to zero.
@@ -170,7 +170,7 @@ pub fn work(infer: &InferenceBlock, found: &Collected) -> String {
     }
 }
 
-/// Returns the number of members, with the planned number if the user stopped the run before the last member.
+/// Returns the number of members as text. If the user stopped the run before the last member, the text includes the planned number.
 fn members(infer: &InferenceBlock, found: &Collected) -> String {
     let count = found.members.len();
     match infer.ensemble() {

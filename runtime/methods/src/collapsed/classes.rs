@@ -222,7 +222,7 @@ pub fn mean(part: &LocationDist, (sign, more): (f64, f64), sigmoid: Sigmoid) -> 
 struct Spread {
     centre: f64,
     sd: f64,
-    /// The ends of its support.
+    /// The ends of the support of the distribution.
     ends: (f64, f64),
 }
 

@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub struct Evaluator<'a> {
     /// The inference block.
     pub infer: &'a InferenceBlock,
-    /// Its Laplace part, with the programs.
+    /// The Laplace part of the inference block, with its programs.
     pub laplace: &'a Laplace,
     /// The states at the maximum.
     pub values: &'a StateValues,

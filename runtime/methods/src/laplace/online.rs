@@ -63,7 +63,7 @@ struct Search<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Tunings {
     factors: Vec<f64>,
-    /// The slope that was last written to the machine.
+    /// The noise slope that was last written to the machine.
     slope: StateValues,
     best: Option<Point>,
 }

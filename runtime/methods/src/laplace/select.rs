@@ -17,7 +17,7 @@ pub type EarlierVariances<'a> = &'a dyn Fn(&str) -> Result<Vec<f64>, Stop>;
 
 /// A subnetwork.
 pub struct Subnetwork {
-    /// The indices of its weights, in ascending order.
+    /// The indices of the weights of the subnetwork, in ascending order.
     pub index: Vec<usize>,
     /// The Gaussian of all weights, if the choice needed it.
     pub full: Option<GaussianPosterior>,

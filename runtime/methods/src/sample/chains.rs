@@ -26,7 +26,7 @@ const ATTEMPTS: u64 = 100;
 pub struct Chains<'a> {
     /// The inference block.
     pub infer: &'a InferenceBlock,
-    /// Its sampler and options.
+    /// The sampler and its options.
     pub sampling: &'a Sampling,
     /// The model and its rows.
     pub shared: &'a Shared<'a>,

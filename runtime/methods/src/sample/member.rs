@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// The time for which iterations continue after an interruption by the user. Quick iterations end within this time, so that their work is not lost.
 const GRACE: Duration = Duration::from_millis(250);
 
-/// The evaluation that a sampler requested last.
+/// The last evaluation that the sampler requested.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
     /// The sampler has requested no evaluation, or it has made a draw.

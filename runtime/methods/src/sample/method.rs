@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub struct Samples<'a> {
     /// The inference block.
     pub infer: &'a InferenceBlock,
-    /// Its sampler and options.
+    /// The sampler and its options.
     pub sampling: &'a Sampling,
 }
 
