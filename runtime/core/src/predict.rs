@@ -171,7 +171,7 @@ impl Predictive {
         }
     }
 
-    /// Clears and resizes the predictions for a block of rows with this number of draws.
+    /// Sets the numbers of rows and draws of the next block, for all outputs.
     pub fn begin(&mut self, (rows, draws): (usize, usize), all: &[PredictionOutput]) {
         let places = all.iter().filter_map(|said| said.output);
         let outputs = places.max().map_or(0, |last| last + 1);

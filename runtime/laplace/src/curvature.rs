@@ -1,8 +1,8 @@
 //! The curvature of the log likelihood in the weights, in one of several forms, summed over blocks of rows.
 //!
-//! `G` are the Jacobians of all rows, multiplied by the roots of the curvatures of their likelihoods: `G` has one row for each row of the data and
-//! each column of its root, so that `G'G` is the curvature. With a temperature `T` and the precision `P0` of the prior, the posterior has the
-//! precision `P = G'G / T + P0`.
+//! The matrix `G` stacks, for all rows of the data, the Jacobian of the row multiplied by a root of the curvature of its likelihood. `G` has one row
+//! per row of the data and column of the root, and `G'G` is the curvature. With a temperature `T` and the precision `P0` of the prior, the posterior
+//! has the precision `P = G'G / T + P0`.
 
 mod gram;
 mod kronecker;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// The curvature of a log likelihood (minus its second derivative, or an approximation of it) in one of the forms.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Curvature {
-    /// The full matrix `[D, D]`, symmetric: from a [`Gram`], or from products with unit vectors after [`Matrix::symmetrise`].
+    /// The full symmetric matrix `[D, D]`, from a [`Gram`] or, after [`Matrix::symmetrise`], from products with unit vectors.
     Full(Matrix),
     /// The diagonal `[D]`: see [`add_squares`].
     Diagonal(Vec<f64>),
@@ -46,9 +46,9 @@ pub enum Curvature {
 /// The precision is not positive definite, so that there is no posterior.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NotPositive {
-    /// The weight at which this was found, if it was found at a single weight.
+    /// The index of the weight at which the precision is not positive, if it is a single weight.
     pub element: Option<usize>,
-    /// The pivot, precision or eigenvalue found there: not above zero, or not a number.
+    /// The pivot, precision or eigenvalue that is not positive or is NaN.
     pub value: f64,
 }
 
@@ -127,7 +127,7 @@ impl Curvature {
     /// Returns the Gaussian with the precision `curvature / temperature + prior`.
     ///
     /// # Errors
-    /// The precision is not positive definite; in the forms `LowRank` and `Functional`, the prior is not.
+    /// The precision is not positive definite. In the forms `LowRank` and `Functional`, the condition applies to the prior precision.
     pub fn posterior(
         &self,
         prior: &Prior,

@@ -1,6 +1,6 @@
 //! Gaussians around maxima: curvatures in several forms, their posteriors, subnetworks, links, marginal likelihoods.
 //!
-//! This crate is linear algebra on matrices that its callers compute. It does not access models, devices, files or clocks.
+//! This crate only does linear algebra on matrices that its callers compute. It does not access models, devices, files or clocks.
 
 pub mod curvature;
 pub mod link;

@@ -8,7 +8,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_math::special::{erfc, softplus};
 use std::f64::consts::{FRAC_1_SQRT_2, PI, TAU};
 
-/// The sources of the spread of a prediction, as standard deviations.
+/// The standard deviation of a prediction, split by source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Deviation {
     /// The uncertainty of the weights.
@@ -19,9 +19,9 @@ pub struct Deviation {
     pub total: f64,
 }
 
-/// Returns the deviations of an output with these variances under the weights and under the likelihood.
+/// Returns the standard deviations of an output from its variance due to the weights and its variance due to the likelihood.
 pub fn deviation(variance: f64, noise: f64) -> Deviation {
-    // Where precisions are factored, a variance is computed as a difference; if it vanishes, rounding may make it negative.
+    // Some forms compute a variance as a difference. Rounding may make a difference near zero negative.
     let variance = positive(variance);
     Deviation {
         epistemic: variance.sqrt(),
@@ -30,7 +30,7 @@ pub fn deviation(variance: f64, noise: f64) -> Deviation {
     }
 }
 
-/// Replaces a negative variance, which is a rounding error, by zero. NaN stays NaN, unlike in `f64::max`: it must not look like certainty.
+/// Replaces a negative variance, which is a rounding error, by zero. NaN stays NaN, unlike with `f64::max`, because it must not appear as certainty.
 fn positive(variance: f64) -> f64 {
     if variance < 0.0 { 0.0 } else { variance }
 }
@@ -50,8 +50,8 @@ impl Normal {
         }
     }
 
-    /// Returns the log density of `y` `[K]` under `N(mean, covariance + diag(noise))`, all outputs together; `noise` `[K]` are variances (equation 12
-    /// of Daxberger et al. 2021). NaN if the sum is not positive definite.
+    /// Returns the joint log density of `y` `[K]` under `N(mean, covariance + diag(noise))`, where `noise` `[K]` are variances (equation 12 of
+    /// Daxberger et al. 2021). NaN if the sum is not positive definite.
     pub fn log_density(&mut self, mean: &[f64], covariance: &[f64], noise: &[f64], y: &[f64]) -> f64 {
         let n = self.residual.len();
         for i in 0..n {
@@ -202,9 +202,9 @@ pub fn probit(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
 /// "Fast predictive uncertainty for classification with Bayesian deep networks"), after they are conditioned on a sum of zero.
 ///
 /// Each parameter is divided by the variance of its logit, regardless of the other variances. Under a covariance of low rank with one small variance,
-/// that logit alone determines the result, and the mean is far from the mean of the softmax. A logit with zero variance has no such distribution,
-/// because its parameter would be infinite relative to the others. If a variance is zero once the logits sum to zero, as under a covariance of rank
-/// one, the result is the softmax of the mean.
+/// that logit alone determines the result, and the mean is far from the mean of the softmax. For a logit with zero variance, the Dirichlet
+/// distribution does not exist, because its parameter would be infinite relative to the others. If a variance is zero once the logits sum to zero, as
+/// under a covariance of rank one, the result is the softmax of the mean.
 pub fn bridge(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
     through_bridge(mean, covariance, log_probabilities, |_| 1.0);
 }
@@ -217,7 +217,7 @@ pub fn bridge_normalised(mean: &[f64], covariance: &[f64], log_probabilities: &m
     });
 }
 
-/// The variance of a logit, relative to the sum of all, that counts as zero.
+/// The largest variance of a logit, relative to the sum of all variances, that counts as zero.
 const CERTAIN: f64 = 1e-12;
 
 /// Applies the bridge to logits whose covariance is divided by a function of the mean of its diagonal.
@@ -299,7 +299,7 @@ impl OutputDraws {
     }
 
     /// Writes `f = mean + C' z` `[draws, rows, K]`, where `C' C` is the covariance, which may be singular. `mean` is `[rows, K]`, `covariance`
-    /// `[rows, K, K]`, and `noise` `[draws, rows, K]` holds independent standard Normal numbers. Returns the number of rows in which negative
+    /// `[rows, K, K]`, and `noise` `[draws, rows, K]` contains independent standard Normal numbers. Returns the number of rows in which negative
     /// eigenvalues were replaced by zero.
     ///
     /// # Errors

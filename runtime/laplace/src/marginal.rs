@@ -23,8 +23,9 @@ pub fn log_evidence(log_likelihood: f64, log_prior: f64, weights: usize, log_det
     log_likelihood + log_prior + 0.5 * (weights as f64 * TAU.ln() - log_determinant)
 }
 
-/// Returns the same for a Normal prior. `scatter` is `(w - m)' P0 (w - m)`. The ratio divides the determinant of the posterior's precision by the
-/// determinant of the prior's precision. The formula holds at any `w` that is taken as the maximum.
+/// Returns the Laplace approximation of the log marginal likelihood for a Normal prior. `scatter` is `(w - m)' P0 (w - m)`. `log_determinant_ratio`
+/// is the log of the determinant of the posterior precision over that of the prior precision. The formula holds for any `w` that is used as the
+/// maximum.
 pub fn log_evidence_of_normal(log_likelihood: f64, scatter: f64, log_determinant_ratio: f64) -> f64 {
     log_likelihood - 0.5 * (log_determinant_ratio + scatter)
 }
@@ -36,7 +37,7 @@ pub struct TuningResult {
     pub factors: Vec<f64>,
     /// The log marginal likelihood at the start.
     pub before: f64,
-    /// The log marginal likelihood with the factors; it is at least as large as at the start.
+    /// The log marginal likelihood with the final factors, which is at least the value at the start.
     pub after: f64,
     /// The number of steps taken.
     pub steps: usize,

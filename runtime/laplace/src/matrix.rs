@@ -192,7 +192,7 @@ impl Matrix {
         result
     }
 
-    /// Adds a product whose right operand has these strides along the contracted axis and along the columns.
+    /// Adds a matrix product. `strides` are the strides of the right operand along the contracted axis and along the columns.
     fn add_strided(&mut self, left: &Matrix, right: &Matrix, strides: [isize; 2], pool: &Pool) {
         assert_eq!(self.rows, left.rows, "rows of a product");
         let product = Product {

@@ -27,7 +27,7 @@ pub use whitened::whitened;
 pub struct GaussianPosterior {
     form: Form,
     log_determinant: f64,
-    /// The log determinant of the precision of the prior, as far as the form represents it.
+    /// The log determinant of the prior precision that the form represents.
     prior_log_determinant: f64,
 }
 
@@ -144,8 +144,8 @@ impl GaussianPosterior {
 
     /// Returns the log of the ratio of two determinants, of `P` and of the precision of the prior; `None` if the prior is not positive definite.
     ///
-    /// If the form cannot represent the prior (dense priors in forms other than `Full`, and precisions that vary within a block of `Kronecker`),
-    /// the ratio is to the precision that it represents, so that the result without data is zero.
+    /// Some forms cannot represent the prior exactly: all except `Full` for a dense prior, and `Kronecker` for a prior that varies within a block.
+    /// The ratio then uses the prior precision that the form represents, so that the result without data is zero.
     pub fn log_determinant_ratio(&self) -> Option<f64> {
         let ratio = self.log_determinant - self.prior_log_determinant;
         ratio.is_finite().then_some(ratio)
@@ -175,8 +175,8 @@ impl GaussianPosterior {
     }
 }
 
-/// Returns the full curvature and the prior that the form `Functional` represents, if there are at least as many functions as weights: the full matrix
-/// is then smaller and better conditioned.
+/// Returns the full curvature and the prior that the form `Functional` represents, if there are at least as many functions as weights. In this case,
+/// the full matrix is smaller and better conditioned.
 fn whole(curvature: &Curvature, prior: &Prior, pool: &Pool) -> Option<(Matrix, Prior)> {
     match curvature {
         Curvature::Functional(rows) if rows.rows >= rows.columns => {

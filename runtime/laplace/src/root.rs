@@ -53,8 +53,8 @@ impl std::error::Error for RootError {}
 pub struct Roots {
     size: usize,
     tolerance: f64,
-    /// The largest magnitude on a diagonal so far. The curvature of a row whose classes are certain consists of rounding errors, which can only be
-    /// recognised by comparison with other rows.
+    /// The largest magnitude of a diagonal element so far. If the classes of a row are certain, its curvature consists of rounding errors, which can
+    /// only be recognised by comparison with other rows.
     largest: f64,
     /// The matrix, and later the remaining matrix.
     rest: Vec<f64>,
@@ -65,7 +65,7 @@ pub struct Roots {
 
 impl Roots {
     /// Allocates buffers for roots of matrices `[size, size]` whose elements were computed in this precision. Negative eigenvalues up to 1e-10
-    /// (`f64`) or 1e-5 (`f32`) of the largest magnitude on a diagonal, of all rows so far, count as rounding errors.
+    /// (`f64`) or 1e-5 (`f32`) times the largest magnitude of a diagonal element in all rows so far count as rounding errors.
     pub fn new(size: usize, precision: Precision) -> Roots {
         let tolerance = match precision {
             Precision::F32 => 1e-5,

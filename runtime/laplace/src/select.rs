@@ -6,12 +6,12 @@ use bnnc_math::philox;
 use faer::{MatRef, Side};
 use std::cmp::Ordering;
 
-/// The subnetwork needs more weights than there are weights that affect an output on the training rows.
+/// The subnetwork is larger than the number of weights that affect an output on the training rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFew {
     /// The size of the subnetwork.
     pub wanted: usize,
-    /// Weights with a positive diagonal element of the curvature and a score that is a number.
+    /// The number of weights whose diagonal element of the curvature is positive and whose score is not NaN.
     pub alive: usize,
     /// The number of all weights.
     pub parameters: usize,
@@ -44,11 +44,11 @@ pub fn size(stated: f64, parameters: usize) -> usize {
 }
 
 /// Returns the indices of the `wanted` weights with the highest scores in ascending order. Weights whose diagonal element of the curvature is not
-/// positive do not affect the outputs and are skipped, although they would have the highest variance, that of the prior. Among equal scores the lower
-/// index wins.
+/// positive do not affect the outputs. They are skipped, although their variance, that of the prior, would be the highest. Of equal scores, the one
+/// with the lower index is taken.
 ///
 /// # Errors
-/// Fewer than `wanted` weights are left.
+/// Fewer than `wanted` weights affect the outputs.
 pub fn highest(scores: &[f64], curvature_diagonal: &[f64], wanted: usize) -> Result<Vec<usize>, TooFew> {
     let mut alive: Vec<usize> = (0..scores.len())
         .filter(|&d| curvature_diagonal[d] > 0.0 && !scores[d].is_nan())
@@ -69,13 +69,13 @@ pub fn highest(scores: &[f64], curvature_diagonal: &[f64], wanted: usize) -> Res
         alive.truncate(wanted);
     }
     alive.sort_unstable();
-    // The indices are kept, so they must not hold the memory of all weights.
+    // The indices are stored for long, so the spare capacity for all weights is released.
     alive.shrink_to_fit();
     Ok(alive)
 }
 
-/// Returns the marginal variances under a diagonal precision as scores, `1 / (curvature_d / temperature + prior_d)`. With these, [`highest`] minimises
-/// the distance of equation (23).
+/// Returns the marginal variances under a diagonal precision as scores, `1 / (curvature_d / temperature + prior_d)`. With these scores, [`highest`]
+/// minimises the distance of equation (23).
 pub fn diagonal_variances(curvature_diagonal: &[f64], prior_precision: &[f64], temperature: f64) -> Vec<f64> {
     let elements = curvature_diagonal.iter().zip(prior_precision);
     elements
@@ -95,7 +95,7 @@ pub fn random(key: u64, parameters: usize) -> Vec<f64> {
         .collect()
 }
 
-/// An element of one of several arrays whose elements are numbered consecutively.
+/// An element of one of several arrays, whose elements are numbered consecutively across the arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element {
     /// The index of the array.
@@ -120,8 +120,8 @@ pub fn locate(chosen: &[usize], elements: &[usize]) -> Vec<Element> {
     located
 }
 
-/// Returns the inputs `STATE/index` and `STATE/chosen` of a program of selected columns for one array: the index and 1 if a column is an element
-/// of the array, else 0 and 0.
+/// Returns the inputs `STATE/index` and `STATE/chosen`, for one array, of a program that computes selected columns. For each column, they are the
+/// index of the element and 1 if the array contains it, and 0 and 0 otherwise.
 pub fn columns(located: &[Element], array: usize) -> (Vec<i64>, Vec<f64>) {
     let column = |element: &Element| {
         if element.array == array {

@@ -21,8 +21,8 @@ pub enum Change {
     Metric,
     /// The step size. The metric is final from here on, so the step size to keep is averaged over the iterations that follow.
     Last,
-    /// The metric, and the change is so large that the old step size is useless. Unless the step size is fixed, the caller must search for
-    /// a step size of the right order, and pass it to [`Warmup::restart`].
+    /// The metric changed so much that the old step size is useless. Unless the step size is fixed, the caller must search for a step size of the
+    /// right order, and pass it to [`Warmup::restart`].
     Order,
 }
 
@@ -138,8 +138,7 @@ impl Warmup {
         self.dual = DualAveraging::new(self.target, step_size);
     }
 
-    /// Learns from an iteration of the warm-up: its acceptance rate, the position at its end, and, if it is known, the gradient there (not
-    /// whitened).
+    /// Learns from an iteration of the warm-up: its acceptance rate, its final position and, if known, the gradient at that position (not whitened).
     pub fn learn(&mut self, acceptance: f64, position: &[f64], gradient: Option<&[f64]>) -> Change {
         self.dual.learn(acceptance);
         let iteration = self.done;
@@ -169,7 +168,7 @@ impl Warmup {
         change
     }
 
-    /// Returns whether the state belongs to positions of this dimension.
+    /// Returns whether this state is for positions of the given dimension.
     pub fn fits(&self, dimension: usize) -> bool {
         let learnt = match &self.learner {
             Learner::Fixed => true,

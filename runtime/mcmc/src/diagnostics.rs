@@ -1,4 +1,4 @@
-//! The diagnostics of the draws of a quantity: the agreement of the chains, and the accuracy of its estimates.
+//! The diagnostics of the draws of a quantity: the agreement of the chains, and the accuracy of estimates.
 //!
 //! Note \[Conventions\]. A quantity is one slice of draws per chain, without warm-up; chains are truncated to the shortest. The numbers are defined
 //! as in Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), "Rank-normalization, folding, and localization: an improved R-hat for assessing

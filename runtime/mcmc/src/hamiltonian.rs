@@ -91,7 +91,7 @@ pub trait Trajectory: Send {
     /// The names of the numbers that accompany draws: a prefix of [`STATS`].
     const STATS: &'static [&'static str];
 
-    /// Begins at a point with a fresh momentum. The caller holds the point once, and the trajectory takes over this hold.
+    /// Begins at a point with a fresh momentum. The point has one hold, which passes from the caller to the trajectory.
     fn begin(&mut self, scene: &mut TrajectoryContext<'_>, start: PointSlot, step_size: f64) -> Next;
 
     /// Continues from the end point of the last step, which is held once.

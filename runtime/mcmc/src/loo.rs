@@ -12,15 +12,15 @@ use crate::diagnostics::effective;
 use crate::diagnostics::halves::Halves;
 use pareto::Smoother;
 
-/// The estimates for one row. All except `k` are NaN if a log likelihood is not finite; `k` is infinite then.
+/// The estimates for one row. If a log likelihood is not finite, `k` is infinite and all other estimates are NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LooRow {
     /// The estimated log density of the row given all other rows.
     pub elpd: f64,
     /// The effective number of parameters: the log density given all rows, minus `elpd`.
     pub p: f64,
-    /// The shape of the tail of the importance ratios; reliable up to [`good_shape`]. Minus infinity if the ratios are equal,
-    /// infinite if no tail could be fitted.
+    /// The shape of the tail of the importance ratios; reliable up to [`good_shape`]. Minus infinity if all ratios are equal; infinite if the tail
+    /// cannot be fitted.
     pub k: f64,
     /// The Monte Carlo standard error of `elpd`; meaningless if `k` is high.
     pub mcse: f64,
@@ -197,7 +197,7 @@ pub struct Total {
 }
 
 impl Total {
-    /// Begins with no rows, for rows under `draws` draws.
+    /// Returns an empty total, for rows with `draws` draws.
     pub fn new(draws: usize) -> Total {
         Total {
             good: good_shape(draws),
@@ -242,7 +242,7 @@ impl Total {
         estimate(&self.loo[1])
     }
 
-    /// Returns the Monte Carlo standard error of `elpd`; NaN if the shape of a row is not good, because the error would be too small.
+    /// Returns the Monte Carlo standard error of `elpd`; NaN if the shape of a row is too large, because the error would then be underestimated.
     pub fn mcse(&self) -> f64 {
         if self.shapes.good == self.rows() {
             self.variances.sqrt()

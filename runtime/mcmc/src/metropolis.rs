@@ -54,7 +54,7 @@ pub struct Metropolis {
     scale: f64,
     noise: ChainNoise,
     state: State,
-    /// True if the next answer is the density at the start, which does not end an iteration.
+    /// True if the next answer is the density at the start. This answer does not end an iteration.
     first: bool,
     candidate: Vec<f64>,
     /// The vector `m` of the proposal.

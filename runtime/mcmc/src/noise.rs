@@ -1,4 +1,5 @@
-//! The random numbers of a chain. They are functions of seed, inference block, chain, purpose and iteration, and do not depend on the order of calls.
+//! The random numbers of a chain. They depend only on the seed, the inference block, the chain, the purpose and the iteration, not on the order of
+//! calls.
 
 use bnnc_math::philox;
 

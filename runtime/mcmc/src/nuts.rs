@@ -101,7 +101,8 @@ impl Doubling {
         let Some(tree) = self.trees.pop() else {
             unreachable!("a doubling has a tree");
         };
-        // The choice is biased towards the new tree: the chain moves further than if it chose by weights alone, and stays exact.
+        // The choice is biased towards the new tree: the chain moves further than with a choice by weights alone, and remains
+        // exact.
         let uniform = scene
             .noise
             .uniform(Purpose::Accept, scene.iteration, self.depth as usize);

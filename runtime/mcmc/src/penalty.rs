@@ -17,8 +17,8 @@ use crate::seam::{Answer, Corrupt, Draw, Sampler, SamplerRequest};
 use bnnc_abi::sampling::{Penalty, Proposal};
 use estimate::{Losses, NoisyDifference, power};
 
-/// The names of the numbers that accompany a draw. `delta` is the estimated difference of the losses and `delta_variance` its
-/// estimated variance; both are 0 if the density could not be computed (`diverging`).
+/// The names of the numbers that accompany a draw. `delta` is the estimated difference of the losses, and `delta_variance` is the estimated variance
+/// of `delta`. Both are 0 if the density cannot be computed (`diverging`).
 pub const STATS: [&str; 6] = [
     "acceptance_rate",
     "accepted",
@@ -30,8 +30,8 @@ pub const STATS: [&str; 6] = [
 
 /// A chain of the penalty method.
 ///
-/// Note \[Batches of gradients\]. The forward and the reverse proposal use the gradient on the same rows, which are chosen independently of the rows
-/// of the loss difference. Given these rows, the proposal is an ordinary proposal, and the noise of the loss difference is independent of it.
+/// Note \[Batches of gradients\]. The forward and the reverse proposal use gradients on the same rows. These rows are chosen independently of the
+/// rows of the loss difference. Given these rows, the proposal is an ordinary proposal, and the noise of the loss difference is independent of it.
 #[derive(Clone, Debug)]
 pub struct PenaltyMethod {
     noise: ChainNoise,

@@ -1,4 +1,4 @@
-//! The choice of the rows of batches. It is a function of the iteration and the purpose, and does not depend on earlier choices.
+//! The choice of the rows of batches. It depends only on the iteration and the purpose, not on earlier choices.
 //!
 //! Rows are numbered over all shards of the data in order, so that each shard is a contiguous range. Batches are chosen
 //! independently of each other. Within a batch every shard contributes a fixed number of rows, and each subset of that size is equally likely
@@ -26,8 +26,8 @@ struct Shard {
     count: usize,
 }
 
-/// Chooses the rows of batches. It has no state to save: its choices depend only on its construction, the noise, the
-/// purpose and the iteration.
+/// Chooses the rows of batches. A chooser has no state to save, because its choices depend only on its constructor arguments, the noise, the purpose
+/// and the iteration.
 #[derive(Clone, Debug)]
 pub struct Chooser {
     shards: Vec<Shard>,
@@ -128,8 +128,8 @@ impl Chooser {
     }
 }
 
-/// The rows over which a gradient sums. They are chosen from all shards as if these were one. The numbers of rows from separate shards would be
-/// rounded, and the gradient times [`GradientRows::factor`] would no longer be an unbiased estimate of the gradient over all rows.
+/// The rows over which a gradient sums. They are chosen from all shards as if these were a single one. If each shard contributed a fixed number of
+/// rows, this number would be rounded, and the gradient times [`GradientRows::factor`] would be a biased estimate of the gradient over all rows.
 #[derive(Clone, Debug)]
 pub struct GradientRows {
     /// `None` if all rows are used.
@@ -166,7 +166,7 @@ impl GradientRows {
         self.chooser.as_ref().map_or(self.all, Chooser::batch)
     }
 
-    /// Returns the number of all rows over the number of chosen rows.
+    /// Returns the number of all rows divided by the number of chosen rows.
     pub fn factor(&self) -> f64 {
         if self.chooser.is_some() {
             self.all as f64 / self.count() as f64
@@ -210,7 +210,7 @@ fn lift(counts: &mut [usize], shards: &[usize]) {
     for shard in 0..counts.len() {
         if counts[shard] == 0 && shards[shard] > 0 {
             counts[shard] = 1;
-            // Among equal shards the last one gives up a row, because it was the last to receive a row for its remainder.
+            // Of equal shards, the last one loses a row, because it was the last to receive a row for its remainder.
             if let Some(largest) = counts.iter_mut().max().filter(|count| **count > 1) {
                 *largest -= 1;
             }

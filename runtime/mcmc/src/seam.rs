@@ -75,7 +75,7 @@ pub enum Answer<'a> {
     },
 }
 
-/// A sampler, which is suspended between two answers.
+/// A sampler as a state machine: it returns a request, and waits for the answer.
 pub trait Sampler: Send {
     /// Continues with the answer to the last request, and returns the next request. The first answer is [`Answer::Go`].
     /// Does not allocate memory after the first iterations.

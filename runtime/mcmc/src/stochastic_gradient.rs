@@ -49,7 +49,7 @@ pub struct StochasticGradient {
     warmup: u64,
     noise: ChainNoise,
     state: State,
-    /// True if the next gradient is the gradient at the start. The first step needs it, and it does not end an iteration.
+    /// True if the next gradient is the one at the start. The first step needs this gradient, but its arrival does not end an iteration.
     first: bool,
     /// The position at which the gradient is requested.
     candidate: Vec<f64>,
@@ -162,7 +162,7 @@ impl StochasticGradient {
         }
     }
 
-    /// Makes the candidate the position if its gradient is finite, and updates the motion.
+    /// Moves to the candidate if its gradient is finite, and updates the gradient or the velocity.
     fn learn(&mut self, known: Option<Known<'_>>) {
         if let Some(known) = known {
             self.state.position.copy_from_slice(&self.candidate);
@@ -179,7 +179,7 @@ impl StochasticGradient {
         }
     }
 
-    /// Updates the velocity. Without a gradient the chain has not moved, and the velocity is reversed.
+    /// Updates the velocity. Without a gradient, the chain has not moved, and the velocity is reversed.
     fn turn(&mut self, friction: f64, gradient: Option<&[f64]>) {
         let step = self.schedule.at(self.state.iteration);
         self.draw_normals(step);

@@ -1,4 +1,4 @@
-//! Arithmetic on slices. Sums use a fixed number of lanes, so that they compile to vector code and are the same on every machine.
+//! Arithmetic on slices. Sums use a fixed number of lanes, so that they compile to vector instructions and have the same result on every machine.
 
 /// The number of partial sums of a reduction.
 const LANES: usize = 16;

@@ -11,7 +11,7 @@ use bnnc_mcmc::loo::LooEstimate;
 /// The largest number of quantities in the table. All quantities are in `result.json`.
 const SHOWN: usize = 200;
 
-/// A column: its head, and its text for a quantity.
+/// A column of a table: its header, and a function that formats its cell for a quantity.
 type Column = (&'static str, fn(&QuantitySummary) -> String);
 
 /// The columns of the table of quantities.

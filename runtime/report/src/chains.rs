@@ -63,8 +63,8 @@ pub struct ChainReport<'a> {
 /// The number of last draws of a chain that are plotted if draws are only on disk.
 const LATEST: usize = 1 << 16;
 
-/// Returns a sampler statistic, chain by chain. If draws are only on disk, it covers the last [`LATEST`] draws. It is empty if the sampler does not
-/// have a statistic of this name.
+/// Returns a sampler statistic, chain by chain. If draws are only on disk, the result covers the last [`LATEST`] draws. The result is empty if the
+/// sampler does not have the statistic.
 fn latest(sampled: &SamplingResult, name: &str) -> Result<Vec<Vec<f64>>, Stop> {
     let mut found = Vec::new();
     if !sampled.stats().contains(&name) {
@@ -113,7 +113,7 @@ impl<'a> ChainReport<'a> {
 
     /// Returns all plots.
     pub fn plots(&self) -> Vec<String> {
-        // Draws that are on disk alone are not read again for plots.
+        // Draws that are only on disk are not read again for plots.
         let held = self
             .quantities
             .iter()
@@ -290,7 +290,7 @@ fn worse(one: &QuantitySummary, other: &QuantitySummary) -> Ordering {
     }
 }
 
-/// Returns the points of a trace. For a long trace, these are the lowest and the highest draw of each stretch.
+/// Returns the points of a trace. For a long trace, these are the lowest and the highest draw of each segment.
 pub fn outline(chain: &[f64]) -> Vec<(f64, f64)> {
     if chain.len() <= TRACE_POINTS {
         return chain
@@ -316,7 +316,7 @@ pub fn outline(chain: &[f64]) -> Vec<(f64, f64)> {
 }
 
 /// Returns for each chain the number of draws whose rank among all chains falls into each of the bins of equal width (Vehtari et al. 2021, section
-/// 4.2). Ties share the middle of their ranks.
+/// 4.2). Equal draws have the mean of their ranks.
 fn rank_counts(chains: &[Vec<f64>]) -> Vec<[f64; RANK_BINS]> {
     let values = chains
         .iter()

@@ -23,10 +23,10 @@ const DENSITIES: usize = 12;
 /// The largest number of elements that are drawn against each other.
 const PAIRED: usize = 3;
 
-/// The number of draws behind a density of an approximation.
+/// The number of draws from which the density of an approximation is drawn.
 const DRAWS: usize = 1000;
 
-/// The largest number of classes whose shares are drawn.
+/// The largest number of classes whose relative frequencies are drawn.
 const CLASSES: usize = 40;
 
 /// The draws of one element of a parameter.
@@ -249,7 +249,7 @@ fn overlaid(stage: &str, target: &str, observed: &[f64], replicates: &[Vec<f64>]
     Some(plot.render())
 }
 
-/// Draws the share of each class among the observed rows, and the central 90 % of its shares in replicated data.
+/// Draws the relative frequency of each class among the observed rows, and the central 90 % of its frequencies in replicated data.
 fn frequencies(
     stage: &str,
     target: &str,

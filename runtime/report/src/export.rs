@@ -88,8 +88,8 @@ impl Subject<'_> {
 
 impl Export<'_> {
     /// Writes the store: `posterior` (every site that is sampled or computed), `sample_stats`, `observed_data` and, unless they are too large,
-    /// `log_likelihood` and `posterior_predictive` of the training rows, in the target's own units. Chains without draws are left out, and the others
-    /// are truncated to the shortest.
+    /// `log_likelihood` and `posterior_predictive` of the training rows, in the original units of the target. Chains without draws are left out, and
+    /// the others are truncated to the shortest.
     ///
     /// # Errors
     /// A file cannot be read or written, or there is too little memory.
@@ -109,7 +109,7 @@ impl Export<'_> {
         drawn.map(|(number, _)| number).collect()
     }
 
-    /// Returns the number of draws that all these chains have.
+    /// Returns the number of draws per chain, that of the shortest chain.
     fn draws(&self) -> usize {
         let lengths = self.sampled.chains.iter().map(|chain| chain.store.len());
         lengths.filter(|length| *length > 0).min().unwrap_or(0)

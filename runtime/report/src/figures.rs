@@ -75,7 +75,8 @@ pub fn observed(forecast: &Forecast, target: &str, rows: &str) -> String {
     plot.render()
 }
 
-/// Draws the share of observed targets inside central intervals against their nominal level. `of` is the name of the target, if there are several.
+/// Draws the fraction of observed targets inside central intervals against the nominal level of the intervals. `of` is the name of the target, if
+/// there are several.
 pub fn calibration(forecast: &Forecast, of: &str) -> String {
     let levels: Vec<f64> = (0..=20).map(|at| f64::from(at) / 20.0).collect();
     let axis = |label: &str| PlotAxis::between(label, -0.02, 1.02);
@@ -87,7 +88,8 @@ pub fn calibration(forecast: &Forecast, of: &str) -> String {
         .ranks
         .iter()
         .any(|[below, not_above]| not_above - below > 0.05);
-    // The metric counts values at both ends of an interval completely, so that intervals of counts cover more than their level.
+    // The coverage metric counts values at the ends of an interval as inside, so that intervals of counts cover more than their
+    // level.
     let observed = match is_of_counts {
         true => "observed coverage (a count at an end counts in part)",
         false => "observed coverage",
@@ -112,7 +114,7 @@ pub fn calibration(forecast: &Forecast, of: &str) -> String {
     plot.render()
 }
 
-/// Returns the approximate range in which the observed share lies for nine of ten calibrated models, where `p` is the nominal share and `count` the
+/// Returns an approximate range that contains the observed fraction for nine of ten calibrated models. `p` is the nominal level, and `count` is the
 /// number of rows.
 fn chance(p: f64, count: f64) -> (f64, f64) {
     let half = 1.645 * (p * (1.0 - p) / count).sqrt();
@@ -150,8 +152,8 @@ impl ClassPredictions<'_> {
         }))
     }
 
-    /// Returns the number of predictions, the summed probabilities and the number of occurrences of each bin: for the second of two classes,
-    /// otherwise for every class.
+    /// Returns, for each bin, the number of predictions, the sum of their probabilities and the number of occurrences. If there are two classes, only
+    /// the second one is counted; otherwise every class.
     fn bins_of_classes(&self) -> [Bin; CALIBRATION_BINS] {
         let first = usize::from(self.probabilities.len() == 2);
         let classes = self.probabilities.iter().enumerate().skip(first);
@@ -287,7 +289,7 @@ pub fn loss(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Option<String
         .collect();
     let fitted = outcome.splits.iter().filter_map(|split| split.found.fitted());
     let epochs = fitted.map(|fitted| fitted.epochs);
-    // Nothing was trained if all iterates come from an earlier inference block.
+    // There are no epochs if all iterates come from an earlier inference block.
     let epochs = epochs.max().filter(|epochs| *epochs > 0)? as f64;
     let y = settled("loss per training row", curves.iter().flatten(), epochs);
     let mut plot = Plot::new("Training", WIDE, PlotAxis::between("epoch", 0.0, epochs), y);

@@ -33,17 +33,17 @@ pub struct Forecast {
     pub quantiles: [Vec<f64>; 4],
     /// The observed targets, where they are known.
     pub observed: Vec<f64>,
-    /// For each observed target, the share of draws below it and the share of draws not above it. If the model is calibrated, a point chosen at
-    /// random between the two is uniform (Czado, Gneiting and Held 2009, Biometrics 65: 1254).
+    /// For each observed target, the fraction of draws below it and the fraction of draws not above it. If the model is calibrated, a random point
+    /// between the two fractions has a uniform distribution (Czado, Gneiting and Held 2009, Biometrics 65: 1254).
     pub ranks: Vec<[f64; 2]>,
 }
 
 impl Forecast {
-    /// Returns the share of ranks inside the central interval of this level. If a rank extends beyond an end, only the part inside counts.
+    /// Returns the fraction of ranks inside the central interval of this level. For a rank that extends beyond an end, only the part inside counts.
     pub fn coverage(&self, level: f64) -> f64 {
         let [low, high] = [0.5 - 0.5 * level, 0.5 + 0.5 * level];
         let inside = |[below, not_above]: &[f64; 2]| {
-            // If the distribution is continuous, a single draw has at most this share.
+            // If the distribution is continuous, the two fractions differ at most by one draw.
             match not_above - below < 1e-3 {
                 true => f64::from(u8::from((below + not_above - 1.0).abs() <= level + 1e-12)),
                 false => (not_above.min(high) - below.max(low)).max(0.0) / (not_above - below),
@@ -203,7 +203,7 @@ struct Only {
     name: String,
     /// The values in the training rows, in original units.
     values: Vec<f64>,
-    /// The scale and the standardisation of the column of inputs; `None` for a field by name.
+    /// The scale and the standardisation of the input column; `None` if the input is a field of its own.
     column: Option<(f64, Standardisation)>,
 }
 
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(forecast.coverage(1.0), 1.0);
     }
 
-    /// A calibrated model: the ranks of a Poisson variable of mean 1.3, where each value occurs as often as its probability requires.
+    /// A calibrated model: the ranks of a Poisson variable with mean 1.3, where the frequency of each value equals its probability.
     #[test]
     fn counts_of_a_calibrated_model_are_covered_as_often_as_their_level() {
         let (mut below, mut probability) = (0.0, (-1.3f64).exp());

@@ -39,7 +39,7 @@ pub struct Report {
     pub main: Vec<(String, String)>,
 }
 
-/// Builds the report of a program with this text, and with the checks of each outcome. The predictions for the plots are computed again, from the
+/// Builds the report of a run from the text of the program and the checks of each outcome. The predictions for the plots are computed again, for the
 /// last split.
 ///
 /// # Errors

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// The number of replicated data sets.
 const REPLICATES: usize = 40;
 
-/// The largest number of rows in a replicated data set, and the number that is used even for a large network.
+/// The largest number of rows in a replicated data set, and the smallest number, which is used even for a large network.
 const ROWS: usize = 2000;
 const FEWEST: usize = 100;
 
@@ -47,15 +47,15 @@ const STATISTICS: [Statistic; 4] = [
 pub struct PredictiveCheck {
     /// The column of the output.
     pub column: String,
-    /// The names of its classes; `None` if it is a number.
+    /// The names of the classes of the output; `None` if the output is a number.
     pub classes: Option<Vec<String>>,
     /// The observed values or classes.
     pub observed: Vec<f64>,
-    /// True if the fitted data sets use a single value of each parameter.
+    /// True if the posterior data sets are drawn with a single value of each parameter.
     pub is_point: bool,
-    /// The data sets of the posterior; empty if the output does not have draws.
+    /// The posterior predictive data sets; empty if the output does not have draws.
     pub posterior: Vec<Vec<f64>>,
-    /// The data sets of the prior, or the reason why there are none.
+    /// The prior predictive data sets, or the reason for which they cannot be drawn.
     pub prior: Result<Vec<Vec<f64>>, NoPrior>,
 }
 
@@ -141,7 +141,7 @@ fn names(infer: &InferenceBlock, output: &Output, count: usize) -> Vec<String> {
 /// Data sets, by output and index.
 type Sets = Vec<Vec<Vec<f64>>>;
 
-/// Returns the data sets of the posterior, by output; empty if predictions are integrals over some weights.
+/// Returns the posterior predictive data sets of each output; empty if predictions integrate over some weights.
 fn posterior(
     infer: &InferenceBlock,
     outcome: &InferenceOutcome,
@@ -164,7 +164,7 @@ fn posterior(
     sets((infer, "posterior"), outcome, &mut predictor, context)
 }
 
-/// Returns the data sets of the prior, by output, or the reason why there are none.
+/// Returns the prior predictive data sets of each output, or the reason for which they cannot be drawn.
 fn prior(
     infer: &InferenceBlock,
     outcome: &InferenceOutcome,

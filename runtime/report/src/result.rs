@@ -375,7 +375,7 @@ fn turned_table(outcome: &InferenceOutcome) -> String {
     text + "\n\n"
 }
 
-/// Returns the rejection table: a line for the fractions, then one line for each output that has classes.
+/// Returns the rejection table: a line with the fractions, then one line for each class output.
 fn rejection_table(outcome: &InferenceOutcome) -> String {
     let lines = outcome.rejection();
     let Some((_, first)) = lines.first() else {

@@ -1,6 +1,6 @@
 //! Plots as SVG text: two axes with round ticks, marks in data coordinates, a legend at the top.
 //!
-//! Colours come from style classes ([`STYLE`]), so that one drawing serves light and dark pages and paper.
+//! Colours come from style classes ([`STYLE`]), so that the same drawing works on light and dark pages and on paper.
 
 use crate::ticks::{Ticks, ticks};
 use std::fmt::Write;
@@ -484,7 +484,7 @@ mod tests {
         }
     }
 
-    /// The last entry of a long legend ends within the plot, and the entries of a short one stay apart.
+    /// The last entry of a long legend ends within the plot, and the entries of a short legend do not overlap.
     #[test]
     fn a_legend_fits_into_its_plot() {
         let last = |labels: &[&str]| {

@@ -16,9 +16,9 @@ use bnnc_inference::{comparison, summary};
 use bnnc_methods::laplace::memory;
 use std::collections::HashMap;
 
-/// Sets the cost of a step of every inference block, for these data and the current options, and its predicted peak memory. The peak is the largest
-/// number of bytes that the run holds during the inference, on one thread, including the results of earlier inferences. `schemas`, by data item, are
-/// stored in the manifest, so that other peaks can be computed from it.
+/// Sets the cost of a step and the predicted peak memory of every inference block, for these data and the current options. The peak is the largest
+/// number of bytes in use during the inference run on one thread, including the results of earlier inference blocks. `schemas`, by data item, are
+/// stored in the manifest, so that peaks for other options can be computed from it.
 pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
     manifest.schemas.clone_from(schemas);
     let peaks = peaks(manifest, manifest.infers.iter());
@@ -38,18 +38,18 @@ pub fn precision(manifest: &Manifest, infer: &InferenceBlock) -> Option<u64> {
     Some(memory::precision(laplace, trained(manifest, infer)?))
 }
 
-/// Returns the number of examples that an inference block is fitted to.
+/// Returns the number of training examples of an inference block.
 fn trained(manifest: &Manifest, infer: &InferenceBlock) -> Option<usize> {
     let schema = manifest.schemas.get(&infer.data)?;
     Some(infer.examples(schema.train))
 }
 
-/// Returns the bytes that a finished inference holds, for a number of rows and iterates.
+/// Returns the bytes of the results of a finished inference block, for a number of rows and iterates.
 fn kept_of(infer: &InferenceBlock, (rows, planned): (usize, usize)) -> u64 {
     sum(&[parameters(infer), bnnc_methods::of(infer).held(rows, planned)])
 }
 
-/// The bytes of a data item in its three forms: file, table and rows.
+/// The bytes of a data item as a file, as a table and as rows.
 struct Data {
     file: u64,
     table: u64,
@@ -110,14 +110,14 @@ fn per_row(schema: &Schema) -> impl Iterator<Item = &Field> {
     schema.fields.iter().filter(|field| field.per_example)
 }
 
-/// Returns the fields that rows hold in addition to their inputs.
+/// Returns the fields that are stored in rows in addition to the inputs.
 fn per_row_copied<'a>(spec: &DataSpec, schema: &'a Schema) -> impl Iterator<Item = &'a Field> {
     let is_pair = spec.format.contents() == Contents::Pair;
     let target = schema.target.as_ref();
     per_row(schema).filter(move |field| !is_pair || Some(&field.name) == target)
 }
 
-/// Returns the largest bytes of training, predicting, leaving rows out (if a comparison does) and summarising, with `planned` iterates.
+/// Returns the peak bytes of training, predictions, leave-one-out estimates (if a comparison needs them) and summaries, with `planned` iterates.
 fn computing(manifest: &Manifest, infer: &InferenceBlock, schema: &Schema, planned: usize) -> u64 {
     let method = bnnc_methods::of(infer);
     let extent = MemoryExtent {
@@ -179,7 +179,7 @@ fn summaries(infer: &InferenceBlock, members: usize) -> u64 {
         weights,
         noise,
     } = bnnc_methods::of(infer).summing(members);
-    // All draws of each site are held and, for one call, the draws of the site that is read and of the weights.
+    // All draws of each site are in memory and, during one call, also the draws of one site and of the weights.
     let read = (largest + weights) * summary::draws_per_call(infer).min(draws) as u64;
     NUMBER * (small.iter().sum::<u64>() * draws as u64 + read + noise)
 }

@@ -1,12 +1,12 @@
 //! The folder of a run: the inventory of the run's own files, and the replacement of earlier results as a whole.
 //!
-//! `manifest.json` names every file of the results. It also holds the run's identity, and the checksums of the files that `bnnc predict` reads. New
-//! results are written to a separate folder beside the old ones, and moved into place once all of them are written:
+//! `manifest.json` names every file of the results. It also contains the run's identity and the checksums of the files that `bnnc predict` reads. New
+//! results are first written to a separate folder. When all are written, they replace the old results in four steps:
 //!
-//! 1. an inventory of the old and the new names, which states that the results are being replaced,
-//! 2. every new file, in place of the old one,
-//! 3. the removal of old files that are not among the new ones,
-//! 4. the new inventory.
+//! 1. write an inventory of the old and the new names, which states that the results are being replaced,
+//! 2. move every new file to its place,
+//! 3. remove old files that are not among the new ones,
+//! 4. write the new inventory.
 //!
 //! If the process ends before step 1, the old results are intact. If it ends later, `bnnc predict` rejects the folder because of the inventory, and
 //! the next run knows its files from the inventory.
@@ -62,7 +62,7 @@ impl Inventory {
     /// Reads the inventory of a folder; `None` if there is none.
     ///
     /// # Errors
-    /// An inventory that was changed since the run wrote it.
+    /// The inventory has been changed since the run wrote it.
     pub fn read(folder: &Path) -> Result<Option<Inventory>, Diagnostic> {
         let path = folder.join(INVENTORY);
         let text = match file::text(&path) {
@@ -74,8 +74,8 @@ impl Inventory {
         let inventory = read.map_err(|error| codes::damaged_part(&path, &error.to_string()))?;
         match inventory.clone().text() == text {
             true => Ok(Some(inventory)),
-            // The text is written again from the values that were read. If the values were changed, the new text has another checksum than the file;
-            // if only the format was changed, the text itself differs.
+            // The text is generated again from the values that were read. If a value was changed, the checksum of the new text differs from the one
+            // in the file. If only the format was changed, the text differs.
             false => Err(codes::damaged_part(&path, "its checksum differs")),
         }
     }
@@ -109,7 +109,7 @@ fn is_absent(error: &io::Error) -> bool {
 /// Returns the bytes of one of the files from which predictions are made, after checking that the folder's run wrote them.
 ///
 /// # Errors
-/// A folder without an inventory, or whose results were being replaced; a file that the run did not write.
+/// The folder has no inventory, its results were being replaced, or the run did not write the file.
 pub fn part(folder: &Path, name: &str) -> Result<Vec<u8>, Diagnostic> {
     let Some(inventory) = Inventory::read(folder)? else {
         let why = format!("it has no `{INVENTORY}`");
@@ -129,11 +129,11 @@ pub fn part(folder: &Path, name: &str) -> Result<Vec<u8>, Diagnostic> {
     }
 }
 
-/// Checks that a new run may write its results to a folder. The folder must not hold results of another run, and every existing file that the run
-/// will write must belong to a run. `names` are the names of these files in the folder itself.
+/// Checks that a new run may write its results to a folder. The folder must not contain results of another run, and existing files that the run would
+/// replace must have been written by a run. `names` are the names of these files in the folder.
 ///
 /// # Errors
-/// The reason why the folder needs `--overwrite`.
+/// Returns the reason for which the folder needs `--overwrite`.
 pub fn check_free(folder: &Path, fingerprint: &Fingerprint, names: &[String]) -> Result<(), Diagnostic> {
     let inventory = Inventory::read(folder).map_err(|_| codes::foreign_files(folder, &[INVENTORY]))?;
     let own = inventory.as_ref().map(|inventory| &inventory.files);
@@ -189,7 +189,7 @@ pub fn holds(folder: &Path, file: &Path) -> bool {
     name_in(folder, file).is_some_and(|name| name == INVENTORY || inventory.files.contains(&name))
 }
 
-/// Returns the name of a file within a folder, with `/` between the parts; `None` if it is elsewhere.
+/// Returns the path of a file relative to a folder, with `/` between the parts; `None` if the file is not in the folder.
 fn name_in(folder: &Path, file: &Path) -> Option<String> {
     let [home, file] = [folder, file].map(fs::canonicalize);
     let inside = file.ok()?.strip_prefix(home.ok()?).ok()?.to_path_buf();
@@ -214,7 +214,7 @@ impl Staging {
     /// Begins new results of a folder. The folder is created if it does not exist.
     ///
     /// # Errors
-    /// A folder that cannot be written.
+    /// The folder cannot be written.
     pub fn begin(folder: &Path) -> Result<Staging, Diagnostic> {
         let stage = folder.join(STAGE);
         let begun = remove(&stage).and_then(|()| fs::create_dir_all(&stage));
@@ -232,7 +232,7 @@ impl Staging {
     /// result (`failed`), any other run may replace it later.
     ///
     /// # Errors
-    /// A file that cannot be read or moved.
+    /// A file cannot be read or moved.
     pub fn commit(self, fingerprint: &Fingerprint, failed: bool) -> Result<(), Diagnostic> {
         let new = Inventory {
             failed,
@@ -328,7 +328,7 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // A folder that cannot be removed does no harm: the next run removes it.
+        // A folder that cannot be removed is harmless, because the next run removes it.
         let _ = remove(&self.stage);
     }
 }

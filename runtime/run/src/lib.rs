@@ -36,7 +36,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The options of a run that the program does not contain.
+/// The options of a run that are not part of the program.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// The number of threads. The results do not depend on it.
@@ -49,7 +49,7 @@ pub struct RunOptions {
     pub checkpoint: Checkpoint,
     /// The flag that the user raises to stop the run.
     pub interrupt: Interrupt,
-    /// Data that were read before the run, so that no file is read twice: a pipe would be empty, and a file may have changed.
+    /// Data that were read before the run. No file is read twice, because a pipe would be empty and a file may have changed.
     pub sources: Sources,
 }
 
@@ -70,7 +70,7 @@ impl RunOptions {
 /// Runs every inference block.
 ///
 /// # Errors
-/// An error before the run begins. Later errors are in [`RunResult::stopped`], together with the finished results.
+/// An error occurs before the first inference block starts. Later errors are returned in [`RunResult::stopped`], together with the finished results.
 pub fn run(manifest: &Manifest, options: &RunOptions) -> Result<RunResult, Stop> {
     let pool = Arc::new(Pool::new(options.threads));
     let context = Context {
@@ -136,7 +136,7 @@ fn check_memory(manifest: &Manifest, limit: Option<u64>) -> Result<(), Stop> {
 
 /// The part of a data item that is kept.
 enum Data {
-    /// The only split. The source of the rows is not needed any more.
+    /// The only split. The table from which the rows were selected has been freed.
     Whole(Arc<Dataset>),
     /// The source of the rows of every split.
     Splits(Box<LoadedData>),
@@ -147,7 +147,7 @@ struct Run<'a> {
     context: Context,
     data: HashMap<String, Data>,
     options: &'a RunOptions,
-    /// The starts for later inferences, by inference and split.
+    /// The starts for later inference blocks, by inference block and split.
     found: HashMap<(String, usize), start::EarlierResult>,
     result: RunResult,
 }
@@ -370,7 +370,7 @@ impl Run<'_> {
         })
     }
 
-    /// Returns the variances of all weights of `infer` under an earlier inference block on the same split, by its name.
+    /// Returns the variances of all weights of `infer` under the earlier inference block `name` on the same split.
     fn variances(&self, infer: &InferenceBlock, name: &str, split: usize) -> Result<Vec<f64>, Stop> {
         let by = self.manifest.infers.iter().find(|infer| infer.name == name);
         let outcome = self.result.outcomes.iter().find(|outcome| outcome.name == name);

@@ -18,8 +18,8 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// Adds the new levels of `rows` along an axis to the codes of the inputs `ports`, which select from that axis. The levels are added in the order in
-/// which they appear. Returns their number.
+/// Adds the new levels of `rows` along an axis to the codes of the inputs `ports`, which index that axis. The levels are added in the order in which
+/// they appear. Returns the number of new levels.
 pub fn extend(infer: &mut InferenceBlock, preparation: &Preparation, rows: &Rows, ports: &[String]) -> usize {
     let all = infer.bindings.iter().enumerate();
     let own = all.filter(|(_, binding)| ports.contains(&binding.port));
@@ -147,7 +147,7 @@ fn sites(
     Ok(all)
 }
 
-/// Appends an array with the sizes `from` as one with the sizes `to`, padded with zeros.
+/// Appends an array of shape `from` to `into`, padded with zeros to the shape `to`.
 fn widen(array: &[f64], (from, to): (&[usize], &[usize]), into: &mut Vec<f64>) {
     let start = into.len();
     into.resize(start + to.iter().product::<usize>(), 0.0);

@@ -33,9 +33,9 @@ use std::sync::Arc;
 pub struct SavedRun {
     /// The path of the program.
     pub program: PathBuf,
-    /// The text of the program, which may have been edited since.
+    /// The text of the program at the time of the run. The file may have been edited since then.
     pub text: String,
-    /// The options that shaped the program, as given on the command line.
+    /// The settings on the command line that changed the program.
     pub settings: Vec<String>,
     /// The `--data` options.
     pub data: Vec<String>,
@@ -47,7 +47,7 @@ pub struct SavedRun {
     pub without: Vec<String>,
     /// The checksum of the library that the program was compiled with.
     pub library: u64,
-    /// The data items as they were when the program was compiled. The files may have changed since.
+    /// The schemas of the data items at the time of compilation. The files may have changed since then.
     pub schemas: BTreeMap<String, Schema>,
     /// The preparation of rows, by inference.
     pub preparations: BTreeMap<String, Preparation>,
@@ -82,7 +82,7 @@ pub fn names(manifest: &Manifest) -> Vec<String> {
 /// Writes all results, replacing those of an earlier run in the folder.
 ///
 /// # Errors
-/// A file cannot be written. The earlier results are then intact, unless the error occurred while they were being replaced.
+/// A file cannot be written. The earlier results are intact unless the error occurred while they were being replaced.
 pub fn write(
     folder: &Path,
     manifest: &Manifest,
@@ -349,7 +349,7 @@ pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, StateValues>), D
 /// Reads the tensors of an inference block whose names begin with a prefix.
 ///
 /// # Errors
-/// A folder that no run wrote.
+/// No run wrote the folder.
 pub fn arrays(folder: &Path, infer: &str, prefix: &str) -> Result<Vec<PosteriorArray<'static>>, Diagnostic> {
     let mut arrays: Vec<PosteriorArray<'static>> = Vec::new();
     each_tensor(folder, |of, name, shape, numbers| {

@@ -92,8 +92,8 @@ fn forecast(
     Ok(columns)
 }
 
-/// Returns the number of draws that predictions with these values average over. It depends on the number of draws that the values hold, if they hold
-/// draws.
+/// Returns the number of draws over which predictions with these values average. If the values contain draws, the result depends on the number of
+/// these draws.
 pub(super) fn draws_in(infer: &InferenceBlock, values: &StateValues) -> usize {
     match held(infer, values) {
         0 => infer.predictive_draws(),
@@ -116,7 +116,7 @@ pub(super) fn table(
     let without = columns.without();
     match without.len() == infer.outputs.len() && dataset.test.count > 0 {
         true => {
-            // All rows of the data are one example of the model, and its outputs refer to these rows.
+            // All rows of the data form one example of the model, and its outputs refer to these rows.
             let is_whole = infer.bindings.iter().all(|binding| binding.from.is_shared());
             let vector = infer.outputs.iter().find(|output| output.elements() != 1);
             let diagnostic = match vector {
@@ -160,7 +160,7 @@ pub fn far_from(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset, rows
 /// logits or the logarithm of a rate.
 ///
 /// # Errors
-/// An inference block without such a covariance; a covariance that takes more than `max_memory` bytes; the errors of [`predict`].
+/// The inference block has no such covariance, the covariance needs more than `max_memory` bytes, or [`predict`] would fail.
 pub fn joint(
     infer: &InferenceBlock,
     preparation: &Preparation,
@@ -307,8 +307,8 @@ fn restored(
     })
 }
 
-/// Checks that no column holds text that held numbers in the run: the codes of levels would be taken for numbers. Positions outside an axis, and
-/// levels that the run does not have, are found when the model reads the rows.
+/// Checks that no column has changed from numbers in the run to text in the new rows, since the codes of its levels would be used as numbers.
+/// Positions outside an axis and unknown levels are detected later, when the rows are prepared for the program.
 ///
 /// # Errors
 /// The column that holds text.
@@ -327,10 +327,10 @@ fn check_text(infer: &InferenceBlock, preparation: &Preparation, rows: &Rows) ->
     Ok(())
 }
 
-/// Returns a dataset with the new rows in place of all others.
+/// Returns a dataset in which the new rows replace all other rows.
 ///
 /// # Errors
-/// A model that takes an array for all examples, which new rows do not contain; rows with text instead of numbers.
+/// The model has an array that all examples share, which new rows do not contain, or the rows have text instead of numbers.
 pub(super) fn checked(
     infer: &InferenceBlock,
     preparation: &Preparation,

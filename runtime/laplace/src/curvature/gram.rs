@@ -6,7 +6,7 @@ use bnnc_kernels::pool::Pool;
 /// The number of rows that are multiplied at a time.
 const ROWS: usize = 256;
 
-/// The sum `G'G` of rows that are added in blocks. It does not depend on the division into blocks.
+/// The sum `G'G` over rows that are added in blocks. The result does not depend on the division into blocks.
 #[derive(Clone, Debug)]
 pub struct Gram {
     sum: Matrix,
@@ -15,7 +15,7 @@ pub struct Gram {
 }
 
 impl Gram {
-    /// Returns the sum of no rows of `elements` elements.
+    /// Returns an empty sum for rows with `elements` elements.
     pub fn new(elements: usize) -> Gram {
         Gram {
             sum: Matrix::zeros(elements, elements),

@@ -12,13 +12,13 @@ pub struct KroneckerBlock {
     pub left: Matrix,
     /// The sum over rows and columns of `g g'`.
     pub right: Matrix,
-    /// The order of the elements: element `i * right + j` belongs to row `i` of `left` and row `j` of `right`, or, if true, element `j * left + i`
-    /// does.
+    /// The order of the elements. The element for row `i` of `left` and row `j` of `right` has the index `i * right + j`, or `j * left + i` if
+    /// `swapped` is true.
     pub swapped: bool,
 }
 
 impl KroneckerBlock {
-    /// Returns a block over no rows, with factors of these sizes.
+    /// Returns an empty block with factors of these sizes.
     pub fn new(start: usize, left: usize, right: usize, swapped: bool) -> KroneckerBlock {
         KroneckerBlock {
             start,

@@ -1,4 +1,4 @@
-//! The largest eigenpairs of a curvature that is only known by its products with vectors.
+//! The largest eigenpairs of a curvature that can only be multiplied by vectors.
 //!
 //! Note [Thick restarts]. The search keeps an orthonormal basis and extends it by the residuals of the best Ritz vectors. When the basis is full, the
 //! search restarts from its best half: a block Lanczos method with thick restarts (Wu and Simon 2000). One pass over the data multiplies as many
@@ -10,15 +10,15 @@ use crate::matrix::{Matrix, dot};
 use crate::posterior::Spectrum;
 use bnnc_kernels::pool::Pool;
 
-/// The largest eigenpairs of a curvature. In the other directions the posterior is the prior.
+/// The largest eigenpairs of a curvature. In all orthogonal directions, the posterior equals the prior.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LowRank {
     /// Orthonormal eigenvectors, one in each row: `[rank, D]`.
     pub vectors: Matrix,
     /// The eigenvalues in descending order, all above zero.
     pub values: Vec<f64>,
-    /// The largest norm of a residual over the largest eigenvalue when the search stopped. NaN if a product was not finite; there is no
-    /// posterior then.
+    /// The largest norm of a residual divided by the largest eigenvalue when the search stopped. NaN if a product was not finite, in which case there
+    /// is no posterior.
     pub residual: f64,
 }
 
@@ -72,11 +72,11 @@ impl LowRank {
     }
 }
 
-/// A pass over the data: it calls its argument with blocks of the rows `G`, one after the other. Each call of a pass covers all rows.
+/// A pass over the data. Each call passes all rows of `G`, in blocks, to its argument.
 pub type Passes<'a, E> = &'a mut dyn FnMut(&mut dyn FnMut(&Matrix)) -> Result<(), E>;
 
 impl EigenpairSearch {
-    /// Returns the number of rows of noise from which the search starts: a few more than the rank, so that the last pairs converge too.
+    /// Returns the number of rows of noise from which the search starts. It is slightly larger than the rank, so that the last pairs converge too.
     pub fn start_rows(&self, elements: usize) -> usize {
         self.rank
             .saturating_add((self.rank / 4).clamp(4, 16))
@@ -166,7 +166,8 @@ impl Space {
         self.products.append(products);
     }
 
-    /// Returns an orthonormal basis of the part of the rows that is orthogonal to the space. Two Gram-Schmidt passes are enough (Giraud et al. 2005).
+    /// Returns an orthonormal basis of the components of the rows that are orthogonal to the space. Two Gram-Schmidt passes are enough (Giraud et al.
+    /// 2005).
     fn complement(&self, rows: Matrix, pool: &Pool) -> Matrix {
         let once = self.orthonormal(rows, pool);
         self.orthonormal(once, pool)
@@ -238,7 +239,7 @@ impl Space {
     }
 }
 
-/// The length below which the new part of a row of length one counts as zero.
+/// The length below which the orthogonal component of a row of length one counts as zero.
 const DEPENDENT: f64 = 1e-10;
 
 fn length(row: &[f64]) -> f64 {

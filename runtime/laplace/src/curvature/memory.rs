@@ -21,8 +21,8 @@ impl Bytes {
     }
 }
 
-/// Returns the memory of a form over `elements` weights, for `rows` rows of data with `columns` outputs each. `blocks` are the blocks of the form
-/// `Kronecker`. Sums saturate at the largest number.
+/// Returns the memory of a form for `elements` weights and `rows` rows of data with `columns` outputs each. `blocks` are the blocks of the form
+/// `Kronecker`. Sums saturate at the largest integer.
 pub fn bytes(
     structure: Structure,
     elements: usize,
@@ -44,8 +44,7 @@ pub fn bytes(
         Structure::LowRank(rank) => {
             let rank = rank as u64;
             let block = rank.saturating_add((rank / 4).clamp(4, 16)).min(d);
-            // The search holds a basis of four blocks and its products, and the vectors, residuals and products of one pass, one of which is still
-            // growing.
+            // The search holds a basis of four blocks and its products with the matrix, and the vectors, residuals and products of one pass.
             let [_, decomposition, posterior] = woodbury(rank, d);
             [
                 block.saturating_mul(13).saturating_mul(d),
@@ -57,7 +56,8 @@ pub fn bytes(
             let rows = (chosen.unwrap_or(usize::MAX) as u64).min(n).saturating_mul(k);
             let [curvature, _, posterior] = woodbury(rows, d);
             match rows < d {
-                // The posterior shares the rows. In addition there are the kernel before it is factored, and a block of scaled columns.
+                // The posterior shares the rows with the curvature. In addition, there are the kernel before it is factored, and a
+                // block of scaled columns.
                 true => {
                     let columns = d.min(COLUMNS as u64).saturating_add(rows);
                     let work = rows.saturating_mul(columns);
@@ -80,8 +80,8 @@ pub fn bytes(
     }
 }
 
-/// Returns the numbers of reals of a full matrix: in the sum; in the sum and the matrix that becomes its factor, with a block of rows to work on; in
-/// the factor.
+/// Returns the numbers of reals of a full matrix in three phases: the sum; the sum, the matrix that becomes its factor, and a block of rows as
+/// workspace; and the factor alone.
 fn full(d: u64) -> [u64; 3] {
     let [sum, both, posterior] = [1, 2, 1].map(|count| d.saturating_mul(d).saturating_mul(count));
     [
@@ -91,8 +91,8 @@ fn full(d: u64) -> [u64; 3] {
     ]
 }
 
-/// Returns the numbers of reals of Kronecker blocks: in the factors; in the factors, their eigenvectors and four reals per weight while the largest
-/// factor is decomposed, which takes five more squares of its size; in the eigenvectors with two reals per weight.
+/// Returns the numbers of reals of Kronecker blocks in three phases: the factors; the decomposition, with the factors, their eigenvectors, four reals
+/// per weight, and five matrices of the size of the largest factor; and the eigenvectors with two reals per weight.
 fn kronecker(d: u64, blocks: &[WeightBlock]) -> [u64; 3] {
     let square = |size: usize| (size as u64).saturating_mul(size as u64);
     let sides = blocks.iter().map(|block| block.left.max(block.right));
@@ -110,8 +110,8 @@ fn kronecker(d: u64, blocks: &[WeightBlock]) -> [u64; 3] {
     ]
 }
 
-/// Returns the numbers of reals of `rows` rows of `d` elements: in the rows; in the rows, a scaled copy and the factor of its products; in the copy
-/// and the factor alone.
+/// Returns the numbers of reals for `rows` rows of `d` elements in three phases: the rows; the rows, a scaled copy of them, and the factor of the
+/// products of the copy; and the copy and the factor alone.
 fn woodbury(rows: u64, d: u64) -> [u64; 3] {
     let (own, kernel) = (rows.saturating_mul(d), rows.saturating_mul(rows));
     let posterior = own.saturating_add(d).saturating_add(kernel);

@@ -16,7 +16,7 @@ pub struct Prior {
 }
 
 impl Prior {
-    /// Returns a prior of independent elements with these precisions.
+    /// Returns a prior with independent elements of these precisions.
     pub fn diagonal(precision: Vec<f64>) -> Prior {
         Prior {
             precision,
@@ -68,8 +68,8 @@ impl Prior {
         }
     }
 
-    /// Returns numbers `[D]` whose sum is `(w - m)' P0 (w - m)`, from the slope `-P0 (w - m)` of a Normal log density. For independent elements they
-    /// are the terms of the elements.
+    /// Returns terms `[D]` whose sum is `(w - m)' P0 (w - m)`, from the slope `-P0 (w - m)` of a Normal log density. For independent elements, each
+    /// term belongs to one element.
     ///
     /// # Errors
     /// The prior is not positive definite.

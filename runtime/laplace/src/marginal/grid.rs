@@ -6,7 +6,7 @@ const ENDS: [f64; 2] = [1e-4, 1e4];
 /// The number of factors on the grid, equally spaced in their logarithms.
 const POINTS: usize = 21;
 
-/// The number of evaluations between the neighbours of the best factor of the grid.
+/// The number of evaluations that refine the best factor of the grid, between its neighbours.
 const REFINEMENTS: usize = 12;
 
 /// The reciprocal of the golden ratio.
@@ -21,12 +21,12 @@ pub struct Grid {
     pub score: f64,
     /// All evaluated factors with their scores, in ascending order of the factors.
     pub curve: Vec<[f64; 2]>,
-    /// True if the best factor of the grid is the first or the last, so that the maximum may lie beyond.
+    /// True if the best factor of the grid is the first or the last one, so that the maximum may be outside the grid.
     pub at_end: bool,
 }
 
-/// Searches for the factor with the highest score: 21 factors from 1e-4 to 1e4, then 12 more by golden section between the neighbours of the best.
-/// Among equal scores the factor nearest to 1 wins, which keeps the prior as it is. A NaN score counts as minus infinity.
+/// Searches for the factor with the highest score: 21 factors from 1e-4 to 1e4, then 12 more by golden section between the neighbours of the best. Of
+/// factors with equal scores, the one nearest to 1 is taken, because 1 leaves the prior unchanged. A NaN score counts as minus infinity.
 ///
 /// # Errors
 /// The first error of `score`, which ends the search.

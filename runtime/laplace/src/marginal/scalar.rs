@@ -3,11 +3,12 @@
 use super::{TuningResult, bounded, log_evidence_of_normal};
 
 /// The log marginal likelihood as a function of one factor `t`. The curvature enters only through its eigenvalues, in coordinates in which the prior
-/// is standard normal, so that the time of an evaluation is proportional to their number. For nonnegative eigenvalues the log marginal likelihood is
-/// strictly concave in `log t`.
+/// is standard normal, so that the time of an evaluation is proportional to the number of eigenvalues. For nonnegative eigenvalues the log marginal
+/// likelihood is strictly concave in `log t`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScalarEvidence<'a> {
-    /// The eigenvalues `mu` of `P0^-1/2 H P0^-1/2`, as returned by [`crate::posterior::whitened`]: before the temperature, and possibly without zeros.
+    /// The eigenvalues `mu` of `P0^-1/2 H P0^-1/2`, as returned by [`crate::posterior::whitened`]: not divided by the temperature, and possibly
+    /// without zeros.
     pub eigenvalues: &'a [f64],
     /// The divisor of the curvature.
     pub temperature: f64,
@@ -44,8 +45,9 @@ impl ScalarEvidence<'_> {
         [0.5 * first, 0.5 * second]
     }
 
-    /// Finds the factor that maximises the log marginal likelihood, to 1e-8 of its logarithm, by Newton steps from `start` that are halved until they
-    /// climb. If the precision at the start is not positive definite, returns the start and marks the search as not converged.
+    /// Finds the factor that maximises the log marginal likelihood, with an error of 1e-8 in its logarithm, by Newton steps from `start`. A step is
+    /// halved until the log marginal likelihood increases. If the precision at the start is not positive definite, returns the start and marks the
+    /// search as not converged.
     pub fn maximise(&self, start: f64) -> TuningResult {
         let mut at = bounded(start.ln());
         let before = self.log_evidence(at.exp());
@@ -70,7 +72,8 @@ impl ScalarEvidence<'_> {
     /// Returns the log of the factor after one step.
     fn climb(&self, at: f64, evidence: f64) -> f64 {
         let [first, second] = self.slopes(at.exp());
-        // Only negative eigenvalues can make the function non-concave. In that case any step uphill is acceptable.
+        // The function is concave unless some eigenvalues are negative. In that case, any uphill step is
+        // acceptable.
         let curvature = second.abs().max(1e-12 * first.abs());
         let newton = if first == 0.0 { 0.0 } else { first / curvature };
         let mut step = newton.clamp(-4.0, 4.0);

@@ -19,10 +19,10 @@ pub fn groups(structure: PriorStructure, elements: &[usize]) -> Vec<usize> {
     }
 }
 
-/// The quantities of the posterior, under one precision of the prior, from which the log marginal likelihood and its gradient are computed.
+/// The quantities of the posterior under one prior precision from which the log marginal likelihood and its gradient are computed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvidenceTerms {
-    /// The log of the ratio of the determinants of the precisions of posterior and prior.
+    /// The log of the determinant of the posterior precision over the determinant of the prior precision.
     pub log_determinant_ratio: f64,
     /// The variances `[D]` of the weights.
     pub variances: Vec<f64>,
@@ -48,8 +48,8 @@ pub fn evaluate(
     }
 }
 
-/// The search for factors on the precisions of groups of weights with independent Normal priors that maximise the log marginal
-/// likelihood. The weights do not move.
+/// The search for factors on the precisions of groups of weights with independent Normal priors that maximise the log marginal likelihood. The
+/// weights are fixed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tuning<'a> {
     /// The precisions `[D]` of the prior with factors of one.
@@ -60,7 +60,7 @@ pub struct Tuning<'a> {
     pub groups: &'a [usize],
     /// The log likelihood at `w`, divided by the temperature.
     pub log_likelihood: f64,
-    /// The largest number of steps: 200 steps find a maximum, and one or a few steps are enough to follow weights that move.
+    /// The largest number of steps. 200 steps are enough to find a maximum, and a few steps are enough to follow weights that change during a search.
     pub steps: usize,
 }
 
@@ -103,8 +103,8 @@ impl Tuning<'_> {
         (slope, bend)
     }
 
-    /// Climbs from a start `[G]` to factors from which no step increases the log marginal likelihood. `evaluate` takes the factor of each weight
-    /// `[D]`, as [`crate::curvature::Prior::scaled`] does; see [`evaluate`].
+    /// Searches from a start `[G]` until no step increases the log marginal likelihood. `evaluate` takes the factor of each weight `[D]`, as
+    /// [`crate::curvature::Prior::scaled`] does; see [`evaluate`].
     ///
     /// A step is a Newton step in the logs of the factors, computed as if the weights were independent. Its direction increases the log marginal
     /// likelihood for any curvature; for a diagonal curvature, the step is exact. The step is halved until the log marginal likelihood does not fall.
@@ -193,8 +193,8 @@ impl Place {
     }
 }
 
-/// Returns a step of the log of a factor. Far from the maximum the log marginal likelihood is nearly straight, so a step is limited to a factor of
-/// about fifty.
+/// Returns a step of the log of a factor. Far from the maximum, the log marginal likelihood is nearly linear and Newton steps are too long, so a step
+/// is limited to a factor of about fifty.
 fn step((slope, bend): (&f64, &f64)) -> f64 {
     // The slope of a group on which neither the data nor the prior have an effect consists of rounding errors.
     if slope.abs() < 1e-14 {

@@ -24,8 +24,8 @@ pub struct Cholesky {
     inverses: Vec<Matrix>,
 }
 
-/// The largest value of a pivot that counts as zero, as a fraction of the diagonal element. If the data identify only the sum of two weights,
-/// rounding leaves a pivot of one or two units in the last place.
+/// The largest pivot that counts as zero, as a fraction of the diagonal element. If the data identify only the sum of two weights, rounding leaves a
+/// pivot of one or two units in the last place.
 const ROUNDING: f64 = 8.0 * f64::EPSILON;
 
 /// Returns the rows or columns of each block.
@@ -73,7 +73,7 @@ impl Cholesky {
     /// Factors a symmetric matrix; only the upper triangle is read.
     ///
     /// # Errors
-    /// The first pivot that is not positive, or that rounding errors of the diagonal element explain.
+    /// Returns the first pivot that is not above the rounding errors of the diagonal element.
     pub fn new(matrix: Matrix, pool: &Pool) -> Result<Cholesky, NotPositive> {
         let size = matrix.rows;
         let mut upper = matrix;
@@ -142,7 +142,8 @@ impl Cholesky {
         rows
     }
 
-    /// Implements [`Cholesky::forward`] for rows of which only the first `height(block)` have nonzero elements in the columns up to the end of a block.
+    /// Implements [`Cholesky::forward`] for rows with known zeros: in the columns up to the end of a block, only the first `height(block)` rows have
+    /// nonzero elements.
     fn forward_within(&self, rows: &mut Matrix, height: impl Fn(&Range<usize>) -> usize, pool: &Pool) {
         let size = self.upper.rows;
         assert_eq!(rows.columns, size, "columns of a triangular system");
@@ -219,7 +220,7 @@ fn columns_of(matrix: &Matrix, rows: Range<usize>, columns: Range<usize>) -> Mat
     Matrix::new(height, width, values.copied().collect())
 }
 
-/// Factors a diagonal block in place. A pivot that is not above its floor is zero except for rounding.
+/// Factors a diagonal block in place. A pivot that is not above its floor counts as zero.
 fn factor_block(upper: &mut Matrix, block: &Range<usize>, floors: &[f64]) -> Result<(), NotPositive> {
     let size = upper.columns;
     for pivot in block.clone() {

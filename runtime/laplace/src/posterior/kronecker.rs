@@ -1,9 +1,9 @@
 //! Kronecker products along the diagonal of the precision.
 //!
 //! Note [Priors in an eigenbasis]. A block with the factors `A = U a U'` and `B = V b V'` has the precision `(U x V) (a x b / T + d) (U x V)'`, where
-//! `d` is the precision of the prior, if that is constant within the block (Immer et al. 2021, section 4.2, without damping of factors). If it
-//! varies, the `d` of an eigenvector is the mean of the precisions with the squares of the eigenvector as weights. This is the diagonal of the
-//! precision of the prior in the eigenbasis.
+//! `d` is the prior precision, if it is constant within the block (Immer et al. 2021, section 4.2, without damping of factors). If it varies, the
+//! value `d` for an eigenvector is the mean of the precisions, weighted by the squared elements of the eigenvector. These values are the diagonal of
+//! the prior precision in the eigenbasis.
 
 use super::spectrum::Spectrum;
 use super::{Form, GaussianPosterior, Root, Turned};
@@ -14,7 +14,7 @@ use bnnc_kernels::pool::Pool;
 /// `R` maps a block to its eigenbasis and divides by the roots of the eigenvalues.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kronecker {
-    /// Standard deviations under the prior for elements outside of all blocks, and 1 for the others.
+    /// Standard deviations under the prior for elements outside all blocks, and 1 for elements of blocks.
     pub others: Vec<f64>,
     pub blocks: Vec<EigenBlock>,
 }
@@ -137,7 +137,7 @@ impl EigenBlock {
         }
     }
 
-    /// Returns the diagonal in the eigenbasis, by coordinate, of a matrix that is diagonal by element.
+    /// Transforms a diagonal matrix to the eigenbasis, and returns the diagonal of the result.
     fn mean_prior(&self, precision: &[f64], pool: &Pool) -> Vec<f64> {
         let [first, second] = [&self.first, &self.second].map(squares);
         let elements = Matrix::new(first.rows, second.rows, precision.to_vec());

@@ -25,7 +25,7 @@ impl Spectrum {
             .self_adjoint_eigen(Side::Lower)
             .map_err(|_| NOT_A_NUMBER)?;
         let values = (0..size).map(|at| pairs.S()[at]).collect();
-        // A flattened iterator does not report its length, so the vector reserves it.
+        // The capacity is reserved because a flattened iterator does not report its length.
         let mut vectors = Vec::with_capacity(size * size);
         vectors.extend(pairs.U().col_iter().flat_map(|vector| vector.iter()));
         Ok(Spectrum {
@@ -34,8 +34,8 @@ impl Spectrum {
         })
     }
 
-    /// Decomposes a matrix that is positive semidefinite except for rounding. Eigenvalues of the size of rounding errors become zero, so that none is
-    /// negative.
+    /// Decomposes a matrix that is positive semidefinite except for rounding. Eigenvalues of the size of rounding errors are set to zero, so that no
+    /// eigenvalue is negative.
     ///
     /// # Errors
     /// Fails in the same cases as [`Spectrum::new`].

@@ -1,16 +1,16 @@
 //! Metrics from positions and gradients together.
 //!
-//! Note \[Spreads\]. For independent normal quantities, if an element of the position has the variance `v`, the same element of the
-//! gradient has the variance `1 / v`. The square root of the ratio of the two variances is `v`, even from very few draws and before the
-//! chain has converged. In general this is the diagonal that minimises a Fisher divergence between the whitened target and a standard
-//! normal distribution (the warm-up of nutpie). After every iteration, the metric is computed again from the draws of a window. Windows are
-//! short at first, so that draws from before the bulk of the posterior are soon forgotten, and then grow.
+//! Note \[Spreads\]. For independent normal quantities, if an element of the position has the variance `v`, the same element of the gradient has the
+//! variance `1 / v`. The square root of the ratio of the two variances is `v`, even from very few draws and before the chain has converged. In
+//! general this is the diagonal that minimises a Fisher divergence between the whitened target and a standard normal distribution (the warm-up of
+//! nutpie). After every iteration, the metric is computed again from the draws of a window. Windows are short at first, so that draws before the
+//! chain reaches the bulk of the posterior are soon forgotten. Later windows are longer.
 //!
-//! A dense metric begins as that diagonal. From the first long window on, once there are twice as many draws as dimensions, it is the covariance of
-//! the positions. The noise of a covariance is the same in all directions of any posterior: with `n` draws in `d` dimensions, a round posterior
-//! appears `(1 + sqrt(d / n)) / (1 - sqrt(d / n))` times as long as wide: 5.8 for two draws per dimension and 2.6 for five. Below five draws per
-//! dimension the correlations are shrunk in proportion to their noise ([`RunningMoments::noise`]). From five on they are not shrunk, because shrinking
-//! reduces correlations near 1 the most, which are the reason to use a dense metric.
+//! A dense metric begins as this diagonal. From the first long window on, once there are twice as many draws as dimensions, the metric is the
+//! covariance of the positions. The noise of a covariance is the same in all directions of any posterior: with `n` draws in `d` dimensions, a round
+//! posterior appears `(1 + sqrt(d / n)) / (1 - sqrt(d / n))` times as long as wide: 5.8 for two draws per dimension and 2.6 for five. Below five
+//! draws per dimension the correlations are shrunk in proportion to their noise ([`RunningMoments::noise`]). From five on they are not shrunk,
+//! because shrinking reduces correlations near 1 the most, which are the reason to use a dense metric.
 //!
 //! Note \[Lengths\]. Under the right metric, the squared length of a whitened gradient of a normal distribution in `d` dimensions has the mean `d`
 //! and the variance `2 d`. If the curvature varies between regions, as it does for a Gaussian process with an unknown length scale, a dense metric
@@ -72,7 +72,7 @@ impl Pairs {
         }
     }
 
-    /// Returns the variance of an element on which positions and gradients agree.
+    /// Returns the variance of an element, estimated from the variances of positions and gradients: see Note \[Spreads\].
     fn agreed(&self, at: usize) -> f64 {
         (self.positions.variance(at) / self.gradients.variance(at)).sqrt()
     }
@@ -123,7 +123,7 @@ impl Spreads {
     const SETTLING: usize = 50;
     /// The largest mean squared length of whitened gradients, divided by the dimension, at which a dense metric is kept: see Note \[Lengths\].
     const STIFF: f64 = 2.0;
-    /// The range of scales; those outside are not updated.
+    /// The range of scales. Scales outside this range are not updated.
     const RANGE: (f64, f64) = (1e-10, 1e10);
 
     /// Begins a warm-up of `warmup` iterations. The first 30 % have short windows, and the last 15 % only adapt the step size.
@@ -205,7 +205,8 @@ impl Spreads {
                 return;
             }
             self.correlated = true;
-            // In high dimensions a factorisation costs as much as many steps.
+            // The metric is not factored in every iteration, because in high dimensions a factorisation costs
+            // as much as many steps.
             if iteration.is_multiple_of(1 + dimension / 8) {
                 let share = if each < many { positions.noise() } else { 0.0 };
                 positions.correlate(lower, share);
@@ -233,7 +234,8 @@ impl Spreads {
         }
     }
 
-    /// Makes a dense metric diagonal if whitened gradients are too long or vary too much under it, and returns whether it did: see Note \[Lengths\].
+    /// Makes a dense metric diagonal if whitened gradients are too long or vary too much under it. Returns true if it replaced the metric: see Note
+    /// \[Lengths\].
     fn drop(&mut self, whitening: &mut Whitening) -> bool {
         let (dense, diagonal) = (&self.used.dense, &self.used.diagonal);
         let limit = Spreads::STIFF * self.used.gradients.dimension() as f64;

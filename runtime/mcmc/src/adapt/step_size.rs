@@ -58,8 +58,8 @@ impl DualAveraging {
         self.log_mean += newest * (self.log_step - self.log_mean);
     }
 
-    /// Restarts the mean with the next iterate. The iterates continue from their current value. If they started afresh, they would swing
-    /// widely, and their mean would be too short a step: after 150 iterations, the acceptance rates were 0.83 to 0.86 at a target of 0.8.
+    /// Restarts the mean with the next iterate. The iterates continue from their current value. If they were restarted too, they would oscillate
+    /// widely and their mean would be too small: after 150 iterations, the acceptance rates were 0.83 to 0.86 at a target of 0.8.
     pub fn forget(&mut self) {
         self.averaged = 0;
     }

@@ -28,7 +28,7 @@ pub struct ChainFacts<'a> {
     pub transition: &'a Transition,
     /// The number of chains that have draws.
     pub chains: usize,
-    /// The indices of the other chains, which were stopped before their first draw.
+    /// The indices of the chains that were stopped before their first draw.
     pub without_draws: &'a [usize],
     /// The iterations of all chains together.
     pub iterations: usize,
@@ -227,7 +227,7 @@ fn chains_disagree(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     })
 }
 
-/// Returns an R-hat above 1.01 as text, with at least three decimals, and with as many as it takes to show that it is above 1.01.
+/// Formats an R-hat above 1.01 with at least three decimals, and with more if they are needed to show that it is above 1.01.
 fn above_limit(rhat: f64) -> String {
     let decimals = (3..=17).find(|decimals| rhat - LIMIT > 0.5 * 10f64.powi(-decimals));
     format!("{rhat:.*}", decimals.unwrap_or(17) as usize)

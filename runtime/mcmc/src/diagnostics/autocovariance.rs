@@ -4,7 +4,8 @@ use super::effective::average;
 use super::halves::Halves;
 use std::f64::consts::TAU;
 
-/// Lags below this number are summed directly. Chains that mix well need few lags, and so few sums cost no more than a transform of all lags.
+/// Lags below this number are summed directly. Chains that mix well need only few lags, and summing few lags costs no more than a transform of all
+/// lags.
 const SUMMED: usize = 32;
 
 /// Computes the autocovariances of halves, and reuses its memory.

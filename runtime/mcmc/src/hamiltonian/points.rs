@@ -4,7 +4,7 @@ use crate::adapt::metric::Whitening;
 use crate::noise::{ChainNoise, Purpose, TrialStep};
 use crate::vector::{add_scaled, dot, sum_scaled};
 
-/// A slot for a point. A slot begins with one hold, and is free again when all holds are released.
+/// A reference-counted slot for a point. A new slot has one hold, and is free again when all holds are released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PointSlot(usize);
 
@@ -18,8 +18,8 @@ struct Point {
     holds: u32,
 }
 
-/// The points of a sampler. There are as many slots as points were ever held at once. Momenta and gradients are whitened (Note \[Whitening\] in
-/// [`crate::adapt::metric`]).
+/// The points of a sampler. The number of slots is the largest number of points that were held at the same time. Momenta and gradients are whitened
+/// (Note \[Whitening\] in [`crate::adapt::metric`]).
 #[derive(Clone, Debug)]
 pub struct Points {
     dimension: usize,

@@ -17,7 +17,8 @@ const NUMBERS: usize = 1 << 22;
 const FEWEST: usize = 10;
 
 /// Writes `posterior`, `observed_data` and, unless they are too large, `log_likelihood` and `posterior_predictive` of the training rows, in the
-/// target's own units, as one chain of draws. Nothing is written if there are too many parameters: their distribution is in `posterior.safetensors`.
+/// original units of the target, as one chain of draws. Nothing is written if there are too many parameters: their distribution is in
+/// `posterior.safetensors`.
 ///
 /// # Errors
 /// A file cannot be written, or there is too little memory.

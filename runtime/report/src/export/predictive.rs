@@ -13,8 +13,8 @@ use bnnc_inference::leave_one_out::log_unit;
 use bnnc_math::philox;
 use std::ops::Range;
 
-/// The product of the numbers of rows and of draws of all chains above which log likelihoods and predictions (128 MiB each) are left out, unless the
-/// program requests PSIS-LOO.
+/// The largest product of the number of rows and the number of draws of all chains for which log likelihoods and predictions (128 MiB each) are
+/// written without a request for PSIS-LOO.
 pub(super) const MOST: usize = 1 << 24;
 
 /// The largest product of rows and draws in memory at a time.
@@ -41,7 +41,7 @@ impl Subject<'_> {
         dims
     }
 
-    /// Writes the targets of the training rows, in their own units.
+    /// Writes the targets of the training rows, in original units.
     pub(super) fn observed(&self, store: &mut ZarrStore) -> Result<(), Stop> {
         let dataset = &self.outcome.dataset;
         let observed = |output: &Output| {

@@ -38,7 +38,8 @@ impl Export<'_> {
         }
         let made = fs::create_dir_all(folder);
         made.map_err(|error| bnnc_core::codes::cannot_write(folder, &error.to_string()))?;
-        // Chains left by an earlier run would be read as further chains of this one.
+        // Files of additional chains from an earlier run are removed, because tools would read them as chains
+        // of this run.
         let mut stale = chains.len() + 1;
         while fs::remove_file(name(stale)).is_ok() {
             stale += 1;

@@ -23,7 +23,7 @@ fn is_named(infer: &InferenceBlock, site: &str) -> bool {
     }
 }
 
-/// Returns whether a parameter has a place in the table. All parameters have one if `report` does not name any.
+/// Returns whether a parameter is shown in the table. All parameters are shown if `report` does not name any.
 fn is_wanted(infer: &InferenceBlock, site: &str) -> bool {
     let names_some = matches!(
         infer.sampling().map(|sampling| &sampling.options.report),
@@ -58,7 +58,8 @@ pub fn table(infer: &InferenceBlock, outcome: &InferenceOutcome) -> String {
         .clamp(24, 48);
     let mut text = String::new();
     if !single.is_empty() {
-        // The weights that are integrated over depend on the row. These summaries are of the iterates, not of the box.
+        // The weights that are integrated over depend on the row, so these summaries describe the iterates, not the
+        // box.
         let title = match (infer.integrates(), infer.finds_point()) {
             (true, _) => "of the iterates, not of the box",
             (false, true) => "estimate",
@@ -113,7 +114,7 @@ fn ranged(infer: &InferenceBlock, site: &SiteSummary) -> String {
     }
 }
 
-/// Returns the lines on parameters without a summary, and on where their values are.
+/// Returns the lines that list the parameters without a summary and the file with their values.
 fn left_out(infer: &InferenceBlock, outcome: &InferenceOutcome, width: usize) -> String {
     let is_shown = |site: &&SiteReport| outcome.sites.iter().any(|shown| shown.name == site.name);
     let wanted = infer.reports.iter().filter(|site| is_wanted(infer, &site.name));

@@ -1,4 +1,4 @@
-//! The diagnostic about an inference block that needs too much memory, with options that need less.
+//! The diagnostic about an inference block that needs too much memory, with advice on options that need less.
 
 use super::fitting::{self, Offer};
 use super::{peaks, precision};

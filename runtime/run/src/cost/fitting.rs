@@ -8,14 +8,14 @@ use bnnc_abi::plan::Plan;
 use bnnc_methods::laplace::memory;
 use std::sync::Arc;
 
-/// The number of larger sizes that are tried after a size that fits. Blocks of rows become smaller as subnetworks grow, and with them the memory of a
-/// program, so that a larger size may fit where a smaller one does not.
+/// The number of larger sizes that are tried after a size that fits. Larger subnetworks have smaller blocks of rows and may therefore need less
+/// memory, so that a larger size may fit although a smaller one does not.
 const ABOVE: usize = 64;
 
 /// A smaller approximation that would fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// A subnetwork of this size. With one more weight it would not fit.
+    /// A subnetwork of this size. It would not fit with one more weight.
     Subnetwork {
         /// The number of weights.
         size: usize,
@@ -24,13 +24,13 @@ pub enum Offer {
     },
     /// The requested subnetwork, chosen by a score that needs less memory. The text has the options to write.
     Chosen(String),
-    /// A kernel of this number of rows, chosen at random. With one more row it would not fit.
+    /// A kernel of this number of rows, chosen at random. It would not fit with one more row.
     Rows(usize),
     /// A diagonal precision of the same weights.
     Diagonal,
 }
 
-/// Returns the approximations that would fit into `limit` bytes in place of one inference of a manifest with schemas.
+/// Returns the approximations that would fit into `limit` bytes if they replaced one inference block of a manifest with schemas.
 pub fn offers(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> Vec<Offer> {
     let position = manifest.infers.iter().position(|own| own.name == infer.name);
     let (Some(position), Some(laplace)) = (position, infer.laplace()) else {
@@ -74,7 +74,8 @@ pub fn offers(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> Vec<Of
     offers
 }
 
-/// Returns the requested number of weights: the size of the subnetwork, or else the number of all weights from which a subnetwork could be chosen.
+/// Returns the requested number of weights: the size of the subnetwork or, if there is no subnetwork, the number of weights from which one could be
+/// chosen.
 fn wanted(laplace: &Laplace) -> usize {
     match &laplace.smaller {
         Some(smaller) => smaller.weights.iter().map(|weights| weights.elements).sum(),
@@ -155,7 +156,7 @@ fn as_diagonal(infer: &InferenceBlock, laplace: &Laplace, smaller: &Smaller) -> 
     infer
 }
 
-/// Makes all weights part of the approximation, without whole Jacobians.
+/// Makes all weights random, and removes the programs that compute whole Jacobians.
 fn of_all(infer: &mut InferenceBlock, laplace: &mut Laplace, smaller: &Smaller) {
     infer.predict = planned(laplace, &smaller.predict);
     infer.sites = planned(laplace, &smaller.sites);
@@ -181,7 +182,7 @@ fn planned(laplace: &Laplace, plan: &Plan) -> Artifact {
     }
 }
 
-/// A position in a list of inferences, and a memory limit.
+/// The position of an inference block in the list of inference blocks, and a memory limit.
 struct Room {
     manifest: Manifest,
     position: usize,
@@ -213,7 +214,7 @@ impl Room {
         found
     }
 
-    /// Returns a size, starting from one that fits, such that the next size does not fit.
+    /// Returns a size that fits such that the next size does not fit. The search starts from the size `fitting`.
     fn end_of(&mut self, fitting: usize, all: usize, of_size: &dyn Fn(usize) -> InferenceBlock) -> usize {
         let (mut fits, mut fails) = (fitting, all + 1);
         while fails - fits > 1 {

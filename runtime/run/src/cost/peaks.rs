@@ -1,4 +1,4 @@
-//! The peak memory of a run during each of its inferences, including the results of earlier ones.
+//! The peak memory of a run during each of its inference blocks, including the results of earlier blocks.
 
 use crate::cost::{computing, data, kept_of, multiplies, predictions};
 use bnnc_abi::manifest::{InferenceBlock, Manifest, Start};
@@ -11,11 +11,11 @@ use std::collections::{HashMap, HashSet};
 pub(super) struct Peak {
     /// All bytes that are held at the peak.
     pub bytes: u64,
-    /// The part of these bytes that the results of earlier inferences take.
+    /// The part of the peak that consists of the results of earlier inference blocks.
     pub earlier: u64,
 }
 
-/// Returns the bytes that the results of earlier inferences hold at the peak of this one.
+/// Returns the bytes of the results of earlier inference blocks at the peak of this one.
 pub fn earlier(manifest: &Manifest, infer: &InferenceBlock) -> u64 {
     let at = manifest.infers.iter().position(|own| own.name == infer.name);
     let peak = at.and_then(|at| *peaks(manifest, manifest.infers.iter()).get(at)?);
@@ -79,8 +79,7 @@ pub(super) fn peaks<'a>(
         }
         packed = method.packed(infer.examples(schema.train)).max(packed);
         let results = predictions(infer, schema) + if splits > 1 { data.rows } else { 0 };
-        // At the last split, the run holds the posteriors of the other splits, and the predictions of the split before it, which go into the table of
-        // results.
+        // During the last split, the posteriors of the other splits are in memory, and also the predictions of the previous split.
         let held = kept_of(infer, (infer.examples(schema.train), planned));
         let others = sum(&[(splits - 1).saturating_mul(held), (splits - 1).min(1) * results]);
         let cutting = match (splits > 1, is_read) {

@@ -22,7 +22,8 @@ pub(super) fn smooth(diagnostic: Diagnostic, facts: &ChainFacts<'_>) -> Diagnost
 
 /// Returns the warning about divergent iterations, with advice for their cause.
 pub(super) fn divergences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
-    // A sampler that proposes a single point rejects a point without a density like any other proposal, so no part of the posterior is missing.
+    // A sampler that proposes a single point rejects points where the density cannot be computed like any other proposal, so no part of the
+    // posterior is missing.
     let part = facts.transition.part();
     let follows = part.has_trajectories() || !part.has_acceptance_step();
     let are_few = facts.divergences.saturating_mul(RARE) <= facts.iterations && agree(facts);
