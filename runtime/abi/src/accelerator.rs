@@ -54,8 +54,8 @@ pub fn one_by_one(
     Ok(())
 }
 
-/// One arena on a device and the plan that works on it. Operations take effect in the order of the calls, but may run asynchronously until the
-/// next download returns. An error may therefore be returned by a later call than the one that caused it.
+/// One arena on a device and the plan that works on it. Operations take effect in the order of the calls, but may run asynchronously until the next
+/// download returns. An error may therefore be returned only by a later call.
 pub trait DeviceSession: Send {
     /// Copies bytes into the arena, starting at byte `at`.
     ///
@@ -120,7 +120,7 @@ pub struct CopiedRanges<'a> {
 /// Rows that a device may keep.
 #[derive(Clone, Copy, Debug)]
 pub struct CachedRows<'a> {
-    /// An identifier of the rows: different rows for the same place in an arena have different stamps.
+    /// An identifier of the rows. Different rows for the same place in an arena must have different stamps.
     pub stamp: u64,
     /// All rows, concatenated.
     pub bytes: &'a [u8],
@@ -142,7 +142,7 @@ impl DeviceAddress<'_> {
     /// Wraps an address on a device.
     ///
     /// # Safety
-    /// The memory there must stay valid for `'a`, from the address to the end of the buffer that it begins or lies in.
+    /// The memory from the address to the end of its buffer must stay valid for `'a`.
     pub unsafe fn new(device: u64, address: u64) -> Self {
         DeviceAddress {
             device,

@@ -23,7 +23,7 @@ const FIXED: usize = 32;
 /// data that compiled code and the runtime share, change but this version does not.
 pub const LAYOUT: u64 = 6;
 
-/// The requirements on a machine. The head comes first in a bundle, so that it can be read even if the bundle cannot run here.
+/// The requirements on the machine. The head comes first in a bundle, so that it can be read even if the machine cannot run the bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// The architecture, as `std::env::consts::ARCH` names it.
@@ -122,7 +122,7 @@ impl std::error::Error for BundleError {}
 /// Writes a bundle for the architecture of this machine and the given processor features.
 ///
 /// # Errors
-/// The code cannot leave the process in which it was compiled.
+/// The code is not an object, so it cannot be used outside the process in which it was compiled.
 pub fn encode(built: &Built, features: Vec<String>) -> Result<Vec<u8>, BundleError> {
     let head = Head {
         architecture: std::env::consts::ARCH.to_owned(),
@@ -176,7 +176,7 @@ pub fn appended(artefact: &[u8]) -> Vec<u8> {
 /// Reads the bundle that is appended to an executable.
 ///
 /// # Errors
-/// The outer error: the file cannot be read. The inner error: there is no bundle, or it is cut off.
+/// The outer error means that the file cannot be read. The inner error means that there is no bundle, or that the bundle is truncated.
 pub fn carried(executable: &mut (impl Read + Seek)) -> io::Result<Result<Vec<u8>, BundleError>> {
     let size = executable.seek(SeekFrom::End(0))?;
     let Some(end) = size.checked_sub(16) else {

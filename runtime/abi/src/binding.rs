@@ -15,15 +15,15 @@ pub struct Binding {
     pub elements: Elements,
     /// The interval that the model declares for its reals.
     pub support: Option<(f64, f64)>,
-    /// Its axes, without the axis of examples if there is one value per example.
+    /// The sizes of the axes, without the axis of examples if there is one value per example.
     pub shape: Vec<usize>,
-    /// The element of an axis that each value of the column selects.
+    /// The map from the values of the column to positions along an axis.
     pub codes: Codes,
-    /// The parameter that the model adds to a weighted sum of its elements, if there is one.
+    /// The intercept: the parameter that the model adds to a weighted sum of the elements of this input, if there is one.
     pub intercept: Option<String>,
 }
 
-/// The element of an axis that a value of an `index` column selects.
+/// The map from the values of an `index` column to positions along an axis.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Codes {
     /// An integer selects the element at that position, and text the position of its level.
@@ -35,7 +35,8 @@ pub enum Codes {
 }
 
 impl Binding {
-    /// Returns the declared type if a value does not have it; `None` if it does. The ends of an interval are allowed because rounding reaches them.
+    /// Returns the text of the declared type if a value does not have this type; otherwise `None`. The ends of an interval are allowed, because
+    /// rounding may produce them.
     pub fn excludes(&self, value: f64) -> Option<String> {
         match self.support {
             Some((low, high)) if value < low || value > high => Some(match (low, high) {
@@ -47,7 +48,7 @@ impl Binding {
         }
     }
 
-    /// Returns why a column does not hold values that this input or output accepts; `None` if it does.
+    /// Returns the reason for which a column does not fit this input or output; `None` if it fits.
     pub fn misfit(&self, field: &Field) -> Option<String> {
         let name = &field.name;
         match (&self.codes, &field.kind) {
@@ -77,7 +78,7 @@ pub enum DataSource {
     Input(usize),
     /// The row number.
     Row,
-    /// An array in the data item's own files, all of whose elements every example reads.
+    /// An array in the files of the data item that all examples share.
     Whole(String),
     /// A column of the shared table.
     Shared(String),
@@ -98,11 +99,11 @@ impl DataSource {
     }
 }
 
-/// Positions along axes that depend on the rows, so that they must be checked when the rows are known.
+/// Positions along axes that depend on the rows, and therefore must be checked when the rows are known.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Positions {
-    /// `(data..) -> position/0, ..`, each `[batch, ..]`: the positions of each check. If elements of whole columns determine the positions of check
-    /// `k`, the output `row/k` of the same shape has the positions of these elements along the first axis of the columns.
+    /// `(data..) -> position/0, ..`, each `[batch, ..]`: the positions of each check. If check `k` depends on elements of whole columns, the output
+    /// `row/k`, of the same shape, has the rows of these elements.
     pub program: Artifact,
     /// The checked axes.
     pub checks: Vec<PositionCheck>,

@@ -20,7 +20,7 @@ pub struct KernelArgs {
     pub start: i64,
     /// One past the last iteration.
     pub end: i64,
-    /// At least [`KernelCode::scratch_bytes`] bytes, 64-byte aligned, for this thread alone.
+    /// Scratch memory of this thread: at least [`KernelCode::scratch_bytes`] bytes, 64-byte aligned.
     pub scratch: *mut u8,
 }
 
@@ -29,7 +29,7 @@ pub trait KernelCode: Send + Sync {
     /// Runs a kernel.
     ///
     /// # Safety
-    /// The addresses must be those of live buffers of the plan, resolved with the sizes that `ints` holds.
+    /// The addresses must be those of live buffers of the plan, resolved with the sizes in `ints`.
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs);
 
     /// Returns the bytes of scratch memory that one invocation needs.
@@ -51,17 +51,17 @@ pub trait KernelCode: Send + Sync {
         None
     }
 
-    /// Returns the code in a form that can leave this process, if it was compiled to that form.
+    /// Returns the code as an object that can be stored and loaded by another process, if it was compiled to an object.
     fn object(&self) -> Option<&Object> {
         None
     }
 }
 
-/// Kernels that can leave the process: as a relocatable object, which calls the functions of the runtime by name ([`crate::symbols`]), or
-/// as images for a device.
+/// Kernels that can be stored and loaded by another process: a relocatable object, which calls the functions of the runtime by name
+/// ([`crate::symbols`]), or images for a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Object {
-    /// The object file; empty if the kernels are linked into an executable or are for a device.
+    /// The object file; empty if the kernels are linked into an executable or compiled for a device.
     pub bytes: Vec<u8>,
     /// The extensions that the processor needs, by their names in `std::arch`: `avx2`.
     pub features: Vec<String>,
@@ -82,15 +82,15 @@ impl Object {
 /// One kernel of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectKernel {
-    /// Its global symbol, a function of the address of [`KernelArgs`]; empty if the kernel is for a device.
+    /// The global symbol of the kernel, a function that takes the address of [`KernelArgs`]; empty if the kernel is for a device.
     pub symbol: String,
     /// The result of [`KernelCode::scratch_bytes`].
     pub scratch: usize,
-    /// The integer slots that hold the keys of noise sites. The keys are functions of the seed.
+    /// The integer slots with the keys of noise sites. The keys depend on the seed.
     pub keys: Vec<u32>,
 }
 
-/// The code of an object that is not loaded. It can be stored, loaded or transferred to a device, but not run.
+/// The code of an object that is not loaded. Such code can be stored, loaded or transferred to a device, but not run.
 pub struct Detached(pub Object);
 
 impl KernelCode for Detached {
@@ -119,7 +119,8 @@ impl KernelCode for Detached {
     }
 }
 
-/// Transfers code to a device: the result runs the same plan there. The function is passed to the compiler by the program that has access to devices.
+/// Transfers code to a device. The result runs the same plan on the device. A program that has access to devices passes this function to the
+/// compiler.
 pub type Attach = fn(Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault>;
 
 /// A plan and its code.
@@ -132,7 +133,7 @@ pub struct Artifact {
 }
 
 impl Artifact {
-    /// Gives every noise site the key that it has under another seed.
+    /// Changes the keys of all noise sites from those of seed `from` to those of seed `to`.
     ///
     /// The code must be an [`Object`], which identifies the integers that are keys; other code is left unchanged.
     pub fn reseed(&mut self, from: u64, to: u64) {
@@ -155,7 +156,7 @@ impl Artifact {
     }
 }
 
-/// An artifact is written as its plan and the object of its code. Writing fails if the code cannot leave this process.
+/// An artifact is serialised as its plan and the object of its code. Serialisation fails if the code is not an object.
 impl Serialize for Artifact {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let object = self.code.object();

@@ -2,7 +2,7 @@
 //! 2023, "Collapsed Inference for Bayesian Deep Learning").
 //!
 //! The posterior is a mixture over the iterates of gradient descent. Within each component the collapsed weights, which are integrated over, are
-//! independent uniforms on one box. All components share the box, which spans the values of the iterates. The other sites have the values of the
+//! independent uniforms on one box. All components share the box, which spans the values of the iterates. All other sites have the values of the
 //! iterate.
 
 use crate::code::Artifact;
@@ -52,11 +52,11 @@ pub struct Collapsed {
     pub likelihood: Likelihood,
     /// The dependence of the location on the collapsed weights.
     pub form: LocationForm,
-    /// True if the scale of a Normal depends on weights that may be collapsed. The scale then keeps its value at the iterate.
+    /// True if the scale of a Normal depends on weights that may be collapsed. The scale is then fixed at its value at the iterate.
     pub held: bool,
     /// The program; absent if the form is [`LocationForm::Sampled`].
     pub local: Option<Artifact>,
-    /// The same program without slopes and kinks (`location`, `scale` and `target`), if there are kinks.
+    /// The program `local` without slopes and kinks (only `location`, `scale` and `target`), if there are kinks.
     pub plain: Option<Artifact>,
     /// The choice of the collapsed weights and of the integrals.
     pub options: CollapsedSettings,
@@ -127,14 +127,15 @@ pub enum LocationForm {
         /// The number of kinks that do not depend on other kinks, so that each of them is affine over the whole box. These kinks come first.
         direct: usize,
     },
-    /// Any other form, with the reason in words: the weights are drawn from the box.
+    /// Any other form, for which the weights are drawn from the box. The text is the reason.
     Sampled(String),
 }
 
-/// The largest number of simplices into which the box of a row is cut, for one output and iterate. If there are more, the weights are drawn.
+/// The largest number of simplices into which the box of a row is cut, for one output and iterate. If more are needed, the weights are drawn.
 pub const MOST_SIMPLICES: usize = 20_000;
 
-/// The largest number of weights whose box is cut into pieces: a box of `n` weights is `n!` simplices before any cut.
+/// The largest number of weights whose box is cut into pieces. The limit is small because a box of `n` weights consists of `n!` simplices before any
+/// cut.
 pub const MOST_CUT: usize = 7;
 
 options! {
@@ -213,7 +214,7 @@ words!(Compat { "none" => None, "published" => Published });
 pub enum Radius {
     /// This number of standard deviations.
     Given(f64),
-    /// The radius that keeps the variance: the square root of 6 standard deviations.
+    /// The radius at which the triangle has the variance of the Normal: sqrt(6) standard deviations.
     Variance,
     /// The radius that is closest to the Normal in mean square: 2.2970 standard deviations.
     L2,
@@ -246,7 +247,8 @@ pub struct CollapsedSettings {
     pub noise: LikelihoodNoise,
     /// The probability of a class from its logit.
     pub sigmoid: Sigmoid,
-    /// Draws from the box per iterate: for all rows if the form is [`LocationForm::Sampled`], otherwise for single rows whose box has too many pieces.
+    /// The number of draws from the box per iterate. They are used for all rows if the form is [`LocationForm::Sampled`], otherwise for rows whose
+    /// box has too many pieces.
     pub draws: usize,
 }
 
@@ -263,7 +265,7 @@ impl CollapsedSettings {
 pub enum BoxExtent {
     /// From the smallest to the largest iterate.
     Range,
-    /// The mean plus and minus the square root of 3 standard deviations, which keeps the variance.
+    /// The mean plus and minus sqrt(3) standard deviations, so that the uniform distribution on the box has the variance of the iterates.
     Moments,
 }
 
@@ -292,7 +294,7 @@ pub enum LikelihoodNoise {
     },
 }
 
-/// The probability of a class from its logit against the others.
+/// The function from the logit of a class, relative to the other classes, to the probability of the class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sigmoid {
     /// The logistic function.

@@ -1,5 +1,4 @@
-//! The cost of one run of a program as a function of sizes that are known at run time. A built executable can therefore report the cost for other
-//! data.
+//! The cost of one run of a program as a function of sizes that are known at run time, so that a built executable can report the cost for other data.
 
 use crate::plan::Amount;
 use crate::primitive::Primitive;
@@ -13,7 +12,7 @@ pub struct Cost {
     pub parameters: usize,
     /// Scalar variational parameters.
     pub variational_parameters: usize,
-    /// Nodes of the objective's graph that a gradient flows through.
+    /// The number of nodes of the objective's graph through which a gradient flows.
     pub gradient_nodes: usize,
     /// The work of one step, as a function of its sizes.
     pub step: CostEstimate,
@@ -26,10 +25,10 @@ pub struct Cost {
 /// Operations and memory traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effort {
-    /// Floating-point operations: one for each scalar operation, random number and combination of two values, and those that each library primitive
-    /// states.
+    /// The number of floating-point operations: one for each scalar operation, random number and combination of two values, plus the operations that
+    /// the library primitives declare.
     pub flops: u64,
-    /// Bytes read and written; each element of an access counts once per step.
+    /// The number of bytes read and written. Each element of an access counts once per step.
     pub bytes: u64,
 }
 

@@ -39,13 +39,13 @@ impl Format {
         }
     }
 
-    /// Returns whether inputs are first held as bytes, one per number, and converted to reals later.
+    /// Returns whether inputs are first stored as bytes, one per number, and converted to reals later.
     pub fn keeps_bytes(self) -> bool {
         self == Format::Idx
     }
 }
 
-/// The largest size of an integer in a column. Programs have integers of 32 bits, so that the sum of one from a column and a constant of up to
+/// The largest size of an integer in a column. Programs have 32-bit integers, so the sum of an integer in a column and a constant of up to
 /// 147,483,647 does not overflow.
 pub const LARGEST_INTEGER: i64 = 2_000_000_000;
 
@@ -81,7 +81,7 @@ pub enum Test {
 /// Rows that are unlike the training data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Outliers {
-    /// The rows of a file of the same format; the file of inputs alone if inputs and targets are separate files.
+    /// The rows of another file in the same format. If inputs and targets are separate files, it is the file of inputs.
     File(PathBuf),
     /// The test images, each cut into squares with this number of pixels per side and put together again in random order.
     Shuffled(usize),
@@ -100,7 +100,7 @@ pub enum ColumnExpr {
     Named(String, Box<ColumnExpr>, Span),
 }
 
-/// The divisor of the standard deviation of `n` values.
+/// The divisor in the standard deviation of `n` values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Divisor {
     /// `n`: standardised training rows have a mean square of exactly 1.
@@ -159,10 +159,10 @@ pub enum FieldKind {
 }
 
 impl DataSpec {
-    /// Replaces files by those that `--data NAME=PATH`, `--data NAME.test=PATH` and `--data NAME.outliers=PATH` give.
+    /// Replaces files by those of the options `--data NAME=PATH`, `--data NAME.test=PATH` and `--data NAME.outliers=PATH`.
     ///
     /// # Errors
-    /// The number of files of outliers, if there are more than one.
+    /// Returns the number of files of outliers if it is larger than one.
     pub fn take(&mut self, files: &Files) -> Result<(), usize> {
         for (item, given) in files {
             match item.strip_prefix(&*self.name) {
@@ -195,8 +195,8 @@ pub enum Elements {
 }
 
 impl Elements {
-    /// Returns the text of this type if a value does not have the type; `None` if it does. An `index` is not checked here, but by its
-    /// [`Codes`](crate::binding::Codes).
+    /// Returns the text of this type if a value does not have the type; otherwise `None`. The type `index` is checked by its
+    /// [`Codes`](crate::binding::Codes) instead.
     pub fn excludes(self, value: f64) -> Option<&'static str> {
         let is_whole = value.fract() == 0.0;
         match self {
@@ -207,7 +207,7 @@ impl Elements {
         }
     }
 
-    /// Returns why a column of this name and kind does not hold such elements; `None` if it does.
+    /// Returns the reason for which a column of this name and kind does not have elements of this type; `None` if it has.
     pub fn refusal(self, name: &str, kind: &FieldKind) -> Option<String> {
         match (self, kind) {
             (Elements::Index(_), FieldKind::Int(low, _)) if *low < 0 => {
@@ -261,7 +261,7 @@ pub struct Field {
     pub kind: FieldKind,
     /// The distinct integers in ascending order, if some integers between the smallest and the largest do not occur.
     pub distinct: Option<Vec<i64>>,
-    /// Its axes, without the axis of examples if `per_example`.
+    /// The sizes of the axes, without the axis of examples if `per_example`.
     pub shape: Vec<usize>,
     /// True if there is one value per example.
     pub per_example: bool,
@@ -271,13 +271,13 @@ pub struct Field {
     /// The least and the largest element of a field of reals.
     #[serde(default)]
     pub extent: Option<(f64, f64)>,
-    /// True if the file writes the integers 0 and 1 as the words `false` and `true`.
+    /// True if the file has the words `false` and `true` for the integers 0 and 1.
     #[serde(default)]
     pub words: bool,
 }
 
 impl Field {
-    /// The numbers of a field of reals that cannot be integers, for messages.
+    /// Describes the values because of which a field of reals is not a field of integers, for messages.
     pub fn reals(&self) -> &'static str {
         let is_beyond = |end: f64| end.abs() >= i64::MAX as f64;
         match self.extent {
@@ -316,15 +316,15 @@ pub struct InputEntry {
     pub name: Option<String>,
     /// The expression as text, without the name.
     pub text: String,
-    /// The columns that it is computed from, each once.
+    /// The columns from which the entry is computed, without duplicates.
     pub columns: Vec<String>,
     /// True if the entry is an expression rather than a column.
     pub computed: bool,
     /// The place of the entry in the program.
     pub span: Span,
-    /// The position of its first element among those of all inputs.
+    /// The position of the first element of the entry among the elements of all inputs.
     pub first: usize,
-    /// The number of its elements; 0 for a renamed column of text, which is not part of the vector of reals.
+    /// The number of elements of the entry; 0 for a renamed column of text, which is not part of the vector of reals.
     pub elements: usize,
 }
 
@@ -333,7 +333,7 @@ pub struct InputEntry {
 pub struct Schema {
     /// The name of the data item.
     pub name: String,
-    /// Rows over all shards, before test rows are split off.
+    /// The number of rows in all shards, including the rows that become test rows.
     pub rows: usize,
     /// Training rows (of the first split).
     pub train: usize,
@@ -347,9 +347,10 @@ pub struct Schema {
     pub splits: usize,
     /// All fields of the file.
     pub fields: Vec<Field>,
-    /// The number of input columns, to which `real[d]` binds: those of `inputs = [..]`, or all columns except the target.
+    /// The number of input columns, which is the size `d` of an input `real[d]`. The input columns are those of `inputs = [..]`, or all columns
+    /// except the target.
     pub inputs: usize,
-    /// The names of these columns, as the program writes them; empty if elements of an array are among them.
+    /// The names of the input columns in the program; empty if some of them are elements of an array.
     pub columns: Vec<String>,
     /// The entries of `inputs = [..]`, in order.
     pub entries: Vec<InputEntry>,

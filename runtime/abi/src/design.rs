@@ -1,4 +1,4 @@
-//! The sums of a model that are linear in parameters, with the columns that multiply the parameters.
+//! The sums in a model that are linear in parameters, with the columns by which the parameters are multiplied.
 
 use bnnc_math::scalar::Scalar;
 use serde::de::Error;
@@ -6,12 +6,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The linear part of a model: `a + b * x + c * x * z` has the columns 1, `x` and `x * z`.
 ///
-/// Every use of such a parameter is in one of the sums, so that values of the parameters with the same sums have the same likelihood.
+/// All uses of these parameters are in the sums. Therefore, parameter values that give the same sums have the same likelihood.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Design {
     /// The names of the coefficients: parameters, or elements of parameters.
     pub coefficients: Vec<String>,
-    /// The inputs and outputs that columns are computed from, by the names of their ports.
+    /// The names of the ports of the inputs and outputs from which columns are computed.
     pub ports: Vec<String>,
     /// The sums, one for each row.
     pub sums: Vec<LinearSum>,
@@ -62,7 +62,7 @@ impl ColumnFormula {
         }
     }
 
-    /// Returns its value. `element` returns the element at a position of a port.
+    /// Returns the value of the formula. `element` returns an element of a port, given the index of the port and the position.
     pub fn value(&self, element: &dyn Fn(usize, usize) -> f64) -> f64 {
         match self {
             ColumnFormula::Number(number) => *number,
@@ -74,7 +74,7 @@ impl ColumnFormula {
         }
     }
 
-    /// Returns whether its value does not depend on the data.
+    /// Returns whether the value of the formula is independent of the data.
     pub fn is_constant(&self) -> bool {
         match self {
             ColumnFormula::Number(_) => true,
@@ -83,7 +83,8 @@ impl ColumnFormula {
         }
     }
 
-    /// Returns its text in the syntax of the language. `name` returns the name of the element at a position of a port.
+    /// Returns the formula in the syntax of the language. `name` returns the name of an element of a port, given the index of the port and the
+    /// position.
     pub fn text(&self, name: &dyn Fn(usize, usize) -> String) -> String {
         self.leveled(name).0
     }
@@ -141,7 +142,7 @@ fn quotient(scalar: Scalar, args: &[ColumnFormula]) -> Option<[&ColumnFormula; 2
         })
 }
 
-/// Binding levels of texts, as in the grammar of the language. A higher level binds more tightly.
+/// Precedence levels of operators, as in the grammar of the language. A higher level binds more tightly.
 const CHOICE: u8 = 0;
 const EITHER: u8 = 1;
 const BOTH: u8 = 2;

@@ -1,10 +1,10 @@
 //! A program for a device with its own memory: the images of its kernels, and how each of them is launched.
 //!
-//! Note [What entries owe]. A device runs a launch of a plan as a whole and never cuts it into chunks. The entries of its kernel run in
-//! order, and leave in every output the values that the executor on the host computes, up to rounding. Reducing outputs start from the
-//! identity of their [`crate::plan::Combine`], also if the domain is empty: only an earlier entry can fill them. The previous content of an output is
-//! never read unless the body loads it. Results are the same in every run, so reductions must not use floating-point atomics in global
-//! memory. A primitive computes the same as its naive reference.
+//! Note [What entries owe]. A device runs a launch of a plan as a whole and never cuts it into chunks. The entries of the kernel run in order. They
+//! must write the same values to every output as the executor on the host, up to rounding. Reducing outputs start from the identity of their
+//! [`crate::plan::Combine`], even if the domain is empty, so an earlier entry must fill them. The previous content of an output must not be read
+//! unless the body loads it. Results must be the same in every run, so reductions must not use floating-point atomics in global memory. A primitive
+//! must compute the same function as its naive reference.
 
 use crate::plan::{Launch, Plan, PlanStep, PrimitiveCall};
 use crate::primitive::Primitive;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub struct DeviceProgram {
     /// The same entries, compiled for several architectures.
     pub images: Vec<Image>,
-    /// The work that implements each kernel of the plan, by the index of the kernel.
+    /// For each kernel of the plan, the entries that implement it.
     pub kernels: Vec<LaunchSequence>,
     /// The routines that implement the library calls of the plan.
     pub routines: Vec<Routine>,
@@ -27,7 +27,7 @@ pub struct DeviceProgram {
 /// All entries as text for one architecture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
-    /// Ten times the lowest compute capability on which it runs: 80 for 8.0.
+    /// Ten times the lowest compute capability on which the image runs, for example 80 for 8.0.
     pub capability: u32,
     /// The code in PTX.
     pub ptx: Arc<str>,
@@ -38,12 +38,11 @@ pub struct Image {
 pub struct LaunchSequence {
     /// The entries, in order.
     pub entries: Vec<KernelEntry>,
-    /// Bytes of device memory that the entries share with each other and with nothing else while they run. Its initial content is
-    /// undefined.
+    /// The bytes of device memory that only these entries use while they run. The initial content is undefined.
     pub scratch: Count,
 }
 
-/// The implementation of all calls of one primitive that pass the same number of integers.
+/// The implementation of all calls of one primitive with a certain number of integers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Routine {
     /// The primitive.
@@ -56,16 +55,16 @@ pub struct Routine {
     pub blocked: Option<Blocked>,
 }
 
-/// A factorisation of the matrices in the result, one column of blocks at a time. Its integer slots are those of the call, then the first row of the
-/// column of blocks, the number of its rows on the diagonal, and the number of rows below these. The updates by earlier columns have already been
-/// subtracted.
+/// A factorisation of the matrices in the result, one column of blocks at a time. The integer slots are those of the call, followed by three more:
+/// the first row of the column of blocks, the number of rows of its diagonal block, and the number of rows below this block. The contributions of
+/// earlier columns have already been subtracted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Blocked {
     /// The rows of each block on the diagonal except the last.
     pub rows: u32,
     /// Factors the block on the diagonal, and clears the elements above its diagonal.
     pub diagonal: KernelEntry,
-    /// Then solves for the rows below, and clears their mirror image above the diagonal.
+    /// Solves for the rows below the diagonal block, and clears their mirror image above the diagonal.
     pub panel: KernelEntry,
 }
 
@@ -73,7 +72,7 @@ impl Blocked {
     /// The number of integer slots in addition to those of the call.
     pub const INTS: usize = 3;
 
-    /// Returns both entries as work, for checks that apply to any work.
+    /// Returns both entries as a launch sequence, for checks that apply to any sequence.
     fn work(&self) -> LaunchSequence {
         LaunchSequence {
             entries: vec![self.diagonal.clone(), self.panel.clone()],
@@ -121,7 +120,7 @@ pub enum KernelParameter {
     Scratch,
 }
 
-/// A size of a grid or of memory as a function of the integers of a launch. It does not decrease when an integer grows.
+/// A size of a grid or of memory as a function of the integers of a launch. The function is non-decreasing in each integer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Count {
     /// A constant.
@@ -150,7 +149,7 @@ pub struct LaunchValues<'a> {
 }
 
 impl Count {
-    /// Returns its value. Products saturate at the largest integer.
+    /// Returns the value of the count. Products saturate at the largest integer.
     pub fn value(&self, bound: LaunchValues<'_>) -> i64 {
         let value = |count: &Count| count.value(bound);
         let of = |numbers: &[i64], slot: &u32| numbers.get(*slot as usize).copied().unwrap_or(0);

@@ -34,8 +34,8 @@ pub(crate) const SWAG: MethodDef = MethodDef {
 pub struct Swag {
     /// The training that produces the iterates.
     pub train: Train,
-    /// The states that the Gaussian covers. The others keep their values at the end of the training: the values after the last epoch, or after the
-    /// best epoch if validation rows choose it.
+    /// The states that the Gaussian covers. All other states have their values at the end of the training: after the last epoch or, with early
+    /// stopping, after the best epoch.
     pub moved: Vec<String>,
     /// The selection of the iterates.
     pub options: IterateOptions,
@@ -127,8 +127,8 @@ pub enum Covariance {
     Point,
     /// The variances.
     Diagonal,
-    /// Half the variances, plus half the sum of the outer products of this number of last deviations, divided by their number minus one.
-    /// The deviation of an iterate is its difference from the mean of all iterates up to it, itself included.
+    /// The sum of two halves: half the variances, and half the sum of the outer products of the last deviations (this number of them), divided by
+    /// their number minus one. The deviation of an iterate is its difference from the mean of all iterates up to and including this one.
     LowRank(usize),
     /// No Gaussian: the iterates themselves, with equal weights (a snapshot ensemble, Huang et al. 2017).
     Snapshots,
@@ -172,7 +172,7 @@ impl Swag {
     /// Checks that no option of a training is set if the iterates come from an earlier inference block.
     ///
     /// # Errors
-    /// The first such option.
+    /// Returns the first option that is set.
     pub fn check_training(&self, is_set: impl Fn(OptionName) -> bool) -> Result<(), OptionConflict> {
         let option = OF_TRAINING.into_iter().find(|option| is_set(*option));
         match option.filter(|_| self.options.iterates.is_some()) {

@@ -59,7 +59,7 @@ pub struct Laplace {
     pub search: bool,
     /// The weights that the approximation covers.
     pub weights: Vec<Weights>,
-    /// The states that move and do not affect `f`, but affect the likelihood of a row given `f`, such as a noise level.
+    /// The free states that affect the likelihood of a row given `f`, but not `f` itself, such as a noise level.
     pub noise: Vec<String>,
     /// The number of scalars in all sites that affect the outputs, approximated or not: `D` in the scale of the prior of a subnetwork.
     pub parameters: usize,
@@ -86,8 +86,8 @@ pub const PRIOR_FACTOR: &str = "prior/factor";
 /// marginal likelihood.
 pub const EVIDENCE_SLOPE: &str = "evidence/slope";
 
-/// The programs of an approximation of the same model with less memory, planned but not compiled: before an error about memory recommends such an
-/// approximation, these plans show whether it fits.
+/// The plans of the programs of an approximation of the same model that needs less memory. The programs are not compiled. The plans show whether the
+/// approximation fits, before an error about memory recommends it.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Smaller {
     /// All weights, from which a subnetwork is chosen.
@@ -181,13 +181,13 @@ impl MethodPart for Laplace {
         self.options.temperature
     }
 
-    /// Returns false, because the states hold only the maximum.
+    /// Returns false, because the states contain only the maximum.
     fn has_spread(&self, _: &[SiteReport]) -> bool {
         false
     }
 }
 
-/// The compiled programs; those that the options do not need are absent.
+/// The compiled programs. Programs that the options do not need are absent.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Programs {
     /// `f`, the log likelihood of each row, and its first and second derivatives by `f`.
@@ -221,18 +221,18 @@ pub struct Programs {
 /// A site that the approximation covers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Weights {
-    /// The state that holds its position: `hidden.w/loc`.
+    /// The name of the state with the position of the site: `hidden.w/loc`.
     pub state: String,
     /// The site: `hidden.w`.
     pub site: String,
     /// The number of elements of the position.
     pub elements: usize,
-    /// True if the support of the site is the reals, so that its value is its position.
+    /// True if the support of the site is the reals, so that the value of the site equals its position.
     pub real: bool,
 }
 
-/// A diagonal block of a Kronecker-factored curvature. Element `i * right + j` of its weights belongs to row `i` of `left` and row `j` of `right`;
-/// if the block is `swapped`, element `j * left + i` does.
+/// A diagonal block of a Kronecker-factored curvature. The element for row `i` of `left` and row `j` of `right` has the index `i * right + j`, or
+/// `j * left + i` if the block is `swapped`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WeightBlock {
     /// The prefix of the names of its outputs.
@@ -248,7 +248,7 @@ pub struct WeightBlock {
 }
 
 impl WeightBlock {
-    /// Returns the sizes of the two factors: first the one whose index varies slowest among the elements.
+    /// Returns the sizes of the two factors. The first factor is the one whose index varies slowest among the elements.
     pub fn extents(&self) -> (usize, usize) {
         match self.swapped {
             true => (self.right, self.left),

@@ -68,7 +68,7 @@ pub enum Init {
     Values(Vec<f64>),
 }
 
-/// One tensor that an optimiser moves or keeps: a variational parameter or a part of the optimiser's state.
+/// One tensor that an optimiser updates: a variational parameter or a part of the optimiser's own state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// The buffer's name in the programs, for example `hidden.w/loc` or `hidden.w/loc/m`.
@@ -79,7 +79,7 @@ pub struct State {
     pub init: Init,
     /// True if the state is a parameter, which is saved and used by predictions; false if the state belongs to the optimiser alone.
     pub parameter: bool,
-    /// The state of another inference block, if this state takes its value from there and keeps it: `(inference block, state)`.
+    /// The state of another inference block from which this state takes its fixed value, if there is one: `(inference block, state)`.
     pub from: Option<(String, String)>,
 }
 
@@ -94,13 +94,13 @@ pub struct SiteReport {
     pub family: String,
     /// True if the family puts all its mass at one value.
     pub is_point: bool,
-    /// True if its parameter `scale` is the standard deviation.
+    /// True if the parameter `scale` of the family is the standard deviation.
     pub has_deviation: bool,
-    /// The method by which its KL divergence is computed, with the reason.
+    /// The method by which the KL divergence of the site is computed, with the reason.
     pub kl: String,
-    /// The method by which the likelihood takes the expectation over it: a shared draw, or the gradient estimator of its layer.
+    /// The method by which the likelihood is averaged over the site: a shared draw, or the gradient estimator of its layer.
     pub likelihood: String,
-    /// The facts about its prior with which its posterior is compared.
+    /// The facts about the prior of the site with which its posterior is compared.
     pub prior: PriorReport,
 }
 
@@ -125,7 +125,7 @@ impl PriorReport {
         }
     }
 
-    /// Returns the mean and the standard deviation of an element, provided that its prior is normal; `None` if its plausible values are not known.
+    /// Returns the mean and the standard deviation of the prior of an element, which must be normal; `None` if the plausible values are not known.
     pub fn normal(&self, at: usize) -> Option<(f64, f64)> {
         let at = if self.plausible.len() == 1 { 0 } else { at };
         let (low, high) = *self.plausible.get(at)?;
@@ -153,32 +153,32 @@ pub enum OutputKind {
 /// An output of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Output {
-    /// The name of the program's input buffer that holds it.
+    /// The name of the program's input buffer for this output.
     pub name: String,
     /// The axes of one example.
     pub shape: Shape,
     /// The type of its elements.
     pub kind: OutputKind,
-    /// True if the distribution of another output of the same example depends on this one; predictions then need its values.
+    /// True if the distribution of another output of the same example depends on this output. Predictions then need the values of this output.
     pub given: bool,
     /// True if the model reads the output, as in `y[t] ~ Normal(b * y[t - 1], s)`, so that its elements depend on each other.
     pub series: bool,
-    /// True if its elements have one joint distribution, such as `MultivariateNormal`: they are dependent given the parameters.
+    /// True if the elements have one joint distribution, such as `MultivariateNormal`, so that they are dependent given the parameters.
     #[serde(default)]
     pub joint: bool,
-    /// True if its distribution has an infinite variance for all parameter values: the standard deviation of its draws is meaningless.
+    /// True if the distribution has an infinite variance for all parameter values, so that the standard deviation of draws is meaningless.
     #[serde(default)]
     pub infinite_variance: bool,
-    /// A parameter, and the value up to which it makes the variance infinite.
+    /// A parameter and a bound: the variance is infinite if the parameter does not exceed the bound.
     #[serde(default)]
     pub infinite_below: Option<(String, f64)>,
-    /// True if the variance of its distribution does not depend on any parameter, as in `Normal(f, 0.1)`.
+    /// True if the variance of the distribution does not depend on any parameter, as in `Normal(f, 0.1)`.
     #[serde(default)]
     pub fixed_variance: bool,
     /// The name of its distribution, for messages.
     #[serde(default)]
     pub family: Option<String>,
-    /// The interval in which the mean of its distribution lies for all values of parameters and data; `None` if it is not bounded.
+    /// The interval that contains the mean of the distribution for all values of parameters and data; `None` if the mean is not bounded.
     #[serde(default)]
     pub mean_range: Option<(f64, f64)>,
 }
@@ -222,7 +222,7 @@ pub struct InferenceBlock {
     pub predict: Artifact,
     /// Draws of the sites.
     pub sites: Artifact,
-    /// Prior predictions for rows, with the ports of `predict` except the states; otherwise the reason why there are none.
+    /// The program of prior predictions, with the ports of `predict` except the states, or the reason for which it does not exist.
     pub prior: Result<Artifact, NoPrior>,
     /// Parameters and optimiser state.
     pub states: Vec<State>,
@@ -253,12 +253,12 @@ pub struct InferenceBlock {
 pub struct NoPrior(pub String);
 
 impl InferenceBlock {
-    /// Returns the number of draws that predictions average over.
+    /// Returns the number of draws over which predictions average.
     pub fn predictive_draws(&self) -> usize {
         self.work.part().predictive_draws()
     }
 
-    /// Returns the temperature if it is not 1, so that the draws do not have the spread of the posterior.
+    /// Returns the temperature if it is not 1. The draws then have another spread than the posterior.
     pub fn tempered(&self) -> Option<f64> {
         let temperature = self.work.part().temperature();
         (temperature != 1.0).then_some(temperature)
@@ -274,7 +274,7 @@ pub enum Start {
     File(StartFile),
 }
 
-/// A safetensors file that holds sites by name on the declared scale, or states as [`InferenceBlock::states`] names them.
+/// A safetensors file with sites by name on the declared scale, or with states under their names in [`InferenceBlock::states`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartFile {
     /// The path of the file.
@@ -294,7 +294,7 @@ pub struct StartSite {
     pub shape: Shape,
     /// The support of its values.
     pub support: Support,
-    /// True if the state moves. If a posterior fixes the state, it keeps its value, and the file need not hold the site.
+    /// True if the state is free. If a posterior fixes the state, the file need not contain its site.
     pub moves: bool,
 }
 
@@ -334,7 +334,7 @@ impl InferenceBlock {
         all
     }
 
-    /// Drops the inputs that no program reads, whatever the model declares.
+    /// Removes the inputs that the model declares but that no program reads.
     pub fn drop_unread(&mut self) {
         let read: HashSet<Arc<str>> = self
             .artifacts()
@@ -347,7 +347,7 @@ impl InferenceBlock {
             .retain(|binding| is_output(&binding.port) || read.contains(&*binding.port));
     }
 
-    /// Where the values come from that predictions depend on: those of inputs, and of outputs that others depend on.
+    /// Returns the sources of the values that predictions read: inputs, and outputs on which other outputs depend.
     pub fn sources(&self) -> Vec<&DataSource> {
         let is_predicted = |port: &str| {
             let mut outputs = self.outputs.iter();
@@ -404,7 +404,7 @@ impl InferenceBlock {
         }
     }
 
-    /// Returns the field of the data that holds an output.
+    /// Returns the name of the data field with the values of an output.
     pub fn column<'a>(&'a self, output: &'a Output) -> &'a str {
         let binding = self.bindings.iter().find(|binding| binding.port == output.name);
         match binding.map(|binding| &binding.from) {
@@ -455,7 +455,7 @@ impl InferenceBlock {
         }
     }
 
-    /// Returns the states of which predictions take one value per draw.
+    /// Returns the states that have one value per draw in predictions.
     pub fn per_draw(&self) -> Vec<&str> {
         self.work.part().per_draw()
     }

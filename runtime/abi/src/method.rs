@@ -55,7 +55,7 @@ pub struct CallForm {
 }
 
 impl OptionKind {
-    /// Returns the values that the option takes, as the manual lists them.
+    /// Returns the values of the option as text for the manual.
     pub fn values(self) -> String {
         let words_of = |words: &[&str]| {
             let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
@@ -122,7 +122,7 @@ pub fn range(low: f64, high: f64) -> String {
     }
 }
 
-/// A predicate that is true of the numbers that an option accepts.
+/// A predicate that is true for the numbers that an option accepts.
 pub type Allows = Box<dyn Fn(f64) -> bool>;
 
 /// When an option takes effect.
@@ -162,7 +162,7 @@ pub struct MethodDef {
     pub doc: &'static str,
     /// Its options.
     pub options: &'static [OptionDef],
-    /// The items that its first argument may name: a posterior (`vi`), a model, or either (`map`).
+    /// The items that the first argument of the method may name: a posterior (`vi`), a model, or either (`map`).
     pub takes: Takes,
     /// The way in which the method finds the posterior.
     pub finds: Finds,
@@ -192,14 +192,14 @@ impl MethodDef {
         }
     }
 
-    /// Returns the option that is called by this word in another tool.
+    /// Returns the option that has this name in another tool.
     pub fn synonym(&self, word: &str) -> Option<&'static OptionDef> {
         let word = word.to_lowercase();
         let mut options = self.options.iter();
         options.find(|option| option.synonyms.contains(&&*word))
     }
 
-    /// Returns whether the method maximises an evidence lower bound over a family that the program states.
+    /// Returns whether the method maximises an evidence lower bound over a family that the program specifies.
     pub fn maximises_bound(&self) -> bool {
         self.finds == Finds::Training && self.takes == Takes::Posterior
     }

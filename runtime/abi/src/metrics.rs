@@ -1,4 +1,4 @@
-//! The metrics of predictions: their names, meanings, and the quantities that each is computed from.
+//! The metrics of predictions: their names, their meanings, and the quantities from which they are computed.
 
 use crate::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::source::Span;
@@ -142,7 +142,7 @@ pub fn find(name: &str) -> Option<&'static MetricDef> {
 /// A metric that a `compare` item names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedMetric {
-    /// The output that it measures, if the program names one.
+    /// The output to which the metric applies, if the program names one.
     pub output: Option<String>,
     /// Its name in `result.json`.
     pub name: String,
@@ -151,7 +151,7 @@ pub struct ComparedMetric {
 }
 
 impl ComparedMetric {
-    /// Returns its name in tables: `rmse`, or `y.rmse` if the program names the output.
+    /// Returns the name of the metric in tables: `rmse`, or `y.rmse` if the program names the output.
     pub fn label(&self) -> String {
         match &self.output {
             Some(output) => format!("{output}.{}", self.name),
@@ -159,7 +159,7 @@ impl ComparedMetric {
         }
     }
 
-    /// Returns its name among the metrics of an inference run: without a prefix if the model has one output.
+    /// Returns the name of the metric among the metrics of an inference run, without a prefix if the model has only one output.
     pub fn key(&self, infer: &InferenceBlock) -> String {
         let only = infer.only_output().map(|output| &output.name);
         match &self.output {
@@ -168,7 +168,7 @@ impl ComparedMetric {
         }
     }
 
-    /// Returns the quantity that the metric is computed from.
+    /// Returns the quantity from which the metric is computed.
     pub fn basis(&self) -> Option<Basis> {
         find(&self.name).map(|metric| metric.basis)
     }

@@ -1,6 +1,6 @@
 //! The names of the positions along axes: columns, levels and classes.
 //!
-//! The compiler computes them once, from the program and its data; every table, file and plot reads them here.
+//! The compiler computes the names once, from the program and its data. All tables, files and plots use these names.
 
 use crate::data::{FieldKind, Schema};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use std::collections::HashSet;
 /// The names that a program and its data give to the axes of parameters and to the classes of outputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Names {
-    /// Parameters and quantities computed from them, each with the name of every axis; `None` for an axis that is not a single dim.
+    /// The axis names of all parameters and computed quantities; `None` for an axis that is not a single dim.
     pub sites: Vec<(String, Vec<Option<String>>)>,
     /// Parameters of layers, in the same way.
     #[serde(default)]
@@ -38,12 +38,12 @@ pub enum LabelSource {
     Levels(String),
     /// The input columns.
     Columns,
-    /// The levels at the build. A value of the column selects the position of its level among these.
+    /// The levels at build time. The position of a value of the column is the index of its level in this list.
     Codes(Vec<String>),
 }
 
 impl LabelSource {
-    /// Returns the names that the data have now; `None` if the column has no levels, if there are no names, or if two positions have the same name.
+    /// Returns the names in the current data; `None` if the column has no levels, if there are no names, or if two positions have the same name.
     pub fn names(&self, schema: &Schema) -> Option<Vec<String>> {
         let names = match self {
             LabelSource::Columns => schema.columns.clone(),
@@ -70,7 +70,7 @@ impl Names {
         }
     }
 
-    /// Returns whether the model itself declares a parameter; otherwise one of its layers does.
+    /// Returns whether the model itself, and not one of its layers, declares a parameter.
     pub fn declares(&self, site: &str) -> bool {
         self.sites.iter().any(|(name, _)| name == site)
     }
@@ -100,7 +100,7 @@ impl Names {
         Some(&labels.names)
     }
 
-    /// Returns the name of an element of a parameter (`tau`, `beta[age]`, `w[2,Oslo]`), with positions in place of the names of axes without names.
+    /// Returns the name of an element of a parameter (`tau`, `beta[age]`, `w[2,Oslo]`). Axes whose positions have no names are indexed by number.
     pub fn element(&self, site: &str, shape: &[usize], element: usize) -> String {
         if shape.is_empty() {
             return site.to_owned();

@@ -1,4 +1,4 @@
-//! A program for one fixed arena of buffers: kernel launches, library calls, and loops that repeat them a given number of times.
+//! A program for one fixed arena of buffers: kernel launches, library calls, and loops that repeat steps a given number of times.
 //!
 //! Sizes may be symbolic; [`Amount::resolve`] evaluates them once per run.
 
@@ -63,7 +63,7 @@ impl Extent {
             .fold(Extent::fixed(1), |product, dim| product.times(&Extent::of(*dim)))
     }
 
-    /// Returns the number if no symbol occurs, or if the factor is zero.
+    /// Returns the number if the extent has no symbol or the factor is zero.
     pub fn as_fixed(&self) -> Option<i64> {
         (self.symbols.is_empty() || self.factor == 0).then_some(self.factor)
     }
@@ -115,16 +115,16 @@ pub enum Storage {
     Int,
 }
 
-/// The owner of a buffer, and the times at which it holds a value.
+/// The owner of a buffer, and the lifetime of its content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum BufferRole {
     /// Written by the host before a run of the plan.
     Input,
-    /// Lives from run to run; read and updated in place.
+    /// The content is kept between runs, and is read and updated in place.
     State,
     /// Read by the host after a run.
     Output,
-    /// Undefined outside a run; the planner may overlap it with other buffers.
+    /// The content is undefined outside a run, and the buffer may share memory with other buffers.
     Scratch,
     /// Never written by the plan.
     Constant(Arc<[f64]>),
@@ -161,7 +161,7 @@ impl Combine {
         }
     }
 
-    /// Returns its name in the text of the intermediate representation.
+    /// Returns the name of this operation in the text of the intermediate representation.
     pub fn name(self) -> &'static str {
         match self {
             Combine::Sum => "sum",
@@ -170,8 +170,8 @@ impl Combine {
     }
 }
 
-/// One kernel over its whole domain. The executor splits the outermost axis of the domain into chunks. Their number depends only on
-/// `work` and not on the number of threads, so the results do not depend on the number of threads either.
+/// One kernel over its whole domain. The executor splits the outermost axis of the domain into chunks. The number of chunks depends only on `work`,
+/// so the results do not depend on the number of threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Launch {
     /// The index of the kernel in the program.
@@ -184,8 +184,8 @@ pub struct Launch {
     pub outer: Amount,
     /// Scalar operations per iteration of the outermost axis.
     pub work: Amount,
-    /// The buffer slots that reduce: the executor first fills them with the identity. If `partial` is set, the outermost
-    /// axis is reduced as well, so each chunk has its own copy; the copies are combined in order afterwards.
+    /// The buffer slots of reductions, which the executor first fills with the identity. If `partial` is set, the outermost axis is reduced too. Each
+    /// chunk then has its own copy of the buffer, and the copies are combined in order afterwards.
     pub reduces: Vec<Reduce>,
 }
 
@@ -218,7 +218,7 @@ pub enum PlanStep {
     Launch(Launch),
     /// Call a primitive.
     Call(PrimitiveCall),
-    /// Run `body` for `counter` = 0, 1, .. `count` - 1 (`counter` is an `Int` scalar buffer).
+    /// Runs `body` for `counter` = 0, 1, .. `count` - 1, where `counter` is an `Int` scalar buffer.
     Repeat {
         /// The number of iterations.
         count: Amount,
@@ -245,7 +245,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Returns the buffer with this name; ignores scratch buffers and constants.
+    /// Returns the buffer with this name, unless it is a scratch buffer or a constant.
     pub fn port(&self, name: &str) -> Option<BufferId> {
         self.buffers.ids().find(|id| {
             let buffer = &self.buffers[*id];
@@ -253,12 +253,12 @@ impl Plan {
         })
     }
 
-    /// The scalar operations of the kernels of one run; primitives such as matrix products are left out.
+    /// Returns the number of scalar operations of the kernels in one run, without primitives such as matrix products.
     pub fn operations(&self, sizes: &Sizes) -> u64 {
         operations(&self.steps, sizes)
     }
 
-    /// The names of the buffers, other than scratch, that some step uses.
+    /// Returns the names of the buffers, except scratch buffers, that some step uses.
     pub fn read_ports(&self) -> HashSet<Arc<str>> {
         let mut used = HashSet::new();
         each_buffer(&self.steps, &mut |id| {

@@ -1,4 +1,4 @@
-//! Library primitives that plans call, with signature, cost and a naive reference.
+//! Library primitives that plans call: signature, cost and naive reference of each.
 //!
 //! The `kernels` crate has the fast versions under the same names.
 
@@ -6,14 +6,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::ops::Deref;
 
-/// The operands of a primitive as the naive references take them: `f64` elements, row-major.
+/// The operands of a primitive for its naive reference: `f64` elements in row-major order.
 pub type Naive<'a> = &'a mut [Vec<f64>];
 
 /// A library primitive.
 pub struct PrimitiveDef {
-    /// Its name in text; the registry is sorted by name.
+    /// The name of the primitive in text. The registry is sorted by name.
     pub name: &'static str,
-    /// One sentence, and the meaning of the integers in order.
+    /// The documentation: one sentence, and the meaning of the integers in order.
     pub doc: &'static str,
     /// The floating-point operations of a call with these integers.
     pub flops: fn(&[i64]) -> u64,

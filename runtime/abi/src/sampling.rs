@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 /// - `rows`: inputs the states and the data ports; symbol `batch`; outputs `log_prior` (real: log prior + log Jacobian) and
 ///   `log_likelihood` `[batch]`.
 /// - If there is a [`Prepare`], both `density` and `rows` take its columns as inputs. Data and states that only the preparing program reads are then
-///   not inputs of these two.
+///   not inputs of `density` and `rows`.
 /// - [`crate::manifest::InferenceBlock::predict`] and [`crate::manifest::InferenceBlock::sites`] take `[draws, ..]` for each state that moves.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Sampling {
@@ -39,19 +39,19 @@ pub struct Sampling {
     pub prepare: Option<Prepare>,
     /// The log density with its gradient.
     pub density: Artifact,
-    /// The number of chains that one run of `density` evaluates in lockstep. Every run has exactly this many positions, so that the results
-    /// of a chain do not depend on the other chains.
+    /// The number of chains that one run of `density` evaluates in lockstep. Every run has exactly this number of positions, so that the results of a
+    /// chain do not depend on the other chains.
     pub abreast: usize,
     /// The log likelihood of each row.
     pub rows: Artifact,
-    /// The states that make up a position, concatenated in this order; the others keep their start values.
+    /// The sampled states, which form a position if they are concatenated in this order. All other states keep their start values.
     pub moved: Vec<String>,
     /// The sites in the non-centred parameterisation, by their index in [`crate::manifest::InferenceBlock::reports`].
     pub noncentred: Vec<usize>,
-    /// The sites that move and that the model compares or rounds: the likelihood may be discontinuous in them.
+    /// The sampled sites that the model compares or rounds, so that the likelihood may be discontinuous in them.
     #[serde(default)]
     pub jumps: Vec<String>,
-    /// The sites whose prior scale is unknown and that are sampled in the centred parameterisation.
+    /// The sites in the centred parameterisation whose prior scale is itself a parameter.
     #[serde(default)]
     pub centred: Vec<String>,
     /// The options of every sampler.
@@ -60,10 +60,10 @@ pub struct Sampling {
     pub transition: Transition,
 }
 
-/// The program that computes the values that depend only on data and on states that do not move.
+/// The program that computes the values that depend only on data and on states that are not sampled.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Prepare {
-    /// Inputs: the states that do not move and the data ports; symbol `batch`; outputs: the columns.
+    /// The program. Inputs: the states that are not sampled and the data ports; symbol `batch`; outputs: the columns.
     pub program: Artifact,
     /// Its outputs.
     pub columns: Vec<PreparedColumn>,

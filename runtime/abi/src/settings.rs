@@ -3,7 +3,7 @@
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use std::path::PathBuf;
 
-/// An option of the command line that cannot be read.
+/// An option of the command line that cannot be parsed.
 pub static BAD_SETTING: Code = Code {
     id: "E0601",
     title: "bad setting",
@@ -18,16 +18,16 @@ pub static NO_INFER: Code = Code {
     explain: "`--only` and `--infer` need the names of `infer` items of the program.",
 };
 
-/// The beginning of the name of the source that holds a value of `--set`; `ITEM.KEY` follows it.
+/// The prefix of the name of the source text of a `--set` value. `ITEM.KEY` follows.
 pub const SET: &str = "--set ";
 
-/// Files by the name of a data item, in order; several files of one name are shards, or inputs and target.
+/// Files by the name of their data item, in order. Several files with one name are shards, or inputs and target.
 pub type Files = Vec<(String, Vec<PathBuf>)>;
 
 /// Splits each `NAME=PATH` into the name and the path.
 ///
 /// # Errors
-/// The words without `=`.
+/// Returns the words without `=`.
 pub fn pairs(words: &[String]) -> Result<Vec<(String, PathBuf)>, Vec<Diagnostic>> {
     let mut pairs = Vec::new();
     let mut diagnostics = Vec::new();

@@ -1,6 +1,6 @@
-//! Options that are set at run time: where a manifest keeps them, and which of them are compatible.
+//! Options that are set at run time: their places in a manifest, and checks of their compatibility.
 //!
-//! A built executable sets them as the compiler does. [`crate::method`] declares the options of each method.
+//! The compiler and built executables set options in the same way. [`crate::method`] declares the options of each method.
 
 use crate::data::Schema;
 use crate::manifest::{InferenceBlock, Training};
@@ -57,7 +57,7 @@ impl OptionField<'_> {
 }
 
 impl InferenceBlock {
-    /// Sets an option to a number that its record allows. Returns false, without any change, if the option is compiled into the code or is not a
+    /// Sets an option to a number that its record allows. Returns false and changes nothing if the option is compiled into the code or is not a
     /// number.
     pub fn steer(&mut self, option: &str, number: f64) -> bool {
         let record = method::lookup(self.method).and_then(|method| method.option(option));
@@ -76,7 +76,7 @@ impl InferenceBlock {
     /// Checks that the options are compatible on these data. Options that change the code were checked when it was compiled.
     ///
     /// # Errors
-    /// The first incompatible options.
+    /// Returns the first incompatible options.
     pub fn check(&self, schema: &Schema) -> Result<(), OptionConflict> {
         let training = self.training().map(|train| &train.options);
         let patience = training.map_or(0, |training| training.patience);
@@ -90,7 +90,7 @@ impl InferenceBlock {
     /// Checks that an option applies to this inference block.
     ///
     /// # Errors
-    /// The option has no effect, with the reason.
+    /// Returns the reason if the option has no effect.
     pub fn hears(&self, option: &str) -> Result<(), OptionConflict> {
         self.work.part().hears(option)
     }

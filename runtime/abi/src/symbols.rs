@@ -1,6 +1,6 @@
 //! Names and signatures of the functions that generated code calls inside kernels.
 //!
-//! Array primitives work on one block: `out` and `x` hold `n` elements of the run's precision and may be the same.
+//! Array primitives work on one block. `out` and `x` point to `n` elements of the run's precision, and may be equal.
 
 use bnnc_base::dtype::Precision;
 use bnnc_math::scalar::Scalar;
@@ -11,8 +11,8 @@ pub type Unary = unsafe extern "C" fn(out: *mut u8, x: *const u8, n: i64);
 /// `(out, x, y, n)`: an elementwise function of two operands.
 pub type Binary = unsafe extern "C" fn(out: *mut u8, x: *const u8, y: *const u8, n: i64);
 
-/// `(out, shapes, n, key, first, draw, example, step)`: writes elements `first .. first + n` of a noise stream. `shapes` holds one
-/// number per element if the distribution has a shape parameter, and may be `out`; otherwise it is not read.
+/// `(out, shapes, n, key, first, draw, example, step)`: writes elements `first .. first + n` of a noise stream. If the distribution has a shape
+/// parameter, `shapes` points to one number per element, and may be equal to `out`. Otherwise, `shapes` is not read.
 pub type NoiseFn = unsafe extern "C" fn(
     out: *mut u8,
     shapes: *const u8,
@@ -39,7 +39,7 @@ impl NoiseKind {
     /// Every kind.
     pub const ALL: [NoiseKind; 3] = [NoiseKind::Uniform, NoiseKind::Normal, NoiseKind::Gamma];
 
-    /// Returns its name in the text of the intermediate representation.
+    /// Returns the name of this kind in the text of the intermediate representation.
     pub fn name(self) -> &'static str {
         match self {
             NoiseKind::Uniform => "uniform",

@@ -63,7 +63,7 @@ words!(KlEstimator { "auto" => Best, "monte_carlo" => Sampled, "direct" => Direc
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KlStatistics {
     #[default]
-    /// Draws from the distribution of the means if it is known, in a time that does not depend on the number of draws.
+    /// Draws from the distribution of the means, if it is known. The time does not depend on the number of draws.
     Law,
     /// Sums over draws.
     Sums,

@@ -52,7 +52,7 @@ works! {
     Collapsed,
 }
 
-/// The data of a run, and the number of examples that its training rows make.
+/// The data of a run, and the number of training examples.
 #[derive(Clone, Copy, Debug)]
 pub struct DataExtent<'a> {
     /// The sizes, columns and levels of the data.
@@ -66,10 +66,10 @@ pub trait MethodPart {
     /// Returns the programs that only this method has, in an order that depends on the part alone.
     fn artifacts(&mut self) -> Vec<&mut Artifact>;
 
-    /// Returns the number of draws that predictions average over.
+    /// Returns the number of draws over which predictions average.
     fn predictive_draws(&self) -> usize;
 
-    /// Returns the field that holds the number of an option; `None` if it cannot be set at run time.
+    /// Returns the field that stores the number of an option; `None` if the option cannot be set at run time.
     fn place(&mut self, option: &str) -> Option<OptionField<'_>>;
 
     /// Updates the fields that depend on an option after it was set.
@@ -82,7 +82,7 @@ pub trait MethodPart {
     /// Checks that the options are compatible on these data.
     ///
     /// # Errors
-    /// The first incompatible options.
+    /// Returns the first incompatible options.
     fn check(&self, _: DataExtent<'_>) -> Result<(), OptionConflict> {
         Ok(())
     }
@@ -90,7 +90,7 @@ pub trait MethodPart {
     /// Checks that an option has an effect.
     ///
     /// # Errors
-    /// The option has no effect, with the reason.
+    /// Returns the reason if the option has no effect.
     fn hears(&self, _option: &str) -> Result<(), OptionConflict> {
         Ok(())
     }
@@ -100,7 +100,7 @@ pub trait MethodPart {
         None
     }
 
-    /// Returns the same as [`MethodPart::training`], mutably.
+    /// Returns a mutable reference to the part that [`MethodPart::training`] returns.
     fn training_mut(&mut self) -> Option<&mut Train> {
         None
     }
@@ -110,12 +110,12 @@ pub trait MethodPart {
         None
     }
 
-    /// Returns the states of which predictions take one value per draw.
+    /// Returns the states that have one value per draw in predictions.
     fn per_draw(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// Returns the states of which the method keeps iterates, draws of chains or members. Another inference block can take these.
+    /// Returns the states for which the method stores iterates, draws of chains or members, which another inference block can use.
     fn held(&self) -> Option<&[String]> {
         None
     }
@@ -135,7 +135,7 @@ pub trait MethodPart {
         1.0
     }
 
-    /// Returns whether the posterior gives weights a variance by which another inference block can rank them.
+    /// Returns whether the posterior has variances of weights, by which another inference block can rank the weights.
     fn has_spread(&self, _sites: &[SiteReport]) -> bool {
         true
     }

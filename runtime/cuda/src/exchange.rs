@@ -60,7 +60,7 @@ impl Exchange {
     /// The driver reports an error.
     ///
     /// # Safety
-    /// As for [`Exchange::receive`].
+    /// The same conditions as for [`Exchange::receive`] apply.
     pub unsafe fn send(&self, stream: &OwnStream, staging: &PageLocked, arena: u64) -> Result<(), Fault> {
         laid(&self.sent, 0).try_for_each(|(range, at)| {
             // SAFETY: the caller's promise.

@@ -419,7 +419,7 @@ struct Issue<'a> {
 
 impl Issue<'_> {
     /// # Safety
-    /// As for [`LaunchSchedule::issue`].
+    /// The same conditions as for [`LaunchSchedule::issue`] apply.
     unsafe fn ops(&mut self, ops: &[Op]) -> Result<(), Fault> {
         for op in ops {
             // SAFETY: the caller's promise.
@@ -462,7 +462,7 @@ impl Issue<'_> {
     }
 
     /// # Safety
-    /// As for [`LaunchSchedule::issue`].
+    /// The same conditions as for [`LaunchSchedule::issue`] apply.
     unsafe fn launch(&mut self, ready: &Ready) -> Result<(), Fault> {
         self.arguments.clear();
         let address = |parameter: &u64| std::ptr::from_ref(parameter).cast_mut().cast();

@@ -69,7 +69,7 @@ fn dot<T: Number>(x: &[T], y: &[T]) -> T {
 }
 
 /// # Safety
-/// As for [`cholesky`].
+/// The same conditions as for [`cholesky`] apply.
 unsafe fn factors<T: MatmulElement>(pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
     let (batch, n) = (ints[0].max(0) as usize, ints[1].max(0) as usize);
     let (a, l) = (Shared(buffers[0].cast::<T>()), Shared(buffers[1].cast::<T>()));
@@ -125,7 +125,7 @@ fn factor_columns<T: Number>(l: &mut [T], n: usize, block: std::ops::Range<usize
 }
 
 /// # Safety
-/// As for [`triangular_solve`].
+/// The same conditions as for [`triangular_solve`] apply.
 unsafe fn solutions<T: MatmulElement>(pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
     let (batch, n, columns) = (
         ints[0].max(0) as usize,
@@ -239,7 +239,7 @@ fn solve_block<T: Number>(l: &[T], x: &mut [T], system: &TriangularSystem, block
 }
 
 /// # Safety
-/// As for [`cumsum`].
+/// The same conditions as for [`cumsum`] apply.
 unsafe fn sums<T: Number>(_pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
     let [outer, length, inner] = [0, 1, 2].map(|at| ints[at].max(0) as usize);
     let count = outer * length * inner;

@@ -45,7 +45,7 @@ pub unsafe fn combine(into: *mut u8, from: *mut u8, range: Range<usize>, reduce:
 }
 
 /// # Safety
-/// As for [`combine`].
+/// The same conditions as for [`combine`] apply.
 unsafe fn zip<T: Copy>(into: *mut u8, from: *mut u8, range: Range<usize>, f: impl Fn(T, T) -> T) {
     // SAFETY: the caller's promise.
     let (into, from) = unsafe { (elements::<T>(into, range.clone()), elements::<T>(from, range)) };

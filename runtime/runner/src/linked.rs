@@ -81,7 +81,7 @@ fn fill(cells: &mut [usize]) -> Result<(), Fault> {
 }
 
 /// # Safety
-/// As for [`bnnc_run_linked`].
+/// The same conditions as for [`bnnc_run_linked`] apply.
 unsafe fn words(argc: c_int, argv: *const *const c_char) -> Vec<OsString> {
     let count = usize::try_from(argc).unwrap_or(0);
     // SAFETY: C passes `argc` zero-terminated strings.
@@ -101,7 +101,7 @@ fn text(word: &CStr) -> OsString {
 }
 
 /// # Safety
-/// As for [`bnnc_run_linked`].
+/// The same conditions as for [`bnnc_run_linked`] apply.
 unsafe fn parts(linked: &Linked) -> Parts {
     // SAFETY: the entry point passes valid addresses with the numbers of bytes, kernels and cells there, all of which live as long as the process.
     // Only this process writes the cells, once, before any kernel runs.

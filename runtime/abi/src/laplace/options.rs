@@ -61,8 +61,7 @@ options! {
 }
 
 impl GaussianOptions {
-    /// Returns whether the precision of the prior of `S` of `D` weights is multiplied by `S / D`: the value of the option or, without one, whether
-    /// the weights are a subnetwork.
+    /// Returns whether the prior precision of `S` of `D` weights is multiplied by `S / D`. Without a value of the option, it is for subnetworks.
     pub fn scales_prior(&self) -> bool {
         self.scale_prior.unwrap_or(self.over.is_subnetwork())
     }
@@ -116,7 +115,7 @@ pub enum Over {
     Names(Vec<Arc<str>>),
     /// The weights with the highest scores.
     Subnetwork {
-        /// The size: a number of weights from 1, or a fraction below 1 of all.
+        /// The size: the number of weights if it is at least 1, otherwise a fraction of all weights.
         size: f64,
         /// The score of a weight.
         by: Score,
@@ -160,7 +159,7 @@ impl Over {
     }
 }
 
-/// The score of a weight; a subnetwork takes the highest.
+/// The score by which the weights of a subnetwork are chosen, the highest scores first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Score {
     /// The marginal variance under a diagonal precision.
@@ -261,7 +260,7 @@ impl GaussianOptions {
     /// Checks that `online` has a search, and that a learned noise is at temperature 1.
     ///
     /// # Errors
-    /// `online` without a search, or `online` with a learned noise at a temperature other than 1.
+    /// `online` is set without a search, or with a learned noise at a temperature other than 1.
     pub fn check_search(&self, searches: bool, learns_noise: bool) -> Result<(), OptionConflict> {
         if self.online && !searches {
             return OptionConflict::new(

@@ -26,8 +26,8 @@ pub(crate) const MAP: MethodDef = MethodDef {
 pub struct Train {
     /// One training step.
     pub step: Artifact,
-    /// The loss and its gradient in double precision, if the optimiser moves few numbers. The inputs are those of [`Train::step`]; the outputs are
-    /// `loss`, and `STATE/gradient` for the states that the optimiser moves.
+    /// The program of the loss and its gradient in double precision, if the optimiser updates few numbers. The inputs are those of [`Train::step`];
+    /// the outputs are `loss`, and `STATE/gradient` for the states that the optimiser moves.
     pub gradient: Option<Artifact>,
     /// True if the loss of given rows is random, because it depends on draws of a posterior or of masks. The index of the step selects the random
     /// numbers.
@@ -103,7 +103,8 @@ pub struct Pruning {
     pub untouched: Vec<(String, String)>,
     /// `(states..) -> SITE/mean, SITE/variance` for each of `sites`.
     pub moments: Artifact,
-    /// As [`super::InferenceBlock::predict`], with one more input `SITE/mask` per site, which multiplies the draws of the site.
+    /// The same program as [`super::InferenceBlock::predict`], with one more input `SITE/mask` per site, by which the draws of the site are
+    /// multiplied.
     pub predict: Artifact,
 }
 
@@ -139,12 +140,12 @@ options! {
 pub enum Length {
     /// This number of passes over the training rows.
     Epochs(usize),
-    /// To the end of the epoch in which this number of steps is reached.
+    /// The training ends with the epoch in which this number of steps is reached.
     Steps(usize),
 }
 
 impl Training {
-    /// Updates the length after an option was set: setting `steps` removes `epochs`, so that the length set last counts.
+    /// Updates the length after an option was set. Setting `steps` removes `epochs`, so that the option that was set last applies.
     pub(crate) fn steered(&mut self, option: &str) {
         if option == Training::steps().as_str() {
             self.epochs = None;
@@ -176,7 +177,7 @@ impl Training {
 /// The optimiser of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum OptimiserChoice {
-    /// The optimiser that the program gives, with its arguments.
+    /// The optimiser in the program, with its arguments.
     Given,
     /// The default optimiser: its name and learning rate.
     Default(String, f64),
@@ -218,7 +219,7 @@ pub enum RateSchedule {
     Constant,
     /// Half a cosine, to zero.
     Cosine,
-    /// Constant in the first half, then half a cosine to zero.
+    /// The rate is constant in the first half, and then falls to zero along half a cosine.
     Cooldown,
     /// Linear, to zero.
     Linear,

@@ -30,7 +30,7 @@ pub trait OptionGroup: Sized {
     /// Their records, in the order of the manual.
     const OPTIONS: &'static [OptionDef];
 
-    /// Reads the values that a program gives, and uses the defaults of the other options.
+    /// Reads the values in a program, and uses the defaults for all other options.
     ///
     /// # Errors
     /// A value does not have the type of its option, which is a bug of the checker or of a record.
@@ -47,7 +47,7 @@ pub trait OptionGroup: Sized {
         })
     }
 
-    /// Returns the field that holds the number of an option; `None` if the option cannot be set to a number at run time.
+    /// Returns the field that stores the number of an option; `None` if the option cannot be set to a number at run time.
     fn place(&mut self, option: &str) -> Option<OptionField<'_>>;
 
     /// Returns the record of an option.
@@ -56,7 +56,7 @@ pub trait OptionGroup: Sized {
     }
 }
 
-/// Returns the text of doc comments without the blank that begins it.
+/// Returns the text of a doc comment without the leading blank.
 pub(crate) const fn trimmed(text: &'static str) -> &'static str {
     text.split_at(1).1
 }
@@ -184,7 +184,7 @@ macro_rules! options {
     };
 }
 
-/// The name of an option: that of its field, or the one after `as`.
+/// The name of an option: the name after `as` or, without `as`, the name of the field.
 macro_rules! option_name {
     ($field:ident) => {
         stringify!($field)

@@ -5,7 +5,7 @@ use super::{OptionDef, OptionKind};
 
 /// The upper bound of lengths of runs, numbers of rows and similar counts.
 pub const MOST: i64 = 1_000_000_000_000;
-/// The upper bound of numbers of chains, restarts and members: a run keeps or recomputes each of them separately.
+/// The upper bound of the numbers of chains, restarts and members, each of which a run stores or computes separately.
 const MANY: i64 = 10_000;
 /// The upper bounds of draws and of iterations per draw. Their product, the iterations of a chain, fits in an `i64`.
 pub(crate) const DRAWS: i64 = 1_000_000_000;
@@ -24,7 +24,7 @@ pub(crate) const fn few() -> OptionKind {
     OptionKind::Int(1, MANY)
 }
 
-/// Returns the options, with another default for one of them.
+/// Returns the options with a different default for one of them.
 pub(crate) const fn with_default<const N: usize>(
     mut all: [OptionDef; N],
     option: OptionName,
@@ -34,7 +34,7 @@ pub(crate) const fn with_default<const N: usize>(
     all
 }
 
-/// Returns the options, with another record in place of the one with the same name.
+/// Returns the options with one record replaced by a record of the same name.
 pub(crate) const fn with_record<const N: usize>(
     mut all: [OptionDef; N],
     record: OptionDef,

@@ -1,4 +1,4 @@
-//! The list of the methods. Each record stands beside the options of its method.
+//! The list of the methods. The record of each method is defined next to its options.
 
 use super::MethodDef;
 use crate::sampling::samplers;

@@ -1,4 +1,4 @@
-//! The values of options: as the checker passes them on, as defaults of records, and as typed fields.
+//! The values of options in three forms: as the checker passes them on, as defaults in records, and as typed fields.
 
 use super::OptionDef;
 use crate::steering::OptionField;
@@ -28,7 +28,7 @@ impl fmt::Display for OptionName {
     }
 }
 
-/// The option whose value is not of its type or that its method does not have: a bug of the checker or of a record.
+/// The error for an option whose value does not have its type, or that the method does not have. It is a bug of the checker or of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch(pub &'static str);
 
@@ -79,17 +79,17 @@ pub trait OptionValue: Sized {
     /// Converts a given value; returns `None` if it is not of this type.
     fn read(given: RawOption<'_>) -> Option<Self>;
 
-    /// Returns the value of an option that a program omits and that has no default; `None` if there must be a value.
+    /// Returns the value of an option that the program omits and that has no default; `None` if a value is required.
     fn absent() -> Option<Self> {
         None
     }
 
-    /// Returns where a manifest keeps the value; `None` if it is not a number that can be set at run time.
+    /// Returns the field of a manifest that stores the value; `None` if the value is not a number that can be set at run time.
     fn place(&mut self) -> Option<OptionField<'_>> {
         None
     }
 
-    /// Returns where a manifest keeps an optional value of this type; `None` if it cannot be set at run time.
+    /// Returns the field of a manifest that stores an optional value of this type; `None` if the value cannot be set at run time.
     fn chosen(_: &mut Option<Self>) -> Option<OptionField<'_>> {
         None
     }
@@ -206,14 +206,14 @@ impl<T: OptionValue> OptionValue for Option<T> {
 
 /// The source from which option values are read.
 pub struct OptionSource<'a> {
-    /// The records of the method, which hold its defaults.
+    /// The records of the options of the method, with their defaults.
     pub records: &'static [OptionDef],
-    /// Returns the value that a program gives to an option; `None` if it gives none.
+    /// Returns the value of an option in the program; `None` if the program omits the option.
     pub given: &'a dyn Fn(&str) -> Option<RawOption<'a>>,
 }
 
 impl OptionSource<'_> {
-    /// Returns the value that the program gives, or the default.
+    /// Returns the value in the program, or the default.
     ///
     /// # Errors
     /// The method does not have the option, or the value is not of its type.

@@ -43,7 +43,7 @@ options! {
 }
 
 impl ChainOptions {
-    /// Returns the largest distance of each unconstrained coordinate from the start. Starts are uniform within it.
+    /// Returns the largest distance of a chain's first position from the start, in each unconstrained coordinate. The distribution is uniform.
     pub fn jitter_of_start(&self) -> f64 {
         let default = if self.start.is_some() { 0.0 } else { 2.0 };
         self.jitter.unwrap_or(default)
@@ -71,9 +71,9 @@ words!(LooPolicy { "auto" => Automatic, "always" => Always, "never" => Never });
 /// Where the draws of a run are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DrawStorage {
-    /// In memory, and also on disk as they are drawn if there is an output folder.
+    /// Draws are in memory and, if there is an output folder, also written to disk as they are made.
     Memory,
-    /// On disk only. Memory does not depend on the number of draws, except while the diagnostics of a site read its draws.
+    /// Draws are only on disk. The memory does not depend on the number of draws, except while the draws of one site are diagnosed.
     Disk,
 }
 

@@ -49,7 +49,7 @@ macro_rules! samplers {
                 }
             }
 
-            /// As [`Transition::part`], to change options.
+            /// Returns a mutable reference to the part that [`Transition::part`] returns.
             pub(crate) fn part_mut(&mut self) -> &mut dyn SamplerPart {
                 match self {
                     $( Transition::$name(options) => options, )+
@@ -69,7 +69,7 @@ samplers! {
     sgld: Sgld(SgldOptions),
 }
 
-/// The number of rows that the programs of a chain are evaluated on at once.
+/// The number of rows on which the programs of a chain are evaluated in one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EvaluationRows {
     /// The number of rows of a log density with its gradient.
@@ -88,18 +88,18 @@ pub trait SamplerPart {
     where
         Self: Sized;
 
-    /// The place of an option that can be set at run time.
+    /// Returns the field of an option that can be set at run time.
     fn place(&mut self, option: &str) -> Option<OptionField<'_>>;
 
-    /// The settings in the words of CmdStan's comments: the depth of each line and its text.
+    /// Returns the settings as CmdStan writes them in comments: the depth and the text of each line.
     fn stan_settings(&self) -> Vec<(usize, String)>;
 
-    /// The adaptation of step size and metric; `None` for a sampler that does not adapt.
+    /// Returns the adaptation of step size and metric; `None` for a sampler that does not adapt.
     fn adaptation(&self) -> Option<&Adaptation> {
         None
     }
 
-    /// As [`SamplerPart::adaptation`], to change it.
+    /// Returns a mutable reference to the adaptation that [`SamplerPart::adaptation`] returns.
     fn adaptation_mut(&mut self) -> Option<&mut Adaptation> {
         None
     }
@@ -124,7 +124,7 @@ pub trait SamplerPart {
         true
     }
 
-    /// The largest number of doublings of a trajectory, for a sampler that has one.
+    /// Returns the largest number of doublings of a trajectory, if the sampler has such a limit.
     fn max_depth(&self) -> Option<usize> {
         None
     }
@@ -134,7 +134,7 @@ pub trait SamplerPart {
         Steps::Constant
     }
 
-    /// The number of rows that an evaluation reads, out of `rows` in all.
+    /// Returns the number of rows that an evaluation reads, out of `rows` rows.
     fn evaluation(&self, rows: usize) -> EvaluationRows {
         EvaluationRows {
             gradient: rows,
@@ -142,7 +142,7 @@ pub trait SamplerPart {
         }
     }
 
-    /// The power of the likelihood in the target at temperature 1, for `rows` rows; `None` where the draws have no such target.
+    /// Returns the power of the likelihood in the target density at temperature 1, for `rows` rows; `None` if the draws have no such target.
     fn likelihood_power(&self, rows: usize) -> Option<f64> {
         let _ = rows;
         Some(1.0)

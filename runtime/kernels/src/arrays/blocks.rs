@@ -50,7 +50,7 @@ unsafe fn map<F: Elementwise, A: Arch, T: Number>(out: *mut u8, x: *const u8, n:
 /// The version for any processor.
 ///
 /// # Safety
-/// As for [`bnnc_abi::symbols::Unary`].
+/// The same conditions as for [`bnnc_abi::symbols::Unary`] apply.
 pub unsafe extern "C" fn plain<F: Elementwise, T: Number>(out: *mut u8, x: *const u8, n: i64) {
     // SAFETY: the caller's promise.
     unsafe { map::<F, Plain, T>(out, x, n) }
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn plain<F: Elementwise, T: Number>(out: *mut u8, x: *cons
 /// The version with 256-bit vectors.
 ///
 /// # Safety
-/// As for [`bnnc_abi::symbols::Unary`], on a processor with these features.
+/// The same conditions as for [`bnnc_abi::symbols::Unary`] apply, on a processor with these features.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 pub unsafe extern "C" fn avx2<F: Elementwise, T: Number>(out: *mut u8, x: *const u8, n: i64) {
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn avx2<F: Elementwise, T: Number>(out: *mut u8, x: *const
 /// The version with 512-bit vectors.
 ///
 /// # Safety
-/// As for [`bnnc_abi::symbols::Unary`], on a processor with these features.
+/// The same conditions as for [`bnnc_abi::symbols::Unary`] apply, on a processor with these features.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
 pub unsafe extern "C" fn avx512<F: Elementwise, T: Number>(out: *mut u8, x: *const u8, n: i64) {

@@ -96,7 +96,7 @@ macro_rules! versions {
         $(#[$meta])*
         ///
         /// # Safety
-        /// As for [`bnnc_abi::symbols::NoiseFn`], on a processor with the features.
+        /// The same conditions as for [`bnnc_abi::symbols::NoiseFn`] apply, on a processor with the features.
         pub unsafe extern "C" fn $name<N: NoiseLaw, T: Number>(
             out: *mut u8,
             _shapes: *const u8,
@@ -130,7 +130,7 @@ versions! {
 /// Generates gamma variates one by one, because each needs its own number of attempts, and in `f64` for either precision.
 ///
 /// # Safety
-/// As for [`bnnc_abi::symbols::NoiseFn`].
+/// The same conditions as for [`bnnc_abi::symbols::NoiseFn`] apply.
 pub unsafe extern "C" fn gamma<T: Number>(
     out: *mut u8,
     shapes: *const u8,

@@ -91,7 +91,7 @@ fn one<T: Number>(scalar: Scalar) -> Option<Unary> {
 }
 
 /// # Safety
-/// As for [`Unary`].
+/// The same conditions as for [`Unary`] apply.
 unsafe extern "C" fn map<F: Rare, T: Number>(out: *mut u8, x: *const u8, n: i64) {
     let (out, x) = (out.cast::<T>(), x.cast::<T>());
     for at in 0..n.max(0) as usize {
@@ -101,7 +101,7 @@ unsafe extern "C" fn map<F: Rare, T: Number>(out: *mut u8, x: *const u8, n: i64)
 }
 
 /// # Safety
-/// As for [`Binary`].
+/// The same conditions as for [`Binary`] apply.
 unsafe extern "C" fn map_two<F: RarePair, T: Number>(out: *mut u8, x: *const u8, y: *const u8, n: i64) {
     let (out, x, y) = (out.cast::<T>(), x.cast::<T>(), y.cast::<T>());
     for at in 0..n.max(0) as usize {

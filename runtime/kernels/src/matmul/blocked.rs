@@ -154,7 +154,7 @@ impl<T: MatmulElement> Piece<'_, T> {
     }
 
     /// # Safety
-    /// As for [`compute`].
+    /// The same conditions as for [`compute`] apply.
     unsafe fn tiles(&self) {
         let Extents {
             m, n, k, a: strides, ..
@@ -182,7 +182,7 @@ impl<T: MatmulElement> Piece<'_, T> {
     /// Computes the next strip of columns, and returns their number.
     ///
     /// # Safety
-    /// As for [`compute`]; `a` is the block of the left operand.
+    /// The same conditions as for [`compute`] apply; `a` is the block of the left operand.
     unsafe fn strip(
         &self,
         (a, a_strides): (*const T, [isize; 2]),
@@ -304,7 +304,7 @@ impl<T: MatmulElement> Piece<'_, T> {
     }
 
     /// # Safety
-    /// As for [`compute`], for one row of adjacent elements and a right operand with adjacent columns.
+    /// The same conditions as for [`compute`] apply, for one row of adjacent elements and a right operand with adjacent columns.
     unsafe fn row(&self) {
         let Extents { n, k, a, b, .. } = *self.extents;
         for (left, columns) in blocks(n, SWEEP) {
@@ -336,7 +336,7 @@ impl<T: MatmulElement> Piece<'_, T> {
     }
 
     /// # Safety
-    /// As for [`compute`], for one row and a right operand with adjacent rows.
+    /// The same conditions as for [`compute`] apply, for one row and a right operand with adjacent rows.
     unsafe fn dots(&self) {
         let Extents {
             n,

@@ -73,7 +73,7 @@ pub unsafe fn matmul(pool: &Pool, precision: Precision, buffers: &[*mut u8], int
 /// Computes [`matmul()`] with the kernels of a chosen level.
 ///
 /// # Safety
-/// As for [`matmul()`]; the level must be among [`Level::supported`].
+/// The same conditions as for [`matmul()`] apply; the level must be among [`Level::supported`].
 pub unsafe fn matmul_at(level: Level, pool: &Pool, precision: Precision, buffers: &[*mut u8], ints: &[i64]) {
     match precision {
         // SAFETY: the caller's promise.
@@ -242,7 +242,7 @@ fn piece_count(work: u64) -> usize {
 }
 
 /// # Safety
-/// As for [`matmul()`].
+/// The same conditions as for [`matmul()`] apply.
 unsafe fn batched<T: MatmulElement>(level: Level, pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
     let kernels = T::kernels(level);
     let mut extents = Extents::of(ints);

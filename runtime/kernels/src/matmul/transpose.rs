@@ -21,7 +21,7 @@ pub unsafe fn transpose_plain<T: Number>(from: *const T, stride: isize, to: *mut
 /// Copies a square of side eight.
 ///
 /// # Safety
-/// As for [`transpose_plain`], on a processor with this feature.
+/// The same conditions as for [`transpose_plain`] apply, on a processor with this feature.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 pub unsafe fn transpose_f32(from: *const f32, stride: isize, to: *mut f32, to_stride: usize) {
@@ -57,7 +57,7 @@ pub unsafe fn transpose_f32(from: *const f32, stride: isize, to: *mut f32, to_st
 /// Copies a square of side four.
 ///
 /// # Safety
-/// As for [`transpose_plain`], on a processor with this feature.
+/// The same conditions as for [`transpose_plain`] apply, on a processor with this feature.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 pub unsafe fn transpose_f64(from: *const f64, stride: isize, to: *mut f64, to_stride: usize) {
