@@ -46,10 +46,9 @@ pub struct Densities {
     pub row_log_likelihood: Function,
     /// The predictive quantities of every output that a single observation covers completely.
     pub predictions: Vec<Prediction>,
-    /// `(arguments.., draw, example, step) -> mean, variance, draw, probabilities` of each output that one
-    /// observation covers. The results are named as in [`Prediction::function`]. A result is absent if the
-    /// distribution of the output does not state it. If there are several outputs, the `log_likelihood` of
-    /// each is another result, computed from `(arguments.., outputs..)`.
+    /// `(arguments.., draw, example, step) -> mean, variance, draw, probabilities` of each output that one observation covers. The results are named
+    /// as in [`Prediction::function`]. A result is absent if the distribution of the output does not define it. If there are several outputs, the
+    /// `log_likelihood` of each is another result, computed from `(arguments.., outputs..)`.
     pub predictive: Function,
     /// `(the sites and shared inputs that are needed..) -> one result per name`: the real quantities that the
     /// model names and that do not depend on the example.
@@ -133,7 +132,7 @@ pub fn density(model: &Model) -> Result<Densities, Refusal> {
     }
 }
 
-/// A graph that the checker of programs lets nobody write.
+/// Returns the error for a graph that cannot come from a checked program.
 fn bug(why: String) -> Refusal {
     Refusal::Fault(Fault::Bug(why))
 }

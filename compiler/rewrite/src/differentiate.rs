@@ -26,9 +26,9 @@ pub fn differentiate(builder: &mut Builder, output: Value, wrt: &[Value]) -> Res
     pull_back(builder, &[(output, one)], wrt)
 }
 
-/// A cotangent and the elements to which it applies. It is zero at the other elements, where a `select` took its other branch. At those
-/// elements, the slope of the branch may be infinite or undefined (`log(x)` at zero behind `if x > 0`), but the product of the slope with
-/// zero must stay zero. See Note \[Branches\].
+/// A cotangent and the elements to which it applies. It is zero at the other elements, where a `select` took its other branch. At those elements, the
+/// slope of the branch may be infinite or undefined (as for `if x > 0 { log(x) }` at zero), but its product with a zero cotangent must be zero. See
+/// Note \[Branches\].
 #[derive(Clone, Copy)]
 struct Cotangent {
     value: Value,
@@ -183,7 +183,7 @@ fn branches(
         .collect()
 }
 
-/// Returns the cotangents of the operands of an elementwise op. They are zero at the elements where the cotangent of the result does not
+/// Returns the cotangents of the operands of an elementwise op. These cotangents are zero at the elements where the cotangent of the result does not
 /// belong to the branch.
 fn elementwise(
     builder: &mut Builder,

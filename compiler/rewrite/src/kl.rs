@@ -1,5 +1,4 @@
-//! Chooses how to compute the KL divergence from an approximation to a prior, and states the reason for the
-//! choice.
+//! Chooses how to compute the KL divergence from an approximation to a prior, and records the reason for the choice.
 //!
 //! The choices, in order of preference, are: a closed form ([`closed`]); draws, if the divergence separates
 //! so that only means of noise are needed ([`estimate`], with stop-gradient signs in place of absolute
@@ -27,7 +26,7 @@ use bnnc_graph::model::{Site, SitePosterior};
 pub struct KlOptions {
     /// The estimators that may be used.
     pub estimator: Estimator,
-    /// How the means of noise in separated divergences are computed.
+    /// How the means of noise in separated (factorised) divergences are computed.
     pub statistics: Statistics,
     /// The order of the Taylor series for divergences that do not separate; 0 disables it.
     pub taylor: usize,
@@ -53,7 +52,7 @@ pub enum KlChoice {
     Separated(Separation),
     /// From means of noise, after the log prior was replaced by a polynomial.
     Series(TaylorApproximation),
-    /// From draws through which gradients flow. The text is the reason.
+    /// The plain mean over draws, with gradients through the draws. The text is the reason.
     Direct(String),
     /// The approximation is a single point. The divergence is minus the log prior at this point.
     Point,

@@ -85,7 +85,7 @@ pub fn slice(function: &Function, results: &[(Arc<str>, Value)]) -> Function {
     let mut builder = Builder::new(&function.name);
     let mut copies: HashMap<Value, Value> = HashMap::new();
     let is_param = |value: &&Value| function.param_name(**value).is_some();
-    // Parameters come first, because their order is the signature, whatever the order of the nodes is.
+    // Parameters come first and keep their order, because this order is the signature.
     let (params, nodes): (Vec<&Value>, Vec<&Value>) = needed.iter().partition(is_param);
     for value in params {
         let param = builder.param(param_name(function, *value), function.ty(*value).clone());

@@ -10,18 +10,18 @@ use bnnc_core::predict::Predictor;
 use bnnc_data::metrics::{DrawMatrix, log_mean_exp};
 use bnnc_inference::outcome::InferenceOutcome;
 
-/// The smallest loss per row that counts: ten times the loss of the correct approximations in the book.
+/// The smallest relevant loss of log predictive density per row: ten times the loss for the correct approximations in the book.
 const MATERIAL: f64 = 0.05;
 
-/// The number of standard errors that a mean difference does not reach by chance.
+/// The number of standard errors above which a mean difference is not due to chance.
 const ERRORS: f64 = 4.0;
 
 /// The smallest number of rows for which a standard error is known.
 const LEAST: usize = 20;
 
-/// Returns a warning if the log predictive density of the scored rows under a Laplace approximation is lower than under its centre alone, by more
-/// than the standard error of the paired differences explains. On training rows, the summed log density of a posterior is expected to be lower by
-/// half of the effective number of parameters, which is at most the number of weights.
+/// Returns a warning if the log predictive density of the scored rows is significantly lower under a Laplace approximation than at its centre. The
+/// standard error is that of the paired differences. On training rows, the summed log density of a posterior is expected to be lower by half of the
+/// effective number of parameters, which is at most the number of weights.
 ///
 /// # Errors
 /// There is too little memory, or the user interrupts the run.

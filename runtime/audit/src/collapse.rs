@@ -1,8 +1,8 @@
 //! A check for variational posteriors of networks that have collapsed to the prior.
 //!
-//! Under a factorised family, the evidence bound of a wide network may have its maximum, or a local maximum, where nearly all weights have their
-//! prior as posterior and the function is constant (Trippe and Turner 2018, "Overpruning in variational Bayesian neural networks"; Coker et al. 2022,
-//! "Wide mean-field Bayesian neural networks ignore the data").
+//! Under a factorised family, the evidence lower bound of a wide network may have a global or local maximum at which the posterior of nearly all
+//! weights equals their prior and the function is constant (Trippe and Turner 2018, "Overpruning in variational Bayesian neural networks"; Coker et
+//! al. 2022, "Wide mean-field Bayesian neural networks ignore the data").
 
 use super::found::moments;
 use super::neighbours::Neighbours;
@@ -20,23 +20,23 @@ use bnnc_inference::posterior::Posterior;
 /// The number of elements at or above which a parameter counts as an array of weights.
 const ELEMENTS: usize = 10;
 
-/// The tolerance within which the posterior of a weight counts as its prior: for the distance of the means, in prior standard deviations, and for the
-/// ratio of the standard deviations, minus one.
+/// The tolerance within which the posterior of a weight counts as equal to its prior. It applies to the distance of the means, in prior standard
+/// deviations, and to the ratio of the standard deviations minus one.
 const NEAR: f64 = 0.3;
 
-/// The share of the weights at their prior at or above which a posterior counts as collapsed.
+/// A posterior counts as collapsed if at least this fraction of the weights is at the prior.
 const MOST: f64 = 0.5;
 
-/// The standard deviation of predictions over rows below which a function counts as constant: relative to the standard deviation of the target (less
-/// than 4 % of the variance), and as an absolute value for probabilities.
+/// A function counts as constant if the standard deviation of its predictions over rows is below this value: relative to the standard deviation of
+/// the target (less than 4 % of the variance), or absolute for probabilities.
 const CONSTANT: f64 = 0.2;
 const CONSTANT_PROBABILITY: f64 = 0.05;
 
-/// The number of training rows above which nothing is computed. A pass over more rows takes noticeable time, and posteriors given that many rows do
+/// The largest number of training rows for which the check runs. A pass over more rows takes noticeable time, and posteriors given so many rows do
 /// not collapse.
 const ROWS: usize = 20_000;
 
-/// The number of rows whose nearest neighbours are searched, which takes quadratic time, and the smallest such number.
+/// The largest and the smallest number of rows whose nearest neighbours are searched. The search takes quadratic time.
 const COMPARED: usize = 500;
 const LEAST: usize = 30;
 
@@ -85,7 +85,7 @@ pub fn collapsed(
     }))
 }
 
-/// Returns the number of arrays of weights whose prior is known, and the share of their elements whose posterior is their prior.
+/// Returns the number of arrays of weights with a known prior, and the fraction of their elements whose posterior equals the prior.
 fn at_prior(infer: &InferenceBlock, values: &StateValues) -> (usize, f64) {
     let (mut arrays, mut all, mut same) = (0, 0, 0);
     for report in &infer.reports {
@@ -99,7 +99,7 @@ fn at_prior(infer: &InferenceBlock, values: &StateValues) -> (usize, f64) {
     (arrays, same as f64 / all.max(1) as f64)
 }
 
-/// Returns the number of elements of an array of weights under a normal family, and the number of those whose posterior is their prior.
+/// Returns the number of elements of an array of weights with a normal family, and the number of elements whose posterior equals the prior.
 fn of_site(report: &SiteReport, values: &StateValues) -> Option<(usize, usize)> {
     let means = values.get(&format!("{}/loc", report.name))?;
     let scales = values.get(&format!("{}/scale", report.name))?;
@@ -107,7 +107,8 @@ fn of_site(report: &SiteReport, values: &StateValues) -> Option<(usize, usize)> 
     if !is_weights || means.len() < ELEMENTS || means.len() != scales.len() {
         return None;
     }
-    // The plausible values of large parameters are not known. The other parameters show a collapse as well.
+    // The prior of a large parameter is not known in this form, but a collapse is also visible in the other
+    // parameters.
     report.prior.normal(0)?;
     let is_same = |at: usize| {
         report.prior.normal(at).is_some_and(|(mean, sd)| {
@@ -200,7 +201,7 @@ impl Targets {
     }
 
     /// Returns the mean difference between the targets of rows and of their nearest neighbours, relative to the mean difference over all pairs of
-    /// rows. `None` if this ratio is not below one by more than chance.
+    /// rows. Returns `None` if this ratio is not significantly below one.
     fn likeness(&self, columns: &[Vec<f64>]) -> Option<f64> {
         let apart = |one: usize, other: usize| -> f64 {
             let difference = self.values[one] - self.values[other];
@@ -244,7 +245,7 @@ mod tests {
         assert!(classes.likeness(&[inputs]).is_some_and(|likeness| likeness < 0.3));
     }
 
-    /// This test failed when the rows of a cell were compared only with the first row of the cell.
+    /// In each cell of the binary input, rows must be compared with all rows of the cell, not only with the first one.
     #[test]
     fn noise_beside_a_binary_input_is_not_alike() {
         for seed in 0..50 {
@@ -269,8 +270,8 @@ mod tests {
 
     #[test]
     fn targets_without_a_relation_to_inputs_are_not_alike_nearby() {
-        // The targets are random numbers. A wave of any frequency would be alike nearby, since the distance of neighbouring inputs takes only two
-        // values.
+        // The targets are random numbers. With a wave of any frequency, neighbouring rows would have similar targets, since the distance of
+        // neighbouring inputs takes only two values.
         let (mut scattered, inputs) = targets(|x| x, false);
         scattered.values = normal(1, 200);
         assert_eq!(scattered.likeness(&[inputs]), None);

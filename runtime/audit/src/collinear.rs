@@ -12,13 +12,13 @@ use bnnc_data::Dataset;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The number of values among which dependences are searched. They are then verified on all rows.
+/// The number of values in which dependences are searched. A dependence that is found is then verified on all rows.
 const SOUGHT: usize = 1000;
 
-/// The number of coefficients above which their columns are not compared.
+/// The largest number of coefficients whose columns are compared.
 const COMPARED: usize = 60;
 
-/// The number of values of columns above which the columns are not examined.
+/// The largest number of column values that are examined.
 const CELLS: usize = 20_000_000;
 
 /// The largest residual of an exact linear combination of columns, relative to the size of the column: rounding errors.
@@ -57,7 +57,8 @@ struct Coefficient<'a> {
     name: &'a str,
     /// The columns, by the position of the sum.
     columns: BTreeMap<usize, &'a ColumnFormula>,
-    /// True if the column is the same non-zero number wherever it occurs. The values of a trend differ between the sums.
+    /// True if the column is the same non-zero number in all sums that contain the coefficient. The column of a trend, in contrast, differs between
+    /// the sums.
     is_flat: bool,
     /// True if the coefficient is flat and in all sums of its group.
     is_intercept: bool,
@@ -66,7 +67,7 @@ struct Coefficient<'a> {
 }
 
 impl Coefficient<'_> {
-    /// Returns the non-zero number that the column equals wherever it occurs, if there is one.
+    /// Returns the non-zero number to which the column is equal in all sums that contain the coefficient, if there is one.
     fn flat(&self) -> Option<f64> {
         let mut numbers = self.columns.values().map(|formula| number(formula));
         let first = numbers.next().flatten().filter(|first| *first != 0.0)?;
@@ -78,15 +79,15 @@ impl Coefficient<'_> {
         other.columns.keys().all(|sum| !self.columns.contains_key(sum))
     }
 
-    /// Returns whether only a prior distinguishes this coefficient from another. Their columns are the same, or one is a mean and the other a
-    /// deviation from it in some sums, or both are such deviations of one parameter.
+    /// Returns whether only a prior distinguishes this coefficient from another one. This is so if their columns are the same, if one is a mean and
+    /// the other a deviation from this mean in some sums, or if both are such deviations from one parameter.
     fn repeats(&self, known: &Coefficient<'_>) -> bool {
         let is_from_mean = known.is_intercept && self.is_flat;
         let are_deviations = known.is_deviation && self.is_deviation && known.name == self.name;
         known.columns == self.columns || is_from_mean || are_deviations
     }
 
-    /// Returns the text of its column. `name` returns the names of elements. The text of a trend consists of its first values.
+    /// Returns the text of the column. `name` returns the names of elements. The text of a trend consists of its first values.
     fn text(&self, name: &dyn Fn(usize, usize) -> String) -> String {
         let numbers = self.columns.values().map(|formula| number(formula));
         let numbers: Option<Vec<f64>> = numbers.take(4).collect();
@@ -182,8 +183,8 @@ fn groups(design: &Design) -> Vec<(Vec<Coefficient<'_>>, Vec<usize>)> {
     groups
 }
 
-/// Joins elements of a parameter that different sums multiply by the same number. For example, the `a[j]` of several outputs together form an
-/// intercept.
+/// Joins elements of a parameter that are multiplied by the same number in different sums. For example, the `a[j]` of several outputs together form
+/// an intercept.
 fn joined<'a>(all: impl Iterator<Item = Coefficient<'a>>) -> Vec<Coefficient<'a>> {
     let mut joined: Vec<Coefficient> = Vec::new();
     let mut flat: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
@@ -201,7 +202,7 @@ fn joined<'a>(all: impl Iterator<Item = Coefficient<'a>>) -> Vec<Coefficient<'a>
     joined
 }
 
-/// Returns the coefficients except those that repeat others, with an intercept first. It stops after [`COMPARED`] coefficients, since each is
+/// Returns the coefficients except those that repeat others, with an intercept first. At most [`COMPARED`] coefficients are returned, since each is
 /// compared with all before it.
 fn distinct(mut all: Vec<Coefficient<'_>>) -> Vec<Coefficient<'_>> {
     all.sort_by_key(|one| !one.is_intercept);
@@ -307,8 +308,8 @@ impl<'a> Columns<'a> {
         found
     }
 
-    /// Returns the name and the value, in its own unit, of an input that is the same in all rows. A column of zeros is left out, since its weight has
-    /// no effect.
+    /// Returns the name and the value, in original units, of an input that is the same in all rows. A column of zeros is left out, since its weight
+    /// has no effect.
     fn constant(&self, coefficient: &Coefficient<'_>) -> Option<(String, f64)> {
         let (port, at) = coefficient.element()?;
         let column = self.column(port, at)?;
@@ -392,7 +393,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// A column, or its part that is orthogonal to others.
+/// A column, or its component that is orthogonal to other columns.
 struct Rest {
     /// The values in the selected rows.
     values: Vec<f64>,
@@ -409,8 +410,8 @@ impl Rest {
     }
 }
 
-/// Returns the positions, in ascending order, of some columns of which one is a combination of the others. Pairs are left out, since they are
-/// reported separately. `columns` holds the values in some rows; `all` returns the values of a column in all rows.
+/// Returns the positions, in ascending order, of columns one of which is a linear combination of the others. Pairs are left out, since they are
+/// reported separately. `columns` are the values in some rows, and `all` returns the values of a column in all rows.
 fn combination(columns: &[Vec<f64>], all: &dyn Fn(usize) -> Vec<f64>) -> Option<Vec<usize>> {
     // With as few values as columns, each column is a combination of the others.
     if columns.first()?.len() < 2 * columns.len() {
@@ -428,7 +429,7 @@ fn combination(columns: &[Vec<f64>], all: &dyn Fn(usize) -> Vec<f64>) -> Option<
             factors: unit(at),
         };
         let size = norm(&rest.values);
-        // The part along each basis vector is subtracted twice, because the remainder of nearly dependent columns is not orthogonal after one pass.
+        // The projections are subtracted in two passes, because the remainder of nearly dependent columns is not orthogonal after one pass.
         for other in basis.iter().chain(&basis) {
             let factor = dot(&rest.values, &other.values) / dot(&other.values, &other.values);
             rest.subtract(other, factor);

@@ -1,4 +1,4 @@
-//! Checks for columns that are not measurements, or that repeat others.
+//! Checks for columns that are not measurements, and for rows that repeat other rows.
 
 use super::Column;
 use bnnc_base::checksum::Checksum;
@@ -7,10 +7,10 @@ use bnnc_core::codes::audit as codes;
 use bnnc_data::Dataset;
 use std::collections::BTreeMap;
 
-/// The number of rows below which a pattern of whole numbers may be chance.
+/// The number of rows below which a pattern of whole numbers may be due to chance.
 const LEAST: usize = 20;
 
-/// Returns the number of different keys. Sorting takes eight bytes per key, a set several times as many.
+/// Returns the number of different keys. The keys are sorted, because a set would take several times the eight bytes per key.
 fn different(mut keys: Vec<u64>) -> usize {
     keys.sort_unstable();
     keys.dedup();
@@ -35,7 +35,7 @@ pub(super) fn dates(column: &Column) -> Option<Diagnostic> {
     is_dates.then(|| codes::dates(&column.name, column.train[0]))
 }
 
-/// Returns a warning if a column is a permutation of as many consecutive whole numbers as there are rows, and is not sorted.
+/// Returns a warning if a column is an unsorted permutation of consecutive whole numbers, as many as there are rows.
 pub(super) fn identifier(column: &Column) -> Option<Diagnostic> {
     let values: Vec<f64> = column.train.iter().chain(&column.test).copied().collect();
     let (low, high) = super::range(&values);
@@ -49,8 +49,8 @@ pub(super) fn identifier(column: &Column) -> Option<Diagnostic> {
     (is_numbering && !is_sorted).then(|| codes::identifier(&column.name, values.len()))
 }
 
-/// Returns a warning if at least a third of the training rows repeat an earlier row, in inputs and target, and more than rounded values would by
-/// chance.
+/// Returns a warning if at least a third of the training rows equal an earlier row in inputs and target, and if this number is larger than expected
+/// by chance for rounded values.
 pub(super) fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnostic> {
     let inputs: Vec<&Column> = inputs.iter().collect();
     let rows = inputs.iter().chain(targets).next()?.train.len();

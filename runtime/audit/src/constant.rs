@@ -16,7 +16,7 @@ use bnnc_inference::posterior::Posterior;
 /// standard deviation with a probability below 1e-20.
 const ELEMENTS: usize = 10;
 
-/// The distance from the prior mean, in prior standard deviations, below which a weight counts as being at the mean.
+/// A weight counts as being at the prior mean if its distance from the mean, in prior standard deviations, is below this value.
 const AT_MEAN: f64 = 0.01;
 
 /// The difference below which predictions count as equal: of probabilities, or relative to the standard deviation of the target.

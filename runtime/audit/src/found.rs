@@ -1,6 +1,6 @@
 //! Checks for posteriors and metrics that contradict the assumptions of the model.
 //!
-//! Every check is a statement about the result of the run that is true for any data, with a margin that chance does not reach.
+//! Every check compares the result of the run with a property that holds for any data, with a margin that random variation does not reach.
 
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
@@ -23,14 +23,14 @@ const LEAST: usize = 20;
 /// A number of rows that all lie in the central half of their predictive distributions only with a probability of 2^-50.
 const MANY: usize = 50;
 
-/// The share of the most frequent class at or above which classes count as imbalanced.
+/// Classes count as imbalanced if the fraction of the most frequent class is at least this value.
 const IMBALANCED: f64 = 0.8;
 
-/// If no element of a parameter with a flat prior has a larger absolute value than this, the parameters are not scaled, since scaling would hardly
-/// move them.
+/// If all elements of the parameters with flat priors have absolute values up to this value, the parameters are not scaled, since scaling would
+/// hardly change them.
 const MOVED: f64 = 0.1;
 
-/// Returns the warnings about the last split of a result. `is_converged` is false if its training is known to have ended too early.
+/// Returns the warnings about the last split of a result. `is_converged` is false if the training is known to have ended too early.
 pub fn conflicts(infer: &InferenceBlock, outcome: &InferenceOutcome, is_converged: bool) -> Vec<Diagnostic> {
     let fitted = outcome.splits.last().and_then(|last| last.found.fitted());
     let descent = fitted.and_then(|fitted| fitted.descent.as_ref());
@@ -175,7 +175,8 @@ fn accuracy(
     is_empty.then(|| codes::majority((&infer.name, &output.name), (accuracy, share), &name, kind))
 }
 
-/// Returns whether the posterior of a parameter is where its prior has no mass, or at an end of its type. The maxima of `at_ends` have a warning.
+/// Returns the warnings about a parameter whose posterior is outside the plausible values of its prior, or at an end of the interval of its type.
+/// Parameters in `at_ends` already have a warning.
 fn of_site(infer: &InferenceBlock, site: &SiteSummary, at_ends: &[&str]) -> Vec<Diagnostic> {
     let Some(report) = infer
         .reports
@@ -205,17 +206,18 @@ fn of_site(infer: &InferenceBlock, site: &SiteSummary, at_ends: &[&str]) -> Vec<
     found
 }
 
-/// The end of an interval at which a posterior piles up. Ends at 0, 1 and -1 are those of scales, probabilities and correlations, where
-/// a posterior may be: others were chosen. A coefficient that may only be positive is at 0 where the data ask for a negative one.
+/// Returns the end of an interval at which a posterior accumulates. The ends 0, 1 and -1 are ignored, because the posterior of a scale, a probability
+/// or a correlation may legitimately be there. For a coefficient, however, a posterior at 0 shows that the data require a negative value.
 fn piled_up((mean, sd): (f64, f64), (low, high): (f64, f64), is_coefficient: bool) -> Option<f64> {
     let is_chosen = |end: f64| end.abs() != 1.0 && end != 0.0;
-    // Exponential decay from an end has one standard deviation between end and mean, a half-normal 1.3, a uniform 1.7. A coefficient that is
-    // zero has a half-normal posterior, and one of 1.1 where its estimate is two standard errors beyond the end.
+    // The distance between the end and the mean, in standard deviations, is 1 for exponential decay from the end, 1.3 for a half-normal and
+    // 1.7 for a uniform distribution. A coefficient that is zero has a half-normal posterior. If its estimate is two standard errors beyond
+    // the end, the distance is 1.1.
     let is_near = |end: &f64| {
         let distance = (mean - end).abs() / sd;
         distance < if is_chosen(*end) { 1.4 } else { 1.1 }
     };
-    // A posterior as wide as the interval belongs to a parameter that the data do not inform.
+    // If a posterior is as wide as the interval, the data do not inform the parameter.
     let is_narrow = sd < 0.15 * (high - low);
     [low, high]
         .into_iter()

@@ -8,21 +8,21 @@ use bnnc_core::codes::audit as codes;
 use bnnc_data::Rows;
 use std::collections::BTreeMap;
 
-/// The number of rows in which a relation is searched. It must hold in all rows.
+/// The number of rows in which a relation is searched. A relation that is found must hold in all rows.
 const SOUGHT: usize = 1000;
 
-/// The number of columns above which no relation is searched, since each column is left out in turn.
+/// The largest number of columns among which relations are searched, since each column is left out in turn.
 const MOST: usize = 30;
 
-/// The smallest number of rows per column: fewer rows may be fitted by chance.
+/// The smallest number of rows per column, since fewer rows may be fitted by chance.
 const ROWS_PER_COLUMN: usize = 10;
 
 /// The unexplained share of a target's variance below which the target counts as computed: a residual of 0.1 % of its standard deviation, as left by
 /// rounding. The most precise calibration among the NIST reference data for linear regression (Norris) leaves 0.25 %.
 const COMPUTED: f64 = 1e-6;
 
-/// Returns the warnings about inputs that determine a target: a single input exactly, or several inputs of which a real target is nearly a linear
-/// function.
+/// Returns the warnings about inputs that determine a target: a single input that determines it exactly, or several inputs of which a real target is
+/// nearly a linear function.
 pub(super) fn warnings(columns: &[Column], output: &Output, target: &Column) -> Vec<Diagnostic> {
     let exact = columns.iter().filter_map(|column| {
         let relation = relation::between(&column.train, &target.train)?;
@@ -42,12 +42,12 @@ pub(super) fn warnings(columns: &[Column], output: &Output, target: &Column) -> 
     found.into_iter().collect()
 }
 
-/// Rows of each class from which on a level that goes with one class alone is not chance: levels without information part two classes of ten rows
-/// in one of 92,378 data sets.
+/// The smallest number of rows per class at which levels that each occur in only one class are not due to chance. Uninformative levels separate two
+/// classes of ten rows in one of 92,378 data sets.
 const ROWS_PER_CLASS: usize = 10;
 
-/// Returns the warnings about columns of levels or integers that are a code of a class: each level goes with one class, and each class with one level. Those of
-/// `known` have a warning.
+/// Returns the warnings about columns of levels or integers that encode a class: each level occurs with one class, and each class with one level.
+/// Columns in `known` already have a warning.
 pub(super) fn codes_of_classes(
     infer: &InferenceBlock,
     output: &Output,
@@ -88,7 +88,7 @@ fn discrete(rows: &Rows, name: &str) -> Option<Vec<i64>> {
     (0..field.values.len()).map(|row| field.values.int(row)).collect()
 }
 
-/// Returns whether two columns name the same two or more groups, each of several rows.
+/// Returns whether two columns define the same groups of rows. There must be at least two groups, each of several rows.
 fn is_code(levels: &[i64], classes: &[i64]) -> bool {
     let (mut class_of, mut level_of) = (BTreeMap::new(), BTreeMap::new());
     let mut rows: BTreeMap<i64, usize> = BTreeMap::new();
@@ -163,7 +163,8 @@ mod tests {
         let classes: Vec<i64> = (0..60).map(|row| row % 3).collect();
         let other: Vec<i64> = classes.iter().map(|class| [7, 2, 5][*class as usize]).collect();
         assert!(is_code(&other, &classes));
-        // Finer groups, a group that predicts all rows but one, and few rows of each class.
+        // Three cases without a warning: finer groups, a group that predicts all rows except one, and few
+        // rows per class.
         let finer: Vec<i64> = (0..60).map(|row| row % 6).collect();
         assert!(!is_code(&finer, &classes));
         let mut near = other.clone();

@@ -1,4 +1,4 @@
-//! Checks for data and settings that do not support the conclusions a run would suggest: leaks, copies, gaps between training and test rows.
+//! Checks for data and settings with which the results of a run would be misleading: leaks, duplicates, gaps between training and test rows.
 //!
 //! Every check is exact or has a wide margin, so that sound data pass it. Every check takes one pass over the rows.
 
@@ -28,12 +28,12 @@ pub use constant::ignored_inputs;
 pub use found::{conflicts, unbounded};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Columns are not examined if the inputs have more cells than this: a single column of an image, for example, means little.
+/// The largest number of input cells for which columns are examined. In larger data, such as images, a single column means little.
 const CELLS: usize = 20_000_000;
-/// Columns are not examined if there are more input columns than this.
+/// The largest number of input columns that are examined.
 const COLUMNS: usize = 500;
 
-/// A column of reals that the model reads, in its own units.
+/// A column of reals that the model reads, in original units.
 struct Column {
     name: String,
     train: Vec<f64>,
@@ -114,7 +114,7 @@ pub fn warnings(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> V
     found
 }
 
-/// The smallest and the largest value of each numeric input column in the training rows, in its own unit.
+/// The smallest and the largest value of each numeric input column in the training rows, in original units.
 pub type Ranges = Vec<(String, (f64, f64))>;
 
 /// Returns the ranges of the inputs in the training rows of an inference block.
@@ -140,7 +140,7 @@ pub fn far(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset, ranges: &
         .collect()
 }
 
-/// Returns a warning if test rows select a position that no training row selects. Unseen levels are rejected where the data are read.
+/// Returns a warning if test rows select a position that no training row selects. Unseen levels are already rejected when the data are read.
 fn untrained(infer: &InferenceBlock, binding: &Binding, dataset: &Dataset) -> Option<Diagnostic> {
     let (Elements::Index(_), Codes::Positions, DataSource::Field(name)) =
         (binding.elements, &binding.codes, &binding.from)
@@ -258,7 +258,7 @@ fn columns_of<'a>(
     }
 }
 
-/// Returns one of the inputs of the data item, in its own units.
+/// Returns one of the inputs of the data item, in original units.
 fn element(at: usize, spec: &DataSpec, dataset: &Dataset) -> Column {
     let preparation = &dataset.preparation;
     let map = preparation
@@ -285,7 +285,7 @@ fn element(at: usize, spec: &DataSpec, dataset: &Dataset) -> Column {
     }
 }
 
-/// Restores a whole number that was rounded by standardising and undoing it.
+/// Rounds a value to a whole number if it differs only by the rounding errors of a standardisation that was undone.
 fn exact(value: f64) -> f64 {
     let whole = value.round();
     if (value - whole).abs() <= 1e-12 * whole.abs().max(1.0) {
@@ -302,7 +302,8 @@ fn variation(output: &Output, column: &Column) -> Option<Diagnostic> {
         OutputKind::Bool => 2,
         OutputKind::Real | OutputKind::Count => 1,
     };
-    // Counting stops at this number: a set of all values of a long column takes several times its memory.
+    // Counting stops at this number, because a set of all values of a long column would take several times
+    // the memory of the column.
     let most = classes.max(2) + 1;
     let mut distinct = BTreeSet::new();
     for value in &column.train {
@@ -332,7 +333,7 @@ fn range(values: &[f64]) -> (f64, f64) {
 }
 
 /// Returns a warning if the smallest or the largest value of a column is a common code for a missing value, occurs in at least two rows, and is
-/// further from the other values than three times their range. The codes are nines and the limits of the number formats of files.
+/// separated from the other values by more than three times their range. The codes are numbers such as 999, and the limits of number formats.
 fn missing_as_number(column: &Column) -> Option<Diagnostic> {
     const CODES: [f64; 15] = [
         99.0,
@@ -417,7 +418,7 @@ fn count_outside(values: &[f64], (low, high): (f64, f64)) -> usize {
     values.iter().filter(is_outside).count()
 }
 
-/// Returns whether a column has the same step from each row of the file to the next.
+/// Returns whether a column increases by the same step from each row of the file to the next.
 fn counts_rows(column: &Column, dataset: &Dataset) -> bool {
     let rows = dataset.train.index.iter().chain(&dataset.test.index).copied();
     let mut values: Vec<(usize, f64)> = rows

@@ -6,10 +6,10 @@ use bnnc_core::codes::audit as codes;
 use bnnc_data::table::ArrayValues;
 use bnnc_data::{Dataset, Rows};
 
-/// The number of rows below which a regular grid may be chance.
+/// The number of rows below which a regular grid may be due to chance.
 const LEAST: usize = 10;
 
-/// Returns a warning if an output of whole columns, whose elements depend on each other, comes with a column of times that is not in order.
+/// Returns a warning if an output is a series (its elements depend on each other) but the data have a time column that is not in order.
 pub(super) fn of_series(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> {
     let whole = |name: &str| {
         let binding = infer.bindings.iter().find(|binding| binding.port == name)?;

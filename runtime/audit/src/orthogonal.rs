@@ -1,6 +1,6 @@
-//! An orthogonal basis of columns, which yields the part of a column that other columns do not explain.
+//! An orthogonal basis of columns, for computing the component of a column that other columns do not explain.
 
-/// If other columns determine a column, rounding leaves at most this share of its squared length.
+/// If other columns determine a column, the remainder due to rounding is at most this fraction of its squared length.
 const ROUNDING: f64 = 1e-12;
 
 /// Orthogonal columns.
@@ -18,7 +18,8 @@ impl Basis {
     /// Adds the part of a column that is orthogonal to the others, unless they determine it.
     pub fn add(&mut self, column: Vec<f64>) {
         let size = dot(&column, &column);
-        // The part is computed twice, because the remainder of nearly dependent columns is not orthogonal after one pass.
+        // The projections are subtracted in two passes, because the remainder of nearly dependent columns is not
+        // orthogonal after one pass.
         let rest = self.rest(self.rest(column));
         if dot(&rest, &rest) > ROUNDING * size {
             self.columns.push(rest);

@@ -2,16 +2,16 @@
 
 use super::orthogonal::dot;
 
-/// The smallest number of rows in which a relation must hold: two parameters fit fewer rows by chance.
+/// The smallest number of rows in which a relation must hold, since a relation with two parameters may fit fewer rows by chance.
 const LEAST: usize = 8;
-/// The share of the variance of a column that another column leaves unexplained, below which the coefficients of the two columns cannot be
-/// distinguished. The standard error of each coefficient is then a hundred times larger than it would be without the other column.
+/// The coefficients of two columns cannot be distinguished if one column explains the variance of the other up to less than this fraction. The
+/// standard error of each coefficient is then a hundred times larger than it would be without the other column.
 pub const NEARLY: f64 = 1e-4;
 
 /// The number of rows that are compared first.
 const FIRST: usize = 500;
 
-/// The largest difference of a squared correlation from one that rounding to ten digits explains.
+/// The largest difference between a squared correlation and one that rounding to ten digits can cause.
 const ROUNDING: f64 = 1e-10;
 
 /// Describes the relation by which an input determines a target in every row. `None` if there is no such relation.
@@ -46,8 +46,8 @@ pub fn between(input: &[f64], target: &[f64]) -> Option<&'static str> {
         .find_map(|(x, y, words)| is_linear(x?, y?).then_some(words))
 }
 
-/// Returns the share of the variance of one column that a linear function of another does not explain; `None` if one of them hardly varies, or if the
-/// share is large.
+/// Returns the fraction of the variance of one column that a linear function of another column does not explain; `None` if a column hardly varies, or
+/// if the fraction is large.
 pub fn unexplained(x: &[f64], y: &[f64]) -> Option<f64> {
     if x.len() != y.len() || x.len() < LEAST {
         return None;
@@ -57,8 +57,8 @@ pub fn unexplained(x: &[f64], y: &[f64]) -> Option<f64> {
     is_near.then(|| rest(x, y))?
 }
 
-/// Returns the share of the square of one column that a multiple of another does not explain; `None` if one of them is zero. Without an intercept,
-/// only multiples have indistinguishable coefficients.
+/// Returns the fraction of the squared length of one column that a multiple of another column does not explain; `None` if a column is zero. Without
+/// an intercept, only multiples have indistinguishable coefficients.
 pub fn not_multiple(x: &[f64], y: &[f64]) -> Option<f64> {
     let (xx, yy, xy) = (dot(x, x), dot(y, y), dot(x, y));
     let is_known = x.len() == y.len() && x.len() >= LEAST && xx > 0.0 && yy > 0.0;
@@ -81,7 +81,7 @@ fn rest(x: &[f64], y: &[f64]) -> Option<f64> {
     let (a, b) = (mean(x), mean(y));
     let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 { x.iter().zip(y).map(|(x, y)| of(x - a, y - b)).sum() };
     let (xx, yy, xy) = (sum(&|x, _| x * x), sum(&|_, y| y * y), sum(&|x, y| x * y));
-    // A column that hardly varies relative to its size has lost its significant digits.
+    // If a column hardly varies relative to its magnitude, its variation has lost its significant digits.
     let varies = |spread: f64, mean: f64| spread / x.len() as f64 > 1e-12 * mean * mean;
     (varies(xx, a) && varies(yy, b)).then(|| 1.0 - xy * xy / (xx * yy))
 }

@@ -9,14 +9,14 @@ use bnnc_data::Dataset;
 use bnnc_inference::outcome::InferenceOutcome;
 use std::borrow::Cow;
 
-/// The largest ratio of the standard deviations of inputs, and the largest root mean square of an input.
+/// The largest acceptable ratio of the standard deviations of inputs, and the largest acceptable root mean square of an input.
 const FACTOR: f64 = 100.0;
 
-/// The smallest root mean square of an input: a smaller one needs a weight above 1000 to matter.
+/// The smallest acceptable root mean square of an input. A smaller input needs a weight above 1000 to have an effect.
 const SMALL: f64 = 1e-3;
 
-/// A column counts only if at least this share of its values is neither the smallest nor the largest. Dummies and rare pixels have small standard
-/// deviations in any unit.
+/// A column is only examined if at least this fraction of its values is neither the smallest nor the largest, since indicator columns and rare pixels
+/// have small standard deviations in any unit.
 const VARIED: f64 = 0.1;
 
 /// An input column: its name, its standard deviation, its mean and its root mean square.
@@ -29,8 +29,8 @@ struct Scale {
     is_element: bool,
 }
 
-/// Returns a warning if the inputs of a model have very different scales, or if the vector of inputs has a very large or very small column. A single
-/// input with its own name may be an exposure, which the model uses as it is.
+/// Returns a warning if the inputs of a model have very different scales, or if the vector of inputs has a very large or very small column. An input
+/// with its own name may be an exposure, which must not be scaled, and is not examined.
 pub fn warning(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> {
     let scales = scales(infer, dataset);
     let widest = scales.iter().max_by(|a, b| a.sd.total_cmp(&b.sd))?;
@@ -52,8 +52,8 @@ pub fn warning(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> 
 /// The R-hat above which chains count as stuck.
 const STUCK: f64 = 1.05;
 
-/// The root mean square of an output below which chains find it from starts of size one. At a million none of three models failed; at a billion two
-/// of them did.
+/// The largest root mean square of an output that chains can reach from starts of size one. At a million, none of three models failed; at a billion,
+/// two of the three failed.
 const FAR_OUTPUT: f64 = 1e6;
 
 /// Returns the warnings about chains that are stuck although an input with its own name, or an output, is large: their starts are too far away.
@@ -96,7 +96,8 @@ pub fn stuck(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Vec<Diagnost
 /// family with independent elements makes the standard deviations of the weight and of the intercept too small by about this factor.
 const FAR: f64 = 3.0;
 
-/// Returns a warning if an input is far from zero relative to its spread, and the intercept of its weighted sum has its own family.
+/// Returns a warning if an input is far from zero relative to its spread, and the variational family of the intercept is independent of that of the
+/// weights.
 pub fn far_from_zero(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> {
     if infer.sampling().is_some() {
         return None;

@@ -7,14 +7,14 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::audit as codes;
 use std::collections::HashMap;
 
-/// The number of rows below which equal values at an end may be chance.
+/// The number of rows below which equal values at an end may be due to chance.
 const LEAST: usize = 20;
 
-/// The number of rows at an end of a continuous column that are not chance.
+/// The smallest number of rows at an end of a continuous column that is not due to chance.
 const PILED: usize = 5;
 
 /// Returns a warning if at least five rows, and one in thirty, have the smallest or the largest value of a target whose other values occur at most
-/// twice. There is no warning if an input marks these rows: it has one value in all of them, and another value elsewhere.
+/// twice. There is no warning if an input marks these rows, that is, has one value in all of them and another value in all other rows.
 pub(super) fn cut_off(target: &Column, inputs: &[Column]) -> Option<Diagnostic> {
     let values = &target.train;
     if values.len() < LEAST {
@@ -62,15 +62,15 @@ pub(super) fn sorted(target: &Column, limit: Option<usize>) -> Option<Diagnostic
     (is_sorted && low < high).then(|| codes::sorted_by_target(&target.name, limit))
 }
 
-/// If a smaller share of the rows than this lies beyond the bounds of a mean, noise around a mean near the bounds explains these rows.
+/// If the fraction of rows beyond the bounds of a mean is smaller than this, noise around a mean near the bounds explains these rows.
 const BEYOND: f64 = 0.2;
 
-/// The smallest root mean square excess, in standard deviations of the target, that counts. Noise around a mean that varies over its whole range
-/// stays below this value unless the noise is as large as the range.
+/// The smallest relevant root mean square excess, in standard deviations of the target. Noise around a mean that varies over its whole range stays
+/// below this value unless the noise is as large as the range.
 const EXCESS: f64 = 0.25;
 
-/// Returns a warning if many values of a target lie beyond the bounds of its mean, which no parameters can fit, and by more than noise with the
-/// standard deviation `noise` around these bounds explains. `is_standardised` is true for a standardised target.
+/// Returns a warning if many values of a target lie beyond the bounds of its mean, so that no parameters can fit them, and if noise with the standard
+/// deviation `noise` does not explain these values. `is_standardised` is true for a standardised target.
 pub(super) fn out_of_reach(
     (target, output): (&Column, &str),
     (low, high): (f64, f64),

@@ -25,7 +25,7 @@ pub struct Dataset {
     pub test: Rows,
     /// Out-of-distribution rows, whose targets have no meaning.
     pub outliers: Rows,
-    /// The images of the test rows, if the program rotates test images or shuffles images.
+    /// The images of the test rows, if the program rotates test images or makes outliers by shuffling images.
     pub images: Option<Images>,
     /// The target's name.
     pub target: Option<String>,
@@ -66,12 +66,12 @@ impl Dataset {
 /// prepared in the same way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Preparation {
-    /// One map per input column, applied after the scale.
+    /// One standardisation per input column, applied after the scale.
     pub inputs: Vec<Standardisation>,
     /// The names of the input columns in messages.
     #[serde(default)]
     pub columns: Vec<String>,
-    /// For each array that is an input on its own: its name, and one map per element.
+    /// For each array that is a separate input: its name, and one standardisation per element.
     pub named: Vec<(String, Vec<Standardisation>)>,
     /// The means and standard deviations of the calls of `zscore`, in the order of evaluation.
     pub zscores: Vec<Standardisation>,
@@ -288,7 +288,7 @@ pub(crate) fn assemble(
     }
     let arrays = table.arrays.iter().enumerate();
     let per_example = arrays.filter(|(_, array)| array.per_example && !scaled_bytes(spec, &array.name));
-    // The names are in a map, because a search of the list for each column would take seconds for 40,000 columns.
+    // The names are in a map, because linear searches for 40,000 columns would take seconds.
     let named: HashMap<&str, &Vec<Standardisation>> = preparation
         .named
         .iter()
@@ -314,7 +314,7 @@ pub(crate) fn assemble(
     }
 }
 
-/// Marks text fields with a level that occurs in no training row. A model that uses such a field gets an error.
+/// Marks text fields in which some row has a level that does not occur in the training rows. A model that reads such a field gets an error.
 fn mark_unseen(source: &LoadedData, rows: &mut Rows, train: &[usize], kind: &str) {
     for array in &source.table.arrays {
         let (ArrayValues::Level { codes, levels }, true) = (&array.values, array.per_example) else {

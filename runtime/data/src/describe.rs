@@ -1,4 +1,4 @@
-//! Describes in words which columns feed an input or an output.
+//! Texts that describe the columns behind an input or an output.
 
 use crate::dataset::Preparation;
 use crate::expression;
@@ -6,7 +6,7 @@ use crate::standardise::Standardisation;
 use bnnc_abi::data::{ColumnExpr, DataSpec, InputEntry};
 use bnnc_abi::manifest::DataSource;
 
-/// Describes the columns or expressions that feed a port, one for each element of the port, with the scales that were fitted to the training rows.
+/// Describes the columns or expressions behind a port, one for each element, with the scales that were fitted to the training rows.
 pub fn feeds(
     from: &DataSource,
     spec: &DataSpec,
@@ -59,7 +59,7 @@ fn element(at: usize, spec: &DataSpec, entries: &[InputEntry], preparation: &Pre
     format!("{}{scores}{scale}", entries[entry].text)
 }
 
-/// Returns the means and standard deviations of the calls of `zscore` in the input that messages call by this name.
+/// Returns the means and standard deviations of the calls of `zscore` in the input with this name in messages.
 pub fn scores<'a>(
     name: &str,
     spec: &DataSpec,

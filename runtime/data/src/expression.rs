@@ -16,7 +16,7 @@ pub(crate) enum Scores<'a> {
 }
 
 impl Scores<'_> {
-    /// Passes over the fitted numbers of an expression that is not evaluated.
+    /// Skips the fitted numbers of an expression that is not evaluated.
     pub(crate) fn skip(&mut self, column: &ColumnExpr) {
         if let Scores::Apply(fitted) = self {
             fitted.by_ref().take(scored(column).len()).for_each(drop);
@@ -105,7 +105,7 @@ static FUNCTIONS: &[Function] = &[
 
 const ZSCORE: &str = "zscore";
 
-/// Returns the text of an expression. It is the name of the field, also in messages.
+/// Returns the text of an expression, which is also the name of its field.
 pub fn text(column: &ColumnExpr) -> String {
     match column {
         ColumnExpr::Name(name, _) => name.clone(),

@@ -83,7 +83,7 @@ impl Images {
     }
 }
 
-/// The sizes of an image. The numbers of an image are in row-major order, plane by plane.
+/// The sizes of an image. Pixels are in row-major order, plane by plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
     /// The number of colour channels: the product of all axes before the last two.
@@ -105,7 +105,7 @@ impl Frame {
         })
     }
 
-    /// Returns the number of whole squares of `side` pixels a side that fit into the image.
+    /// Returns the number of squares with sides of `side` pixels that fit completely into the image.
     pub(crate) fn squares(self, side: usize) -> usize {
         (self.height / side.max(1)) * (self.width / side.max(1))
     }
@@ -188,8 +188,8 @@ fn taps(frame: Frame, (y, x): (f64, f64)) -> [(usize, f64); 4] {
     ]
 }
 
-/// Cuts images into squares and puts these back in a random order, a different one for each image. Pixels that are left over at the right
-/// and at the bottom stay.
+/// Cuts images into squares and puts the squares back in a random order, which differs between images. Remaining pixels at the right and at the
+/// bottom do not move.
 #[derive(Clone, Debug)]
 pub(crate) struct Shuffle {
     frame: Frame,

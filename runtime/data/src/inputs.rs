@@ -16,8 +16,7 @@ pub(crate) enum Input {
     Array(usize),
     /// An expression.
     Computed(ColumnExpr),
-    /// An array that is not part of the input vector, because it is text, is renamed, or is shared by all examples. It is bound by its name
-    /// only.
+    /// An array that is not part of the input vector, because it is text, is renamed, or is shared by all examples. It can only be bound by its name.
     Aside,
 }
 
@@ -57,7 +56,7 @@ fn candidates(spec: &DataSpec, table: &Table, target: Option<usize>) -> Vec<usiz
     inputs.map(|(i, _)| i).collect()
 }
 
-/// Returns the input columns. The result is empty if the program does not name inputs and a column is text: such data are bound by name only.
+/// Returns the input columns. The result is empty if the program does not name inputs and a column is text. Such columns can only be bound by name.
 pub(crate) fn resolve_inputs(
     spec: &DataSpec,
     table: &Table,
@@ -72,7 +71,7 @@ pub(crate) fn resolve_inputs(
             inputs.into_iter().map(Input::Array).collect()
         });
     }
-    // The places are in a map, because a search through the table for each of 100,000 names would take a minute.
+    // The places are in a map, because linear searches for each of 100,000 names would take a minute.
     let places: HashMap<&str, usize> = table
         .arrays
         .iter()

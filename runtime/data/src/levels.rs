@@ -1,4 +1,4 @@
-//! Columns of text as they are read: codes into distinct strings.
+//! Columns of text while they are read: each cell is stored as the index of its string among the distinct strings.
 
 use crate::table::ArrayValues;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Metrics of predictions. Every metric is a mean over test rows, in the target's own units.
+//! Metrics of predictions. Every metric is a mean over test rows, in the original units of the target.
 //!
 //! | name | formula | source |
 //! |---|---|---|
@@ -244,14 +244,14 @@ impl RealScores {
         metrics.extend(coverage.map(|(level, mean)| (format!("coverage_{level}"), mean.get())));
         metrics.extend([
             ("crps".to_string(), self.crps.get()),
-            // A distribution without a mean does not have a standard deviation either, although a finite number of draws has one.
+            // A distribution without a mean has no standard deviation either, although any finite number of draws has one.
             ("sd".to_string(), self.squares.root_mean().and(self.sd.get())),
         ]);
         present(metrics)
     }
 }
 
-/// Probabilities below this have lost digits or are zero, because kernels may compute them in single precision.
+/// Probabilities below this value are zero or have lost digits, because kernels may compute them in single precision.
 const SMALLEST_PROBABILITY: f64 = f32::MIN_POSITIVE as f64;
 
 /// Scores of class outputs, accumulated batch by batch.
@@ -332,7 +332,8 @@ impl ClassScores {
 
     /// Averages the probabilities of one row over the draws.
     fn average(&self, probabilities: &[f64], rows: usize, row: usize) -> Vec<f64> {
-        // The sum runs draw by draw, because the draws of one probability are far apart in memory if there are many classes.
+        // The outer loop is over draws, because the draws of one probability are far apart in memory if there are many
+        // classes.
         let mut means = vec![Mean::default(); self.classes];
         for draw in probabilities.chunks_exact((rows * self.classes).max(1)) {
             let of_row = &draw[row * self.classes..(row + 1) * self.classes];

@@ -1,4 +1,4 @@
-//! Rows to predict for, of which only the columns are read that predictions need.
+//! Rows to predict for. Only the columns that predictions need are read.
 
 use crate::dataset::{InputColumn, Preparation, assemble, input_columns, text_among_numbers};
 use crate::expression::{self, Scores};
@@ -18,15 +18,15 @@ use std::path::Path;
 pub struct NewRows<'a> {
     /// The file.
     pub file: &'a Path,
-    /// Columns that may have levels that training rows do not have, which follow theirs.
+    /// Columns that may have new levels, which do not occur in the training rows. New levels follow the levels of the training rows.
     pub open: &'a [&'a str],
-    /// The sources of the inputs that predictions read; all of them where this is `None`.
+    /// The sources of the inputs that predictions read; `None` for all sources.
     pub sources: Option<&'a [&'a DataSource]>,
     /// As many bytes of memory may be taken.
     pub most: Option<u64>,
 }
 
-/// The columns and expressions that predictions read of new rows.
+/// The columns and expressions of new rows that predictions read.
 pub(crate) struct Wanted {
     /// The columns of the file.
     columns: HashSet<String>,
@@ -47,7 +47,7 @@ impl Preparation {
         self.rows_of(spec, table, (new.open, wanted.as_ref()))
     }
 
-    /// The columns behind these sources. `None` where the file is not one of columns.
+    /// Returns the columns and expressions of these sources; `None` if the file does not consist of columns.
     fn wanted(&self, spec: &DataSpec, sources: &[&DataSource]) -> Option<Wanted> {
         if spec.format.contents() == Contents::Pair || self.columns.len() != self.inputs.len() {
             return None;
@@ -84,7 +84,7 @@ impl Preparation {
         Some(wanted)
     }
 
-    /// The rows of a table, of which `wanted` are read, or all columns; those of `open` may have new levels.
+    /// Returns the rows of a table, with the columns in `wanted`, or with all columns. Columns in `open` may have new levels.
     pub(crate) fn rows_of(
         &self,
         spec: &DataSpec,
@@ -141,7 +141,7 @@ impl Preparation {
         Ok(assemble(&source, &columns, self, &part))
     }
 
-    /// The elements of the inputs, of which only those are computed that are read.
+    /// Returns the elements of the inputs. Only the elements that predictions read are computed.
     fn some_inputs<'a>(
         &self,
         spec: &DataSpec,
@@ -166,7 +166,7 @@ impl Preparation {
     }
 }
 
-/// An entry of `inputs = [..]` without the name that it gives.
+/// Returns an entry of `inputs = [..]` without its new name.
 fn without_name(column: &ColumnExpr) -> &ColumnExpr {
     match column {
         ColumnExpr::Named(_, column, _) => column,
@@ -174,7 +174,7 @@ fn without_name(column: &ColumnExpr) -> &ColumnExpr {
     }
 }
 
-/// Gives the strings of a column the codes they had in training.
+/// Replaces the codes of a text column by the codes that the strings had in training.
 fn relevel<'a>(
     file: &Path,
     place: impl Fn(usize) -> (&'a Path, usize),

@@ -39,7 +39,7 @@ pub struct RowField {
     pub values: ArrayValues,
     /// The factor by which reals are multiplied.
     pub scale: f64,
-    /// The maps that standardise reals after the scale, one per element of an example.
+    /// The standardisations of reals, applied after the scale, one per element of an example.
     pub standardisation: Vec<Standardisation>,
     /// The reason why the field cannot be used.
     pub(crate) fault: Option<Box<Diagnostic>>,
@@ -131,7 +131,7 @@ impl Rows {
         Ok((0..field.values.len()).map(prepare).collect())
     }
 
-    /// Returns a field as in the file, without scale and standardisation: a target in its own units.
+    /// Returns a field as in the file, without scale and standardisation, such as a target in original units.
     pub fn original(&self, name: &str) -> Result<Vec<f64>, Diagnostic> {
         let field = self.usable(name)?;
         Ok((0..field.values.len()).map(|i| field.values.real(i)).collect())
@@ -169,7 +169,7 @@ impl Rows {
             Codes::Texts(all) => all.iter().map(String::as_str).zip(0..).collect(),
             Codes::Positions | Codes::Ids(_) => HashMap::new(),
         };
-        // Ids are in ascending order, except new ids, which follow the ids of the run. Unsorted ids need a map.
+        // Ids are sorted, unless new ids follow the ids of the run. Unsorted ids need a map.
         let places: HashMap<i64, usize> = match codes {
             Codes::Ids(ids) if !ids.is_sorted() => ids.iter().copied().zip(0..).collect(),
             Codes::Ids(_) | Codes::Positions | Codes::Texts(_) => HashMap::new(),
@@ -238,7 +238,7 @@ impl Rows {
     }
 }
 
-/// Returns an element if it is a whole number, such as `3` or `3.0`.
+/// Returns an element as an integer if it is a whole number, such as `3` or `3.0`.
 fn integer(values: &ArrayValues, i: usize) -> Option<i64> {
     let whole = |real: f64| (real.fract() == 0.0 && real.abs() < 2f64.powi(53)).then_some(real as i64);
     values.int(i).or_else(|| whole(values.real(i)))

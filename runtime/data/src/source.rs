@@ -15,7 +15,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// All data that a data item names, in memory. Each split is cut from these data.
+/// All data of a data item in memory. The rows of each split are selected from these data.
 #[derive(Clone, Debug)]
 pub struct LoadedData {
     pub(crate) spec: DataSpec,
@@ -26,7 +26,7 @@ pub struct LoadedData {
     /// The number of levels of each array in the data files (test files may add more); 0 for numbers.
     pub(crate) levels: Vec<usize>,
     pub(crate) inputs: Vec<Input>,
-    /// Arrays that are inputs on their own. They are standardised even if they are bound by name.
+    /// Arrays that are separate inputs. They are standardised even if they are bound by name.
     pub(crate) named: Vec<usize>,
     pub(crate) target: Option<usize>,
     /// The shared table.
@@ -90,15 +90,15 @@ impl LoadedData {
         Ok(source)
     }
 
-    /// Returns the bytes that a split takes in addition to the table: its inputs and fields, and the row indices before and after
-    /// selection.
+    /// Returns the bytes of a split in addition to the table: its inputs and fields, and the row indices before and after selection.
     fn split_bytes(&self) -> usize {
         let fields = self.table.arrays.iter().filter(|array| array.per_example);
         let fields: usize = fields.map(|array| array.values.len()).sum();
         8 * (fields + self.table.rows * (self.schema.inputs + 3))
     }
 
-    /// Builds a source of rows to predict for. It has no splits and the same inputs as in training, and the target only if the file has it.
+    /// Builds a source of rows to predict for. The source has no splits, has the same inputs as in training, and has the target only if the file
+    /// does.
     pub(crate) fn of_new_rows(
         spec: &DataSpec,
         mut table: Table,
@@ -299,7 +299,7 @@ impl LoadedData {
     }
 }
 
-/// Returns whether a field is the inputs of `idx` or `npy` data, which are reals whatever the file holds.
+/// Returns whether a field is the inputs of `idx` or `npy` data, which are reals regardless of the type in the file.
 pub(crate) fn scaled_bytes(spec: &DataSpec, name: &str) -> bool {
     spec.format.contents() == Contents::Pair && name == read::INPUTS
 }
@@ -396,7 +396,7 @@ fn read_outliers(spec: &DataSpec, table: &Table, reading: &Reading) -> Result<Op
     Ok(Some(outliers))
 }
 
-/// Returns the place of the target. If the target is computed, it is appended to the table.
+/// Returns the index of the target in the table. If the target is computed, it is appended to the table first.
 fn resolve_target(spec: &DataSpec, table: &mut Table) -> Result<Option<usize>, Diagnostic> {
     let place = match (&spec.target, spec.format.contents()) {
         (None, Contents::Columns) => table.arrays.len() - 1,

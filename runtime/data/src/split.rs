@@ -150,7 +150,7 @@ pub(crate) fn stream(spec: &DataSpec, purpose: &str, seed: u64) -> u64 {
     philox::key(seed, &format!("data/{}/{purpose}", spec.name))
 }
 
-/// Chooses a random fraction of some rows, at least one row, and keeps their order.
+/// Chooses a random fraction of some rows, at least one row. The chosen rows keep their order.
 fn chosen(rows: &[usize], fraction: f64, key: u64, split: usize) -> Vec<usize> {
     let count = ((rows.len() as f64 * fraction).round() as usize)
         .max(1)

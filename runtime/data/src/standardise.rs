@@ -17,7 +17,7 @@ pub struct Standardisation {
 pub struct FittedStandardisation {
     /// The map.
     pub map: Standardisation,
-    /// True if the values differ; otherwise the map only subtracts their mean.
+    /// True if the values are not all equal. Otherwise, the map only subtracts their mean.
     pub varies: bool,
 }
 

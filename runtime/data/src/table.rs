@@ -198,7 +198,7 @@ pub struct Array {
     pub shape: Vec<usize>,
     /// The elements.
     pub values: ArrayValues,
-    /// True if the file writes the integers 0 and 1 as the words `false` and `true`.
+    /// True if the file has the words `false` and `true` for the integers 0 and 1.
     pub words: bool,
 }
 
@@ -214,7 +214,7 @@ impl Array {
         }
     }
 
-    /// The same where the file writes 0 and 1 as words.
+    /// Sets whether the file has the words `false` and `true` for the integers 0 and 1.
     pub(crate) fn with_words(self, words: bool) -> Array {
         Array { words, ..self }
     }
@@ -228,7 +228,7 @@ impl Array {
         }
     }
 
-    /// The reason why an array is not a column of this number of rows, for messages.
+    /// Returns the reason for which an array is not a column of this number of rows, for messages.
     pub(crate) fn shared_by(&self, rows: usize) -> String {
         match self.shape.first() {
             None => "it is one value, which all rows share".to_owned(),
@@ -280,16 +280,16 @@ pub struct Shard {
     pub start: usize,
     /// The index after the file's last row.
     pub end: usize,
-    /// The rows that follow lines that are not rows of their own, which are blank lines and lines inside quoted cells.
+    /// The rows after lines that do not start a row: blank lines, and lines inside quoted cells.
     pub jumps: Vec<Jump>,
 }
 
-/// Rows of a file whose line numbers are larger than they would be with one line per row.
+/// A change of the offset between row numbers and line numbers in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jump {
-    /// The index in the file of the first of these rows.
+    /// The index in the file of the first row with this offset.
     pub row: usize,
-    /// The total number of extra lines before these rows.
+    /// The offset: the total number of extra lines before this row.
     pub lines: usize,
 }
 
@@ -320,7 +320,7 @@ pub struct Table {
     pub shards: Vec<Shard>,
     /// The number of examples.
     pub rows: usize,
-    /// The number of the first example in messages: 2 if a header line is row 1.
+    /// The number of the first example in messages. It is 2 if a header line is row 1.
     pub first_row: usize,
     /// The arrays.
     pub arrays: Vec<Array>,
@@ -334,7 +334,7 @@ impl Table {
         Table::of_rows(path, first_row, (arrays, 1))
     }
 
-    /// The table of one file, with its number of rows in case no array has an element per row.
+    /// Returns the table of one file. The number of rows is passed in case no array has one element per row.
     pub(crate) fn of_rows(
         path: impl Into<PathBuf>,
         first_row: usize,
@@ -374,7 +374,7 @@ impl Table {
             .unwrap_or_default()
     }
 
-    /// Returns the row and the text of the cell because of which an array is text: the first row with the first level that is not a number.
+    /// Returns the row and the text of the first cell that is not a number, because of which the array is text.
     pub fn first_text<'a>(&self, array: &'a Array) -> Option<(usize, &'a str)> {
         let ArrayValues::Level { codes, levels } = &array.values else {
             return None;

@@ -22,7 +22,7 @@ pub fn atomically(
     written.map_err(|error| report::unwritable(path, &error))
 }
 
-/// Writes as [`atomically`] does, but replaces whatever has the name. A link is replaced instead of followed.
+/// Writes as [`atomically`] does, but replaces any existing file of this name. A link is replaced and not followed.
 pub fn in_place_of(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -91,7 +91,7 @@ pub fn csv_text(columns: &[(String, ResultColumn)]) -> String {
 pub fn npy(path: &Path, sizes: &[usize], values: &[f64]) -> Result<(), Diagnostic> {
     let sizes: String = sizes.iter().map(|size| format!("{size}, ")).collect();
     let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({sizes}), }}");
-    // Together with the ten bytes before it and the newline after it, the header takes a multiple of 64 bytes.
+    // The length of the header plus the ten bytes before it and the newline after it must be a multiple of 64.
     let length = (header.len() + 11).next_multiple_of(64) - 10;
     atomically(path, |writer| {
         writer.write_all(b"\x93NUMPY\x01\x00")?;

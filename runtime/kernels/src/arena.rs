@@ -1,9 +1,10 @@
 //! Assigns places in the arena to buffers.
 //!
-//! Note [When buffers live]. Positions number the steps in order of execution, with loops flattened. A scratch buffer lives from its first
-//! to its last use. A use inside a `Repeat` extends its life over the whole loop, because the next iteration may read what this one wrote.
-//! There is one exception: a buffer whose uses are all inside the loop, and whose first use is a reduction, which fills the buffer before
-//! anything reads it. Buffers other than scratch always live. Two buffers share memory only if they are never alive at the same position.
+//! Note [When buffers live]. Positions number the steps in order of execution, with loops flattened. A scratch buffer lives from its first to its
+//! last use. A use inside a `Repeat` extends its life over the whole loop, because the next iteration may read what this one wrote. There is one
+//! exception: if all uses of a buffer are inside the loop and the first is a reduction, the life is not extended, because the reduction fills the
+//! buffer before anything reads it. All buffers except scratch buffers live during the whole run. Two buffers share memory only if they are never
+//! alive at the same position.
 
 use crate::chunks;
 use bnnc_abi::plan::{Buffer, BufferId, BufferRole, Launch, Plan, PlanStep, Storage};
@@ -35,7 +36,7 @@ pub struct Lifetime {
 }
 
 impl Lifetime {
-    /// Returns whether there is a position at which both are alive.
+    /// Returns whether both buffers are alive at some position.
     pub fn overlaps(&self, other: &Lifetime) -> bool {
         self.first <= other.last && other.first <= self.last
     }
@@ -219,7 +220,7 @@ impl Trace {
                     for (slot, id) in launch.buffers.iter().enumerate() {
                         let reduces =
                             |at: usize| launch.reduces.iter().any(|reduce| reduce.slot as usize == at);
-                        // A buffer that is also bound to another slot may be read through the other slot.
+                        // A buffer that is bound to several slots may be read through another slot.
                         let all = launch
                             .buffers
                             .iter()

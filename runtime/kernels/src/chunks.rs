@@ -5,7 +5,7 @@ use bnnc_abi::plan::{Launch, Plan};
 use bnnc_base::shape::Sizes;
 use std::ops::Range;
 
-/// The number of scalar operations that justifies a chunk.
+/// The smallest number of scalar operations for which a separate chunk pays.
 const WORK: i64 = 32_768;
 /// The maximum number of chunks of a launch.
 const MOST: i64 = 64;
@@ -28,7 +28,8 @@ pub fn count(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
     if copied == 0 {
         return chunks;
     }
-    // Combining a copy costs about one operation per element, which must stay well below the work of a chunk.
+    // Combining a copy costs about one operation per element. This cost must be much smaller than the work of
+    // a chunk.
     let worthwhile = work as usize / copied.saturating_mul(4);
     chunks.min((COPIED / copied).max(FEW)).min(worthwhile.max(1))
 }

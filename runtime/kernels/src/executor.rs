@@ -74,7 +74,7 @@ impl Workers {
     }
 }
 
-/// If the code runs on a device, opens a session with the arena on this device.
+/// Opens a session with an arena on the device, if the code runs on a device.
 fn open(
     plan: &Arc<Plan>,
     code: &dyn KernelCode,
@@ -105,7 +105,7 @@ fn most_slots(steps: &[bnnc_abi::plan::PlanStep]) -> usize {
 }
 
 impl Machine {
-    /// Plans and allocates the memory for runs with sizes up to `capacity`. These are also the initial sizes.
+    /// Plans and allocates the memory for runs with sizes up to `capacity`, which are also the initial sizes.
     ///
     /// # Errors
     /// There is not enough memory, or the plan is not well formed.
@@ -168,8 +168,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Sets the sizes of later runs, none of which may be above the capacity. The elements of each buffer are laid out compactly for them.
-    /// Allocates nothing.
+    /// Sets the sizes of later runs. No size may be above the capacity. The elements of each buffer are contiguous for these sizes. Does not
+    /// allocate.
     ///
     /// # Errors
     /// A size is above the capacity.
@@ -261,7 +261,7 @@ impl Machine {
         self.plan.steps.iter().map(name).collect()
     }
 
-    /// Executes all steps. Allocates nothing except the memory in which matrix products copy operands.
+    /// Executes all steps. Does not allocate, except for the workspace in which matrix products copy operands.
     ///
     /// # Errors
     /// The device reports an error, if a device runs the steps.

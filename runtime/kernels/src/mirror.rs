@@ -18,7 +18,7 @@ pub struct Mirror {
     session: Box<dyn DeviceSession>,
     /// The state of each buffer.
     states: Vec<State>,
-    /// The buffers that the host writes or reads, in the order of their places in the arena.
+    /// The buffers that the host writes or reads, ordered by their offsets in the arena.
     visible: Vec<BufferId>,
     /// A counter of the events that may make buffers stale.
     now: u64,
@@ -33,7 +33,7 @@ pub struct Mirror {
 struct State {
     /// The bytes of the arena that only the host has so far.
     unsent: Range<usize>,
-    /// The value of `now` when host and device last agreed; 0 for never.
+    /// The value of `now` when host and device last agreed; 0 if they never did.
     seen: u64,
     /// True if the device changes the bytes by itself.
     computed: bool,

@@ -1,9 +1,9 @@
 //! A pool of threads for short parallel sections.
 //!
-//! Note [The gate]. To open a section, the caller publishes the job of the section, and then writes its generation to `gate`, whose low
-//! half counts the workers inside. A worker enters by adding one to an open gate of a generation that it has not served. The caller works
-//! too, closes the gate when no piece is left, and waits for the workers inside. A worker that wakes too late finds the gate closed, and
-//! the caller does not wait for it. Nothing is allocated and, while workers still spin, no system call is made.
+//! Note [The gate]. To open a section, the caller publishes the job of the section, and then writes its generation to `gate`, whose low half counts
+//! the workers inside. A worker enters by adding one to an open gate of a generation that it has not served. The caller works too, closes the gate
+//! when no piece is left, and waits for the workers inside. If a worker wakes too late, the gate is closed, and the caller does not wait for this
+//! worker. Nothing is allocated and, while workers still spin, no system call is made.
 
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
@@ -51,7 +51,7 @@ struct Shared {
 unsafe impl Sync for Shared {}
 
 thread_local! {
-    /// The address of the pool in whose section this thread is, and the thread's worker index in this pool.
+    /// The address of the pool whose section this thread executes, and the thread's worker index in that pool.
     static SECTION: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
@@ -91,7 +91,7 @@ impl Pool {
         }
     }
 
-    /// Returns the number of threads. Worker indices are below it.
+    /// Returns the number of threads. Worker indices are smaller than this number.
     pub fn threads(&self) -> usize {
         self.threads.len() + 1
     }

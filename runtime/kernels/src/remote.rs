@@ -11,7 +11,7 @@ use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// If at most this number of elements is written, they are first compared with the current elements, because unchanged elements need not be sent.
+/// The largest number of written elements that are compared with the current elements first, because unchanged elements need not be sent.
 const COMPARED: usize = 8;
 
 /// Rows of a port that the host keeps.
@@ -59,7 +59,7 @@ impl Machine {
             .map_or(Ok(()), |mirror| unsafe { mirror.write(id, &span) })
     }
 
-    /// Returns whether a device holds these few elements already.
+    /// Returns whether a device already has these few elements.
     pub(crate) fn is_sent(
         &self,
         id: BufferId,
@@ -164,8 +164,7 @@ impl Machine {
     }
 }
 
-/// Locks a mirror, ignoring poison: a thread that panicked leaves it in the same state as an error, in which bytes that were not sent are
-/// not marked as sent.
+/// Locks a mirror, ignoring poison. A panic leaves the mirror in the same state as an error: bytes that were not sent are not marked as sent.
 fn lock(mirror: &Mutex<Mirror>) -> MutexGuard<'_, Mirror> {
     mirror.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -108,7 +108,7 @@ pub struct ReadyCall {
 }
 
 impl ResolvingContext<'_> {
-    /// Resolves everything in the steps except numbers, which [`ResolvingContext::update`] fills in.
+    /// Resolves all parts of the steps except the numbers that depend on sizes, which [`ResolvingContext::update`] fills in.
     pub fn prepare(&self, steps: &[PlanStep]) -> Vec<Resolved> {
         let address = |id: &bnnc_abi::plan::BufferId| self.addresses[id.index()];
         let one = |step: &PlanStep| match step {
@@ -152,7 +152,7 @@ impl ResolvingContext<'_> {
         }
     }
 
-    /// Fills in the numbers for these sizes. Allocates nothing.
+    /// Fills in the numbers for the given sizes. Does not allocate.
     pub fn update(&self, resolved: &mut [Resolved], steps: &[PlanStep], sizes: &Sizes) {
         for (ready, step) in resolved.iter_mut().zip(steps) {
             match (ready, step) {

@@ -36,8 +36,7 @@ pub fn bounds(support: Support) -> Interval {
     }
 }
 
-/// Returns the number at which a parameter of a family is held, if all its elements are held at the same
-/// number.
+/// Returns the number at which a parameter of a family is fixed, if all its elements are fixed at the same number.
 pub fn held_at(param: &FamilyParam) -> Option<f64> {
     match &param.start {
         FamilyStart::Fixed(values) => {
@@ -146,8 +145,7 @@ fn attempt(
     Ok(Closed { function, because })
 }
 
-/// Adds the parameters of the family, in order. A parameter that is held at a number is replaced by the
-/// number.
+/// Adds the parameters of the family, in order. A parameter that is fixed at a number is replaced by the number.
 fn family_params(builder: &mut Builder, posterior: &SitePosterior) -> Vec<Value> {
     let instance = posterior.family.params.iter().enumerate();
     let of = |(at, (name, ty)): (usize, &(std::sync::Arc<str>, bnnc_graph::types::Type))| {

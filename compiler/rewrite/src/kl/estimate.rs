@@ -22,7 +22,7 @@ pub struct NoiseProduct {
     pub coefficient: Value,
     /// The factors that are averaged over draws, as powers of atoms.
     pub monomial: Monomial,
-    /// The value of the monomial; no gradient flows through it.
+    /// The value of the monomial, through which no gradient flows.
     pub noise: Value,
 }
 

@@ -326,8 +326,8 @@ impl Task<'_> {
         Ok(KlChoice::Direct(why))
     }
 
-    /// Returns the estimate with a Taylor polynomial in place of the log density of the prior, if one was
-    /// requested and separates.
+    /// Returns the estimate in which a Taylor polynomial replaces the log density of the prior. Returns `None` if no series was requested, or if the
+    /// estimate with the series does not separate.
     fn series(
         &self,
         algebra: &mut Algebra<'_>,

@@ -95,8 +95,8 @@ pub struct Approximation {
     pub moved: Vec<Vec<Arc<str>>>,
     /// The moving states that affect the likelihood of a row given `f`, but do not affect `f`.
     pub noise: Vec<String>,
-    /// A moving site that is not one of the weights but depends on one under the prior: the prior of a weight
-    /// depends on the site, or the prior of the site depends on a weight.
+    /// A moving site that is not one of the weights but is linked to a weight by the prior: the prior of a weight depends on the site, or the prior
+    /// of the site depends on a weight.
     pub tied: Option<Arc<str>>,
     /// The number of scalars that affect `f`.
     pub parameters: usize,
@@ -104,8 +104,8 @@ pub struct Approximation {
     pub outputs: usize,
     /// The form of the likelihood.
     pub likelihood: Likelihood,
-    /// The arguments of the observed distributions in which a derivative of the log-likelihood is zero. The
-    /// name `0/loc` stands for the argument `loc` of the first distribution.
+    /// The arguments of the observed distributions with respect to which a derivative of the log-likelihood is zero. The name `0/loc` stands for the
+    /// argument `loc` of the first distribution.
     pub flat: Vec<(Arc<str>, ZeroDerivative)>,
     /// True if the elements of the weights are independent under the prior.
     pub independent: bool,

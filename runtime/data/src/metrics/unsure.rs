@@ -22,7 +22,7 @@ impl Unsure {
         self.outliers.push(entropy(probabilities));
     }
 
-    /// Returns whether every entropy is a number: the others have no place in an order.
+    /// Returns whether no entropy is NaN, since NaN cannot be ordered.
     fn is_ordered(&self) -> bool {
         let rows = self.rows.iter().map(|(entropy, _)| entropy);
         !rows.chain(&self.outliers).any(|entropy| entropy.is_nan())
@@ -64,9 +64,9 @@ impl Unsure {
         Some((ranks - count * (count + 1.0) / 2.0) / (count * rows))
     }
 
-    /// Returns, for each fraction of [`REJECTED`], the accuracy on the rows and outliers that are left when this fraction, the most
-    /// uncertain ones, is rejected. A prediction for an outlier always counts as wrong. If only some rows of equal entropy are rejected,
-    /// the result is the mean over all choices of these rows. Empty without outliers.
+    /// Returns, for each fraction in [`REJECTED`], the accuracy on the rows and outliers that remain after this fraction of the most uncertain ones
+    /// is rejected. A prediction for an outlier always counts as wrong. If only some rows of equal entropy are rejected, the result is the mean over
+    /// all choices of these rows. Empty without outliers.
     pub fn rejection(&self) -> Vec<(f64, f64)> {
         if self.outliers.is_empty() {
             return Vec::new();
@@ -88,8 +88,8 @@ impl Unsure {
     }
 }
 
-/// Returns the number of correct predictions among the first `kept`. If only a part of a group of ties is kept, the correct predictions of
-/// the group count by this part.
+/// Returns the number of correct predictions among the first `kept` predictions. If only a fraction of a group of equal entropies is kept, the
+/// correct predictions of the group are multiplied by this fraction.
 fn right_of(sorted: &[(f64, bool)], kept: f64) -> f64 {
     let (mut left, mut right) = (kept, 0.0);
     for ties in sorted.chunk_by(|one, other| one.0 == other.0) {

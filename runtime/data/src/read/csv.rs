@@ -28,10 +28,11 @@ const TRUTH: &[(&str, i64)] = &[
 /// Reading stops after this number of errors.
 const MOST_FAULTS: usize = 10;
 
-/// Up to this number of empty cells of a column are reported one by one. More empty cells are reported in one diagnostic.
+/// The largest number of empty cells of a column that are reported one by one. If there are more, a single diagnostic reports all of them.
 const FEW_EMPTY: usize = 3;
 
-/// Marks for missing values. A mark is an error in a column of numbers, and also at the top of a column, because it would turn the column into text.
+/// Marks for missing values. A mark is an error in a column of numbers. It is also an error at the top of a column, because it would turn the column
+/// into text.
 const MISSING: &[&str] = &["?", "N/A", "NA", "NULL", "null"];
 
 /// Reads a file.
@@ -163,8 +164,8 @@ fn line(text: &[u8], record: &ByteRecord) -> usize {
     position.line() as usize + blank.filter(|&&byte| byte == b'\n').count()
 }
 
-/// Reports a quote that is never closed and so makes one cell of all rows below it. Only the last record, given with its first byte and its
-/// line, can have such a quote. The quote is open if a line that is appended after this record does not become a record of its own.
+/// Reports a quote that is never closed and so makes one cell of all rows below it. Only the last record, given with its first byte and its line, can
+/// have such a quote. To test this, a line is appended after the record: the quote is open if the line does not become a separate record.
 fn unclosed(path: &Path, text: &[u8], (start, row): (usize, usize)) -> Option<Diagnostic> {
     let longer = [text.get(start..)?, b"\n0\n"].concat();
     let mut reader = ReaderBuilder::new()
@@ -187,7 +188,7 @@ fn counted_header(path: &Path, record: &ByteRecord, reading: &Reading) -> Result
 
 fn header(path: &Path, record: &ByteRecord) -> Result<Vec<String>, Faults> {
     let mut names: Vec<String> = Vec::new();
-    // The known names are a set, because a list would be searched once for each of 40,000 columns.
+    // The known names are a set, because linear searches for each of 40,000 columns would be slow.
     let mut known = HashSet::new();
     let mut faults = Vec::new();
     for (i, cell) in record.iter().enumerate() {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::fmt;
 use std::path::Path;
 
-/// The bytes of a value of the parsed file: 32 for `serde_json`, times two because a list may double its memory when it grows.
+/// The memory of one value of the parsed file: 32 bytes in `serde_json`, times two because a list may double its capacity when it grows.
 const NODE: usize = 64;
 
 /// Reads a file.
@@ -21,8 +21,9 @@ pub(super) fn read(path: &Path, target: Option<&str>, reading: &Reading) -> Resu
     Ok(Parsed::plain(arrays, rows))
 }
 
-/// Returns the arrays of a file and the number of examples. The number of examples is the length of `target`'s first axis if a target is named. Otherwise it is the
-/// length that most arrays have (of equally frequent ones the largest). Arrays of this length hold one element per example. Arrays that are not read count for this too.
+/// Returns the arrays of a file and the number of examples. The number of examples is the length of `target`'s first axis if a target is named.
+/// Otherwise, it is the most frequent length of an array (of equally frequent lengths, the largest). Arrays of this length have one element per
+/// example. Arrays that are not read are counted too.
 fn arrays(
     path: &Path,
     bytes: &[u8],
@@ -100,7 +101,7 @@ impl<'de> Visitor<'de> for Collect {
     }
 }
 
-/// Returns the message of `serde_json` without its `at line 1 column 2`, because the diagnostic has the place already.
+/// Returns the message of `serde_json` without `at line 1 column 2`, because the diagnostic already contains the place.
 fn without_place(message: &str) -> String {
     message
         .rsplit_once(" at line ")

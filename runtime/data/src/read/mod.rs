@@ -35,7 +35,7 @@ struct Parsed {
 }
 
 impl Parsed {
-    /// Arrays whose rows have the numbers of their places.
+    /// Returns a file without extra lines, in which row numbers equal line numbers.
     fn plain(arrays: Vec<Array>, rows: usize) -> Parsed {
         Parsed {
             first_row: 1,
@@ -51,9 +51,9 @@ type Half = fn(&Path, &[u8]) -> Result<(Vec<usize>, ArrayValues), Diagnostic>;
 
 /// The reader of a format.
 enum Reader {
-    /// One file is a table. The second argument is the name of the target, if it is known.
+    /// A reader for formats with one file per table. The second argument is the name of the target, if it is known.
     Table(fn(&Path, Option<&str>, &Reading) -> Result<Parsed, Faults>),
-    /// Two files are a table: one file of inputs, and one of targets.
+    /// A reader for formats with two files per table: one of inputs, and one of targets.
     Pair(Half),
 }
 
@@ -188,7 +188,7 @@ fn half(read: Half, file: &Path, reading: &Reading) -> Result<(Vec<usize>, Array
     Ok((shape, values))
 }
 
-/// Flattens the elements to one vector per example. Targets of one number per example stay scalars.
+/// Flattens the elements to one vector per example. If there is one target per example, it remains a scalar.
 fn flattened(name: &str, (shape, values): (Vec<usize>, ArrayValues)) -> Array {
     let rows = shape[0];
     let inputs_or_rank = name == INPUTS || shape.len() > 1;

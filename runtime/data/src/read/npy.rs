@@ -160,7 +160,7 @@ fn elements(path: &Path, header: &Header, data: &[u8]) -> Result<ArrayValues, Di
     })
 }
 
-/// Reorders elements that are stored with the first axis varying fastest.
+/// Converts elements from column-major (Fortran) to row-major order.
 fn row_major(shape: &[usize], values: ArrayValues) -> ArrayValues {
     match values {
         ArrayValues::Byte(values) => ArrayValues::Byte(reorder(shape, &values)),
@@ -191,7 +191,7 @@ fn reorder<T: Copy>(shape: &[usize], values: &[T]) -> Vec<T> {
         .collect()
 }
 
-/// Returns the reals if all of them are finite, and otherwise a diagnostic for the first real that is not.
+/// Returns the reals if all are finite, otherwise a diagnostic for the first real that is not finite.
 pub(super) fn finite(path: &Path, reals: Vec<f64>) -> Result<ArrayValues, Diagnostic> {
     match reals.iter().position(|value| !value.is_finite()) {
         None => Ok(ArrayValues::Real(reals)),

@@ -7,7 +7,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use std::io::Read;
 use std::path::Path;
 
-/// The maximum number of bytes to which a gzip stream may unpack. Without a limit, a few kilobytes can fill any memory. The same limit
+/// The maximum number of bytes to which a gzip stream may unpack. Without this limit, a file of a few kilobytes could fill the memory. The same limit
 /// applies to pipes and devices, which may have no end.
 const LARGEST_UNPACKED: u64 = 2 << 30;
 

@@ -25,8 +25,8 @@ use std::time::SystemTime;
 /// Records are read in pieces of this size, so that no allocation depends on a number in the file.
 const PIECE: usize = 1 << 16;
 
-/// A file may hold [`LARGEST`] bytes of values, or [`LARGEST_RATIO`] times its own size, whichever is larger. A run of equal values takes a
-/// few bytes whatever its length is, so without a limit a small file could fill any memory.
+/// A file may hold [`LARGEST`] bytes of values, or [`LARGEST_RATIO`] times its own size, whichever is larger. A run of equal values takes a few bytes
+/// regardless of its length, so without a limit a small file could fill the memory.
 const LARGEST: u64 = 2 << 30;
 const LARGEST_RATIO: u64 = 100;
 
@@ -35,7 +35,7 @@ const LARGEST_RATIO: u64 = 100;
 const MOST_READ: u64 = 64 << 20;
 const MOST_READ_RATIO: u64 = 64;
 
-/// The minimum number of bytes that a call counts as.
+/// The smallest number of bytes that is counted for one read call.
 const LEAST_READ: usize = 4096;
 
 /// A file with a limit on the bytes that are read from it.
@@ -73,7 +73,8 @@ struct Counted {
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.file.read(buffer)?;
-        // A call at the end of the file reads nothing. It counts too, because a damaged file can repeat it for ever.
+        // A call at the end of the file returns no bytes, but is counted too, because a damaged file could cause
+        // endless calls.
         let cost = read.max(LEAST_READ) as u64;
         let is_left = |left: u64| left.checked_sub(cost);
         match self

@@ -18,14 +18,14 @@ pub struct Reading {
     used: Cell<u64>,
     checksums: RefCell<BTreeMap<PathBuf, Checksum>>,
     texts: RefCell<Vec<String>>,
-    /// The columns that are read; all of them where this is `None`.
+    /// The names of the columns that are read; `None` for all columns.
     only: Option<HashSet<String>>,
     /// The missing values, if they are allowed.
     gaps: Option<RefCell<Gaps>>,
 }
 
 impl Reading {
-    /// Creates a reading that may take `limit` bytes of memory.
+    /// Creates a reading that may use at most `limit` bytes of memory.
     pub fn within(limit: Option<u64>) -> Reading {
         Reading {
             limit: limit.unwrap_or(u64::MAX),
@@ -37,7 +37,7 @@ impl Reading {
         }
     }
 
-    /// The same where missing values are allowed in columns. The table holds zeros or the first level in their places, and [`Reading::gaps`]
+    /// Restricts the reading missing values are allowed in columns. The table holds zeros or the first level in their places, and [`Reading::gaps`]
     /// returns the places.
     pub fn with_gaps(self) -> Reading {
         Reading {

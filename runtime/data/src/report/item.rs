@@ -204,7 +204,7 @@ pub fn bad_function(path: &Path, message: String, span: Span) -> Diagnostic {
         .also(span, "named here")
 }
 
-/// A target that is scaled by its own mean and standard deviation.
+/// A target expression with `zscore`, which would scale the target by its own mean and standard deviation.
 pub fn scored_target(path: &Path, span: Span) -> Diagnostic {
     let message = "a target cannot use `zscore`".to_owned();
     fault(&codes::BAD_FUNCTION, At::file(path), message)
@@ -317,12 +317,12 @@ pub fn unseen_level(at: At<'_>, name: &str, level: &str, kind: &str) -> Diagnost
     .help(help)
 }
 
-/// A position outside its axis, computed from columns.
+/// A position outside its axis that was computed from columns.
 pub fn selected(at: At<'_>, columns: &[&str], position: f64, size: usize) -> Diagnostic {
     fault(&codes::OUTSIDE, at, gives(columns, position, size)).help("positions count from 0")
 }
 
-/// A position outside its axis, computed from parameters. `at` is the row if the position depends on one.
+/// A position outside its axis that was computed from parameters. `at` is the row, if the position depends on a row.
 pub fn reached(at: Option<At<'_>>, names: &[&str], position: f64, size: usize) -> Diagnostic {
     let place = at.unwrap_or(At::file(Path::new("")));
     let diagnostic = Diagnostic {
@@ -383,7 +383,7 @@ pub fn outside_type(at: At<'_>, name: &str, value: f64, expected: &str) -> Diagn
         .help("correct the row, or declare a type that includes the value")
 }
 
-/// A target of classes that is declared standardised.
+/// A target of classes for which the program requests standardisation.
 pub fn standardised_class(path: &Path, name: &str, span: Span) -> Diagnostic {
     fault(
         &codes::STANDARDISED_CLASS,

@@ -209,8 +209,8 @@ pub fn is_missing_value(fault: &Diagnostic) -> bool {
     std::ptr::eq(fault.code, &codes::MISSING_VALUE)
 }
 
-/// Extends the diagnostic of a cell without a value to all such cells of its column. `count` is the number of these cells, and `read` the
-/// number of rows that were read.
+/// Extends the diagnostic of an empty cell to all empty cells of the column. `count` is the number of empty cells, and `read` is the number of rows
+/// that were read.
 pub fn missing_values(fault: Diagnostic, first: &[usize], (count, read): (usize, usize)) -> Diagnostic {
     let rows: Vec<String> = first.iter().map(usize::to_string).collect();
     let message = format!(

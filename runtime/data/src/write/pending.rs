@@ -42,7 +42,7 @@ impl Pending {
         })
     }
 
-    /// Creates a file that replaces whatever has its final name, including a link.
+    /// Creates a file that will replace any existing file with its final name, including a link.
     pub(super) fn in_place_of(target: &Path) -> io::Result<Pending> {
         let temporary = beside(target, "tmp");
         let file = File::create(&temporary)?;

@@ -1,10 +1,10 @@
 //! Draws as Stan CSV, one file per chain, as CmdStan writes them.
 //!
-//! Comments with the settings come first, then the header and the draws. If the sampler adapts, its step size and inverse metric stand
-//! between warm-up and draws. CmdStan splits names at dots: a site such as `hidden.w` is written as `hidden_w` and its elements as
-//! `hidden_w.1.2`, counted from 1 and in column-major order. Indices in Stan are integers, so comments give the names of elements that have
-//! names. Numbers have all their digits. Only those statistics of a draw are written that CmdStan has too. Elapsed times are not written,
-//! so that the same draws give the same bytes.
+//! Comments with the settings come first, then the header and the draws. If the sampler adapts, its step size and inverse metric stand between
+//! warm-up and draws. CmdStan splits names at dots: a site such as `hidden.w` is written as `hidden_w` and its elements as `hidden_w.1.2`, counted
+//! from 1 and in column-major order. Indices in Stan are integers, so comments give the names of elements that have names. Numbers have all their
+//! digits. Only the statistics of a draw that CmdStan also has are written. Elapsed times are not written, so that the same draws give the same
+//! bytes.
 
 use crate::report;
 use crate::write::pending::Pending;
@@ -46,7 +46,7 @@ pub struct CsvSite<'a> {
     pub names: &'a [String],
 }
 
-/// Our name and Stan's name of each statistic of a sampler, in Stan's order. Stan's tools reject files with further statistics.
+/// The names of each sampler statistic in bnnc and in Stan, in Stan's order. Stan's tools reject files with other statistics.
 const STATISTICS: [(&str, &str); 7] = [
     ("lp", "lp__"),
     ("acceptance_rate", "accept_stat__"),
@@ -210,7 +210,7 @@ fn statistic_columns(statistics: &[&str]) -> (Vec<String>, Vec<Option<usize>>) {
         .unzip()
 }
 
-/// Replaces everything but letters and digits by underscores. Trailing underscores are removed, because names that end in `__` are reserved
+/// Replaces all characters except letters and digits by underscores. Trailing underscores are removed, because names that end in `__` are reserved
 /// for the sampler. A name that does not begin with a letter gets a `v` in front.
 fn plain(name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };

@@ -95,7 +95,7 @@ pub enum ZarrLabels {
 /// A variable to add to a group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ZarrVariable<'a> {
-    /// The name of the variable. Characters that a file name cannot hold become `_`, and a name that is taken gets a `_` at its end.
+    /// The name of the variable. Characters that are not allowed in file names become `_`, and a `_` is appended to a name that is already in use.
     pub name: &'a str,
     /// The element type of the variable.
     pub kind: ZarrType,
@@ -135,7 +135,7 @@ impl ZarrStore {
     /// Begins a store. All groups get these attributes, and attributes that name `bnnc` and its version as the writer.
     ///
     /// # Errors
-    /// A folder that cannot be written, or an existing file or folder that is not a Zarr store.
+    /// The folder cannot be written, or the path is an existing file or folder that is not a Zarr store.
     pub fn create(
         path: &Path,
         attributes: impl IntoIterator<Item = (String, Value)>,
@@ -161,8 +161,8 @@ impl ZarrStore {
         })
     }
 
-    /// Adds a group of draws of `chains` chains. `draws` is the expected number per chain and bounds the draws per chunk. The finished
-    /// store keeps the draws that all chains have.
+    /// Adds a group of draws of `chains` chains. `draws` is the expected number per chain and bounds the draws per chunk. In the finished store, all
+    /// chains are truncated to the shortest.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -282,7 +282,7 @@ impl Drop for ZarrStore {
     }
 }
 
-/// Checks that the path is free or holds a Zarr store. Anything else may be the user's work.
+/// Checks that the path does not exist or is a Zarr store. Any other file or folder may be the user's work.
 fn may_be_replaced(path: &Path) -> io::Result<()> {
     if !path.exists() || path.join(".zgroup").is_file() {
         return Ok(());

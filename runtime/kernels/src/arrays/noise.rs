@@ -127,7 +127,7 @@ versions! {
     avx512 Fused;
 }
 
-/// Generates gamma variates one by one, because each needs its own number of attempts, and in `f64` for either precision.
+/// Generates gamma variates one by one, because the number of attempts differs between them. The computation is in `f64` for both precisions.
 ///
 /// # Safety
 /// The same conditions as for [`bnnc_abi::symbols::NoiseFn`] apply.

@@ -1,9 +1,9 @@
 //! One product on one thread: the form of its computation, its blocks, and the operands that are copied first.
 //!
-//! Note [Copied operands]. The kernels take the left operand with any strides, and the right operand with adjacent columns and any row
-//! stride. Copies are therefore needed only in two cases. Columns of the right operand that are not adjacent are copied, one strip at a
-//! time. Rows or columns of the left operand whose stride is a multiple of a page are copied, because they would evict each other from the
-//! L1 cache. More copies do not pay on processors that reorder loads over hundreds of instructions.
+//! Note [Copied operands]. The kernels take the left operand with any strides, and the right operand with adjacent columns and any row stride. Copies
+//! are therefore needed only in two cases. Columns of the right operand that are not adjacent are copied, one strip at a time. Rows or columns of the
+//! left operand whose stride is a multiple of a page are copied, because they would evict each other from the L1 cache. More copies would not be
+//! faster on processors that reorder loads over hundreds of instructions.
 
 use super::Extents;
 use super::tile::{Kernels, MatmulElement, TileJob, TileKernel, Update};
@@ -14,7 +14,7 @@ const SWEEP: usize = 4096;
 /// The number of columns that justifies a copy of the left operand.
 const WORTH: usize = 64;
 
-/// The way a product is computed, chosen for the whole product so that its pieces agree.
+/// The form in which a product is computed. It is chosen once for the whole product, so that all pieces use the same form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProductForm {
     /// Tiles of the result, with sums along `k`.

@@ -8,7 +8,7 @@ use crate::pool::Pool;
 
 /// The possible sides of a tile of the result. The largest side that gives [`ENOUGH`] tiles is used, or else the smallest side.
 const SIDES: [usize; 3] = [256, 128, 64];
-/// The number of tiles with which threads finish at about the same time.
+/// The smallest number of tiles with which all threads finish at about the same time.
 const ENOUGH: usize = 16;
 
 /// The elements of a result that are computed.

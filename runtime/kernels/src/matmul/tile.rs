@@ -16,7 +16,7 @@ use super::vector::{LaneArray, Vector};
 use crate::arrays::Level;
 use bnnc_math::approx::Number;
 
-/// The use that an update makes of the old contents of the result.
+/// How a kernel combines its sum with the old contents of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
     /// The product replaces them.

@@ -40,7 +40,8 @@ pub fn value(builder: &mut Builder, prior: &SitePrior, scope: &Scope, z: Value) 
     Some((value, log_jacobian))
 }
 
-/// The scale of a prior as a function of the sites and shared inputs before its site; `None` where the prior has no noise with a scale.
+/// Returns the scale of a prior as a function of the preceding sites and the shared inputs; `None` if the sampler of the prior does not have the form
+/// `loc + scale * noise` with a scale.
 pub fn scale(prior: &SitePrior) -> Option<Function> {
     let mut builder = Builder::new("scale");
     let params = nodes::params_of(&mut builder, &prior.arguments);
