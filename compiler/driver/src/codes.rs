@@ -115,7 +115,7 @@ pub static OPTIONS_APART: Code = Code {
               Right: `penalty = corrected, batches = 10`.",
 };
 
-/// `start` from a file of values, for a site whose state is not its value.
+/// `start` from a file of values, for a site whose state does not store the value of the site.
 pub static NO_STATE_FOR_VALUE: Code = Code {
     id: "E0620",
     title: "a file of values cannot start this inference",
@@ -378,7 +378,7 @@ pub enum NoRanking<'a> {
     TooFewCurved(usize, usize),
     /// The inference with this name finds a point, so it has no variances.
     Point(&'a str),
-    /// The inference named first has no site with the second name and the size of the weights.
+    /// The inference (first name) has no site (second name) of the size of the weights.
     Lacks(&'a str, &'a str),
 }
 
@@ -415,7 +415,7 @@ pub fn no_subnetwork(infer: &InferItem, why: NoRanking<'_>) -> Diagnostic {
     .help(help)
 }
 
-/// The reason why a start cannot be taken for the maximum.
+/// The reason why a start cannot be used as the maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoMaximum<'a> {
     /// A start is missing.
@@ -474,7 +474,7 @@ pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> 
     })
 }
 
-/// Reports a site whose state is not its value; `why` is a sentence about the site.
+/// Reports a site whose state does not store the value of the site. `why` is a sentence about the site.
 pub fn no_state_for_value(infer: &InferItem, why: &str) -> Diagnostic {
     let span = span_of(infer, Training::start());
     Diagnostic::error(&NO_STATE_FOR_VALUE, span, why.to_owned())

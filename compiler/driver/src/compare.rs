@@ -9,7 +9,7 @@ use bnnc_abi::metrics::{self, Basis, ComparedMetric};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_hir::tree::{InferId, InferItem};
 
-/// Returns the comparisons of chosen inferences, each restricted to them.
+/// Returns the comparisons, each restricted to the chosen inferences.
 pub fn compares(program: &CheckedProgram, chosen: &[InferId]) -> Vec<CompareBlock> {
     let name = |id: &InferId| program.module.infers[*id].name.to_string();
     let one = |item: &bnnc_hir::tree::CompareItem| CompareBlock {
@@ -114,7 +114,7 @@ impl Applied<'_> {
         (text, format!("name the output: {}", named.join(", ")))
     }
 
-    /// Returns why the predictions of an output lack the quantity that a metric needs, if they do.
+    /// Returns the reason for which the predictions of an output do not have the quantity that a metric needs; `None` if they have it.
     fn lacks(&self, basis: Basis, output: &Output) -> Option<Why> {
         let port = |basis: Basis| {
             let port = self.infer.said_of(output, basis.port(output)?);
@@ -151,7 +151,7 @@ impl Applied<'_> {
         Some((why, format!("its metrics are {}", others.join(", "))))
     }
 
-    /// Returns the reason why rows cannot be left out of the posterior of this inference, if there is one: this needs draws of a posterior
+    /// Returns the reason for which leave-one-out estimates cannot be computed for this inference, if there is one. They require draws of a posterior
     /// given all rows.
     fn left_out(&self) -> Option<Why> {
         let help =

@@ -1,7 +1,7 @@
-//! The linear part of a model: the parameters that it multiplies with columns of the data.
+//! The linear part of a model: the parameters that are multiplied by columns of the data.
 //!
-//! Columns that depend on each other leave their coefficients undetermined only where the model is linear in all of these columns and uses
-//! them in no other way. The analysis therefore follows the model element by element, from the values that some operation uses non-linearly
+//! If columns are linearly dependent, their coefficients are not identifiable, provided that all uses of these coefficients are in sums with these
+//! columns. The analysis therefore follows the model element by element: it starts from the values that some operation uses non-linearly, and goes
 //! back through sums and products with data.
 
 mod elements;
@@ -19,13 +19,13 @@ use elements::{VIEWS, unflat};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-/// The number of elements above which the parameters of a value are left out of the analysis.
+/// The largest number of elements of a value whose parameters are analysed.
 const MOST_ELEMENTS: usize = 4096;
 
-/// The number of terms above which the parameters of a sum are left out of the analysis. Checks of columns compare no more terms than this.
+/// The largest number of terms of a sum whose parameters are analysed. Checks of columns do not compare more terms.
 const MOST_TERMS: usize = 64;
 
-/// The number of operations that are followed for all sums together, which takes some tenths of a second.
+/// The largest number of operations that are followed for all sums together, which takes some tenths of a second.
 const MOST_STEPS: usize = 400_000;
 
 /// An element of a parameter. If data select the element along an axis, `selected_by` is the selecting value, and the index along that axis
@@ -107,7 +107,7 @@ struct Linear<'f> {
     /// For each value, whether the value depends on parameters.
     is_random: Vec<bool>,
     ports: Vec<String>,
-    /// Parameters that the model also uses in other ways, by which the data determine them.
+    /// Parameters that the model also uses in other ways, through which the data may identify them.
     left_out: BTreeSet<Arc<str>>,
     steps: usize,
 }

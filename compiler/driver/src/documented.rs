@@ -12,7 +12,7 @@ use bnnc_hir::builtin;
 pub struct Documented {
     /// The kind of thing that the word names, such as `a distribution of the library`.
     pub kind: String,
-    /// The path of its page below the folder of the book's sources.
+    /// The path of the word's page below the folder of the book's sources.
     pub page: String,
     /// True if `:type WORD` shows the declaration of the word at the prompt.
     pub has_declaration: bool,

@@ -327,7 +327,7 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    /// Returns the settings that the options of the inference give for its functions.
+    /// Returns the settings for the functions of the inference, from its options.
     pub fn settings<'e>(&self, elaborated: &'e ElaboratedInference) -> TrainingSettings<'e> {
         let (samples, kl_draws, kl, layers) = match &elaborated.vi {
             None => (1, 0, kl::KlOptions::default(), Layers::default()),
@@ -364,7 +364,8 @@ impl<'a> Compilation<'a> {
         self.placed(self.context.warnings.clone())
     }
 
-    /// Adds a span to diagnostics of the rewriter: the only option that a diagnostic can be about, or else the inference block.
+    /// Adds a span to diagnostics of the rewriter: the span of the option that the diagnostic is about, if there is only one candidate, otherwise the
+    /// span of the inference block.
     fn placed(&self, diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let place = |mut diagnostic: Diagnostic| {
             if diagnostic.at == Place::Nowhere {

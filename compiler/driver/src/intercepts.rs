@@ -103,7 +103,7 @@ fn plain(function: &Function, value: Value) -> Value {
     }
 }
 
-/// Returns the parameter that a value is, or is an element of.
+/// Returns the name of the parameter if a value is a parameter or an element of a parameter.
 fn site(function: &Function, value: Value) -> Option<Arc<str>> {
     let value = plain(function, value);
     if is(function, value, &[&ops::gather::GATHER, &ops::slice::SLICE]) {

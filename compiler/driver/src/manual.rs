@@ -9,10 +9,10 @@ use bnnc_base::source::SourceMap;
 use bnnc_grammar::ast::Item;
 use bnnc_hir::builtin;
 
-/// Returns the entry of a word as plain text, or the nearest word that has one.
+/// Returns the entry of a word as plain text.
 ///
 /// # Errors
-/// A word without an entry: the nearest one, if one is near.
+/// The word has no entry. The error is the most similar word with an entry, if there is one.
 pub fn entry(word: &str) -> Result<String, Option<String>> {
     // A word may have several meanings: `floor` is a function and an option.
     let of_metric =
@@ -38,7 +38,7 @@ pub fn entry(word: &str) -> Result<String, Option<String>> {
     }
 }
 
-/// Returns all words that have an entry of their own.
+/// Returns all words that have an entry.
 fn words() -> Vec<String> {
     let modules = library(&mut SourceMap::default());
     let items = modules.iter().flat_map(|module| &module.items);
@@ -78,7 +78,7 @@ fn of_method(method: &MethodDef) -> String {
     text
 }
 
-/// Describes an option: once, with the methods that have it, for each form that it has.
+/// Describes an option. If its form differs between methods, there is one description for each form, with the methods that have this form.
 fn of_option(word: &str) -> Option<String> {
     let mut forms: Vec<(String, Vec<&str>)> = Vec::new();
     for method in method::ALL {

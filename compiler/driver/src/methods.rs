@@ -20,7 +20,7 @@ use bnnc_graph::function::Function;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 
-/// The inputs that the programs of a method are built from.
+/// The inputs from which the programs of a method are built.
 #[derive(Clone, Copy)]
 pub(crate) struct Parts<'a> {
     /// The model, the posterior and the optimiser.
@@ -33,7 +33,7 @@ pub(crate) struct Parts<'a> {
     pub backend: &'a dyn Backend,
 }
 
-/// The programs of an inference block, and the facts about them that every method has.
+/// The programs of an inference block, and the properties that all methods report.
 pub(crate) struct Programs {
     /// The part that finds the posterior.
     pub work: Work,
@@ -87,7 +87,7 @@ pub(crate) trait Method {
 pub(crate) enum Kept {
     /// A reason that holds for every setting of the options: a sentence without a full stop.
     Always(String),
-    /// An option prevents it. The fields are the reason, a sentence without a full stop, and the help on changing the option.
+    /// An option is the reason. The fields are a sentence without a full stop, and the help that names the change of the option.
     TurnedOff(String, String),
 }
 

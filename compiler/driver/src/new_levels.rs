@@ -1,4 +1,4 @@
-//! Predicts for levels that no training row has, by programs whose axes of levels are longer than in the run.
+//! Predictions for levels that do not occur in the training rows, with programs whose axes of levels are longer than in the run.
 
 use crate::backends;
 use crate::codes::new_levels::no_new_levels;
@@ -78,9 +78,9 @@ fn axes_of(model: &ModelItem, bound: &DataBindings) -> Vec<SelectedAxis> {
     axes
 }
 
-/// Returns the inference `infer` with additional levels along some axes; `more` has each axis with the number of new levels. The inference
-/// predicts from the values of all parameters in each draw; these are states with the names of the parameters. The parameters of the new
-/// levels are drawn from their priors, whatever values the states hold.
+/// Returns the inference `infer` with additional levels along some axes; `more` has each axis with the number of new levels. The inference predicts
+/// from the values of all parameters in each draw; these are states with the names of the parameters. The parameters of the new levels are drawn from
+/// their priors, regardless of the values in the states.
 ///
 /// # Errors
 /// Fails for a method without draws, and for a model in which a new level has no prior of its own.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct CompileOptions {
     /// The seed of every random number.
     pub seed: u64,
-    /// The precision of reals; `None` leaves it to the method.
+    /// The precision of reals; `None` for the default of the method.
     pub precision: Option<Precision>,
     /// The name of the backend.
     pub backend: String,

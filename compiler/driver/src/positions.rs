@@ -1,5 +1,5 @@
-//! Compiles the program that computes the positions which rows select, for positions that the bounds of the data do not prove to lie inside
-//! their axes.
+//! Compiles the program that computes the positions that rows select along axes. Positions are left out if the bounds of the data prove that they lie
+//! inside their axes.
 
 use crate::infer::Compilation;
 use bnnc_abi::manifest::{PositionCheck, Positions};

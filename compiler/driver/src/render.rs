@@ -6,7 +6,7 @@ pub use bnnc_base::render::json;
 use bnnc_base::render::{self, head, tail};
 use bnnc_base::source::{SourceMap, Span};
 
-/// The number of bytes above which a source line is not shown.
+/// The largest number of bytes of a source line that is shown.
 const WIDEST: usize = 1000;
 
 /// Renders a diagnostic in the style of rustc.
@@ -16,7 +16,7 @@ pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> Strin
             head(diagnostic, colour),
             framed(diagnostic, &labels(diagnostic, *span), (*span, sources), colour),
         ),
-        // The mistake is in a file, and the labels are where the program names it.
+        // The mistake is in a data file. The labels point at the places in the program that name the file.
         Place::File { .. } => (
             render::above(diagnostic, sources, colour),
             named(diagnostic)

@@ -29,7 +29,7 @@ const ALPHA_PUBLISHED: f64 = 2.45;
 /// The default number of draws per iterate: 10 if all weights are drawn from their box, 1000 if only the weights of single rows are drawn.
 const DRAWS: [usize; 2] = [10, 1000];
 
-/// The options with which iterates are kept as they are, without fitting a Gaussian.
+/// The options with which the iterates themselves are kept, without a Gaussian fitted to them.
 const SNAPSHOTS: SwagOptions = SwagOptions {
     covariance: Covariance::Snapshots,
     scale: 1.0,

@@ -200,7 +200,7 @@ impl Compilation<'_> {
             let text = format!("the cycles of `cyclical` must be a whole number, found {cycles}");
             return Err(self.apart(SgldOptions::schedule(), &text, "such as `cyclical(4, 0.5)`"));
         }
-        // The posterior of a network has many modes, and a metric that is learnt in one mode misleads the sampler in the others.
+        // The posterior of a network has many modes, and a metric that is learnt in one mode is wrong in the others.
         let in_layers = sampled.moved.iter().any(|state| state.contains('.'));
         transition.resolve(!in_layers && sampled.dimension <= SMALL);
         Ok(transition)

@@ -98,7 +98,7 @@ impl Compilation<'_> {
         Err(self.apart(GaussianOptions::online(), &message, &help))
     }
 
-    /// Rejects options of the search when the start is taken for the maximum.
+    /// Rejects options of the search if the start is used as the maximum.
     pub(super) fn heard(&self) -> Result<(), CompileFailure> {
         let mut set = OF_SEARCH.into_iter().filter(|option| self.is_set(*option));
         let searches = self.searches()?;
@@ -113,7 +113,7 @@ impl Compilation<'_> {
         }
     }
 
-    /// Returns whether the maximum is searched for. Otherwise the start is taken for the maximum.
+    /// Returns whether the maximum is searched for. Otherwise, the start is used as the maximum.
     pub(super) fn searches(&self) -> Result<bool, CompileFailure> {
         Ok(match self.options_of::<Training>()?.epochs {
             Some(epochs) => epochs > 0,
@@ -122,8 +122,8 @@ impl Compilation<'_> {
     }
 }
 
-/// Reports what an approximation needs from an earlier inference but does not find there: a start with every weight, or the variances by
-/// which weights are ranked.
+/// Reports an earlier inference that lacks what an approximation needs from it: a start with every weight, or the variances by which weights are
+/// ranked.
 pub fn lacking(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let of_one = |infer: &InferenceBlock| {
         let laplace = infer.laplace()?;
@@ -134,7 +134,7 @@ pub fn lacking(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagn
     infers.iter().filter_map(of_one).collect()
 }
 
-/// Reports a start that is taken for the maximum but lacks a site.
+/// Reports a start that is used as the maximum but lacks a site.
 fn no_maximum(
     (item, infer): (&InferItem, &InferenceBlock),
     laplace: &Laplace,

@@ -41,7 +41,7 @@ use bnnc_loops::backend::Backend;
 use bnnc_loops::ir::LoopProgram;
 use bnnc_rewrite::methods::sample::SamplingPrograms;
 
-/// The largest number of operations per gradient for which the kernel launches take longer than the operations.
+/// The largest number of operations per gradient for which the kernel launches take longer than the arithmetic.
 const FEW: u64 = 5_000;
 
 /// Returns the number of lanes: how many chains run in lockstep where that saves time, given the number of chains of the inference.
@@ -78,7 +78,7 @@ impl Compilation<'_> {
 }
 
 impl Compilation<'_> {
-    /// Compiles the log density for one chain, or for several chains in lockstep even if that does not save time. The benchmark behind Note
+    /// Compiles the log density for one chain, or for several chains in lockstep even if lockstep does not save time. The benchmark behind Note
     /// \[Chains in lockstep\] uses this function.
     ///
     /// # Errors
