@@ -22,14 +22,14 @@ pub struct Summands {
     pub halves: Vec<f64>,
     /// The standard deviation of a Normal around 0.
     pub sd: f64,
-    /// Distributions that are given by point masses, which are the nodes of a quadrature or a few atoms.
+    /// Distributions represented by point masses, which are the nodes of a quadrature or a few atoms.
     pub masses: Vec<Vec<Mass>>,
 }
 
 /// The cumulant function and its first two derivatives at one point.
 #[derive(Clone, Copy, Debug)]
 pub struct Cumulant {
-    /// `K(theta)` minus `theta` times that end of the uniforms' support which has the sign of `theta`.
+    /// `K(theta)` minus `theta` times one end of the uniforms' support: the end with the sign of `theta`.
     pub bounded: f64,
     /// `K(theta)`.
     pub value: f64,

@@ -130,7 +130,7 @@ impl Law {
         }
     }
 
-    /// Computes the log density at `y`. The density has relative accuracy, however far out `y` is. Minus infinity outside the support.
+    /// Computes the log density at `y`; minus infinity outside the support. The density has relative accuracy even far out in the tails.
     pub fn log_density(&self, y: f64) -> f64 {
         let main = self.shape.log_density(y);
         if self.floor <= 0.0 || self.variance <= 0.0 {
@@ -142,9 +142,9 @@ impl Law {
         high + (low - high).exp().ln_1p()
     }
 
-    /// Computes the probability of at most `y`, with absolute accuracy.
+    /// Computes the distribution function at `y`, with absolute accuracy.
     pub fn cdf(&self, y: f64) -> f64 {
-        // Rounding errors of sums over many pieces may lead out of [0, 1].
+        // Because of rounding errors, sums over many pieces may lie outside [0, 1].
         let main = self.shape.below(y).clamp(0.0, 1.0);
         if self.floor <= 0.0 || self.variance <= 0.0 {
             return main;

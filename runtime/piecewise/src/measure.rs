@@ -199,7 +199,7 @@ impl Measure {
 }
 
 impl Piece {
-    /// Returns the fraction of the piece left of a position, and the fraction right of it.
+    /// Returns the fractions of the piece to the left and to the right of a position.
     pub fn local(&self, position: Twofold) -> (f64, f64) {
         (
             (position - self.start).value() / self.width,

@@ -1,7 +1,7 @@
 //! Distributions with Normal noise: integrals of pieces against a Normal kernel.
 //!
-//! All terms are non-negative, and exponents are relative to the largest exponent, so that densities keep their relative accuracy, however
-//! far out they are.
+//! All terms are non-negative, and exponents are relative to the largest exponent, so that densities keep their relative accuracy even far out in the
+//! tails.
 
 use super::bernstein::Piece;
 use super::measure::Measure;
@@ -99,7 +99,7 @@ impl Measure {
     }
 }
 
-/// Smaller masses are replaced by this one in exponents, so that exponentials stay finite.
+/// The smallest mass in exponents. Smaller masses are replaced by this one, so that exponentials stay finite.
 const LEAST: f64 = 1e-280;
 /// The number of standard deviations beyond which a Normal has no mass in `f64`.
 const REACH: f64 = 9.0;

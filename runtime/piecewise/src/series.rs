@@ -1,9 +1,8 @@
 //! Distributions by Fourier series of their tilted densities.
 //!
-//! If a density is negligible outside an interval of length `P`, it is equal inside the interval to a Fourier series with the period `P`.
-//! The coefficients are the values of the characteristic function at multiples of `2 pi / P`. For a density with compact support this is
-//! exact. Otherwise Chernoff's bound keeps the aliasing error below the rounding error. The error of truncating the series is bounded by
-//! the envelope of the characteristic function.
+//! If a density is negligible outside an interval of length `P`, it equals a Fourier series with period `P` inside the interval. The coefficients are
+//! the values of the characteristic function at multiples of `2 pi / P`. For a density with compact support this is exact. Otherwise Chernoff's bound
+//! keeps the aliasing error below the rounding error. The error of truncating the series is bounded by the envelope of the characteristic function.
 
 use super::cumulant::Summands;
 use std::f64::consts::PI;

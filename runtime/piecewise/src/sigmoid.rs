@@ -66,9 +66,9 @@ fn mean_over_interval(low: f64, width: f64) -> f64 {
     (width.exp_m1() * sigmoid(low)).ln_1p() / width
 }
 
-/// Computes the mean by the series of the distribution, which is tilted such that its own mean is as near to 0 as a tilt `theta` in `[0,
-/// 1]` allows. For such tilts the logistic function times `exp(-theta x)` is bounded, and the result has relative accuracy, however small
-/// it is. `None` if exact pieces are better.
+/// Computes the mean by the series of the distribution, which is tilted such that its own mean is as near to 0 as a tilt `theta` in `[0, 1]` allows.
+/// For such tilts, the logistic function times `exp(-theta x)` is bounded, and even very small results have relative accuracy. `None` if exact pieces
+/// are better.
 fn tilted_mean(form: &UniformSum) -> Option<f64> {
     let halves: Vec<f64> = form.widths.iter().map(|width| 0.5 * width).collect();
     let summands = Summands {

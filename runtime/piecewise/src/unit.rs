@@ -17,7 +17,7 @@ const FAINT: f64 = 100.0;
 /// The maximum number of steps to the point where a density counts as 0.
 const MOST_STEPS: i32 = 40;
 
-/// A sum of uniforms, given by its least value and the widths of the uniforms.
+/// A sum of uniforms, represented by its smallest value and the widths of the uniforms.
 #[derive(Clone, Debug)]
 pub struct UniformSum {
     /// The least value.

@@ -10,13 +10,13 @@ use std::time::Instant;
 pub struct Integral {
     /// The computed number.
     pub value: f64,
-    /// A bound on the distance of `value` from the true number, including the rounding of `value` itself.
+    /// A bound on the distance between `value` and the exact number, including the rounding error of `value`.
     pub error_bound: f64,
     /// The true number, if it was computed exactly.
     pub exact: Option<Rational>,
 }
 
-/// The integral over a region, as far as it is known.
+/// The result of an integration over a region.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RegionIntegral {
     /// The region has a volume.
@@ -42,7 +42,7 @@ pub enum Limit {
     Memory,
 }
 
-/// The required accuracy of a result, and the work that it may take.
+/// The required accuracy of a result, and the limits on the work for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IntegrationLimits {
     /// The largest relative error bound of a floating-point result; a result with a larger bound is computed again in rationals.
@@ -57,7 +57,7 @@ pub struct IntegrationLimits {
     /// The maximum number of bytes for the search and the current region together. Rays, moments of faces, solved cases and terms are
     /// counted. The allocator takes somewhat more.
     pub memory: u64,
-    /// The time at which the work ends, whether it is finished or not. It is checked before each case and within regions.
+    /// The time at which unfinished work is abandoned. The clock is checked before each case and within regions.
     pub deadline: Option<Instant>,
 }
 

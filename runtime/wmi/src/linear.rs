@@ -3,8 +3,8 @@
 use crate::rational::{Rational, primitive_integers};
 use dashu_base::Abs;
 
-/// The half-space `coefficients . x <= bound`. Half-spaces only serve as regions of integrals, so it does not matter whether the boundary
-/// belongs to them.
+/// The half-space `coefficients . x <= bound`. Half-spaces are only used as regions of integrals, so it does not matter whether they include their
+/// boundaries.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HalfSpace {
     /// The coefficients, one per variable.

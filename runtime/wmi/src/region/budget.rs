@@ -36,7 +36,7 @@ impl Budget {
         Budget { left: steps, ..*self }
     }
 
-    /// Subtracts steps from the budget. Must be called before they are taken.
+    /// Subtracts steps from the budget. Must be called before the steps are taken.
     pub fn spend(&mut self, steps: u64) -> Result<(), Spent> {
         self.left = self.left.checked_sub(steps).ok_or(Limit::Steps)?;
         match self.look.checked_sub(steps) {
@@ -59,13 +59,13 @@ impl Budget {
         }
     }
 
-    /// Subtracts bytes from the budget. Must be called before they are kept.
+    /// Subtracts bytes from the budget. Must be called before the memory is allocated.
     pub fn keep(&mut self, bytes: usize) -> Result<(), Spent> {
         self.bytes = self.bytes.checked_sub(bytes as u64).ok_or(Limit::Memory)?;
         Ok(())
     }
 
-    /// Returns bytes that are not kept any more to the budget.
+    /// Adds bytes that have been freed to the budget.
     pub fn release(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_add(bytes as u64);
     }

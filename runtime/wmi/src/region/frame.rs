@@ -113,7 +113,7 @@ fn change(entries: &mut [IBig], place: usize, scale: &Rational, shift: &Rational
     }
 }
 
-/// Returns a power of two within a factor of two of a positive number.
+/// Returns a power of two that differs from a positive number by at most a factor of two.
 pub(crate) fn power_of_two(number: &Rational) -> Rational {
     let approximate = to_f64(number);
     let power = if approximate.is_normal() {

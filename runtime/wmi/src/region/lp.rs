@@ -218,7 +218,7 @@ impl<T: Field> Dictionary<T> {
         best.map(|(row, _)| row)
     }
 
-    /// Returns whether `row` leaves rather than `other` if both reach zero together.
+    /// Returns whether `row` leaves the basis, and not `other`, if both reach zero at the same time.
     fn preferred(&self, row: usize, other: usize, column: usize) -> bool {
         if T::EXACT {
             return self.basic[row] < self.basic[other];

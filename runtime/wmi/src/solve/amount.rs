@@ -30,7 +30,7 @@ pub(super) fn sum(parts: Vec<Part>) -> Part {
     }
 }
 
-/// Multiplies parts. The product is [`Part::Nothing`] if one part is `Nothing`, whatever the other parts are.
+/// Multiplies parts. The product is [`Part::Nothing`] if any part is `Nothing`.
 pub(super) fn product(parts: Vec<Part>) -> Part {
     let mut numbers = Vec::with_capacity(parts.len());
     let mut unbounded = None;

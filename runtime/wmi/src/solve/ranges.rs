@@ -55,7 +55,7 @@ impl Rows {
 pub(super) struct Ranges(BTreeMap<RowId, Range>);
 
 impl Ranges {
-    /// Adds `row <= bound`, or `row >= bound` if `is_lower`. Returns whether a volume may be left.
+    /// Adds `row <= bound`, or `row >= bound` if `is_lower`. Returns false if the constraints certainly have no volume.
     pub(super) fn add(&mut self, id: RowId, bound: Rational, is_lower: bool) -> bool {
         let range = self.0.entry(id).or_default();
         let (side, tighter): (_, fn(&Rational, &Rational) -> bool) = match is_lower {
@@ -83,8 +83,8 @@ impl Ranges {
         Ranges(entries.map(|(id, range)| (*id, range.clone())).collect())
     }
 
-    /// Returns true if `row <= bound` holds everywhere, and false if it holds at most on a boundary. `None` if neither follows from the
-    /// bounds of the row itself or from the bounds of its variables.
+    /// Returns true if `row <= bound` holds everywhere, and false if it holds at most on a boundary. `None` if the bounds of the row and of its
+    /// variables do not decide this.
     pub(super) fn truth(&self, rows: &Rows, row: &LinearDirection, bound: &Rational) -> Option<bool> {
         let decided = |lower: Option<&Rational>, upper: Option<&Rational>| {
             if upper.is_some_and(|upper| upper <= bound) {

@@ -1,4 +1,4 @@
-//! The remaining problem at some point of the search.
+//! The remaining problem in one case of the search.
 
 use super::ranges::{Range, Ranges, RowId, Rows};
 use super::simplify::factors;
@@ -132,8 +132,8 @@ impl Variables {
     }
 }
 
-/// A state that is split into states without common variables. Its value is `factor`, times 2 for each of the `free` Booleans, which occur
-/// nowhere, times the values of the parts.
+/// A state that is split into states without common variables. The value of the state is `factor`, times 2 for each of the `free` Booleans, which do
+/// not occur in any part, times the values of the parts.
 pub(super) struct Split {
     pub factor: Rational,
     pub free: usize,

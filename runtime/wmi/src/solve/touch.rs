@@ -9,7 +9,7 @@ use crate::rational::Rational;
 use crate::region::{Feasibility, feasible};
 use std::collections::HashMap;
 
-/// The maximum number of steps. After them, the question is left open.
+/// The maximum number of steps, after which the result is unknown.
 const STEPS: usize = 20_000;
 
 /// Returns whether the formula of a problem holds somewhere if all comparisons are weak; `None` if it takes too many steps to decide this.
