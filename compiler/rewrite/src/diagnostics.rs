@@ -161,8 +161,9 @@ pub static SERIES_RANGE: Code = Code {
     id: "E0311",
     title: "a Taylor series beyond its radius of convergence",
     explain: "If the KL divergence of a parameter has no closed form and does not factorise, `taylor = K` replaces the log \
-              density of the prior by a Taylor polynomial around the initial mean of the approximation. The polynomial is accurate only within its radius of \
-              convergence, which should cover two standard deviations of the approximation around its mean.\n\n\
+              density of the prior by a Taylor polynomial around the initial mean of the approximation. The polynomial is \
+              accurate only within its radius of convergence, which should cover two standard deviations of the approximation \
+              around its mean.\n\n\
               Start with a narrower approximation, leave `taylor` out (the estimate is then an unbiased mean over draws), or \
               choose another prior.",
 };

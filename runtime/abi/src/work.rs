@@ -27,7 +27,7 @@ macro_rules! works {
                 }
             }
 
-            /// Returns the same as [`Work::part`], mutably.
+            /// Returns a mutable reference to the part that [`Work::part`] returns.
             pub(crate) fn part_mut(&mut self) -> &mut dyn MethodPart {
                 match self {
                     $( Work::$name(part) => &mut **part, )+

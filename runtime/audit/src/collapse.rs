@@ -32,8 +32,8 @@ const MOST: f64 = 0.5;
 const CONSTANT: f64 = 0.2;
 const CONSTANT_PROBABILITY: f64 = 0.05;
 
-/// The largest number of training rows for which the check runs. A pass over more rows takes noticeable time, and posteriors given so many rows do
-/// not collapse.
+/// The largest number of training rows for which the check runs. A pass over more rows takes noticeable time, and posteriors given more rows do not
+/// collapse.
 const ROWS: usize = 20_000;
 
 /// The largest and the smallest number of rows whose nearest neighbours are searched. The search takes quadratic time.

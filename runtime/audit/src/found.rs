@@ -142,7 +142,7 @@ fn intervals(
     is_wide.then(|| codes::wide_intervals(&infer.name, output, kind))
 }
 
-/// Returns a warning if the accuracy does not exceed the share of the most frequent class.
+/// Returns a warning if the accuracy does not exceed the relative frequency of the most frequent class.
 fn accuracy(
     infer: &InferenceBlock,
     outcome: &InferenceOutcome,

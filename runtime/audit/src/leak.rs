@@ -17,8 +17,8 @@ const MOST: usize = 30;
 /// The smallest number of rows per column, since fewer rows may be fitted by chance.
 const ROWS_PER_COLUMN: usize = 10;
 
-/// The unexplained share of a target's variance below which the target counts as computed: a residual of 0.1 % of its standard deviation, as left by
-/// rounding. The most precise calibration among the NIST reference data for linear regression (Norris) leaves 0.25 %.
+/// A target counts as computed from the inputs if the unexplained fraction of its variance is below this value: a residual of 0.1 % of its standard
+/// deviation, as due to rounding. The most precise calibration among the NIST reference data for linear regression (Norris) leaves 0.25 %.
 const COMPUTED: f64 = 1e-6;
 
 /// Returns the warnings about inputs that determine a target: a single input that determines it exactly, or several inputs of which a real target is
@@ -103,7 +103,7 @@ fn is_code(levels: &[i64], classes: &[i64]) -> bool {
     rows.len() > 1 && rows.values().all(|rows| *rows >= ROWS_PER_CLASS)
 }
 
-/// Returns the names of the fewest columns of which a target is nearly a linear function.
+/// Returns the names of the smallest set of columns such that a target is nearly a linear function of them.
 fn together<'c>(columns: &'c [Column], target: &[f64]) -> Option<Vec<&'c str>> {
     let whole = |column: &&Column| column.train.len() == target.len();
     let mut parts: Vec<&Column> = columns.iter().filter(whole).collect();
@@ -125,8 +125,8 @@ fn together<'c>(columns: &'c [Column], target: &[f64]) -> Option<Vec<&'c str>> {
     holds.then(|| parts.iter().map(|column| &*column.name).collect())
 }
 
-/// Returns the share of the variance of a target, in every `step`-th row, that no linear function of the columns explains; 1 if the target does not
-/// vary.
+/// Returns the fraction of the variance of a target, in every `step`-th row, that no linear function of the columns explains; 1 if the target does
+/// not vary.
 fn unexplained(columns: &[&Column], target: &[f64], step: usize) -> f64 {
     let sampled = |values: &[f64]| -> Vec<f64> {
         let values: Vec<f64> = values.iter().step_by(step).copied().collect();

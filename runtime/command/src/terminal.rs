@@ -44,7 +44,8 @@ pub fn is_coloured() -> bool {
     stated.unwrap_or_else(|| !refuses && std::io::stderr().is_terminal())
 }
 
-/// Returns a text without control characters other than those of its colours: a text whose own words have some is shown without colour.
+/// Returns a text without control characters other than those of its colours. If the words of the text contain control characters, the colours are
+/// removed too.
 pub fn rendered(is_coloured: bool, render: impl Fn(bool) -> String) -> String {
     let plain = render(false);
     let shown = render::visible(&plain);

@@ -174,7 +174,7 @@ pub struct RealScores {
     covered: [Mean; 3],
     crps: Mean,
     sd: Mean,
-    /// True if the predictive distribution has an infinite variance. `sd` is then infinite, whatever the draws are.
+    /// True if the predictive distribution has an infinite variance. `sd` is then infinite, regardless of the draws.
     pub infinite_variance: bool,
 }
 

@@ -22,7 +22,7 @@ pub struct NewRows<'a> {
     pub open: &'a [&'a str],
     /// The sources of the inputs that predictions read; `None` for all sources.
     pub sources: Option<&'a [&'a DataSource]>,
-    /// As many bytes of memory may be taken.
+    /// The limit on the memory in bytes.
     pub most: Option<u64>,
 }
 

@@ -76,7 +76,7 @@ impl Matrix {
         &self.values[row * self.columns..(row + 1) * self.columns]
     }
 
-    /// Returns a row, mutably.
+    /// Returns a mutable row.
     pub fn row_mut(&mut self, row: usize) -> &mut [f64] {
         &mut self.values[row * self.columns..(row + 1) * self.columns]
     }

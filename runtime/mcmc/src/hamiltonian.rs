@@ -50,7 +50,7 @@ pub struct TrajectoryOutcome {
 /// The energy error above which an iteration diverges, as in Stan.
 pub const DIVERGENCE: f64 = 1000.0;
 
-/// Returns whether an energy error is a divergence. An error that is not finite is a divergence too, whatever its sign.
+/// Returns whether an energy error is a divergence. An error that is not finite is a divergence too, regardless of its sign.
 pub fn diverges(error: f64) -> bool {
     !error.is_finite() || error > DIVERGENCE
 }

@@ -81,8 +81,8 @@ pub trait Sampler: Send {
     /// Does not allocate memory after the first iterations.
     fn advance(&mut self, answer: Answer<'_>) -> SamplerRequest<'_>;
 
-    /// Returns the names of the numbers that accompany every draw, with ArviZ's names where they exist: `lp`,
-    /// `acceptance_rate`, `step_size`, `tree_depth`, `n_steps`, `diverging`, `energy`.
+    /// Returns the names of the numbers that accompany every draw, with ArviZ's names if they exist: `lp`, `acceptance_rate`, `step_size`,
+    /// `tree_depth`, `n_steps`, `diverging`, `energy`.
     fn stats(&self) -> &'static [&'static str];
 
     /// Returns the inverse metric that the sampler uses: one number per coordinate if the metric is diagonal, one row per coordinate if it

@@ -9,7 +9,7 @@ pub(crate) struct Open {
     pages: Allocation,
 }
 
-/// The same pages after they were protected. They are freed when this is dropped.
+/// Pages whose final protection has been set. They are freed on drop.
 pub(crate) struct Closed {
     pages: Allocation,
 }

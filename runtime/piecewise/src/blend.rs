@@ -95,7 +95,7 @@ impl Blend {
         })
     }
 
-    /// Computes the probability of at most `position`.
+    /// Computes the distribution function at `position`.
     pub fn below(&self, position: Twofold) -> f64 {
         let kernel = &self.kernel;
         let origin = position - Twofold::from(kernel.centre);

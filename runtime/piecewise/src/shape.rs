@@ -261,7 +261,7 @@ impl Representation {
         }
     }
 
-    /// Computes the probability of at most `y`.
+    /// Computes the distribution function at `y`.
     pub fn below(&self, y: f64) -> f64 {
         let position = Twofold::from(y);
         match self {

@@ -203,7 +203,7 @@ impl<'a> ChainReport<'a> {
         Some(plot.render())
     }
 
-    /// Draws the share of draws with each tree depth.
+    /// Draws the fraction of draws with each tree depth.
     fn depths(&self) -> Option<String> {
         let depths = self.depth.iter().flatten().filter(|depth| depth.is_finite());
         let largest = depths.clone().copied().fold(f64::NEG_INFINITY, f64::max).max(1.0);

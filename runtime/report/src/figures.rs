@@ -328,7 +328,7 @@ pub fn validation(outcome: &InferenceOutcome) -> Option<String> {
     Some(plot.render())
 }
 
-/// Draws the cost of pruning: the error rate, or the root mean squared error, against the share of removed weights.
+/// Draws the cost of pruning: the error rate, or the root mean squared error, against the fraction of removed weights.
 pub fn pruning(outcome: &InferenceOutcome) -> Option<String> {
     let lines = outcome.pruning();
     let figure = |line: &PruningLine| {

@@ -235,7 +235,7 @@ fn sd(values: &[f64]) -> f64 {
     (squares / values.len().max(1) as f64).sqrt()
 }
 
-/// Returns the share of each class.
+/// Returns the relative frequency of each class.
 pub fn shares(values: &[f64], classes: usize) -> Vec<f64> {
     let share = |class: usize| {
         let own = values.iter().filter(|value| **value == class as f64);

@@ -259,7 +259,7 @@ impl Workshop {
 
 impl Drop for Workshop {
     fn drop(&mut self) {
-        // A folder that cannot be removed does no harm.
+        // A folder that cannot be removed is harmless.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -209,7 +209,8 @@ fn recompiled(
     if program.has_errors() {
         return Err(display.show(&program.diagnostics, &program.sources));
     }
-    // The schemas of the run, not of the files as they are now: its draws have a parameter for each level and column of then.
+    // The schemas of the run are used, not those of the current files, because the draws have one parameter for each level
+    // and column at the time of the run.
     let schemas: HashMap<String, Schema> = saved.schemas.clone().into_iter().collect();
     let mut compiled = compile(&program, &schemas, options)
         .map_err(|failure| display.failure(&failure, &program.sources))?;

@@ -103,7 +103,7 @@ pub struct Checker<'a> {
     pub later: HashMap<Arc<str>, Span>,
     /// The ranges of values of variables, for variables whose range is narrower than their type.
     pub ranges: HashMap<LocalId, Range>,
-    /// Variables that can have either sign whatever the data are, because they are sums of parameters on the reals.
+    /// Variables that can have either sign regardless of the data, because they are sums of parameters on the reals.
     pub signed: HashSet<LocalId>,
     /// Variables that have been read.
     pub used: HashSet<LocalId>,

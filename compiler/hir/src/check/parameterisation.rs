@@ -94,7 +94,7 @@ fn narrower(module: &Module, id: DistId, at: usize) -> Option<&ParamBinding> {
 }
 
 impl Checker<'_> {
-    /// Returns the range of a value's elements, as far as it is known.
+    /// Returns the known bounds of a value's elements.
     pub fn range_of(&self, value: &TypedExpr) -> Range {
         range::range(self.module, &self.ranges, value)
     }
@@ -169,8 +169,9 @@ impl Checker<'_> {
     }
 }
 
-/// Warns as [`Checker::applied_twice`] does of arguments that lie where those of another parameterisation do because of the values of the inputs, such as
-/// `exposure * exp(x)` for positive exposures. An argument without a function that undoes a link, such as a positive slope times such a column, may be meant as it is.
+/// Returns the same warnings as [`Checker::applied_twice`] for arguments whose ranges follow from the values of the inputs, such as
+/// `exposure * exp(x)` for positive exposures. There is no warning for an argument without a function that undoes a link, such as a positive slope
+/// times such a column, because it may be intended.
 pub fn applied_twice_to_data(
     module: &Module,
     model: &ModelItem,
@@ -263,7 +264,7 @@ fn deviation(module: &Module, id: DistId) -> Option<usize> {
     item.params.iter().position(|param| param.local == base)
 }
 
-/// Returns the variable of which an expression is the square.
+/// Returns the variable if an expression is the square of a variable.
 fn square_of(module: &Module, expr: &TypedExpr) -> Option<LocalId> {
     match &expr.kind {
         TypedExprKind::Binary(BinaryOp::Mul, left, right) => match (&left.kind, &right.kind) {

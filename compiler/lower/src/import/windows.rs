@@ -1,12 +1,10 @@
 //! Converts windows over axes to strided reads, and sums of overlapping windows to sums of elements.
 //!
-//! Note \[Overlapping windows\]. Element `i` of `overlap_add` is a sum over the positions `k` in a window.
-//! The term for `k` is element `k` of the window with the number `(i - k) / stride`, if there is such a
-//! window. An index map can neither divide nor skip positions. The windows are therefore padded with zeros
-//! along the axis of their positions: at the ends, where there are no windows, and between the windows, which
-//! are `stride` apart. With this padding, `i - k` plus the padding at the beginning is a position. One kernel
-//! computes each element of the result, and always in the same order, however the work is split between
-//! threads.
+//! Note \[Overlapping windows\]. Element `i` of `overlap_add` is a sum over the positions `k` in a window. The term for `k` is element `k` of the
+//! window with the number `(i - k) / stride`, if there is such a window. An index map can neither divide nor skip positions. The windows are
+//! therefore padded with zeros along the axis of their positions: at the ends, where there are no windows, and between the windows, which are
+//! `stride` apart. With this padding, `i - k` plus the padding at the beginning is a position. One kernel computes each element of the result, and
+//! always in the same order, independent of how the work is split between threads.
 
 use super::{Import, Site, movement};
 use crate::polynomial::SizePolynomial;

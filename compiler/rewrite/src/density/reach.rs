@@ -48,8 +48,8 @@ impl Densities {
 /// at each level.
 const MOST_FACTORS: usize = 64;
 
-/// Computes bounds of every value by the rules of the ops. The bounds of a product come from the powers of
-/// its factors: `x * x` is not negative, whatever `x` is.
+/// Computes bounds of every value by the rules of the ops. The bounds of a product come from the powers of its factors: `x * x` is not negative for
+/// any `x`.
 fn ranges_of_powers(function: &Function, params: &[Interval]) -> Vec<Interval> {
     refined_ranges(function, params, |value, range, before| {
         let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {

@@ -203,7 +203,7 @@ fn centre_and_scale(lower: f64, upper: f64) -> (f64, f64) {
     }
 }
 
-/// Returns `point` as an inner point if it is certainly inside, whatever the rounding errors are.
+/// Returns `point` as an inner point if it is certainly inside, even with the largest possible rounding errors.
 fn certainly_inside(rows: &[ShadowRow], point: &[f64]) -> Option<Feasibility> {
     let inside = rows.iter().all(|row| {
         let products = row

@@ -400,7 +400,7 @@ impl Search {
         }
     }
 
-    /// Returns whether the formulas of a state hold in some volume, whatever the weight is.
+    /// Returns whether the formulas of a state hold in some volume, regardless of the weight.
     pub(super) fn has_region(&mut self, state: State, inside: &[Rational]) -> bool {
         let mut inside = inside.to_vec();
         let Settled::State(state) = self.settled(state, &mut inside) else {

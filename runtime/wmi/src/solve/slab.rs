@@ -1,9 +1,9 @@
 //! Integrates a weight that only depends on the distance from a plane, over a box or over the part of a box between two parallel planes.
 //! Sums of independent uniforms lead to such integrals.
 //!
-//! For `s = a . x` the box has the density `1 / prod |a_i| * sum over corners of (-1)^k (s - c)_+^(n-1) / (n-1)!`, where `c` is the value
-//! of `s` in the corner and `k` counts the coordinates in which the corner differs from the lowest one (Curry and Schoenberg, On Polya
-//! frequency functions IV, 1966). The terms of this sum cancel, which does no harm because they are integers.
+//! For `s = a . x` the box has the density `1 / prod |a_i| * sum over corners of (-1)^k (s - c)_+^(n-1) / (n-1)!`, where `c` is the value of `s` in
+//! the corner and `k` counts the coordinates in which the corner differs from the lowest one (Curry and Schoenberg, On Polya frequency functions IV,
+//! 1966). The terms of this sum cancel, which is harmless because they are integers.
 
 use super::ranges::{Range, Rows};
 use super::sparse::Sparse;

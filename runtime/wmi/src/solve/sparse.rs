@@ -17,8 +17,8 @@ const MOST_WORDS: u64 = 1 << 31;
 /// The maximum number of powers of a variable for which a form of several terms is substituted.
 const MOST_POWERS: usize = 1024;
 
-/// If there are at most this number of monomials, including divisors, powers of forms are kept, whatever the number of monomials in their
-/// expansion is.
+/// If there are at most this number of monomials, including divisors, powers of forms are kept, regardless of the number of monomials in their
+/// expansion.
 const FEW_KEPT: u64 = 2000;
 
 /// The index of the first kept form. It is larger than the indices of all variables.

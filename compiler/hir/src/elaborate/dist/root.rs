@@ -27,7 +27,7 @@ const REACH: f64 = 70.0;
 const STEPS: usize = 12;
 /// Steps where only the density at the end is known: a narrow peak far from it takes 20.
 const STEPS_FROM_END: usize = 22;
-/// Newton's step is not checked against the bracket where it is shorter: rounding decides there.
+/// Newton steps shorter than this are not checked against the bracket, because rounding errors would decide the check.
 const TINY: f64 = 1e-3;
 /// A cumulative hazard from which on the difference of two logarithms has no digits in 32 bits.
 const FAR: f64 = 1e4;
@@ -39,7 +39,7 @@ const NORMAL: f64 = 0.398_942_280_401_432_7;
 /// A search for values in an interval.
 pub(super) struct Search {
     pub(super) inside: Interval,
-    /// `(arguments.., y) -> log beyond(y)`, less that of the whole interval.
+    /// `(arguments.., y) -> log beyond(y)`, minus that of the whole interval.
     beyond: Function,
     /// `(arguments.., y) ->` the logarithm of the density of `y`, relative to the whole interval.
     pub(super) terms: Function,
@@ -120,7 +120,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         all
     }
 
-    /// The parameters of a function of a search that is being built, after those of the distribution: the origin without its rest, and `y`.
+    /// The parameters, after those of the distribution, of a function for the search: the origin without its rest, and `y`.
     fn coordinate(&mut self) -> (Origin, Value) {
         let ty = self.value.clone();
         let b = &mut self.elaborator.builder;

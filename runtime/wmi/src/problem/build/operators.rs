@@ -3,7 +3,7 @@
 use super::super::report::Flaw;
 use super::super::tree::{Position, Tree};
 
-/// An operator, whatever its name is in a notation.
+/// An operator, independent of its names in the notations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operator {
     Add,
