@@ -93,29 +93,29 @@ pub enum ItemKind {
 /// `const NAME = value`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConstDecl {
-    /// Its name.
+    /// The name of the constant.
     pub name: Ident,
-    /// Its value.
+    /// The value of the constant.
     pub value: Expr,
 }
 
 /// A function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FnDecl {
-    /// Its name.
+    /// The name of the function.
     pub name: Ident,
-    /// Its parameters.
+    /// The parameters of the function.
     pub params: Vec<Param>,
     /// The type of its result.
     pub result: TypeExpr,
-    /// Its statements.
+    /// The statements of the function.
     pub body: Vec<Stmt>,
 }
 
 /// A layer. The parameters are set when the layer is constructed, the inputs at each call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerDecl {
-    /// Its name.
+    /// The name of the layer.
     pub name: Ident,
     /// The constructor parameters.
     pub params: Vec<Param>,
@@ -123,31 +123,31 @@ pub struct LayerDecl {
     pub inputs: Vec<Param>,
     /// The type of its result.
     pub result: TypeExpr,
-    /// Its statements.
+    /// The statements of the layer.
     pub body: Vec<Stmt>,
 }
 
 /// A distribution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DistDecl {
-    /// Its name.
+    /// The name of the distribution.
     pub name: Ident,
-    /// Its parameters.
+    /// The parameters of the distribution.
     pub params: Vec<Param>,
     /// The type of its values, which is its support.
     pub on: TypeExpr,
-    /// Its definitions.
+    /// The definitions of the distribution.
     pub body: Vec<Definition>,
 }
 
 /// An optimiser, such as `Adam`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptimiserDecl {
-    /// Its name.
+    /// The name of the optimiser.
     pub name: Ident,
-    /// Its parameters.
+    /// The parameters of the optimiser.
     pub params: Vec<Param>,
-    /// Its definitions.
+    /// The definitions of the optimiser.
     pub body: Vec<Definition>,
 }
 
@@ -180,11 +180,11 @@ pub enum DefinitionKind {
 /// A data set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataDecl {
-    /// Its name.
+    /// The name of the data set.
     pub name: Ident,
     /// The source, such as `csv("file")`.
     pub source: Expr,
-    /// Its options.
+    /// The options of the data set.
     pub options: Vec<Setting>,
 }
 
@@ -193,14 +193,14 @@ pub struct DataDecl {
 pub struct Setting {
     /// The option's name. Any word is accepted, including keywords.
     pub name: Ident,
-    /// Its value.
+    /// The value of the option.
     pub value: Expr,
 }
 
 /// A model, written for one example.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelDecl {
-    /// Its name.
+    /// The name of the model.
     pub name: Ident,
     /// The shared inputs, which are in the first of two input lists. Empty if the program has only one list.
     pub shared: Vec<Param>,
@@ -208,7 +208,7 @@ pub struct ModelDecl {
     pub inputs: Vec<Param>,
     /// The observed outputs.
     pub outputs: Vec<Param>,
-    /// Its statements.
+    /// The statements of the model.
     pub body: Vec<Stmt>,
     /// True if the program has two input lists, even if the first list is empty.
     pub two_lists: bool,
@@ -217,7 +217,7 @@ pub struct ModelDecl {
 /// An approximation of a model's posterior.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PosteriorDecl {
-    /// Its name.
+    /// The name of the approximation.
     pub name: Ident,
     /// The model whose posterior is approximated.
     pub of: Ident,
@@ -228,13 +228,13 @@ pub struct PosteriorDecl {
 /// `infer NAME = METHOD(target, data) { .. }`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InferDecl {
-    /// Its name.
+    /// The name of the inference block.
     pub name: Ident,
     /// The method.
     pub method: Ident,
     /// The arguments: a model or a posterior, then a data set.
     pub args: Vec<Arg>,
-    /// Its options.
+    /// The options of the inference block.
     pub options: Vec<Setting>,
 }
 
@@ -250,11 +250,11 @@ pub struct CompareDecl {
 /// `name: type = default`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Param {
-    /// Its name.
+    /// The name of the parameter.
     pub name: Ident,
-    /// Its type.
+    /// The type of the parameter.
     pub ty: TypeExpr,
-    /// Its default.
+    /// The default of the parameter.
     pub default: Option<Expr>,
     /// The whole parameter.
     pub span: Span,

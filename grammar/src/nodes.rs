@@ -63,7 +63,7 @@ impl<'s> ParseContext<'s> {
         }
     }
 
-    /// A comparison; a chain of them is reported, and read as its comparisons with `&&` between them.
+    /// Builds a comparison. A chain of comparisons is reported, and is then parsed as the single comparisons with `&&` between them.
     pub fn compare(&mut self, left: Expr, op: BinaryOp, right: Expr) -> ExprKind {
         let middle = match &*left.kind {
             ExprKind::Binary(first, _, middle) if first.is_comparison() => middle.clone(),

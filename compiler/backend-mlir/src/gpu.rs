@@ -78,10 +78,10 @@ pub fn module(program: &LoopProgram, chip: Chip) -> Result<(String, device::Devi
     Ok((text.finish(), launched))
 }
 
-/// Compiles a program for this chip and later ones in a worker.
+/// Compiles a program in a worker, for `chip` and later chips.
 ///
 /// # Errors
-/// Fails as [`module`] does, or if the worker fails.
+/// Fails in the same cases as [`module`], or if the worker fails.
 pub fn compile(mlir: &Mlir, program: &LoopProgram, chip: Chip) -> Result<device::DeviceProgram, Fault> {
     let (text, mut launched) = module(program, chip)?;
     let assembly = mlir.worker()?.lower(&text, CodeTarget::Ptx)?;

@@ -48,7 +48,7 @@ pub(crate) struct Value {
     number: u32,
     /// The index of the result among the results of the operation, if there are several.
     result: Option<u32>,
-    /// Its type.
+    /// The type of the value.
     pub ty: Type,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn commas<T: Display>(items: impl IntoIterator<Item = T>) -> String {
 
 /// A loop whose body is being written.
 pub(crate) struct Loop {
-    /// Its counter.
+    /// The counter of the loop.
     pub counter: Value,
     /// The values that an iteration receives from the previous iteration.
     pub inside: Vec<Value>,

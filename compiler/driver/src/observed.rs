@@ -117,7 +117,7 @@ fn meant_input<'m>(entry: &InputEntry, schema: &Schema, model: &'m ModelItem) ->
 }
 
 impl Compilation<'_> {
-    /// Warnings about links that are applied twice, as the values of the inputs show that the model gets as the file has them.
+    /// Returns the warnings about links that seem to be applied twice, judging by the values of inputs that the model reads untransformed.
     fn doubled_links(&self, bound: &DataBindings, schema: &Schema) -> Vec<Diagnostic> {
         let module = &self.program.module;
         let spec = &module.datas[self.item.data].spec;

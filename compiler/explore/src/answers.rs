@@ -38,7 +38,7 @@ pub struct ServedAnswers {
 }
 
 impl ServedAnswers {
-    /// Creates the state for the families of the library, with a pool of this many threads.
+    /// Creates the state for the families of the library, with a pool of `threads` threads.
     pub fn new(threads: usize) -> ServedAnswers {
         ServedAnswers {
             families: families(&program::library()),

@@ -11,7 +11,7 @@ use std::fmt;
 /// A distribution that the user has chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChosenDistribution {
-    /// Its name.
+    /// The name of the distribution.
     pub family: String,
     /// The arguments of all parameters, in order.
     pub arguments: Vec<(String, ChosenArgument)>,

@@ -81,7 +81,8 @@ impl Drawing {
     }
 }
 
-/// Returns whether a function uses draws. A function uses draws if its results depend on the step, which is a coordinate of all noise.
+/// Returns whether a function uses draws. A function uses draws if its results depend on the step number, because the noise of every draw depends on
+/// this number.
 pub fn is_sampled(function: &Function) -> bool {
     function
         .param("step")

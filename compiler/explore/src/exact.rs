@@ -18,10 +18,10 @@ use bnnc_rewrite::batch::batch;
 use bnnc_rewrite::constrain::constrain;
 use bnnc_rewrite::kl::{Placement, placement};
 
-/// The number of draws that are used to find the mass of the approximation.
+/// The number of draws that locate the mass of the approximation.
 const DRAWS: usize = 2000;
 
-/// The quantile levels of these draws by which the range of the integral is found.
+/// The levels of the quantiles of these draws that determine the range of the integral.
 const SHARES: [f64; 9] = [0.001, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.999];
 
 /// The number of points of a curve.

@@ -26,7 +26,7 @@ pub struct Family {
 /// A parameter of a distribution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DistributionParameter {
-    /// Its name.
+    /// The name of the parameter.
     pub name: String,
     /// The declared type as written, such as `positive` or `dist`.
     pub ty: String,

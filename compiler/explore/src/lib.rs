@@ -57,9 +57,9 @@ pub enum Way {
     Best,
     /// The plain mean over draws.
     Direct,
-    /// The best Monte Carlo estimate, with summed noise.
+    /// The Monte Carlo estimate with the smallest variance, with summed noise.
     Sums,
-    /// The best Monte Carlo estimate, with sums of noise that are drawn from their own distribution where it is known.
+    /// The same estimate, but sums of noise whose distribution is known are drawn from this distribution.
     Law,
 }
 
@@ -96,7 +96,7 @@ impl Way {
 /// The compiler's analysis of a divergence.
 #[derive(Clone, Debug)]
 pub struct Examined {
-    /// The explanation of how the divergence is computed and why, with the same text as in the report of a run.
+    /// The text that explains how the divergence is computed and why. The report of a run contains the same text.
     pub report: String,
     /// True if the computation uses draws.
     pub sampled: bool,

@@ -37,8 +37,7 @@ const GAUSS: [f64; 4] = [
 /// The bound on the transformed coordinate. Points beyond this bound overflow double precision.
 const REACH: f64 = 6.4;
 
-/// The transformed coordinate beyond which points are more than about 1e50 widths away. A contribution from such points means that the
-/// integral grows without bound.
+/// The transformed coordinate beyond which points are more than about 1e50 widths away. If such points contribute, the integral is infinite.
 const FAR: f64 = 5.0;
 
 /// The initial number of intervals.

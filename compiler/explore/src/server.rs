@@ -101,7 +101,7 @@ fn work(jobs: &Receiver<Job>, answers: &ServedAnswers) {
     }
 }
 
-/// Returns whether the client has closed the connection while it waited. A page closes the connection when it shows something else by then.
+/// Returns whether the client has closed the connection while it waited. A page closes the connection when the user changes the question.
 fn has_gone(stream: &TcpStream) -> bool {
     if stream.set_nonblocking(true).is_err() {
         return true;

@@ -21,7 +21,7 @@ pub enum NodeKind {
     Apply {
         /// The op.
         op: Op,
-        /// Its operands. Each operand has a smaller id than the node.
+        /// The operands of the operation. Each operand has a smaller id than the node.
         args: Vec<Value>,
         /// The attributes of the node, in declared order.
         attrs: Attrs,
@@ -42,7 +42,7 @@ pub struct Node {
 /// A pure function of tensors. Nodes are in dependency order.
 #[derive(Clone, Debug, Default)]
 pub struct Function {
-    /// Its name.
+    /// The name of the function.
     pub name: String,
     /// The parameters, which are nodes too.
     pub params: Vec<Value>,

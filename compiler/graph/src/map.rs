@@ -18,7 +18,7 @@ pub struct Application<'a> {
     pub op: Op,
     /// The images of the operands.
     pub args: &'a [Value],
-    /// Its attributes.
+    /// The attributes of the operation.
     pub attrs: &'a [Attr],
     /// The site or variable from which the node comes.
     pub label: Option<&'a Arc<str>>,

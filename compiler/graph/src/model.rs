@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// results, because the `density` pass splits it into functions.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// Its name.
+    /// The name of the model.
     pub name: String,
     /// The probabilistic function.
     pub function: Function,
@@ -33,7 +33,7 @@ pub struct Model {
 /// A parameter of a model's function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
-    /// Its name.
+    /// The name of the parameter.
     pub name: Arc<str>,
     /// Its type for one example.
     pub ty: Type,
@@ -48,7 +48,7 @@ pub struct Input {
 pub struct Site {
     /// Its path: `hidden.w`.
     pub name: Arc<str>,
-    /// Its type.
+    /// The type of the random quantity.
     pub ty: Type,
     /// The support of its values, after truncation to the declared type.
     pub support: Support,
@@ -78,7 +78,7 @@ pub struct FamilyParam {
     /// The name of the parameter in the family, such as `loc`. If the parameter belongs to one member of a
     /// group, the name also contains the member: `hidden.w/loc`.
     pub name: Arc<str>,
-    /// Its type.
+    /// The type of the parameter.
     pub ty: Type,
     /// The support of the parameter. A positive scale, for example, is optimised through a softplus.
     pub support: Support,
@@ -100,7 +100,7 @@ pub enum FamilyStart {
 /// An approximation of a model's posterior.
 #[derive(Clone, Debug)]
 pub struct ApproximatePosterior {
-    /// Its name.
+    /// The name of the approximation.
     pub name: String,
     /// The approximations of the sites, in the order of the model. A group of sites has one entry.
     pub sites: Vec<SitePosterior>,
@@ -114,7 +114,7 @@ pub struct ApproximatePosterior {
 /// the same shape.
 #[derive(Clone, Debug)]
 pub struct ElaboratedOptimiser {
-    /// Its name.
+    /// The name of the optimiser.
     pub name: String,
     /// The names of the states with their starting values.
     pub states: Vec<(Arc<str>, f64)>,

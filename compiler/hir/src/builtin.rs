@@ -86,7 +86,7 @@ pub enum BuiltinRule {
 /// One built-in function.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Builtin {
-    /// Its name.
+    /// The name of the function.
     pub name: &'static str,
     /// One sentence that describes the function.
     pub doc: &'static str,

@@ -92,9 +92,9 @@ pub struct Module {
 /// A variable.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Local {
-    /// Its name.
+    /// The name of the variable.
     pub name: Arc<str>,
-    /// Its type. Dim names and loop counters have the type `int` and are static.
+    /// The type of the variable. Dim names and loop counters have the type `int` and are static.
     pub ty: Ty,
     /// The position at which the variable is declared.
     pub span: Span,
@@ -123,9 +123,9 @@ pub type Locals = Arena<LocalId, Local>;
 /// A constant.
 #[derive(Clone, Debug)]
 pub struct ConstItem {
-    /// Its name.
+    /// The name of the constant.
     pub name: Arc<str>,
-    /// Its value.
+    /// The value of the constant.
     pub value: TypedExpr,
     /// The evaluated value, which is cached because constants that each use another constant twice would otherwise take exponential time.
     pub number: Option<ConstValue>,
@@ -164,13 +164,13 @@ pub struct ParamBinding {
 /// A function.
 #[derive(Clone, Debug)]
 pub struct FnItem {
-    /// Its name.
+    /// The name of the function.
     pub name: Arc<str>,
     /// The documentation, from its `///` lines.
     pub doc: String,
-    /// Its variables.
+    /// The variables of the function.
     pub locals: Locals,
-    /// Its parameters.
+    /// The parameters of the function.
     pub params: Vec<ParamBinding>,
     /// The type of its result.
     pub result: Ty,
@@ -181,11 +181,11 @@ pub struct FnItem {
 /// A layer.
 #[derive(Clone, Debug)]
 pub struct LayerItem {
-    /// Its name.
+    /// The name of the layer.
     pub name: Arc<str>,
     /// The documentation, from its `///` lines.
     pub doc: String,
-    /// Its variables.
+    /// The variables of the layer.
     pub locals: Locals,
     /// The constructor parameters.
     pub params: Vec<ParamBinding>,
@@ -209,13 +209,13 @@ pub struct EndItem {
 /// A distribution.
 #[derive(Clone, Debug)]
 pub struct DistItem {
-    /// Its name.
+    /// The name of the distribution.
     pub name: Arc<str>,
     /// The documentation, from its `///` lines.
     pub doc: String,
     /// The variables of the distribution, including the argument of `log_density`.
     pub locals: Locals,
-    /// Its parameters.
+    /// The parameters of the distribution.
     pub params: Vec<ParamBinding>,
     /// The type of a value. The distribution is elementwise if this type is a scalar.
     pub on: Ty,
@@ -244,7 +244,7 @@ pub struct DistItem {
 /// An optimiser.
 #[derive(Clone, Debug)]
 pub struct OptimiserItem {
-    /// Its name.
+    /// The name of the optimiser.
     pub name: Arc<str>,
     /// The documentation, from its `///` lines.
     pub doc: String,
@@ -268,7 +268,7 @@ pub struct OptimiserItem {
 /// A data item. The driver resolves the item to a specification, because the driver knows the folder of the program and the command line.
 #[derive(Clone, Debug)]
 pub struct DataItem {
-    /// Its name.
+    /// The name of the data item.
     pub name: Arc<str>,
     /// The specification as checked: file names, column expressions and words.
     pub spec: bnnc_abi::data::DataSpec,
@@ -279,9 +279,9 @@ pub struct DataItem {
 /// A model.
 #[derive(Clone, Debug)]
 pub struct ModelItem {
-    /// Its name.
+    /// The name of the model.
     pub name: Arc<str>,
-    /// Its variables.
+    /// The variables of the model.
     pub locals: Locals,
     /// The inputs shared by all examples.
     pub shared: Vec<ParamBinding>,
@@ -289,7 +289,7 @@ pub struct ModelItem {
     pub inputs: Vec<ParamBinding>,
     /// The observed outputs.
     pub outputs: Vec<ParamBinding>,
-    /// Its statements.
+    /// The statements of the model.
     pub body: Vec<TypedStmt>,
     /// The position at which the model is declared.
     pub span: Span,
@@ -298,11 +298,11 @@ pub struct ModelItem {
 /// A posterior.
 #[derive(Clone, Debug)]
 pub struct PosteriorItem {
-    /// Its name.
+    /// The name of the posterior.
     pub name: Arc<str>,
     /// The model that the posterior approximates.
     pub model: ModelId,
-    /// Its lines.
+    /// The lines of the posterior.
     pub lines: Vec<PosteriorLine>,
     /// The position at which the posterior is declared.
     pub span: Span,

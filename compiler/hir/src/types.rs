@@ -62,8 +62,8 @@ impl Ty {
 /// A typed parameter of a function, a layer, a distribution or a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypedParam {
-    /// Its name.
+    /// The name of the parameter.
     pub name: Arc<str>,
-    /// Its type.
+    /// The type of the parameter.
     pub ty: Ty,
 }

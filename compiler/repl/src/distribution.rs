@@ -18,7 +18,7 @@ use bnnc_hir::tree::{LocalId, Module};
 use bnnc_hir::types::Ty;
 use std::collections::HashMap;
 
-/// The maximum number of draws that one attempt makes to find a draw inside a declared type.
+/// The maximum number of draws that are made to find one inside a declared type.
 const ATTEMPTS: usize = 1 << 14;
 
 /// The sizes of the values that a distribution is needed for.

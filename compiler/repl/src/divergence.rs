@@ -1,5 +1,5 @@
-//! The command `:kl Q P`. The KL divergence is exact if it has a closed form, and otherwise estimated from draws. The output states the
-//! method, and the reason for this choice.
+//! The command `:kl Q P`. The KL divergence is exact if it has a closed form, and otherwise estimated from draws. The output names the method and the
+//! reason for the method.
 
 use super::show::number;
 use bnnc_base::fault::Fault;

@@ -21,10 +21,10 @@ use bnnc_hir::walk;
 use bnnc_rewrite::density::prefix_noise;
 use std::collections::{HashMap, HashSet};
 
-/// The maximum number of elements of one evaluation, which take a gigabyte as reals.
+/// The maximum number of elements of one evaluation. As reals, these elements take a gigabyte.
 const MOST_ELEMENTS: usize = 1 << 27;
 
-/// The random streams. A site takes the draw with number `line`. The sites of named layers are an exception: their weights stay the same.
+/// The random streams. A site takes the draw with number `line`, except for sites of named layers, whose weights stay the same.
 #[derive(Clone, Debug)]
 pub struct Streams {
     /// The seed of the session.
@@ -70,7 +70,7 @@ pub struct Computed {
     pub values: Vec<Tensor>,
     /// The sites that were drawn.
     pub drawn: Vec<(String, Tensor)>,
-    /// The outputs that a model observes, by name, which are drawn instead of observed.
+    /// The outputs of a model that are drawn instead of observed, by name.
     pub observed: Vec<(String, Tensor)>,
 }
 
@@ -82,7 +82,7 @@ impl Computed {
 }
 
 impl<'a> VariableScope<'a> {
-    /// Creates a scene for expressions over `locals`, in which the variables that the expressions mention are defined.
+    /// Creates a scope for expressions over `locals`, in which the variables that the expressions mention are defined.
     pub fn new(
         module: &'a Module,
         locals: &'a Locals,

@@ -255,7 +255,7 @@ pub fn word(levels: &[String]) -> &str {
 /// One named field: a column, or an array of a JSON file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Field {
-    /// Its name.
+    /// The name of the field.
     pub name: String,
     /// The type of its elements.
     pub kind: FieldKind,

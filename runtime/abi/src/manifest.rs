@@ -88,7 +88,7 @@ pub struct State {
 pub struct SiteReport {
     /// The name: `hidden.w`.
     pub name: String,
-    /// Its shape.
+    /// The shape of the site.
     pub shape: Shape,
     /// The variational family: `Normal`.
     pub family: String,
@@ -207,7 +207,7 @@ impl Output {
 /// - `sites`: inputs `draw0`, `step`; symbol `draws`; one output per site, `[draws, ..]`, on the declared scale.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct InferenceBlock {
-    /// Its name.
+    /// The name of the inference block.
     pub name: String,
     /// The method's name.
     #[serde(deserialize_with = "method::read_name")]
@@ -242,7 +242,7 @@ pub struct InferenceBlock {
     pub names: Names,
     /// The start of the inference run, if one is given.
     pub start: Option<Start>,
-    /// Its cost, for the report.
+    /// The cost of the inference block, for the report.
     pub cost: Cost,
     /// The seconds of its compilation.
     pub compile_seconds: f64,

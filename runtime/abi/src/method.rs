@@ -139,9 +139,9 @@ pub enum Phase {
 /// One option of a method.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionDef {
-    /// Its name.
+    /// The name of the option.
     pub name: &'static str,
-    /// Its effect, with its unit.
+    /// The effect of the option, with the unit of the option.
     pub doc: &'static str,
     /// The kind of its value.
     pub kind: OptionKind,
@@ -160,7 +160,7 @@ pub struct MethodDef {
     pub name: &'static str,
     /// One sentence that describes it.
     pub doc: &'static str,
-    /// Its options.
+    /// The options of the method.
     pub options: &'static [OptionDef],
     /// The items that the first argument of the method may name: a posterior (`vi`), a model, or either (`map`).
     pub takes: Takes,

@@ -137,7 +137,7 @@ pub struct Buffer {
     pub name: Arc<str>,
     /// The storage of its elements.
     pub storage: Storage,
-    /// Its axes.
+    /// The axes of the tensor.
     pub shape: Shape,
     /// Its owner and lifetime.
     pub role: BufferRole,

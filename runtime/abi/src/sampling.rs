@@ -65,7 +65,7 @@ pub struct Sampling {
 pub struct Prepare {
     /// The program. Inputs: the states that are not sampled and the data ports; symbol `batch`; outputs: the columns.
     pub program: Artifact,
-    /// Its outputs.
+    /// The outputs of the program.
     pub columns: Vec<PreparedColumn>,
 }
 

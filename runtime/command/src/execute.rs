@@ -32,7 +32,7 @@ pub struct Job<'a> {
     pub sources: Sources,
     /// The origin of the program: its text and build options.
     pub origin: &'a Origin,
-    /// The words of the command that repeats the run, for messages.
+    /// The words of a command that repeats this run. Messages show the command.
     pub command: Vec<String>,
     /// The warnings that were shown before the run. These warnings are added to the results.
     pub warnings: Vec<Diagnostic>,
@@ -51,7 +51,7 @@ impl Job<'_> {
     }
 
     fn try_run(&self, running: &Running, max_memory: Option<u64>) -> Result<u8, u8> {
-        // The folder is checked before hours of work, not after them.
+        // The folder is checked first, because a run may take hours.
         let (fingerprint, checkpoint) = match running.folder() {
             Some(folder) => self
                 .opened(folder, running)
@@ -201,12 +201,12 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Returns a flag that the first Ctrl-C raises. The second Ctrl-C ends the process immediately.
+/// Returns a flag that the first Ctrl-C sets. The second Ctrl-C ends the process immediately.
 pub fn interrupt() -> Interrupt {
     let interrupt = Interrupt::default();
     for (signal, status) in [(SIGINT, INTERRUPTED), (SIGTERM, INTERRUPTED)] {
-        // The order matters: the handler that ends the process runs first, so that it sees the flag raised only at the second signal. If registering
-        // fails, signals end the process by default.
+        // The order matters: the handler that ends the process must run first, so that it finds the flag set only at the second signal. If
+        // registering fails, signals end the process by default.
         let _ = flag::register_conditional_shutdown(signal, i32::from(status), interrupt.flag())
             .and_then(|_| flag::register(signal, interrupt.flag()));
     }

@@ -3,11 +3,11 @@
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// Returns the bytes that this process can take, where the system reports them. A run that needs more is rejected before it starts.
+/// Returns the number of bytes that this process can still allocate, if the system reports it. A run that needs more is rejected before it starts.
 ///
-/// The result is the smallest of three: the available memory of the machine; the limits of the control groups of the process, by which containers are
-/// limited; and the remaining address space under `ulimit -v`. If the process exceeds one of the first two, the system kills it. If it exceeds the
-/// last, an allocation fails.
+/// The result is the minimum of three sizes: the available memory of the machine; what the control groups of the process allow, which limit
+/// containers; and the remaining address space under `ulimit -v`. If the process exceeds the first or the second size, the system kills the process.
+/// If the process exceeds the third, an allocation fails.
 pub fn available() -> Option<u64> {
     let machine = read_to_string("/proc/meminfo")
         .ok()
@@ -43,8 +43,8 @@ fn of_machine(text: &str) -> Option<u64> {
 /// Returns the smallest memory limit of the control groups that a text in the format of `/proc/self/cgroup` lists, and of their parent groups. The
 /// files of the groups are below `root`.
 ///
-/// A line is `id:controllers:path`. Version 2 has one line, without controllers. Version 1 has one line for memory. A container may see the path that
-/// its group has on the host, where it does not find a file. The limit of `root` is then used.
+/// A line is `id:controllers:path`. Version 2 has one line, without controllers. Version 1 has one line for memory. In a container, the path may be
+/// the path of the group on the host, for which the container has no file. In this case, the limit of `root` is used.
 fn of_groups(text: &str, root: &Path) -> Option<u64> {
     let limit = |line: &str| {
         let mut parts = line.splitn(3, ':').skip(1);

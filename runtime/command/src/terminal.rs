@@ -16,7 +16,7 @@ pub const OK: u8 = 0;
 /// The exit status for a warning that `--strict` turns into a failure.
 pub const WARNED: u8 = 4;
 
-/// The exit status if files or the output could not be written, or the system does not start a thread.
+/// The exit status if files or the output cannot be written, or if the system cannot start a thread.
 pub const UNWRITTEN: u8 = 3;
 
 /// The exit status of a bug.
@@ -28,24 +28,24 @@ pub const INTERRUPTED: u8 = 130;
 /// The largest number of diagnostics that are shown: a file that is not a program yields one diagnostic per line.
 const MOST_SHOWN: usize = 100;
 
-/// True if diagnostics are coloured; empty unless the command line states it.
+/// True if the command line turns colours on, false if it turns them off; empty if the command line has no such option.
 static COLOUR: OnceLock<bool> = OnceLock::new();
 
-/// States whether diagnostics are coloured. The first statement counts.
+/// Sets whether diagnostics are coloured. Only the first call has an effect.
 pub fn set_colour(is_coloured: bool) {
     let _ = COLOUR.set(is_coloured);
 }
 
-/// Returns whether diagnostics are coloured: as stated, else on a terminal unless `NO_COLOR` is set to more than an empty text
-/// (<https://no-color.org>).
+/// Returns whether diagnostics are coloured. Without a call of [`set_colour`], they are coloured on a terminal, unless `NO_COLOR` is set and not
+/// empty (<https://no-color.org>).
 pub fn is_coloured() -> bool {
     let refuses = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let stated = COLOUR.get().copied();
     stated.unwrap_or_else(|| !refuses && std::io::stderr().is_terminal())
 }
 
-/// Returns a text without control characters other than those of its colours. If the words of the text contain control characters, the colours are
-/// removed too.
+/// Returns a text without control characters, except for those that set colours. If the text without colours contains control characters, the colours
+/// are removed too.
 pub fn rendered(is_coloured: bool, render: impl Fn(bool) -> String) -> String {
     let plain = render(false);
     let shown = render::visible(&plain);
@@ -63,7 +63,7 @@ pub fn show(diagnostics: &[Diagnostic], sources: &SourceMap, (json, text): (bool
     for diagnostic in diagnostics.iter().take(MOST_SHOWN) {
         match json {
             true => complain(&render::json(diagnostic, sources)),
-            // An empty line stands after each, as rustc does it.
+            // An empty line follows each diagnostic, as in rustc.
             false => {
                 let shown = rendered(is_coloured(), |colour| text(diagnostic, sources, colour));
                 let _ = writeln!(std::io::stderr().lock(), "{shown}");
@@ -115,8 +115,8 @@ pub fn fault_status(fault: &Fault, show: &dyn Fn(&[Diagnostic]) -> u8) -> u8 {
 /// The reason why some of the output was lost.
 static LOST: OnceLock<String> = OnceLock::new();
 
-/// Writes to standard output. A closed pipe is not an error, since its reader has read enough. Any other error changes the exit status when the work
-/// ends.
+/// Writes to standard output. A closed pipe is not an error, because its reader needs no more output. Any other error changes the exit status when
+/// the work ends.
 pub fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -157,7 +157,7 @@ pub fn begin() {
     outlive_writes();
 }
 
-/// Replaces Rust's message of a panic by one that reports a bug.
+/// Replaces Rust's panic message by a message that reports a bug.
 fn report_panics() {
     std::panic::set_hook(Box::new(|info| {
         if caught::is_catching() {

@@ -19,7 +19,7 @@ impl LoadedCode {
     /// Loads the code of a program. `symbols` has the runtime's functions.
     ///
     /// # Errors
-    /// Errors of [`load`], and kernels that the object does not define.
+    /// Fails in the same cases as [`load`], and if the object does not define a kernel.
     pub fn load(object: &Object, symbols: &[Address]) -> Result<LoadedCode, Fault> {
         let memory = load(&object.bytes, symbols)?;
         let function = |symbol: &str| {

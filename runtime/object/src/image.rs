@@ -12,7 +12,7 @@ pub(crate) type File<'a> = ElfFile64<'a, Endianness>;
 /// A section of an object file.
 pub(crate) type Section<'a, 'f> = ElfSection64<'a, 'f, Endianness>;
 
-/// The largest image in bytes. Our programs need less, so a larger size means that the file is damaged.
+/// The largest image in bytes. The image of a compiled program is smaller, so a larger size means that the file is damaged.
 const LARGEST_IMAGE: u64 = 1 << 30;
 
 /// The permitted use of a part of memory.

@@ -23,7 +23,7 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Returns the address of a global function that the object defines. It is valid as long as `self` lives.
+    /// Returns the address of a global function that the object defines. The address is valid as long as `self` lives.
     pub fn function(&self, name: &str) -> Option<*const u8> {
         self.functions
             .get(name)
@@ -31,7 +31,7 @@ impl Loaded {
     }
 }
 
-/// Loads a relocatable ELF object for this machine's processor. Symbols that it does not define are looked up in `symbols`, and then among
+/// Loads a relocatable ELF object for this machine's processor. Symbols that the object does not define are looked up in `symbols`, and then among
 /// the rounding and memory functions that code generators call by their C names.
 ///
 /// # Errors

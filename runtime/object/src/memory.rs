@@ -1,4 +1,4 @@
-//! Memory of an image. It is written first, and then protected, with some pages executable and some read-only.
+//! The memory of an image. The memory is written first. Then some pages become executable and some read-only.
 
 use bnnc_base::fault::Fault;
 use region::{Allocation, Protection};

@@ -21,7 +21,7 @@ pub(crate) enum Patch {
     Cell32,
 }
 
-/// The error of a value that does not fit into its bytes.
+/// The error for a value that does not fit into the bytes of its patch.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OutOfReach;
 
@@ -50,7 +50,7 @@ pub struct PatchedAddress {
     pub target: u64,
     /// The number that is added to it.
     pub addend: i64,
-    /// The address of the patched bytes. Relative addresses count from it.
+    /// The address of the patched bytes, from which relative addresses count.
     pub place: u64,
 }
 

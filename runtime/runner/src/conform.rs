@@ -7,7 +7,7 @@ use bnnc_command::codes;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Returns a diagnostic for every mismatch, each once.
+/// Returns one diagnostic for each mismatch.
 pub fn differences(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Vec<Diagnostic> {
     let mut diagnostics: Vec<Diagnostic> = Vec::new();
     for infer in &manifest.infers {
@@ -38,7 +38,7 @@ fn file(spec: &DataSpec) -> &Path {
     spec.files.first().map_or(Path::new(""), |file| file)
 }
 
-/// Returns the difference of an input or output from the build, if there is one.
+/// Returns a description of the difference between an input or output and the data of the build, if they differ.
 fn difference(binding: &Binding, schema: &Schema) -> Option<String> {
     let (name, fields) = match &binding.from {
         DataSource::Inputs => return inputs(binding, schema.inputs),

@@ -103,8 +103,8 @@ fn text(word: &CStr) -> OsString {
 /// # Safety
 /// The same conditions as for [`bnnc_run_linked`] apply.
 unsafe fn parts(linked: &Linked) -> Parts {
-    // SAFETY: the entry point passes valid addresses with the numbers of bytes, kernels and cells there, all of which live as long as the process.
-    // Only this process writes the cells, once, before any kernel runs.
+    // SAFETY: the entry point passes valid addresses, and the numbers of bytes, kernels and cells at these addresses. All of them live as long as
+    // the process. Only this process writes the cells, once, before any kernel runs.
     unsafe {
         Parts {
             artefact: std::slice::from_raw_parts(linked.artefact, linked.bytes as usize),

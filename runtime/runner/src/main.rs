@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// The mark by which `bnnc build` recognises this executable.
+/// The text by which `bnnc build` recognises this executable.
 #[used]
 static MARK: &str = concat!("\0bnnc-runner ", env!("CARGO_PKG_VERSION"), "\0");
 

@@ -204,7 +204,7 @@ fn remember_files(known: &mut Vec<String>, words: &[String]) {
     known.extend_from_slice(words);
 }
 
-/// Reads the data, with at most this many bytes of memory per item, or else as many as the machine has available.
+/// Reads the data, with at most `most` bytes of memory per item; without `most`, with at most the memory that the machine has available.
 fn sources(manifest: &Manifest, most: Option<u64>) -> Result<HashMap<String, LoadedData>, Vec<Diagnostic>> {
     let most = most.or_else(memory::available);
     let mut sources = HashMap::new();

@@ -14,7 +14,7 @@ pub struct Met {
     pub rank: usize,
     /// The axis.
     pub axis: usize,
-    /// Its size.
+    /// The size of the axis.
     pub size: Dim,
     /// The input or the output.
     pub port: Arc<str>,

@@ -22,9 +22,9 @@ use std::sync::Arc;
 /// The signature of a callee.
 #[derive(Clone, Copy)]
 pub struct Signature<'s> {
-    /// Its name.
+    /// The name of the callee.
     pub name: &'s str,
-    /// Its parameters.
+    /// The parameters of the callee.
     pub params: &'s [ParamBinding],
     /// The variables of the callee, for the names of dims in messages.
     pub locals: &'s Locals,

@@ -191,10 +191,10 @@ pub fn applied_twice_to_data(
 /// The ranges of the variables of a model, found in the order of its statements.
 struct Links<'m> {
     module: &'m Module,
-    /// Their ranges with the data and without.
+    /// The ranges of the variables if the ranges of the inputs are known.
     known: HashMap<LocalId, Range>,
     before: HashMap<LocalId, Range>,
-    /// Those that a function makes which undoes a link.
+    /// The variables that are computed by a function that undoes a link.
     undone: HashSet<LocalId>,
     found: Vec<Diagnostic>,
 }

@@ -32,11 +32,11 @@ pub struct CheckSession<'a> {
 
 /// An item of the syntax tree, and its identity.
 pub struct ItemEntry<'a> {
-    /// Its identity.
+    /// The identity of the item.
     pub def: Def,
     /// Its syntax tree.
     pub item: &'a ast::Item,
-    /// Its name.
+    /// The name of the item.
     pub name: &'a Ident,
     /// True if the item belongs to the library.
     pub library: bool,

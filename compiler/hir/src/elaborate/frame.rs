@@ -44,9 +44,9 @@ pub type Elaborated<T> = Result<T, Box<Diagnostic>>;
 /// The variables of one call of one item.
 #[derive(Clone, Debug)]
 pub struct Frame<'a> {
-    /// Their declarations.
+    /// The declarations of the variables.
     pub locals: &'a Locals,
-    /// Their values.
+    /// The values of the variables.
     pub values: HashMap<LocalId, Datum>,
     /// The path of the layer instance; empty in a model.
     pub path: String,

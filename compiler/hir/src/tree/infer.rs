@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// An inference block.
 #[derive(Clone, Debug)]
 pub struct InferItem {
-    /// Its name.
+    /// The name of the inference block.
     pub name: Arc<str>,
     /// The method.
     pub method: &'static MethodDef,
@@ -89,9 +89,9 @@ pub enum InferenceTarget {
 /// A checked option.
 #[derive(Clone, Debug)]
 pub struct CheckedSetting {
-    /// Its name.
+    /// The name of the option.
     pub name: Arc<str>,
-    /// Its value.
+    /// The value of the option.
     pub value: SettingValue,
     /// The position of the option in the source.
     pub span: Span,

@@ -24,7 +24,7 @@ pub struct SitePlan<'a> {
     pub site: &'a Site,
     /// The approximation of the site.
     pub posterior: &'a SitePosterior,
-    /// Its prior.
+    /// The prior of the site.
     pub prior: &'a SitePrior,
     /// Where the draws lie relative to the support of the site.
     pub placement: Placement,

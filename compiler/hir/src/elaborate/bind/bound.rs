@@ -5,7 +5,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Which data the parameters of a model are bound to.
+/// The data that the parameters of a model are bound to.
 #[derive(Clone, Debug, Default)]
 pub struct DataBindings {
     /// The sizes of dim names.

@@ -29,7 +29,7 @@ pub struct Selector<'a> {
 
 /// An axis from which columns select.
 pub struct Joined {
-    /// Its size.
+    /// The size of the axis.
     pub size: usize,
     /// The codes of each column, in the order of the selectors.
     pub codes: Vec<Codes>,

@@ -1,10 +1,10 @@
 //! Inverses of cumulative functions in an interval.
 //!
-//! Note \[Root\]. With the coordinate `y` of a value (see `truncated`), `H(y) = -log beyond(y)` is the cumulative hazard from the end.
-//! `log H` is nearly linear in `y`: its slope is 1 next to the end, wherever the density is finite there, and stays 1 for an exponential
-//! distribution, so that Newton's method on it converges in a few steps from anywhere in a tail. Elsewhere it starts at a quantile of
-//! the whole distribution, which the distribution declares, or which its moments suggest. Each step keeps a bracket. It halves the bracket
-//! where Newton's step leaves it or is not half as long as the step before, so that no family makes the search diverge.
+//! Note \[Root\]. Let `y` be the coordinate of a value (see `truncated`). `H(y) = -log beyond(y)` is the cumulative hazard from the end. `log H` is
+//! nearly linear in `y`: next to the end, its slope is 1 if the density is finite there, and for an exponential distribution the slope is 1
+//! everywhere. From every point in a tail, Newton's method for `log H` therefore converges in a few steps. Elsewhere, the search starts at a quantile
+//! of the whole distribution. The distribution declares this quantile, or its moments suggest it. Each step keeps a bracket. If Newton's step leaves
+//! the bracket, or is longer than half the previous step, the bracket is halved instead. The search therefore diverges for no family.
 
 use super::InstanceBuilder;
 use super::truncated::{Interval, Origin, finite};
@@ -20,18 +20,19 @@ use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// The coordinate lies within this of zero.
+/// The bound on the absolute value of the coordinate.
 const REACH: f64 = 70.0;
-/// Steps from a quantile of the whole distribution. For 30 families and intervals the probability below a draw is within 2e-7 of the wanted
-/// one after them; 8 leave 2e-3 for `StudentT(0.2, 1, 0.001)` and 1e-4 for `Normal(0, 1)` between 8 and 9.
+/// Steps from a quantile of the whole distribution. After these steps, the probability below a draw differs from the wanted probability by at most
+/// 2e-7 for 30 families and intervals. After 8 steps, it differs by 2e-3 for `StudentT(0.2, 1, 0.001)`, and by 1e-4 for `Normal(0, 1)` between 8 and
+/// 9.
 const STEPS: usize = 12;
-/// Steps where only the density at the end is known: a narrow peak far from it takes 20.
+/// Steps from an end, if only the density at the end is known. A narrow peak far from the end takes 20 steps.
 const STEPS_FROM_END: usize = 22;
 /// Newton steps shorter than this are not checked against the bracket, because rounding errors would decide the check.
 const TINY: f64 = 1e-3;
-/// A cumulative hazard from which on the difference of two logarithms has no digits in 32 bits.
+/// From this cumulative hazard on, the difference of two logarithms has no correct digits in 32 bits.
 const FAR: f64 = 1e4;
-/// The standard deviation of a variate whose quantile is `logit(p)`, inverted.
+/// The inverse of the standard deviation of the standard logistic distribution, whose quantile function is `logit(p)`.
 const LOGISTIC: f64 = 0.551_328_895_421_792;
 /// The standard deviation of a normal variate whose density is one at its mean.
 const NORMAL: f64 = 0.398_942_280_401_432_7;
@@ -55,7 +56,7 @@ pub(super) struct Search {
 enum Guess {
     /// `p -> quantile(p)` with the parameters before `p`.
     Quantile(Function),
-    /// A mean and a standard deviation, with the index of a tail like a power.
+    /// The mean, the standard deviation, and the tail index if the density decays like a power.
     Moments(Value, Value, Option<Value>),
     /// The mean and the standard deviation of the logarithm.
     OfLogarithm(Value, Value),
@@ -78,7 +79,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         }))
     }
 
-    /// Computes what every root of a search depends on, in the function that is being built.
+    /// Computes the values on which every root of a search depends, in the function that is being built.
     pub(super) fn begin(
         &mut self,
         search: &mut Search,
@@ -120,7 +121,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         all
     }
 
-    /// The parameters, after those of the distribution, of a function for the search: the origin without its rest, and `y`.
+    /// Adds the parameters that follow those of the distribution in a function of the search: the origin without `rest`, and `y`.
     fn coordinate(&mut self) -> (Origin, Value) {
         let ty = self.value.clone();
         let b = &mut self.elaborator.builder;
@@ -216,7 +217,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             let b = &mut self.elaborator.builder;
             let sd = b.sqrt(variance);
             let sd = match density {
-                // As wide as a normal distribution with the density at the mean.
+                // The standard deviation of a normal distribution with this density at its mean.
                 Some(density) => {
                     let minus = b.neg(density);
                     let width = b.exp(minus);

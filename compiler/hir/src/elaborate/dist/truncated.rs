@@ -1,11 +1,11 @@
 //! Builds samplers and means of distributions that a declared type truncates to an interval.
 //!
-//! Note \[Truncation\]. All values are measured from one end of the interval and in logarithms, so that no digits cancel far out in a tail.
-//! A value is `end + exp(y)` or `end - exp(y)`. In a bounded interval, a value lies at the fraction `sigmoid(y)` of the interval, measured
-//! from `end`. `beyond(y)` is the probability of the values that are further from this end: a survival function or a cumulative function.
-//! In a bounded interval, `end` is the end on whose far side the distribution has more probability. A draw is the `y` at which `log
-//! beyond(y)` equals the logarithm of a uniform variate, found by bisection. The mean is an integral over `y` between two such values. The
-//! integrand vanishes at both values of `y`, so the trapezoidal rule converges exponentially.
+//! Note \[Truncation\]. All values are measured from one end of the interval and in logarithms, so that no digits cancel far out in a tail. A value
+//! is `end + exp(y)` or `end - exp(y)`. In a bounded interval, a value lies at the fraction `sigmoid(y)` of the interval, measured from `end`.
+//! `beyond(y)` is the probability of the values that are further from this end: a survival function or a cumulative function. In a bounded interval,
+//! `end` is the end on whose far side the distribution has more probability. A draw is the `y` at which `log beyond(y)` equals the logarithm of a
+//! uniform variate; Note \[Root\] describes the search for this `y`. The mean is an integral over `y` between two such values. The integrand vanishes
+//! at both values of `y`, so the trapezoidal rule converges exponentially.
 
 use super::InstanceBuilder;
 use super::parts::ends;
@@ -45,7 +45,7 @@ impl Interval {
 
 /// The end of the interval that values are relative to.
 pub(super) struct Origin {
-    /// True if it is the upper end. Equal for all elements if the interval has only one end.
+    /// True if it is the upper end. The value is the same for all elements if the interval has only one end.
     pub(super) is_upper: Value,
     /// `log beyond` of the whole interval.
     pub(super) whole: Value,
@@ -93,7 +93,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             (false, _) => Some(&item.ends[0].tail),
         };
         let index = match tail {
-            // For a density that jumps inside the interval, the integral is less accurate than this.
+            // If the density jumps inside the interval, the integral is not accurate enough.
             _ if item.mixture || item.ends.iter().any(|end| end.at.is_some()) => return Ok(None),
             Some(None) => return Ok(None),
             Some(Some((TailKind::Power, numbers))) => numbers.first(),

@@ -23,7 +23,7 @@ struct Visit {
     edges: Vec<Edge>,
     /// The read that led from this element to the next one on the path.
     taken: Option<Span>,
-    /// The last position of the path so far at which the output is not the same as at the position before.
+    /// The last position on the path so far whose output differs from the output of the previous position.
     changed: usize,
 }
 
@@ -195,8 +195,8 @@ impl<'a, 'm> Elements<'a, 'm> {
         edges
     }
 
-    /// Searches for a cycle. A cycle of a single element is preferred to one through several outputs, and this one to all others. The error
-    /// is the element at which the search reached the step limit.
+    /// Searches for a cycle. A cycle of a single element is preferred to a cycle through several outputs, which is preferred to all other cycles. The
+    /// error is the element at which the search reached the step limit.
     fn search(
         &self,
         reader: &mut ElementReader<'m>,
