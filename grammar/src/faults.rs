@@ -215,7 +215,7 @@ fn is_better_said(lines: &Lines<'_, '_>, unexpected: &[Unexpected<'_>], at: usiz
     let mut faults = unexpected
         .iter()
         .filter(|fault| fault.found == Some(lines.tokens[at]));
-    // Between `2` and `w` a product is meant, also where the parser waits for a comma.
+    // Between `2` and `w`, a product is meant, even if the parser expects a comma.
     let (left, right) = (lines.tokens[at - 1].1, lines.tokens[at].1);
     let is_product = left.is_literal() && right.is_name();
     faults.any(|fault| {

@@ -30,7 +30,7 @@ pub trait Accelerator: Send + Sync {
     /// There is not enough memory, or the device rejects the code.
     fn open(&self, arena: DeviceArena) -> Result<Box<dyn DeviceSession>, Fault>;
 
-    /// Returns a description of the device and its libraries for people to read.
+    /// Returns a human-readable description of the device and its libraries.
     fn describe(&self) -> String;
 }
 

@@ -32,7 +32,7 @@ pub trait KernelCode: Send + Sync {
     /// The addresses must be those of live buffers of the plan, resolved with the sizes in `ints`.
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs);
 
-    /// Returns the bytes of scratch memory that one invocation needs.
+    /// Returns the number of bytes of scratch memory that one invocation needs.
     fn scratch_bytes(&self, kernel: usize) -> usize;
 
     /// Returns whether library calls should use the naive references of the primitives instead of the fast versions. The reference interpreter does.

@@ -35,7 +35,7 @@ pub(crate) const RECORD: MethodDef = MethodDef {
 /// - `location` `[batch, outputs]`: the mean of a Normal, or logits.
 /// - `scale` `[batch, outputs]`: the standard deviation of a Normal at the iterate (with zero `moves`); absent for classes.
 /// - `target` `[batch, outputs]`: the observed value of a Normal, on the model's scale; absent for classes.
-/// - `location/slope` `[batch, outputs, selected]`: the derivatives of `location` by the collapsed weights.
+/// - `location/slope` `[batch, outputs, selected]`: the derivatives of `location` with respect to the collapsed weights.
 /// - `kinks` `[batch, kinks]` and `kinks/slope` `[batch, kinks, selected]`: the functions whose signs separate the pieces, and their derivatives.
 ///   Between two points where no element changes its sign, `location` and `kinks` are affine in the collapsed weights.
 ///

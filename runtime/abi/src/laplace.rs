@@ -46,8 +46,8 @@ use serde::{Deserialize, Serialize};
 /// - `functions`: inputs `outputs` `[draws, batch, outputs]`, `draw0`, `row0`, `step`; outputs as [`crate::manifest::InferenceBlock::predict`], and `variance`
 ///   `[draws, batch, ..]`, the variance of the output given `f`, if its distribution states one.
 /// - `inputs`: inputs `cotangents` and `STATE/vector` `[batch, columns, elements]`; outputs `INPUT/slope` and `INPUT/bend` `[batch, columns, ..]` for
-///   each real input of a row: the derivatives by the input of `cotangent . f` and of `cotangent . df/dw . vector`. The derivative of the variance of
-///   `c . f` is twice `INPUT/bend` at the vector `P^-1 J' c'`, with the precision `P` and the Jacobian `J`.
+///   each real input of a row: the derivatives with respect to the input of `cotangent . f` and of `cotangent . df/dw . vector`. The derivative of
+///   the variance of `c . f` is twice `INPUT/bend` at the vector `P^-1 J' c'`, with the precision `P` and the Jacobian `J`.
 /// - the step of `train`, if the search is `online`: inputs `STATE/` [`PRIOR_FACTOR`] and `STATE/` [`EVIDENCE_SLOPE`] `[elements]` for each state
 ///   that moves.
 /// - [`crate::manifest::InferenceBlock::predict`] and [`crate::manifest::InferenceBlock::sites`] take `[draws, ..]` for each of `weights`.
@@ -79,11 +79,11 @@ pub struct Laplace {
     pub smaller: Option<Box<Smaller>>,
 }
 
-/// A port of the training step: the factor on the derivative of the log prior by a state.
+/// A port of the training step: the factor on the derivative of the log prior with respect to a state.
 pub const PRIOR_FACTOR: &str = "prior/factor";
 
-/// A port of the training step: the term that is added to the derivative of the log posterior by a state. The sum is the derivative of the log
-/// marginal likelihood.
+/// A port of the training step: the term that is added to the derivative of the log posterior with respect to a state. The sum is the derivative of
+/// the log marginal likelihood.
 pub const EVIDENCE_SLOPE: &str = "evidence/slope";
 
 /// The plans of the programs of an approximation of the same model that needs less memory. The programs are not compiled. The plans show whether the
@@ -190,7 +190,7 @@ impl MethodPart for Laplace {
 /// The compiled programs. Programs that the options do not need are absent.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Programs {
-    /// `f`, the log likelihood of each row, and its first and second derivatives by `f`.
+    /// `f`, the log likelihood of each row, and its first and second derivatives with respect to `f`.
     pub rows: Artifact,
     /// The gradient of the log likelihood.
     pub gradient: Artifact,
@@ -198,7 +198,7 @@ pub struct Programs {
     pub jacobian: Option<Artifact>,
     /// Jacobians of selected weights.
     pub selected: Option<Artifact>,
-    /// The sums of the squares of Jacobians, by weight.
+    /// For each weight, the sum of the squares of its Jacobian elements.
     pub squares: Option<Artifact>,
     /// Products of Jacobians with a diagonal matrix between them.
     pub spread: Option<Artifact>,

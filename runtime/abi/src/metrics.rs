@@ -19,7 +19,7 @@ pub enum Basis {
     LogLikelihood,
     /// The log density of each training row under every posterior draw.
     LeftOut,
-    /// The seconds of fitting.
+    /// The time of the fit in seconds.
     Time,
 }
 

@@ -21,7 +21,8 @@ const COMPARED: usize = 60;
 /// The largest number of column values that are examined.
 const CELLS: usize = 20_000_000;
 
-/// The largest residual of an exact linear combination of columns, relative to the size of the column: rounding errors.
+/// The largest residual of a linear combination of columns that counts as exact, relative to the norm of the column. The bound allows for rounding
+/// errors.
 const ROUNDING: f64 = 1e-9;
 
 /// The values of a port in all rows.

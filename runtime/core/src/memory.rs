@@ -6,7 +6,7 @@ use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
 use bnnc_kernels::arena::{element_bytes, predict_arena_bytes};
 
-/// The bytes of a number in double precision.
+/// The number of bytes of a number in double precision.
 pub const NUMBER: u64 = 8;
 
 /// Returns the sum of the parts. The sum saturates, since the size of a huge matrix may exceed the range of `u64`.
@@ -14,7 +14,7 @@ pub fn sum(parts: &[u64]) -> u64 {
     parts.iter().fold(0, |sum, part| sum.saturating_add(*part))
 }
 
-/// Returns the bytes of a machine for one thread.
+/// Returns the number of bytes of a machine for one thread.
 pub fn machine(artifact: &Artifact, sizes: &Sizes) -> u64 {
     predict_arena_bytes(&artifact.plan, sizes)
 }
@@ -24,7 +24,7 @@ pub fn elements(shape: &Shape) -> u64 {
     shape.count(&Sizes::default()) as u64
 }
 
-/// Returns the bytes of all states outside a machine.
+/// Returns the number of bytes of all states outside a machine.
 pub fn states(infer: &InferenceBlock) -> u64 {
     NUMBER
         * infer
@@ -34,13 +34,13 @@ pub fn states(infer: &InferenceBlock) -> u64 {
             .sum::<u64>()
 }
 
-/// Returns the bytes of the parameters outside a machine.
+/// Returns the number of bytes of the parameters outside a machine.
 pub fn parameters(infer: &InferenceBlock) -> u64 {
     let parameters = infer.states.iter().filter(|state| state.parameter);
     NUMBER * parameters.map(|state| elements(&state.shape)).sum::<u64>()
 }
 
-/// Returns the bytes of rows that are prepared for a program.
+/// Returns the number of bytes of rows that are prepared for a program.
 pub fn feed(infer: &InferenceBlock, program: &Artifact, rows: usize) -> u64 {
     let of_rows = infer.bindings.iter().filter(|binding| !binding.from.is_shared());
     let sizes = Sizes::default();
@@ -53,12 +53,12 @@ pub fn feed(infer: &InferenceBlock, program: &Artifact, rows: usize) -> u64 {
     rows as u64 * widths.sum::<u64>()
 }
 
-/// Returns the bytes of a prediction program with its rows and the outputs for a block of them.
+/// Returns the number of bytes of a prediction program with its rows and the outputs for a block of them.
 pub fn predicting(infer: &InferenceBlock, program: &Artifact, rows: usize, draws: usize) -> u64 {
     predicting_some(infer, program, (rows, draws), &predict::said(infer))
 }
 
-/// Returns the bytes of a prediction program with its rows and some of the outputs for a block of them.
+/// Returns the number of bytes of a prediction program with its rows and some of the outputs for a block of them.
 pub fn predicting_some(
     infer: &InferenceBlock,
     program: &Artifact,

@@ -35,7 +35,7 @@ impl RecordLayout {
         self.dim + self.stats
     }
 
-    /// Returns the bytes of a record in the file.
+    /// Returns the number of bytes of a record in the file.
     fn bytes(self) -> usize {
         (self.width() + 1) * 8
     }

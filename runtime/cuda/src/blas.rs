@@ -169,7 +169,7 @@ pub struct Products {
 unsafe impl Send for Products {}
 
 impl Products {
-    /// Returns the bytes of the workspace on a device, as cuBLAS's manual recommends.
+    /// Returns the number of bytes of the workspace on a device, as cuBLAS's manual recommends.
     pub fn workspace_bytes(device: &Device) -> usize {
         if device.capability >= 90 {
             32 << 20

@@ -48,7 +48,7 @@ impl Exchange {
         self.sizes == *sizes && self.sent == traffic.sent && self.wanted == traffic.wanted
     }
 
-    /// Returns the bytes of page-locked memory that the exchange needs.
+    /// Returns the number of bytes of page-locked memory that the exchange needs.
     pub fn bytes(&self) -> usize {
         let ranges = self.sent.iter().chain(&self.wanted);
         ranges.fold(0, |sum: usize, range| sum.saturating_add(room(range)))

@@ -34,9 +34,9 @@ pub struct MatrixOperand {
     pub offset: i64,
     /// True if the matrix is read transposed.
     pub transposed: bool,
-    /// The stride from column to column.
+    /// The distance between columns.
     pub leading: i32,
-    /// The stride from product to product.
+    /// The distance between the matrices of consecutive products.
     pub stride: i64,
 }
 

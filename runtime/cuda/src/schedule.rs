@@ -349,7 +349,7 @@ impl Resolver<'_> {
         Ok(Some(sizes.map(|size| size as u32)))
     }
 
-    /// Returns the bytes of dynamic shared memory of a launch, after allowing the function to use them.
+    /// Returns the number of bytes of dynamic shared memory of a launch, after allowing the function to use them.
     fn shared(&self, entry: &KernelEntry, function: Function, bound: LaunchValues<'_>) -> Result<u32, Fault> {
         let dynamic = entry.dynamic_shared.value(bound).max(0);
         let all = dynamic.saturating_add(i64::from(entry.static_shared));

@@ -90,7 +90,7 @@ impl LoadedData {
         Ok(source)
     }
 
-    /// Returns the bytes of a split in addition to the table: its inputs and fields, and the row indices before and after selection.
+    /// Returns the number of bytes of a split in addition to the table: its inputs and fields, and the row indices before and after selection.
     fn split_bytes(&self) -> usize {
         let fields = self.table.arrays.iter().filter(|array| array.per_example);
         let fields: usize = fields.map(|array| array.values.len()).sum();

@@ -169,7 +169,7 @@ pub trait Method {
         iterates
     }
 
-    /// Returns the bytes of the posterior in addition to its parameters.
+    /// Returns the number of bytes of the posterior in addition to its parameters.
     fn held(&self, _rows: usize, _planned: usize) -> u64 {
         0
     }
@@ -180,7 +180,7 @@ pub trait Method {
     /// Returns the bytes needed for predictions and leave-one-out estimates.
     fn predicting(&self, extent: &MemoryExtent<'_>) -> u64;
 
-    /// Returns the bytes of the buffer that a thread keeps after decomposing matrices.
+    /// Returns the number of bytes of the buffer that a thread keeps after decomposing matrices.
     fn packed(&self, _rows: usize) -> u64 {
         0
     }
@@ -229,7 +229,7 @@ fn leaving_out(infer: &InferenceBlock, rows: usize, weights: u64) -> u64 {
     predicting_some(infer, &infer.predict, (rows, draws), likelihoods) + draws as u64 * weights
 }
 
-/// Returns the bytes per draw of weights that are drawn in advance, and of their noise.
+/// Returns the number of bytes per draw of weights that are drawn in advance, and of their noise.
 pub fn drawn_weights(infer: &InferenceBlock) -> u64 {
     2 * parameters(infer)
 }

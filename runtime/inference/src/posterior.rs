@@ -153,7 +153,7 @@ pub trait Posterior: Any + Debug {
     /// Returns the lines of the printed table. `self` is the posterior of the last split.
     fn table(&self, infer: &InferenceBlock, outcome: &InferenceOutcome) -> String;
 
-    /// Returns a short text on the work that was done.
+    /// Returns a short description of the work that the inference did.
     fn work(&self, infer: &InferenceBlock) -> String;
 
     /// Returns how the HTML report shows the parameters.

@@ -62,7 +62,7 @@ pub fn element_count(buffer: &Buffer, sizes: &Sizes) -> usize {
         .fold(1, |count: usize, dim| count.saturating_mul(dim.resolve(sizes)))
 }
 
-/// Returns the bytes of one element.
+/// Returns the number of bytes of one element.
 pub fn element_bytes(plan: &Plan, storage: Storage) -> usize {
     match storage {
         Storage::Real => plan.precision.bytes(),
@@ -70,14 +70,14 @@ pub fn element_bytes(plan: &Plan, storage: Storage) -> usize {
     }
 }
 
-/// Returns the bytes that a buffer takes in the arena.
+/// Returns the number of bytes that a buffer takes in the arena.
 pub fn buffer_bytes(plan: &Plan, id: BufferId, sizes: &Sizes) -> usize {
     let buffer = &plan.buffers[id];
     let bytes = element_count(buffer, sizes).saturating_mul(element_bytes(plan, buffer.storage));
     bytes.checked_next_multiple_of(ALIGN).unwrap_or(usize::MAX)
 }
 
-/// Returns the bytes of the arena that [`crate::executor::Machine`] allocates for these sizes.
+/// Returns the number of bytes of the arena that [`crate::executor::Machine`] allocates for these sizes.
 pub fn predict_arena_bytes(plan: &Plan, sizes: &Sizes) -> u64 {
     layout(plan, sizes).bytes as u64
 }
@@ -148,7 +148,7 @@ fn workspace_bytes(plan: &Plan, steps: &[PlanStep], sizes: &Sizes) -> usize {
     steps.iter().map(of).max().unwrap_or(0)
 }
 
-/// Returns the bytes of one chunk's copies of the partial reductions.
+/// Returns the number of bytes of one chunk's copies of the partial reductions.
 pub fn copy_bytes(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
     let partial = launch.reduces.iter().filter(|reduce| reduce.partial);
     let bytes = partial.map(|reduce| buffer_bytes(plan, launch.buffers[reduce.slot as usize], sizes));

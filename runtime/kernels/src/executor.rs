@@ -208,7 +208,7 @@ impl Machine {
         &self.sizes
     }
 
-    /// Returns the bytes of the arena.
+    /// Returns the number of bytes of the arena.
     pub fn arena_bytes(&self) -> u64 {
         self.layout.bytes as u64
     }

@@ -22,7 +22,7 @@ pub struct Mirror {
     visible: Vec<BufferId>,
     /// A counter of the events that may make buffers stale.
     now: u64,
-    /// The bytes of the arena.
+    /// The number of bytes of the arena.
     bytes: usize,
     /// The ranges that the last run sent and fetched. They are kept so that their memory is reused.
     sent: Vec<Range<usize>>,
@@ -31,7 +31,7 @@ pub struct Mirror {
 
 #[derive(Clone)]
 struct State {
-    /// The bytes of the arena that only the host has so far.
+    /// The range of bytes of the arena that only the host has so far.
     unsent: Range<usize>,
     /// The value of `now` when host and device last agreed; 0 if they never did.
     seen: u64,
@@ -44,7 +44,7 @@ struct State {
 pub struct HostSpan {
     /// The address of the arena.
     pub start: *mut u8,
-    /// The bytes of one buffer.
+    /// The range of bytes of one buffer in the arena.
     pub range: Range<usize>,
 }
 

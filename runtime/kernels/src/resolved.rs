@@ -15,7 +15,7 @@ pub struct ResolvingContext<'a> {
     pub plan: &'a Plan,
     /// The address of each buffer.
     pub addresses: &'a [*mut u8],
-    /// The bytes of the workspace for copies.
+    /// The number of bytes of the workspace for copies.
     pub workspace: usize,
     /// True if library calls use the naive references.
     pub reference: bool,
@@ -52,7 +52,7 @@ pub struct ReadyLaunch {
     pub chunks: usize,
     /// The reducing outputs.
     pub reduces: Vec<ReadyReduce>,
-    /// The bytes of one chunk's copies.
+    /// The number of bytes of one chunk's copies.
     pub copy_bytes: usize,
 }
 

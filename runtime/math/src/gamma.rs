@@ -1,4 +1,4 @@
-//! Gamma variates: a sampler, and the derivative of a variate by its shape.
+//! Gamma variates: a sampler, and the derivative of a variate with respect to its shape.
 
 use crate::philox;
 use crate::special::{digamma, log_minus_digamma};

@@ -51,7 +51,7 @@ scalars! {
     Expm1 "expm1" 1;
     /// The largest integer that is not above `x`.
     Floor "floor" 1;
-    /// The derivative of a gamma variate `y` by its shape `x`, at the same probability.
+    /// The derivative of a gamma variate `y` with respect to its shape `x`, at the same probability.
     GammaGradient "gamma_gradient" 2;
     /// `x <= y`.
     Le "le" 2;

@@ -192,9 +192,9 @@ pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
         .saturating_add(diagnosed)
 }
 
-/// Returns the bytes of dense metrics. During adaptation, one chain holds the sums of products of its positions (two such sums if gradients decide
-/// when to forget), the matrix to be factored, and the factor. While the state of the chain is saved, a second copy of all these exists, with spare
-/// capacity. Every chain also has its metric.
+/// Returns the number of bytes of dense metrics. During adaptation, one chain holds the sums of products of its positions (two such sums if gradients
+/// decide when to forget), the matrix to be factored, and the factor. While the state of the chain is saved, a second copy of all these exists, with
+/// spare capacity. Every chain also has its metric.
 fn metrics(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
     let matrices = match sampling
         .transition
@@ -215,7 +215,7 @@ fn metrics(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
         .saturating_mul(size_of::<f64>() as u64)
 }
 
-/// Returns the bytes of the draws that are held until the end of the run.
+/// Returns the number of bytes of the draws that are held until the end of the run.
 pub fn held(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
     let draws = sampling.options.chains.saturating_mul(sampling.options.draws);
     let dimension = StateLayout::new(infer, sampling).dimension;

@@ -32,7 +32,7 @@ pub(crate) const MACHINE: Option<object::Architecture> = if cfg!(target_arch = "
     None
 };
 
-/// The bytes of a [`stub`].
+/// The number of bytes of a [`stub`].
 pub(crate) const STUB_BYTES: usize = 16;
 
 /// Returns instructions that jump to any address: `jmp [rip + 0]`, followed by the address.

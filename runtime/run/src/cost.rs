@@ -32,7 +32,7 @@ pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
     }
 }
 
-/// Returns the bytes of the matrices in the precision of a Laplace approximation; `None` if its data are not known, and for other methods.
+/// Returns the number of bytes of the matrices in the precision of a Laplace approximation; `None` if its data are not known, and for other methods.
 pub fn precision(manifest: &Manifest, infer: &InferenceBlock) -> Option<u64> {
     let laplace = infer.laplace()?;
     Some(memory::precision(laplace, trained(manifest, infer)?))
@@ -44,7 +44,7 @@ fn trained(manifest: &Manifest, infer: &InferenceBlock) -> Option<usize> {
     Some(infer.examples(schema.train))
 }
 
-/// Returns the bytes of the results of a finished inference block, for a number of rows and iterates.
+/// Returns the number of bytes of the results of a finished inference block, for a number of rows and iterates.
 fn kept_of(infer: &InferenceBlock, (rows, planned): (usize, usize)) -> u64 {
     sum(&[parameters(infer), bnnc_methods::of(infer).held(rows, planned)])
 }
@@ -169,7 +169,7 @@ fn pruning(infer: &InferenceBlock, table: &Pruning, schema: &Schema) -> u64 {
     ranking.max(scoring + 3 * NUMBER * all)
 }
 
-/// Returns the bytes of the draws behind the summaries of small sites, for an approximation with `members` members.
+/// Returns the number of bytes of the draws behind the summaries of small sites, for an approximation with `members` members.
 fn summaries(infer: &InferenceBlock, members: usize) -> u64 {
     let sizes = infer.reports.iter().map(|site| elements(&site.shape));
     let small: Vec<u64> = sizes.filter(|size| *size <= summary::SMALL as u64).collect();
@@ -184,7 +184,7 @@ fn summaries(infer: &InferenceBlock, members: usize) -> u64 {
     NUMBER * (small.iter().sum::<u64>() * draws as u64 + read + noise)
 }
 
-/// Returns the bytes of the columns of predictions.
+/// Returns the number of bytes of the columns of predictions.
 fn predictions(infer: &InferenceBlock, schema: &Schema) -> u64 {
     let columns = infer.outputs.iter().map(|output| match output.kind {
         OutputKind::Classes(classes) => classes as u64,

@@ -106,7 +106,7 @@ fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-/// Returns the bytes of one of the files from which predictions are made, after checking that the folder's run wrote them.
+/// Returns the number of bytes of one of the files from which predictions are made, after checking that the folder's run wrote them.
 ///
 /// # Errors
 /// The folder has no inventory, its results were being replaced, or the run did not write the file.

@@ -145,7 +145,7 @@ pub fn descent(
 struct Gain {
     mean: f64,
     error: f64,
-    /// A lower bound of the mean gain, up to chance.
+    /// The lower confidence limit of the mean gain: the larger of the limits with and without a cap on large gains.
     least: f64,
 }
 

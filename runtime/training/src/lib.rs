@@ -55,7 +55,7 @@ pub struct TrainingResult {
     pub planned: usize,
     /// The epoch whose parameters were kept.
     pub best_epoch: usize,
-    /// The bytes of the training machine.
+    /// The number of bytes of the training machine.
     pub bytes: u64,
     /// The number of steps that were run.
     pub steps: u64,

@@ -5,8 +5,8 @@ use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{InferenceBlock, Train};
 use bnnc_core::memory::{NUMBER, feed, machine, parameters, predicting, states, sum};
 
-/// Returns the bytes of the trainings that run at the same time, and of the results of the trainings that have ended. The arguments are those of
-/// [`one`].
+/// Returns the number of bytes of the trainings that run at the same time, and of the results of the trainings that have ended. The arguments are
+/// those of [`one`].
 pub fn training(
     (infer, train): (&InferenceBlock, &Train),
     schema: &Schema,
@@ -19,7 +19,8 @@ pub fn training(
     one.saturating_mul(runs).saturating_add(results)
 }
 
-/// Returns the bytes of `count` trainings at the same time, each of which runs its restarts one after the other. The arguments are those of [`one`].
+/// Returns the number of bytes of `count` trainings at the same time, each of which runs its restarts one after the other. The arguments are those of
+/// [`one`].
 pub fn at_a_time(
     (infer, train): (&InferenceBlock, &Train),
     schema: &Schema,
@@ -31,8 +32,8 @@ pub fn at_a_time(
     one.saturating_add(results).saturating_mul(count as u64)
 }
 
-/// Returns the bytes of one training: the machine, the rows and the results. If the iterates are collected (`is_observed`), the best parameters are
-/// not kept.
+/// Returns the number of bytes of one training: the machine, the rows and the results. If the iterates are collected (`is_observed`), the best
+/// parameters are not kept.
 pub fn one(
     (infer, train): (&InferenceBlock, &Train),
     schema: &Schema,

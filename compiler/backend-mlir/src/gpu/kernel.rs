@@ -22,7 +22,7 @@ const SHARED: u32 = 8 * THREADS as u32;
 /// The number of bytes of a block's partial result, for every type of result.
 const PIECE: i64 = 8;
 
-/// Returns the bytes of scratch memory in which blocks store partial results.
+/// Returns the number of bytes of scratch memory in which blocks store partial results.
 pub(super) fn scratch_bytes(kernel: &Kernel, part: &KernelPart) -> i64 {
     match (part.team, mapping::points(kernel, part, true)) {
         (Team::Blocks, Some(points)) => part.outputs.len() as i64 * points * PIECES * PIECE,

@@ -20,10 +20,10 @@ const MANY: i64 = 128;
 const BUSY: i64 = 65_536;
 /// The number of blocks that share a kept point. In the second launch, each thread combines four of the blocks' results.
 pub const PIECES: i64 = 4 * THREADS;
-/// If there are at least this many kept points, there are enough blocks.
+/// If there are at least this many kept points, one block per kept point keeps a GPU busy.
 const BLOCKS: i64 = 64;
 
-/// Which threads handle the points that belong to one kept point.
+/// The threads that handle the points belonging to one kept point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Team {
     /// One thread.

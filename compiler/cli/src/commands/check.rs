@@ -109,7 +109,7 @@ fn cost_json(manifest: &Manifest, infer: &InferenceBlock) -> serde_json::Value {
 /// The number of columns above which a list of columns is shortened.
 const MOST_COLUMNS: usize = 20;
 
-/// Describes where each input and output of an inference comes from, one line each.
+/// Describes the source of each input and output of an inference, in one line each.
 fn fed(
     infer: &InferenceBlock,
     sources: &HashMap<String, LoadedData>,

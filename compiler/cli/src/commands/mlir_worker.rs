@@ -1,4 +1,4 @@
-//! The worker of the backend `mlir`: this executable again, in a process of its own.
+//! The worker of the backend `mlir`: this executable, run in a separate process.
 
 /// Runs the command and returns the exit status.
 #[cfg(feature = "mlir")]

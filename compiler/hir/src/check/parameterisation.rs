@@ -152,7 +152,7 @@ impl Checker<'_> {
             let is_named = args
                 .iter()
                 .any(|arg| arg.name.as_ref().is_some_and(|name| name.name == *own));
-            // If a named argument is a plain number or a plain variable, it is assumed to be intended.
+            // A named argument that is a plain number or a plain variable is assumed to be intended.
             let is_plain =
                 matches!(value.kind, TypedExprKind::Local(_)) || constant(self.module, value).is_some();
             let range = self.range_of(value);

@@ -437,7 +437,7 @@ pub fn out_of_reach(
     )
 }
 
-/// An input whose values number the rows.
+/// An input whose values are row numbers.
 pub fn identifier(column: &str, rows: usize) -> Diagnostic {
     let text =
         format!("the input `{column}` holds {rows} consecutive integers, one for each row, but not in order");

@@ -12,7 +12,7 @@ use std::path::Path;
 /// The line of the first row, if there is no blank line before this row.
 const FIRST_ROW: usize = 2;
 
-/// The bytes of a number in memory.
+/// The number of bytes of a number in memory.
 const CELL: usize = 8;
 
 /// Words that mean the numbers 0 and 1 if a column holds only these words.

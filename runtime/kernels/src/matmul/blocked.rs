@@ -85,10 +85,10 @@ fn cost<T>(kernels: &Kernels<T>, extents: &Extents) -> usize {
     products + copying + scattering
 }
 
-/// Computes a piece, in the form of the whole product.
+/// Computes a piece of a product in the form that was chosen for the whole product.
 ///
 /// # Safety
-/// The operands must hold all elements that the extents address; the result overlaps neither.
+/// The operands must hold all elements that the extents address, and the result must overlap neither operand.
 pub unsafe fn compute<T: MatmulElement>(
     kernels: &Kernels<T>,
     form: ProductForm,

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 
 /// The longest block of the contracted axis.
 pub const DEPTH: usize = 1024;
-/// The bytes of one column of the tallest block of rows. With this height a block of the left operand fits into the L2 cache.
+/// The number of bytes of one column of the tallest block of rows. With this height a block of the left operand fits into the L2 cache.
 pub const HEIGHT_BYTES: usize = 1024;
 
-/// The bytes of a cache line.
+/// The number of bytes of a cache line.
 const LINE: usize = 64;
 /// The cache lines for a strip of the right operand: two of the longest vectors for each of [`DEPTH`] rows.
 const STRIP: usize = 2 * DEPTH;
@@ -16,7 +16,7 @@ const ROWS: usize = (HEIGHT_BYTES / LINE + 1) * DEPTH;
 /// The cache lines for a tile of the result: two vectors for each row of the tallest tile, rounded up.
 const TILE: usize = 32;
 
-/// The bytes that a thread keeps after its first product.
+/// The number of bytes that a thread keeps after its first product.
 pub const BYTES: usize = (STRIP + ROWS + TILE) * LINE;
 
 /// A cache line, with its alignment.

@@ -32,8 +32,8 @@ impl ScalarEvidence<'_> {
         log_evidence_of_normal(self.log_likelihood, factor * self.scatter, ratio)
     }
 
-    /// Returns the first two derivatives by the log of the factor: half of `gamma - t scatter`, with the effective number of parameters `gamma = sum
-    /// mu / (mu + T t)` (MacKay 1992, "Bayesian interpolation"), and the derivative of this half.
+    /// Returns the first two derivatives with respect to the logarithm of the factor: half of `gamma - t scatter`, with the effective number of
+    /// parameters `gamma = sum mu / (mu + T t)` (MacKay 1992, "Bayesian interpolation"), and the derivative of this half.
     pub fn slopes(&self, factor: f64) -> [f64; 2] {
         let scattered = factor * self.scatter;
         let (mut first, mut second) = (-scattered, -scattered);

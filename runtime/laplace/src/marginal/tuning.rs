@@ -72,7 +72,7 @@ struct Place {
     /// The logs of the factors.
     logs: Vec<f64>,
     evidence: f64,
-    /// The derivatives by the logs of the factors.
+    /// The derivatives with respect to the logarithms of the factors.
     slope: Vec<f64>,
     /// Minus the second derivatives, as if the weights were independent.
     bend: Vec<f64>,
@@ -86,8 +86,9 @@ impl Tuning<'_> {
         log_evidence_of_normal(self.log_likelihood, scatter, evaluation.log_determinant_ratio)
     }
 
-    /// Returns the derivatives of the log marginal likelihood by the logs of the factors `[G]`: half of `gamma_g - t_g scatter_g`, with the effective
-    /// number of parameters `gamma_g = sum over the group of 1 - t_g precision_d variance_d` (MacKay 1992, "Bayesian interpolation").
+    /// Returns the derivatives of the log marginal likelihood with respect to the logarithms of the factors `[G]`: half of `gamma_g - t_g scatter_g`,
+    /// with the effective number of parameters `gamma_g = sum over the group of 1 - t_g precision_d variance_d` (MacKay 1992, "Bayesian
+    /// interpolation").
     pub fn slope(&self, factors: &[f64], evaluation: &EvidenceTerms) -> Vec<f64> {
         self.slope_and_bend(factors, evaluation).0
     }

@@ -1,4 +1,4 @@
-//! Gamma variates and their derivative by the shape, in `f64`: the steps of the loops in [`crate::gamma`], without branches.
+//! Gamma variates and their derivative with respect to the shape, in `f64`: the steps of the loops in [`crate::gamma`], without branches.
 //!
 //! A variate takes attempts until one is accepted. The derivative of a variate below the mode is a series, whose terms are added until they
 //! vanish. The caller implements the loops and calls one step after another.

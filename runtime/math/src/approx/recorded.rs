@@ -61,7 +61,7 @@ pub enum RecordedOp {
     Fma,
     /// The absolute value of a real.
     Magnitude,
-    /// The absolute value of the first with the sign of the second.
+    /// The absolute value of the first operand with the sign of the second.
     WithSign,
     /// The square root.
     Root,
@@ -291,7 +291,7 @@ pub fn gamma_series() -> [Recording; 2] {
     ]
 }
 
-/// Records the derivative of a variate by its shape. Inputs: the shape, the variate, and the sum of the series.
+/// Records the derivative of a variate with respect to its shape. Inputs: the shape, the variate, and the sum of the series.
 pub fn gamma_gradient() -> Recording {
     let recorder = Recorder::default();
     let input = |at| recorder.input::<Double>(at);

@@ -130,7 +130,7 @@ impl Points {
         point.energy = dot(&point.momentum, &point.momentum) / 2.0 - point.log_density;
     }
 
-    /// Takes the first half of a leapfrog step: half a kick, and the drift to the point at which the gradient is needed next.
+    /// Takes the first part of a leapfrog step: half of the momentum update, and then the move to the point at which the gradient is needed next.
     pub fn depart(&mut self, from: PointSlot, to: PointSlot, size: f64, whitening: &Whitening) {
         let Ok([from, to]) = self.points.get_disjoint_mut([from.0, to.0]) else {
             unreachable!("a step ends in a slot of its own");
@@ -139,7 +139,7 @@ impl Points {
         whitening.drift(&mut to.position, &from.position, size, &to.momentum);
     }
 
-    /// Takes the second half of a leapfrog step: the rest of the kick, with the gradient that [`Points::know`] set.
+    /// Takes the second part of a leapfrog step: the rest of the momentum update, with the gradient that [`Points::know`] set.
     pub fn arrive(&mut self, to: PointSlot, size: f64) {
         let point = &mut self.points[to.0];
         add_scaled(&mut point.momentum, size / 2.0, &point.gradient);

@@ -8,7 +8,7 @@ use bnnc_base::shape::Symbol;
 use bnnc_core::blocks::rows_per_call;
 use bnnc_core::memory::{feed, machine};
 
-/// The bytes of a number in double precision.
+/// The number of bytes of a number in double precision.
 const NUMBER: u64 = 8;
 
 /// Returns the number of weights that may be collapsed.
@@ -111,14 +111,14 @@ pub fn predicting(
     calling(programs, rows, (planned, numbers))
 }
 
-/// Returns the bytes of draws from the box.
+/// Returns the number of bytes of draws from the box.
 pub fn drawn((_, collapsed): (&InferenceBlock, &Collapsed), planned: usize) -> u64 {
     let factors = [columns(collapsed), planned, collapsed.options.draws];
     let numbers = factors.into_iter().fold(1_usize, usize::saturating_mul);
     bytes(numbers)
 }
 
-/// Returns the bytes of `numbers` reals, capped so that sums of such sizes do not overflow.
+/// Returns the number of bytes of `numbers` reals, capped so that sums of such sizes do not overflow.
 fn bytes(numbers: usize) -> u64 {
     (numbers as u64).min(u64::MAX / (16 * NUMBER)) * NUMBER
 }

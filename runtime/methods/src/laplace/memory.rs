@@ -13,11 +13,11 @@ use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_laplace::curvature::{Bytes, bytes};
 use bnnc_laplace::select;
 
-/// The bytes of a number in double precision.
+/// The number of bytes of a number in double precision.
 const NUMBER: u64 = 8;
 
-/// The bytes that a thread keeps after it has decomposed a matrix with more than [`UNPACKED`] rows: `faer` packs products of such matrices into a
-/// buffer that it reuses.
+/// The number of bytes that a thread keeps after it has decomposed a matrix with more than [`UNPACKED`] rows: `faer` packs products of such matrices
+/// into a buffer that it reuses.
 const PACKED: u64 = 4 << 20;
 const UNPACKED: usize = 10;
 
@@ -35,12 +35,12 @@ pub fn all(laplace: &Laplace) -> usize {
     laplace.weights.iter().map(|weights| weights.elements).sum()
 }
 
-/// Returns the bytes of the matrices of the precision of an approximation with this number of rows.
+/// Returns the number of bytes of the matrices of the precision of an approximation with this number of rows.
 pub fn precision(laplace: &Laplace, rows: usize) -> u64 {
     matrices(laplace, laplace.options.structure, selected(laplace), rows)
 }
 
-/// Returns the bytes of the precision of all weights, if it is needed to choose a subnetwork.
+/// Returns the number of bytes of the precision of all weights, if it is needed to choose a subnetwork.
 pub fn choosing(laplace: &Laplace) -> Option<u64> {
     match &laplace.options.over {
         Over::Subnetwork {
@@ -66,7 +66,7 @@ fn matrices(laplace: &Laplace, structure: Structure, weights: usize, rows: usize
     form(laplace, structure, weights, rows).most()
 }
 
-/// Returns the bytes of these matrices by phase.
+/// Returns the number of bytes of these matrices by phase.
 fn form(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) -> Bytes {
     bytes(structure, weights, rows, laplace.outputs, &laplace.blocks)
 }
@@ -100,12 +100,12 @@ pub fn finding(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
     dependent(laplace).saturating_add(choosing.max(chosen))
 }
 
-/// Returns the bytes of `count` vectors.
+/// Returns the number of bytes of `count` vectors.
 fn vectors(count: u64, elements: usize) -> u64 {
     count.saturating_mul(NUMBER).saturating_mul(elements as u64)
 }
 
-/// Returns the bytes of the programs of the curvature, or of the gradient before it, whichever is larger.
+/// Returns the number of bytes of the programs of the curvature, or of the gradient before it, whichever is larger.
 fn summing(laplace: &Laplace, rows: usize) -> u64 {
     let programs = &laplace.programs;
     let is_of_all = !laplace.options.over.is_subnetwork();
@@ -133,7 +133,7 @@ fn multiplying(laplace: &Laplace, rows: usize) -> u64 {
     program.saturating_add(vectors(4 * COLUMNS as u64, all(laplace)))
 }
 
-/// Returns the bytes of a program alone on a block of rows.
+/// Returns the number of bytes of a program alone on a block of rows.
 fn alone(artifact: &Artifact, sizes: Sizes, rows: usize) -> u64 {
     let size = blocks::rows_per_call(&[artifact], sizes, rows, 0);
     predict_arena_bytes(&artifact.plan, &sizes.with(Symbol::Batch, size))
@@ -185,7 +185,7 @@ fn choosing_by(laplace: &Laplace, own: Bytes, rows: usize) -> (u64, u64) {
     (ranking.max(making).max(comparing), full.posterior)
 }
 
-/// Returns the bytes of the matrix of a prior whose elements depend on each other, and of its factor.
+/// Returns the number of bytes of the matrix of a prior whose elements depend on each other, and of its factor.
 fn dependent(laplace: &Laplace) -> u64 {
     match laplace.independent {
         true => 0,
@@ -193,7 +193,7 @@ fn dependent(laplace: &Laplace) -> u64 {
     }
 }
 
-/// Returns the bytes of a square matrix.
+/// Returns the number of bytes of a square matrix.
 fn square(size: usize) -> u64 {
     NUMBER.saturating_mul(size as u64).saturating_mul(size as u64)
 }
@@ -203,8 +203,8 @@ fn is_tuned(laplace: &Laplace) -> bool {
     laplace.options.online || laplace.options.prior_precision == PriorPrecision::MarginalLikelihood
 }
 
-/// Returns the bytes that the eigenvalues of a whole matrix take in addition to its factor: a copy of the matrix and its decomposition; 0 if the
-/// eigenvalues are not needed.
+/// Returns the number of bytes that the eigenvalues of a whole matrix take in addition to its factor: a copy of the matrix and its decomposition; 0
+/// if the eigenvalues are not needed.
 fn decomposing(laplace: &Laplace, rows: usize) -> u64 {
     match is_tuned(laplace) && is_whole(laplace, rows) {
         true => square(selected(laplace)),
@@ -232,7 +232,7 @@ fn kernel(laplace: &Laplace, rows: usize) -> usize {
     }
 }
 
-/// Returns the bytes of the buffer that each thread keeps after it has decomposed matrices for an approximation with this number of rows.
+/// Returns the number of bytes of the buffer that each thread keeps after it has decomposed matrices for an approximation with this number of rows.
 pub fn packed(laplace: &Laplace, rows: usize) -> u64 {
     let blocks = laplace.blocks.iter();
     let of_form = match laplace.options.structure {
@@ -252,7 +252,7 @@ pub fn packed(laplace: &Laplace, rows: usize) -> u64 {
     }
 }
 
-/// Returns the bytes of one finished Gaussian on this number of rows.
+/// Returns the number of bytes of one finished Gaussian on this number of rows.
 pub fn held(laplace: &Laplace, rows: usize) -> u64 {
     form(laplace, laplace.options.structure, selected(laplace), rows).posterior
 }
@@ -310,7 +310,7 @@ fn copies(laplace: &Laplace) -> u64 {
     }
 }
 
-/// Returns the bytes of the derivatives with respect to the inputs of `rows` rows.
+/// Returns the number of bytes of the derivatives with respect to the inputs of `rows` rows.
 pub fn sloping(infer: &InferenceBlock, laplace: &Laplace, members: usize, rows: usize) -> u64 {
     let inputs = &laplace.programs.inputs;
     let slope = |binding: &Binding| inputs.plan.port(&format!("{}/slope", binding.port));
@@ -328,7 +328,7 @@ pub fn sloping(infer: &InferenceBlock, laplace: &Laplace, members: usize, rows: 
     results.saturating_mul(rows as u64).saturating_add(working)
 }
 
-/// Returns the bytes of the program of Jacobians with respect to the random weights, with the rows that it reads.
+/// Returns the number of bytes of the program of Jacobians with respect to the random weights, with the rows that it reads.
 fn differentiating(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
     let called = called(laplace, jacobian(laplace), (selected(laplace), rows));
     called + feed(infer, &laplace.programs.rows, rows)

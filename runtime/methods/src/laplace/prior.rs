@@ -22,7 +22,7 @@ pub struct LocalPrior {
     pub log_prior: f64,
     /// The log density of all other sites.
     pub of_others: f64,
-    /// The derivative of the log density by weight.
+    /// The derivative of the log density with respect to each weight.
     pub slope: Vec<f64>,
     /// Minus the second derivative of the log density.
     pub prior: Prior,

@@ -361,7 +361,8 @@ impl<'a> Sites<'a> {
     }
 }
 
-/// Returns the marginal distributions of the weights of small sites that equal their sites. Empty for a mixture.
+/// Returns the marginal distributions of the elements of small sites whose weights are the untransformed values of the site. The list is empty for a
+/// mixture.
 fn exact(
     found: &Approximated,
     laplace: &Laplace,
@@ -405,7 +406,7 @@ fn exact(
     found
 }
 
-/// Returns the indices, among the random weights, of the weights that equal their sites and whose sites are small.
+/// Returns the indices, among the random weights, of the weights that are the untransformed values of small sites.
 fn small_weights(laplace: &Laplace, index: Option<&[usize]>, is_real: &[bool]) -> Vec<usize> {
     let mut small = Vec::new();
     let mut start = 0;

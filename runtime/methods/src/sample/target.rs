@@ -156,7 +156,7 @@ pub fn prepare(
     Ok(Some(found))
 }
 
-/// Returns the bytes of the machines of one chain and of the rows that they read, or of the preparation if that is larger.
+/// Returns the number of bytes of the machines of one chain and of the rows that they read, or of the preparation if that is larger.
 pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
     let evaluation = sampling.transition.part().evaluation(rows);
     let sizes = |count: usize| sizes(sampling, count, rows);

@@ -74,8 +74,7 @@ pub fn offers(manifest: &Manifest, infer: &InferenceBlock, limit: u64) -> Vec<Of
     offers
 }
 
-/// Returns the requested number of weights: the size of the subnetwork or, if there is no subnetwork, the number of weights from which one could be
-/// chosen.
+/// Returns the size of the subnetwork or, if there is no subnetwork, the number of weights from which a subnetwork could be chosen.
 fn wanted(laplace: &Laplace) -> usize {
     match &laplace.smaller {
         Some(smaller) => smaller.weights.iter().map(|weights| weights.elements).sum(),

@@ -33,7 +33,7 @@ pub(crate) fn extreme_rays(rows: &[Vec<IBig>], budget: &mut Budget) -> Result<Op
 }
 
 impl Ray {
-    /// Returns the bytes of a ray and of the corner that it becomes, whose coordinates are fractions with twice as many integers. Integers
+    /// Returns the number of bytes of a ray and of the corner that it becomes, whose coordinates are fractions with twice as many integers. Integers
     /// of at most two words need no separate memory, and few are longer.
     fn bytes(&self) -> usize {
         3 * self.direction.len() * size_of::<IBig>() + 2 * self.tight.bytes() + size_of::<Ray>()

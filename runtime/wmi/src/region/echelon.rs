@@ -17,7 +17,7 @@ struct Row {
     entries: Vec<IBig>,
 }
 
-/// A row minus multiples of the rows of an [`Echelon`], such that it is zero in the pivot columns of the echelon.
+/// A row minus multiples of the rows of an [`Echelon`], such that the difference is zero in the pivot columns of the echelon.
 pub(crate) struct Reduced {
     /// The column of the first non-zero entry.
     pivot: usize,

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 /// bytes, and a monomial one number on every face.
 const MOST_EXPONENTS: usize = 1 << 24;
 
-/// The number of exponents that a monomial counts as at least: see [`MOST_EXPONENTS`].
+/// The smallest number of exponents with which a monomial is counted; see [`MOST_EXPONENTS`].
 const FEWEST: usize = 64;
 
 /// A set of monomials that contains all divisors of its members.

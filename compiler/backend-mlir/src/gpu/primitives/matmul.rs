@@ -17,7 +17,7 @@ const OWN: i64 = 4;
 /// The distance between rows of a slice, chosen so that the columns lie in different banks of shared memory.
 const PITCH: i64 = TILE + 4;
 
-/// One operand as a tile uses it. `free` is the axis along the tile, and `contracted` is the axis over which is summed.
+/// One operand as a tile uses it. `free` is the axis along the tile, and `contracted` is the axis over which products are summed.
 struct Operand {
     base: Value,
     free: (Value, Value),

@@ -3,9 +3,9 @@
 //! Note \[Truncation\]. All values are measured from one end of the interval and in logarithms, so that no digits cancel far out in a tail. A value
 //! is `end + exp(y)` or `end - exp(y)`. In a bounded interval, a value lies at the fraction `sigmoid(y)` of the interval, measured from `end`.
 //! `beyond(y)` is the probability of the values that are further from this end: a survival function or a cumulative function. In a bounded interval,
-//! `end` is the end on whose far side the distribution has more probability. A draw is the `y` at which `log beyond(y)` equals the logarithm of a
-//! uniform variate; Note \[Root\] describes the search for this `y`. The mean is an integral over `y` between two such values. The integrand vanishes
-//! at both values of `y`, so the trapezoidal rule converges exponentially.
+//! `end` is the end with more of the distribution's probability beyond it, outside the interval. A draw is the `y` at which `log beyond(y)` equals
+//! the logarithm of a uniform variate; Note \[Root\] describes the search for this `y`. The mean is an integral over `y` between two such values. The
+//! integrand vanishes at both values of `y`, so the trapezoidal rule converges exponentially.
 
 use super::InstanceBuilder;
 use super::parts::ends;

@@ -34,7 +34,7 @@ pub trait RecordedReal: Kinded + FloatFormat {
     fn widen(value: Value<'_, Self>) -> Value<'_, Double>
     where
         Self: Sized;
-    /// Converts to the nearest number.
+    /// Rounds a double to the nearest number of this format.
     fn narrow(value: Value<'_, Double>) -> Value<'_, Self>
     where
         Self: Sized;
