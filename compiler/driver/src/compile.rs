@@ -180,7 +180,7 @@ pub fn compile(
     }
 }
 
-/// Warns about an inference that starts from another one with which it has no state in common.
+/// Warns about an inference that starts from another inference but shares no state with it.
 fn useless_starts(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let warning = |infer: &InferenceBlock| {
         let Some(Start::Infer(name)) = &infer.start else {

@@ -1,4 +1,4 @@
-//! The manual at the terminal: the entry of a word of the language, of its library, methods, options or metrics, from their records.
+//! The manual at the terminal: describes a word of the language or of the library, a method, an option or a metric, from its record.
 
 use crate::documented::documented;
 use crate::program::library;

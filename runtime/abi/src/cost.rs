@@ -39,7 +39,7 @@ pub struct CostEstimate(pub Vec<CostTerm>);
 /// A launch or a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CostTerm {
-    /// The trip count of each loop around it.
+    /// The trip count of each loop that encloses the launch or the call.
     pub loops: Vec<Amount>,
     /// The operations.
     pub operations: Operations,

@@ -161,7 +161,7 @@ pub struct Output {
     pub kind: OutputKind,
     /// True if the distribution of another output of the same example depends on this output. Predictions then need the values of this output.
     pub given: bool,
-    /// True if the model reads the output, as in `y[t] ~ Normal(b * y[t - 1], s)`, so that its elements depend on each other.
+    /// True if the model reads the output, as in `y[t] ~ Normal(b * y[t - 1], s)`, so that the elements of the output depend on each other.
     pub series: bool,
     /// True if the elements have one joint distribution, such as `MultivariateNormal`, so that they are dependent given the parameters.
     #[serde(default)]

@@ -19,7 +19,8 @@ const ELEMENTS: usize = 10;
 /// A weight counts as being at the prior mean if its distance from the mean, in prior standard deviations, is below this value.
 const AT_MEAN: f64 = 0.01;
 
-/// The difference below which predictions count as equal: of probabilities, or relative to the standard deviation of the target.
+/// Predictions count as equal if they differ by less than this value. The differences are those of probabilities or, for reals and counts, are
+/// relative to the standard deviation of the target.
 const SAME: f64 = 1e-3;
 
 /// Returns a warning if several matrices of weights are at the mean of their prior at a maximum, and the predictions are the same for all training

@@ -1,6 +1,7 @@
 //! An orthogonal basis of columns, for computing the component of a column that other columns do not explain.
 
-/// If other columns determine a column, the remainder due to rounding is at most this fraction of its squared length.
+/// If a column is a linear combination of other columns, the squared length of its remainder, which consists of rounding errors, is at most this
+/// fraction of the squared length of the column.
 const ROUNDING: f64 = 1e-12;
 
 /// Orthogonal columns.

@@ -56,7 +56,8 @@ const STUCK: f64 = 1.05;
 /// two of the three failed.
 const FAR_OUTPUT: f64 = 1e6;
 
-/// Returns the warnings about chains that are stuck although an input with its own name, or an output, is large: their starts are too far away.
+/// Returns the warnings about chains that are stuck in a model in which an input with its own name, or an output, is large: the starts of the chains
+/// are then too far away.
 pub fn stuck(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Vec<Diagnostic> {
     let quantities = outcome
         .diagnosis

@@ -112,7 +112,7 @@ impl Fingerprint {
         self.facts.insert(name.to_owned(), value.to_owned());
     }
 
-    /// Adds a text. The name must be usable as the subject of a sentence in a diagnostic.
+    /// Adds a text under a name. The name must be usable as the subject of a sentence in a diagnostic.
     pub fn text(&mut self, name: &str, text: &str) {
         self.content(name, Checksum::of(text.as_bytes()));
     }

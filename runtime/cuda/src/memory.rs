@@ -44,7 +44,7 @@ impl Allocation {
     /// Allocates memory; `None` if no contiguous piece of the free memory is large enough.
     ///
     /// # Errors
-    /// Other errors of the driver.
+    /// The driver reports another error.
     pub fn fitting(device: &Arc<Device>, bytes: usize) -> Result<Option<Allocation>, Fault> {
         let mut address = 0;
         // SAFETY: the call writes to `address`.

@@ -228,7 +228,7 @@ impl Array {
         }
     }
 
-    /// Returns the reason for which an array is not a column of this number of rows, for messages.
+    /// Returns the reason why an array is not a column with this number of rows, for messages.
     pub(crate) fn shared_by(&self, rows: usize) -> String {
         match self.shape.first() {
             None => "it is one value, which all rows share".to_owned(),

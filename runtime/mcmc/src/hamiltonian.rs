@@ -1,7 +1,7 @@
 //! The common part of samplers that move along trajectories of a Hamiltonian.
 //!
-//! A [`Hamiltonian`] searches a step size, runs a [`Trajectory`] in each iteration, and adapts during the warm-up. A trajectory only
-//! chooses the point from which to take the next leapfrog step, and the point at which the iteration ends.
+//! A [`Hamiltonian`] searches for a step size, runs a [`Trajectory`] in each iteration, and adapts during the warm-up. A trajectory only chooses the
+//! point from which to take the next leapfrog step, and the point at which the iteration ends.
 
 pub mod points;
 

@@ -237,7 +237,8 @@ impl PenaltyMethod {
     }
 }
 
-/// Returns the logarithm of the acceptance. `ratio` is `log q(back) - log q(forth)`, `difference` the estimated loss after minus before.
+/// Returns the logarithm of the acceptance probability. `ratio` is `log q(back) - log q(forth)`, and `difference` is the estimated loss after the
+/// step minus the loss before it.
 pub fn log_acceptance(ratio: f64, difference: f64, penalty: f64) -> f64 {
     (ratio - difference - penalty).min(0.0)
 }

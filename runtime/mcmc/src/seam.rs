@@ -20,9 +20,9 @@ pub enum SamplerRequest<'a> {
     Value {
         /// The position.
         at: &'a [f64],
-        /// As in `Gradient`.
+        /// The indices of the rows in the sum; `None` for all rows.
         rows: Option<&'a [u32]>,
-        /// As in `Gradient`.
+        /// The factor on the sum over these rows.
         scale: f64,
     },
     /// The changes of the log likelihood of groups of rows between two positions.
@@ -68,9 +68,9 @@ pub enum Answer<'a> {
     Value(f64),
     /// The answer to [`SamplerRequest::Differences`].
     Differences {
-        /// The difference of `log prior + log Jacobian` at `to` and at `from`.
+        /// `log prior + log Jacobian` at `to` minus the same sum at `from`.
         prior: f64,
-        /// For each group, the difference of the sum over its rows of `log p(row)` at `to` and at `from`.
+        /// For each group of rows, the sum of `log p(row)` at `to` minus the sum at `from`.
         sums: &'a [f64],
     },
 }

@@ -189,7 +189,8 @@ struct Before<'a> {
 }
 
 impl Around<'_> {
-    /// Returns the maximum from a start, or the maximum that an earlier run found, with the factors and noise chosen during an online search.
+    /// Searches for the maximum from a start, or takes the maximum that an earlier run found. Returns the maximum, with the factors and the noise
+    /// that an online search chose.
     fn maximum(
         &self,
         task: &Task<'_>,

@@ -5,7 +5,7 @@
 pub struct Ticks {
     /// The values of the ticks.
     pub values: Vec<f64>,
-    /// The number of decimals that distinguishes them.
+    /// The number of decimals that distinguishes the ticks.
     pub decimals: usize,
 }
 

@@ -55,7 +55,7 @@ impl BuildArguments {
 /// Parses the command line of an executable that holds a program.
 ///
 /// # Errors
-/// A usage error, or the requested help.
+/// Returns a usage error, or the requested help.
 pub fn parse(words: Vec<OsString>, built: &Built) -> Result<RunnerArguments, clap::Error> {
     let file = built.origin.file.display();
     let mut command = RunnerArguments::command().about(format!("Run {file}, compiled by bnnc."));

@@ -1,9 +1,9 @@
 //! Training: epochs of shuffled batches through the compiled step, with a schedule, early stopping and restarts.
 //!
 //! `trainer` runs one training, which can be interrupted after every step and resumed with bit-identical results. `windows` keeps the best
-//! parameters, and `history` keeps the losses. `convergence` tests from the losses whether the training has converged. `maximum` searches for a lower
-//! loss with a `descent` on the loss `surface`. `gap` does so for losses with noise, also with a `continuation`. `restarts` compares several
-//! trainings.
+//! parameters, and `history` keeps the losses. From the losses, `convergence` tests whether the training has converged. `maximum` searches for a
+//! lower loss with a `descent` on the loss `surface`. `gap` does the same for losses with noise, and also uses a `continuation`. `restarts` compares
+//! several trainings.
 
 pub mod continuation;
 pub mod convergence;

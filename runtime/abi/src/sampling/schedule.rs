@@ -54,7 +54,7 @@ impl Steps {
     }
 }
 
-/// Returns the fraction of its cycle that is over when an iteration begins.
+/// Returns the fraction of the current cycle that is complete when an iteration begins.
 fn part(iteration: u64, cycle: u64) -> f64 {
     (iteration % cycle) as f64 / cycle as f64
 }
@@ -70,7 +70,7 @@ impl ChainOptions {
 }
 
 impl Steps {
-    /// Checks that the numbers of the schedule are valid and that it leaves draws.
+    /// Checks that the numbers of the schedule are valid and that the schedule keeps at least one draw.
     pub(super) fn check(self, chains: &ChainOptions) -> Result<(), OptionConflict> {
         match self {
             Steps::Polynomial { b, gamma } if !(b > 0.0 && gamma > 0.0) => OptionConflict::new(

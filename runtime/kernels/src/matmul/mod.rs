@@ -64,7 +64,7 @@ unsafe impl<T> Sync for Operands<T> {}
 /// Computes the primitive `matmul`.
 ///
 /// # Safety
-/// `buffers` must hold the addresses of `a`, `b` and `c`, with all elements that `ints` address; `c` overlaps neither.
+/// `buffers` must hold the addresses of `a`, `b` and `c`, with all elements that `ints` address, and `c` must overlap neither `a` nor `b`.
 pub unsafe fn matmul(pool: &Pool, precision: Precision, buffers: &[*mut u8], ints: &[i64]) {
     // SAFETY: the caller's promise.
     unsafe { matmul_at(Level::detect(), pool, precision, buffers, ints) }

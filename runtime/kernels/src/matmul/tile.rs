@@ -19,11 +19,11 @@ use bnnc_math::approx::Number;
 /// How a kernel combines its sum with the old contents of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
-    /// The product replaces them.
+    /// The product replaces the old contents.
     Store,
-    /// The product is added to them.
+    /// The product is added to the old contents.
     Add,
-    /// The product is subtracted from them.
+    /// The product is subtracted from the old contents.
     Subtract,
 }
 

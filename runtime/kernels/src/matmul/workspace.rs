@@ -9,11 +9,11 @@ pub const HEIGHT_BYTES: usize = 1024;
 
 /// The number of bytes of a cache line.
 const LINE: usize = 64;
-/// The cache lines for a strip of the right operand: two of the longest vectors for each of [`DEPTH`] rows.
+/// The number of cache lines for a strip of the right operand: two of the longest vectors for each of [`DEPTH`] rows.
 const STRIP: usize = 2 * DEPTH;
 /// The cache lines for a block of the left operand, copied by rows or by columns. Each copied row or column is padded by one line.
 const ROWS: usize = (HEIGHT_BYTES / LINE + 1) * DEPTH;
-/// The cache lines for a tile of the result: two vectors for each row of the tallest tile, rounded up.
+/// The number of cache lines for a tile of the result: two vectors for each row of the tallest tile, rounded up.
 const TILE: usize = 32;
 
 /// The number of bytes that a thread keeps after its first product.

@@ -146,7 +146,7 @@ impl EigenBlock {
         half.product_transposed(&first, pool).values
     }
 
-    /// Returns the variances by element: the squares of the rows of the eigenbasis, weighted with the variances of the coordinates.
+    /// Returns the variances of the elements: the squares of the rows of the eigenbasis, weighted with the variances of the coordinates.
     fn variances(&self, pool: &Pool) -> Vec<f64> {
         let [first, second] = [&self.first, &self.second].map(squares);
         let variances = self.deviations.iter().map(|deviation| deviation * deviation);

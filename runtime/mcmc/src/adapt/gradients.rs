@@ -115,7 +115,7 @@ impl Spreads {
     const SHORT: u64 = 10;
     /// The number of draws in the first long window.
     const LONG: u64 = 80;
-    /// The draws per dimension that are needed for a covariance, and for a covariance without shrinkage.
+    /// The number of draws per dimension that are needed for a covariance, and the number for a covariance without shrinkage.
     const ENOUGH: [u64; 2] = [2, 5];
     /// The smallest number of draws from which a metric is computed.
     const LEAST: u64 = 3;

@@ -93,7 +93,7 @@ enum Direction {
 impl StepSizeSearch {
     /// The acceptance at which the search ends when it is crossed.
     const ACCEPTANCE: f64 = 0.8;
-    /// The range of step sizes outside of which the search ends: the density is flat, or no step is accepted.
+    /// The range of step sizes outside of which the search ends. Above this range, the density is flat; below, no step is accepted.
     const RANGE: (f64, f64) = (1e-12, 1e7);
 
     /// Begins at a step size.

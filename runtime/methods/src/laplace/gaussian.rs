@@ -61,7 +61,7 @@ pub struct GaussianFacts {
     pub log_marginal_likelihood: Option<f64>,
     /// The number of rows whose second derivative in the outputs had negative eigenvalues, which were set to zero.
     pub clipped: usize,
-    /// The rise of the log posterior that the approximation predicts, where the slope is known.
+    /// The rise of the log posterior from the centre to the maximum that the approximation predicts; `None` if the slope is not known.
     pub rise: Option<f64>,
     /// The predicted rise of the log density that the Gaussian approximates, if its prior factors or its temperature differ from those of the search.
     #[serde(default)]

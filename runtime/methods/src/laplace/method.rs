@@ -24,7 +24,7 @@ pub struct Approximates<'a> {
 }
 
 impl Approximates<'_> {
-    /// Returns the number of bytes of a number of Gaussians, each with its maximum.
+    /// Returns the number of bytes of `members` Gaussians, each with its maximum.
     fn gaussians(&self, rows: usize, members: usize) -> u64 {
         let one = memory::held(self.laplace, rows).saturating_add(parameters(self.infer));
         one.saturating_mul(members as u64)

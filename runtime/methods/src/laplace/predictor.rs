@@ -88,7 +88,7 @@ pub fn forecaster<'a>(
 }
 
 impl Way {
-    /// Returns the true classes of rows, if the likelihood has classes and they are known.
+    /// Returns the true classes of rows, if the likelihood has classes and the classes are known.
     fn classes(
         self,
         infer: &InferenceBlock,

@@ -52,7 +52,7 @@ fn summing(swag: &Swag, planned: usize) -> usize {
     moments + kept
 }
 
-/// Returns the number of bytes of a number of positions of the trained states.
+/// Returns the number of bytes of `positions` values of the trained states.
 pub fn numbers(infer: &InferenceBlock, names: &[String], positions: usize) -> u64 {
     let elements: usize = moved(infer, names).iter().map(|(_, size)| size).sum();
     (elements.saturating_mul(positions)).saturating_mul(size_of::<f64>()) as u64

@@ -52,7 +52,7 @@ impl Taken {
         self.held.push_back(place);
     }
 
-    /// Returns the summary of the iterates. If only the last ones are kept, these alone count.
+    /// Returns the summary of the iterates. If only the last iterates are kept, the summary covers only these.
     pub fn finish(mut self, swag: &Swag) -> Iterated {
         self.held.iter().for_each(|iterate| self.moments.add(iterate));
         let snapshots = match swag.gaussian.covariance {

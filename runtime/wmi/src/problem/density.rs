@@ -112,7 +112,7 @@ fn bounds(tree: &Tree) -> Result<(Option<Rational>, Option<Rational>), Flaw> {
     }
 }
 
-/// Reads the S-expression in a JSON string; positions in it count from the quote.
+/// Reads the S-expression in a JSON string. Positions in the S-expression count from the quote.
 fn expression(tree: &Tree) -> Result<Tree, Flaw> {
     let text = tree
         .word()

@@ -89,7 +89,7 @@ fn homogeneous(row: &HalfSpace) -> Vec<IBig> {
     integers
 }
 
-/// Builds the skeleton. The facets are the rows whose corners are not all on another row too; other rows are dropped.
+/// Builds the skeleton. A row is a facet unless another row contains all corners of the row. Rows that are not facets are dropped.
 fn assemble(dimension: usize, rows: &[Vec<IBig>], corners: Vec<Ray>) -> Skeleton {
     let on_row = |row: usize| {
         let mut on = Bits::none(corners.len());
