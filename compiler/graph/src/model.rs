@@ -35,7 +35,7 @@ pub struct Model {
 pub struct Input {
     /// The name of the parameter.
     pub name: Arc<str>,
-    /// Its type for one example.
+    /// The type for one example.
     pub ty: Type,
     /// The support of its elements.
     pub support: Support,

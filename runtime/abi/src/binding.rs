@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Binding {
     /// The name of the program's input buffer.
     pub port: String,
-    /// The source of its values.
+    /// The source of the values.
     pub from: DataSource,
     /// The type of its elements.
     pub elements: Elements,
@@ -30,7 +30,7 @@ pub enum Codes {
     Positions,
     /// An integer selects its position among these integers, the values at the build in ascending order.
     Ids(Vec<i64>),
-    /// A text selects its position among these texts.
+    /// A text selects the position at which it occurs in this list.
     Texts(Vec<String>),
 }
 

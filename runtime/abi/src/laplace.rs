@@ -61,7 +61,8 @@ pub struct Laplace {
     pub weights: Vec<Weights>,
     /// The free states that affect the likelihood of a row given `f`, but not `f` itself, such as a noise level.
     pub noise: Vec<String>,
-    /// The number of scalars in all sites that affect the outputs, approximated or not: `D` in the scale of the prior of a subnetwork.
+    /// The number of scalars in all sites that affect the outputs, including sites that are not approximated. The scale of the prior of a subnetwork
+    /// uses this number as `D`.
     pub parameters: usize,
     /// The number of elements of `f`.
     pub outputs: usize,

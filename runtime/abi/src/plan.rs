@@ -139,7 +139,7 @@ pub struct Buffer {
     pub storage: Storage,
     /// The axes of the tensor.
     pub shape: Shape,
-    /// Its owner and lifetime.
+    /// The owner and the lifetime of the tensor.
     pub role: BufferRole,
 }
 

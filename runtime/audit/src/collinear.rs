@@ -319,7 +319,7 @@ impl<'a> Columns<'a> {
         (is_constant && value != 0.0).then_some((column.name, value))
     }
 
-    /// Returns a column as in its file.
+    /// Returns a column as the file contains it.
     fn column(&self, port: usize, at: usize) -> Option<Column> {
         let binding = self.bindings[port];
         let is_output = self

@@ -411,7 +411,7 @@ fn extrapolation(column: &Column) -> Option<Diagnostic> {
     })
 }
 
-/// Returns the number of values that exceed a range by more than half of it.
+/// Returns the number of values outside a range whose distance from the range is more than half its width.
 fn count_outside(values: &[f64], (low, high): (f64, f64)) -> usize {
     let margin = 0.5 * (high - low);
     let is_outside = |value: &&f64| **value < low - margin || **value > high + margin;

@@ -25,7 +25,7 @@ struct Scale {
     sd: f64,
     mean: f64,
     size: f64,
-    /// True if it is an element of a vector of inputs.
+    /// True if the column is an element of a vector of inputs.
     is_element: bool,
 }
 

@@ -94,7 +94,7 @@ impl Dim {
         }
     }
 
-    /// Returns its size if it is static.
+    /// Returns the size of the axis if the size is static.
     pub fn fixed(self) -> Option<usize> {
         match self {
             Dim::Fixed(size) => Some(size),

@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Job<'a> {
     /// The compiled program.
     pub manifest: &'a Manifest,
-    /// The data that it was compiled for.
+    /// The data for which the program was compiled.
     pub sources: Sources,
     /// The origin of the program: its text and build options.
     pub origin: &'a Origin,

@@ -197,7 +197,8 @@ impl Products {
             blas: blas.clone(),
             handle,
         };
-        // SAFETY: the handle was made above; the stream and the workspace are the caller's promise.
+        // SAFETY: the handle was made above; the caller guarantees that the stream and the workspace are
+        // valid.
         unsafe {
             blas.check("cublasSetStream", (blas.set_stream)(handle, stream))?;
             blas.check(

@@ -58,7 +58,7 @@ fn open_pipe(path: &Path, open: fn(PathBuf) -> Result<File>, why: &'static str) 
 /// Opens a regular file. Pipes and devices are rejected before they are opened: nothing may ever be written to a pipe, and a device may have no end.
 ///
 /// # Errors
-/// Errors of the operating system, and a path that is not a regular file.
+/// The operating system reports an error, or the path is not a regular file.
 pub fn regular(path: &Path) -> Result<File> {
     match std::fs::metadata(path)?.is_file() {
         true => File::open(path),

@@ -61,7 +61,7 @@ pub struct ReadyLaunch {
 pub struct ReadyReduce {
     /// The index of the buffer slot.
     pub slot: usize,
-    /// The type of its elements.
+    /// The type of the elements.
     pub element: StoredElement,
     /// The combination of elements.
     pub combine: Combine,

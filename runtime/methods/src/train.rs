@@ -103,7 +103,8 @@ impl Posterior for TrainedPosterior {
     }
 }
 
-/// Returns whether a state is the value of a point site that the optimiser updates. The names of the optimiser's states for it start with its name.
+/// Returns whether a state is the value of a point site that the optimiser updates. The optimiser's states for the site have names that start with
+/// the name of this state.
 fn is_moved_point(infer: &InferenceBlock, state: &State) -> bool {
     let is_point = infer
         .reports

@@ -46,9 +46,9 @@ pub(crate) fn stub(address: u64) -> [u8; STUB_BYTES] {
 /// An address that a patch writes.
 #[derive(Clone, Copy, Debug)]
 pub struct PatchedAddress {
-    /// The address that is referred to.
+    /// The address to which the patched bytes refer.
     pub target: u64,
-    /// The number that is added to it.
+    /// The number that is added to `target`.
     pub addend: i64,
     /// The address of the patched bytes, from which relative addresses count.
     pub place: u64,

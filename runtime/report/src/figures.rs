@@ -222,7 +222,7 @@ fn binned(predictions: impl Iterator<Item = (f64, bool)>) -> [Bin; CALIBRATION_B
     bins
 }
 
-/// Draws the frequency with which predictions came true against their probabilities.
+/// Draws the observed frequency of predicted events against their predicted probability.
 fn against(title: &str, (x, y): (&str, &str), bins: [Bin; CALIBRATION_BINS]) -> String {
     let axis = |label: &str| PlotAxis::between(label, -0.04, 1.05);
     let mut plot = Plot::new(title, SQUARE, axis(x), axis(y));

@@ -22,7 +22,7 @@ const WIDER: f64 = 4.0;
 /// An axis of a plot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlotAxis {
-    /// The quantity that it shows, with its unit.
+    /// The quantity that the axis shows, with the unit of the quantity.
     pub label: String,
     /// The value at the start of the axis.
     pub low: f64,

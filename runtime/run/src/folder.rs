@@ -294,7 +294,7 @@ impl Staging {
             .map_err(|error| codes::cannot_write(&path, &error.to_string()))
     }
 
-    /// Moves a file into the folder. A link in its place, or in the place of a folder on its path, is replaced and not followed.
+    /// Moves a file into the folder. A symbolic link at the path of the file, or of a folder on this path, is replaced and not followed.
     fn place(&self, file: &str) -> io::Result<()> {
         let mut target = self.folder.clone();
         let mut parts = file.split('/').peekable();

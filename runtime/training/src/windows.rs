@@ -68,7 +68,7 @@ pub struct Best {
     pub epoch: usize,
 }
 
-/// A training that ended with a higher loss than it had before.
+/// A training whose final loss is higher than an earlier loss.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Worsened {
     /// The best window, whose parameters were kept.

@@ -62,8 +62,8 @@ pub struct IntegrationLimits {
 }
 
 impl Default for IntegrationLimits {
-    /// Returns an effort with a relative tolerance of 1e-12, rationals only where necessary, a million regions, and a billion steps in each
-    /// region. In floating point these steps take less than a minute.
+    /// Returns limits with a relative tolerance of 1e-12, rational arithmetic only where necessary, a million regions, and a billion steps in each
+    /// region. In floating point, these steps take less than a minute.
     fn default() -> IntegrationLimits {
         IntegrationLimits {
             tolerance: 1e-12,

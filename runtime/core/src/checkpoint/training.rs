@@ -104,7 +104,7 @@ impl TrainingFile {
     /// Deletes the state of a training that failed, since it would fail again.
     ///
     /// # Errors
-    /// A file that cannot be deleted.
+    /// A file cannot be deleted.
     pub fn forget(&self) -> Result<(), Diagnostic> {
         self.place.as_ref().map_or(Ok(()), |(path, _)| remove(path))
     }

@@ -61,7 +61,7 @@ pub struct TileJob<T> {
     pub c: *mut T,
     /// The stride of the result along rows.
     pub c_stride: isize,
-    /// The number of columns of the last vector of a masked kernel, or of all columns of a sweep.
+    /// The number of columns of the last vector of a masked kernel, or the number of all columns of a sweep.
     pub tail: usize,
     /// The update of the result.
     pub update: Update,

@@ -6,7 +6,7 @@ use bnnc_math::approx::{Number, Plain};
 
 /// One vector.
 pub trait Vector: Copy {
-    /// The type of its elements.
+    /// The type of the elements.
     type Element: Number;
     /// The lanes that a masked access reads or writes.
     type Mask: Copy;

@@ -35,7 +35,7 @@ pub fn bytes(
     let numbers = match structure {
         Structure::Full => {
             let [sum, decomposition, posterior] = full(d);
-            // The rows that are not yet in the sum, and those that are about to be appended to them.
+            // The rows that are not yet in the sum, and the rows that are about to be appended.
             let pending = d.saturating_mul(2 * 256);
             [sum.saturating_add(pending), decomposition, posterior]
         }

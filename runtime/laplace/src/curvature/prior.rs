@@ -33,7 +33,7 @@ impl Prior {
     }
 
     /// Returns the prior with factors `[D]` on the precisions of elements: the matrix `P0` becomes `F P0 F`, where the diagonal of `F` holds the
-    /// roots of the factors.
+    /// square roots of the factors.
     pub fn scaled(&self, factors: &[f64]) -> Prior {
         let roots: Vec<f64> = factors.iter().map(|factor| factor.sqrt()).collect();
         let precision = self

@@ -197,7 +197,7 @@ impl Place {
 /// Returns a step of the log of a factor. Far from the maximum, the log marginal likelihood is nearly linear and Newton steps are too long, so a step
 /// is limited to a factor of about fifty.
 fn step((slope, bend): (&f64, &f64)) -> f64 {
-    // The slope of a group on which neither the data nor the prior have an effect consists of rounding errors.
+    // The slope of a group on which neither the data nor the prior has an effect consists of rounding errors.
     if slope.abs() < 1e-14 {
         0.0
     } else {

@@ -58,7 +58,7 @@ struct Pairs {
     gradients: RunningMoments,
     /// Lengths under the dense metric.
     dense: Lengths,
-    /// Lengths under the diagonal metric that could replace it.
+    /// Lengths under the diagonal metric that could replace the dense metric.
     diagonal: Lengths,
 }
 

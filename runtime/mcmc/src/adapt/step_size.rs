@@ -91,7 +91,7 @@ enum Direction {
 }
 
 impl StepSizeSearch {
-    /// The acceptance at which the search ends when it is crossed.
+    /// The search ends when the acceptance probability of a step crosses this value.
     const ACCEPTANCE: f64 = 0.8;
     /// The range of step sizes outside of which the search ends. Above this range, the density is flat; below, no step is accepted.
     const RANGE: (f64, f64) = (1e-12, 1e7);

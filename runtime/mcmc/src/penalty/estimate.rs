@@ -12,7 +12,7 @@ pub struct NoisyDifference {
     pub difference: f64,
     /// The estimated variance of `difference`.
     pub variance: f64,
-    /// The penalty for its noise: see [`correction::penalty`].
+    /// The penalty for the noise of `difference`; see [`correction::penalty`].
     pub penalty: f64,
 }
 

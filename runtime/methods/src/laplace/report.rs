@@ -264,7 +264,7 @@ struct Sites<'a> {
     draws: Vec<Vec<f64>>,
     /// The weights of one call.
     columns: Vec<Vec<f64>>,
-    /// True for the weights that equal their sites, without a transformation.
+    /// True for the weights that are the untransformed values of their sites.
     is_real: Vec<bool>,
 }
 

@@ -34,7 +34,7 @@ impl Reduced {
 }
 
 impl Echelon {
-    /// Reduces `row` by the rows of the echelon; `None` if it depends on them linearly.
+    /// Reduces `row` by the rows of the echelon; `None` if `row` depends linearly on these rows.
     pub fn reduce(&self, row: &[IBig]) -> Option<Reduced> {
         let mut entries = row.to_vec();
         let mut scale = IBig::ONE;

@@ -64,7 +64,7 @@ impl InstanceBuilder<'_, '_, '_> {
     }
 }
 
-/// Returns the declared support if it is narrower than the distribution's own.
+/// Returns the declared support if it is narrower than the support of the distribution.
 fn narrower(own: Support, declared: Support) -> Support {
     match (own, declared) {
         (Support::Real, Support::Interval(..) | Support::Simplex | Support::Ordered) => declared,

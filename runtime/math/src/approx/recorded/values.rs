@@ -101,7 +101,7 @@ impl<'r, K: Kinded> Value<'r, K> {
         }
     }
 
-    /// Returns its form in the recording.
+    /// Returns the form of the value in the recording.
     pub fn operand(self) -> RecordedOperand {
         self.operand
     }

@@ -71,7 +71,7 @@ pub(super) fn divergences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     })
 }
 
-/// The largest target that is recommended: steps become very small beyond it.
+/// The largest target that is recommended. With larger targets, steps become very small.
 const LARGEST_TARGET: f64 = 0.99;
 
 /// Returns whether a funnel is likely: a parameter has an unknown scale in its prior, and the energy changes slowly or the chains disagree. Smaller
