@@ -83,7 +83,7 @@ pub struct Compilation<'a> {
 pub struct ElaboratedInference {
     /// The model for one example.
     pub model: Model,
-    /// The family that approximates its posterior.
+    /// The approximation of the model's posterior.
     pub posterior: ApproximatePosterior,
     /// The optimiser that updates the parameters.
     pub optimiser: ElaboratedOptimiser,

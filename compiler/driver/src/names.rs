@@ -15,10 +15,10 @@ use bnnc_hir::types::{Elem, Ty};
 use bnnc_hir::walk;
 use bnnc_rewrite::density::Densities;
 
-/// Returns the names of axes and classes of a model. `theta: real[J]` has the axis `J`. If an input or output `school: index(J)` is a text
-/// column, its levels name the positions along `J`. If an input `x: real[d]` takes the input columns, these columns name the positions
-/// along `d`. The same names apply to an axis of another parameter that is multiplied with such a vector or from which such an index
-/// selects, also in a layer and for a constant size.
+/// Returns the names of axes and classes of a model. `theta: real[J]` has the axis `J`. If an input or output `school: index(J)` is a text column,
+/// its levels name the positions along `J`. If an input `x: real[d]` takes the input columns, these columns name the positions along `d`. The same
+/// names apply to an axis of another parameter, if the axis is multiplied with such a vector or if such an index selects from the axis. This holds in
+/// layers too, and for axes of constant size.
 pub fn names(model: &ModelItem, elaborated: &ElaboratedInference, schema: &Schema) -> Names {
     let bound = &elaborated.bound;
     let mut names = declared(model, schema, bound);

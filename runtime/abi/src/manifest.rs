@@ -157,7 +157,7 @@ pub struct Output {
     pub name: String,
     /// The axes of one example.
     pub shape: Shape,
-    /// The type of its elements.
+    /// The type of the elements.
     pub kind: OutputKind,
     /// True if the distribution of another output of the same example depends on this output. Predictions then need the values of this output.
     pub given: bool,

@@ -17,8 +17,9 @@ const MOST: usize = 30;
 /// The smallest number of rows per column, since fewer rows may be fitted by chance.
 const ROWS_PER_COLUMN: usize = 10;
 
-/// A target counts as computed from the inputs if the unexplained fraction of its variance is below this value: a residual of 0.1 % of its standard
-/// deviation, as due to rounding. The most precise calibration among the NIST reference data for linear regression (Norris) leaves 0.25 %.
+/// A target counts as computed from the inputs if the unexplained fraction of its variance is below this value. The residual is then below 0.1 % of
+/// the standard deviation of the target, which rounding may cause. The most precise calibration among the NIST reference data for linear regression
+/// (Norris) leaves 0.25 %.
 const COMPUTED: f64 = 1e-6;
 
 /// Returns the warnings about inputs that determine a target: a single input that determines it exactly, or several inputs of which a real target is

@@ -81,7 +81,7 @@ pub fn whole(path: &Path) -> Result<Vec<u8>> {
 /// Reads a regular file as text.
 ///
 /// # Errors
-/// Errors of [`regular`], and bytes that are not UTF-8.
+/// Fails in the same cases as [`regular`], and if the bytes are not UTF-8.
 pub fn text(path: &Path) -> Result<String> {
     String::from_utf8(whole(path)?).map_err(|error| Error::new(ErrorKind::InvalidData, error.utf8_error()))
 }

@@ -28,7 +28,7 @@ macro_rules! by_precision {
         $(#[$meta])*
         ///
         /// # Safety
-        /// `buffers` must hold the addresses of the primitive's operands, with all elements that `ints` address; the result overlaps no
+        /// `buffers` must hold the addresses of the primitive's operands, with all elements that `ints` address, and the result must not overlap an
         /// operand.
         pub unsafe fn $name(pool: &Pool, precision: Precision, buffers: &[*mut u8], ints: &[i64]) {
             match precision {

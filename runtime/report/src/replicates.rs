@@ -164,7 +164,7 @@ fn posterior(
     sets((infer, "posterior"), outcome, &mut predictor, context)
 }
 
-/// Returns the prior predictive data sets of each output, or the reason for which they cannot be drawn.
+/// Returns the prior predictive data sets of each output, or the reason why they cannot be drawn.
 fn prior(
     infer: &InferenceBlock,
     outcome: &InferenceOutcome,

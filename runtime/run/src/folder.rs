@@ -106,7 +106,7 @@ fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-/// Returns the number of bytes of one of the files from which predictions are made, after checking that the folder's run wrote them.
+/// Returns the contents of one of the files from which predictions are made, after checking that the folder's run wrote the file.
 ///
 /// # Errors
 /// The folder has no inventory, its results were being replaced, or the run did not write the file.
@@ -159,8 +159,8 @@ pub fn check_free(folder: &Path, fingerprint: &Fingerprint, names: &[String]) ->
     }
 }
 
-/// Checks that the results, whose names in the folder are `names`, do not replace a file that the run itself reads, and that the run does not read
-/// results of the folder.
+/// Checks that the results, whose names in the folder are `names`, do not replace a file that the run reads, and that the run does not read results
+/// in the folder.
 ///
 /// # Errors
 /// The file that would be replaced.

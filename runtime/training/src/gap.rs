@@ -4,8 +4,8 @@
 //! from the end of the training (common random numbers; the sample average approximation of Kleywegt, Shapiro and Homem-de-Mello 2002). The fall of
 //! this mean alone is not conclusive, since the minimum depends on the draws. But the remaining gain has two bounds (Mak, Morton and Wood 1999). The
 //! lower bound is the fall of the mean over draws that the descent did not use, minus its error. The upper bound exists if the descent has settled.
-//! The upper bound is the fall of the mean over the descent's own draws, because on average the minimum of such a mean is below the loss of the best
-//! parameters.
+//! The upper bound is the fall of the mean loss over the descent's own draws. It is an upper bound because, on average, the minimum of such a mean is
+//! below the loss of the best parameters.
 //!
 //! A network has more weights than there are draws, so a descent that settles overfits the draws. Descents that stop early are therefore tried too.
 //! If the noise of the gradient hides the remaining gain, as in a network after some thousand steps under a falling rate, the descents do not find a

@@ -86,7 +86,7 @@ pub fn best<T: Serialize + DeserializeOwned + Send>(
     runs.finish()
 }
 
-/// Runs `work` on `workers` threads at the same time. Each of them has a pool with its share of the context's threads. Only one of them may show
+/// Runs `work` on `workers` threads at the same time. Each thread has a pool with a share of the context's threads. Only one thread may show
 /// progress.
 pub fn on_threads(context: &Context, workers: usize, work: &(dyn Fn(&Arc<Pool>, bool) + Sync)) {
     let threads = context.pool.threads().max(1);

@@ -20,7 +20,7 @@ use bnnc_base::dtype::Precision;
 pub use tile::{MatmulElement, Update};
 pub use workspace::BYTES as WORKSPACE_BYTES;
 
-/// A second thread does not pay for products with fewer floating-point operations than this.
+/// A second thread does not speed up products with fewer floating-point operations than this.
 const PIECE: u64 = 800_000;
 /// The number of pieces of a product that is not large. With this number, threads finish at about the same time.
 const FEW: u64 = 4;

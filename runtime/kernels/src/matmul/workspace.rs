@@ -11,7 +11,7 @@ pub const HEIGHT_BYTES: usize = 1024;
 const LINE: usize = 64;
 /// The number of cache lines for a strip of the right operand: two of the longest vectors for each of [`DEPTH`] rows.
 const STRIP: usize = 2 * DEPTH;
-/// The cache lines for a block of the left operand, copied by rows or by columns. Each copied row or column is padded by one line.
+/// The number of cache lines for a block of the left operand, which is copied by rows or by columns. Each copied row or column is padded by one line.
 const ROWS: usize = (HEIGHT_BYTES / LINE + 1) * DEPTH;
 /// The number of cache lines for a tile of the result: two vectors for each row of the tallest tile, rounded up.
 const TILE: usize = 32;

@@ -17,9 +17,9 @@
 //! can be worse than a diagonal one: its steps are long on average, and a chain that reaches a stiff region stays there. Of eight seeds on the
 //! Poisson process `gp_pois_regr` of posteriordb (target acceptance 0.9) two had an R-hat above 1.1. The squared lengths show this: under the dense
 //! metric, their mean was 60 to 90 in 13 dimensions, and their variance was 10 to 14 times that of a normal distribution with this mean. Under the
-//! diagonal metric the factor was 7.5 to 8. At the end of the last window, the dense metric is therefore replaced by the diagonal one if the mean
-//! squared length is above `2 d`, and either this mean or the variance over the squared mean is larger than under the diagonal metric. For a
-//! correlated normal distribution, the mean under the dense metric is 1.0 to 1.2 `d`, so that the dense metric is kept.
+//! diagonal metric the factor was 7.5 to 8. At the end of the last window, the dense metric is therefore replaced by the diagonal metric under two
+//! conditions. The mean squared length is above `2 d`, and either this mean or the variance divided by the squared mean is larger than under the
+//! diagonal metric. For a correlated normal distribution, the mean under the dense metric is 1.0 to 1.2 `d`, so that the dense metric is kept.
 
 use super::Change;
 use super::metric::{RunningMoments, Whitening};
