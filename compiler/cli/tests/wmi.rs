@@ -175,7 +175,7 @@ fn errors_name_the_line_of_their_problem() {
     assert!(fault.is_some_and(|line| !line.contains("\"line\"")), "{output:?}");
 }
 
-/// A cycle of 24 variables has hundreds of millions of faces: it used to take 110 seconds and 11.7 GB, whatever the limits.
+/// A cycle of 24 variables has hundreds of millions of faces. Without limits within a region, it takes 110 seconds and 11.7 GB.
 #[test]
 fn limits_hold_within_a_region() {
     let names: Vec<String> = (0..24).map(|at| format!("x{at}")).collect();

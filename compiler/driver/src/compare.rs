@@ -114,7 +114,7 @@ impl Applied<'_> {
         (text, format!("name the output: {}", named.join(", ")))
     }
 
-    /// Returns the reason for which the predictions of an output do not have the quantity that a metric needs; `None` if they have it.
+    /// Returns the reason why the predictions of an output do not have the quantity that a metric needs; `None` if they have the quantity.
     fn lacks(&self, basis: Basis, output: &Output) -> Option<Why> {
         let port = |basis: Basis| {
             let port = self.infer.said_of(output, basis.port(output)?);
@@ -151,8 +151,8 @@ impl Applied<'_> {
         Some((why, format!("its metrics are {}", others.join(", "))))
     }
 
-    /// Returns the reason for which leave-one-out estimates cannot be computed for this inference, if there is one. They require draws of a posterior
-    /// given all rows.
+    /// Returns the reason why leave-one-out estimates cannot be computed for this inference, if there is one. They require draws of a posterior given
+    /// all rows.
     fn left_out(&self) -> Option<Why> {
         let help =
             "compare by `log_likelihood` on test rows: `test = fraction(0.2)` in the data item".to_owned();

@@ -48,7 +48,7 @@ impl Binding {
         }
     }
 
-    /// Returns the reason for which a column does not fit this input or output; `None` if it fits.
+    /// Returns the reason why a column does not fit this input or output; `None` if the column fits.
     pub fn misfit(&self, field: &Field) -> Option<String> {
         let name = &field.name;
         match (&self.codes, &field.kind) {

@@ -207,7 +207,7 @@ impl Elements {
         }
     }
 
-    /// Returns the reason for which a column of this name and kind does not have elements of this type; `None` if it has.
+    /// Returns the reason why a column of this name and kind does not have elements of this type; `None` if the column has such elements.
     pub fn refusal(self, name: &str, kind: &FieldKind) -> Option<String> {
         match (self, kind) {
             (Elements::Index(_), FieldKind::Int(low, _)) if *low < 0 => {

@@ -204,7 +204,7 @@ impl DeviceProgram {
     /// Checks that every launch and call of the plan binds the slots that the entries name. A call may have no routine.
     ///
     /// # Errors
-    /// A bug: the program does not belong to the plan.
+    /// The program does not belong to the plan, which is a bug.
     pub fn verify(&self, plan: &Plan) -> Result<(), Fault> {
         let place = |bug: Bug| bug.at(format_args!("device code of {}", plan.name));
         let bug = |what: String| Err(place(Bug(what)).into());

@@ -222,7 +222,7 @@ pub struct InferenceBlock {
     pub predict: Artifact,
     /// Draws of the sites.
     pub sites: Artifact,
-    /// The program of prior predictions, with the ports of `predict` except the states, or the reason for which it does not exist.
+    /// The program of prior predictions, with the ports of `predict` except the states, or the reason why the program does not exist.
     pub prior: Result<Artifact, NoPrior>,
     /// Parameters and optimiser state.
     pub states: Vec<State>,

@@ -19,7 +19,7 @@ pub struct Tally {
     pub drawn: u64,
     /// The number of rows with at least one integral that draws replaced.
     pub drawn_rows: u64,
-    /// The reason for which the first of these integrals was replaced by draws.
+    /// The reason why the first of these integrals was replaced by draws.
     pub why: Option<String>,
     /// The largest error of a predicted mean or of a probability.
     pub error: f64,

@@ -61,7 +61,7 @@ impl LoadedModule {
     /// Returns the function of this name.
     ///
     /// # Errors
-    /// A bug: the program has no entry of this name.
+    /// The program has no entry of this name, which is a bug.
     pub fn function(&self, name: &str) -> Result<Function, Fault> {
         let found = self.functions.get(name).copied();
         found.ok_or_else(|| Fault::Bug(format!("there is no device function {name}")))

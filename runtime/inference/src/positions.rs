@@ -1,4 +1,4 @@
-//! Checks the indices along axes that depend on parameters, at the draws of a posterior.
+//! Checks positions along axes that depend on parameters, at the draws of a posterior.
 
 use crate::draws::StateDraws;
 use crate::posterior::Posterior;

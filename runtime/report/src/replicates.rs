@@ -55,7 +55,7 @@ pub struct PredictiveCheck {
     pub is_point: bool,
     /// The posterior predictive data sets; empty if the output does not have draws.
     pub posterior: Vec<Vec<f64>>,
-    /// The prior predictive data sets, or the reason for which they cannot be drawn.
+    /// The prior predictive data sets, or the reason why they cannot be drawn.
     pub prior: Result<Vec<Vec<f64>>, NoPrior>,
 }
 

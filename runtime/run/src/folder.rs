@@ -133,7 +133,7 @@ pub fn part(folder: &Path, name: &str) -> Result<Vec<u8>, Diagnostic> {
 /// replace must have been written by a run. `names` are the names of these files in the folder.
 ///
 /// # Errors
-/// Returns the reason for which the folder needs `--overwrite`.
+/// Returns the reason why the folder needs `--overwrite`.
 pub fn check_free(folder: &Path, fingerprint: &Fingerprint, names: &[String]) -> Result<(), Diagnostic> {
     let inventory = Inventory::read(folder).map_err(|_| codes::foreign_files(folder, &[INVENTORY]))?;
     let own = inventory.as_ref().map(|inventory| &inventory.files);

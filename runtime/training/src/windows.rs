@@ -95,7 +95,7 @@ impl LossWindows {
     /// Adds a loss. If the loss ends the best window so far, the parameters are copied.
     ///
     /// # Errors
-    /// A bug: the machine does not have a parameter.
+    /// The machine does not have a parameter, which is a bug.
     pub fn push(&mut self, loss: f64, epoch: usize, machine: &Machine) -> Result<(), Stop> {
         self.added += 1;
         self.count += 1;

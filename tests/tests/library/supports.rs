@@ -531,7 +531,7 @@ fn both_tails_have_the_known_logarithms() {
     }
 }
 
-/// Far below the median, the arctangent used to round to a quarter turn. The expected probabilities are `atan(1 / z) / pi`, computed with 60 digits.
+/// Far below the median, the arctangent would round to a quarter turn. The expected probabilities are `atan(1 / z) / pi`, computed with 60 digits.
 #[test]
 fn far_cauchy_tails_keep_their_digits() {
     let module = module("");

@@ -244,7 +244,7 @@ fn ids_without_a_training_row_are_reported_with_their_row() {
     assert!(predicted.stderr.contains("new.csv:3"), "{}", predicted.stderr);
 }
 
-/// Kernels clamp positions, so `v[-i]` used to be `v[0]` for every `i`.
+/// Kernels clamp positions. Without a check, `v[-i]` would therefore be `v[0]` for every `i`.
 #[test]
 fn positions_made_of_counters_stay_inside_their_axis() {
     let trial = |position: &str| {
@@ -672,7 +672,7 @@ fn test_rows_with_ids_that_no_training_row_has_are_an_error() {
 
 #[test]
 fn an_empty_list_of_inputs_is_an_error() {
-    // An empty list used to mean the same as no list: all columns.
+    // An empty list does not mean the same as no list, which stands for all columns.
     let program = "data d = csv(\"d.csv\") { inputs = [], target = y }
 model M(x: real[k]) -> y: real {
   b: real[k] ~ Normal(0, 1)
@@ -698,7 +698,7 @@ fn doubled(write: impl Fn(u32) -> String) -> String {
     std::iter::once("x,y\n".to_owned()).chain(rows).collect()
 }
 
-/// If the vector of inputs had the name of a column, this name used to select the expression of the column, which was an error (E0292 or E0268).
+/// If the vector of inputs has the name of a column, the name must not select the expression of the column, which would be an error (E0292 or E0268).
 #[test]
 fn a_vector_of_inputs_may_have_the_name_of_a_column() {
     let data = |inputs: &str| format!("data d = csv(\"d.csv\") {{ inputs = [{inputs}], target = y }}\n");
@@ -735,7 +735,7 @@ fn a_vector_of_inputs_may_have_the_name_of_a_column() {
     );
 }
 
-/// The first row of each file used to decide whether a column contains text.
+/// The first row of a test file must not decide whether a column contains text.
 #[test]
 fn the_training_file_decides_what_a_column_of_a_test_file_holds() {
     let rows = |levels: [&str; 3]| {
@@ -763,7 +763,7 @@ infer fit = map(M, d) { steps = 4000, optimiser = Adam(0.1), precision = f64 }
     assert!(rmse < 0.02, "{result}");
 }
 
-/// Text in a numeric column used to be reported as an array of another shape, without the row of the text.
+/// Text in a numeric column must not be reported as an array of another shape, and the error must name the row of the text.
 #[test]
 fn text_among_numbers_is_named_with_its_row() {
     let table = doubled(|row| {

@@ -144,7 +144,7 @@ infer early = map(M, d) { epochs = 300, patience = 20, optimiser = Adam(0.05) }"
     );
 }
 
-/// If an inference failed before any other had finished, there used to be no report.
+/// The failure of an inference is reported even if no other inference has finished.
 #[test]
 fn a_first_inference_that_fails_is_reported() {
     let trial = Trial::new().file("d.csv", numbers()).program(

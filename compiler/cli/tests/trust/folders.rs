@@ -73,7 +73,7 @@ fn near(found: &[f64], expected: &[f64]) {
     assert!(found.iter().zip(expected).all(is_near), "{found:?}");
 }
 
-/// Indices without a training row used to be clamped to the nearest group.
+/// Indices without a training row must not be clamped to the nearest group.
 #[test]
 fn unseen_indices_are_rejected_by_row_and_value() {
     let trial = Trial::new()
@@ -97,7 +97,7 @@ fn unseen_indices_are_rejected_by_row_and_value() {
     assert_eq!(predict(&trial, "out", "text.csv").status, 3);
 }
 
-/// A model with one parameter per row cannot predict further rows. Such rows used to get the parameter of the last row.
+/// A model with one parameter per row cannot predict further rows. Such rows must not get the parameter of the last row.
 #[test]
 fn rows_without_a_parameter_of_their_own_are_rejected() {
     let trial = Trial::new()
@@ -110,7 +110,7 @@ fn rows_without_a_parameter_of_their_own_are_rejected() {
     predict(&trial, "out", "more.csv").assert_error("E0436", 3, &["more.csv:5", "axis of size 3"]);
 }
 
-/// The levels and columns of a saved run used to be read from the training file, even if it had changed.
+/// The levels and columns of a saved run are those of the run, even if the training file has changed.
 #[test]
 fn predictions_do_not_need_the_training_file() {
     let trial = Trial::new()
@@ -136,7 +136,7 @@ fn predictions_do_not_need_the_training_file() {
     predict(&trial, "out", "unseen.csv").assert_error("E0428", 3, &["unseen.csv:3", "`z`"]);
 }
 
-/// The first row of new data used to decide whether a column contains text.
+/// The first row of new data must not decide whether a column contains text.
 #[test]
 fn levels_that_look_like_numbers_are_found_in_new_rows() {
     let trial = Trial::new()
@@ -151,7 +151,7 @@ fn levels_that_look_like_numbers_are_found_in_new_rows() {
     predict(&trial, "out", "other.csv").assert_error("E0428", 3, &["other.csv:2", "`13`"]);
 }
 
-/// For a model of whole columns, the error used to be wrong: that the distribution has neither a mean nor a sampler.
+/// For a model of whole columns, the error must not state that the distribution has neither a mean nor a sampler.
 #[test]
 fn a_model_of_all_rows_has_no_predictions_of_new_ones() {
     let counts = || std::iter::once("y\n").chain(["3\n", "5\n", "4\n", "2\n"].into_iter().cycle().take(40));
@@ -189,7 +189,7 @@ infer fit = nuts(M, d) {{ chains = 2, warmup = 200, draws = 200 }}
     );
 }
 
-/// A run that failed at once used to leave a folder that the corrected program could not use.
+/// If a run fails at once, the corrected program can use its folder.
 #[test]
 fn the_folder_of_a_failed_run_can_be_reused() {
     let program = |rate: &str| {
@@ -221,7 +221,7 @@ infer fit = map(M, d) {{ steps = 2000, batch = 1, precision = f32, optimiser = S
     run().assert_error("E0514", 2, &["another run"]);
 }
 
-/// Flipped bits of `posterior.safetensors` used to change predictions, and one of them caused a panic.
+/// Flipped bits of `posterior.safetensors` must neither change predictions nor cause a panic.
 #[test]
 fn a_damaged_folder_is_rejected() {
     let trial = trained_groups();
@@ -304,7 +304,7 @@ fn a_run_of_another_library_is_named() {
 /// Two files: every `bnnc run` writes the first, and only the first of two programs writes the second.
 const STALE: [&str; 2] = ["predictions.csv", "predictions.m.csv"];
 
-/// After a failed run, its weights used to be in one folder with the standardisation of the run before.
+/// A failed run must not leave its weights in one folder with the standardisation of the run before.
 #[cfg(unix)]
 #[test]
 fn a_failed_run_keeps_the_earlier_results() {
@@ -359,8 +359,8 @@ fn half_replaced_results_are_rejected_and_can_be_finished() {
     assert_eq!(predict(&trial, "out", "new.csv").stdout, good.stdout);
 }
 
-/// When another program ran with the same `--out`, it used to replace the results of the earlier run file by file, and to leave files that
-/// it did not write itself.
+/// A run of another program with the same `--out` must not replace the results of the earlier run file by file, which would leave files that this run
+/// did not write.
 #[test]
 fn the_folder_of_another_run_is_replaced_as_a_whole_or_not_at_all() {
     let program = groups("g: index(J)");
@@ -402,7 +402,8 @@ impl Output {
     }
 }
 
-/// A run used to delete the files `config.json` and `weights.old` of others in a folder `checkpoint`, and to truncate the target of a link.
+/// A run must not delete files that it did not write in a folder `checkpoint`, such as `config.json` and `weights.old`, and must not truncate the
+/// target of a link.
 #[cfg(unix)]
 #[test]
 fn files_that_no_run_wrote_are_left_alone() {
@@ -443,7 +444,7 @@ fn files_that_no_run_wrote_are_left_alone() {
     }
 }
 
-/// Rows used to be counted from 0 among the scored rows, so predictions could not be matched with the rows of the file.
+/// If rows were counted from 0 among the scored rows, predictions could not be matched with the rows of the file.
 #[test]
 fn predictions_name_the_rows_of_the_file() {
     let trial = Trial::new()
@@ -473,7 +474,7 @@ fn predictions_name_the_rows_of_the_file() {
     assert_eq!(numbers, ["2", "3"], "{}", new.stdout);
 }
 
-/// `--overwrite` used to replace even the data that the run itself reads.
+/// Even with `--overwrite`, results must not replace the data that the run reads.
 #[test]
 fn results_do_not_replace_what_the_run_reads() {
     let trial = Trial::new()
@@ -490,7 +491,7 @@ fn results_do_not_replace_what_the_run_reads() {
     assert_eq!(fs::read_to_string(&table).unwrap(), held);
 }
 
-/// `predict -o` used to replace the file of rows that it read, or a file of the run.
+/// `predict -o` must replace neither the file of rows that it reads nor a file of the run.
 #[test]
 fn predictions_do_not_replace_what_they_are_made_from() {
     let trial = trained_groups();
@@ -642,7 +643,7 @@ fn numbers_of_new_rows_match_ids_and_text_is_rejected() {
     text.assert_error("E0410", 3, &["text.csv:2", "found `x`", "`g`"]);
 }
 
-/// The table of predictions used to have nothing but row numbers.
+/// Without a report, the table of predictions would only have row numbers.
 #[test]
 fn outputs_without_a_mean_and_a_sampler_are_reported() {
     let own = "dist Mine(loc: real) on real {\n  log_density(x) = -abs(x - loc)\n}\n\n";
@@ -676,7 +677,7 @@ fn signalled(words: &[&str], wait: Duration, signal: &str) -> (Option<i32>, Dura
     (status.code(), clock.elapsed())
 }
 
-/// Predictions of many rows with many draws used to continue for minutes after Ctrl-C.
+/// Predictions of many rows with many draws take minutes, but must end soon after Ctrl-C.
 #[cfg(unix)]
 #[test]
 fn predictions_can_be_interrupted() {

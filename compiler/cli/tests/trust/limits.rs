@@ -19,7 +19,7 @@ fn line(infer: &str) -> Trial {
         .program(&format!("{LINE}{infer}\n"))
 }
 
-/// If the program was a device, every command used to read it until memory ran out.
+/// If the program is a device without an end, a command must not read the device until memory runs out.
 #[test]
 #[cfg(unix)]
 fn a_program_without_an_end_is_rejected() {
@@ -29,7 +29,7 @@ fn a_program_without_an_end_is_rejected() {
     }
 }
 
-/// A pipe without a writer used to block the command for ever.
+/// A pipe without a writer must not block the command for ever.
 #[test]
 #[cfg(unix)]
 fn a_pipe_without_a_writer_is_rejected() {
@@ -60,7 +60,7 @@ fn a_program_is_read_from_a_pipe() {
     writer.join().expect("the writer ends").expect("it is written");
 }
 
-/// Values like these used to overflow in products, or to run for ever.
+/// Without limits, values like these would overflow in products, or the run would not end.
 #[test]
 fn absurd_options_are_rejected_with_their_limit() {
     let cases = [
@@ -84,7 +84,7 @@ fn absurd_options_are_rejected_with_their_limit() {
     }
 }
 
-/// The predicted memory for reading used to omit the text of a compressed file and the split that is cut from the table.
+/// The predicted memory for reading includes the text of a compressed file and the split that is cut from the table.
 #[test]
 fn a_packed_table_is_read_within_the_memory_that_is_allowed() {
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
@@ -110,7 +110,7 @@ infer fit = map(M, d) { steps = 10 }
     output.assert_error("E0435", 3, &["d.csv.gz", "more memory"]);
 }
 
-/// `bnnc repl < /dev/zero` used to collect one line without an end.
+/// Without a limit, `bnnc repl < /dev/zero` would collect one line without an end.
 #[test]
 #[cfg(unix)]
 fn the_repl_ends_after_an_entry_without_an_end() {
@@ -124,7 +124,8 @@ fn the_repl_ends_after_an_entry_without_an_end() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("longer than 16777216 bytes"));
 }
 
-/// Only single lines used to be limited, and each line of an entry was parsed with all lines before it: 4200 lines of 4096 bytes took 33 s.
+/// The limit holds for whole entries, not only for single lines. If each line of an entry were parsed with all lines before it, 4200 lines of 4096
+/// bytes would take 33 s.
 #[test]
 fn the_repl_ends_after_an_entry_of_very_many_lines() {
     let lines = format!("{{{}\n", " ".repeat(4094)).repeat(4200);
@@ -138,7 +139,7 @@ fn the_repl_ends_after_an_entry_of_very_many_lines() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("an entry is longer than 16777216 bytes"));
 }
 
-/// Predictions into a pipe without a reader used to wait for ever.
+/// Predictions into a pipe without a reader must not wait for ever.
 #[test]
 #[cfg(unix)]
 fn a_pipe_without_a_reader_is_rejected() {

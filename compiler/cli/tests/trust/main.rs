@@ -1,4 +1,4 @@
-//! Programs as users write them, which used to give a wrong or meaningless result without a warning.
+//! Programs as users write them, for which a wrong or meaningless result without a warning is likely if a check is missing.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -221,7 +221,7 @@ fn models_and_methods_without_a_prior_for_new_levels_are_rejected() {
     predict(&trial, NEW, &["--new-levels", "prior"]).assert_error("E0428", 3, &["new.csv:3"]);
 }
 
-/// A group that occurs only in test rows used to be accepted as a separate group, whose parameter only had its prior.
+/// A group that occurs only in test rows must not be accepted as a separate group, because the posterior of its parameter would be the prior.
 #[test]
 fn ids_that_only_test_rows_have_are_an_error() {
     let text = program("alpha: real[J] ~ Normal(mu, 2)", "alpha[g]", NUTS);

@@ -24,9 +24,9 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::NAN)
 }
 
-/// If the site that depends on a location is truncated, the location keeps its prior: integrating over the truncated site leaves `Normal(0,
-/// 10)`. Because of rounding in `1 - cdf(0)`, the location used to be cut off at -8, with a standard deviation of 6.04. The standard error
-/// of a standard deviation is about `sd / sqrt(2 ess)`.
+/// If the site that depends on a location is truncated, the location keeps its prior: integrating over the truncated site leaves `Normal(0, 10)`.
+/// Rounding in `1 - cdf(0)` would cut the location off at -8, with a standard deviation of 6.04. The standard error of a standard deviation is about
+/// `sd / sqrt(2 ess)`.
 #[test]
 fn a_truncated_site_does_not_change_the_prior_of_its_location() {
     let lines = "  mu ~ Normal(0, 10)\n  _w: positive ~ Normal(mu, 1)";
@@ -47,8 +47,8 @@ fn a_truncated_site_does_not_change_the_prior_of_its_location() {
     assert!(mean.abs() < 4.0 * 10.0 / ess.sqrt(), "{mu}, ESS {ess}");
 }
 
-/// Priors that are truncated far out in their tails have their means, which were computed by quadrature (mpmath). A truncated `StudentT`,
-/// which used to be unsupported, has its mean too.
+/// Priors that are truncated far out in their tails have their means, which were computed by quadrature (mpmath). A truncated `StudentT` has its mean
+/// too.
 #[test]
 fn priors_truncated_far_out_have_their_means() {
     let lines = "  _a: real(8, 9) ~ Normal(0, 1)
@@ -282,8 +282,8 @@ infer fit = map(Line, rows)
     );
 }
 
-/// If the prior is flat compared to the data, the posterior of the mean of a normal distribution has the mean of the observations, and a
-/// standard deviation of one over the root of their number. An element of a series outside of `for` used to stand for all elements.
+/// If the prior is flat compared to the data, the posterior of the mean of a normal distribution has the mean of the observations, and a standard
+/// deviation of one over the root of their number. An element of a series outside of `for` must not stand for all elements.
 #[test]
 fn an_element_of_a_series_is_observed_alone() {
     let fit = |lines: &str| {
@@ -334,8 +334,8 @@ infer fit = nuts(M, d)
     );
 }
 
-/// Integers of a program have 32 bits. Arithmetic on integers of a column that would not fit used to wrap around without a word: `k * k` at 100000 was
-/// 1410065408. The expected numbers are those of exact arithmetic, rounded to single precision.
+/// Integers of a program have 32 bits. Arithmetic on integers of a column must not wrap around without a warning: in 32 bits, `k * k` at 100000 would
+/// be the number 1410065408. The expected numbers are those of exact arithmetic, rounded to single precision.
 #[test]
 fn arithmetic_on_integers_of_a_column_does_not_overflow() {
     type Exact = fn(f64, f64) -> f64;

@@ -443,7 +443,7 @@ mod tests {
         Ok(())
     }
 
-    /// Damaged page headers once made the library read the same bytes for ever.
+    /// Damaged page headers can make the library read the same bytes for ever.
     #[test]
     fn a_file_is_read_a_bounded_number_of_times() -> std::io::Result<()> {
         let path = std::env::temp_dir().join(format!("bnnc-bounded-{}", std::process::id()));
