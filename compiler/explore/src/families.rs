@@ -15,7 +15,7 @@ pub struct Family {
     pub about: String,
     /// The type of a value as written, such as `positive`.
     pub on: String,
-    /// Its parameters in order.
+    /// The parameters of the distribution, in order.
     pub parameters: Vec<DistributionParameter>,
     /// True if the distribution can be an approximation, because it has a sampler and either a density or an entropy.
     pub approximates: bool,

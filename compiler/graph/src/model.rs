@@ -46,7 +46,7 @@ pub struct Input {
 /// A random quantity of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
-    /// Its path: `hidden.w`.
+    /// The path of the site: `hidden.w`.
     pub name: Arc<str>,
     /// The type of the random quantity.
     pub ty: Type,

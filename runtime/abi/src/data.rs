@@ -113,7 +113,7 @@ pub enum Divisor {
 /// A `data` item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DataSpec {
-    /// Its name in the program.
+    /// The name of the data item in the program.
     pub name: String,
     /// The place of its declaration.
     pub span: Span,

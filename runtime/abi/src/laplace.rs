@@ -236,9 +236,9 @@ pub struct Weights {
 /// `j * left + i` if the block is `swapped`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WeightBlock {
-    /// The prefix of the names of its outputs.
+    /// The prefix of the names of the block's outputs.
     pub name: String,
-    /// Its position in [`Laplace::weights`].
+    /// The index in [`Laplace::weights`] of the site that contains the block.
     pub weights: usize,
     /// The size of the left factor; 1 if the right factor is the whole block, in which case the output `BLOCK/left` does not exist.
     pub left: usize,

@@ -73,9 +73,9 @@ pub enum Init {
 pub struct State {
     /// The buffer's name in the programs, for example `hidden.w/loc` or `hidden.w/loc/m`.
     pub name: String,
-    /// Its shape (static).
+    /// The shape, which is static.
     pub shape: Shape,
-    /// Its initial value.
+    /// The initial value.
     pub init: Init,
     /// True if the state is a parameter, which is saved and used by predictions; false if the state belongs to the optimiser alone.
     pub parameter: bool,

@@ -149,14 +149,14 @@ pub struct OptionDef {
     pub default: &'static str,
     /// When it takes effect.
     pub phase: Phase,
-    /// Its names in other tools, in lower case.
+    /// The names of the option in other tools, in lower case.
     pub synonyms: &'static [&'static str],
 }
 
 /// One inference method.
 #[derive(Clone, Copy, Debug)]
 pub struct MethodDef {
-    /// Its name in `infer x = NAME(..)`.
+    /// The name of the method in `infer x = NAME(..)`.
     pub name: &'static str,
     /// One sentence that describes it.
     pub doc: &'static str,

@@ -26,7 +26,7 @@ pub enum Basis {
 /// One metric.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricDef {
-    /// Its name in `result.json`.
+    /// The name of the metric in `result.json`.
     pub name: &'static str,
     /// The metric as a program writes it.
     pub written: &'static str,
@@ -144,7 +144,7 @@ pub fn find(name: &str) -> Option<&'static MetricDef> {
 pub struct ComparedMetric {
     /// The output to which the metric applies, if the program names one.
     pub output: Option<String>,
-    /// Its name in `result.json`.
+    /// The name of the metric in `result.json`.
     pub name: String,
     /// The place where the program names it.
     pub span: Span,

@@ -41,7 +41,7 @@ impl Span {
 /// A named text: a program, a file of the library, a line typed in the REPL.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Its identity in spans.
+    /// The identity of the source in spans.
     pub id: SourceId,
     /// The name shown in messages, usually a path.
     pub name: Arc<str>,

@@ -1,6 +1,6 @@
 //! Numerical functions: scalar operations with their reference values, special functions, random numbers, and approximations for generated code.
 //!
-//! They do not depend on syntax, graphs or backends.
+//! These functions do not depend on syntax, graphs or backends.
 
 pub mod approx;
 pub mod gamma;

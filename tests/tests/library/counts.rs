@@ -76,8 +76,8 @@ fn declared(module: &Module, name: &str, parameter: &str) -> DistId {
     found.unwrap_or_else(|| panic!("no `{name}` with `{parameter}`"))
 }
 
-/// Returns the largest distance between the cumulative functions of draws and of their distribution, times the root of the number of draws.
-/// It is above 2.8 with a probability below 4e-7 (Kolmogorov). For counts this probability is even lower.
+/// Returns the largest distance between the cumulative functions of draws and of their distribution, times the root of the number of draws. The
+/// result is above 2.8 with a probability below 4e-7 (Kolmogorov). For counts, this probability is even lower.
 fn kolmogorov(draws: &mut [f64], first: f64, log_mass: &[f64]) -> f64 {
     draws.sort_by(f64::total_cmp);
     let count = draws.len() as f64;

@@ -34,7 +34,7 @@ pub struct CheckSession<'a> {
 pub struct ItemEntry<'a> {
     /// The identity of the item.
     pub def: Def,
-    /// Its syntax tree.
+    /// The syntax tree of the item.
     pub item: &'a ast::Item,
     /// The name of the item.
     pub name: &'a Ident,

@@ -27,7 +27,7 @@ use crate::steering::OptionField;
 
 /// Options that are declared together.
 pub trait OptionGroup: Sized {
-    /// Their records, in the order of the manual.
+    /// The records of the options, in the order of the manual.
     const OPTIONS: &'static [OptionDef];
 
     /// Reads the values in a program, and uses the defaults for all other options.

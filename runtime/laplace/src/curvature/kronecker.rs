@@ -6,7 +6,7 @@ use crate::matrix::Matrix;
 /// section 3; Botev et al. 2017). The approximation is exact for one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KroneckerBlock {
-    /// Its first element among the `D` weights.
+    /// The index of the first element of the block among the `D` weights.
     pub start: usize,
     /// The mean over the rows of the data of `a a'`; 1 if the right factor is the whole block.
     pub left: Matrix,
