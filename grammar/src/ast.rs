@@ -106,7 +106,7 @@ pub struct FnDecl {
     pub name: Ident,
     /// The parameters of the function.
     pub params: Vec<Param>,
-    /// The type of its result.
+    /// The type of the result.
     pub result: TypeExpr,
     /// The statements of the function.
     pub body: Vec<Stmt>,
@@ -121,7 +121,7 @@ pub struct LayerDecl {
     pub params: Vec<Param>,
     /// The inputs of each call.
     pub inputs: Vec<Param>,
-    /// The type of its result.
+    /// The type of the result.
     pub result: TypeExpr,
     /// The statements of the layer.
     pub body: Vec<Stmt>,
@@ -134,7 +134,7 @@ pub struct DistDecl {
     pub name: Ident,
     /// The parameters of the distribution.
     pub params: Vec<Param>,
-    /// The type of its values, which is its support.
+    /// The type of the values, which is the support of the distribution.
     pub on: TypeExpr,
     /// The definitions of the distribution.
     pub body: Vec<Definition>,

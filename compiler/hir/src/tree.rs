@@ -172,7 +172,7 @@ pub struct FnItem {
     pub locals: Locals,
     /// The parameters of the function.
     pub params: Vec<ParamBinding>,
-    /// The type of its result.
+    /// The type of the result.
     pub result: Ty,
     /// The statements. The last one is `Return`.
     pub body: Vec<TypedStmt>,
@@ -191,7 +191,7 @@ pub struct LayerItem {
     pub params: Vec<ParamBinding>,
     /// The inputs of each call.
     pub inputs: Vec<ParamBinding>,
-    /// The type of its result.
+    /// The type of the result.
     pub result: Ty,
     /// The statements. The last one is `Return`.
     pub body: Vec<TypedStmt>,

@@ -82,7 +82,7 @@ pub struct Dynamic {
 pub struct Inst {
     /// The operation.
     pub op: InstOp,
-    /// The type of its result.
+    /// The type of the result.
     pub dtype: DType,
 }
 

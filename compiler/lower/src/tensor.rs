@@ -24,7 +24,7 @@ pub struct TensorExpr {
     pub kind: TensorDef,
     /// The axes.
     pub dims: Vec<Dim>,
-    /// The type of its elements.
+    /// The type of the elements.
     pub dtype: DType,
     /// The label, which is used for names in printed text.
     pub label: Option<std::sync::Arc<str>>,

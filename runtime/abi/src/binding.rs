@@ -11,7 +11,7 @@ pub struct Binding {
     pub port: String,
     /// The source of the values.
     pub from: DataSource,
-    /// The type of its elements.
+    /// The type of the elements.
     pub elements: Elements,
     /// The interval that the model declares for its reals.
     pub support: Option<(f64, f64)>,

@@ -72,7 +72,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// Returns its symbols, one per line.
+    /// Returns the symbols of the kernels, one per line.
     pub fn text(&self) -> String {
         let symbols = self.kernels.iter().map(|kernel| &*kernel.symbol);
         symbols.collect::<Vec<_>>().join("\n")
@@ -128,7 +128,7 @@ pub type Attach = fn(Arc<dyn KernelCode>) -> Result<Arc<dyn KernelCode>, Fault>;
 pub struct Artifact {
     /// The plan.
     pub plan: Arc<Plan>,
-    /// The code of its kernels.
+    /// The code of the kernels.
     pub code: Arc<dyn KernelCode>,
 }
 

@@ -257,7 +257,7 @@ pub fn word(levels: &[String]) -> &str {
 pub struct Field {
     /// The name of the field.
     pub name: String,
-    /// The type of its elements.
+    /// The type of the elements.
     pub kind: FieldKind,
     /// The distinct integers in ascending order, if some integers between the smallest and the largest do not occur.
     pub distinct: Option<Vec<i64>>,

@@ -143,7 +143,7 @@ pub struct OptionDef {
     pub name: &'static str,
     /// The effect of the option, with the unit of the option.
     pub doc: &'static str,
-    /// The kind of its value.
+    /// The kind of the value.
     pub kind: OptionKind,
     /// The default, as a program would write it; empty if there is none.
     pub default: &'static str,

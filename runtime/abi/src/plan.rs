@@ -68,7 +68,7 @@ impl Extent {
         (self.symbols.is_empty() || self.factor == 0).then_some(self.factor)
     }
 
-    /// Returns its value under `sizes`.
+    /// Returns the value of the extent under `sizes`.
     pub fn resolve(&self, sizes: &Sizes) -> i64 {
         self.symbols
             .iter()
@@ -100,7 +100,7 @@ impl Amount {
         self.0.iter().map(Extent::as_fixed).sum()
     }
 
-    /// Returns its value under `sizes`.
+    /// Returns the value of the amount under `sizes`.
     pub fn resolve(&self, sizes: &Sizes) -> i64 {
         self.0.iter().map(|extent| extent.resolve(sizes)).sum()
     }
@@ -135,7 +135,7 @@ pub enum BufferRole {
 pub struct Buffer {
     /// The name, for people and for ports.
     pub name: Arc<str>,
-    /// The storage of its elements.
+    /// The storage of the elements.
     pub storage: Storage,
     /// The axes of the tensor.
     pub shape: Shape,

@@ -103,7 +103,7 @@ pub enum Callable {
 }
 
 impl Callable {
-    /// Returns its symbol.
+    /// Returns the symbol of the function.
     pub fn symbol(self, precision: Precision) -> String {
         match self {
             Callable::Scalar(scalar) => scalar_symbol(scalar, precision),

@@ -31,7 +31,7 @@ impl Symbol {
         Symbol::Selected,
     ];
 
-    /// Returns its name in the text of the intermediate representation.
+    /// Returns the name of the symbol in the text of the intermediate representation.
     pub fn name(self) -> &'static str {
         match self {
             Symbol::Batch => "batch",
@@ -86,7 +86,7 @@ pub enum Dim {
 }
 
 impl Dim {
-    /// Returns its size under `sizes`.
+    /// Returns the size of the axis under `sizes`.
     pub fn resolve(self, sizes: &Sizes) -> usize {
         match self {
             Dim::Fixed(size) => size,
