@@ -2,9 +2,9 @@
 
 use super::symmetry;
 use crate::diagnostics;
+use crate::diagnostics::Refusal;
 use crate::kl::{self, Placement};
 use crate::methods::plan::SitePlan;
-use crate::diagnostics::Refusal;
 use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
