@@ -1,8 +1,8 @@
 //! Pairs the brackets before the parser runs. A missing bracket is then reported at the right place, and at most its own line becomes
 //! invalid.
 
+use crate::diagnostics;
 use crate::lexer;
-use crate::report;
 use crate::token::{Spanned, Token};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{Source, Span};
@@ -60,7 +60,7 @@ impl Pairing<'_, '_> {
         if token.is_closer() && !self.reach(at) {
             let span = self.span(at);
             if self.paired.diagnostics.len() < lexer::MOST_FAULTS {
-                self.paired.diagnostics.push(report::unopened(span, token));
+                self.paired.diagnostics.push(diagnostics::unopened(span, token));
             }
             self.paired.strays.push(span.start as usize);
             return;
@@ -103,7 +103,7 @@ impl Pairing<'_, '_> {
         let found = before.map(|at| self.tokens[at].1);
         self.paired
             .diagnostics
-            .push(report::unclosed(self.span(open), opener, place, found));
+            .push(diagnostics::unclosed(self.span(open), opener, place, found));
         self.paired
             .tokens
             .extend(opener.closer().map(|closer| (end, closer, end)));

@@ -1,6 +1,6 @@
 //! Limits the depth of the syntax tree before the tree is built, because later stages walk it recursively.
 
-use crate::report;
+use crate::diagnostics;
 use crate::token::{Spanned, Token};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{SourceId, Span};
@@ -20,7 +20,10 @@ pub fn check_brackets(source: SourceId, tokens: &[Spanned<'_>]) -> Option<Diagno
             depth + usize::from(token.is_opener())
         };
         if depth > BRACKETS {
-            return Some(report::nested_too_deep(Span::new(source, *start, *end), BRACKETS));
+            return Some(diagnostics::nested_too_deep(
+                Span::new(source, *start, *end),
+                BRACKETS,
+            ));
         }
     }
     None
@@ -69,7 +72,7 @@ pub fn check_operations(source: SourceId, tokens: &[Spanned<'_>]) -> Option<Diag
         }
         let level = levels.last()?;
         if level.operations + level.inner > OPERATIONS {
-            return Some(report::chain_too_long(at, OPERATIONS));
+            return Some(diagnostics::chain_too_long(at, OPERATIONS));
         }
         if token.is_opener() {
             levels.push(Level::default());

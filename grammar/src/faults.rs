@@ -1,10 +1,10 @@
 //! Turns the errors of the parser into at most one diagnostic for each logical line of the program.
 
+use crate::diagnostics;
 use crate::expected::Expected;
 use crate::foreign;
 use crate::lexer;
 use crate::nodes::Unexpected;
-use crate::report;
 use crate::token::{Spanned, Token};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{Source, Span};
@@ -182,7 +182,7 @@ pub fn report(
         {
             let (left, right) = (lines.tokens[at - 1].1, lines.tokens[at].1);
             let span = lines.span(at - 1).to(lines.span(at));
-            let diagnostic = report::side_by_side(left, right, span, lines.separator(at));
+            let diagnostic = diagnostics::side_by_side(left, right, span, lines.separator(at));
             diagnostics.push(with_advice(lines, diagnostic, at));
         }
     }
@@ -280,7 +280,7 @@ fn describe(lines: &Lines<'_, '_>, fault: &Unexpected<'_>, at: usize, unfinished
     );
     let (Some(token), Some(span)) = (token, span) else {
         let start = Span::new(lines.source.id, 0, 0);
-        return report::unexpected(start, &expected.phrase(), None);
+        return diagnostics::unexpected(start, &expected.phrase(), None);
     };
     if unfinished {
         let phrase = if expected.after_expression() {
@@ -288,7 +288,7 @@ fn describe(lines: &Lines<'_, '_>, fault: &Unexpected<'_>, at: usize, unfinished
         } else {
             expected.phrase()
         };
-        return report::unfinished(span, &phrase, token);
+        return diagnostics::unfinished(span, &phrase, token);
     }
     let wants_name = expected.has("name") && !expected.has("model");
     let is_named = lines
@@ -298,15 +298,15 @@ fn describe(lines: &Lines<'_, '_>, fault: &Unexpected<'_>, at: usize, unfinished
     if token.is_keyword() && wants_name && (expected.name() || is_named || token.begins_item()) {
         let next = lines.tokens.get(at + 1);
         let is_param = next.is_some_and(|next| next.1 == Token::Colon);
-        return report::keyword_as_name(span, token, is_param);
+        return diagnostics::keyword_as_name(span, token, is_param);
     }
     if expected.has("{") && expected.has("model") && token.is_name() {
-        return report::outside_braces(span, token);
+        return diagnostics::outside_braces(span, token);
     }
     if expected.has("model") && token.is_name() && lines.within[at].is_none() {
-        return report::outside_item(span, token);
+        return diagnostics::outside_item(span, token);
     }
-    let report = report::unexpected(span, &expected.phrase(), Some(token));
+    let report = diagnostics::unexpected(span, &expected.phrase(), Some(token));
     let before = at.checked_sub(1).map(|before| lines.tokens[before].1);
     match token {
         Token::Name(ty) if expected.has(":") => match before {

@@ -2,7 +2,7 @@
 //! intended one.
 
 use crate::ast::Comment;
-use crate::report;
+use crate::diagnostics;
 use crate::token::{LexicalError, Spanned, Token};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{Source, Span};
@@ -72,21 +72,22 @@ impl<'s> Lexed<'s> {
             return None;
         }
         let (diagnostic, token) = match fault {
-            LexicalError::Stray => (report::unexpected_character(at, slice), None),
-            LexicalError::ForeignLetter => {
-                (report::unexpected_character(at, slice), Some(Token::Name(slice)))
-            }
-            LexicalError::Foreign(meant) => (report::foreign_operator(at, slice, meant), Some(meant)),
-            LexicalError::Semicolon => (report::semicolon(at), None),
+            LexicalError::Stray => (diagnostics::unexpected_character(at, slice), None),
+            LexicalError::ForeignLetter => (
+                diagnostics::unexpected_character(at, slice),
+                Some(Token::Name(slice)),
+            ),
+            LexicalError::Foreign(meant) => (diagnostics::foreign_operator(at, slice, meant), Some(meant)),
+            LexicalError::Semicolon => (diagnostics::semicolon(at), None),
             LexicalError::SingleQuotes => (
-                report::single_quotes(at, slice),
+                diagnostics::single_quotes(at, slice),
                 Some(Token::Text(slice.trim_matches('\''))),
             ),
-            LexicalError::OpenText => (report::open_text(at), Some(Token::Text(&slice[1..]))),
+            LexicalError::OpenText => (diagnostics::open_text(at), Some(Token::Text(&slice[1..]))),
             // A malformed number does not have a value, so later stages report no further errors about it.
-            LexicalError::BadNumber => (report::bad_number(at, slice), Some(Token::Real(slice))),
-            LexicalError::HashComment => (report::foreign_comment(at, "#"), None),
-            LexicalError::BlockComment => (report::foreign_comment(at, "/*"), None),
+            LexicalError::BadNumber => (diagnostics::bad_number(at, slice), Some(Token::Real(slice))),
+            LexicalError::HashComment => (diagnostics::foreign_comment(at, "#"), None),
+            LexicalError::BlockComment => (diagnostics::foreign_comment(at, "/*"), None),
         };
         if matches!(fault, LexicalError::Stray | LexicalError::OpenText) {
             self.damage.push(at.start as usize);
@@ -105,7 +106,7 @@ impl<'s> Lexed<'s> {
         };
         if !fits {
             self.diagnostics
-                .push(report::number_too_large(at, matches!(token, Token::Int(_))));
+                .push(diagnostics::number_too_large(at, matches!(token, Token::Int(_))));
         }
     }
 
@@ -124,7 +125,7 @@ impl<'s> Lexed<'s> {
         for at in lets.into_iter().rev() {
             let (start, _, end) = self.tokens.remove(at);
             self.diagnostics
-                .push(report::let_keyword(Span::new(source.id, start, end)));
+                .push(diagnostics::let_keyword(Span::new(source.id, start, end)));
         }
     }
 
@@ -147,13 +148,14 @@ impl<'s> Lexed<'s> {
                 Token::Name("and") if follows_value => Some(Token::AndAnd),
                 Token::Name("or") if follows_value => Some(Token::OrOr),
                 Token::Name("not") if precedes_value && !follows_value => {
-                    self.diagnostics.push(report::negation(span));
+                    self.diagnostics.push(diagnostics::negation(span));
                     continue;
                 }
                 _ => None,
             };
             if let (Some(meant), Token::Name(word)) = (meant, token) {
-                self.diagnostics.push(report::foreign_operator(span, word, meant));
+                self.diagnostics
+                    .push(diagnostics::foreign_operator(span, word, meant));
             }
             kept.push((start, meant.unwrap_or(token), end));
         }

@@ -1,12 +1,11 @@
 //! The lexer, the parser, the syntax tree and the formatter of the language.
 
 pub mod ast;
-pub mod codes;
+pub mod diagnostics;
 pub mod expected;
 pub mod lexer;
 pub mod parse;
 pub mod print;
-pub mod report;
 pub mod token;
 
 pub use token::is_keyword;

@@ -1,7 +1,7 @@
 //! The functions that the actions of the grammar call: constructors of nodes, and functions that record the errors of the parser.
 
 use crate::ast::{BinaryOp, Expr, ExprKind, Ident};
-use crate::report;
+use crate::diagnostics;
 use crate::token::{Spanned, Token};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{Source, SourceId, Span};
@@ -76,7 +76,7 @@ impl<'s> ParseContext<'s> {
                 .unwrap_or_default()
         };
         let instead = format!("{} && {}", text(left.span), text(span));
-        let fault = report::comparison_chain(left.span.to(right.span), &instead);
+        let fault = diagnostics::comparison_chain(left.span.to(right.span), &instead);
         self.diagnostics.push(fault);
         let kind = Box::new(ExprKind::Binary(op, middle, right));
         ExprKind::Binary(BinaryOp::And, left, Expr { kind, span })

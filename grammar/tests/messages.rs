@@ -2,8 +2,8 @@
 
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::source::{Source, SourceMap, Span};
+use bnnc_grammar::diagnostics::CODES;
 use bnnc_grammar::parse;
-use bnnc_grammar::report::CODES;
 
 fn place(source: &Source, span: Span) -> String {
     let before = &source.text[..span.start as usize];

@@ -3,7 +3,7 @@
 use bnnc_base::source::{Source, SourceMap};
 use bnnc_grammar::ast::{Expr, ExprKind, ItemKind, StmtKind};
 use bnnc_grammar::parse::{self, Entered, ReplEntry};
-use bnnc_grammar::{print, report};
+use bnnc_grammar::{diagnostics, print};
 
 fn source(text: &str) -> Source {
     SourceMap::default().add("text", text)
@@ -190,8 +190,8 @@ fn repl_entries_are_classified() {
 
 #[test]
 fn codes_are_sorted_and_explained() {
-    assert!(report::CODES.windows(2).all(|pair| pair[0].id < pair[1].id));
-    for code in report::CODES {
+    assert!(diagnostics::CODES.windows(2).all(|pair| pair[0].id < pair[1].id));
+    for code in diagnostics::CODES {
         assert!(code.id.starts_with("E01") && code.id.len() == 5, "{}", code.id);
         assert!(
             code.explain.contains("Wrong:") && code.explain.contains("Right:"),

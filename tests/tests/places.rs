@@ -30,7 +30,7 @@ struct Kind {
 const OTHERS: &[(&str, &str, &str)] = &[
     (
         "collapsed",
-        "compiler/driver/src/codes.rs",
+        "compiler/driver/src/diagnostics.rs",
         "the diagnostic of its weights points at an option",
     ),
     (
@@ -116,7 +116,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ),
     (
         "vi",
-        "compiler/driver/src/codes.rs",
+        "compiler/driver/src/diagnostics.rs",
         "the diagnostic of a pruning table points at an option",
     ),
     (

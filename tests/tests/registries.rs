@@ -175,7 +175,7 @@ fn codes_are_declared_once() {
             panic!("{} is declared in {other} and in {}", code.id, code.path);
         }
     }
-    let checked = bnnc_driver::codes::all();
+    let checked = bnnc_driver::diagnostics::all();
     let absent = checked.iter().find(|code| !places.contains_key(code.id));
     assert!(absent.is_none_or(|code| panic!("{} was not found", code.id)));
 }

@@ -1,6 +1,6 @@
 //! Makes executables from compiled programs: finds the runtime, runs the C linker, and writes the file.
 
-pub mod codes;
+pub mod diagnostics;
 pub mod output;
 
 use bnnc_base::diagnostic::Diagnostic;
@@ -74,6 +74,6 @@ fn find(given: Option<&Path>, name: &str) -> Result<Runtime, Box<Diagnostic>> {
     };
     match places.iter().find(|place| place.is_file()) {
         Some(path) => Ok(Runtime { path: path.clone() }),
-        None => Err(Box::new(codes::no_runtime(name, &places))),
+        None => Err(Box::new(diagnostics::no_runtime(name, &places))),
     }
 }

@@ -12,7 +12,7 @@ use bnnc_data::LoadedData;
 use bnnc_driver::infer::CompileFailure;
 use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program::{self, CheckedProgram};
-use bnnc_driver::{codes, render};
+use bnnc_driver::{diagnostics, render};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -74,7 +74,7 @@ pub fn with_ending(file: &Path) -> Option<PathBuf> {
 pub fn read(file: &Path) -> Result<String, Box<Diagnostic>> {
     bnnc_driver::program::read(file).map_err(|error| {
         let mut diagnostic = Diagnostic::usage(
-            &codes::NO_FILE,
+            &diagnostics::NO_FILE,
             format!("cannot read `{}`: {error}", file.display()),
         );
         diagnostic.fault = Blame::Data;
@@ -164,17 +164,17 @@ pub fn read_sources(
 
 /// Returns every diagnostic code of this build, sorted.
 pub fn all_codes() -> Vec<&'static bnnc_base::diagnostic::Code> {
-    let mut all = codes::all();
+    let mut all = diagnostics::all();
     all.extend(bnnc_data::CODES);
-    all.extend(bnnc_core::codes::CODES);
-    all.extend(bnnc_core::codes::of_sampling());
-    all.extend(crate::build::codes::CODES);
-    all.extend(crate::commands::new::codes::CODES);
-    all.extend(bnnc_command::codes::CODES);
+    all.extend(bnnc_core::diagnostics::CODES);
+    all.extend(bnnc_core::diagnostics::of_sampling());
+    all.extend(crate::build::diagnostics::CODES);
+    all.extend(crate::commands::new::diagnostics::CODES);
+    all.extend(bnnc_command::diagnostics::CODES);
     #[cfg(feature = "cuda")]
-    all.extend(bnnc_cuda::codes::CODES);
+    all.extend(bnnc_cuda::diagnostics::CODES);
     #[cfg(feature = "wmi")]
-    all.extend(bnnc_wmi::problem::report::CODES);
+    all.extend(bnnc_wmi::problem::diagnostics::CODES);
     all.sort_by_key(|code| code.id);
     all
 }

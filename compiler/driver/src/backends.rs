@@ -1,6 +1,6 @@
 //! The list of backends.
 
-use crate::codes;
+use crate::diagnostics;
 use bnnc_backend_cranelift::Cranelift;
 pub use bnnc_backend_cranelift::entry;
 use bnnc_backend_mlir::Mlir;
@@ -37,12 +37,12 @@ static CUDA: Cuda = Cuda(Mlir::new());
 pub fn chosen(name: &str) -> Result<&'static (dyn Backend + Sync), Diagnostic> {
     #[cfg(not(feature = "cuda"))]
     if name == DEVICE {
-        return Err(codes::no_cuda());
+        return Err(diagnostics::no_cuda());
     }
-    let backend = lookup(name).ok_or_else(|| codes::no_backend(name))?;
+    let backend = lookup(name).ok_or_else(|| diagnostics::no_backend(name))?;
     match backend.is_available() {
         true => Ok(backend),
-        false => Err(codes::no_worker(name)),
+        false => Err(diagnostics::no_worker(name)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Comparisons: checks that each metric applies to each inference.
 
-use crate::codes::compare::metric_does_not_apply;
+use crate::diagnostics::compare::metric_does_not_apply;
 use crate::methods::{self, Kept};
 use crate::program::CheckedProgram;
 use bnnc_abi::data::Outliers;

@@ -7,7 +7,7 @@ use crate::methods::laplace::beforehand;
 use crate::observed::unused_transforms;
 use crate::options::CompileOptions;
 use crate::program::CheckedProgram;
-use crate::{backends, codes};
+use crate::{backends, diagnostics};
 use bnnc_abi::data::{DataSpec, Schema};
 use bnnc_abi::manifest::{InferenceBlock, Manifest, OutputKind, Start, State};
 use bnnc_base::diagnostic::{Diagnostic, Place};
@@ -48,7 +48,7 @@ pub fn chosen(program: &CheckedProgram, options: &CompileOptions) -> Result<Vec<
     let module = &program.module;
     if module.infers.is_empty() {
         let mut diagnostic = Diagnostic::usage(
-            &codes::NO_INFERS,
+            &diagnostics::NO_INFERS,
             "the program has no `infer` item, so there is nothing to run",
         );
         diagnostic.fault = bnnc_base::diagnostic::FaultyInput::Program;
@@ -58,13 +58,13 @@ pub fn chosen(program: &CheckedProgram, options: &CompileOptions) -> Result<Vec<
     }
     let names: Vec<&str> = module.infers.iter().map(|infer| &*infer.name).collect();
     let unknown = options.only.iter().filter(|name| !names.contains(&name.as_str()));
-    let mut diagnostics: Vec<Diagnostic> = unknown.map(|name| codes::no_infer(name, &names)).collect();
+    let mut diagnostics: Vec<Diagnostic> = unknown.map(|name| diagnostics::no_infer(name, &names)).collect();
     let rewrites: Vec<&str> = bnnc_rewrite::pipelines::switchable().collect();
     let unknown = options
         .without
         .iter()
         .filter(|name| !rewrites.contains(&name.as_str()));
-    diagnostics.extend(unknown.map(|name| codes::no_rewrite(name, &rewrites)));
+    diagnostics.extend(unknown.map(|name| diagnostics::no_rewrite(name, &rewrites)));
     if !diagnostics.is_empty() {
         return Err(diagnostics);
     }
@@ -193,7 +193,7 @@ fn useless_starts(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Di
         };
         let mut items = program.module.infers.iter();
         let item = items.find(|item| *item.name == *infer.name)?;
-        (!infer.states.iter().any(is_given)).then(|| codes::useless_start(item, name))
+        (!infer.states.iter().any(is_given)).then(|| diagnostics::useless_start(item, name))
     };
     infers.iter().filter_map(warning).collect()
 }
@@ -212,7 +212,7 @@ fn useless_outliers(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<
             OutputKind::Classes(_) | OutputKind::Bool => true,
             OutputKind::Real | OutputKind::Count => false,
         });
-        (data.spec.outliers.is_some() && !is_used).then(|| codes::useless_outliers(item, data))
+        (data.spec.outliers.is_some() && !is_used).then(|| diagnostics::useless_outliers(item, data))
     };
     infers.iter().filter_map(warning).collect()
 }

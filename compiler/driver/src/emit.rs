@@ -8,7 +8,7 @@ use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
 use crate::options::CompileOptions;
 use crate::program::CheckedProgram;
 use crate::stage::Stage;
-use crate::{backends, codes};
+use crate::{backends, diagnostics};
 use bnnc_abi::data::Schema;
 use bnnc_graph::analysis::dot::dot;
 use bnnc_graph::function::Function;
@@ -56,7 +56,7 @@ pub fn emit(
         |id: &&bnnc_hir::tree::InferId| infer.is_none_or(|name| *name == *program.module.infers[**id].name);
     let Some(id) = chosen.iter().find(named) else {
         let names: Vec<&str> = program.module.infers.iter().map(|infer| &*infer.name).collect();
-        return Err(CompileFailure::Program(vec![codes::no_infer(
+        return Err(CompileFailure::Program(vec![diagnostics::no_infer(
             infer.unwrap_or_default(),
             &names,
         )]));
@@ -139,7 +139,7 @@ fn after(
         .map(|timing| timing.pass)
         .collect();
     if !ran.contains(&pass) {
-        return Err(CompileFailure::Program(vec![codes::no_pass(
+        return Err(CompileFailure::Program(vec![diagnostics::no_pass(
             compilation.item,
             pass,
             &ran,
@@ -153,7 +153,9 @@ fn after(
 fn backend(stage: Stage, options: &CompileOptions) -> Result<&'static (dyn Backend + Sync), CompileFailure> {
     let backend = backends::chosen(&options.backend).map_err(|fault| CompileFailure::Program(vec![fault]))?;
     if stage == Stage::Clif && backend.name() != backends::DEFAULT {
-        return Err(CompileFailure::Program(vec![codes::no_clif(backend.name())]));
+        return Err(CompileFailure::Program(vec![diagnostics::no_clif(
+            backend.name(),
+        )]));
     }
     Ok(backend)
 }

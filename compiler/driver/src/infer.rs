@@ -1,6 +1,6 @@
 //! One inference: from its checked item to functions, programs and machine code, with the time of each stage.
 
-use crate::codes;
+use crate::diagnostics;
 use crate::methods::train::CHECKED;
 use crate::methods::{self, Parts};
 use crate::names::{names, relate};
@@ -193,7 +193,7 @@ impl<'a> Compilation<'a> {
         let Err(refusal) = watches(patience, schema.validation, &spec.name) else {
             return Ok(());
         };
-        let diagnostic = Diagnostic::error(&codes::NO_VALIDATION, option.span, refusal.message)
+        let diagnostic = Diagnostic::error(&diagnostics::NO_VALIDATION, option.span, refusal.message)
             .label("needs validation rows")
             .also(spec.span, "the data")
             .help(refusal.help);
@@ -369,7 +369,7 @@ impl<'a> Compilation<'a> {
     fn placed(&self, diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let place = |mut diagnostic: Diagnostic| {
             if diagnostic.at == Place::Nowhere {
-                diagnostic.at = Place::Span(codes::span_of_one(self.item, options_of(diagnostic.code)));
+                diagnostic.at = Place::Span(diagnostics::span_of_one(self.item, options_of(diagnostic.code)));
             }
             diagnostic
         };
@@ -442,7 +442,7 @@ impl<'a> Compilation<'a> {
         let elaborated = self.elaborate(schema)?;
         let method = methods::of(self.item.method.finds);
         if method.needs_sites() && elaborated.model.sites.is_empty() {
-            return Err(CompileFailure::Program(vec![codes::nothing_to_sample(
+            return Err(CompileFailure::Program(vec![diagnostics::nothing_to_sample(
                 self.item, true,
             )]));
         }

@@ -1,12 +1,12 @@
 //! Compiles the text of a program to a manifest that the runtime runs, and prints every stage between the two as text.
 
 pub mod backends;
-pub mod codes;
 mod compare;
 pub mod compile;
 pub mod concrete;
 mod densities;
 mod design;
+pub mod diagnostics;
 pub mod documented;
 pub mod emit;
 pub mod infer;

@@ -10,7 +10,7 @@ mod sample;
 pub(crate) mod train;
 
 #[cfg(not(feature = "collapsed"))]
-use crate::codes;
+use crate::diagnostics;
 use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
 use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Schema;
@@ -114,7 +114,7 @@ struct Absent;
 #[cfg(not(feature = "collapsed"))]
 impl Method for Absent {
     fn programs(&self, compilation: &mut Compilation<'_>, _: Parts<'_>) -> Result<Programs, CompileFailure> {
-        Err(CompileFailure::Program(vec![codes::absent_method(
+        Err(CompileFailure::Program(vec![diagnostics::absent_method(
             compilation.item,
         )]))
     }

@@ -1,8 +1,8 @@
 //! Predictions for levels that do not occur in the training rows, with programs whose axes of levels are longer than in the run.
 
 use crate::backends;
-use crate::codes::new_levels::no_new_levels;
 use crate::compile::chosen;
+use crate::diagnostics::new_levels::no_new_levels;
 use crate::infer::{Compilation, CompileFailure};
 use crate::methods;
 use crate::names::name;

@@ -1,6 +1,6 @@
 //! The starting points of inferences.
 
-use crate::codes;
+use crate::diagnostics;
 use crate::infer::{Compilation, CompileFailure};
 use bnnc_abi::manifest::{Start, StartFile, StartFrom, Training};
 use bnnc_abi::sampling::ChainOptions;
@@ -22,7 +22,10 @@ impl Compilation<'_> {
                 let chains = self.options_if::<ChainOptions>()?;
                 let noncentred = chains.as_ref().map_or(&[][..], |chains| &chains.noncentre);
                 let sites = loadable(model, posterior, noncentred).map_err(|why| {
-                    CompileFailure::Program(vec![codes::no_state_for_value(self.item, &why.to_string())])
+                    CompileFailure::Program(vec![diagnostics::no_state_for_value(
+                        self.item,
+                        &why.to_string(),
+                    )])
                 })?;
                 let program = Path::new(&*self.program.source.name);
                 let folder = program.parent().unwrap_or(Path::new(""));

@@ -3,6 +3,7 @@
 pub mod builtin;
 pub mod check;
 pub mod constant;
+pub mod diagnostics;
 pub mod dims;
 pub mod elaborate;
 pub mod lift;
@@ -10,7 +11,6 @@ pub mod parts;
 pub mod print;
 pub mod prompt;
 pub mod range;
-pub mod report;
 pub mod show;
 mod sign;
 pub mod sites;

@@ -6,7 +6,7 @@ use super::{Checked, Refused, Reply, Session, emission, fits, items, measures, p
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::nearest::nearest;
 use bnnc_base::source::{Source, Span};
-use bnnc_driver::codes::BAD_COMMAND;
+use bnnc_driver::diagnostics::BAD_COMMAND;
 use bnnc_driver::documented::documented;
 use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::model;

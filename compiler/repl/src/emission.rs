@@ -17,7 +17,7 @@ pub fn emit(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Res
         return usage(line);
     };
     let Some(stage) = Stage::from_name(word) else {
-        return Err(vec![bnnc_driver::codes::no_stage(word)]);
+        return Err(vec![bnnc_driver::diagnostics::no_stage(word)]);
     };
     match line.rest(2) {
         Some(range) if stage == Stage::Graph => emit_graph(session, line, range, reply),

@@ -7,7 +7,7 @@ use super::{Refused, Reply, Session, paths};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::DType;
 use bnnc_base::source::Span;
-use bnnc_driver::codes::{draws as codes, no_infer};
+use bnnc_driver::diagnostics::{draws as codes, no_infer};
 use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program::CheckedProgram;
 use bnnc_grammar::ast::{Expr, ExprKind, Item, ItemKind, Stmt};

@@ -208,7 +208,7 @@ impl Session {
     fn load_file(&mut self, path: &str, reply: &mut Reply) -> Result<(), Refused> {
         let text = bnnc_driver::program::read(std::path::Path::new(path)).map_err(|error| {
             vec![Diagnostic::usage(
-                &bnnc_driver::codes::NO_FILE,
+                &bnnc_driver::diagnostics::NO_FILE,
                 format!("cannot read `{path}`: {error}"),
             )]
         })?;

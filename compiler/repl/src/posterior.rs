@@ -7,7 +7,7 @@ use super::variables::VariableValue;
 use super::{Checked, Refused, Session, evaluate, paths, show};
 use bnnc_base::dtype::DType;
 use bnnc_base::source::Span;
-use bnnc_driver::codes::draws as codes;
+use bnnc_driver::diagnostics::draws as codes;
 use bnnc_grammar::ast;
 use bnnc_graph::dist::Support;
 use bnnc_graph::tensor::Tensor;

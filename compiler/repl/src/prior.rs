@@ -3,7 +3,7 @@
 use super::evaluate::{Streams, compute_some};
 use super::{Refused, Reply, Session, paths, predictive};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_driver::codes::draws as codes;
+use bnnc_driver::diagnostics::draws as codes;
 use bnnc_grammar::ast::Expr;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::model::Model;

@@ -2,8 +2,8 @@
 
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::codes::laplace as codes;
 use bnnc_core::context::{Context, Stop};
+use bnnc_core::diagnostics::laplace as codes;
 use bnnc_core::feed::examples;
 use bnnc_core::forecast::Forecaster;
 use bnnc_core::predict::Predictor;

@@ -6,7 +6,7 @@ use bnnc_abi::data::{DataSpec, Elements};
 use bnnc_abi::design::{ColumnFormula, Design};
 use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::codes::audit::{self as codes, ColumnTerm};
+use bnnc_core::diagnostics::audit::{self as codes, ColumnTerm};
 use bnnc_core::feed;
 use bnnc_data::Dataset;
 use std::borrow::Cow;

@@ -3,7 +3,7 @@
 use super::Column;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::codes::audit as codes;
+use bnnc_core::diagnostics::audit as codes;
 use bnnc_data::Dataset;
 use std::collections::BTreeMap;
 

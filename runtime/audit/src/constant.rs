@@ -3,8 +3,8 @@
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind, SiteReport};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
-use bnnc_core::codes::found as codes;
 use bnnc_core::context::{Context, Stop};
+use bnnc_core::diagnostics::found as codes;
 use bnnc_core::feed::examples;
 use bnnc_core::predict::Predictor;
 use bnnc_core::score;

@@ -5,9 +5,9 @@
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
-use bnnc_core::codes::found as codes;
-use bnnc_core::codes::{Unpredicted, unpredicted_output};
 use bnnc_core::context::{Context, Stop};
+use bnnc_core::diagnostics::found as codes;
+use bnnc_core::diagnostics::{Unpredicted, unpredicted_output};
 use bnnc_core::predict::Predictor;
 use bnnc_core::states::StateValues;
 use bnnc_data::write::ResultColumn;

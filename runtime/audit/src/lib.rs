@@ -19,7 +19,7 @@ mod targets;
 use bnnc_abi::data::{DataSpec, Elements, Test};
 use bnnc_abi::manifest::{Binding, Codes, DataSource, InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::codes::audit as codes;
+use bnnc_core::diagnostics::audit as codes;
 use bnnc_core::feed::examples;
 use bnnc_data::{Dataset, Rows};
 pub use centre::worse_than_centre;

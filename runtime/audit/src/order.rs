@@ -2,7 +2,7 @@
 
 use bnnc_abi::manifest::{DataSource, InferenceBlock};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::codes::audit as codes;
+use bnnc_core::diagnostics::audit as codes;
 use bnnc_data::table::ArrayValues;
 use bnnc_data::{Dataset, Rows};
 

@@ -9,8 +9,8 @@ use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::source::SourceMap;
 use bnnc_core::checkpoint::{Checkpoint, Opening};
-use bnnc_core::codes;
 use bnnc_core::context::Stop;
+use bnnc_core::diagnostics;
 use bnnc_core::fingerprint::{Fingerprint, files};
 use bnnc_core::interrupt::Interrupt;
 use bnnc_run::folder;
@@ -116,7 +116,7 @@ impl Job<'_> {
         let resumes = running.resume.is_some();
         let is_begun = Checkpoint::is_in(folder);
         if resumes && !is_begun {
-            (self.show)(&[codes::nothing_to_resume(folder)]);
+            (self.show)(&[diagnostics::nothing_to_resume(folder)]);
         }
         let fingerprint = self.fingerprint()?;
         let how = match (resumes, running.overwrite) {
@@ -172,7 +172,7 @@ impl Job<'_> {
             }
             return INTERRUPTED;
         }
-        match running.strict && result.warnings.iter().any(codes::is_of_sampling) {
+        match running.strict && result.warnings.iter().any(diagnostics::is_of_sampling) {
             true => WARNED,
             false => OK,
         }

@@ -21,7 +21,7 @@
 mod own;
 mod training;
 
-use crate::codes;
+use crate::diagnostics;
 use crate::fingerprint::Fingerprint;
 use crate::store::{self, ChainStore, RecordLayout};
 use bnnc_abi::sampling::DrawStorage;
@@ -105,13 +105,13 @@ impl Checkpoint {
     pub fn open(out: &Path, fingerprint: &Fingerprint, how: Opening) -> Result<Checkpoint, Diagnostic> {
         let path = out.join("checkpoint");
         not_a_link(&path)?;
-        fs::create_dir_all(&path).map_err(|error| codes::cannot_write(&path, &error.to_string()))?;
+        fs::create_dir_all(&path).map_err(|error| diagnostics::cannot_write(&path, &error.to_string()))?;
         let lock = lock(&path, out)?;
         let print = path.join("run.json");
         let then = match how {
             Opening::Overwrite => read_print(&print).unwrap_or_default(),
             Opening::New => {
-                read_print(&print).map_err(|_| codes::foreign_files(out, &["checkpoint/run.json"]))?
+                read_print(&print).map_err(|_| diagnostics::foreign_files(out, &["checkpoint/run.json"]))?
             }
             Opening::Resume => read_print(&print)?,
         };
@@ -120,16 +120,18 @@ impl Checkpoint {
         let differences = differences.unwrap_or_default();
         match how {
             Opening::New if !differences.is_empty() && own::is_begun(&path, known) => {
-                return Err(codes::holds_another_run(
+                return Err(diagnostics::holds_another_run(
                     out,
                     "interrupted run or checkpoint",
                     &differences,
                 ));
             }
-            Opening::Resume if !differences.is_empty() => return Err(codes::another_run(out, &differences)),
+            Opening::Resume if !differences.is_empty() => {
+                return Err(diagnostics::another_run(out, &differences));
+            }
             Opening::New | Opening::Resume | Opening::Overwrite => {}
         }
-        let cannot_write = |error: io::Error| codes::cannot_write(&path, &error.to_string());
+        let cannot_write = |error: io::Error| diagnostics::cannot_write(&path, &error.to_string());
         if how != Opening::Resume && then.is_some() {
             // The fingerprint is removed first, because no run continues from a checkpoint without a
             // fingerprint.
@@ -291,7 +293,7 @@ impl ChainFile {
             .state
             .as_ref()
             .map_or(Path::new("checkpoint"), |(path, _)| path);
-        codes::checkpoint_damaged(path, "the sampler cannot restore its state from it")
+        diagnostics::checkpoint_damaged(path, "the sampler cannot restore its state from it")
     }
 
     /// Adds a draw.
@@ -329,7 +331,7 @@ impl ChainFile {
         self.store.sync()?;
         let old = old(path);
         if path.exists() {
-            fs::rename(path, &old).map_err(|error| codes::cannot_write(&old, &error.to_string()))?;
+            fs::rename(path, &old).map_err(|error| diagnostics::cannot_write(&old, &error.to_string()))?;
         }
         let layout = self.store.layout();
         let state = State {
@@ -395,18 +397,18 @@ fn latest(
         let state = match state {
             Ok(state) => state,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(codes::checkpoint_damaged(&candidate, &error.to_string())),
+            Err(error) => return Err(diagnostics::checkpoint_damaged(&candidate, &error.to_string())),
         };
         let fits = |state: &State| (state.dim, state.stats) == (layout.dim, layout.stats);
         let Some(state) = state.filter(fits) else {
             let why = "neither its last state nor the previous state can be read";
-            refusal.get_or_insert_with(|| codes::checkpoint_damaged(path, why));
+            refusal.get_or_insert_with(|| diagnostics::checkpoint_damaged(path, why));
             continue;
         };
         let there = store::records_of(draws, layout, of)?;
         if there < state.records {
             let why = format!("it holds {there} draws, fewer than the state of the chain counts");
-            refusal = Some(codes::checkpoint_damaged(draws, &why));
+            refusal = Some(diagnostics::checkpoint_damaged(draws, &why));
             continue;
         }
         if candidate != path {
@@ -439,7 +441,7 @@ fn unsaved(id: ChainId<'_>, layout: RecordLayout, in_memory: bool) -> Result<Cha
 
 /// Reads the fingerprint of a checkpoint; `None` if there is no file.
 fn read_print(path: &Path) -> Result<Option<Fingerprint>, Diagnostic> {
-    let damaged = |why: String| codes::checkpoint_damaged(path, &why);
+    let damaged = |why: String| diagnostics::checkpoint_damaged(path, &why);
     match file::text(path) {
         Ok(text) => serde_json::from_str(&text).map_err(|error| damaged(error.to_string())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -452,7 +454,7 @@ fn seal<T: Serialize>(path: &Path, mut of: Checksum, value: &T) -> Result<(), Di
     // The size is computed in advance, so that the buffer is not reallocated.
     let sealed = postcard::experimental::serialized_size(value)
         .and_then(|size| postcard::to_extend(value, Vec::with_capacity(size)));
-    let bytes = sealed.map_err(|error| codes::cannot_write(path, &error.to_string()))?;
+    let bytes = sealed.map_err(|error| diagnostics::cannot_write(path, &error.to_string()))?;
     of.add(&bytes);
     write::in_place_of(path, |writer| {
         writer.write_all(&MAGIC)?;

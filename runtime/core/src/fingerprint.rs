@@ -229,5 +229,5 @@ fn checksum_of(path: &Path) -> Result<Checksum, Diagnostic> {
             }
         }
     };
-    read().map_err(|error| bnnc_data::report::unreadable(path, &error))
+    read().map_err(|error| bnnc_data::diagnostics::unreadable(path, &error))
 }

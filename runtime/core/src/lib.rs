@@ -3,10 +3,10 @@
 
 pub mod blocks;
 pub mod checkpoint;
-pub mod codes;
 pub mod columns;
 pub mod context;
 pub mod date;
+pub mod diagnostics;
 pub mod feed;
 pub mod fingerprint;
 pub mod forecast;

@@ -8,7 +8,7 @@ use crate::states::StateValues;
 use bnnc_abi::manifest::{DataSource, InferenceBlock, PositionCheck};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
-use bnnc_data::report::{self, At};
+use bnnc_data::diagnostics::{self, At};
 use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
@@ -47,7 +47,7 @@ pub fn check(
             let place = places.of(check, at * ROWS + outside.example, outside.element);
             let place = place.unwrap_or(At::file(rows.place(0).0));
             let columns: Vec<&str> = check.inputs.iter().map(|input| column(infer, input)).collect();
-            return Err(report::selected(place, &columns, outside.position, check.size).into());
+            return Err(diagnostics::selected(place, &columns, outside.position, check.size).into());
         }
     }
     Ok(())
@@ -76,7 +76,7 @@ pub fn check_values(
             if let Some(outside) = outside(machine, number, check.size)? {
                 let place = places.of(check, first + outside.example, outside.element);
                 let names: Vec<&str> = check.inputs.iter().map(|input| column(infer, input)).collect();
-                return Err(report::reached(place, &names, outside.position, check.size).into());
+                return Err(diagnostics::reached(place, &names, outside.position, check.size).into());
             }
         }
         Ok(())

@@ -4,7 +4,7 @@
 //! the chain's identity, the length of a position, the number of statistics. The records follow as little-endian `f64`. Each record ends with a
 //! checksum of its index and its bytes, so that reading a damaged record is an error.
 
-use crate::codes;
+use crate::diagnostics;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::file;
@@ -108,7 +108,7 @@ impl ChainStore {
         // The older file is removed rather than truncated, so that a link in its place is not followed.
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(codes::cannot_write(path, &error.to_string()));
+                return Err(diagnostics::cannot_write(path, &error.to_string()));
             }
             Ok(()) | Err(_) => {}
         }
@@ -148,10 +148,10 @@ impl ChainStore {
         let there = records_of(path, layout, of)?;
         if there < records {
             let why = format!("it holds {there} records of {records}");
-            return Err(codes::checkpoint_damaged(path, &why));
+            return Err(diagnostics::checkpoint_damaged(path, &why));
         }
         let opened = File::options().write(true).open(path);
-        let file = opened.map_err(|error| codes::cannot_write(path, &error.to_string()))?;
+        let file = opened.map_err(|error| diagnostics::cannot_write(path, &error.to_string()))?;
         let mut store = ChainStore::over(path, file, (layout, records), false);
         store.truncate(records)?;
         match in_memory {
@@ -250,7 +250,7 @@ impl ChainStore {
             Some(records) => records
                 .file
                 .sync_data()
-                .map_err(|error| codes::cannot_write(&records.path, &error.to_string())),
+                .map_err(|error| diagnostics::cannot_write(&records.path, &error.to_string())),
             None => Ok(()),
         }
     }
@@ -271,7 +271,7 @@ impl ChainStore {
             records
                 .file
                 .set_len(layout.offset(records.written))
-                .map_err(|error| codes::cannot_write(&records.path, &error.to_string()))?;
+                .map_err(|error| diagnostics::cannot_write(&records.path, &error.to_string()))?;
         }
         self.len = to;
         Ok(())
@@ -350,7 +350,7 @@ impl Records {
         // After a failed write, the file may be longer than `written` records.
         let at = SeekFrom::Start(layout.offset(self.written));
         let done = self.file.seek(at).and_then(|_| self.file.write_all(&bytes));
-        done.map_err(|error| codes::cannot_write(&self.path, &error.to_string()))?;
+        done.map_err(|error| diagnostics::cannot_write(&self.path, &error.to_string()))?;
         self.written = len;
         self.pending.clear();
         Ok(())
@@ -385,7 +385,7 @@ impl Records {
             }
             Ok(())
         };
-        read().map_err(|error| codes::checkpoint_damaged(&self.path, &error.to_string()))
+        read().map_err(|error| diagnostics::checkpoint_damaged(&self.path, &error.to_string()))
     }
 }
 
@@ -400,7 +400,7 @@ pub fn records_of(path: &Path, layout: RecordLayout, of: Checksum) -> Result<usi
         file.metadata()
     });
     let size = read
-        .map_err(|error| codes::checkpoint_damaged(path, &error.to_string()))?
+        .map_err(|error| diagnostics::checkpoint_damaged(path, &error.to_string()))?
         .len();
     let expected = layout.header(of);
     if header != expected {
@@ -414,7 +414,7 @@ pub fn records_of(path: &Path, layout: RecordLayout, of: Checksum) -> Result<usi
                 layout.dim, layout.stats
             ),
         };
-        return Err(codes::checkpoint_damaged(path, &why));
+        return Err(diagnostics::checkpoint_damaged(path, &why));
     }
     let records = (size - HEADER) / layout.bytes() as u64;
     Ok(usize::try_from(records).unwrap_or(usize::MAX))
@@ -443,7 +443,7 @@ fn begin(path: &Path, header: &[u8], how: &OpenOptions) -> Result<File, Diagnost
     let made = how
         .open(path)
         .and_then(|mut file| file.write_all(header).map(|()| file));
-    made.map_err(|error| codes::cannot_write(path, &error.to_string()))
+    made.map_err(|error| diagnostics::cannot_write(path, &error.to_string()))
 }
 
 fn number(bytes: &[u8]) -> f64 {

@@ -1,7 +1,7 @@
 //! A device in use: its context, its properties, and streams on it.
 
 use crate::blas::Blas;
-use crate::codes;
+use crate::diagnostics;
 use crate::driver::{Context, Driver, DriverStatus, Function, Stream};
 use bnnc_base::fault::Fault;
 use std::ffi::c_int;
@@ -49,7 +49,7 @@ impl Device {
         // SAFETY: every call below only writes to the one place that is passed to it.
         driver.check("cuDeviceGetCount", unsafe { (symbols.device_count)(&mut count) })?;
         if count < 1 {
-            return Err(codes::no_device("cuDeviceGetCount: 0 devices").into());
+            return Err(diagnostics::no_device("cuDeviceGetCount: 0 devices").into());
         }
         let (mut number, mut version) = (0, 0);
         // SAFETY: as above.

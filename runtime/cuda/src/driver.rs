@@ -6,7 +6,7 @@
 
 mod symbols;
 
-use crate::codes;
+use crate::diagnostics;
 use bnnc_base::fault::Fault;
 use libloading::Library;
 use std::ffi::{CStr, c_char};
@@ -52,7 +52,7 @@ impl Driver {
     /// # Errors
     /// Fails in the same cases as [`Driver::load`].
     pub fn load_from(paths: &[PathBuf]) -> Result<Driver, Fault> {
-        let library = library(paths).map_err(|why| codes::no_driver(&why.to_string()))?;
+        let library = library(paths).map_err(|why| diagnostics::no_driver(&why.to_string()))?;
         let driver = Driver {
             symbols: Arc::new(Symbols::load(library)?),
         };
@@ -81,7 +81,7 @@ impl Driver {
         let sentence = sentence.map_or(String::new(), |sentence| format!(" ({sentence})"));
         let text = format!("{call}: {name}{sentence}");
         match status {
-            NO_DEVICE => codes::no_device(&text).into(),
+            NO_DEVICE => diagnostics::no_device(&text).into(),
             status if is_ours(status) => Fault::Bug(text),
             _ => Fault::Limit(text),
         }

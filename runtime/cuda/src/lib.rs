@@ -6,8 +6,8 @@
 mod blas;
 mod capture;
 pub mod code;
-pub mod codes;
 pub mod device;
+pub mod diagnostics;
 pub mod driver;
 mod exchange;
 pub mod factors;

@@ -1,7 +1,7 @@
 //! Loads the functions of a program on a device.
 
-use crate::codes;
 use crate::device::Device;
+use crate::diagnostics;
 use crate::driver::{Function, Module};
 use crate::gather;
 use bnnc_abi::device::{DeviceProgram, Image};
@@ -89,7 +89,7 @@ pub fn image<'a>(device: &Device, program: &'a DeviceProgram) -> Result<&'a Imag
             .iter()
             .map(|image| format!("sm_{} and later", image.capability));
         let device = (&*device.name, device.capability);
-        codes::older_device(&made.collect::<Vec<_>>().join(", "), device).into()
+        diagnostics::older_device(&made.collect::<Vec<_>>().join(", "), device).into()
     })
 }
 

@@ -1,8 +1,8 @@
 //! One split of a data item: rows for training, validation and testing, prepared for the model.
 
+use crate::diagnostics::{self, At, Faults};
 use crate::expression::{self, Scores};
 use crate::images::Images;
-use crate::report::{self, At, Faults};
 use crate::rows::{RowField, Rows};
 use crate::source::{Input, LoadedData, scaled_bytes};
 use crate::split::{Parts, stream};
@@ -239,7 +239,7 @@ fn fit(
         fitted(&InputColumn::Array(array), 0, 1.0, spec.standardise_target)
     });
     if !constant.is_empty() {
-        warnings.push(report::constant_columns(&table.path(), &constant));
+        warnings.push(diagnostics::constant_columns(&table.path(), &constant));
     }
     let levels = table
         .arrays
@@ -334,7 +334,7 @@ fn mark_unseen(source: &LoadedData, rows: &mut Rows, train: &[usize], kind: &str
         let Some((i, code)) = unseen else { continue };
         let (path, row) = rows.place(i);
         let at = At { path, row, column: 0 };
-        let fault = report::unseen_level(at, &array.name, &levels[code as usize], kind);
+        let fault = diagnostics::unseen_level(at, &array.name, &levels[code as usize], kind);
         if let Some(field) = rows.fields.iter_mut().find(|field| field.name == array.name) {
             field.fault = Some(Box::new(fault));
         }
@@ -395,7 +395,7 @@ pub(crate) fn check_unchanged(source: &LoadedData, compiled: &Schema) -> Result<
             None => return Ok(()),
         }
     };
-    Err(vec![report::changed(&source.table.path(), &what)])
+    Err(vec![diagnostics::changed(&source.table.path(), &what)])
 }
 
 /// Returns a diagnostic for the first text in columns that should hold numbers.
@@ -409,6 +409,6 @@ pub(crate) fn text_among_numbers<'a>(
         let (row, text) = table.first_text(array)?;
         let (path, row) = table.place(row);
         let at = At { path, row, column: 0 };
-        Some(report::not_a_number(at, name, text).help(why))
+        Some(diagnostics::not_a_number(at, name, text).help(why))
     })
 }

@@ -1,6 +1,6 @@
 //! Column expressions: `log(earn) * male`, evaluated over all rows of a table.
 
-use crate::report::{self, At};
+use crate::diagnostics::{self, At};
 use crate::standardise::{FittedStandardisation, Standardisation};
 use crate::table::{Array, Table};
 use bnnc_abi::data::{ColumnExpr, Divisor};
@@ -192,7 +192,7 @@ pub(crate) fn lookup<'a>(
     let names = table.arrays.iter().map(|array| array.name.as_str());
     table
         .find(name)
-        .ok_or_else(|| report::unknown_column(&table.path(), name, span, names))
+        .ok_or_else(|| diagnostics::unknown_column(&table.path(), name, span, names))
 }
 
 /// Evaluates an expression: one value per row of the table.
@@ -207,13 +207,13 @@ pub(crate) fn evaluate(
             let (_, array) = lookup(table, name, Some(*span))?;
             let why = match (array.per_example, array.width()) {
                 (true, 1) if array.values.is_text() => {
-                    return Err(report::text_column(&table.path(), name, Some(*span)));
+                    return Err(diagnostics::text_column(&table.path(), name, Some(*span)));
                 }
                 (true, 1) => return Ok((0..table.rows).map(|row| array.values.real(row)).collect()),
                 (true, width) => format!("it has {width} numbers per example"),
                 (false, _) => array.shared_by(table.rows),
             };
-            Err(report::not_a_column(&table.path(), name, &why, Some(*span)))
+            Err(diagnostics::not_a_column(&table.path(), name, &why, Some(*span)))
         }
         ColumnExpr::Named(_, column, _) => evaluate(column, table, scores),
         ColumnExpr::Apply(name, arguments, span) => {
@@ -226,7 +226,11 @@ pub(crate) fn evaluate(
                 None => Ok(result),
                 Some(row) => {
                     let (path, row) = table.place(row);
-                    Err(report::domain(At { path, row, column: 0 }, &text(column), *span))
+                    Err(diagnostics::domain(
+                        At { path, row, column: 0 },
+                        &text(column),
+                        *span,
+                    ))
                 }
             }
         }
@@ -246,7 +250,7 @@ fn call(
         None => {
             let message = format!("there is no function `{name}` of columns");
             let known = FUNCTIONS.iter().map(|function| function.name).chain([ZSCORE]);
-            return Err(report::bad_function(&table.path(), message, span).suggest(name, known));
+            return Err(diagnostics::bad_function(&table.path(), message, span).suggest(name, known));
         }
     };
     if values.len() != arity {
@@ -256,7 +260,7 @@ fn call(
             "two arguments"
         };
         let message = format!("expected {arguments} of `{name}`, found {}", values.len());
-        return Err(report::bad_function(&table.path(), message, span));
+        return Err(diagnostics::bad_function(&table.path(), message, span));
     }
     let Some(function) = function else {
         return Ok(zscore(&values[0], scores));

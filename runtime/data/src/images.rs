@@ -1,7 +1,7 @@
 //! Changes of images, which are rows of numbers: rotation about the centre, and a cut into squares that are put back in another order.
 
 use crate::dataset::Preparation;
-use crate::report::Faults;
+use crate::diagnostics::Faults;
 use crate::rows::Rows;
 use crate::source::{Input, LoadedData};
 use crate::split::shuffled;

@@ -1,7 +1,7 @@
 //! Resolves which columns and expressions are inputs.
 
+use crate::diagnostics::{self, Faults};
 use crate::expression;
-use crate::report::{self, Faults};
 use crate::table::{Array, Table};
 use bnnc_abi::data::{ColumnExpr, Contents, DataSpec, InputEntry};
 use bnnc_base::diagnostic::Diagnostic;
@@ -115,7 +115,7 @@ fn resolve_input(table: &Table, column: &ColumnExpr, find: Find<'_, '_>) -> Resu
         return Ok(Input::Aside);
     }
     if !array.per_example {
-        return Err(report::not_a_column(
+        return Err(diagnostics::not_a_column(
             &table.path(),
             name,
             &array.shared_by(table.rows),

@@ -10,6 +10,7 @@
 
 pub mod dataset;
 pub mod describe;
+pub mod diagnostics;
 pub mod expression;
 pub mod file;
 mod images;
@@ -18,7 +19,6 @@ mod levels;
 pub mod metrics;
 mod new_rows;
 pub mod read;
-pub mod report;
 pub mod rows;
 pub mod source;
 mod split;
@@ -27,9 +27,9 @@ pub mod table;
 pub mod write;
 
 pub use dataset::{Dataset, Preparation};
+pub use diagnostics::CODES;
 pub use images::Images;
 pub use new_rows::NewRows;
-pub use report::CODES;
 pub use rows::{RowField, Rows};
 pub use source::LoadedData;
 pub use standardise::Standardisation;

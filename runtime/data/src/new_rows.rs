@@ -1,9 +1,9 @@
 //! Rows to predict for. Only the columns that predictions need are read.
 
 use crate::dataset::{InputColumn, Preparation, assemble, input_columns, text_among_numbers};
+use crate::diagnostics::{self, At, Faults};
 use crate::expression::{self, Scores};
 use crate::read::Reading;
-use crate::report::{self, At, Faults};
 use crate::rows::Rows;
 use crate::source::{LoadedData, known_target};
 use crate::table::{self, Array, ArrayValues, Table};
@@ -113,7 +113,7 @@ impl Preparation {
         for array in &table.arrays {
             let known = self.named.iter().find(|(name, _)| *name == array.name);
             if let Some((name, maps)) = known.filter(|(_, maps)| maps.len() != array.width()) {
-                return Err(vec![report::other_width(
+                return Err(vec![diagnostics::other_width(
                     &file,
                     name,
                     (maps.len(), array.width()),
@@ -123,7 +123,7 @@ impl Preparation {
         let of_training = |array: &Array| self.axes.iter().find(|(name, _)| *name == array.name);
         for array in table.arrays.iter().filter(|array| array.per_example) {
             if let Some((name, axes)) = of_training(array).filter(|(_, axes)| axes != array.axes()) {
-                return Err(vec![report::other_axes(&file, name, (axes, array.axes()))]);
+                return Err(vec![diagnostics::other_axes(&file, name, (axes, array.axes()))]);
             }
         }
         let some = wanted.filter(|wanted| !wanted.all_inputs);
@@ -135,7 +135,7 @@ impl Preparation {
         };
         let width: usize = columns.iter().map(InputColumn::width).sum();
         if width != self.inputs.len() {
-            return Err(vec![report::other_inputs(&file, self.inputs.len(), width)]);
+            return Err(vec![diagnostics::other_inputs(&file, self.inputs.len(), width)]);
         }
         let part: Vec<usize> = (0..source.table.rows).collect();
         Ok(assemble(&source, &columns, self, &part))
@@ -183,7 +183,7 @@ fn relevel<'a>(
 ) -> Result<(), Diagnostic> {
     let width = array.width().max(1);
     let ArrayValues::Level { codes, levels } = &mut array.values else {
-        return Err(report::column_differs(
+        return Err(diagnostics::column_differs(
             file,
             &array.name,
             ("text", "numbers"),
@@ -200,7 +200,7 @@ fn relevel<'a>(
             Some(known) => *code = known,
             None => {
                 let (path, row) = place(at / width);
-                return Err(report::unseen_level(
+                return Err(diagnostics::unseen_level(
                     At { path, row, column: 0 },
                     &array.name,
                     &levels[*code as usize],

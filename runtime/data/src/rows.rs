@@ -1,6 +1,6 @@
 //! Rows as the model reads them: a matrix of inputs, and every field by name.
 
-use crate::report::{self, At};
+use crate::diagnostics::{self, At};
 use crate::standardise::Standardisation;
 use crate::table::{self, Array, ArrayValues, Shard};
 use bnnc_abi::data::LARGEST_INTEGER;
@@ -118,7 +118,7 @@ impl Rows {
     pub fn reals(&self, name: &str) -> Result<Vec<f64>, Diagnostic> {
         let field = self.usable(name)?;
         if field.values.is_text() {
-            return Err(report::text_column(&self.path(), name, None));
+            return Err(diagnostics::text_column(&self.path(), name, None));
         }
         let width = field.width().max(1);
         let prepare = |i| {
@@ -145,10 +145,10 @@ impl Rows {
             let (path, row) = self.place(i / width);
             let at = At { path, row, column: 0 };
             let value = integer(&field.values, i)
-                .ok_or_else(|| report::not_an_integer(at, name, field.values.real(i)))?;
+                .ok_or_else(|| diagnostics::not_an_integer(at, name, field.values.real(i)))?;
             let fits = value.unsigned_abs() <= LARGEST_INTEGER.unsigned_abs();
             let narrow = i32::try_from(value).ok().filter(|_| fits);
-            narrow.ok_or_else(|| report::large_integer(at, name, value))
+            narrow.ok_or_else(|| diagnostics::large_integer(at, name, value))
         };
         (0..field.values.len()).map(convert).collect()
     }
@@ -179,11 +179,11 @@ impl Rows {
             .map(|level| texts.get(level.as_str()).copied())
             .collect();
         let position = |i: usize| match (codes, integer(&field.values, i)) {
-            (_, None) => Err(report::not_an_integer(at(i), name, field.values.real(i))),
+            (_, None) => Err(diagnostics::not_an_integer(at(i), name, field.values.real(i))),
             (Codes::Positions, Some(value)) => {
                 let inside = usize::try_from(value).is_ok_and(|value| value < size);
                 let position = i32::try_from(value).ok().filter(|_| inside);
-                position.ok_or_else(|| report::outside(at(i), name, value, size))
+                position.ok_or_else(|| diagnostics::outside(at(i), name, value, size))
             }
             (Codes::Ids(ids), Some(value)) => {
                 let position = match places.is_empty() {
@@ -191,7 +191,7 @@ impl Rows {
                     false => places.get(&value).copied(),
                 };
                 let position = position.map(|position| position as i32);
-                position.ok_or_else(|| report::unseen_level(at(i), name, &value.to_string(), "new"))
+                position.ok_or_else(|| diagnostics::unseen_level(at(i), name, &value.to_string(), "new"))
             }
             (Codes::Texts(_), Some(code)) => {
                 let known = of_levels.get(code as usize).copied().flatten();
@@ -201,7 +201,7 @@ impl Rows {
                         .cloned()
                         .unwrap_or_else(|| code.to_string())
                 };
-                known.ok_or_else(|| report::unseen_level(at(i), name, &text(), "new"))
+                known.ok_or_else(|| diagnostics::unseen_level(at(i), name, &text(), "new"))
             }
         };
         (0..field.values.len()).map(position).collect()
@@ -211,7 +211,7 @@ impl Rows {
         let names = self.fields.iter().map(|field| field.name.as_str());
         let field = self
             .field(name)
-            .ok_or_else(|| report::unknown_column(&self.path(), name, None, names))?;
+            .ok_or_else(|| diagnostics::unknown_column(&self.path(), name, None, names))?;
         match &field.fault {
             Some(fault) => Err(fault.as_ref().clone()),
             None => Ok(field),

@@ -1,12 +1,12 @@
 //! Reads the files of a data item, and determines the arrays that are inputs and target, and the schema.
 
 use crate::dataset::{self, Dataset, Preparation};
+use crate::diagnostics::{self, Faults};
 use crate::expression::{self, Scores};
 use crate::images::Frame;
 pub(crate) use crate::inputs::Input;
 use crate::inputs::{entry, named_inputs, resolve_inputs};
 use crate::read::{self, Reading};
-use crate::report::{self, Faults};
 use crate::split::{self, Pool};
 use crate::table::{Array, ArrayValues, Table};
 use bnnc_abi::data::{ColumnExpr, Contents, DataSpec, Field, FieldKind, Outliers, Schema, Test};
@@ -178,9 +178,10 @@ impl LoadedData {
         let whole =
             matches!(self.inputs[..], [Input::Array(place)] if self.table.arrays[place].name == read::INPUTS);
         let frame = Frame::of(&self.table.axes).filter(|_| whole);
-        let frame = frame.ok_or_else(|| vec![report::no_images(&self.table.path(), &self.table.axes)])?;
+        let frame =
+            frame.ok_or_else(|| vec![diagnostics::no_images(&self.table.path(), &self.table.axes)])?;
         match side.filter(|side| frame.squares(*side) < 2) {
-            Some(side) => Err(vec![report::large_squares(
+            Some(side) => Err(vec![diagnostics::large_squares(
                 &self.table.path(),
                 side,
                 &self.table.axes,
@@ -333,10 +334,10 @@ fn empty_schema(spec: &DataSpec) -> Schema {
 
 fn check_options(spec: &DataSpec) -> Result<(), Faults> {
     let Some(path) = spec.files.first() else {
-        return Err(vec![report::no_files(&spec.name)]);
+        return Err(vec![diagnostics::no_files(&spec.name)]);
     };
     if !spec.scale.is_finite() || spec.scale == 0.0 {
-        return Err(vec![report::bad_option(
+        return Err(vec![diagnostics::bad_option(
             path,
             "scale",
             "finite and not zero",
@@ -344,13 +345,13 @@ fn check_options(spec: &DataSpec) -> Result<(), Faults> {
         )]);
     }
     if let Some(endless) = spec.rotate.iter().find(|degrees| !degrees.is_finite()) {
-        return Err(vec![report::bad_option(path, "rotate", "finite", *endless)]);
+        return Err(vec![diagnostics::bad_option(path, "rotate", "finite", *endless)]);
     }
     if spec.limit == Some(0) {
-        return Err(vec![report::bad_option(path, "limit", "above 0", 0.0)]);
+        return Err(vec![diagnostics::bad_option(path, "limit", "above 0", 0.0)]);
     }
     if matches!(&spec.test, Test::Files(files) if files.is_empty()) {
-        return Err(vec![report::no_files(&spec.name)]);
+        return Err(vec![diagnostics::no_files(&spec.name)]);
     }
     Ok(())
 }
@@ -386,7 +387,7 @@ fn read_outliers(spec: &DataSpec, table: &Table, reading: &Reading) -> Result<Op
     if outliers.axes != table.axes {
         let (expected, found) = (format!("{:?}", table.axes), format!("{:?}", outliers.axes));
         let here = table.path();
-        return Err(vec![report::column_differs(
+        return Err(vec![diagnostics::column_differs(
             file,
             read::INPUTS,
             (&expected, &found),
@@ -409,14 +410,14 @@ fn resolve_target(spec: &DataSpec, table: &mut Table) -> Result<Option<usize>, D
             let (place, array) = expression::lookup(table, name, Some(*span))?;
             if !array.per_example {
                 let why = array.shared_by(table.rows);
-                return Err(report::not_a_column(&table.path(), name, &why, Some(*span)));
+                return Err(diagnostics::not_a_column(&table.path(), name, &why, Some(*span)));
             }
             place
         }
         (Some(column), _) => {
             if expression::uses_zscore(column) {
                 let span = expression::span(column).unwrap_or(spec.span);
-                return Err(report::scored_target(&table.path(), span));
+                return Err(diagnostics::scored_target(&table.path(), span));
             }
             let values = expression::evaluate(column, table, &mut Scores::Apply([].iter()))?;
             let truth = expression::is_truth(column);
@@ -433,7 +434,11 @@ fn resolve_target(spec: &DataSpec, table: &mut Table) -> Result<Option<usize>, D
     let labels = array.values.is_text()
         || (spec.format.keeps_bytes() && !matches!(array.values, ArrayValues::Real(_)));
     if spec.standardise_target && labels {
-        return Err(report::standardised_class(&table.path(), &array.name, spec.span));
+        return Err(diagnostics::standardised_class(
+            &table.path(),
+            &array.name,
+            spec.span,
+        ));
     }
     Ok(Some(place))
 }

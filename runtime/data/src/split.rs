@@ -1,7 +1,7 @@
 //! Splits rows into training, validation and test rows.
 
+use crate::diagnostics::{self, Faults};
 use crate::read::Reading;
-use crate::report::{self, Faults};
 use bnnc_abi::data::{DataSpec, Test};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_math::philox;
@@ -43,10 +43,10 @@ struct SplitFile {
 /// Reads a split file and checks every index against a table of `rows` rows.
 pub(crate) fn read_splits(path: &Path, rows: usize, reading: &Reading) -> Result<Vec<Vec<usize>>, Faults> {
     let bytes = crate::read::bytes(path, reading)?;
-    let bad = |detail: &str| vec![report::bad_split_file(path, detail)];
+    let bad = |detail: &str| vec![diagnostics::bad_split_file(path, detail)];
     let file: SplitFile = serde_json::from_slice(&bytes).map_err(|error| bad(&error.to_string()))?;
     if file.n_rows != rows as u64 {
-        return Err(vec![report::split_rows(path, rows, file.n_rows as usize)]);
+        return Err(vec![diagnostics::split_rows(path, rows, file.n_rows as usize)]);
     }
     if file.index_base > 1 {
         return Err(bad(&format!(
@@ -62,7 +62,7 @@ pub(crate) fn read_splits(path: &Path, rows: usize, reading: &Reading) -> Result
     let lists = file.test.iter().enumerate();
     lists
         .map(|(split, list)| {
-            let wrong = |message: &str| vec![report::split_index(path, split, message)];
+            let wrong = |message: &str| vec![diagnostics::split_index(path, split, message)];
             check_list(list, file.index_base, rows, &wrong)
         })
         .collect()
@@ -105,7 +105,7 @@ pub(crate) fn parts(spec: &DataSpec, pool: &Pool<'_>, split: usize, seed: u64) -
             let list = pool
                 .splits
                 .get(split)
-                .ok_or_else(|| report::no_such_split(file, split, pool.splits.len()))?;
+                .ok_or_else(|| diagnostics::no_such_split(file, split, pool.splits.len()))?;
             list.clone()
         }
         Test::Fraction(fraction) => {
@@ -129,7 +129,7 @@ pub(crate) fn parts(spec: &DataSpec, pool: &Pool<'_>, split: usize, seed: u64) -
         train.retain(|row| validation.binary_search(row).is_err());
     }
     if train.is_empty() {
-        return Err(report::too_few_rows(pool.path, "training", pool.rows));
+        return Err(diagnostics::too_few_rows(pool.path, "training", pool.rows));
     }
     Ok(Parts {
         train,
@@ -142,7 +142,12 @@ fn check_fraction(path: &Path, option: &str, fraction: f64) -> Result<(), Diagno
     if fraction > 0.0 && fraction < 1.0 {
         return Ok(());
     }
-    Err(report::bad_option(path, option, "above 0 and below 1", fraction))
+    Err(diagnostics::bad_option(
+        path,
+        option,
+        "above 0 and below 1",
+        fraction,
+    ))
 }
 
 /// Returns the key of the random numbers of one choice of rows.

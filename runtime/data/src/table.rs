@@ -1,6 +1,6 @@
 //! Named arrays, which every reader returns, and tables that join the arrays of several files.
 
-use crate::report::{self, Faults};
+use crate::diagnostics::{self, Faults};
 use bnnc_abi::data::{Field, FieldKind, word};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -439,10 +439,10 @@ impl Table {
         let mut faults = Vec::new();
         for array in &self.arrays {
             match other.find(&array.name) {
-                None => faults.push(report::missing_column(&there, &array.name, &here)),
+                None => faults.push(diagnostics::missing_column(&there, &array.name, &here)),
                 Some((_, theirs)) if theirs.values.is_text() != array.values.is_text() => {
                     let (expected, actual) = (array.values.noun(), theirs.values.noun());
-                    faults.push(report::column_differs(
+                    faults.push(diagnostics::column_differs(
                         &there,
                         &array.name,
                         (expected, actual),
@@ -453,7 +453,7 @@ impl Table {
                     if theirs.axes() != array.axes() || theirs.per_example != array.per_example =>
                 {
                     let (expected, actual) = (format!("{:?}", array.axes()), format!("{:?}", theirs.axes()));
-                    faults.push(report::column_differs(
+                    faults.push(diagnostics::column_differs(
                         &there,
                         &array.name,
                         (&expected, &actual),
@@ -461,7 +461,7 @@ impl Table {
                     ));
                 }
                 Some((_, theirs)) if unlike(array, theirs) => {
-                    faults.push(report::shared_differs(&there, &array.name, &here));
+                    faults.push(diagnostics::shared_differs(&there, &array.name, &here));
                 }
                 Some(_) => {}
             }
@@ -470,7 +470,7 @@ impl Table {
             .arrays
             .iter()
             .filter(|array| self.find(&array.name).is_none());
-        faults.extend(extra.map(|array| report::extra_column(&there, &array.name, &here)));
+        faults.extend(extra.map(|array| diagnostics::extra_column(&there, &array.name, &here)));
         faults
     }
 }

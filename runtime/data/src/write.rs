@@ -4,7 +4,7 @@ mod pending;
 pub mod stan_csv;
 pub mod zarr;
 
-use crate::report;
+use crate::diagnostics;
 use bnnc_base::diagnostic::Diagnostic;
 use pending::Pending;
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ pub fn atomically(
         fill(&mut file)?;
         file.finish()
     });
-    written.map_err(|error| report::unwritable(path, &error))
+    written.map_err(|error| diagnostics::unwritable(path, &error))
 }
 
 /// Writes as [`atomically`] does, but replaces any existing file of this name. A link is replaced and not followed.
@@ -31,7 +31,7 @@ pub fn in_place_of(
         fill(&mut file)?;
         file.finish()
     });
-    written.map_err(|error| report::unwritable(path, &error))
+    written.map_err(|error| diagnostics::unwritable(path, &error))
 }
 
 /// A column of a result table.

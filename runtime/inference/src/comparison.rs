@@ -6,7 +6,7 @@ use crate::summary::SiteSummary;
 use bnnc_abi::manifest::{CompareBlock, InferenceBlock, Manifest, OutputKind};
 use bnnc_abi::metrics::{Basis, ComparedMetric};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::codes::compare as codes;
+use bnnc_core::diagnostics::compare as codes;
 use bnnc_core::number::{finite, number};
 use bnnc_core::score;
 use bnnc_data::Rows;

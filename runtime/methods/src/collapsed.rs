@@ -26,8 +26,8 @@ use bnnc_abi::collapsed::{Collapsed, LocationForm};
 use bnnc_abi::laplace::Likelihood;
 use bnnc_abi::manifest::{InferenceBlock, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
+use bnnc_core::diagnostics;
 use bnnc_core::forecast::Forecaster;
 use bnnc_core::predict::predictive_draws;
 use bnnc_core::states::StateValues;
@@ -109,23 +109,23 @@ pub fn warnings(
             0 | 1 => "there is one iterate".to_owned(),
             draws => format!("the {draws} iterates agree on every weight that may be integrated over"),
         };
-        warnings.push(codes::point(&infer.name, &why));
+        warnings.push(diagnostics::point(&infer.name, &why));
     }
     if collapsed.options.is_published() {
-        warnings.push(codes::looks_ahead(&infer.name));
+        warnings.push(diagnostics::looks_ahead(&infer.name));
     }
     if let Some((tally, why)) = tally.and_then(|tally| Some((tally, tally.why.as_ref()?))) {
         let error = Some(tally.log_density_error).filter(|error| *error > 0.0);
-        let drawn = codes::DrawnRows {
+        let drawn = diagnostics::DrawnRows {
             rows: tally.drawn_rows,
             all: tally.rows,
             draws: collapsed.options.draws,
         };
-        warnings.push(codes::too_many_pieces(&infer.name, &drawn, (why, error)));
+        warnings.push(diagnostics::too_many_pieces(&infer.name, &drawn, (why, error)));
     }
     let is_shared = tally.is_some_and(|tally| tally.is_shared);
     if is_shared && collapsed.likelihood == Likelihood::Categorical {
-        warnings.push(codes::others_held(&infer.name));
+        warnings.push(diagnostics::others_held(&infer.name));
     }
     warnings
 }

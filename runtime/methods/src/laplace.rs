@@ -31,8 +31,8 @@ pub mod weights;
 use bnnc_abi::laplace::{Laplace, PriorPrecision, Structure};
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
+use bnnc_core::diagnostics;
 use bnnc_core::feed::examples;
 use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
@@ -89,10 +89,10 @@ fn approximate(
 ) -> Result<Approximated, Stop> {
     let laplace = part(infer)?;
     if examples(&infer.bindings, &dataset.train) == 0 {
-        return Err(codes::no_rows(&infer.data).into());
+        return Err(diagnostics::no_rows(&infer.data).into());
     }
     if !laplace.independent && laplace.options.structure != Structure::Full {
-        return Err(codes::dependent_prior(&infer.name).into());
+        return Err(diagnostics::dependent_prior(&infer.name).into());
     }
     let mut members = Vec::with_capacity(starts.count());
     let mut kept = None;
@@ -120,7 +120,7 @@ fn approximate(
         kept.get_or_insert(fitted);
     }
     let (Some(fitted), Some(first)) = (kept, members.first()) else {
-        return Err(codes::no_rows(&infer.data).into());
+        return Err(diagnostics::no_rows(&infer.data).into());
     };
     Ok(Approximated {
         values: first.values.clone(),
@@ -135,7 +135,12 @@ fn warnings(infer: &InferenceBlock, laplace: &Laplace, members: &[Gaussian]) -> 
     let far = members.iter().filter_map(|member| {
         let weights = member.facts.weights;
         let rise = member.facts.rise.filter(|rise| *rise > RISE * weights as f64)?;
-        Some(codes::not_at_maximum(&infer.name, rise, weights, laplace.search))
+        Some(diagnostics::not_at_maximum(
+            &infer.name,
+            rise,
+            weights,
+            laplace.search,
+        ))
     });
     let elsewhere = members.iter().filter_map(|member| {
         let weights = member.facts.weights;
@@ -143,7 +148,7 @@ fn warnings(infer: &InferenceBlock, laplace: &Laplace, members: &[Gaussian]) -> 
             .facts
             .rise_of_own
             .filter(|rise| *rise > RISE * weights as f64)?;
-        let elsewhere = codes::Elsewhere {
+        let elsewhere = diagnostics::Elsewhere {
             rise,
             weights,
             precisions: &member.facts.prior_precision,
@@ -151,16 +156,16 @@ fn warnings(infer: &InferenceBlock, laplace: &Laplace, members: &[Gaussian]) -> 
         };
         // If the factor is at an end of the searched range, another warning already reports that cause.
         let is_inside = member.facts.at_end.is_none();
-        is_inside.then(|| codes::other_centre(&infer.name, &elsewhere, laplace))
+        is_inside.then(|| diagnostics::other_centre(&infer.name, &elsewhere, laplace))
     });
     let others = members.iter().filter_map(|member| member.facts.others_rise);
-    let others = others.map(|rise| codes::others_not_at_maximum(&infer.name, rise, laplace.search));
+    let others = others.map(|rise| diagnostics::others_not_at_maximum(&infer.name, rise, laplace.search));
     let ends = members.iter().filter_map(|member| member.facts.at_end);
-    let ends = ends.map(|factor| codes::factor_at_end(&infer.name, factor, laplace));
+    let ends = ends.map(|factor| diagnostics::factor_at_end(&infer.name, factor, laplace));
     let is_unsettled = members.iter().any(|member| member.facts.unsettled);
-    let unsettled = is_unsettled.then(|| codes::factors_not_found(&infer.name));
+    let unsettled = is_unsettled.then(|| diagnostics::factors_not_found(&infer.name));
     let is_averaged = members.iter().any(|member| member.facts.prior_averaged);
-    let averaged = is_averaged.then(|| codes::prior_averaged(&infer.name));
+    let averaged = is_averaged.then(|| diagnostics::prior_averaged(&infer.name));
     let far = far.take(1).chain(elsewhere.take(1)).chain(others.take(1));
     far.chain(ends.take(1)).chain(unsettled).chain(averaged).collect()
 }
@@ -241,7 +246,7 @@ impl Around<'_> {
         let local = LocalPrior::new(&evaluation, options.structure == Structure::Full)?;
         match local.is_normal(self.infer.precision, &self.context.pool) {
             true => Ok(()),
-            false => Err(codes::prior_not_normal(&self.infer.name, option).into()),
+            false => Err(diagnostics::prior_not_normal(&self.infer.name, option).into()),
         }
     }
 
@@ -314,7 +319,7 @@ impl Around<'_> {
             ..
         } = self.before(&evaluation)?;
         if is_empty {
-            return Err(codes::nowhere_concave(&self.infer.name).into());
+            return Err(diagnostics::nowhere_concave(&self.infer.name).into());
         }
         let options = &self.laplace.options;
         let given = chosen.map(|chosen| &chosen.tuned);

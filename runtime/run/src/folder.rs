@@ -12,7 +12,7 @@
 //! the next run knows its files from the inventory.
 
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::codes;
+use bnnc_core::diagnostics;
 use bnnc_core::fingerprint::Fingerprint;
 use bnnc_data::{file, write};
 use serde::{Deserialize, Serialize};
@@ -68,15 +68,15 @@ impl Inventory {
         let text = match file::text(&path) {
             Ok(text) => text,
             Err(error) if is_absent(&error) => return Ok(None),
-            Err(error) => return Err(codes::damaged_part(&path, &error.to_string())),
+            Err(error) => return Err(diagnostics::damaged_part(&path, &error.to_string())),
         };
         let read: Result<Inventory, _> = serde_json::from_str(&text);
-        let inventory = read.map_err(|error| codes::damaged_part(&path, &error.to_string()))?;
+        let inventory = read.map_err(|error| diagnostics::damaged_part(&path, &error.to_string()))?;
         match inventory.clone().text() == text {
             true => Ok(Some(inventory)),
             // The text is generated again from the values that were read. If a value was changed, the checksum of the new text differs from the one
             // in the file. If only the format was changed, the text differs.
-            false => Err(codes::damaged_part(&path, "its checksum differs")),
+            false => Err(diagnostics::damaged_part(&path, "its checksum differs")),
         }
     }
 
@@ -113,19 +113,19 @@ fn is_absent(error: &io::Error) -> bool {
 pub fn part(folder: &Path, name: &str) -> Result<Vec<u8>, Diagnostic> {
     let Some(inventory) = Inventory::read(folder)? else {
         let why = format!("it has no `{INVENTORY}`");
-        return Err(codes::not_a_run(folder, &why));
+        return Err(diagnostics::not_a_run(folder, &why));
     };
     if inventory.layout != LAYOUT {
-        return Err(codes::not_a_run(folder, "another version of bnnc wrote it"));
+        return Err(diagnostics::not_a_run(folder, "another version of bnnc wrote it"));
     }
     if !inventory.complete {
-        return Err(codes::half_replaced(folder));
+        return Err(diagnostics::half_replaced(folder));
     }
     let path = folder.join(name);
-    let bytes = file::whole(&path).map_err(|error| codes::damaged_part(&path, &error.to_string()))?;
+    let bytes = file::whole(&path).map_err(|error| diagnostics::damaged_part(&path, &error.to_string()))?;
     match inventory.parts.get(name) {
         Some(known) if *known == crc(&bytes) => Ok(bytes),
-        Some(_) | None => Err(codes::damaged_part(&path, "its checksum differs")),
+        Some(_) | None => Err(diagnostics::damaged_part(&path, "its checksum differs")),
     }
 }
 
@@ -135,7 +135,7 @@ pub fn part(folder: &Path, name: &str) -> Result<Vec<u8>, Diagnostic> {
 /// # Errors
 /// Returns the reason why the folder needs `--overwrite`.
 pub fn check_free(folder: &Path, fingerprint: &Fingerprint, names: &[String]) -> Result<(), Diagnostic> {
-    let inventory = Inventory::read(folder).map_err(|_| codes::foreign_files(folder, &[INVENTORY]))?;
+    let inventory = Inventory::read(folder).map_err(|_| diagnostics::foreign_files(folder, &[INVENTORY]))?;
     let own = inventory.as_ref().map(|inventory| &inventory.files);
     let is_own = |name: &str| {
         let begin = format!("{name}/");
@@ -147,13 +147,13 @@ pub fn check_free(folder: &Path, fingerprint: &Fingerprint, names: &[String]) ->
     };
     let foreign: Vec<&str> = names.iter().filter(is_foreign).map(String::as_str).collect();
     if !foreign.is_empty() {
-        return Err(codes::foreign_files(folder, &foreign));
+        return Err(diagnostics::foreign_files(folder, &foreign));
     }
     match inventory {
         Some(inventory) if !inventory.failed && inventory.run != fingerprint.checksum().to_string() => {
             let then = crate::out::saved(folder).map(|saved| saved.fingerprint);
             let differences = then.map_or(Vec::new(), |then| then.differences(fingerprint));
-            Err(codes::holds_another_run(folder, "results", &differences))
+            Err(diagnostics::holds_another_run(folder, "results", &differences))
         }
         Some(_) | None => Ok(()),
     }
@@ -178,7 +178,7 @@ pub fn check_sources<'a>(
         holds(folder, source) || name_in(folder, source).is_some_and(first)
     };
     match sources.find(is_replaced) {
-        Some(source) => Err(codes::reads_its_results(folder, source)),
+        Some(source) => Err(diagnostics::reads_its_results(folder, source)),
         None => Ok(()),
     }
 }
@@ -218,7 +218,7 @@ impl Staging {
     pub fn begin(folder: &Path) -> Result<Staging, Diagnostic> {
         let stage = folder.join(STAGE);
         let begun = remove(&stage).and_then(|()| fs::create_dir_all(&stage));
-        begun.map_err(|error| codes::cannot_write(folder, &error.to_string()))?;
+        begun.map_err(|error| diagnostics::cannot_write(folder, &error.to_string()))?;
         let folder = folder.to_path_buf();
         Ok(Staging { folder, stage })
     }
@@ -248,7 +248,7 @@ impl Staging {
         self.publish(both)?;
         for file in &new.files {
             let moved = self.place(file);
-            moved.map_err(|error| codes::cannot_write(&self.folder.join(file), &error.to_string()))?;
+            moved.map_err(|error| diagnostics::cannot_write(&self.folder.join(file), &error.to_string()))?;
         }
         for file in old.files.difference(&new.files) {
             let path = self.folder.join(file);
@@ -256,7 +256,7 @@ impl Staging {
                 true => Ok(()),
                 false => Err(error),
             });
-            removed.map_err(|error| codes::cannot_write(&path, &error.to_string()))?;
+            removed.map_err(|error| diagnostics::cannot_write(&path, &error.to_string()))?;
             self.remove_empty(file);
         }
         self.publish(new)
@@ -264,7 +264,7 @@ impl Staging {
 
     /// Returns the inventory of the collected files.
     fn inventory(&self, fingerprint: &Fingerprint) -> Result<Inventory, Diagnostic> {
-        let unread = |path: &Path, error: io::Error| codes::cannot_write(path, &error.to_string());
+        let unread = |path: &Path, error: io::Error| diagnostics::cannot_write(path, &error.to_string());
         let files = files(&self.stage).map_err(|error| unread(&self.stage, error))?;
         let mut parts = BTreeMap::new();
         for name in PARTS {
@@ -291,7 +291,7 @@ impl Staging {
         })?;
         let path = self.folder.join(INVENTORY);
         self.place(INVENTORY)
-            .map_err(|error| codes::cannot_write(&path, &error.to_string()))
+            .map_err(|error| diagnostics::cannot_write(&path, &error.to_string()))
     }
 
     /// Moves a file into the folder. A symbolic link at the path of the file, or of a folder on this path, is replaced and not followed.

@@ -11,9 +11,9 @@ use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_audit::scales;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::checkpoint::Checkpoint;
-use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::date;
+use bnnc_core::diagnostics;
 use bnnc_core::feed::Feed;
 use bnnc_core::interrupt::Interrupt;
 pub use bnnc_core::sources::Sources;
@@ -210,7 +210,7 @@ impl Run<'_> {
         }
         if self.context.checkpoint.is_kept() {
             let long =
-                export::stan::too_long(infer).map(|elements| codes::no_stan_csv(&infer.name, elements));
+                export::stan::too_long(infer).map(|elements| diagnostics::no_stan_csv(&infer.name, elements));
             self.result.warnings.extend(long);
         }
     }
@@ -220,7 +220,7 @@ impl Run<'_> {
         let dataset = &outcome.dataset;
         let of = |split: &SplitOutcome| split.found.warnings(infer, split.train, dataset);
         let found: Vec<Diagnostic> = outcome.splits.iter().flat_map(of).collect();
-        let is_converged = !found.iter().any(codes::training::is_not_converged);
+        let is_converged = !found.iter().any(diagnostics::training::is_not_converged);
         let of_integrals =
             |split: &SplitOutcome| split.found.warnings_of_integrals(infer, split.tally.as_ref());
         let of_boxes = outcome.splits.iter().flat_map(of_integrals);
@@ -377,7 +377,7 @@ impl Run<'_> {
         let found = outcome.and_then(|outcome| outcome.splits.iter().find(|one| one.split == split));
         match by.zip(found) {
             Some((by, one)) => spread::variances(infer, (by, &*one.found), &self.context),
-            None => Err(codes::no_variances(&infer.name, name).into()),
+            None => Err(diagnostics::no_variances(&infer.name, name).into()),
         }
     }
 

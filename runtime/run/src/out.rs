@@ -7,9 +7,9 @@ use bnnc_abi::manifest::{InferenceBlock, Manifest, Output, OutputKind};
 use bnnc_audit::Ranges;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
-use bnnc_core::codes;
 use bnnc_core::columns;
 use bnnc_core::context::{Context, Stop};
+use bnnc_core::diagnostics;
 use bnnc_core::fingerprint::Fingerprint;
 use bnnc_core::states::StateValues;
 use bnnc_data::write::{self, ResultColumn};
@@ -178,7 +178,7 @@ fn unwritten(stop: Stop, path: &Path) -> Result<(), Diagnostic> {
     match stop {
         Stop::Diagnostics(found) => found.into_iter().next().map_or(Ok(()), Err),
         Stop::Interrupted => Ok(()),
-        Stop::Fault(fault) => Err(codes::cannot_write(path, &fault.to_string())),
+        Stop::Fault(fault) => Err(diagnostics::cannot_write(path, &fault.to_string())),
     }
 }
 
@@ -324,7 +324,7 @@ fn safetensors(tensors: &[PosteriorArray<'_>], writer: &mut dyn Write) -> io::Re
 pub fn saved(folder: &Path) -> Result<SavedRun, Diagnostic> {
     let bytes = folder::part(folder, folder::PROGRAM)?;
     let read = serde_json::from_slice(&bytes);
-    read.map_err(|error| codes::not_a_run(folder, &format!("{}: {error}", folder::PROGRAM)))
+    read.map_err(|error| diagnostics::not_a_run(folder, &format!("{}: {error}", folder::PROGRAM)))
 }
 
 /// Reads the data that `bnnc predict` needs from a folder.
@@ -370,7 +370,7 @@ fn each_tensor(
     folder: &Path,
     mut take: impl FnMut(&str, &str, &[usize], &mut dyn Iterator<Item = f64>),
 ) -> Result<(), Diagnostic> {
-    let fail = |why: String| codes::not_a_run(folder, &format!("{}: {why}", folder::POSTERIOR));
+    let fail = |why: String| diagnostics::not_a_run(folder, &format!("{}: {why}", folder::POSTERIOR));
     let bytes = folder::part(folder, folder::POSTERIOR)?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|error| fail(error.to_string()))?;
     let mut all = tensors.tensors();

@@ -6,14 +6,13 @@ use bnnc_abi::laplace::{Laplace, Likelihood};
 use bnnc_abi::manifest::{DataSource, InferenceBlock};
 use bnnc_audit::Ranges;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::codes::{self, Unpredicted};
 use bnnc_core::columns::{Columns, places};
 use bnnc_core::context::{Context, Stop};
+use bnnc_core::diagnostics::{self, Unpredicted};
 use bnnc_core::feed::examples;
 use bnnc_core::forecast::Take;
 use bnnc_core::predict::held;
 use bnnc_core::states::StateValues;
-use bnnc_data::report;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Dataset, Preparation, Rows};
 use bnnc_inference::method::Saved;
@@ -122,12 +121,12 @@ pub(super) fn table(
             let diagnostic = match vector {
                 Some(output) if !is_whole => {
                     let reason = Unpredicted::Vector(output.elements());
-                    codes::no_predictions(&infer.name, &[&output.name], reason)
+                    diagnostics::no_predictions(&infer.name, &[&output.name], reason)
                 }
                 Some(_) | None if is_whole => {
-                    codes::no_predictions(&infer.name, &without, Unpredicted::Whole)
+                    diagnostics::no_predictions(&infer.name, &without, Unpredicted::Whole)
                 }
-                Some(_) | None => codes::no_predictions(&infer.name, &without, Unpredicted::NoMoments),
+                Some(_) | None => diagnostics::no_predictions(&infer.name, &without, Unpredicted::NoMoments),
             };
             Err(diagnostic.into())
         }
@@ -269,7 +268,7 @@ fn unit(laplace: &Laplace, preparation: &Preparation) -> Option<f64> {
 fn gaussians(infer: &InferenceBlock, at: (&StateValues, &Path)) -> Result<SharedPosterior, Stop> {
     match infer.laplace() {
         Some(_) => restored(infer, at),
-        None => Err(codes::no_joint(&infer.name).into()),
+        None => Err(diagnostics::no_joint(&infer.name).into()),
     }
 }
 
@@ -277,13 +276,13 @@ fn gaussians(infer: &InferenceBlock, at: (&StateValues, &Path)) -> Result<Shared
 fn members<'a>(infer: &InferenceBlock, found: &'a SharedPosterior) -> Result<&'a [Gaussian], Stop> {
     let found: Option<&Approximated> = found.of();
     let members = found.map(|found| &found.members[..]);
-    Ok(members.ok_or_else(|| codes::no_joint(&infer.name))?)
+    Ok(members.ok_or_else(|| diagnostics::no_joint(&infer.name))?)
 }
 
 /// Checks that a computation fits into the memory limit.
 fn fits(infer: &InferenceBlock, what: &str, need: u64, max_memory: Option<u64>) -> Result<(), Stop> {
     match max_memory.filter(|limit| need > *limit) {
-        Some(limit) => Err(codes::too_large_together(&infer.name, what, need, limit).into()),
+        Some(limit) => Err(diagnostics::too_large_together(&infer.name, what, need, limit).into()),
         None => Ok(()),
     }
 }
@@ -321,7 +320,7 @@ fn check_text(infer: &InferenceBlock, preparation: &Preparation, rows: &Rows) ->
         let is_text = rows.field(name).is_some_and(|field| field.values.is_text());
         let is_known = preparation.levels.iter().any(|(known, _)| known == name);
         if is_text && !is_known {
-            return Err(report::text_column(rows.place(0).0, name, None));
+            return Err(bnnc_data::diagnostics::text_column(rows.place(0).0, name, None));
         }
     }
     Ok(())
@@ -342,7 +341,7 @@ pub(super) fn checked(
         let is_unknown = outputs.any(|output| output.name == binding.port && !output.given);
         match &binding.from {
             DataSource::Whole(name) | DataSource::Shared(name) if is_read && !is_unknown => {
-                return Err(codes::whole_arrays(&infer.name, name));
+                return Err(diagnostics::whole_arrays(&infer.name, name));
             }
             DataSource::Inputs
             | DataSource::Input(_)

@@ -7,7 +7,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::render;
 use bnnc_base::source::SourceMap;
-use bnnc_command::codes;
+use bnnc_command::diagnostics;
 use bnnc_command::terminal;
 use bnnc_object::LoadedCode;
 use std::ffi::OsString;
@@ -38,8 +38,8 @@ pub fn main() -> u8 {
 }
 
 fn read(executable: &Path) -> Result<Vec<u8>, Box<Diagnostic>> {
-    let unreadable = |error| Box::new(codes::unreadable(executable, &error));
+    let unreadable = |error| Box::new(diagnostics::unreadable(executable, &error));
     let mut file = File::open(executable).map_err(unreadable)?;
     let carried = artefact::carried(&mut file).map_err(unreadable)?;
-    carried.map_err(|refusal| Box::new(codes::no_program(executable, &refusal)))
+    carried.map_err(|refusal| Box::new(diagnostics::no_program(executable, &refusal)))
 }

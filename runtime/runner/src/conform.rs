@@ -3,7 +3,7 @@
 use bnnc_abi::data::{DataSpec, Elements, Field, Schema, Test};
 use bnnc_abi::manifest::{Binding, DataSource, InferenceBlock, Manifest};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_command::codes;
+use bnnc_command::diagnostics;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub fn differences(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Ve
             .iter()
             .filter_map(|binding| difference(binding, schema))
         {
-            let mut diagnostic = codes::other_data(&spec.name, file(spec), &text);
+            let mut diagnostic = diagnostics::other_data(&spec.name, file(spec), &text);
             if let Test::Files(files) = &spec.test {
                 let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
                 diagnostic = diagnostic.note(format!("its test rows are those of {}", names.join(", ")));

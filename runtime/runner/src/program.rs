@@ -12,7 +12,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::render;
 use bnnc_base::source::SourceMap;
-use bnnc_command::codes;
+use bnnc_command::diagnostics;
 use bnnc_command::execute::Job;
 use bnnc_command::memory;
 use bnnc_command::terminal::{self, OK};
@@ -48,7 +48,7 @@ pub fn run(bytes: &[u8], executable: &Path, words: Vec<OsString>, load: Load<'_>
     };
     let (head, built) = match artefact::decode(bytes) {
         Ok(decoded) => decoded,
-        Err(refusal) => return early.show(&[codes::no_program(executable, &refusal)]),
+        Err(refusal) => return early.show(&[diagnostics::no_program(executable, &refusal)]),
     };
     let arguments = match arguments::parse(words, &built) {
         Ok(arguments) => arguments,
@@ -86,7 +86,7 @@ fn execute(
         arguments
             .decided
             .first()
-            .map(codes::decided)
+            .map(diagnostics::decided)
             .into_iter()
             .collect(),
     )?;
@@ -94,7 +94,7 @@ fn execute(
     refuse(if missing.is_empty() {
         Vec::new()
     } else {
-        vec![codes::other_processor(&missing)]
+        vec![diagnostics::other_processor(&missing)]
     })?;
     let memory = arguments
         .running
@@ -186,13 +186,15 @@ fn take_files(manifest: &mut Manifest, words: &[String]) -> Result<(), Vec<Diagn
             && parts.next().is_none()
     };
     let unknown = files.iter().filter(|(name, _)| !item(name));
-    let unknown: Vec<Diagnostic> = unknown.map(|(name, _)| codes::no_item(name, &names)).collect();
+    let unknown: Vec<Diagnostic> = unknown
+        .map(|(name, _)| diagnostics::no_item(name, &names))
+        .collect();
     if !unknown.is_empty() {
         return Err(unknown);
     }
     for spec in &mut manifest.data {
         spec.take(&files)
-            .map_err(|count| vec![codes::one_file(&spec.name, count)])?;
+            .map_err(|count| vec![diagnostics::one_file(&spec.name, count)])?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use bnnc_abi::method::{self, OptionDef, Phase};
 use bnnc_abi::settings;
 use bnnc_abi::steering::OptionConflict;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_command::codes::{self, FixedReason};
+use bnnc_command::diagnostics::{self, FixedReason};
 use std::collections::{HashMap, HashSet};
 
 /// Sets options of inferences, and records them among the options of the build. All words are checked, so that every error is reported.
@@ -35,20 +35,30 @@ fn set_one(manifest: &mut Manifest, word: &str) -> Result<(), Box<Diagnostic>> {
     };
     let (item, key) = (item.trim(), key.trim());
     if manifest.data.iter().any(|spec| spec.name == item) {
-        return Err(Box::new(codes::decided_setting((item, key), FixedReason::Data)));
+        return Err(Box::new(diagnostics::decided_setting(
+            (item, key),
+            FixedReason::Data,
+        )));
     }
     let names: Vec<String> = manifest.infers.iter().map(|infer| infer.name.clone()).collect();
     let infer = manifest.infers.iter_mut().find(|infer| infer.name == item);
-    let infer = infer.ok_or_else(|| codes::no_settable(item, names.iter().map(String::as_str)))?;
+    let infer = infer.ok_or_else(|| diagnostics::no_settable(item, names.iter().map(String::as_str)))?;
     let option = option(infer, key)?;
     if option.phase == Phase::Compile {
-        return Err(Box::new(codes::decided_setting((item, key), FixedReason::Code)));
+        return Err(Box::new(diagnostics::decided_setting(
+            (item, key),
+            FixedReason::Code,
+        )));
     }
-    let words = || codes::decided_setting((item, key), FixedReason::Words);
+    let words = || diagnostics::decided_setting((item, key), FixedReason::Words);
     let (expected, allows) = option.kind.number().ok_or_else(words)?;
-    let number = number(value).ok_or_else(|| codes::bad_number((item, key), &expected, None))?;
+    let number = number(value).ok_or_else(|| diagnostics::bad_number((item, key), &expected, None))?;
     if !allows(number) {
-        return Err(Box::new(codes::bad_number((item, key), &expected, Some(number))));
+        return Err(Box::new(diagnostics::bad_number(
+            (item, key),
+            &expected,
+            Some(number),
+        )));
     }
     infer.hears(key).map_err(|refusal| refused(infer, &refusal))?;
     match infer.steer(key, number) {
@@ -62,7 +72,7 @@ fn option(infer: &InferenceBlock, key: &str) -> Result<&'static OptionDef, Box<D
     match method::lookup(infer.method) {
         Some(method) => method
             .option(key)
-            .ok_or_else(|| Box::new(codes::no_option(method, key))),
+            .ok_or_else(|| Box::new(diagnostics::no_option(method, key))),
         None => Err(Box::new(settings::no_setting(key))),
     }
 }
@@ -75,7 +85,11 @@ fn number(text: &str) -> Option<f64> {
 }
 
 fn refused(infer: &InferenceBlock, refusal: &OptionConflict) -> Box<Diagnostic> {
-    Box::new(codes::options_apart(&infer.name, &refusal.message, &refusal.help))
+    Box::new(diagnostics::options_apart(
+        &infer.name,
+        &refusal.message,
+        &refusal.help,
+    ))
 }
 
 /// Returns the diagnostics of options that are incompatible on these data.

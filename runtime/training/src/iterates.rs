@@ -11,8 +11,8 @@ use bnnc_abi::iterates::{Covariance, Swag};
 use bnnc_abi::manifest::{InferenceBlock, State};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
-use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
+use bnnc_core::diagnostics;
 use bnnc_core::states::StateValues;
 use bnnc_kernels::executor::Machine;
 use bnnc_math::philox;
@@ -139,7 +139,7 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
     if count < swag.least() {
         return Err(match fitted.interrupted {
             true => Stop::Interrupted,
-            false => codes::iterates::too_few_iterates(&infer.name, count, swag.least()).into(),
+            false => diagnostics::iterates::too_few_iterates(&infer.name, count, swag.least()).into(),
         });
     }
     let mut variances = StateValues::new();

@@ -8,8 +8,8 @@ use bnnc_abi::manifest::{InferenceBlock, Length, OptimiserChoice, Output, Output
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
 use bnnc_base::shape::Sizes;
-use bnnc_core::codes::found::maximum_at_bound;
-use bnnc_core::codes::training::{self, RestartLosses, WarnedTraining};
+use bnnc_core::diagnostics::found::maximum_at_bound;
+use bnnc_core::diagnostics::training::{self, RestartLosses, WarnedTraining};
 use bnnc_core::feed::examples;
 use bnnc_core::number::{finite, number};
 use bnnc_data::{Dataset, Standardisation};

@@ -6,7 +6,7 @@ use crate::Task;
 use bnnc_abi::manifest::{InferenceBlock, Init, Start, State};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
-use bnnc_core::codes;
+use bnnc_core::diagnostics;
 use bnnc_core::states::{self, StateValues};
 use bnnc_math::philox;
 use std::collections::HashMap;
@@ -63,14 +63,14 @@ impl<'a> Starts<'a> {
             Some(Start::Infer(name)) => match earlier.get(name) {
                 Some(found) if found.members.is_empty() => vec![found.point.clone()],
                 Some(found) => found.members.clone(),
-                None => return Err(codes::nothing_found(&infer.name, name, split)),
+                None => return Err(diagnostics::nothing_found(&infer.name, name, split)),
             },
         };
         let iterates = match infer.iterated().and_then(|swag| swag.options.iterates.as_ref()) {
             None => None,
             // The compiler has checked that the earlier inference block holds iterates.
             Some(name) => match earlier.get(name).and_then(|found| found.iterates.clone()) {
-                None => return Err(codes::nothing_found(&infer.name, name, split)),
+                None => return Err(diagnostics::nothing_found(&infer.name, name, split)),
                 found => found,
             },
         };

@@ -8,7 +8,7 @@ use bnnc_core::context::Context;
 use bnnc_core::feed::Feed;
 use bnnc_core::ports;
 use bnnc_core::states::StateValues;
-use bnnc_data::{Dataset, Rows, report};
+use bnnc_data::{Dataset, Rows, diagnostics};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::ports::Port;
 
@@ -45,7 +45,7 @@ pub fn outside(infer: &InferenceBlock, step: u64) -> Diagnostic {
         check.inputs.iter().map(String::as_str).collect()
     });
     let size = first.map_or(0, |check| check.size);
-    report::reached_in_step(&infer.name, &names, step, size)
+    diagnostics::reached_in_step(&infer.name, &names, step, size)
 }
 
 /// The inputs of a step in addition to its rows.

@@ -8,8 +8,8 @@ use crate::step::{self, Stepper, Terms, kl_weight, training};
 use bnnc_abi::manifest::{KlWeight, Train};
 use bnnc_base::fault::Fault;
 use bnnc_core::checkpoint::TrainingFile;
-use bnnc_core::codes;
 use bnnc_core::context::Stop;
+use bnnc_core::diagnostics;
 use bnnc_core::feed::{Feed, examples};
 use bnnc_core::impossible;
 use bnnc_core::ports;
@@ -122,7 +122,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         } = *task;
         let rows = examples(&infer.bindings, &dataset.train);
         if rows == 0 {
-            return Err(codes::no_rows(&infer.data).into());
+            return Err(diagnostics::no_rows(&infer.data).into());
         }
         let train = training(infer)?;
         let options = &train.options;
@@ -343,7 +343,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
             context,
             ..
         } = *self.task;
-        let error = codes::training_diverged(&infer.name, self.position.epoch, loss);
+        let error = diagnostics::training_diverged(&infer.name, self.position.epoch, loss);
         let values = self.position.windows.as_ref().map(LossWindows::values);
         let begin = match self.position.epoch {
             0 => "at the start",

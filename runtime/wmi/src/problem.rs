@@ -16,8 +16,8 @@
 //!
 //! Numbers have exactly the value that is written: `0.1` is a tenth.
 
+pub mod diagnostics;
 pub mod form;
-pub mod report;
 pub mod store;
 
 mod build;
@@ -31,8 +31,8 @@ mod tree;
 
 use crate::rational::Rational;
 use bnnc_base::diagnostic::Diagnostic;
+use diagnostics::Flaw;
 use form::{LinearDirection, LinearForm};
-use report::Flaw;
 use store::{FormulaId, TermId, TermStore};
 
 /// A problem of weighted model integration.

@@ -1,7 +1,7 @@
 //! The rendered form of every diagnostic whose explanation shows a wrong program.
 
 use super::{folder, options};
-use bnnc_driver::{codes, program, render};
+use bnnc_driver::{diagnostics, program, render};
 use std::collections::BTreeSet;
 
 #[test]
@@ -11,7 +11,7 @@ fn diagnostics_match_their_snapshots() {
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     let mut shown = BTreeSet::new();
-    for code in codes::all() {
+    for code in diagnostics::all() {
         let Some((_, rest)) = code.explain.split_once("```bnn\n") else {
             continue;
         };

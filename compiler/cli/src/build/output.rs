@@ -1,6 +1,6 @@
 //! Writes executables: an executable is completed under a temporary name, and then renamed.
 
-use crate::build::codes;
+use crate::build::diagnostics;
 use bnnc_base::diagnostic::Diagnostic;
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -39,7 +39,7 @@ const LIBRARIES: &[&str] = if cfg!(target_os = "linux") {
 /// # Errors
 /// Fails for a folder, a special file, a path without a file name, or a folder that does not exist.
 pub fn check(path: &Path) -> Result<(), Box<Diagnostic>> {
-    let refuse = |why: &str| Err(Box::new(codes::cannot_build(path, why)));
+    let refuse = |why: &str| Err(Box::new(diagnostics::cannot_build(path, why)));
     if path.is_dir() {
         return refuse("it is a folder");
     }
@@ -61,7 +61,7 @@ pub fn check(path: &Path) -> Result<(), Box<Diagnostic>> {
 /// Fails if such a file is at the path.
 pub fn spares<'a>(path: &Path, mut files: impl Iterator<Item = &'a Path>) -> Result<(), Box<Diagnostic>> {
     match files.any(|file| is_same(path, file)) {
-        true => Err(Box::new(codes::cannot_build(
+        true => Err(Box::new(diagnostics::cannot_build(
             path,
             "the program is made from this file",
         ))),
@@ -88,15 +88,16 @@ fn is_same(left: &Path, right: &Path) -> bool {
 /// # Errors
 /// Fails for any other file, for an incomplete runner, and for a file that cannot be read.
 pub fn is_runner(path: &Path) -> Result<(), Box<Diagnostic>> {
-    let bytes = fs::read(path).map_err(|error| Box::new(codes::cannot_build(path, &error.to_string())))?;
+    let bytes =
+        fs::read(path).map_err(|error| Box::new(diagnostics::cannot_build(path, &error.to_string())))?;
     // The mark is assembled here, so that this executable does not contain it.
     let mark = format!("\0bnnc-runner {}\0", env!("CARGO_PKG_VERSION"));
     if !bytes.windows(mark.len()).any(|found| found == mark.as_bytes()) {
-        return Err(Box::new(codes::no_runner(path)));
+        return Err(Box::new(diagnostics::no_runner(path)));
     }
     match is_whole(&bytes) {
         true => Ok(()),
-        false => Err(Box::new(codes::half_a_runner(path))),
+        false => Err(Box::new(diagnostics::half_a_runner(path))),
     }
 }
 
@@ -130,7 +131,7 @@ pub fn append(runner: &Path, bytes: &[u8], path: &Path) -> Result<u64, Box<Diagn
         file.write_all(bytes)?;
         file.sync_all()
     };
-    write().map_err(|error| Box::new(codes::cannot_build(path, &error.to_string())))?;
+    write().map_err(|error| Box::new(diagnostics::cannot_build(path, &error.to_string())))?;
     draft.finish(path)
 }
 
@@ -140,7 +141,7 @@ pub fn append(runner: &Path, bytes: &[u8], path: &Path) -> Result<u64, Box<Diagn
 /// Fails if a linker cannot be found, if it fails, or if a file cannot be written.
 pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<Diagnostic>> {
     let draft = Draft::of(path);
-    let cannot = |error: io::Error| Box::new(codes::cannot_build(path, &error.to_string()));
+    let cannot = |error: io::Error| Box::new(diagnostics::cannot_build(path, &error.to_string()));
     // Linkers report a folder without write access in many different ways, so this code tests it first.
     fs::write(&draft.path, []).map_err(cannot)?;
     let workshop = Workshop::new().map_err(cannot)?;
@@ -163,12 +164,12 @@ pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<D
     command.env("LC_ALL", "C");
     let output = command
         .output()
-        .map_err(|error| Box::new(codes::no_linker(&name, &error)))?;
+        .map_err(|error| Box::new(diagnostics::no_linker(&name, &error)))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(Box::new(match FULL.iter().find(|words| said.contains(**words)) {
-            Some(words) => codes::cannot_build(path, words),
-            None => codes::link_failed(&name, &said),
+            Some(words) => diagnostics::cannot_build(path, words),
+            None => diagnostics::link_failed(&name, &said),
         }));
     }
     draft.finish(path)
@@ -211,7 +212,7 @@ impl Draft {
             fs::rename(&self.path, path)?;
             Ok(bytes)
         };
-        finish().map_err(|error| Box::new(codes::cannot_build(path, &error.to_string())))
+        finish().map_err(|error| Box::new(diagnostics::cannot_build(path, &error.to_string())))
     }
 }
 

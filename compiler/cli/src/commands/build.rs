@@ -1,7 +1,7 @@
 //! `bnnc build`: an executable that runs a program without a compiler.
 
 use crate::arguments::Build;
-use crate::build::{self, Runtime, codes, output};
+use crate::build::{self, Runtime, diagnostics, output};
 use crate::commands::run::origin;
 use crate::session::{self, Display};
 use bnnc_abi::artefact::{self, Built};
@@ -69,7 +69,7 @@ fn run_inner(arguments: &Build) -> Result<(), u8> {
     };
     match written {
         Ok(bytes) => {
-            let size = bnnc_core::codes::size(bytes);
+            let size = bnnc_core::diagnostics::size(bytes);
             terminal::say(&format!("{}: {size}\n", arguments.output.display()));
             Ok(())
         }
@@ -85,7 +85,7 @@ fn gpu(arguments: &Build) -> Result<Chip, Box<Diagnostic>> {
     let chosen = arguments.gpu.as_deref().and_then(chip::lookup);
     let backend = &*arguments.compile.backend;
     match chosen {
-        Some(_) if backend != backends::DEVICE => Err(Box::new(codes::no_gpu(backend))),
+        Some(_) if backend != backends::DEVICE => Err(Box::new(diagnostics::no_gpu(backend))),
         chosen => Ok(chosen.unwrap_or(chip::DEFAULT)),
     }
 }
@@ -164,7 +164,7 @@ fn objects(manifest: &mut Manifest) -> Result<Vec<Object>, Box<Diagnostic>> {
     let objects = artifacts.map(|artifact| artifact.code.object().cloned());
     objects
         .collect::<Option<Vec<Object>>>()
-        .ok_or_else(|| Box::new(codes::no_objects(&backend)))
+        .ok_or_else(|| Box::new(diagnostics::no_objects(&backend)))
 }
 
 fn encode(built: &Built, objects: &[Object]) -> Result<Vec<u8>, Fault> {

@@ -7,7 +7,7 @@ use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_abi::settings;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_command::terminal::{self, OK};
-use bnnc_core::codes::size;
+use bnnc_core::diagnostics::size;
 use bnnc_data::LoadedData;
 use bnnc_data::describe::feeds;
 use bnnc_driver::compile::compile;

@@ -4,7 +4,7 @@ use crate::arguments::Emit;
 use crate::session::{self, Display};
 use bnnc_base::source::SourceMap;
 use bnnc_command::terminal::{self, OK};
-use bnnc_driver::codes;
+use bnnc_driver::diagnostics;
 use bnnc_driver::emit::{emit, load, syntactic};
 use bnnc_driver::options::chip;
 use bnnc_driver::program;
@@ -26,7 +26,7 @@ fn run_inner(arguments: &Emit) -> Result<String, u8> {
     let nowhere = SourceMap::default();
     let Some(stage) = Stage::from_name(&arguments.stage) else {
         let names = Stage::ALL.map(Stage::name).join(", ");
-        let diagnostic = codes::no_stage(&arguments.stage).note(format!("the stages are {names}"));
+        let diagnostic = diagnostics::no_stage(&arguments.stage).note(format!("the stages are {names}"));
         return Err(display.show(&[diagnostic], &nowhere));
     };
     let mut options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;

@@ -5,7 +5,7 @@ use crate::session::Display;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
 use bnnc_command::terminal::{self, OK};
-use bnnc_driver::codes;
+use bnnc_driver::diagnostics;
 use bnnc_explore::{answers::ServedAnswers, server};
 use std::net::{Ipv4Addr, TcpListener};
 
@@ -28,6 +28,6 @@ pub fn run(arguments: &Explore) -> u8 {
 
 fn refused(port: u16, error: &std::io::Error) -> u8 {
     let text = format!("cannot serve on port {port} of 127.0.0.1: {error}");
-    let diagnostic = Diagnostic::usage(&codes::NO_PORT, text).help("`--port 0` uses a free port");
+    let diagnostic = Diagnostic::usage(&diagnostics::NO_PORT, text).help("`--port 0` uses a free port");
     Display { json: false }.show(&[diagnostic], &SourceMap::default())
 }

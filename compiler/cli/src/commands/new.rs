@@ -1,7 +1,7 @@
 //! `bnnc new`: writes a first program for a table.
 
-pub mod codes;
 mod columns;
+pub mod diagnostics;
 mod facts;
 mod guess;
 mod likelihood;
@@ -70,12 +70,12 @@ fn project(arguments: &New) -> Result<String, Faults> {
         .iter()
         .find(|path| !arguments.overwrite && path.symlink_metadata().is_ok())
     {
-        return Err(vec![codes::exists(existing)]);
+        return Err(vec![diagnostics::exists(existing)]);
     }
     let folder = target.parent().unwrap_or(Path::new(""));
     if !folder.as_os_str().is_empty() {
         std::fs::create_dir_all(folder)
-            .map_err(|error| vec![bnnc_data::report::unwritable(folder, &error)])?;
+            .map_err(|error| vec![bnnc_data::diagnostics::unwritable(folder, &error)])?;
     }
     let (data, format) = match columns.is_complete() {
         true => (from_folder(folder, file), format),
@@ -84,7 +84,7 @@ fn project(arguments: &New) -> Result<String, Faults> {
             table_format(TEXT).unwrap_or(format),
         ),
     };
-    let data = path_text(&data).ok_or_else(|| vec![codes::unwritable_path(&data)])?;
+    let data = path_text(&data).ok_or_else(|| vec![diagnostics::unwritable_path(&data)])?;
     let program = target.display().to_string();
     let plan = columns.plan((program, data), format, &stem);
     let text = plan.text();
@@ -107,7 +107,7 @@ fn format_of(file: &Path) -> Result<Format, Diagnostic> {
     let ending = ending(file);
     let is_named = Format::WORDS.contains(&ending.as_str()) || OTHER_FILES.contains(&ending.as_str());
     let word = if is_named { ending.as_str() } else { TEXT };
-    table_format(word).ok_or_else(|| codes::no_table(file, &ending))
+    table_format(word).ok_or_else(|| diagnostics::no_table(file, &ending))
 }
 
 /// Returns the format of this name, if one file of it is a table.

@@ -10,14 +10,14 @@ use bnnc_base::source::SourceMap;
 use bnnc_command::execute::{interrupt, stopped};
 use bnnc_command::memory;
 use bnnc_command::terminal::{self, OK};
-use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
+use bnnc_core::diagnostics;
 use bnnc_core::states::StateValues;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{NewRows, Preparation, Rows};
-use bnnc_driver::codes::no_infer;
-use bnnc_driver::codes::which::which_infer;
 use bnnc_driver::compile::{Compiled, compile};
+use bnnc_driver::diagnostics::no_infer;
+use bnnc_driver::diagnostics::which::which_infer;
 use bnnc_driver::new_levels::{self, SelectedAxis};
 use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program::{self, CheckedProgram};
@@ -45,7 +45,7 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     check_targets(arguments).map_err(|found| display.show(&[found], &nowhere))?;
     let options = options(arguments, &saved, display)?;
     let (program, compiled) = recompiled(arguments, &saved, &options, display)?;
-    let refuse = |why: &str| display.show(&[codes::not_a_run(&arguments.run, why)], &program.sources);
+    let refuse = |why: &str| display.show(&[diagnostics::not_a_run(&arguments.run, why)], &program.sources);
     let is_saved = |infer: &&InferenceBlock| saved.preparations.contains_key(&infer.name);
     let known: Vec<&InferenceBlock> = compiled.manifest.infers.iter().filter(is_saved).collect();
     if known.is_empty() {
@@ -220,7 +220,7 @@ fn recompiled(
         .iter_mut()
         .for_each(InferenceBlock::drop_unread);
     if library(&program) != saved.library || !saved.fingerprint.is_of_this_version() {
-        display.show(&[codes::other_library(&arguments.run)], &program.sources);
+        display.show(&[diagnostics::other_library(&arguments.run)], &program.sources);
     }
     Ok((program, compiled))
 }
@@ -246,7 +246,7 @@ fn check_targets(arguments: &Predict) -> Result<(), Diagnostic> {
     let mut targets = targets.into_iter().flatten().map(PathBuf::as_path);
     targets
         .find(is_source)
-        .map_or(Ok(()), |path| Err(codes::replaces_its_source(path)))
+        .map_or(Ok(()), |path| Err(diagnostics::replaces_its_source(path)))
 }
 
 /// Returns the column of a binding to a single column.

@@ -8,7 +8,7 @@ use bnnc_base::source::SourceMap;
 use bnnc_command::memory;
 use bnnc_command::terminal::{self, OK};
 use bnnc_wmi::integral::IntegrationLimits;
-use bnnc_wmi::problem::{Problem, read, report};
+use bnnc_wmi::problem::{Problem, diagnostics, read};
 use bnnc_wmi::rational::Rational;
 use bnnc_wmi::solve::{Solution, Status, solve};
 use std::time::Instant;
@@ -71,10 +71,10 @@ fn fault(file: &str, problem: &Problem, solution: &Solution) -> Option<Diagnosti
         Status::Unbounded(direction) => {
             let shown = |(name, step): &(String, Rational)| (name.clone(), fraction(step));
             let direction: Vec<(String, String)> = direction.iter().map(shown).collect();
-            Some(report::unbounded(file, problem, &direction))
+            Some(diagnostics::unbounded(file, problem, &direction))
         }
-        Status::Overflow => Some(report::overflow(file, problem, solution.log_value())),
-        Status::GaveUp(reason) => Some(report::gave_up(file, problem, reason)),
+        Status::Overflow => Some(diagnostics::overflow(file, problem, solution.log_value())),
+        Status::GaveUp(reason) => Some(diagnostics::gave_up(file, problem, reason)),
     }
 }
 

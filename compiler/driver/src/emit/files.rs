@@ -1,7 +1,7 @@
 //! Reads stages back from files: a function from a `.graph` file, a loop program from a `.loops` file.
 
 use super::{backend, of_loops};
-use crate::codes;
+use crate::diagnostics;
 use crate::infer::CompileFailure;
 use crate::options::CompileOptions;
 use crate::stage::Stage;
@@ -43,7 +43,7 @@ pub fn load(name: &str, text: &str) -> Option<(SourceMap, Result<Text, Box<Diagn
     };
     let read = read.map_err(|error| {
         let span = error.line.map_or(whole(&source), |line| span_of(&source, line));
-        Box::new(codes::bad_text(span, error.message))
+        Box::new(diagnostics::bad_text(span, error.message))
     });
     Some((sources, read))
 }
@@ -126,7 +126,9 @@ impl Text {
             (Text::Loops(program), Stage::Loops | Stage::Clif | Stage::Mlir | Stage::Ptx) => {
                 of_loops(program, stage, backend(stage, options)?, options)
             }
-            _ => Err(CompileFailure::Program(vec![codes::earlier_stage(stage, held)])),
+            _ => Err(CompileFailure::Program(vec![diagnostics::earlier_stage(
+                stage, held,
+            )])),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 mod treated;
 
-use crate::codes;
+use crate::diagnostics;
 use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
 use crate::methods::{Kept, Method, Parts, Programs};
 use bnnc_abi::collapsed::{
@@ -79,7 +79,7 @@ impl Compilation<'_> {
         let found = self.collapse(elaborated, densities, &asked)?;
         let options = self.collapsing(&asked, &found)?;
         if let LocationForm::Sampled(reason) = &found.form {
-            let warning = codes::no_exact_integral(self.item, reason);
+            let warning = diagnostics::no_exact_integral(self.item, reason);
             self.context.warnings.push(warning);
         }
         let objective = self.objective(elaborated, densities)?;

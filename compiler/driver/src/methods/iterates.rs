@@ -1,10 +1,10 @@
 //! Inference blocks whose posterior consists of the iterates of one training run (`swag`) or of the results of several training runs
 //! (`ensemble`).
 
-pub(crate) mod codes;
+pub(crate) mod diagnostics;
 pub(crate) mod taken;
 
-use crate::codes::nothing_to_sample;
+use crate::diagnostics::nothing_to_sample;
 use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
 use crate::methods::{Method, Parts, Programs};
 use bnnc_abi::iterates::{Covariance, Ensemble, Swag, SwagOptions};

@@ -2,7 +2,7 @@
 
 pub mod beforehand;
 
-use crate::codes;
+use crate::diagnostics;
 use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
 use crate::methods::{Method, Parts, Programs};
 use bnnc_abi::code::Artifact;
@@ -262,7 +262,7 @@ impl Compilation<'_> {
             let argument = name.split_once('/').map_or(&**name, |(_, argument)| argument);
             let observed = number(name).and_then(|at| densities.observations.get(at));
             let distribution = observed.map_or("", |observed| &observed.name);
-            let lacking = codes::no_second_derivative(self.item, (distribution, argument), flat);
+            let lacking = diagnostics::no_second_derivative(self.item, (distribution, argument), flat);
             return Err(CompileFailure::Program(vec![lacking]));
         }
         let is_curved = |names: &[Arc<str>]| names.iter().any(|name| flat(name).is_none());

@@ -2,7 +2,7 @@
 
 mod abreast;
 
-use crate::codes;
+use crate::diagnostics;
 use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
 use crate::methods::{Kept, Method, Parts, Programs};
 use bnnc_abi::cost::Cost;
@@ -89,7 +89,7 @@ impl Compilation<'_> {
         let options = self.options_of::<ChainOptions>()?;
         let sampled = self.sampled(elaborated, densities)?;
         if sampled.dimension == 0 {
-            return Err(CompileFailure::Program(vec![codes::nothing_to_sample(
+            return Err(CompileFailure::Program(vec![diagnostics::nothing_to_sample(
                 self.item,
                 elaborated.model.sites.is_empty(),
             )]));
@@ -178,7 +178,7 @@ impl Compilation<'_> {
                 let given: Vec<_> = inputs.map(|input| input.local).collect();
                 let mut variables = model.locals.ids().filter(|local| !given.contains(local));
                 let of_rows = variables.any(|local| *model.locals[local].name == **name);
-                let diagnostic = codes::no_quantity(self.item, (name, of_rows), &names);
+                let diagnostic = diagnostics::no_quantity(self.item, (name, of_rows), &names);
                 Err(CompileFailure::Program(vec![diagnostic]))
             }
             None => Ok(()),
@@ -208,7 +208,7 @@ impl Compilation<'_> {
 
     /// Returns the failure for options that cannot be used together. The diagnostic points at `option`.
     pub(crate) fn apart(&self, option: OptionName, message: &str, help: &str) -> CompileFailure {
-        CompileFailure::Program(vec![codes::options_apart(self.item, option, message, help)])
+        CompileFailure::Program(vec![diagnostics::options_apart(self.item, option, message, help)])
     }
 
     /// Returns the failure for an option that is rejected by the checks shared with `--set`; see [`Compilation::apart`].

@@ -1,6 +1,6 @@
 //! Inferences by training: their programs, the options of their run, and the programs behind a pruning table.
 
-use crate::codes;
+use crate::diagnostics;
 use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
 use crate::methods::{self, Kept, Method, Parts, Programs};
 use bnnc_abi::cost::Cost;
@@ -125,7 +125,7 @@ impl Compilation<'_> {
         });
         let functions = functions.map_err(|refusal| self.failure(refusal))?;
         if functions.sites.is_empty() {
-            let diagnostic = codes::nothing_to_prune(self.item, &functions.untouched);
+            let diagnostic = diagnostics::nothing_to_prune(self.item, &functions.untouched);
             return Err(CompileFailure::Program(vec![diagnostic]));
         }
         let precision = self.precision(backend)?;

@@ -3,7 +3,7 @@
 
 use super::body::Checker;
 use crate::builtin::{BuiltinRule, Reduction};
-use crate::report::model as report;
+use crate::diagnostics::model as report;
 use crate::tree::{LayerId, LocalId, Module, TypedExpr, TypedExprKind, TypedIndex, TypedStmt};
 use crate::types::{Elem, Ty};
 use crate::walk;

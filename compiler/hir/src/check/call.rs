@@ -6,9 +6,9 @@ use super::fit::ParamSlot;
 use super::names::Def;
 use super::solve::{Solver, has_meta};
 use crate::builtin::{self, BuiltinRule};
+use crate::diagnostics::{names as report_names, types as report};
 use crate::dims::{Atom, DimExpr};
 use crate::lift;
-use crate::report::{names as report_names, types as report};
 use crate::show;
 use crate::tree::{FnId, LocalId, LocalKind, Locals, ParamBinding, TypedExpr, TypedExprKind};
 use crate::types::{Elem, Ty};
@@ -88,7 +88,7 @@ impl Checker<'_> {
             Some((Some(Def::Dist(id)), _)) => self.make_dist(id, args, span).0,
             Some((Some(Def::Layer(_)), _)) => {
                 self.skip(args, span);
-                self.error(crate::report::model::unnamed_layer(span), span)
+                self.error(crate::diagnostics::model::unnamed_layer(span), span)
             }
             Some((Some(def), declared)) => {
                 self.skip(args, span);
@@ -369,7 +369,7 @@ impl Checker<'_> {
         if !fits {
             let found = format!(
                 "a function of {}",
-                crate::report::count(item.params.len(), "parameter")
+                crate::diagnostics::count(item.params.len(), "parameter")
             );
             return self.error(report::mismatch(span, "a function of one real", &found), span);
         }

@@ -4,7 +4,7 @@ use super::names::Def;
 use super::options::number;
 use super::session::CheckSession;
 use super::statements::strip;
-use crate::report::{infer as report, names as report_names};
+use crate::diagnostics::{infer as report, names as report_names};
 use crate::tree::{CompareItem, InferId, InferenceTarget};
 use bnnc_abi::metrics::{self, ComparedMetric, MetricDef};
 use bnnc_base::source::Span;

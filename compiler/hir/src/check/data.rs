@@ -6,7 +6,7 @@ mod unlike;
 use super::options::number;
 use super::session::CheckSession;
 use super::statements::strip;
-use crate::report::infer as report;
+use crate::diagnostics::infer as report;
 use crate::tree::{DataId, DataItem};
 use bnnc_abi::data::{DataSpec, Divisor, Format, Test};
 use bnnc_abi::method::declare::{OptionValue, RawOption};

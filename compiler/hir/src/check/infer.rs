@@ -4,7 +4,7 @@ use super::names::Def;
 use super::options;
 use super::session::CheckSession;
 use super::statements::strip;
-use crate::report::{infer as report, names as report_names};
+use crate::diagnostics::{infer as report, names as report_names};
 use crate::sites;
 use crate::tree::{
     DataId, InferId, InferItem, InferenceTarget, ModelId, PosteriorId, PosteriorLine, PosteriorValue,
@@ -67,7 +67,7 @@ fn arguments(
     if item.args.len() != 2 {
         let message = format!(
             "`{name}` needs {wanted} and data, found {}",
-            crate::report::count(item.args.len(), "argument")
+            crate::diagnostics::count(item.args.len(), "argument")
         );
         session.diagnostics.push(report::wrong_target(
             item.method.span,

@@ -4,7 +4,7 @@ use super::body::{BodyKind, Checker};
 use super::expr::Want;
 use super::session::CheckSession;
 use crate::constant::{constant, integer};
-use crate::report::types as report;
+use crate::diagnostics::types as report;
 use crate::tree::{ConstId, ConstItem, ConstValue, FnId, FnItem, TypedExpr};
 use crate::types::Ty;
 use bnnc_grammar::ast;

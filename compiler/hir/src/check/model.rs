@@ -3,7 +3,7 @@
 use super::body::{BodyKind, Checker};
 use super::expr::Want;
 use super::session::CheckSession;
-use crate::report::{model as report, types};
+use crate::diagnostics::{model as report, types};
 use crate::show;
 use crate::tree::{ModelId, ModelItem, ParamBinding, TypedExpr, TypedExprKind, TypedStmt};
 use crate::types::{Elem, Ty};

@@ -4,8 +4,8 @@ use super::body::{Checker, error};
 use super::expr::{Want, join};
 use super::solve::equal;
 use crate::constant::constant;
+use crate::diagnostics::types as report;
 use crate::dims::DimExpr;
-use crate::report::types as report;
 use crate::show;
 use crate::tree::{TypedExpr, TypedExprKind, TypedIndex};
 use crate::types::{Elem, Ty};
@@ -249,7 +249,7 @@ impl Checker<'_> {
             let found = show::ty(&base.ty, &self.locals);
             let message = format!(
                 "expected at most {}, found {}",
-                crate::report::count(dims.len(), "index").replace("indexs", "indices"),
+                crate::diagnostics::count(dims.len(), "index").replace("indexs", "indices"),
                 written.len()
             );
             self.indices(written);

@@ -8,7 +8,7 @@ use super::posterior::path_text;
 use super::session::CheckSession;
 use super::statements::strip;
 use crate::constant::constant;
-use crate::report::{infer as report, names as report_names};
+use crate::diagnostics::{infer as report, names as report_names};
 use crate::tree::{CheckedSetting, SettingValue, TypedExpr};
 use crate::types::Ty;
 use bnnc_abi::method::{CallForm, MethodDef, OptionDef, OptionKind};
@@ -114,7 +114,7 @@ fn value(
             }
             _ => wrong(
                 session,
-                &format!("one of {}", crate::report::quoted(words.iter().copied())),
+                &format!("one of {}", crate::diagnostics::quoted(words.iter().copied())),
             ),
         },
         OptionKind::Optimiser => optimiser(session, def.name, written),
@@ -196,7 +196,7 @@ fn number_or(
     let expected = format!(
         "{} or one of {}",
         bnnc_abi::method::range(low, high),
-        crate::report::quoted(words.iter().copied())
+        crate::diagnostics::quoted(words.iter().copied())
     );
     let value = number(session, def.name, &expected, written)?;
     if (low..=high).contains(&value) {
@@ -351,7 +351,7 @@ fn optimiser(session: &mut CheckSession<'_>, name: &str, written: &ast::Expr) ->
         let arguments = body.arguments(signature, args, written.span, &mut solver)?;
         for value in &arguments.values {
             if value.ty != Ty::Error && constant(body.module, value).is_none() {
-                body.report(crate::report::types::not_constant(
+                body.report(crate::diagnostics::types::not_constant(
                     value.span,
                     "an argument of an optimiser",
                 ));
@@ -377,7 +377,7 @@ fn call(
         _ => (written, &[] as &[ast::Arg]),
     };
     let Some(word) = word(callee) else {
-        let expected = format!("one of {}", crate::report::quoted(names));
+        let expected = format!("one of {}", crate::diagnostics::quoted(names));
         session
             .diagnostics
             .push(report::option_value(written.span, def.name, &expected));
@@ -395,10 +395,10 @@ fn call(
         return None;
     };
     if !counts.contains(&args.len()) {
-        let found = crate::report::count(args.len(), "argument");
+        let found = crate::diagnostics::count(args.len(), "argument");
         let expected = format!(
             "`{word}` with {}, found {found}",
-            crate::report::count(*count, "argument")
+            crate::diagnostics::count(*count, "argument")
         );
         session
             .diagnostics

@@ -3,7 +3,7 @@
 use super::mentions::{mentions, of_option};
 use super::names::Def;
 use super::session::{CheckSession, ItemEntry};
-use crate::report::names as report;
+use crate::diagnostics::names as report;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{DfsPostOrder, EdgeRef};
 use std::collections::HashMap;

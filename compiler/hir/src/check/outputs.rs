@@ -2,8 +2,8 @@
 //! through other outputs. Checks that depend on sizes are made in `elaborate::joint_density`, when the sizes are known.
 
 use super::body::Checker;
+use crate::diagnostics::model as report;
 use crate::dims::{Atom, DimExpr};
-use crate::report::model as report;
 use crate::tree::{LocalId, TypedComprehension, TypedExpr, TypedExprKind, TypedIndex};
 use crate::types::Ty;
 use crate::walk;

@@ -7,8 +7,8 @@ use super::body::{BodyKind, Checker};
 use super::session::CheckSession;
 use crate::builtin::BuiltinRule;
 use crate::constant::constant;
+use crate::diagnostics::types as report;
 use crate::range::{self, Range};
-use crate::report::types as report;
 use crate::tree::{
     DistId, LocalId, LocalKind, ModelItem, Module, ParamBinding, TypedExpr, TypedExprKind, TypedStmt,
 };

@@ -6,7 +6,7 @@ use super::parameterisation;
 use super::session::CheckSession;
 use super::statements::strip;
 use crate::constant::constant;
-use crate::report::{infer as report, names as report_names, statements, types};
+use crate::diagnostics::{infer as report, names as report_names, statements, types};
 use crate::sites;
 use crate::tree::{DistId, ModelId, PosteriorId, PosteriorItem, PosteriorLine, PosteriorValue, StartValue};
 use crate::types::{Elem, Ty};

@@ -7,10 +7,10 @@ use super::operators::column_hint;
 use super::outputs::OutputDist;
 use super::solve::{Solver, equal};
 use super::statements::strip;
-use crate::dims::DimExpr;
-use crate::report::{
+use crate::diagnostics::{
     model as report_model, names as report_names, statements as report, types as report_types,
 };
+use crate::dims::DimExpr;
 use crate::show;
 use crate::tree::{LocalKind, SampleStmt, TypedExpr, TypedExprKind, TypedStmt};
 use crate::types::{Elem, Ty};

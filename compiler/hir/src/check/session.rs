@@ -3,7 +3,7 @@
 use super::body::BodyKind;
 use super::names::{Def, ItemNames};
 use super::{CheckContext, compare, data, dist, infer, items, layer, model, optimiser, order, posterior};
-use crate::report::names as report;
+use crate::diagnostics::names as report;
 use crate::tree::{
     ConstItem, DataItem, DistItem, FnItem, InferItem, InferenceTarget, LayerItem, Locals, ModelId, ModelItem,
     Module, PosteriorId, PosteriorItem,
@@ -277,7 +277,7 @@ impl<'a> CheckSession<'a> {
                 .is_some_and(|(def, _)| runs(def));
             if !known {
                 let names = self.names.all(runs);
-                self.diagnostics.push(crate::report::infer::unknown_override(
+                self.diagnostics.push(crate::diagnostics::infer::unknown_override(
                     one.value.span,
                     &one.item,
                     names,
@@ -291,10 +291,11 @@ impl<'a> CheckSession<'a> {
                 _ => name,
             };
             if !self.names.find(item, false).is_some_and(|(def, _)| datas(def)) {
-                self.diagnostics.push(crate::report::infer::unknown_data_override(
-                    name,
-                    self.names.all(datas),
-                ));
+                self.diagnostics
+                    .push(crate::diagnostics::infer::unknown_data_override(
+                        name,
+                        self.names.all(datas),
+                    ));
             }
         }
     }

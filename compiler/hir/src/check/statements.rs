@@ -3,7 +3,7 @@
 use super::body::{BodyKind, Checker};
 use super::expr::Want;
 use super::sample::Tilde;
-use crate::report::{model as report_model, statements as report};
+use crate::diagnostics::{model as report_model, statements as report};
 use crate::sign;
 use crate::tree::{LocalKind, TypedStmt};
 use crate::types::Ty;

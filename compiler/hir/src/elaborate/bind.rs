@@ -1,11 +1,11 @@
 //! Binds a model to its data: inputs to columns with the same name, dim names to sizes, outputs to the target.
 
 mod bound;
+mod diagnostics;
 mod entries;
 pub mod integers;
 mod levels;
 mod missing;
-mod report;
 
 use crate::dims::{Atom, DimExpr};
 use crate::tree::{LocalId, LocalKind, ModelItem, ParamBinding, TypedExprKind};
@@ -17,8 +17,8 @@ use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
 use bnnc_base::support::Support;
 pub use bound::DataBindings;
+pub use diagnostics::{NO_COLUMN, SEVERAL_ENTRIES, UNUSED_POSITION, WHOLE_COLUMNS, WRONG_COLUMN};
 use levels::Selector;
-pub use report::{NO_COLUMN, SEVERAL_ENTRIES, UNUSED_POSITION, WHOLE_COLUMNS, WRONG_COLUMN};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -184,7 +184,7 @@ impl<'a> Binder<'a> {
     /// Warns about a whole column of data if only some of its rows train.
     fn set_apart(&mut self, binding: &ParamBinding, field: &Field) {
         let names = (&*binding.param.name, &*field.name);
-        let diagnostic = report::rows_apart(self.span(binding), names, self.schema);
+        let diagnostic = diagnostics::rows_apart(self.span(binding), names, self.schema);
         if !self.diagnostics.iter().any(|known| known.code == diagnostic.code) {
             self.diagnostics.push(diagnostic);
         }
@@ -217,7 +217,7 @@ impl<'a> Binder<'a> {
             Some(field) => self.field(binding, field),
             None if sole && self.schema.inputs > 0 => self.all_inputs(binding),
             None if sole => {
-                let diagnostic = report::no_inputs(self.span(binding), name, self.schema);
+                let diagnostic = diagnostics::no_inputs(self.span(binding), name, self.schema);
                 self.diagnostics.push(diagnostic);
             }
             None => self.missing(binding, &self.names(false)),
@@ -229,7 +229,7 @@ impl<'a> Binder<'a> {
         let entries = &self.schema.entries;
         if let Some(aside) = entries.iter().find(|entry| entry.elements == 0) {
             let field = aside.columns.first().and_then(|column| self.field_of(column));
-            let diagnostic = report::aside(self.span(binding), (aside, field));
+            let diagnostic = diagnostics::aside(self.span(binding), (aside, field));
             return self.diagnostics.push(diagnostic);
         }
         self.bound.used.extend(0..entries.len());
@@ -300,7 +300,7 @@ impl<'a> Binder<'a> {
         };
         let names = (&*binding.param.name, &*apart.port);
         self.diagnostics
-            .push(report::unlike(self.span(binding), names, self.schema));
+            .push(diagnostics::unlike(self.span(binding), names, self.schema));
     }
 
     /// Binds a field: a column with one value per example, a whole column if the model treats all rows as one example, or an array that is
@@ -319,7 +319,8 @@ impl<'a> Binder<'a> {
         }
         if of_rows && !is_output {
             let names = (&*binding.param.name, &*field.name);
-            let diagnostic = report::whole_column(self.span(binding), names, &self.model.name, self.schema);
+            let diagnostic =
+                diagnostics::whole_column(self.span(binding), names, &self.model.name, self.schema);
             return self.diagnostics.push(diagnostic);
         }
         self.fit(binding, field, &field.shape);
@@ -351,9 +352,9 @@ impl<'a> Binder<'a> {
             .elements(elem)
             .and_then(|elements| elements.refusal(&field.name, &field.kind));
         if let Some(text) = refusal {
-            let diagnostic = report::wrong(span, text, self.schema);
+            let diagnostic = diagnostics::wrong(span, text, self.schema);
             self.diagnostics
-                .push(report::with_text_row(diagnostic, field, &binding.param.name));
+                .push(diagnostics::with_text_row(diagnostic, field, &binding.param.name));
         }
     }
 
@@ -442,9 +443,9 @@ impl<'a> Binder<'a> {
                 "`{}` is declared with {declared}, but its data has {found}",
                 binding.param.name
             );
-            let diagnostic = report::wrong(span, text, self.schema);
+            let diagnostic = diagnostics::wrong(span, text, self.schema);
             let name = &binding.param.name;
-            let diagnostic = report::with_axes(diagnostic, name, dims.len(), shape.len());
+            let diagnostic = diagnostics::with_axes(diagnostic, name, dims.len(), shape.len());
             return self.diagnostics.push(diagnostic);
         }
         for (dim, size) in dims.clone().iter().zip(shape) {
@@ -491,6 +492,6 @@ impl<'a> Binder<'a> {
     }
 
     fn wrong(&mut self, span: Span, text: String) {
-        self.diagnostics.push(report::wrong(span, text, self.schema));
+        self.diagnostics.push(diagnostics::wrong(span, text, self.schema));
     }
 }

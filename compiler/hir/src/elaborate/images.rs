@@ -8,7 +8,7 @@ use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator};
 use super::model::limit;
 use crate::builtin::{Builtin, BuiltinRule, Reduction};
-use crate::report::types as report;
+use crate::diagnostics::types as report;
 use bnnc_base::source::Span;
 use bnnc_graph::builder::Operation;
 use bnnc_graph::function::Value;

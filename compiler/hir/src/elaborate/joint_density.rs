@@ -9,7 +9,7 @@ mod scope;
 mod visit;
 
 use super::linear::AffineExpr;
-use crate::report::model as report;
+use crate::diagnostics::model as report;
 use crate::tree::{
     LocalId, LocalKind, ModelId, ModelItem, Module, SampleStmt, TypedExpr, TypedExprKind, TypedStmt,
 };

@@ -8,7 +8,7 @@ use super::frame::{Elaborated, Elaborator, Frame};
 use super::linear::AffineExpr;
 use super::model::limit;
 use crate::builtin::{Builtin, Reduction};
-use crate::report::types::{empty_range, support};
+use crate::diagnostics::types::{empty_range, support};
 use crate::tree::{TypedComprehension, TypedExpr, TypedExprKind, TypedIndex};
 use crate::types::Ty;
 use bnnc_base::diagnostic::{Code, Diagnostic};

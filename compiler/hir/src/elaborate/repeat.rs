@@ -9,7 +9,7 @@ use super::frame::{Elaborated, Elaborator, Frame, NoiseContext};
 use super::linear::AffineExpr;
 use super::model::{declared, limit};
 use crate::builtin::{Builtin, Reduction};
-use crate::report::model as report;
+use crate::diagnostics::model as report;
 use crate::tree::{LocalId, SampleStmt, TypedComprehension, TypedExpr, TypedExprKind, TypedStmt};
 use crate::types::Ty;
 use bnnc_base::dtype::DType;

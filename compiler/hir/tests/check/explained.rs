@@ -3,8 +3,8 @@
 
 use super::{Checked, check};
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_hir::diagnostics::CODES;
 use bnnc_hir::elaborate::joint_density;
-use bnnc_hir::report::CODES;
 use bnnc_hir::tree::LocalKind;
 
 fn parts(explain: &str) -> (&str, &str) {

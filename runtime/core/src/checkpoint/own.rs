@@ -1,6 +1,6 @@
 //! The files of a checkpoint that belong to a run, and the lock on its folder.
 
-use crate::codes;
+use crate::diagnostics;
 use bnnc_base::diagnostic::Diagnostic;
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -15,7 +15,7 @@ pub(super) fn lock(folder: &Path, out: &Path) -> Result<File, Diagnostic> {
     not_a_link(&path)?;
     // Opening a pipe would block.
     if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
-        return Err(codes::cannot_write(&path, "it is not a regular file"));
+        return Err(diagnostics::cannot_write(&path, "it is not a regular file"));
     }
     // An existing file is not truncated.
     let opened = File::options()
@@ -23,9 +23,9 @@ pub(super) fn lock(folder: &Path, out: &Path) -> Result<File, Diagnostic> {
         .create(true)
         .truncate(false)
         .open(&path);
-    let file = opened.map_err(|error| codes::cannot_write(&path, &error.to_string()))?;
+    let file = opened.map_err(|error| diagnostics::cannot_write(&path, &error.to_string()))?;
     match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(codes::folder_in_use(out)),
+        Err(TryLockError::WouldBlock) => Err(diagnostics::folder_in_use(out)),
         // Some file systems do not support locks. A run on such a file system continues without a lock.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
@@ -34,7 +34,7 @@ pub(super) fn lock(folder: &Path, out: &Path) -> Result<File, Diagnostic> {
 /// Checks that a path is not a link.
 pub(super) fn not_a_link(path: &Path) -> Result<(), Diagnostic> {
     match fs::symlink_metadata(path) {
-        Ok(found) if found.is_symlink() => Err(codes::is_a_link(path)),
+        Ok(found) if found.is_symlink() => Err(diagnostics::is_a_link(path)),
         Ok(_) | Err(_) => Ok(()),
     }
 }

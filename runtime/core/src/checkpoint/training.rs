@@ -1,7 +1,7 @@
 //! The state of a training while it runs.
 
 use super::{Checkpoint, seal, unseal};
-use crate::codes;
+use crate::diagnostics;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use serde::Serialize;
@@ -60,9 +60,9 @@ impl TrainingFile {
         };
         match unseal(path, *of) {
             Ok(Some(state)) => Ok(Some(state)),
-            Ok(None) => Err(codes::checkpoint_damaged(path, "it is not complete")),
+            Ok(None) => Err(diagnostics::checkpoint_damaged(path, "it is not complete")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(codes::checkpoint_damaged(path, &error.to_string())),
+            Err(error) => Err(diagnostics::checkpoint_damaged(path, &error.to_string())),
         }
     }
 
@@ -72,7 +72,7 @@ impl TrainingFile {
             .place
             .as_ref()
             .map_or(Path::new("checkpoint"), |(path, _)| path);
-        codes::checkpoint_damaged(path, "it belongs to another training")
+        diagnostics::checkpoint_damaged(path, "it belongs to another training")
     }
 
     /// Returns whether the next commit is due.
@@ -119,6 +119,6 @@ fn remove(path: &Path) -> Result<(), Diagnostic> {
     match fs::remove_file(path) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(codes::cannot_write(path, &error.to_string())),
+        Err(error) => Err(diagnostics::cannot_write(path, &error.to_string())),
     }
 }

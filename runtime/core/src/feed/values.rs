@@ -4,7 +4,7 @@ use bnnc_abi::data::Elements as Kind;
 use bnnc_abi::manifest::{Binding, Codes, DataSource};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
-use bnnc_data::report::{self, At};
+use bnnc_data::diagnostics::{self, At};
 use bnnc_data::table::Array;
 use bnnc_data::{Dataset, Rows};
 use std::borrow::Cow;
@@ -37,7 +37,7 @@ pub(super) fn bounded(
     let (path, row) = rows.place(at / width);
     let at_row = At { path, row, column: 0 };
     let name = name.unwrap_or(&binding.port);
-    Err(report::too_large(
+    Err(diagnostics::too_large(
         at_row,
         name,
         values[at],
@@ -96,7 +96,7 @@ fn prepared<'a>(
         Some((at, value, expected)) => {
             let width = (values.len() / rows.count.max(1)).max(1);
             let (path, row) = rows.place(at / width);
-            Err(report::outside_type(
+            Err(diagnostics::outside_type(
                 At { path, row, column: 0 },
                 name,
                 value,
@@ -119,7 +119,7 @@ fn typed(binding: &Binding, name: &str, rows: &Rows) -> Result<Vec<i32>, Diagnos
     let width = (values.len() / rows.count.max(1)).max(1);
     let (path, row) = rows.place(at / width);
     let at_row = At { path, row, column: 0 };
-    Err(report::outside_type(at_row, name, value, &expected))
+    Err(diagnostics::outside_type(at_row, name, value, &expected))
 }
 
 pub(super) fn integers(binding: &Binding, rows: &Rows, dataset: &Dataset) -> Result<Vec<i32>, Diagnostic> {
@@ -168,7 +168,7 @@ pub(super) fn seen(
             let (path, row) = rows.place(at / width);
             let id = ids.get(values[at] as usize).copied().unwrap_or_default();
             let at_row = At { path, row, column: 0 };
-            Err(report::unseen_level(at_row, name, &id.to_string(), "test"))
+            Err(diagnostics::unseen_level(at_row, name, &id.to_string(), "test"))
         }
     }
 }
@@ -180,7 +180,7 @@ fn row_numbers(rows: &Rows, size: usize) -> Result<Vec<i32>, Diagnostic> {
         Some(at) => {
             let (path, row) = rows.place(at);
             let at_row = At { path, row, column: 0 };
-            Err(report::outside(at_row, "row", rows.index[at] as i64, size))
+            Err(diagnostics::outside(at_row, "row", rows.index[at] as i64, size))
         }
     }
 }

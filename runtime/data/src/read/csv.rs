@@ -1,8 +1,8 @@
 //! Comma-separated values: a header line, then rows of decimal numbers or text.
 
 use super::{Parsed, Reading, bytes};
+use crate::diagnostics::{self, At, Faults};
 use crate::levels::Levels;
-use crate::report::{self, At, Faults};
 use crate::table::{Array, ArrayValues, Jump};
 use bnnc_base::diagnostic::Diagnostic;
 use csv::{ByteRecord, ReaderBuilder};
@@ -53,7 +53,7 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
     let mut record = ByteRecord::new();
     let mut last = None;
     if !next(path, &mut reader, &mut record)? {
-        return Err(vec![report::no_rows(path, "columns")]);
+        return Err(vec![diagnostics::no_rows(path, "columns")]);
     }
     let names = counted_header(path, &record, reading)?;
     // A cell takes at least two bytes. With this bound, blank lines below a header of many names do not reserve memory.
@@ -77,10 +77,10 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
             jumps.push(Jump { row: read, lines });
         }
         if record.len() != names.len() && names[0].starts_with('#') && faults.is_empty() {
-            return Err(vec![report::comment_line(path)]);
+            return Err(vec![diagnostics::comment_line(path)]);
         }
         if record.len() != names.len() {
-            faults.push(report::ragged(
+            faults.push(diagnostics::ragged(
                 At { path, row, column: 0 },
                 names.len(),
                 record.len(),
@@ -99,7 +99,7 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
             };
             match columns[i].push(at, &names[i], cell) {
                 Err(fault) if is_gap(&fault, cell) && reading.gap(&names[i], read - 1) => {}
-                Err(fault) if report::is_missing_value(&fault) => empty[i].push(row, fault),
+                Err(fault) if diagnostics::is_missing_value(&fault) => empty[i].push(row, fault),
                 Err(fault) => faults.push(fault),
                 Ok(()) => {}
             }
@@ -113,11 +113,11 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
     }
     faults.extend(empty.into_iter().flat_map(|empty| empty.reported(read)));
     if !faults.is_empty() {
-        faults.sort_by_key(report::place_in_file);
+        faults.sort_by_key(diagnostics::place_in_file);
         return Err(faults);
     }
     if read == 0 {
-        return Err(vec![report::no_rows(path, "rows")]);
+        return Err(vec![diagnostics::no_rows(path, "rows")]);
     }
     let arrays = arrays_of(names, columns, (&texts, reading));
     Ok(Parsed {
@@ -130,7 +130,7 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
 
 /// Returns whether a rejected cell has no value: it is empty, a mark such as `NA`, or `NaN`.
 fn is_gap(fault: &Diagnostic, cell: &[u8]) -> bool {
-    report::is_missing_value(fault) || cell.trim_ascii().eq_ignore_ascii_case(b"nan")
+    diagnostics::is_missing_value(fault) || cell.trim_ascii().eq_ignore_ascii_case(b"nan")
 }
 
 /// The columns that were read, by name.
@@ -149,7 +149,7 @@ fn arrays_of(names: Vec<String>, columns: Vec<Column>, (texts, reading): (&[bool
 fn next(path: &Path, reader: &mut csv::Reader<&[u8]>, record: &mut ByteRecord) -> Result<bool, Faults> {
     reader
         .read_byte_record(record)
-        .map_err(|e| vec![report::malformed(At::file(path), "csv", &e.to_string())])
+        .map_err(|e| vec![diagnostics::malformed(At::file(path), "csv", &e.to_string())])
 }
 
 /// Returns the line of a record's first byte. Blank lines are skipped but counted, as in an editor.
@@ -174,7 +174,7 @@ fn unclosed(path: &Path, text: &[u8], (start, row): (usize, usize)) -> Option<Di
         .from_reader(&*longer);
     let is_open = reader.byte_records().count() == 1;
     let detail = "a quote that opens in this row is never closed";
-    is_open.then(|| report::malformed(At { path, row, column: 0 }, "csv", detail))
+    is_open.then(|| diagnostics::malformed(At { path, row, column: 0 }, "csv", detail))
 }
 
 /// Returns the names of the columns, after counting the memory of the names and of the columns that will be filled.
@@ -198,10 +198,10 @@ fn header(path: &Path, record: &ByteRecord) -> Result<Vec<String>, Faults> {
             column: i + 1,
         };
         match std::str::from_utf8(cell).map(str::trim) {
-            Err(_) => faults.push(report::not_utf8(at)),
-            Ok("") if i == 0 && record.len() > 1 => faults.push(report::index_column(at)),
+            Err(_) => faults.push(diagnostics::not_utf8(at)),
+            Ok("") if i == 0 && record.len() > 1 => faults.push(diagnostics::index_column(at)),
             Ok(name) if name.is_empty() || !known.insert(name.to_owned()) => {
-                faults.push(report::bad_name(at, name));
+                faults.push(diagnostics::bad_name(at, name));
             }
             Ok(name) => names.push(name.to_string()),
         }
@@ -211,14 +211,14 @@ fn header(path: &Path, record: &ByteRecord) -> Result<Vec<String>, Faults> {
             .iter()
             .all(|name| name.parse::<f64>().is_ok_and(f64::is_finite))
     {
-        faults.push(report::no_header(path));
+        faults.push(diagnostics::no_header(path));
     }
     let foreign = [("semicolons", ';'), ("tabs", '\t')];
     if let [only] = names.as_slice()
         && let Some((separator, _)) = foreign.iter().find(|(_, c)| only.contains(*c))
     {
         let detail = format!("expected commas between cells, found {separator}");
-        faults.push(report::malformed(
+        faults.push(diagnostics::malformed(
             At {
                 path,
                 row: 1,
@@ -270,7 +270,7 @@ impl Empty {
             self.first.truncate(1);
         }
         let all = |fault| match self.count > FEW_EMPTY {
-            true => report::missing_values(fault, &self.rows, (self.count, read)),
+            true => diagnostics::missing_values(fault, &self.rows, (self.count, read)),
             false => fault,
         };
         self.first.into_iter().map(all).collect()
@@ -294,10 +294,10 @@ impl Column {
             return Ok(());
         }
         let text = std::str::from_utf8(cell)
-            .map_err(|_| report::not_utf8(at))?
+            .map_err(|_| diagnostics::not_utf8(at))?
             .trim();
         if text.is_empty() {
-            return Err(report::missing_value(at, name));
+            return Err(diagnostics::missing_value(at, name));
         }
         if let Column::Text(levels) = self {
             levels.push(text);
@@ -306,15 +306,15 @@ impl Column {
         match (text.parse::<i64>(), text.parse::<f64>()) {
             (Ok(value), _) => self.push_int(value),
             (_, Ok(value)) if value.is_finite() => self.reals().push(value),
-            (_, Ok(_)) => return Err(report::not_finite(at, name, text)),
-            (_, Err(_)) if MISSING.contains(&text) => return Err(report::missing_mark(at, name, text)),
+            (_, Ok(_)) => return Err(diagnostics::not_finite(at, name, text)),
+            (_, Err(_)) if MISSING.contains(&text) => return Err(diagnostics::missing_mark(at, name, text)),
             (_, Err(_)) if matches!(self, Column::Unknown(_)) => {
                 let mut levels = Levels::default();
                 levels.push(text);
                 *self = Column::Text(levels);
             }
             (_, Err(_)) => {
-                return Err(report::not_a_number(at, name, text)
+                return Err(diagnostics::not_a_number(at, name, text)
                     .help("the first row determines the type: a column that starts with a number must hold only numbers"));
             }
         }

@@ -1,6 +1,6 @@
 //! IDX, the format of MNIST: `0 0 type rank`, the sizes of the axes as big-endian 32-bit integers, then the elements.
 
-use crate::report::{self, At};
+use crate::diagnostics::{self, At};
 use crate::table::ArrayValues;
 use bnnc_base::diagnostic::Diagnostic;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::path::Path;
 pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, ArrayValues), Diagnostic> {
     let at = At::file(path);
     let &[0, 0, code, rank, ..] = bytes else {
-        return Err(report::malformed(
+        return Err(diagnostics::malformed(
             at,
             "idx",
             "expected two zero bytes, a type and a rank at the start",
@@ -21,7 +21,7 @@ pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, ArrayValue
         0x0c | 0x0d => 4,
         0x0e => 8,
         _ => {
-            return Err(report::unsupported(
+            return Err(diagnostics::unsupported(
                 at,
                 &format!("the idx type 0x{code:02x}"),
                 "bytes, integers or reals",
@@ -29,7 +29,7 @@ pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, ArrayValue
         }
     };
     let Some((sizes, data)) = bytes[4..].split_at_checked(4 * usize::from(rank)) else {
-        return Err(report::malformed(
+        return Err(diagnostics::malformed(
             at,
             "idx",
             &format!("expected the sizes of {rank} axes, found the end"),
@@ -44,7 +44,7 @@ pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, ArrayValue
         .try_fold(width, |product: usize, &size| product.checked_mul(size));
     if expected != Some(data.len()) {
         let expected = expected.map_or("more than 2^64".to_string(), |count| count.to_string());
-        return Err(report::wrong_length(path, &expected, data.len()));
+        return Err(diagnostics::wrong_length(path, &expected, data.len()));
     }
     Ok((shape, elements(path, code, data)?))
 }

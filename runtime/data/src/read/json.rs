@@ -1,8 +1,8 @@
 //! JSON data in Stan's form: one object of scalars and rectangular arrays.
 
 use super::{Parsed, Reading, bytes};
+use crate::diagnostics::{self, At, Faults};
 use crate::levels::Levels;
-use crate::report::{self, At, Faults};
 use crate::table::{Array, ArrayValues};
 use bnnc_base::diagnostic::Diagnostic;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -31,7 +31,7 @@ fn arrays(
     reading: &Reading,
 ) -> Result<(Vec<Array>, usize), Faults> {
     if std::str::from_utf8(bytes).is_err() {
-        return Err(vec![report::not_utf8(At::file(path))]);
+        return Err(vec![diagnostics::not_utf8(At::file(path))]);
     }
     let marks = bytes
         .iter()
@@ -44,7 +44,11 @@ fn arrays(
             row: error.line(),
             column: error.column(),
         };
-        vec![report::malformed(at, "json", &without_place(&error.to_string()))]
+        vec![diagnostics::malformed(
+            at,
+            "json",
+            &without_place(&error.to_string()),
+        )]
     })?;
     let mut arrays = Vec::new();
     let mut faults = Vec::new();
@@ -55,7 +59,7 @@ fn arrays(
         }
     }
     if members.is_empty() {
-        faults.push(report::no_rows(path, "values"));
+        faults.push(diagnostics::no_rows(path, "values"));
     }
     if !faults.is_empty() {
         return Err(faults);
@@ -129,7 +133,7 @@ fn array(path: &Path, name: &str, value: &Value) -> Result<Array, Diagnostic> {
     while let Value::Array(items) = inner {
         shape.push(items.len());
         let Some(first) = items.first() else {
-            return Err(report::bad_json(
+            return Err(diagnostics::bad_json(
                 path,
                 name,
                 "expected at least one element, found an empty list",
@@ -182,7 +186,7 @@ fn collect(
     match (value, shape.split_first()) {
         (Value::Array(items), Some((&size, inner))) => {
             if items.len() != size {
-                return Err(report::ragged_json(path, place, size, items.len()));
+                return Err(diagnostics::ragged_json(path, place, size, items.len()));
             }
             for (i, item) in items.iter().enumerate() {
                 let length = place.len();
@@ -192,18 +196,18 @@ fn collect(
             }
             Ok(())
         }
-        (Value::Array(_), None) => Err(report::bad_json(
+        (Value::Array(_), None) => Err(diagnostics::bad_json(
             path,
             place,
             "expected a single value, found a list",
         )),
-        (Value::Number(_) | Value::Bool(_) | Value::String(_), Some(_)) => Err(report::bad_json(
+        (Value::Number(_) | Value::Bool(_) | Value::String(_), Some(_)) => Err(diagnostics::bad_json(
             path,
             place,
             "expected a list, found a single value",
         )),
-        (Value::Null, _) => Err(report::bad_json(path, place, "expected a value, found null")),
-        (Value::Object(_), _) => Err(report::bad_json(
+        (Value::Null, _) => Err(diagnostics::bad_json(path, place, "expected a value, found null")),
+        (Value::Object(_), _) => Err(diagnostics::bad_json(
             path,
             place,
             "expected a value or a list, found an object",
@@ -219,9 +223,19 @@ fn push(path: &Path, place: &str, leaf: &Value, leaves: &mut Leaves) -> Result<(
             levels.push(text);
         }
         (Leaves::Text(_), None, _, _) => {
-            return Err(report::bad_json(path, place, "expected text, found a number"));
+            return Err(diagnostics::bad_json(
+                path,
+                place,
+                "expected text, found a number",
+            ));
         }
-        (_, Some(_), _, _) => return Err(report::bad_json(path, place, "expected a number, found text")),
+        (_, Some(_), _, _) => {
+            return Err(diagnostics::bad_json(
+                path,
+                place,
+                "expected a number, found text",
+            ));
+        }
         (Leaves::Int(values), None, Some(value), _) => values.push(value),
         (Leaves::Real(values), None, Some(value), _) => values.push(value as f64),
         (Leaves::Real(values), None, None, Some(value)) if value.is_finite() => values.push(value),
@@ -233,7 +247,7 @@ fn push(path: &Path, place: &str, leaf: &Value, leaves: &mut Leaves) -> Result<(
             *leaves = Leaves::Real(widened);
         }
         _ => {
-            return Err(report::bad_json(
+            return Err(diagnostics::bad_json(
                 path,
                 place,
                 "expected a finite number, found another value",

@@ -8,7 +8,7 @@ mod open;
 mod parquet;
 mod reading;
 
-use crate::report::{self, Faults};
+use crate::diagnostics::{self, Faults};
 use crate::table::{Array, ArrayValues, Jump, Table};
 use bnnc_abi::data::Format;
 use bnnc_base::diagnostic::Diagnostic;
@@ -93,7 +93,7 @@ pub fn read(
         return Err(faults);
     }
     let mut tables = tables.into_iter();
-    let first = tables.next().ok_or_else(|| vec![report::no_files("data")])?;
+    let first = tables.next().ok_or_else(|| vec![diagnostics::no_files("data")])?;
     tables.try_fold(first, Table::join)
 }
 
@@ -126,8 +126,8 @@ fn read_group(
     match (reader(format), group) {
         (Reader::Table(read), [file]) => table(file, read(file, target, reading)?),
         (Reader::Pair(read), [inputs, targets]) => read_pair(read, inputs, targets, reading),
-        (_, [file, ..]) => Err(vec![report::file_count(file, format.word(), group.len())]),
-        (_, []) => Err(vec![report::no_files("data")]),
+        (_, [file, ..]) => Err(vec![diagnostics::file_count(file, format.word(), group.len())]),
+        (_, []) => Err(vec![diagnostics::no_files("data")]),
     }
 }
 
@@ -138,7 +138,7 @@ fn table(file: &Path, parsed: Parsed) -> Result<Table, Faults> {
         .arrays
         .iter()
         .filter(|array| !known.insert(array.name.as_str()))
-        .map(|array| report::bad_name(report::At::file(file), &array.name))
+        .map(|array| diagnostics::bad_name(diagnostics::At::file(file), &array.name))
         .collect();
     match faults.is_empty() {
         true => {
@@ -155,7 +155,10 @@ fn read_pair(read: Half, inputs: &Path, targets: &Path, reading: &Reading) -> Re
     };
     let (expected, actual) = (x.0[0], y.0[0]);
     if expected != actual {
-        return Err(vec![report::row_counts((inputs, expected), (targets, actual))]);
+        return Err(vec![diagnostics::row_counts(
+            (inputs, expected),
+            (targets, actual),
+        )]);
     }
     Ok(pair(inputs, x, Some(y)))
 }
@@ -183,7 +186,7 @@ fn half(read: Half, file: &Path, reading: &Reading) -> Result<(Vec<usize>, Array
     reading.free(bytes.len());
     taken.map_err(|fault| vec![fault])?;
     if shape.is_empty() || values.is_empty() {
-        return Err(vec![report::no_rows(file, "rows")]);
+        return Err(vec![diagnostics::no_rows(file, "rows")]);
     }
     Ok((shape, values))
 }

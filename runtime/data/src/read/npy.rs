@@ -1,6 +1,6 @@
 //! NumPy's NPY, versions 1 to 3: a magic string, a Python dictionary with type, order and shape, then the elements.
 
-use crate::report::{self, At};
+use crate::diagnostics::{self, At};
 use crate::table::ArrayValues;
 use bnnc_base::diagnostic::Diagnostic;
 use std::path::Path;
@@ -16,7 +16,7 @@ struct Header {
 
 /// Returns the shape and the elements of a file, in row-major order.
 pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, ArrayValues), Diagnostic> {
-    let bad = |detail: &str| report::malformed(At::file(path), "npy", detail);
+    let bad = |detail: &str| diagnostics::malformed(At::file(path), "npy", detail);
     let (dictionary, data) = split(bytes).map_err(bad)?;
     let header = header(path, dictionary)?;
     let expected = header
@@ -25,7 +25,7 @@ pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, ArrayValue
         .try_fold(header.width, |product, &size| product.checked_mul(size));
     if expected != Some(data.len()) {
         let expected = expected.map_or("more than 2^64".to_string(), |count| count.to_string());
-        return Err(report::wrong_length(path, &expected, data.len()));
+        return Err(diagnostics::wrong_length(path, &expected, data.len()));
     }
     let values = elements(path, &header, data)?;
     let values = if header.fortran {
@@ -60,7 +60,7 @@ fn split(bytes: &[u8]) -> Result<(&str, &[u8]), &'static str> {
 /// Reads `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }`.
 fn header(path: &Path, dictionary: &str) -> Result<Header, Diagnostic> {
     let at = At::file(path);
-    let bad = |key: &str| report::malformed(at, "npy", &format!("cannot read `{key}` in the header"));
+    let bad = |key: &str| diagnostics::malformed(at, "npy", &format!("cannot read `{key}` in the header"));
     let after = |key: &str| {
         let quoted = [format!("'{key}'"), format!("\"{key}\"")];
         let rest = quoted
@@ -107,7 +107,7 @@ fn header(path: &Path, dictionary: &str) -> Result<Header, Diagnostic> {
 }
 
 fn unsupported(at: At<'_>, what: &str) -> Diagnostic {
-    report::unsupported(at, what, "arrays of integers, reals (f4, f8) or truth values")
+    diagnostics::unsupported(at, what, "arrays of integers, reals (f4, f8) or truth values")
 }
 
 /// Parses an element type such as `<f8` into (little-endian, kind, bytes).
@@ -195,7 +195,7 @@ fn reorder<T: Copy>(shape: &[usize], values: &[T]) -> Vec<T> {
 pub(super) fn finite(path: &Path, reals: Vec<f64>) -> Result<ArrayValues, Diagnostic> {
     match reals.iter().position(|value| !value.is_finite()) {
         None => Ok(ArrayValues::Real(reals)),
-        Some(i) => Err(report::not_finite(
+        Some(i) => Err(diagnostics::not_finite(
             At::file(path),
             &format!("element {i}"),
             &reals[i].to_string(),

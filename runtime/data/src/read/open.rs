@@ -1,7 +1,7 @@
 //! Reads the bytes of a file, and unpacks gzip.
 
 use super::Reading;
-use crate::report;
+use crate::diagnostics;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use std::io::Read;
@@ -17,7 +17,7 @@ pub(crate) fn bytes(path: &Path, reading: &Reading) -> Result<Vec<u8>, Vec<Diagn
 }
 
 fn whole(path: &Path, reading: &Reading) -> Result<Vec<u8>, Diagnostic> {
-    let unreadable = |error| report::unreadable(path, &error);
+    let unreadable = |error| diagnostics::unreadable(path, &error);
     let file = crate::file::open(path).map_err(unreadable)?;
     let is_endless = file.metadata().is_ok_and(|about| !about.is_file());
     let limit = match is_endless {
@@ -29,7 +29,7 @@ fn whole(path: &Path, reading: &Reading) -> Result<Vec<u8>, Diagnostic> {
         .read_to_end(&mut packed)
         .map_err(unreadable)?;
     if packed.len() as u64 > limit {
-        return Err(report::too_little_memory(path, limit));
+        return Err(diagnostics::too_little_memory(path, limit));
     }
     reading.keep(path, Checksum::of(&packed));
     if packed.starts_with(&[0x1f, 0x8b]) {
@@ -47,11 +47,11 @@ pub(super) fn unpack(path: &Path, packed: &[u8], limit: u64) -> Result<Vec<u8>, 
     let mut stream = flate2::read::MultiGzDecoder::new(packed).take(limit.saturating_add(1));
     stream
         .read_to_end(&mut plain)
-        .map_err(|error| report::bad_gzip(path, &error))?;
+        .map_err(|error| diagnostics::bad_gzip(path, &error))?;
     match plain.len() as u64 {
         length if length <= limit => Ok(plain),
-        _ if limit < LARGEST_UNPACKED => Err(report::too_little_memory(path, limit)),
-        _ => Err(report::unpacks_too_large(path, limit)),
+        _ if limit < LARGEST_UNPACKED => Err(diagnostics::too_little_memory(path, limit)),
+        _ => Err(diagnostics::unpacks_too_large(path, limit)),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Apache Parquet: flat columns of numbers, Booleans and text.
 
 use super::{Parsed, Reading};
+use crate::diagnostics::{self, At};
 use crate::levels::Levels;
-use crate::report::{self, At};
 use crate::table::{Array, ArrayValues};
 use bnnc_base::caught::caught;
 use bnnc_base::checksum::Checksum;
@@ -138,7 +138,7 @@ impl Room {
 
 /// Reads a file.
 pub(super) fn read(path: &Path, _: Option<&str>, reading: &Reading) -> Result<Parsed, Vec<Diagnostic>> {
-    let file = crate::file::open(path).map_err(|error| vec![report::unreadable(path, &error)])?;
+    let file = crate::file::open(path).map_err(|error| vec![diagnostics::unreadable(path, &error)])?;
     // The library panics on some damaged files. The panic is caught, because a damaged file is an error in the user's data and not a bug of ours.
     let read = caught(|| columns(path, file, reading));
     read.unwrap_or_else(|| Err(malformed(path, "its pages contradict each other")))
@@ -147,11 +147,11 @@ pub(super) fn read(path: &Path, _: Option<&str>, reading: &Reading) -> Result<Pa
 }
 
 fn malformed(path: &Path, detail: &str) -> Diagnostic {
-    report::malformed(At::file(path), "parquet", detail)
+    diagnostics::malformed(At::file(path), "parquet", detail)
 }
 
 fn columns(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>, usize), Diagnostic> {
-    let unreadable = |error: std::io::Error| report::unreadable(path, &error);
+    let unreadable = |error: std::io::Error| diagnostics::unreadable(path, &error);
     // The columns are read from the open file, whose contents another file of the same name does not replace.
     let (before, own) = (state(&file).map_err(unreadable)?, file.try_clone());
     let mut own = own.map_err(unreadable)?;
@@ -185,7 +185,7 @@ fn checksum(file: &mut File) -> std::io::Result<Checksum> {
 fn columns_of(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>, usize), Diagnostic> {
     let room = Room::of(&file);
     let bad = |error: ParquetError| malformed(path, &error.to_string());
-    let file = Bounded::new(file).map_err(|error| report::unreadable(path, &error))?;
+    let file = Bounded::new(file).map_err(|error| diagnostics::unreadable(path, &error))?;
     let reader = SerializedFileReader::new(file).map_err(bad)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let mut arrays = Vec::new();
@@ -202,11 +202,11 @@ fn columns_of(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>,
         }
     }
     if schema.num_columns() == 0 {
-        return Err(report::no_rows(path, "columns"));
+        return Err(diagnostics::no_rows(path, "columns"));
     }
     let declared = usize::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
     match arrays.first().map_or(declared, |first| first.shape[0]) {
-        0 => Err(report::no_rows(path, "rows")),
+        0 => Err(diagnostics::no_rows(path, "rows")),
         rows if arrays.iter().any(|array| array.shape[0] != rows) => {
             Err(malformed(path, "its columns have different lengths"))
         }
@@ -244,7 +244,7 @@ fn decodable(path: &Path, codec: Compression) -> Result<(), Diagnostic> {
         Compression::BROTLI(_) => "Brotli",
         Compression::LZO => "LZO",
     };
-    Err(report::unknown_codec(path, name))
+    Err(diagnostics::unknown_codec(path, name))
 }
 
 /// Collects one column over the row groups.
@@ -369,7 +369,7 @@ impl<'a> Builder<'a> {
                             row: row + 1,
                             ..self.at
                         };
-                        return Err(report::missing_value(at, &self.name));
+                        return Err(diagnostics::missing_value(at, &self.name));
                     }
                     false => values.next().map_or(Ok(()), |value| push(self, value))?,
                 }
@@ -387,7 +387,7 @@ impl<'a> Builder<'a> {
             return Ok(());
         }
         if !value.is_finite() {
-            return Err(report::not_finite(
+            return Err(diagnostics::not_finite(
                 At {
                     row: self.rows,
                     ..self.at
@@ -405,7 +405,7 @@ impl<'a> Builder<'a> {
             row: self.rows,
             ..self.at
         };
-        let text = std::str::from_utf8(bytes).map_err(|_| report::not_utf8(at))?;
+        let text = std::str::from_utf8(bytes).map_err(|_| diagnostics::not_utf8(at))?;
         let kept = self.text.push(text);
         self.reading.take(at.path, kept)?;
         self.room.take(at.path, kept as u64)
@@ -423,7 +423,7 @@ impl<'a> Builder<'a> {
 }
 
 fn unsupported(at: At<'_>, what: &str) -> Diagnostic {
-    report::unsupported(at, what, "flat columns of numbers, Booleans or text")
+    diagnostics::unsupported(at, what, "flat columns of numbers, Booleans or text")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The memory limit and the shared state while the files of a data item are read.
 
-use crate::report;
+use crate::diagnostics;
 use crate::table::ArrayValues;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
@@ -120,7 +120,7 @@ impl Reading {
         let used = self.used.get().saturating_add(bytes as u64);
         self.used.set(used);
         match used > self.limit {
-            true => Err(report::too_little_memory(path, self.limit)),
+            true => Err(diagnostics::too_little_memory(path, self.limit)),
             false => Ok(()),
         }
     }

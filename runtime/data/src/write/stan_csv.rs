@@ -6,7 +6,7 @@
 //! digits. Only the statistics of a draw that CmdStan also has are written. Elapsed times are not written, so that the same draws give the same
 //! bytes.
 
-use crate::report;
+use crate::diagnostics;
 use crate::write::pending::Pending;
 use bnnc_abi::sampling::{MetricKind, Transition};
 use bnnc_base::diagnostic::Diagnostic;
@@ -88,7 +88,7 @@ impl ChainWriter {
         statistics: &[&str],
         parameters: &[CsvSite<'_>],
     ) -> Result<ChainWriter, Diagnostic> {
-        let fail = |error: io::Error| report::unwritable(path, &error);
+        let fail = |error: io::Error| diagnostics::unwritable(path, &error);
         let (columns, order) = statistic_columns(statistics);
         let (before, after) = settings_text(settings);
         let count = (settings.draws * settings.thin).to_string();
@@ -190,11 +190,11 @@ impl ChainWriter {
         }
         let ChainWriter { path, file, .. } = self;
         let finished = written.and_then(|()| file.finish());
-        finished.map_err(|error| report::unwritable(&path, &error))
+        finished.map_err(|error| diagnostics::unwritable(&path, &error))
     }
 
     fn told(&self, written: io::Result<()>) -> Result<(), Diagnostic> {
-        written.map_err(|error| report::unwritable(&self.path, &error))
+        written.map_err(|error| diagnostics::unwritable(&self.path, &error))
     }
 }
 

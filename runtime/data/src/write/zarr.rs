@@ -20,7 +20,7 @@
 mod array;
 mod names;
 
-use crate::report;
+use crate::diagnostics;
 use crate::write::pending::beside;
 use array::{Array, Samples};
 use bnnc_base::diagnostic::Diagnostic;
@@ -150,7 +150,7 @@ impl ZarrStore {
         let begun = may_be_replaced(path)
             .and_then(|()| cleared(&temporary))
             .and_then(|()| fs::create_dir(&temporary));
-        begun.map_err(|error| report::unwritable(path, &error))?;
+        begun.map_err(|error| diagnostics::unwritable(path, &error))?;
         Ok(ZarrStore {
             target: path.to_path_buf(),
             temporary,
@@ -270,7 +270,7 @@ impl ZarrStore {
     }
 
     fn told<T>(&self, done: io::Result<T>) -> Result<T, Diagnostic> {
-        done.map_err(|error| report::unwritable(&self.target, &error))
+        done.map_err(|error| diagnostics::unwritable(&self.target, &error))
     }
 }
 

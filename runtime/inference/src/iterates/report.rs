@@ -4,7 +4,7 @@ use crate::posterior::of_sites;
 use bnnc_abi::iterates::{Covariance, Swag};
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::codes::iterates;
+use bnnc_core::diagnostics::iterates;
 use bnnc_core::number::finite;
 use bnnc_data::Dataset;
 use bnnc_training::iterates::Collected;

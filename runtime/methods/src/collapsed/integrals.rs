@@ -14,8 +14,8 @@ use bnnc_abi::collapsed::{Collapsed, LocationForm};
 use bnnc_abi::laplace::Likelihood;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::fault::Fault;
-use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
+use bnnc_core::diagnostics;
 use bnnc_core::forecast::{Forecaster, Take};
 use bnnc_core::predict::Predictive;
 use bnnc_core::states::StateValues;
@@ -212,7 +212,7 @@ impl Integrals<'_> {
         if let Some((one, other)) = used.shared() {
             match self.collapsed.likelihood {
                 Likelihood::Normal => {
-                    return Err(codes::shared_outputs(&self.infer.name, (one, other)).into());
+                    return Err(diagnostics::shared_outputs(&self.infer.name, (one, other)).into());
                 }
                 Likelihood::Categorical | Likelihood::Bernoulli | Likelihood::Other => {
                     self.tally.is_shared = true;

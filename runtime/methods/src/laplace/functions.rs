@@ -4,8 +4,8 @@ use crate::laplace::closed::MemberBlock;
 use crate::laplace::machines::Evaluator;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks::BYTES;
-use bnnc_core::codes;
 use bnnc_core::context::Stop;
+use bnnc_core::diagnostics;
 use bnnc_core::ports;
 use bnnc_core::predict::{PREDICTIVE_STEP, Predictive, said};
 use bnnc_kernels::arena::predict_arena_bytes;
@@ -116,7 +116,7 @@ impl Functions {
                 RootError::NotFinite { row } => (row, "is not finite"),
                 RootError::NoConvergence { row } => (row, "has eigenvalues that could not be computed"),
             };
-            codes::no_covariance(&evaluation.infer.name, block.rows.start + row, why)
+            diagnostics::no_covariance(&evaluation.infer.name, block.rows.start + row, why)
         })?;
         let sizes = Sizes::default().with(Symbol::Draws, count);
         let machine = &mut self.machine;

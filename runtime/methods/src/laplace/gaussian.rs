@@ -6,8 +6,8 @@ use bnnc_abi::laplace::{Laplace, Structure};
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
-use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
+use bnnc_core::diagnostics;
 use bnnc_core::forecast::Forecaster;
 use bnnc_core::states::StateValues;
 use bnnc_data::{Dataset, Rows};
@@ -193,7 +193,8 @@ impl Approximated {
             if own.is_empty() && !members.is_empty() {
                 break;
             }
-            let wrong = |why: &str| codes::not_a_run(folder, &format!("posterior.safetensors: {why}")).into();
+            let wrong =
+                |why: &str| diagnostics::not_a_run(folder, &format!("posterior.safetensors: {why}")).into();
             members.push(restored(laplace, &values, &own, &wrong)?);
         }
         Ok(Approximated {

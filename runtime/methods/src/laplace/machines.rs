@@ -7,8 +7,8 @@ use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_core::blocks::read;
-use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
+use bnnc_core::diagnostics;
 use bnnc_core::feed::{Feed, FeedPorts};
 use bnnc_core::ports;
 use bnnc_core::states::StateValues;
@@ -329,7 +329,7 @@ impl Evaluator<'_> {
             RootError::NotFinite { row } => (row, "is not finite"),
             RootError::NoConvergence { row } => (row, "has eigenvalues that could not be computed"),
         };
-        codes::no_curvature(&self.infer.name, first + row, why).into()
+        diagnostics::no_curvature(&self.infer.name, first + row, why).into()
     }
 }
 

@@ -124,7 +124,7 @@ pub(super) fn way(infer: &InferenceBlock, laplace: &Laplace) -> Result<Way, Stop
         Link::BridgeNormalised if is_of_classes => Ok(Way::Classes(closed::ClassLink::BridgeNormalised)),
         Link::Glm | Link::MonteCarlo => Ok(Way::Functions),
         Link::Probit | Link::Bridge | Link::BridgeNormalised => {
-            Err(bnnc_core::codes::no_link(&infer.name).into())
+            Err(bnnc_core::diagnostics::no_link(&infer.name).into())
         }
         Link::Weights => unreachable!("weights are drawn, not linearised"),
     }

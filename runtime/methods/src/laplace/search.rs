@@ -4,8 +4,8 @@ use crate::laplace::gaussian::found;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::codes;
 use bnnc_core::context::Stop;
+use bnnc_core::diagnostics;
 use bnnc_core::states::StateValues;
 use bnnc_training::start::Starts;
 use bnnc_training::{Task, TrainingResult, restarts, train};
@@ -23,7 +23,7 @@ pub fn stated(
 ) -> Result<(), Diagnostic> {
     let mut weights = laplace.weights.iter();
     match weights.find(|weights| !laplace.search && !starts.gives(member, &weights.state)) {
-        Some(weights) => Err(codes::no_maximum(&infer.name, &weights.site)),
+        Some(weights) => Err(diagnostics::no_maximum(&infer.name, &weights.site)),
         None => Ok(()),
     }
 }

@@ -5,8 +5,8 @@ use crate::laplace::gaussian::weights;
 use crate::laplace::jacobians::{self, Which};
 use crate::laplace::machines::Evaluator;
 use bnnc_abi::laplace::{Over, Score};
-use bnnc_core::codes;
 use bnnc_core::context::Stop;
+use bnnc_core::diagnostics;
 use bnnc_laplace::curvature::Prior;
 use bnnc_laplace::posterior::GaussianPosterior;
 use bnnc_laplace::select;
@@ -57,13 +57,14 @@ pub fn subnetwork(
         Score::Infer(infer) => {
             let variances = earlier(infer)?;
             if variances.len() != all {
-                return Err(codes::no_variances(name, infer).into());
+                return Err(diagnostics::no_variances(name, infer).into());
             }
             variances
         }
     };
     let index = select::highest(&scores, &alive, wanted);
-    let index = index.map_err(|few| codes::too_few_weights(name, few.wanted, few.alive, few.parameters))?;
+    let index =
+        index.map_err(|few| diagnostics::too_few_weights(name, few.wanted, few.alive, few.parameters))?;
     Ok(Some(Subnetwork { index, full }))
 }
 
@@ -73,5 +74,5 @@ fn whole(evaluation: &Evaluator, prior: &Prior) -> Result<GaussianPosterior, Sto
     let Curved { curvature, .. } = curve::full(evaluation, Which::All)?;
     let temperature = evaluation.laplace.options.temperature;
     let posterior = curvature.posterior(prior, temperature, pool);
-    posterior.map_err(|failure| codes::not_positive(&evaluation.infer.name, &failure).into())
+    posterior.map_err(|failure| diagnostics::not_positive(&evaluation.infer.name, &failure).into())
 }

@@ -8,8 +8,8 @@ use bnnc_abi::laplace::Weights;
 use bnnc_abi::manifest::{InferenceBlock, SiteReport};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
-use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
+use bnnc_core::diagnostics;
 use bnnc_core::ports;
 use bnnc_inference::posterior::Posterior;
 use bnnc_kernels::executor::Machine;
@@ -31,7 +31,7 @@ pub fn variances(
     context: &Context,
 ) -> Result<Vec<f64>, Stop> {
     let laplace = part(infer)?;
-    let refused = || codes::no_variances(&infer.name, &by.name);
+    let refused = || diagnostics::no_variances(&infer.name, &by.name);
     let mut all = Vec::new();
     for weights in &laplace.weights {
         let own = match stated(weights, by, found) {

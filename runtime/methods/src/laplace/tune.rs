@@ -4,8 +4,8 @@ use crate::laplace::gaussian::{Gaussian, GaussianFacts};
 use crate::laplace::machines::Evaluator;
 use crate::laplace::predictor::forecaster;
 use bnnc_abi::laplace::{PriorPrecision, PriorStructure};
-use bnnc_core::codes;
 use bnnc_core::context::Stop;
+use bnnc_core::diagnostics;
 use bnnc_core::forecast::Forecaster;
 use bnnc_data::Dataset;
 use bnnc_data::metrics::{DrawMatrix, log_mean_exp};
@@ -64,7 +64,7 @@ impl TuningProblem<'_> {
     }
 
     fn failure(&self, failure: NotPositive) -> Stop {
-        codes::not_positive(&self.evaluation.infer.name, &failure).into()
+        diagnostics::not_positive(&self.evaluation.infer.name, &failure).into()
     }
 
     /// Returns the posterior with these factors of the weights, at a temperature.
@@ -336,7 +336,7 @@ impl TuningProblem<'_> {
         };
         let found = marginal::search(&mut score)?;
         if !found.score.is_finite() {
-            return Err(codes::no_posterior(
+            return Err(diagnostics::no_posterior(
                 &evaluation.infer.name,
                 "no factor on the prior gives finite predictions",
             )

@@ -6,8 +6,8 @@ use super::target::{DensityMachines, Shared};
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_abi::sampling::Sampling;
 use bnnc_core::checkpoint::ChainId;
-use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
+use bnnc_core::diagnostics;
 use bnnc_core::progress::Progress;
 use bnnc_core::store::RecordLayout;
 use bnnc_inference::chains::SampledChain;
@@ -201,6 +201,6 @@ impl Chains<'_> {
             }
         }
         let options = &self.sampling.options;
-        Err(codes::no_start(&self.infer.name, number, ATTEMPTS, options).into())
+        Err(diagnostics::no_start(&self.infer.name, number, ATTEMPTS, options).into())
     }
 }

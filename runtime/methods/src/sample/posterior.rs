@@ -6,8 +6,8 @@ use super::report;
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
-use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
+use bnnc_core::diagnostics;
 use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
 use bnnc_inference::chains::{Quantity, SamplingResult};
@@ -138,5 +138,6 @@ fn close_starts(infer: &InferenceBlock, found: &[Quantity]) -> Option<Diagnostic
         sd.is_finite().then_some(sd)
     };
     let least = found.iter().filter_map(sd).min_by(f64::total_cmp)?;
-    (jitter < APART * least).then(|| codes::audit::close_starts(&infer.name, options.chains, (jitter, least)))
+    (jitter < APART * least)
+        .then(|| diagnostics::audit::close_starts(&infer.name, options.chains, (jitter, least)))
 }

@@ -37,7 +37,7 @@ impl Export<'_> {
             return Ok(());
         }
         let made = fs::create_dir_all(folder);
-        made.map_err(|error| bnnc_core::codes::cannot_write(folder, &error.to_string()))?;
+        made.map_err(|error| bnnc_core::diagnostics::cannot_write(folder, &error.to_string()))?;
         // Files of additional chains from an earlier run are removed, because tools would read them as chains
         // of this run.
         let mut stale = chains.len() + 1;

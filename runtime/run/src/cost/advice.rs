@@ -5,7 +5,7 @@ use super::{peaks, precision};
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_base::diagnostic::{Diagnostic, FaultyInput};
-use bnnc_core::codes::{TOO_LITTLE_MEMORY, error, size};
+use bnnc_core::diagnostics::{TOO_LITTLE_MEMORY, error, size};
 use bnnc_methods::laplace::memory;
 
 /// Returns the diagnostic of an inference block whose predicted memory is above the limit.

@@ -3,7 +3,7 @@
 use bnnc_abi::manifest::{InferenceBlock, StartFile, StartSite};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::{Shape, Sizes};
-use bnnc_core::codes;
+use bnnc_core::diagnostics;
 use bnnc_core::states::StateValues;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ const LINES: usize = 12;
 /// # Errors
 /// A file cannot be read, a tensor is missing, unknown, or of another shape or type, or a value lies outside its support.
 pub fn read(infer: &InferenceBlock, file: &StartFile, split: usize) -> Result<StateValues, Diagnostic> {
-    let fail = |why: &str| codes::no_start_file(&infer.name, &file.path, &[why.to_owned()]);
+    let fail = |why: &str| diagnostics::no_start_file(&infer.name, &file.path, &[why.to_owned()]);
     let bytes = bnnc_data::file::whole(&file.path).map_err(|error| fail(&error.to_string()))?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|error| fail(&error.to_string()))?;
     let mut reading = Reading {
@@ -44,7 +44,7 @@ pub fn read(infer: &InferenceBlock, file: &StartFile, split: usize) -> Result<St
         faults.truncate(LINES);
         faults.push(format!("and {more} more of this kind"));
     }
-    Err(codes::no_start_file(&infer.name, &file.path, &faults))
+    Err(diagnostics::no_start_file(&infer.name, &file.path, &faults))
 }
 
 struct Reading<'a> {

@@ -4,9 +4,9 @@ mod formulas;
 mod operators;
 mod terms;
 
+use super::diagnostics::{Flaw, NOT_LINEAR};
 use super::form::LinearForm;
 use super::number;
-use super::report::{Flaw, NOT_LINEAR};
 use super::store::{FormulaId, TermId, TermStore};
 use super::tree::{Node, Position, Tree, short};
 use bnnc_base::nearest::nearest;

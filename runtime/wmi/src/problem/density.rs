@@ -1,8 +1,8 @@
 //! Reads the densities of pywmi (`Density.to_file`) and of wmpy. The two differ in the form of the `domain`.
 
 use super::build::{Builder, Meaning};
+use super::diagnostics::Flaw;
 use super::instance::{bound, expected, list, name, required};
-use super::report::Flaw;
 use super::store::FormulaId;
 use super::symbols::{self, Words};
 use super::tree::{Node, Position, Tree};

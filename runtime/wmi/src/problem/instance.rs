@@ -1,7 +1,7 @@
 //! Instances of the form `wmi-instances/1`.
 
 use super::build::{Builder, Meaning};
-use super::report::Flaw;
+use super::diagnostics::Flaw;
 use super::store::FormulaId;
 use super::tree::{Node, Tree, short};
 use super::{Problem, between, number};

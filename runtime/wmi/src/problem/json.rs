@@ -1,7 +1,7 @@
 //! A reader of JSON that keeps positions and the digits of numbers: `0.1` stays a tenth.
 
+use super::diagnostics::{BAD_TEXT, Flaw};
 use super::number;
-use super::report::{BAD_TEXT, Flaw};
 use super::tree::{Characters, Node, Position, Tree, short};
 
 /// The deepest nesting of lists and objects.

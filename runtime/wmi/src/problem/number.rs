@@ -1,6 +1,6 @@
 //! Reads numbers exactly as written: `1/3`, `-0.1`, `1e-9`.
 
-use super::report::Flaw;
+use super::diagnostics::Flaw;
 use super::tree::{Position, short};
 use crate::rational::{self, Rational};
 

@@ -2,8 +2,8 @@
 
 use super::Problem;
 use super::build::{Builder, Meaning};
+use super::diagnostics::{BAD_PROBLEM, Flaw};
 use super::instance::{expected, name};
-use super::report::{BAD_PROBLEM, Flaw};
 use super::store::{FormulaId, TermId};
 use super::symbols::{self, Words};
 use super::tree::{Position, Tree, short};

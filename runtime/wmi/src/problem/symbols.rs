@@ -1,6 +1,6 @@
 //! Reads S-expressions, both of SMT-LIB 2 and of the densities of pywmi.
 
-use super::report::{BAD_TEXT, Flaw};
+use super::diagnostics::{BAD_TEXT, Flaw};
 use super::tree::{Characters, Node, Position, Tree};
 
 /// The deepest nesting of lists. Chains of `let` nest deeply although their formulas do not, so the limit is higher than the limit for formulas.

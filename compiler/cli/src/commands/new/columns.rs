@@ -1,6 +1,6 @@
 //! The columns of a table and their uses: the output, the inputs, the rows that have a value in all of them.
 
-use super::codes;
+use super::diagnostics;
 use super::facts::{ColumnFacts, shown};
 use super::guess::{ColumnUse, guess, is_time, is_writable};
 use super::likelihood::{LikelihoodChoice, choose};
@@ -50,10 +50,10 @@ impl<'t> TableColumns<'t> {
             && table.find(wanted).is_none()
         {
             let names = table.arrays.iter().map(|array| array.name.as_str());
-            return Err(codes::no_output(path, wanted, names));
+            return Err(diagnostics::no_output(path, wanted, names));
         }
         if table.rows < 2 {
-            return Err(codes::too_few(path, table.rows, 0));
+            return Err(diagnostics::too_few(path, table.rows, 0));
         }
         let uses = uses(table, &gaps, None);
         let (output, remark) = output(path, table, &uses, wanted)?;
@@ -69,15 +69,15 @@ impl<'t> TableColumns<'t> {
         columns.rows = columns.complete_rows();
         if columns.rows.len() < 2 {
             let dropped = table.rows - columns.rows.len();
-            return Err(codes::too_few(path, columns.rows.len(), dropped));
+            return Err(diagnostics::too_few(path, columns.rows.len(), dropped));
         }
         if !columns.is_complete() {
             columns.uses = self::uses(table, &columns.gaps, Some(&columns.rows));
         }
         let name = &table.arrays[output].name;
         let facts = ColumnFacts::of(&table.arrays[output].values, &columns.rows);
-        columns.choice =
-            choose(name, &facts).map_err(|why| codes::unusable(path, output + 1, name, &why.to_string()))?;
+        columns.choice = choose(name, &facts)
+            .map_err(|why| diagnostics::unusable(path, output + 1, name, &why.to_string()))?;
         columns.uses[output].1 = facts;
         Ok(columns)
     }
@@ -336,7 +336,7 @@ fn output(
         .map(|(place, _)| place)
     {
         return match why_not(place) {
-            Some(why) => Err(codes::unusable(path, place + 1, name(place), &why)),
+            Some(why) => Err(diagnostics::unusable(path, place + 1, name(place), &why)),
             None => Ok((place, None)),
         };
     }
@@ -357,7 +357,7 @@ fn output(
         }
         None => {
             let why = why_not(last).unwrap_or_default();
-            Err(codes::unusable(path, last + 1, name(last), &why))
+            Err(diagnostics::unusable(path, last + 1, name(last), &why))
         }
     }
 }

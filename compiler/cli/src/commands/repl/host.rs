@@ -9,13 +9,13 @@ use bnnc_base::shape::Sizes;
 use bnnc_command::execute::SessionInterrupt;
 use bnnc_command::memory;
 use bnnc_command::terminal::threads;
-use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
+use bnnc_core::diagnostics;
 use bnnc_core::interrupt::Interrupt;
 use bnnc_data::NewRows;
 use bnnc_data::write;
-use bnnc_driver::codes::BAD_COMMAND;
 use bnnc_driver::compile::compile;
+use bnnc_driver::diagnostics::BAD_COMMAND;
 use bnnc_driver::infer::CompileFailure;
 use bnnc_driver::options::CompileOptions;
 use bnnc_driver::program::CheckedProgram;
@@ -112,7 +112,7 @@ impl RunHost for Runs {
             .and_then(whole)
             .is_some_and(|source| whole(path) == Some(source))
         {
-            return Err(codes::replaces_its_source(path));
+            return Err(diagnostics::replaces_its_source(path));
         }
         write::atomically(path, |writer| writer.write_all(text.as_bytes()))
     }

@@ -1,7 +1,7 @@
 //! Checks the iterates that an inference takes from an earlier one. The earlier one must keep iterates, have states with the same names and
 //! sizes, and have at least as many splits.
 
-use super::codes;
+use super::diagnostics;
 use crate::program::CheckedProgram;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::InferenceBlock;
@@ -32,7 +32,7 @@ pub fn wrong_iterates(
         let from = infers.iter().find(|other| other.name == *name)?;
         let (own, other) = (item(infer)?, item(from)?);
         let Some(held) = from.work.part().held() else {
-            return Some(codes::no_iterates(own, name));
+            return Some(diagnostics::no_iterates(own, name));
         };
         let missing = infer.iterated()?.moved.iter().find(|state| {
             let size = size(infer, state);
@@ -41,12 +41,12 @@ pub fn wrong_iterates(
         let is_noise = |state: &&String| noise(from).any(|noise| noise == **state);
         let noise = infer.iterated()?.moved.iter().find(is_noise);
         if let Some(state) = noise {
-            return Some(codes::iterates_of_noise(own, name, state));
+            return Some(diagnostics::iterates_of_noise(own, name, state));
         }
         match missing {
-            Some(state) => Some(codes::other_iterates(own, name, state)),
+            Some(state) => Some(diagnostics::other_iterates(own, name, state)),
             None if splits(own) > splits(other) => {
-                Some(codes::fewer_splits(own, name, (splits(other), splits(own))))
+                Some(diagnostics::fewer_splits(own, name, (splits(other), splits(own))))
             }
             None => None,
         }

@@ -1,6 +1,6 @@
 //! Finds errors of a Laplace approximation before anything is trained.
 
-use crate::codes::{self, NoMaximum, NoRanking};
+use crate::diagnostics::{self, NoMaximum, NoRanking};
 use crate::infer::{Compilation, CompileFailure};
 use crate::program::CheckedProgram;
 use bnnc_abi::laplace::{GaussianOptions, Laplace, Over, PriorPrecision, PriorStructure, Structure, Weights};
@@ -61,7 +61,7 @@ impl Compilation<'_> {
             (false, true) => NoRanking::TooFewCurved(wanted, curved),
             (false, false) => return Ok(()),
         };
-        Err(CompileFailure::Program(vec![codes::no_subnetwork(
+        Err(CompileFailure::Program(vec![diagnostics::no_subnetwork(
             self.item, why,
         )]))
     }
@@ -159,7 +159,7 @@ fn no_maximum(
         None => NoMaximum::NoStart,
         Some(start) => NoMaximum::Lacks(&start.name),
     };
-    Some(codes::no_maximum(item, &site.site, why))
+    Some(diagnostics::no_maximum(item, &site.site, why))
 }
 
 /// Reports a subnetwork that is ranked by an inference without variances, or by an inference that lacks one of the sites.
@@ -174,7 +174,7 @@ fn no_ranking(item: &InferItem, laplace: &Laplace, infers: &[InferenceBlock]) ->
         (false, _) => NoRanking::Point(name),
         (true, Some(weights)) => NoRanking::Lacks(name, &weights.site),
     };
-    Some(codes::no_subnetwork(item, why))
+    Some(diagnostics::no_subnetwork(item, why))
 }
 
 /// Returns whether a site has the name of these weights. If the weights lie on the reals, the sizes must be equal too.

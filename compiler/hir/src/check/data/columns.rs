@@ -1,7 +1,7 @@
 //! Checks the columns of data: names, numbers, and functions of columns.
 
 use crate::check::session::CheckSession;
-use crate::report::infer as report;
+use crate::diagnostics::infer as report;
 use bnnc_abi::data::ColumnExpr;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};

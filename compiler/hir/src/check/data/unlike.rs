@@ -4,7 +4,7 @@ use super::{file, integer};
 use crate::check::options::number;
 use crate::check::session::CheckSession;
 use crate::check::statements::strip;
-use crate::report::infer as report;
+use crate::diagnostics::infer as report;
 use bnnc_abi::data::{Contents, DataSpec, Format, Outliers, Test};
 use bnnc_base::number::exact;
 use bnnc_base::source::Span;

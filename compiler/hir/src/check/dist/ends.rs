@@ -2,7 +2,7 @@
 
 use crate::check::body::{BodyKind, Checker};
 use crate::check::expr::Want;
-use crate::report::statements;
+use crate::diagnostics::statements;
 use crate::tree::{DistItem, TypedExpr};
 use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{self, DefinitionKind, ExprKind};

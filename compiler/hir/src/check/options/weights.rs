@@ -6,7 +6,7 @@ use crate::check::names::Def;
 use crate::check::posterior::path_text;
 use crate::check::session::CheckSession;
 use crate::check::statements::strip;
-use crate::report::infer as report;
+use crate::diagnostics::infer as report;
 use crate::tree::SettingValue;
 use bnnc_abi::method::OptionDef;
 use bnnc_grammar::ast;

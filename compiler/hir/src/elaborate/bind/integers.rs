@@ -1,7 +1,7 @@
 //! Warns about positions of an axis that no row selects, where integer columns without the type `index` select the positions directly.
 
 use super::DataBindings;
-use super::report::{self, Selected};
+use super::diagnostics::{self, Selected};
 use crate::constant::evaluate;
 use crate::dims::{Atom, DimExpr};
 use crate::tree::{LocalId, LocalKind, ModelItem, Module, TypedExpr, TypedExprKind, TypedIndex, TypedStmt};
@@ -173,7 +173,7 @@ impl<'a> Search<'a> {
         let (position, _) = pairs.find(|(position, found)| position != *found)?;
         let (input, field) = axis.columns.first()?;
         let owner = &self.model.locals[owner];
-        Some(report::unused_by_integers(
+        Some(diagnostics::unused_by_integers(
             self.model.locals[*input].span,
             position,
             Selected {

@@ -1,6 +1,6 @@
 //! Resolves the positions that integers and text select along an axis whose size the columns determine.
 
-use super::report;
+use super::diagnostics;
 use crate::dims::DimExpr;
 use bnnc_abi::data::{Elements, Field, FieldKind, Schema};
 use bnnc_abi::manifest::Codes;
@@ -41,7 +41,7 @@ pub struct Joined {
 /// # Errors
 /// Fails for text mixed with integers, for columns of reals, and for text outputs whose levels differ.
 pub fn joined(group: &[&Selector<'_>], span: Span, schema: &Schema) -> Result<Joined, Box<Diagnostic>> {
-    let wrong = |text: String| Box::new(report::wrong(span, text, schema));
+    let wrong = |text: String| Box::new(diagnostics::wrong(span, text, schema));
     let texts: Vec<&[String]> = group
         .iter()
         .filter_map(|selector| match &selector.field.kind {
@@ -136,9 +136,9 @@ pub fn positions(
     if let Some(text) = Elements::Index(size).refusal(&field.name, &field.kind) {
         let counts_from_one =
             matches!(field.kind, FieldKind::Int(1, high) if usize::try_from(high) == Ok(size));
-        let diagnostic = report::wrong(span, text, schema);
+        let diagnostic = diagnostics::wrong(span, text, schema);
         return Err(Box::new(match counts_from_one {
-            true => report::counts_from_one(diagnostic, &field.name),
+            true => diagnostics::counts_from_one(diagnostic, &field.name),
             false => diagnostic,
         }));
     }
@@ -150,7 +150,7 @@ pub fn positions(
     let warning = unused
         .filter(|position| is_of_interest(*position))
         .map(|position| {
-            report::unused_position(span, position, (&selector.input, &field.name), size, schema)
+            diagnostics::unused_position(span, position, (&selector.input, &field.name), size, schema)
         });
     Ok(warning)
 }

@@ -1,6 +1,6 @@
 //! Reports inputs and outputs without a column.
 
-use super::{Binder, report};
+use super::{Binder, diagnostics};
 use crate::tree::ParamBinding;
 use crate::types::{Elem, Ty};
 use bnnc_abi::data::InputEntry;
@@ -13,20 +13,20 @@ impl Binder<'_> {
         let name = &binding.param.name;
         let columns = self.columns_of_vector(binding);
         let diagnostic = match columns.is_empty() {
-            true => report::missing(self.span(binding), name, names, self.schema),
-            false => report::vector_among_others(self.span(binding), name, &columns, self.schema),
+            true => diagnostics::missing(self.span(binding), name, names, self.schema),
+            false => diagnostics::vector_among_others(self.span(binding), name, &columns, self.schema),
         };
         let is_shared = self.schema.shared.iter().any(|field| *field.name == **name);
         self.diagnostics
             .push(match is_shared && !names.iter().any(|known| **known == **name) {
-                true => report::in_shared_table(diagnostic, name, &self.model.name),
+                true => diagnostics::in_shared_table(diagnostic, name, &self.model.name),
                 false => diagnostic,
             });
     }
 
     /// Returns the columns that a vector was probably meant to contain if the model also has other inputs. These columns are the numeric
     /// entries of `inputs` that are not bound to another input.
-    fn columns_of_vector(&self, binding: &ParamBinding) -> Vec<report::ForVector> {
+    fn columns_of_vector(&self, binding: &ParamBinding) -> Vec<diagnostics::ForVector> {
         let inputs = &self.model.inputs;
         let is_vector = matches!(&binding.param.ty, Ty::Tensor(Elem::Real(_), dims) if dims.len() == 1);
         let is_input = inputs.iter().any(|input| input.local == binding.local);
@@ -37,7 +37,7 @@ impl Binder<'_> {
         let of_entry = |entry: &InputEntry| {
             let column = entry.columns.first().filter(|_| entry.columns.len() == 1);
             let name = entry.name.as_ref().or(column)?;
-            (entry.elements == 1 && !is_fed(name)).then(|| report::ForVector::new(name, entry))
+            (entry.elements == 1 && !is_fed(name)).then(|| diagnostics::ForVector::new(name, entry))
         };
         self.schema.entries.iter().filter_map(of_entry).collect()
     }

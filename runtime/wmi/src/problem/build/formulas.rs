@@ -1,6 +1,6 @@
 //! Operators that build formulas.
 
-use super::super::report::{Flaw, NOT_LINEAR};
+use super::super::diagnostics::{Flaw, NOT_LINEAR};
 use super::super::store::{FormulaId, TermId};
 use super::super::tree::Tree;
 use super::operators::{Call, Operator};

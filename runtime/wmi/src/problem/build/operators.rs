@@ -1,6 +1,6 @@
 //! The operators of all notations.
 
-use super::super::report::Flaw;
+use super::super::diagnostics::Flaw;
 use super::super::tree::{Position, Tree};
 
 /// An operator, independent of its names in the notations.

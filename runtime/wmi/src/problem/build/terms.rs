@@ -1,7 +1,7 @@
 //! Operators that build terms.
 
+use super::super::diagnostics::{Flaw, NOT_LINEAR};
 use super::super::form::LinearForm;
-use super::super::report::{Flaw, NOT_LINEAR};
 use super::super::store::{FormulaId, TermId};
 use super::super::tree::Position;
 use super::operators::{Call, Operator};

@@ -1,12 +1,13 @@
-//! One function for each syntax diagnostic. The codes and their long explanations are in [`crate::codes`].
+//! One function for each syntax diagnostic. The codes and their long explanations are in [`codes`].
 
-use crate::codes;
 use crate::token::Token;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 use bnnc_base::synonyms::instead;
 
-pub use crate::codes::CODES;
+pub mod codes;
+
+pub use codes::CODES;
 
 /// A character that does not begin any token.
 pub fn unexpected_character(at: Span, slice: &str) -> Diagnostic {

@@ -1,6 +1,6 @@
 //! Codes of approximations that consist of the iterates of a training run.
 
-use crate::codes::span_of;
+use crate::diagnostics::span_of;
 use bnnc_abi::iterates::IterateOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_hir::tree::InferItem;

@@ -185,7 +185,7 @@ static OWN: &[&Code] = &[
     &NO_SUBNETWORK,
     &NO_SECOND_DERIVATIVE,
     &USELESS_OUTLIERS,
-    &crate::methods::iterates::codes::NO_ITERATES,
+    &crate::methods::iterates::diagnostics::NO_ITERATES,
     &NO_EXACT_INTEGRAL,
     &USELESS_START,
     &NO_STATE_FOR_VALUE,
@@ -214,8 +214,8 @@ static OWN: &[&Code] = &[
 /// Returns every code that this crate and those below it can raise, sorted.
 pub fn all() -> Vec<&'static Code> {
     let lists = [
-        bnnc_grammar::report::CODES,
-        bnnc_hir::report::CODES,
+        bnnc_grammar::diagnostics::CODES,
+        bnnc_hir::diagnostics::CODES,
         bnnc_rewrite::diagnostics::CODES,
         OWN,
     ];
