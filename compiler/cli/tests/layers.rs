@@ -121,7 +121,7 @@ fn unknown_layers_and_unsupported_likelihoods_are_rejected() {
     refused(
         &laplace,
         "E0321",
-        "draws of `Laplace` are not independent normal variates",
+        "a draw of `Laplace` are not independent normal variates",
     );
     let joint = "  h.* ~ LowRankNormal(rank = 1)\n  o.* ~ Normal()";
     refused(

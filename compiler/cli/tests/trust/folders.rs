@@ -741,7 +741,7 @@ fn a_runner_that_is_cut_off_is_rejected() {
         executable.to_str().unwrap(),
     ];
     let output = trial.bnnc("build", &words);
-    output.assert_error("E0635", 2, &["cut off"]);
+    output.assert_error("E0635", 2, &["is truncated"]);
     assert!(!executable.exists());
 }
 

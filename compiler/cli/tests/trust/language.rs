@@ -701,7 +701,7 @@ fn a_scale_that_can_be_negative_is_a_warning() {
         "E0271",
         &[
             "`scale` must be positive, but `sigma` is a real",
-            "declare it `sigma: positive`",
+            "declare `sigma: positive`",
         ],
     );
     let sum = [
