@@ -6,6 +6,7 @@ use bnnc_base::source::SourceMap;
 use bnnc_tests::crates::members;
 use bnnc_tests::files::{File, under};
 use bnnc_tests::modules::unreached;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The limit on the lines of a file without its tests.
@@ -300,4 +301,22 @@ fn codes_stand_in_files_of_diagnostics() {
         .filter(|path| !is_named(path))
         .collect();
     assert_eq!(others, OTHER_CODES);
+}
+
+#[test]
+fn codes_are_declared_once() {
+    let mut declared = BTreeMap::new();
+    for file in rust().iter().filter(|file| !file.is_test()) {
+        for (at, line) in file.lines() {
+            if let Some(code) = line.trim().strip_prefix("id: \"E") {
+                let place = format!("{}:{at}", file.path);
+                declared
+                    .entry(code.to_owned())
+                    .or_insert_with(Vec::new)
+                    .push(place);
+            }
+        }
+    }
+    declared.retain(|_, places| places.len() > 1);
+    assert!(declared.is_empty(), "{declared:?}");
 }

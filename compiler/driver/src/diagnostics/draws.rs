@@ -5,7 +5,7 @@ use bnnc_base::source::Span;
 
 /// A posterior value of the REPL that does not exist, or that stands where one number is needed.
 pub static NO_DRAWS: Code = Code {
-    id: "E0650",
+    id: "E0665",
     title: "not a posterior value",
     explain: "In the REPL, `fit.beta` is the posterior of the parameter `beta` after the inference block `fit` has run. It has one value for each posterior draw, \
               and an expression with it is computed at each draw. `mean`, `sd`, `median` and `quantile(.., 0.9)` of such an expression are numbers, which fit \
