@@ -126,9 +126,9 @@ fn picture(subjects: Vec<Subject>) -> Result<Picture, Refused> {
             }
             PictureContent::Intervals(_) | PictureContent::Traces(_) => {
                 let text = format!("`{}` cannot share a plot with others", subject.name);
-                return Err(vec![
-                    limit(subject.span, text).help("densities of single numbers can: `fit.beta[0]`"),
-                ]);
+                return Err(vec![limit(subject.span, text).help(
+                    "plot the density of a single number instead, such as `fit.beta[0]`",
+                )]);
             }
         }
     }

@@ -308,7 +308,7 @@ pub fn cut_off(target: &str, (end, which): (f64, &str), (rows, all): (usize, usi
         _ => "log_survival",
     };
     warn(&CUT_OFF, text)
-        .note("larger or smaller values seem to be censored: a likelihood that treats this value as an exact measurement is biased")
+        .note("values beyond this one seem to be censored: a likelihood that treats it as an exact measurement is biased")
         .help(format!("write a `dist` whose density at `y == {end}` is the probability of all values beyond it: `{beyond}`"))
 }
 

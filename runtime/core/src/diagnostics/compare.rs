@@ -111,7 +111,7 @@ pub fn other_measure(measure: &ComparedMetric, [density, probability]: [&str; 2]
         measure.label()
     );
     Diagnostic::warning(&OTHER_ROWS, measure.span, text)
-        .note("the density of integers depends on their unit: their difference has no meaning")
+        .note("the density of integers depends on their unit, so the difference between the two scores has no meaning")
         .help("compare by `rmse`, `crps` or `coverage(0.9)`, or give both outputs the type `count`")
 }
 

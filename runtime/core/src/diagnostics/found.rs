@@ -243,7 +243,7 @@ pub fn no_deviation_at_bound(found: &NoDeviation<'_>) -> Diagnostic {
     };
     error(&AT_BOUND, FaultyInput::Program, text)
         .note(format!(
-            "the curvature leaves out the slope of the density towards the end: on the unconstrained scale, the standard deviation would be {} times too large",
+            "the curvature leaves out the slope of the density at the end of the parameter's range: on the unconstrained scale, the standard deviation would be {} times too large",
             rounded(factor, 2)
         ))
         .help(format!("use {curvature}, or `nuts`"))
@@ -336,7 +336,7 @@ pub fn biased(
             "`{infer}` has not converged (E0533), which is the likely cause: follow the advice of that warning first"
         )),
         "test" => warning.help("check that the test rows are like the training rows"),
-        _ => warning.help("add an intercept, `a + ..`, with a prior as wide as the target, or `standardise = [inputs, target]`"),
+        _ => warning.help("add an intercept, `a + ..`, whose prior is as wide as the spread of the target, or set `standardise = [inputs, target]`"),
     }
 }
 

@@ -129,7 +129,7 @@ pub fn narrow_parameter(infer: &str, parameter: &str, breadth: f64, raw: &[&str]
         false => format!("the draws of `{parameter}` in `{infer}` are far too narrow for the posterior"),
     };
     let warning = warning(&OTHER_BREADTH, text).note(
-        "no single factor on the covariance corrects all parameters: parameters on other scales are less narrow than this one",
+        "no single factor on the covariance is right for all parameters: the posterior of this one is too narrow by a larger factor than others",
     );
     let warning = match raw {
         [] => warning,

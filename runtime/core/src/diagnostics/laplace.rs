@@ -430,7 +430,7 @@ pub fn prior_not_normal(infer: &str, option: &str) -> Diagnostic {
         "`{infer}` tunes a factor on the precision of the prior (`{option}`), but the prior is not Normal"
     );
     error(&PRIOR_NOT_NORMAL, FaultyInput::Program, text)
-        .help("use a `Normal` prior, or leave the option out, to use the prior of the model unchanged")
+        .help("use a `Normal` prior, or leave the option out: then the prior of the model is used unchanged")
 }
 
 /// A warning: the best prior factor is at an end of the searched range, or the search ended early.

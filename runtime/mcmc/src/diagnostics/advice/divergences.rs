@@ -58,7 +58,7 @@ pub(super) fn divergences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     let diagnostic = match facts.noncentred {
         [] => diagnostic,
         names => diagnostic.help(format!(
-            "{} in `non_centered`: remove parameters that many rows inform",
+            "{} in `non_centered`: remove the parameters that many rows determine",
             match names {
                 [_] => format!("{} is", named(names)),
                 _ => format!("{} are", named(names)),
