@@ -479,6 +479,77 @@ fn compressed_tables_and_json_are_read() {
     );
 }
 
+/// The prior of the intercept covers the data, whatever their spread relative to their size.
+#[test]
+fn the_prior_of_the_intercept_covers_the_data() {
+    // The output doubles between the smallest and the largest value, far from one.
+    let text = table("x,y", 80, |at, _| {
+        let share = (at as f64 + 0.5) / 80.0;
+        format!("{share:.3},{:.4}", 1e6 * (-(1.0 - share).ln()).exp().powf(0.3))
+    });
+    let (program, _) = program_of(&text, &[]);
+    let prior = program
+        .lines()
+        .find(|line| line.trim().starts_with("alpha ~ Normal("))
+        .unwrap();
+    let numbers: Vec<f64> = prior
+        .split(['(', ',', ')'])
+        .filter_map(|part| part.trim().parse().ok())
+        .collect();
+    let logs = text
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').nth(1).unwrap().parse::<f64>().unwrap().ln());
+    let mean = logs.sum::<f64>() / 80.0;
+    assert!(
+        (numbers[0] - mean).abs() <= 0.1 * numbers[1],
+        "{prior}, mean {mean}"
+    );
+}
+
+/// A column that is left out does not come back after rows are dropped: its own gaps would be in the rows that remain.
+#[test]
+fn columns_that_are_left_out_stay_left_out() {
+    let text = table("rownum,age,who,y", 80, |at, random| {
+        let age = if at % 10 == 5 {
+            String::new()
+        } else {
+            (20 + at % 9).to_string()
+        };
+        let who = match at {
+            11 | 22 => String::new(),
+            at if at % 10 == 5 => format!("u{at}"),
+            at => format!("g{}", at % 4),
+        };
+        format!("{},{age},{who},{:.3}", at + 1, random.normal())
+    });
+    let trial = Trial::new().file("cars.csv", &text);
+    let (program, shown) = written(&trial, &["cars.csv"]);
+    assert_sound(&trial.path("program.bnn"));
+    assert_has(&shown, &["it numbers the rows"]);
+    assert!(!program.contains("rownum)"), "{program}");
+    let copy = fs::read_to_string(trial.path("cars-complete.csv")).unwrap();
+    let rows: Vec<&str> = text.lines().collect();
+    for line in copy.lines().skip(1) {
+        let ends = line.rsplit(',').next().unwrap();
+        let whole = rows.iter().find(|row| row.ends_with(&format!(",{ends}")));
+        assert!(whole.is_some_and(|row| !row.contains(",,")), "{line}");
+    }
+}
+
+/// `NA` in a column of texts is a missing value, not a class.
+#[test]
+fn marks_of_missing_texts_are_gaps() {
+    let text = table("x,y", 60, |at, random| {
+        let y = ["no", "yes", "NA"][at % 3];
+        format!("{:.3},{y}", random.normal())
+    });
+    let trial = Trial::new().file("cars.csv", &text);
+    let (program, shown) = written(&trial, &["cars.csv"]);
+    assert_has(&shown, &["the 40 of 60 rows"]);
+    assert_has(&program, &["Bernoulli"]);
+}
+
 #[test]
 fn errors_have_codes_and_places() {
     let trial = Trial::new()

@@ -176,7 +176,10 @@ fn samplers() {
     let family = program("posterior Q of M { w ~ Normal(scale = 0.1) }\ninfer f = nuts(Q, d)");
     let family = run_program("family", &family);
     assert_refused(&family, "E0256", 1);
-    assert!(family.stderr.contains("`nuts` samples `w` directly"), "{family:?}");
+    assert!(
+        family.stderr.contains("`nuts` samples `w` directly"),
+        "{family:?}"
+    );
     let fixed = "infer p = map(M, d) { epochs = 1 }\nposterior Q of M { w = p.w }\ninfer f = nuts(Q, d)";
     assert_refused(&run_program("fixed", &program(fixed)), "E0612", 1);
     let unknown = run_program("unknown", &program("infer f = nuts(M, d) { report = [w, n] }"));

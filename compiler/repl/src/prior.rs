@@ -18,6 +18,8 @@ use std::sync::Arc;
 /// The number of draws.
 const DRAWS: usize = 4000;
 
+/// With fewer draws, an interval of 90 % is not known well.
+const FEWEST_DRAWS: usize = 400;
 /// The largest number of reals that the draws take (128 MiB).
 const MOST_NUMBERS: usize = 1 << 24;
 
@@ -52,9 +54,12 @@ impl Session {
         let needed = needed(function, site);
         self.check_prior(written, &model, &needed)?;
         let sizes = function.ty(site).shape.static_sizes().unwrap_or_default();
-        let count = DRAWS
-            .min(MOST_NUMBERS / sizes.iter().product::<usize>().max(1))
-            .max(2);
+        let elements = sizes.iter().product::<usize>().max(1);
+        let count = DRAWS.min(MOST_NUMBERS / elements);
+        if count < FEWEST_DRAWS {
+            let why = format!("`{parameter}` has {elements} elements, too many to draw from its prior");
+            return Err(vec![*limit(written.span, why)]);
+        }
         let line = self.next_draw();
         let mut draws = Vec::with_capacity(count);
         for at in 0..count {

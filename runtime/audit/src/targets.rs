@@ -14,7 +14,7 @@ const LEAST: usize = 20;
 const PILED: usize = 5;
 
 /// Returns a warning if at least five rows, and one in thirty, have the smallest or the largest value of a target whose other values occur at most
-/// twice. There is no warning if an input marks these rows, that is, has one value in all of them and another value in all other rows.
+/// twice. bnnc does not warn if an input marks these rows, that is, has one value in all of them and another value in all other rows.
 pub(super) fn cut_off(target: &Column, inputs: &[Column]) -> Option<Diagnostic> {
     let values = &target.train;
     if values.len() < LEAST {

@@ -103,12 +103,13 @@ impl CharacterPlot {
 
     /// Draws a horizontal line from `low` to `high` at `y`.
     pub fn interval(&mut self, mark: char, y: f64, (low, high): (f64, f64)) {
-        let step = (self.x.high - self.x.low) / self.lines[0].len() as f64;
         let (low, high) = (low.max(self.x.low), high.min(self.x.high));
-        let mut at = low;
-        while at <= high {
-            self.point(mark, (at, y));
-            at += step;
+        // Two points for each column reach every column between the ends.
+        let points = 2 * self.lines[0].len();
+        if low <= high {
+            for point in 0..=points {
+                self.point(mark, (low + (high - low) * point as f64 / points as f64, y));
+            }
         }
     }
 
@@ -260,5 +261,17 @@ mod tests {
         assert!(!text.contains('o'));
         let second = text.lines().nth(2).unwrap_or_default();
         assert!(second.starts_with("b |----"), "{text}");
+    }
+
+    #[test]
+    fn an_interval_ends_where_numbers_are_far_apart() {
+        // Neighbouring numbers near 1e16 differ by 2, which is more than a column.
+        let (x, y) = (
+            PlotAxis::between("", 1e16, 1e16 + 4.0),
+            PlotAxis::named("", vec!["a".to_owned(), "b".to_owned()]),
+        );
+        let mut plot = CharacterPlot::new("t", 60, x, y);
+        plot.interval('-', 1.0, (1e16, 1e16 + 4.0));
+        assert!(plot.render().contains('-'));
     }
 }

@@ -170,7 +170,7 @@ impl Checker<'_> {
 }
 
 /// Returns the same warnings as [`Checker::applied_twice`] for arguments whose ranges follow from the values of the inputs, such as
-/// `exposure * exp(x)` for positive exposures. There is no warning for an argument without a function that undoes a link, such as a positive slope
+/// `exposure * exp(x)` for positive exposures. bnnc does not warn about an argument without a function that undoes a link, such as a positive slope
 /// times such a column, because it may be intended.
 pub fn applied_twice_to_data(
     module: &Module,

@@ -97,7 +97,7 @@ fn parsed(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Parsed, Faults
                 row,
                 column: i + 1,
             };
-            match columns[i].push(at, &names[i], cell) {
+            match columns[i].push(at, &names[i], (cell, reading.allows_gaps())) {
                 Err(fault) if is_gap(&fault, cell) && reading.gap(&names[i], read - 1) => {}
                 Err(fault) if diagnostics::is_missing_value(&fault) => empty[i].push(row, fault),
                 Err(fault) => faults.push(fault),
@@ -289,7 +289,8 @@ enum Column {
 }
 
 impl Column {
-    fn push(&mut self, at: At<'_>, name: &str, cell: &[u8]) -> Result<(), Diagnostic> {
+    /// Adds a cell. With `gaps`, a mark such as `NA` in a column of texts is a missing value instead of a text.
+    fn push(&mut self, at: At<'_>, name: &str, (cell, gaps): (&[u8], bool)) -> Result<(), Diagnostic> {
         if matches!(self, Column::LeftOut) {
             return Ok(());
         }
@@ -300,6 +301,9 @@ impl Column {
             return Err(diagnostics::missing_value(at, name));
         }
         if let Column::Text(levels) = self {
+            if gaps && MISSING.contains(&text) {
+                return Err(diagnostics::missing_mark(at, name, text));
+            }
             levels.push(text);
             return Ok(());
         }

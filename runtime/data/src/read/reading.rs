@@ -37,7 +37,7 @@ impl Reading {
         }
     }
 
-    /// Restricts the reading missing values are allowed in columns. The table holds zeros or the first level in their places, and [`Reading::gaps`]
+    /// Allows missing values. The table holds zeros or the first level in their places, and [`Reading::gaps`]
     /// returns the places.
     pub fn with_gaps(self) -> Reading {
         Reading {
@@ -52,6 +52,11 @@ impl Reading {
             .as_ref()
             .map(|gaps| gaps.borrow().clone())
             .unwrap_or_default()
+    }
+
+    /// Returns whether missing values are allowed.
+    pub(super) fn allows_gaps(&self) -> bool {
+        self.gaps.is_some()
     }
 
     /// Records a missing value. Returns whether missing values are allowed.

@@ -72,7 +72,15 @@ impl<'t> TableColumns<'t> {
             return Err(diagnostics::too_few(path, columns.rows.len(), dropped));
         }
         if !columns.is_complete() {
-            columns.uses = self::uses(table, &columns.gaps, Some(&columns.rows));
+            // A column that is left out at first keeps its gaps in the rows that remain.
+            let again = self::uses(table, &columns.gaps, Some(&columns.rows));
+            let both = columns.uses.into_iter().zip(again);
+            columns.uses = both
+                .map(|(first, again)| match first.0 {
+                    ColumnUse::LeftOut(_) => first,
+                    ColumnUse::Number | ColumnUse::Groups => again,
+                })
+                .collect();
         }
         let name = &table.arrays[output].name;
         let facts = ColumnFacts::of(&table.arrays[output].values, &columns.rows);

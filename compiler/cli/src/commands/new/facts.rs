@@ -1,5 +1,6 @@
 //! Facts about the values of a column, from which `bnnc new` guesses what the column is.
 
+use bnnc_abi::data::LARGEST_INTEGER;
 use bnnc_base::number::rounded;
 use bnnc_data::table::ArrayValues;
 use std::collections::HashMap;
@@ -110,6 +111,12 @@ impl ColumnFacts {
         self.texts.as_ref().is_some_and(|texts| texts.iter().all(is_date))
     }
 
+    /// Returns whether a program can read the values as integers.
+    pub fn fits_integers(&self) -> bool {
+        let (low, high) = self.extent();
+        low.abs().max(high.abs()) <= LARGEST_INTEGER as f64
+    }
+
     /// Returns the number of values that lie further outside the quartiles than three times their distance. Of a normal distribution, two in
     /// a million do.
     pub fn far_out(&self) -> usize {
@@ -119,6 +126,10 @@ impl ColumnFacts {
             return 0;
         };
         let reach = 3.0 * (high - low);
+        // If half of the values are equal, the quartiles do not measure the spread.
+        if reach == 0.0 {
+            return 0;
+        }
         let is_far = |value: &&f64| **value < low - reach || **value > high + reach;
         self.numbers.iter().filter(is_far).count()
     }

@@ -99,7 +99,7 @@ pub fn choose(name: &str, facts: &ColumnFacts) -> Result<LikelihoodChoice, Unusa
     match &facts.texts {
         _ if facts.distinct < 2 => Err(UnusableOutput::Constant),
         Some(texts) => of_text(facts, texts),
-        None if facts.whole => Ok(of_integers(name, facts)),
+        None if facts.whole && facts.fits_integers() => Ok(of_integers(name, facts)),
         None => Ok(of_reals(facts)),
     }
 }
@@ -180,9 +180,10 @@ fn of_integers(name: &str, facts: &ColumnFacts) -> LikelihoodChoice {
 }
 
 fn of_reals(facts: &ColumnFacts) -> LikelihoodChoice {
-    let (low, _) = facts.extent();
+    let (low, high) = facts.extent();
     let plain = facts.moments(|x| x);
-    if low > 0.0 && plain.skewness > 1.0 {
+    // An output whose values differ by less than a factor of two is skewed around an offset, not on the logarithmic scale.
+    if low > 0.0 && high > 2.0 * low && plain.skewness > 1.0 {
         let log = facts.moments(f64::ln);
         let ends = (log.mean, log.sd());
         return match log.skewness < -0.5 {
@@ -272,6 +273,8 @@ mod tests {
             OutputLikelihood::Gamma(..)
         ));
         assert_eq!(of(grid(|p| 10.0 + p)), OutputLikelihood::Normal);
+        // Exponential around a large offset: the logarithm would not be skewed less.
+        assert_eq!(of(grid(|p| 1000.0 - (1.0 - p).ln())), OutputLikelihood::Normal);
         // Quantiles of a Cauchy variable.
         assert_eq!(
             of(grid(|p| (std::f64::consts::PI * (p - 0.5)).tan())),

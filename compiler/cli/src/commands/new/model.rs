@@ -45,7 +45,12 @@ struct Priors {
 impl Priors {
     fn of(likelihood: OutputLikelihood) -> Priors {
         let number = |value: f64| rounded(value, 2);
-        let normal = |location: f64, scale: f64| format!("Normal({}, {})", number(location), number(scale));
+        let normal = |location: f64, scale: f64| {
+            // A location is rounded to a tenth of the scale at most, because a prior away from the data would decide the fit.
+            let digits = location.abs().log10().floor() - (scale / 10.0).log10().floor() + 1.0;
+            let location = rounded(location, digits.max(2.0) as usize);
+            format!("Normal({location}, {})", number(scale))
+        };
         let (intercept, width) = match likelihood {
             OutputLikelihood::Normal | OutputLikelihood::StudentT => (normal(0.0, 1.0), 1.0),
             OutputLikelihood::LogNormal(mean, sd) | OutputLikelihood::Gamma(mean, sd) => {

@@ -162,7 +162,7 @@ pub fn characters(picture: &Picture, width: usize) -> String {
                 for (at, value) in outline(chain) {
                     plot.point(mark, (at, value));
                 }
-                plot.legend(mark, &format!("chain {}", number + 1));
+                plot.legend(mark, &trace_name(number, chains.len()));
             }
             plot.render()
         }
@@ -205,7 +205,7 @@ pub fn svg(picture: &Picture) -> String {
                 plot.line(CHAINS[number % CHAINS.len()].0, outline(chain).into_iter());
             }
             for (number, (class, _)) in CHAINS.iter().enumerate().take(chains.len()) {
-                plot.legend(Swatch::Line, class, &format!("chain {}", number + 1));
+                plot.legend(Swatch::Line, class, &trace_name(number, chains.len()));
             }
             plot.render()
         }
@@ -262,4 +262,12 @@ fn trace_axes(chains: &[Vec<f64>]) -> (PlotAxis, PlotAxis) {
         PlotAxis::between("draw", 0.0, longest as f64),
         PlotAxis::around("", chains.iter().flatten().copied()),
     )
+}
+
+/// Returns the name of a trace. A single one may hold the draws of several chains, one after the other.
+fn trace_name(number: usize, count: usize) -> String {
+    match count {
+        1 => "draws, chain after chain".to_owned(),
+        _ => format!("chain {}", number + 1),
+    }
 }
