@@ -126,8 +126,8 @@ fn together<'c>(columns: &'c [Column], target: &[f64]) -> Option<Vec<&'c str>> {
     holds.then(|| parts.iter().map(|column| &*column.name).collect())
 }
 
-/// Returns the fraction of the variance of a target, in every `step`-th row, that no linear function of the columns explains; 1 if the target does
-/// not vary.
+/// Returns the fraction of the variance of a target that no linear function of the columns explains, computed from every `step`-th row; 1 if the
+/// target does not vary.
 fn unexplained(columns: &[&Column], target: &[f64], step: usize) -> f64 {
     let sampled = |values: &[f64]| -> Vec<f64> {
         let values: Vec<f64> = values.iter().step_by(step).copied().collect();

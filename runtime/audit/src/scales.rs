@@ -29,8 +29,8 @@ struct Scale {
     is_element: bool,
 }
 
-/// Returns a warning if the inputs of a model have very different scales, or if the vector of inputs has a very large or very small column. An input
-/// with its own name may be an exposure, which must not be scaled, and is not examined.
+/// Returns a warning if the inputs of a model have very different scales, or if a column of the input vector has very large or very small values. An
+/// input with its own name may be an exposure, which must not be scaled; only the first check includes such an input.
 pub fn warning(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> {
     let scales = scales(infer, dataset);
     let widest = scales.iter().max_by(|a, b| a.sd.total_cmp(&b.sd))?;

@@ -54,7 +54,7 @@ pub struct Problem {
     pub weight: TermId,
 }
 
-/// Reads the problems of a text, whose notation is detected. `file` is the name of the text in messages.
+/// Reads the problems of a text, whose notation is detected. Messages call the text `file`.
 ///
 /// # Errors
 ///

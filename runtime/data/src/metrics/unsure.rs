@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use bnnc_math::philox;
 
-    /// Returns the probabilities of two classes. Up to a half, the prediction is less certain for a larger `p`.
+    /// Returns the probabilities of two classes. For `p` up to 0.5, a larger `p` means a less certain prediction.
     fn two(p: f64) -> [f64; 2] {
         [p, 1.0 - p]
     }

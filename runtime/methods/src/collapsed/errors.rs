@@ -35,8 +35,8 @@ impl Error {
     }
 }
 
-/// Returns the error of the average of `of(location)` over the distribution of the location. An average that was integrated exactly has the relative
-/// error `accuracy`.
+/// Returns the error of the average of `of(location)` over the distribution of the location. If the average was
+/// integrated exactly, its relative error is `accuracy`.
 pub fn of_mean(part: &LocationDist, of: &dyn Fn(f64) -> f64, (mean, accuracy): (f64, f64)) -> Error {
     match part {
         LocationDist::Network(_) | LocationDist::Pieces(_) => Error {

@@ -105,7 +105,7 @@ impl Way {
 
 /// Returns how predictions are computed from the linearised outputs of an inference block.
 pub(super) fn way(infer: &InferenceBlock, laplace: &Laplace) -> Result<Way, Stop> {
-    // A likelihood of several outputs does not have a closed form, so such a model is treated as if its output had no elements.
+    // Predictions have a closed form only for a single output. With several outputs `elements` is 0, so that no closed form is selected below.
     let elements = infer.only_output().map_or(0, Output::elements);
     let kind = infer.only_output().map(|output| &output.kind);
     let is_of_classes = match (laplace.likelihood, kind) {
