@@ -20,8 +20,8 @@ const ERRORS: f64 = 4.0;
 const LEAST: usize = 20;
 
 /// Returns a warning if the log predictive density of the scored rows is significantly lower under a Laplace approximation than at its centre. The
-/// standard error is that of the paired differences. On training rows, the summed log density of a posterior is expected to be lower by half of the
-/// effective number of parameters, which is at most the number of weights.
+/// standard error is that of the paired differences. On training rows, the summed log density of a posterior is expected to be lower than at the
+/// centre, by half of the effective number of parameters. This number is at most the number of weights.
 ///
 /// # Errors
 /// There is too little memory, or the user interrupts the run.

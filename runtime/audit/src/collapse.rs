@@ -20,20 +20,20 @@ use bnnc_inference::posterior::Posterior;
 /// The number of elements at or above which a parameter counts as an array of weights.
 const ELEMENTS: usize = 10;
 
-/// The tolerance within which the posterior of a weight counts as equal to its prior. It applies to the distance of the means, in prior standard
-/// deviations, and to the ratio of the standard deviations minus one.
+/// The tolerance within which the posterior of a weight counts as equal to its prior. The tolerance applies to two numbers: the distance of the means
+/// in prior standard deviations, and the ratio of the standard deviations minus one.
 const NEAR: f64 = 0.3;
 
 /// A posterior counts as collapsed if at least this fraction of the weights is at the prior.
 const MOST: f64 = 0.5;
 
-/// A function counts as constant if the standard deviation of its predictions over rows is below this value: relative to the standard deviation of
-/// the target (less than 4 % of the variance), or absolute for probabilities.
+/// A function counts as constant if the standard deviation of its predictions over rows is below this value. For probabilities the standard deviation
+/// is absolute; otherwise it is relative to the standard deviation of the target (less than 4 % of the variance).
 const CONSTANT: f64 = 0.2;
 const CONSTANT_PROBABILITY: f64 = 0.05;
 
-/// The largest number of training rows for which the check runs. A pass over more rows takes noticeable time, and posteriors given more rows do not
-/// collapse.
+/// The largest number of training rows for which the check runs. A pass over more rows takes noticeable time, and posteriors do not collapse if there
+/// are more training rows.
 const ROWS: usize = 20_000;
 
 /// The largest and the smallest number of rows whose nearest neighbours are searched. The search takes quadratic time.

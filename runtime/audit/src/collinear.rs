@@ -80,8 +80,8 @@ impl Coefficient<'_> {
         other.columns.keys().all(|sum| !self.columns.contains_key(sum))
     }
 
-    /// Returns whether only a prior distinguishes this coefficient from another one. This is so if their columns are the same, if one is a mean and
-    /// the other a deviation from this mean in some sums, or if both are such deviations from one parameter.
+    /// Returns whether only a prior distinguishes this coefficient from another one. There are three cases: the columns of both are the same; one is
+    /// a mean and the other is a deviation from this mean in some sums; both are such deviations from the same parameter.
     fn repeats(&self, known: &Coefficient<'_>) -> bool {
         let is_from_mean = known.is_intercept && self.is_flat;
         let are_deviations = known.is_deviation && self.is_deviation && known.name == self.name;
@@ -203,8 +203,8 @@ fn joined<'a>(all: impl Iterator<Item = Coefficient<'a>>) -> Vec<Coefficient<'a>
     joined
 }
 
-/// Returns the coefficients except those that repeat others, with an intercept first. At most [`COMPARED`] coefficients are returned, since each is
-/// compared with all before it.
+/// Returns the coefficients without those that repeat other coefficients, with an intercept first. At most [`COMPARED`] coefficients are returned,
+/// since each is compared with all coefficients before it.
 fn distinct(mut all: Vec<Coefficient<'_>>) -> Vec<Coefficient<'_>> {
     all.sort_by_key(|one| !one.is_intercept);
     let mut kept: Vec<Coefficient> = Vec::new();
@@ -332,8 +332,8 @@ impl<'a> Columns<'a> {
         columns.nth(at)
     }
 
-    /// Returns a warning if an earlier column determines this one, or nearly so. Formulas of columns need an exact relation, since `x` and `x ^ 2`
-    /// are nearly proportional far from zero.
+    /// Returns a warning if an earlier column determines this column, or nearly determines it. Formulas of columns need an exact relation, since `x`
+    /// and `x ^ 2` are nearly proportional far from zero.
     fn pair(
         &self,
         coefficients: &[Coefficient<'_>],
@@ -411,8 +411,8 @@ impl Rest {
     }
 }
 
-/// Returns the positions, in ascending order, of columns one of which is a linear combination of the others. Pairs are left out, since they are
-/// reported separately. `columns` are the values in some rows, and `all` returns the values of a column in all rows.
+/// Returns the positions, in ascending order, of columns of which one is a linear combination of the others. Dependent pairs of columns are left out,
+/// since they are reported separately. `columns` are the values in some rows, and `all` returns the values of a column in all rows.
 fn combination(columns: &[Vec<f64>], all: &dyn Fn(usize) -> Vec<f64>) -> Option<Vec<usize>> {
     // With as few values as columns, each column is a combination of the others.
     if columns.first()?.len() < 2 * columns.len() {

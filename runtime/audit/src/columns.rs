@@ -49,8 +49,8 @@ pub(super) fn identifier(column: &Column) -> Option<Diagnostic> {
     (is_numbering && !is_sorted).then(|| codes::identifier(&column.name, values.len()))
 }
 
-/// Returns a warning if at least a third of the training rows equal an earlier row in inputs and target, and if this number is larger than expected
-/// by chance for rounded values.
+/// Returns a warning if at least a third of the training rows equal an earlier row in inputs and target, and if more rows are equal than expected by
+/// chance for rounded values.
 pub(super) fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnostic> {
     let inputs: Vec<&Column> = inputs.iter().collect();
     let rows = inputs.iter().chain(targets).next()?.train.len();
@@ -73,7 +73,8 @@ pub(super) fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnos
     (is_repeated && is_more()).then(|| codes::repeated_training_rows(rows - once, rows))
 }
 
-/// Returns the number of different rows of some columns. Two of a million rows share a checksum by chance with a probability of 3e-8.
+/// Returns the number of different rows of some columns, by their checksums. The probability that any two of a million different rows share a
+/// checksum is 3e-8.
 fn kinds(columns: &[&Column], rows: usize) -> usize {
     let key = |at: usize| {
         let mut checksum = Checksum::default();

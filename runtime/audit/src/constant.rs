@@ -19,12 +19,13 @@ const ELEMENTS: usize = 10;
 /// A weight counts as being at the prior mean if its distance from the mean, in prior standard deviations, is below this value.
 const AT_MEAN: f64 = 0.01;
 
-/// Predictions count as equal if they differ by less than this value. The differences are those of probabilities or, for reals and counts, are
+/// Predictions count as equal if they differ by less than this value. Differences of probabilities are absolute; differences of reals and counts are
 /// relative to the standard deviation of the target.
 const SAME: f64 = 1e-3;
 
 /// Returns a warning if several matrices of weights are at the mean of their prior at a maximum, and the predictions are the same for all training
-/// rows although inputs and targets vary. A single such matrix may be a linear model, for which this may be correct.
+/// rows although inputs and targets vary. There must be several such matrices, because a single matrix may belong to a linear model, in which weights
+/// at the prior mean may be correct.
 ///
 /// # Errors
 /// There is too little memory, or the user interrupts the run.

@@ -1,6 +1,7 @@
 //! Checks for posteriors and metrics that contradict the assumptions of the model.
 //!
-//! Every check compares the result of the run with a property that holds for any data, with a margin that random variation does not reach.
+//! Every check compares the result of the run with a property that holds for any data. A warning needs a deviation that random variation does not
+//! reach.
 
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
@@ -20,14 +21,14 @@ use std::collections::BTreeMap;
 /// The number of rows below which intervals and accuracies are not informative.
 const LEAST: usize = 20;
 
-/// A number of rows that all lie in the central half of their predictive distributions only with a probability of 2^-50.
+/// This number of rows all lie in the central half of their predictive distributions only with a probability of 2^-50.
 const MANY: usize = 50;
 
 /// Classes count as imbalanced if the fraction of the most frequent class is at least this value.
 const IMBALANCED: f64 = 0.8;
 
-/// If all elements of the parameters with flat priors have absolute values up to this value, the parameters are not scaled, since scaling would
-/// hardly change them.
+/// If no element of the parameters with flat priors exceeds this absolute value, the parameters are not scaled, since scaling would hardly change
+/// them.
 const MOVED: f64 = 0.1;
 
 /// Returns the warnings about the last split of a result. `is_converged` is false if the training is known to have ended too early.

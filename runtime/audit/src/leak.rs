@@ -22,8 +22,8 @@ const ROWS_PER_COLUMN: usize = 10;
 /// (Norris) leaves 0.25 %.
 const COMPUTED: f64 = 1e-6;
 
-/// Returns the warnings about inputs that determine a target: a single input that determines it exactly, or several inputs of which a real target is
-/// nearly a linear function.
+/// Returns the warnings about inputs that determine a target. Either a single input determines the target exactly, or a real target is nearly a
+/// linear function of several inputs.
 pub(super) fn warnings(columns: &[Column], output: &Output, target: &Column) -> Vec<Diagnostic> {
     let exact = columns.iter().filter_map(|column| {
         let relation = relation::between(&column.train, &target.train)?;
@@ -43,8 +43,8 @@ pub(super) fn warnings(columns: &[Column], output: &Output, target: &Column) -> 
     found.into_iter().collect()
 }
 
-/// The smallest number of rows per class at which levels that each occur in only one class are not due to chance. Uninformative levels separate two
-/// classes of ten rows in one of 92,378 data sets.
+/// The smallest number of rows per class for the check of levels that occur in one class only. With fewer rows, such levels may be due to chance.
+/// Uninformative levels separate two classes of ten rows in one of 92,378 data sets.
 const ROWS_PER_CLASS: usize = 10;
 
 /// Returns the warnings about columns of levels or integers that encode a class: each level occurs with one class, and each class with one level.

@@ -28,7 +28,7 @@ pub use constant::ignored_inputs;
 pub use found::{conflicts, unbounded};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// The largest number of input cells for which columns are examined. In larger data, such as images, a single column means little.
+/// The largest number of input cells for which columns are examined. In larger data, such as images, a single column has little meaning.
 const CELLS: usize = 20_000_000;
 /// The largest number of input columns that are examined.
 const COLUMNS: usize = 500;
@@ -124,8 +124,8 @@ pub fn ranges(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset) -> Ran
     found.filter(|(_, (low, high))| low <= high).collect()
 }
 
-/// Returns a warning for each input that exceeds its training range by more than half of the range in some of the new rows, which are the test rows
-/// of `dataset`.
+/// Returns a warning for each input that, in some of the new rows, exceeds its training range by more than half of the range. The new rows are the
+/// test rows of `dataset`.
 pub fn far(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset, ranges: &Ranges) -> Vec<Diagnostic> {
     let of_column = |column: Column| {
         let (_, known) = ranges.iter().find(|(name, _)| *name == column.name)?;
@@ -396,7 +396,7 @@ fn copies(inputs: &[Column], targets: &[Column], test: &Rows) -> Option<Diagnost
     Some(codes::repeated_rows(copied.len(), test.count, &example))
 }
 
-/// Returns a warning if a column exceeds its training range by more than half of the range in a fifth of the test rows.
+/// Returns a warning if, in a fifth of the test rows, a column exceeds its training range by more than half of the range.
 fn extrapolation(column: &Column) -> Option<Diagnostic> {
     let train = range(&column.train);
     let (outside, test) = (count_outside(&column.test, train), column.test.len());

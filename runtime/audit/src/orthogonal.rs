@@ -1,7 +1,7 @@
 //! An orthogonal basis of columns, for computing the component of a column that other columns do not explain.
 
-/// If a column is a linear combination of other columns, the squared length of its remainder, which consists of rounding errors, is at most this
-/// fraction of the squared length of the column.
+/// If a column is a linear combination of other columns, its remainder consists of rounding errors. The squared length of this remainder is at most
+/// this fraction of the squared length of the column.
 const ROUNDING: f64 = 1e-12;
 
 /// Orthogonal columns.
@@ -16,7 +16,7 @@ impl Basis {
         self.columns.len()
     }
 
-    /// Adds the part of a column that is orthogonal to the others, unless they determine it.
+    /// Adds the part of a column that is orthogonal to the other columns, unless these determine the column.
     pub fn add(&mut self, column: Vec<f64>) {
         let size = dot(&column, &column);
         // The projections are subtracted in two passes, because the remainder of nearly dependent columns is not

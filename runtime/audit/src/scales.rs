@@ -60,8 +60,8 @@ const STUCK: f64 = 1.05;
 /// two of the three failed.
 const FAR_OUTPUT: f64 = 1e6;
 
-/// Returns the warnings about chains that are stuck in a model in which an input with its own name, or an output, is large: the starts of the chains
-/// are then too far away.
+/// Returns the warnings about stuck chains in a model with a large output, or with a large input that has its own name: the starts of the chains are
+/// then too far away.
 pub fn stuck(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Vec<Diagnostic> {
     let quantities = outcome
         .diagnosis
@@ -103,8 +103,8 @@ pub fn stuck(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Vec<Diagnost
 /// family with independent elements makes the standard deviations of the weight and of the intercept too small by about this factor.
 const FAR: f64 = 3.0;
 
-/// Returns a warning if an input is far from zero relative to its spread, and the variational family of the intercept is independent of that of the
-/// weights.
+/// Returns a warning if an input is far from zero relative to its spread, and the intercept and the weights are independent in the variational
+/// family.
 pub fn far_from_zero(infer: &InferenceBlock, dataset: &Dataset) -> Option<Diagnostic> {
     if infer.sampling().is_some() {
         return None;

@@ -13,8 +13,9 @@ const LEAST: usize = 20;
 /// The smallest number of rows at an end of a continuous column that is not due to chance.
 const PILED: usize = 5;
 
-/// Returns a warning if at least five rows, and one in thirty, have the smallest or the largest value of a target whose other values occur at most
-/// twice. bnnc does not warn if an input marks these rows, that is, has one value in all of them and another value in all other rows.
+/// Returns a warning if at least five rows, and one row in thirty, have the smallest or the largest value of a target, although its other values
+/// occur at most twice. bnnc does not warn if an input marks these rows, that is, if it has one value in all of them and another value in all other
+/// rows.
 pub(super) fn cut_off(target: &Column, inputs: &[Column]) -> Option<Diagnostic> {
     let values = &target.train;
     if values.len() < LEAST {
@@ -62,7 +63,7 @@ pub(super) fn sorted(target: &Column, limit: Option<usize>) -> Option<Diagnostic
     (is_sorted && low < high).then(|| codes::sorted_by_target(&target.name, limit))
 }
 
-/// If the fraction of rows beyond the bounds of a mean is smaller than this, noise around a mean near the bounds explains these rows.
+/// If a smaller fraction of the rows lies beyond the bounds of a mean, noise around a mean near the bounds explains these rows.
 const BEYOND: f64 = 0.2;
 
 /// The smallest relevant root mean square excess, in standard deviations of the target. Noise around a mean that varies over its whole range stays

@@ -25,7 +25,7 @@ pub enum RegionIntegral {
     Empty,
     /// The region has points but no volume; the integral is 0.
     Degenerate,
-    /// The region is unbounded in this direction, and the weight is not zero in this direction.
+    /// The region is unbounded in this direction, in which the weight is not zero.
     Unbounded(Vec<Rational>),
     /// The work on the region would exceed what [`IntegrationLimits`] allows, so nothing is known about the integral.
     GaveUp(Limit),
@@ -51,8 +51,8 @@ pub struct IntegrationLimits {
     pub exact: bool,
     /// The maximum number of regions to integrate.
     pub regions: usize,
-    /// The maximum number of steps in one region. A step compares two rays of the cone over the region, or adds one term of the integral
-    /// over a face of the region. A stored number counts as eight terms, and in rationals a term counts as 32.
+    /// The maximum number of steps in one region. A step compares two rays of the cone over the region, or adds one term of the integral over a face
+    /// of the region. A stored number counts as eight terms, and a term in rationals counts as 32 terms.
     pub steps: u64,
     /// The maximum number of bytes for the search and the current region together. Rays, moments of faces, solved cases and terms are
     /// counted. The allocator takes somewhat more.

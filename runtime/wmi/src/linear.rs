@@ -52,7 +52,7 @@ impl HalfSpace {
         }
     }
 
-    /// Returns whether no variable occurs. Such a half-space is all of space or empty.
+    /// Returns whether no variable occurs. A half-space without variables is either all of space or empty.
     pub fn is_constant(&self) -> bool {
         self.coefficients.iter().all(Rational::is_zero)
     }

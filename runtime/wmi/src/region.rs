@@ -1,8 +1,8 @@
 //! The integral of a polynomial over one polytope, without expanding powers of linear forms.
 //!
-//! The geometry is exact, but the arithmetic is not. The double description method in integers computes the corners and the facets that
-//! contain them, so that no thin region is misclassified. Integrals over faces, which are sums of products of positive numbers, are rounded
-//! with a running bound on the error.
+//! The geometry is exact, but the arithmetic is not. The double description method in integers computes the corners, and the facets that contain each
+//! corner, so that no thin region is misclassified. Integrals over faces are sums of products of positive numbers; they are rounded, with a running
+//! bound on the error.
 
 pub(crate) mod ball;
 mod bits;

@@ -1,9 +1,9 @@
 //! Weighted model integration.
 //!
-//! The search decides a comparison or a Boolean only if the formula and the weight need it (partial assignments as in structure-aware
-//! encodings, Spallitta et al., UAI 2022). The results of parts that share no variable are multiplied, and weights that are sums are
-//! integrated term by term. A variable that one form bounds from below and one from above is integrated out. If the primal graph is a tree,
-//! this is message passing as in Zeng et al., ICML 2020. The remaining regions are polytopes, which [`crate::region`] integrates.
+//! The search decides a comparison or a Boolean only if the formula and the weight need it (partial assignments as in structure-aware encodings,
+//! Spallitta et al., UAI 2022). The results of parts that share no variable are multiplied, and weights that are sums are integrated term by term. A
+//! variable is integrated out if one form bounds it from below and one form bounds it from above. If the primal graph is a tree, this is message
+//! passing as in Zeng et al., ICML 2020. The remaining regions are polytopes, which [`crate::region`] integrates.
 
 mod amount;
 mod bounds;
@@ -39,7 +39,8 @@ pub enum Status {
     Unbounded(Vec<(String, Rational)>),
     /// The integral exceeds the largest number of double precision, and an exact result was not requested or is not known.
     Overflow,
-    /// The work reached a limit, for this reason. The value is the integral over the finished part, and the error bound holds for the whole integral.
+    /// The work reached a limit, for this reason. The value is the integral over the finished part, but the error bound is the distance from the
+    /// whole integral.
     GaveUp(String),
 }
 
@@ -61,8 +62,8 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// Returns the natural logarithm of the magnitude of an exactly known integral if `value` cannot represent it, because it is below the
-    /// smallest normal number or above the largest.
+    /// Returns the natural logarithm of the magnitude of an exactly known integral, if the magnitude is below the smallest normal number or above the
+    /// largest number, so that `value` cannot represent it.
     pub fn log_value(&self) -> Option<f64> {
         let exact = self.exact.as_ref().filter(|exact| !exact.is_zero())?;
         (!self.value.is_normal()).then(|| ln_abs(exact))

@@ -1,5 +1,5 @@
-//! Terms and formulas, each of which is stored once. If one is built a second time, the store returns the same node, so that shared parts
-//! of networks stay shared.
+//! Terms and formulas, each of which is stored once. If a term or a formula is built a second time, the store returns the same node, so that shared
+//! parts of networks stay shared.
 
 use super::form::{LinearDirection, LinearForm};
 use crate::rational::Rational;
@@ -23,7 +23,7 @@ pub enum RealTerm {
     Sum(LinearForm, Vec<(Rational, TermId)>),
     /// The product of powers of terms, ordered by term. None of the terms is a number.
     Product(Vec<(TermId, u32)>),
-    /// The first term where the formula holds, and the second elsewhere.
+    /// The first term where the formula holds, and the second term elsewhere.
     Choice(FormulaId, TermId, TermId),
 }
 
@@ -46,7 +46,7 @@ pub enum Formula {
     All(Vec<FormulaId>),
     /// The disjunction of several formulas.
     Any(Vec<FormulaId>),
-    /// The second formula where the first holds, and the third elsewhere.
+    /// The second formula where the first formula holds, and the third formula elsewhere.
     Choice(FormulaId, FormulaId, FormulaId),
 }
 

@@ -3,7 +3,8 @@
 use super::diagnostics::{BAD_TEXT, Flaw};
 use super::tree::{Characters, Node, Position, Tree};
 
-/// The deepest nesting of lists. Chains of `let` nest deeply although their formulas do not, so the limit is higher than the limit for formulas.
+/// The deepest nesting of lists. This limit is higher than the limit for formulas, because chains of `let` nest deeply although their formulas do
+/// not.
 const DEEPEST: usize = 2000;
 
 /// The syntax of words.

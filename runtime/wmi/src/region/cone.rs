@@ -15,9 +15,9 @@ pub(crate) struct Ray {
     pub tight: Bits,
 }
 
-/// Computes the extreme rays of `{z : row . z >= 0 for all rows}`; `None` if the cone contains a line. The number of rays may grow
-/// exponentially with the number of rows (McMullen, The maximum numbers of faces of a convex polytope, 1970). Each comparison of a pair of
-/// rays, and each comparison of such a pair with a further ray, is a step of `budget`.
+/// Computes the extreme rays of `{z : row . z >= 0 for all rows}`; `None` if the cone contains a line. The number of rays may grow exponentially with
+/// the number of rows (McMullen, The maximum numbers of faces of a convex polytope, 1970). Each comparison of two rays is a step of `budget`, and so
+/// is each comparison of such a pair with a further ray.
 ///
 /// The method is that of Motzkin, Raiffa, Thompson and Thrall, The double description method, 1953, with the combinatorial test of
 /// adjacency of Fukuda and Prodon, Double description method revisited, 1996, proposition 7: two rays span a face of dimension two if no
@@ -33,8 +33,8 @@ pub(crate) fn extreme_rays(rows: &[Vec<IBig>], budget: &mut Budget) -> Result<Op
 }
 
 impl Ray {
-    /// Returns the number of bytes of a ray and of the corner that it becomes, whose coordinates are fractions with twice as many integers. Integers
-    /// of at most two words need no separate memory, and few are longer.
+    /// Returns the number of bytes of a ray and of the corner that it becomes. The coordinates of the corner are fractions, with twice as many
+    /// integers as the ray. Integers of at most two words need no separate memory, and few integers are longer.
     fn bytes(&self) -> usize {
         3 * self.direction.len() * size_of::<IBig>() + 2 * self.tight.bytes() + size_of::<Ray>()
     }
@@ -74,7 +74,8 @@ fn simplicial_start(rows: &[Vec<IBig>]) -> Option<(Vec<Ray>, Vec<usize>)> {
     Some((rays.collect(), chosen))
 }
 
-/// Changes the basis such that the row, which has these `values` on its vectors, becomes positive on the vector at `pivot` and zero on all others.
+/// Changes the basis such that a row becomes positive on the vector at `pivot` and zero on all other vectors. `values` are the values of the row on
+/// the old vectors.
 fn eliminate(basis: &mut [Vec<IBig>], values: &[IBig], pivot: usize) {
     let mut leading = basis[pivot].clone();
     let mut size = values[pivot].clone();

@@ -1,4 +1,4 @@
-//! Decides exactly whether a polytope has an interior, by floating point where its result is certain.
+//! Decides exactly whether a polytope has an interior. Floating point is used where its result is certain.
 
 use super::ball::Ball;
 use super::lp::{Deepest, deepest};
@@ -192,7 +192,7 @@ fn tighten(row: &ShadowRow, ranges: &mut [(f64, f64)]) {
     }
 }
 
-/// Returns the middle and half the width of a range, or substitutes if a side is open.
+/// Returns the middle and half the width of a range. If a side is open, both numbers are substitutes.
 fn centre_and_scale(lower: f64, upper: f64) -> (f64, f64) {
     let scale = |size: f64| if size.is_normal() { size } else { 1.0 };
     match (lower.is_finite(), upper.is_finite()) {

@@ -21,9 +21,9 @@ const MOST_EXPANDED: usize = 256;
 /// `forms`, which are polynomials of degree one in the variables of the polytope. `(x + y)^60`, for example, is a power of a form and is
 /// not expanded. A polytope without variables is one point, which counts once.
 ///
-/// Corners, facets and heights are exact. Only sums and products of them are rounded, with bounded errors. If the bound exceeds the
-/// tolerance of `effort`, or if `effort.exact` is set, the sums are exact too. If exact sums would take more steps than `effort` allows and
-/// `effort.exact` is not set, the result is the rounded one, whose bound exceeds the tolerance.
+/// Corners, facets and heights are exact. Only sums and products of them are rounded, with bounded errors. If the bound exceeds the tolerance of
+/// `effort`, or if `effort.exact` is set, the sums are exact too. If exact sums would take more steps than `effort` allows and `effort.exact` is not
+/// set, the rounded result is returned, although its bound exceeds the tolerance.
 pub fn integrate(
     polytope: &Polytope,
     weight: &Polynomial,
@@ -78,7 +78,7 @@ fn support(form: &Polynomial) -> Vec<usize> {
         .collect()
 }
 
-/// Variables that share no row and no form with others, and the polytope in these variables.
+/// Variables that share no row and no form with any other variable, and the polytope in these variables.
 struct Block {
     variables: Vec<usize>,
     /// The variables of the weight that are variables of the block, or forms of variables of the block.
@@ -88,7 +88,7 @@ struct Block {
     skeleton: Skeleton,
 }
 
-/// Among rows that bound the same form, keeps only the tightest. Drops rows without variables.
+/// Keeps only the tightest row among all rows that bound the same form. Drops rows without variables.
 fn without_repetition(polytope: &Polytope) -> Polytope {
     let mut tightest: HashMap<Vec<Rational>, usize> = HashMap::new();
     let mut rows: Vec<HalfSpace> = Vec::new();

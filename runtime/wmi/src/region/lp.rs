@@ -218,7 +218,7 @@ impl<T: Field> Dictionary<T> {
         best.map(|(row, _)| row)
     }
 
-    /// Returns whether `row` leaves the basis, and not `other`, if both reach zero at the same time.
+    /// Returns whether `row`, rather than `other`, leaves the basis if both reach zero at the same time.
     fn preferred(&self, row: usize, other: usize, column: usize) -> bool {
         if T::EXACT {
             return self.basic[row] < self.basic[other];
@@ -226,7 +226,7 @@ impl<T: Field> Dictionary<T> {
         self.entries[row][column].magnitude() > self.entries[other][column].magnitude()
     }
 
-    /// Exchanges the variable of `row` with that of `column`.
+    /// Exchanges the variable of `row` with the variable of `column`.
     fn pivot(&mut self, row: usize, column: usize) {
         let pivot = self.entries[row][column].clone();
         // Solves y = c x + rest for x: x = (1/c) y - rest/c.

@@ -8,9 +8,9 @@ use crate::linear::{HalfSpace, Polytope};
 use crate::rational::{Rational, primitive_integers};
 use dashu_int::IBig;
 
-/// A bounded polytope with a volume, represented by its corners and facets in homogeneous coordinates, the first of which scales the
-/// others. A corner is a ray, and a facet is `(bound, -coefficients)`. The slack of a corner is the scalar product of corner and facet,
-/// divided by the first coordinate of the corner.
+/// A bounded polytope with a volume, represented by its corners and facets in homogeneous coordinates. The first coordinate scales the others. A
+/// corner is a ray, and a facet is `(bound, -coefficients)`. The slack of a corner is the scalar product of corner and facet, divided by the first
+/// coordinate of the corner.
 #[derive(Clone, Debug)]
 pub(crate) struct Skeleton {
     pub dimension: usize,

@@ -170,7 +170,7 @@ impl Search {
         Some(())
     }
 
-    /// Returns the bound that is the tightest everywhere, if the bounds of the other variables show that there is one.
+    /// Returns the bound that is the tightest everywhere, if the bounds of the other variables show that there is such a bound.
     fn tightest(&mut self, ranges: &Ranges, bounds: Vec<LinearForm>, is_lower: bool) -> Option<LinearForm> {
         let mut kept: Vec<LinearForm> = Vec::new();
         for bound in bounds {

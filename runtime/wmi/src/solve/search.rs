@@ -1,8 +1,8 @@
 //! The search, which distinguishes cases until the rest can be integrated.
 //!
-//! A state is simplified by known facts and split into states that share no variable. Then one of three steps follows: a variable is integrated out;
-//! or, if nothing is left to decide, the polytope is integrated; or a comparison or a Boolean is decided both ways. Conditions that do not affect the
-//! result are never decided, so that there are few regions. Equal states are solved only once.
+//! A state is simplified by known facts and split into states that share no variable. Then one of three steps follows. A variable is integrated out.
+//! If nothing is left to decide, the polytope is integrated. Otherwise a comparison or a Boolean is decided both ways. Conditions that do not affect
+//! the result are never decided, so that there are few regions. Equal states are solved only once.
 
 use super::amount::{Part, product, scaled, sum};
 use super::bounds;

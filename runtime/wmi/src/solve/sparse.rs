@@ -1,4 +1,4 @@
-//! Polynomials for elimination, which mention few of the many variables.
+//! Polynomials for elimination. There are many variables, but a polynomial mentions few of them.
 
 use crate::polynomial::{Polynomial, add_term};
 use crate::problem::form::LinearForm;
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The maximum number of monomials of a polynomial.
 const MOST_TERMS: usize = 20_000;
 
-/// The maximum number of products of words that the coefficients of a power may take. They take a second or two.
+/// The maximum number of products of words for computing the coefficients of a power. This number of products takes a second or two.
 const MOST_WORDS: u64 = 1 << 31;
 
 /// The maximum number of powers of a variable for which a form of several terms is substituted.

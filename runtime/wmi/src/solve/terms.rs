@@ -16,8 +16,8 @@ const MOST_TERMS: usize = 1_000;
 /// The formulas that must be decided before a term is a polynomial.
 type Choices = BTreeSet<FormulaId>;
 
-/// Splits the weight of a state into a sum of weights with fewer choices, if these have fewer cells in total than the whole weight. Only
-/// valid for a bounded state: otherwise parts that cancel may be infinite.
+/// Splits the weight of a state into a sum of weights with fewer choices, if these weights have fewer cells in total than the whole weight. This is
+/// valid only for a bounded state: in an unbounded state, parts that cancel may be infinite.
 pub(super) fn apart(state: &State, store: &mut TermStore) -> Option<Vec<TermId>> {
     if !state.conjuncts.is_empty() {
         return None;

@@ -103,7 +103,7 @@ impl Touch {
         });
     }
 
-    /// Tries to give one of `parts` the value `value`, one part after the other.
+    /// Tries each of `parts` in turn, to find a part that can have the value `value`.
     fn one_of(&mut self, case: &Case, parts: &[FormulaId], value: bool) -> Option<bool> {
         for part in parts {
             let mut next = case.clone();
@@ -115,7 +115,7 @@ impl Touch {
         Some(false)
     }
 
-    /// Tries the first duty with a true `condition`, then the second duty with a false one.
+    /// Tries the first duty with a true `condition`, then the second duty with a false `condition`.
     fn either(&mut self, case: &Case, condition: FormulaId, duties: [(FormulaId, bool); 2]) -> Option<bool> {
         for (value, duty) in [true, false].into_iter().zip(duties) {
             let mut next = case.clone();

@@ -53,7 +53,7 @@ impl Builder {
         self.store.choose_formula(one, other, opposite)
     }
 
-    /// Builds `a <= b <= ..`, or the same with `<`, `>=` or `>`. Strict and weak comparisons differ if both sides are equal on a region.
+    /// Builds `a <= b <= ..`, or the same with `<`, `>=` or `>`. A strict and a weak comparison differ if both sides are equal on a region.
     fn comparison(&mut self, operator: Operator, call: Call<'_>) -> Result<FormulaId, Flaw> {
         let terms = self.compared(call)?;
         let mut parts = Vec::new();
@@ -107,8 +107,8 @@ impl Builder {
         Ok(terms)
     }
 
-    /// Builds an equation. An equation of formulas holds if both or neither hold; an equation of terms holds where they are equal, which
-    /// may have a volume.
+    /// Builds an equation. An equation of formulas holds if both formulas hold or neither holds. An equation of terms holds where the terms are
+    /// equal, which may be a region with a volume.
     pub(super) fn equal(&mut self, call: Call<'_>) -> Result<FormulaId, Flaw> {
         let [first, rest @ ..] = call.arguments else {
             return Err(call.wants("two terms or two formulas"));

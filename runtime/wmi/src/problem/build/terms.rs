@@ -9,7 +9,7 @@ use super::{Builder, described};
 use crate::rational::Rational;
 use dashu_base::BitTest;
 
-/// The maximum number of factors of a product, and the highest power. An exact value can have this number times as many digits as its factors.
+/// The maximum number of factors of a product, and the highest power. The exact product can have as many digits as one factor, times this number.
 const MOST_FACTORS: u64 = 4096;
 
 /// The maximum number of bits of a power of a number.
