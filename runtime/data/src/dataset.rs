@@ -25,7 +25,7 @@ pub struct Dataset {
     pub test: Rows,
     /// Out-of-distribution rows, whose targets have no meaning.
     pub outliers: Rows,
-    /// The images of the test rows, if the program rotates test images or makes outliers by shuffling images.
+    /// The images of the test rows, if the program rotates these images or shuffles them to make outliers.
     pub images: Option<Images>,
     /// The target's name.
     pub target: Option<String>,
@@ -314,7 +314,7 @@ pub(crate) fn assemble(
     }
 }
 
-/// Marks text fields in which some row has a level that does not occur in the training rows. A model that reads such a field gets an error.
+/// Marks text fields in which some row has a level that does not occur in the training rows. Reading a marked field in a model is an error.
 fn mark_unseen(source: &LoadedData, rows: &mut Rows, train: &[usize], kind: &str) {
     for array in &source.table.arrays {
         let (ArrayValues::Level { codes, levels }, true) = (&array.values, array.per_example) else {
@@ -355,7 +355,7 @@ fn whole(source: &LoadedData) -> Vec<Array> {
     arrays.filter(|array| !array.per_example).cloned().collect()
 }
 
-/// Checks that the data still match the schema that a program was compiled for; rows may have changed.
+/// Checks that the data still match the schema for which a program was compiled. The values in the rows may have changed.
 pub(crate) fn check_unchanged(source: &LoadedData, compiled: &Schema) -> Result<(), Faults> {
     let found = source.schema();
     let numbers = compiled

@@ -1,4 +1,4 @@
-//! Changes of images, which are rows of numbers: rotation about the centre, and a cut into squares that are put back in another order.
+//! Changes of images, which are rows of numbers. An image is rotated about its centre, or cut into squares that are put back in another order.
 
 use crate::dataset::Preparation;
 use crate::diagnostics::Faults;

@@ -16,7 +16,8 @@ pub(crate) enum Input {
     Array(usize),
     /// An expression.
     Computed(ColumnExpr),
-    /// An array that is not part of the input vector, because it is text, is renamed, or is shared by all examples. It can only be bound by its name.
+    /// An array that is not part of the input vector, because the array is text, is renamed, or is shared by all examples. Such an array can only be
+    /// bound by its name.
     Aside,
 }
 
@@ -56,7 +57,8 @@ fn candidates(spec: &DataSpec, table: &Table, target: Option<usize>) -> Vec<usiz
     inputs.map(|(i, _)| i).collect()
 }
 
-/// Returns the input columns. The result is empty if the program does not name inputs and a column is text. Such columns can only be bound by name.
+/// Returns the input columns. The result is empty if the program does not name inputs and a column is text: all columns can then only be bound by
+/// name.
 pub(crate) fn resolve_inputs(
     spec: &DataSpec,
     table: &Table,

@@ -12,7 +12,7 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    /// Adds one string. Returns the bytes of the copies that are kept of it; 0 if it occurred before.
+    /// Adds one string. Returns the number of bytes of the stored copies of the string; 0 if the string occurred before.
     pub(crate) fn push(&mut self, text: &str) -> usize {
         if let Some(&code) = self.places.get(text) {
             self.codes.push(code);

@@ -396,8 +396,8 @@ fn present(metrics: Vec<(String, Option<f64>)>) -> MetricSet {
         .collect()
 }
 
-/// Computes the mean and its standard error, which is the standard deviation (with the divisor n - 1) over the root of n. A single number
-/// has no standard error.
+/// Computes the mean and its standard error: the standard deviation (with the divisor n - 1) divided by the root of n. A single number has no
+/// standard error.
 pub fn mean_and_standard_error(values: &[f64]) -> (f64, Option<f64>) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

@@ -225,7 +225,7 @@ impl Rows {
             .unwrap_or_default()
     }
 
-    /// Returns the number of each row in its file, as messages count rows; `None` if the rows belong to several files.
+    /// Returns the number of each row in its file, counted as in messages; `None` if the rows belong to several files.
     pub fn numbers(&self) -> Option<Vec<usize>> {
         let places = (0..self.count).map(|row| self.place(row));
         let (paths, numbers): (Vec<&Path>, Vec<usize>) = places.unzip();

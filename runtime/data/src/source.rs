@@ -97,8 +97,8 @@ impl LoadedData {
         8 * (fields + self.table.rows * (self.schema.inputs + 3))
     }
 
-    /// Builds a source of rows to predict for. The source has no splits, has the same inputs as in training, and has the target only if the file
-    /// does.
+    /// Builds a source of rows to predict for. The source has no splits and has the same inputs as in training. It has the target only if the file
+    /// has it.
     pub(crate) fn of_new_rows(
         spec: &DataSpec,
         mut table: Table,

@@ -68,7 +68,7 @@ pub(crate) fn read_splits(path: &Path, rows: usize, reading: &Reading) -> Result
         .collect()
 }
 
-/// Converts the stated rows of a list to indices. `wrong` makes the error about a list from its message.
+/// Converts the row numbers of a list to indices. `wrong` turns a message about the list into an error.
 fn check_list<E>(list: &[u64], base: u64, rows: usize, wrong: &dyn Fn(&str) -> E) -> Result<Vec<usize>, E> {
     let mut seen = vec![false; rows];
     let mut indices = Vec::with_capacity(list.len());

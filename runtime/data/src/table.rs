@@ -44,7 +44,7 @@ impl ArrayValues {
         matches!(self, ArrayValues::Level { .. })
     }
 
-    /// Returns the known levels, followed by the levels of this array that are not among them.
+    /// Returns the known levels, followed by the levels of this array that are not known.
     pub(crate) fn levels_after(&self, known: &[String]) -> Vec<String> {
         let own = match self {
             ArrayValues::Level { levels, .. } => levels.as_slice(),
@@ -170,7 +170,7 @@ fn reals(values: &ArrayValues) -> impl Iterator<Item = f64> + '_ {
     (0..values.len()).map(|i| values.real(i))
 }
 
-/// Returns the code of a level. A new level is added to `levels` but not to `places`, because the new names of one file are distinct.
+/// Returns the code of a level. A new level is added to `levels`. It need not be added to `places`, because the new names of one file are distinct.
 fn code_of(places: &HashMap<String, u32>, levels: &mut Vec<String>, name: String) -> u32 {
     places.get(&name).copied().unwrap_or_else(|| {
         levels.push(name);
@@ -236,7 +236,7 @@ impl Array {
         }
     }
 
-    /// Returns the number of elements per example, or of all elements if all examples share the array.
+    /// Returns the number of elements per example; if all examples share the array, the number of all elements.
     pub fn width(&self) -> usize {
         self.axes().iter().product()
     }
@@ -374,7 +374,7 @@ impl Table {
             .unwrap_or_default()
     }
 
-    /// Returns the row and the text of the first cell that is not a number, because of which the array is text.
+    /// Returns the row and the text of the first cell that is not a number: the reason why the array is text.
     pub fn first_text<'a>(&self, array: &'a Array) -> Option<(usize, &'a str)> {
         let ArrayValues::Level { codes, levels } = &array.values else {
             return None;
@@ -475,7 +475,8 @@ impl Table {
     }
 }
 
-/// Returns whether two files disagree about an array that all examples share. Scalars such as `N` may differ, because they describe their file.
+/// Returns whether two files disagree about an array that all examples share. Scalars such as `N` may differ, because such a scalar describes one
+/// file.
 fn unlike(mine: &Array, theirs: &Array) -> bool {
     !mine.per_example && !mine.shape.is_empty() && mine.values != theirs.values
 }

@@ -69,7 +69,7 @@ impl ResultColumn {
     }
 }
 
-/// Writes a table such as `predictions.csv`. Columns of different lengths are cut to the shortest.
+/// Writes a table such as `predictions.csv`. Columns of different lengths are cut to the length of the shortest column.
 pub fn csv(path: &Path, columns: &[(String, ResultColumn)]) -> Result<(), Diagnostic> {
     atomically(path, |writer| writer.write_all(csv_text(columns).as_bytes()))
 }

@@ -1,5 +1,5 @@
-//! Sums whose summands have very different scales. A few wide uniforms become exact pieces, and all other summands, with the noise, become
-//! a Fourier series.
+//! Sums whose summands have very different scales. A few wide uniforms become exact pieces. All other summands and the noise together become a
+//! Fourier series.
 //!
 //! `p(y) = integral m(u) k(y - u) du`, with the pieces `m` and the kernel `k`. In the tails, pieces and kernel are exponentially tilted by
 //! the saddle point of the whole sum, which keeps the size of every term moderate.
@@ -76,7 +76,7 @@ impl Blend {
         (sum, exponent)
     }
 
-    /// Returns the pieces within the kernel's reach, with the ends of the reached part, relative to `origin`.
+    /// Returns the pieces within the kernel's reach. For each piece, it also returns the ends of the part within reach, relative to `origin`.
     fn pieces_within(&self, origin: Twofold, kernel: &Series) -> impl Iterator<Item = (&Piece, f64, f64)> {
         let (low, high) = (-kernel.above, kernel.below);
         self.measure.pieces.iter().filter_map(move |piece| {

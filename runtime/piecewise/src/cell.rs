@@ -24,8 +24,8 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Returns the unit cube. `None` above [`MOST_DIMENSIONS`], or if the triangulation of the cube has more than `most` simplices. Their
-    /// number is the factorial of the dimension.
+    /// Returns the unit cube; `None` above [`MOST_DIMENSIONS`], or if the triangulation of the cube has more than `most` simplices. The triangulation
+    /// has as many simplices as the factorial of the dimension.
     pub fn cube(dimension: usize, most: usize) -> Option<Cell> {
         let simplices: usize = (1..=dimension.min(MOST_DIMENSIONS)).product();
         if dimension > MOST_DIMENSIONS || simplices > most {
@@ -144,8 +144,8 @@ impl Cell {
         simplices
     }
 
-    /// Returns the facets of a face. A facet is a largest set of vertices of the face that share a constraint, if not all vertices of the
-    /// face share it.
+    /// Returns the facets of a face. A facet is a maximal set of vertices of the face that share a constraint which not all vertices of the face
+    /// share.
     fn facets(&self, face: &[usize]) -> Vec<Vec<usize>> {
         let tight = |index: &usize| self.vertices[*index].tight;
         let some = face.iter().fold(0u128, |bits, index| bits | tight(index));

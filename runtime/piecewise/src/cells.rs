@@ -1,8 +1,8 @@
 //! Distributions of piecewise affine functions of a few uniforms: the box is cut into cells on which the function is affine.
 //!
-//! A cell is cut in two at the first kink that changes sign on it, until no kink does. The kinks of a layer are affine where no kink of an
-//! earlier layer changes sign, so a cell is only cut where the function has a kink. Kinks that do not change sign on the box never cut it.
-//! The cells are then triangulated, once for all evaluations of the distribution.
+//! A cell is cut in two at the first kink that changes sign on the cell, until no kink changes sign on any cell. The kinks of a layer are affine
+//! where no kink of an earlier layer changes sign, so a cell is only cut where the function has a kink. Kinks that do not change sign on the box
+//! never cut a cell. The cells are then triangulated, once for all evaluations of the distribution.
 
 use super::cell::{Cell, Vertex};
 use super::law::Law;
@@ -50,7 +50,7 @@ pub enum NoCells {
         /// The number of weights.
         dimension: usize,
     },
-    /// Cuts were so near to corners of cells that rounding errors decided them, and the cells do not fill the box.
+    /// Some cuts were so near to corners of cells that rounding errors decided the result of the cut, and the cells do not fill the box.
     Lost {
         /// The fraction of the box that they fill.
         mass: f64,

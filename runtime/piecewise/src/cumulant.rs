@@ -1,8 +1,8 @@
 //! Cumulant functions of sums of independent variables, and their characteristic functions under exponential tilting.
 //!
-//! Tilting by `theta` multiplies a density by `exp(theta x - K(theta))`. At the `theta` with `K'(theta) = y` the tilted distribution has
-//! the mean `y`, so that a point far out in a tail becomes the middle of a distribution, and absolute accuracy becomes relative accuracy
-//! (Daniels, "Saddlepoint approximations in statistics", 1954, equation 2.5).
+//! Tilting by `theta` multiplies a density by `exp(theta x - K(theta))`. At the `theta` with `K'(theta) = y`, the tilted distribution has the mean
+//! `y`. A point far out in a tail thus becomes the middle of a distribution, and absolute accuracy of the tilted density is relative accuracy of the
+//! density (Daniels, "Saddlepoint approximations in statistics", 1954, equation 2.5).
 
 use super::twofold::Twofold;
 
@@ -29,7 +29,7 @@ pub struct Summands {
 /// The cumulant function and its first two derivatives at one point.
 #[derive(Clone, Copy, Debug)]
 pub struct Cumulant {
-    /// `K(theta)` minus `theta` times one end of the uniforms' support: the end with the sign of `theta`.
+    /// `K(theta)` minus `theta` times the end of the uniforms' support that has the sign of `theta`.
     pub bounded: f64,
     /// `K(theta)`.
     pub value: f64,

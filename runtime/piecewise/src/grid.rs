@@ -20,10 +20,10 @@ const CUT: f64 = 40.0;
 const FAINT: f64 = 1e-15;
 
 /// Computes the distribution of a sum of independent variables with these distributions and uniforms on `[0, width]`. The result has a density that
-/// is linear between the positions of a grid, and at most one atom, where all variables are at their first atoms. Nearly everywhere its error, as a
-/// shift in position, is below the distance of two positions, which is about a four-hundredth of the standard deviation. Smooth densities are more
-/// accurate, to the fourth order in the assignment and to the second in the lines between positions. Far tails, below about `1e-15` of the peak,
-/// are cut off.
+/// is linear between the positions of a grid, and at most one atom, where all variables are at their first atoms. Nearly everywhere, its error
+/// corresponds to a shift by less than the distance of two positions, which is about a four-hundredth of the standard deviation. Smooth densities are
+/// more accurate: the assignment to positions is of fourth order, and the lines between positions are of second order. Far tails, below about `1e-15`
+/// of the peak, are cut off.
 pub fn sum(laws: &[Measure], widths: &[f64]) -> Measure {
     let uniforms = widths
         .iter()
@@ -67,7 +67,7 @@ pub fn sum(laws: &[Measure], widths: &[f64]) -> Measure {
     law
 }
 
-/// Returns the origin of a distribution on the grid: its first atom if it has one, or else its first piece.
+/// Returns the origin of a distribution on the grid: its first atom, or the start of its first piece if it has no atoms.
 fn origin(law: &Measure) -> Twofold {
     let start = law.pieces.first().map(|piece| piece.start);
     law.atoms

@@ -16,7 +16,7 @@ pub struct Law {
     shape: Representation,
     mean: f64,
     variance: f64,
-    /// The weight of the Normal that is mixed in. It has the mean and the variance of the distribution.
+    /// The weight of the Normal that is mixed in. This Normal has the mean and the variance of the distribution.
     floor: f64,
 }
 
@@ -93,7 +93,7 @@ impl Law {
         }
     }
 
-    /// Computes the distribution of a piecewise linear function of one linear form, such as a single unit at any depth as a function of its
+    /// Computes the distribution of a piecewise linear function of one linear form. An example is a single unit, at any depth, as a function of its
     /// weights.
     pub fn of_ridge(ridge: &Ridge, noise: ObservationNoise) -> Law {
         let form = UniformSum::new(ridge.offset, &ridge.terms, 1.0);
@@ -191,8 +191,8 @@ const ROUNDING: f64 = 256.0 * f64::EPSILON;
 /// The maximum number of terms of an exact convolution.
 const MOST_WORK: f64 = 1e7;
 
-/// Computes the distribution of a sum of independent variables, uniforms and a Normal: by exact pieces if these are few, otherwise by a
-/// Fourier series if this is short, and otherwise on a grid.
+/// Computes the distribution of a sum of independent variables, uniforms and a Normal. The distribution consists of exact pieces if there are few of
+/// them. Otherwise it is a Fourier series if the series is short, and a density on a grid if the series is long.
 fn sum(mut laws: Vec<Measure>, linear: UniformSum, sd: f64) -> Representation {
     let start = Measure::point(linear.start);
     // Distributions are convolved one after the other. The largest come last, where they cost least.

@@ -2,8 +2,8 @@
 //! of the outputs.
 //!
 //! Distributions of sums of uniforms are box splines. They are represented by exact pieces, by Fourier series, or by both
-//! ([`shape::Representation`]), whichever is cheapest for the given widths. None of these representations loses digits to cancellation, and tails
-//! keep their relative accuracy.
+//! ([`shape::Representation`]). The cheapest representation for the given widths is used. None of these representations loses digits to cancellation,
+//! and tails keep their relative accuracy.
 
 pub mod bernstein;
 pub mod blend;

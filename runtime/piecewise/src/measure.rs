@@ -119,7 +119,7 @@ impl Measure {
         atoms + self.pieces.iter().map(Piece::mass).sum::<f64>()
     }
 
-    /// Integrates a function that is a polynomial of at most this degree between the knots.
+    /// Integrates a function over the distribution. Between the knots, the function must be a polynomial of at most this degree.
     pub fn expectation(&self, degree: usize, of: impl Fn(f64) -> f64) -> f64 {
         let atoms: f64 = self
             .atoms

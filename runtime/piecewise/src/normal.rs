@@ -61,8 +61,8 @@ impl Measure {
         sum.ln() + top - sd.ln() - LOG_ROOT_TWO_PI
     }
 
-    /// Returns the largest value, over atoms and pieces, of the kernel's exponent at the nearest point plus the log of the mass. The mass
-    /// is included so that an atom or a piece with little mass does not determine the scale only because it is the nearest.
+    /// Returns the largest exponent of an atom or a piece: the kernel's exponent at the nearest point plus the log of the mass. The mass is included
+    /// so that an atom or a piece with little mass does not determine the scale only because it is the nearest.
     fn nearest(&self, position: Twofold, sd: f64) -> f64 {
         let exponent = |distance: f64, mass: f64| {
             let scaled = distance / sd;
@@ -177,7 +177,7 @@ impl Ray {
         sum * panel * sd
     }
 
-    /// Returns the distance of the ray's start from the end of the piece behind it.
+    /// Returns the distance between the start of the ray and the end of the piece that lies behind this start.
     fn origin(&self, piece: &Piece) -> f64 {
         piece.width - self.room
     }

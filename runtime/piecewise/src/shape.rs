@@ -27,7 +27,7 @@ pub enum Representation {
     },
     /// Exact pieces for the wide uniforms, and a series for all other summands.
     Blend(Box<Blend>),
-    /// Very many pieces, and Normal noise. The series is used where most of the mass is, and the pieces are used in the tails.
+    /// Very many pieces, and Normal noise. The series serves where most of the mass is, and the pieces serve in the tails.
     Tabulated {
         /// An estimate of the relative error of the masses of the series.
         accuracy: f64,
@@ -51,7 +51,7 @@ const MOST_WIDE: usize = 13;
 const MOST_PIECES: f64 = 8192.0;
 /// The maximum number of products of a mass and a term for a series.
 const MOST_INNER: f64 = 1e7;
-/// If a wave turns by at most this angle, in radians, a rule with 16 more nodes than the polynomial needs is accurate up to rounding.
+/// If a wave turns by at most this angle, in radians, a quadrature rule is accurate up to rounding if it has 16 more nodes than the polynomial needs.
 const RESOLVED: f64 = 8.6;
 /// The estimated accuracy of such rules, relative to the density.
 const QUADRATURE: f64 = 1e-14;

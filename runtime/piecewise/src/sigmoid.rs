@@ -23,13 +23,13 @@ const MOST_EXACT_LONG: usize = 9;
 const MOST_PANELS: f64 = 2000.0;
 /// Above this logit the logistic function is 1 in `f64`.
 const SATURATED: f64 = 38.0;
-/// A logit that is this far below the largest one, or below saturation, adds nothing to a mean in `f64` unless the whole mean is below the
+/// A logit that is this far below the largest logit, or below saturation, adds nothing to a mean in `f64`. The only exception is a mean below the
 /// least positive number.
 const FADED: f64 = 800.0;
 
-/// Computes `E sigma(offset + sum terms)`, where `sigma` is the logistic function. For one term, if the form lies in `[v, v + D]`, the mean
-/// has the closed form `log1p(expm1(D) sigma(v)) / D`, which is accurate up to rounding. For more terms, a Gauss-Legendre rule is applied
-/// on panels over the density of the form. Its relative error is about 1e-14 up to eight terms, and 1e-12 for more.
+/// Computes `E sigma(offset + sum terms)`, where `sigma` is the logistic function. For one term, if the form lies in `[v, v + D]`, the mean has the
+/// closed form `log1p(expm1(D) sigma(v)) / D`, which is accurate up to rounding. For more terms, a Gauss-Legendre rule is applied on panels over the
+/// density of the form. Its relative error is about 1e-14 for up to eight terms, and 1e-12 for more terms.
 pub fn mean_sigmoid(terms: &[UniformTerm], offset: f64) -> f64 {
     let form = UniformSum::new(offset, terms, 1.0);
     match form.widths[..] {
@@ -39,8 +39,8 @@ pub fn mean_sigmoid(terms: &[UniformTerm], offset: f64) -> f64 {
     }
 }
 
-/// Computes `E p(offset + sum terms)`, where the surrogate `p(t)` is `1/2 + 3 t / (4 d) - t^3 / (4 d^3)` on `[-d, d]`, 0 below and 1 above,
-/// and `d` is `end`. The integral is exact except for rounding up to eight terms.
+/// Computes `E p(offset + sum terms)`, where the surrogate `p(t)` is `1/2 + 3 t / (4 d) - t^3 / (4 d^3)` on `[-d, d]`, 0 below and 1 above, and `d`
+/// is `end`. For up to eight terms, the integral is exact except for rounding.
 pub fn mean_sigmoid_cubic(terms: &[UniformTerm], offset: f64, end: f64) -> f64 {
     let cubic = |t: f64| {
         // The form (1 + s)^2 (2 - s) / 4 with s = t / d does not lose digits at the left end.

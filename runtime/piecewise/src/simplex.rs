@@ -35,9 +35,9 @@ pub fn add(values: &mut [f64], mass: f64, measure: &mut Measure) {
     }
 }
 
-/// Computes a Bernstein coefficient, with the index `count`, of the B-spline that starts at knot `degree`, on an interval between knots. It
-/// is the blossom of the B-spline with `count` arguments at the right end and the others at the left end (de Boor's recurrence; all weights
-/// are in `[0, 1]`).
+/// Computes the Bernstein coefficient with the index `count`, on an interval between knots, of the B-spline that starts at knot `degree`. The
+/// coefficient is the blossom of the B-spline with `count` arguments at the right end and all other arguments at the left end (de Boor's recurrence;
+/// all weights are in `[0, 1]`).
 fn blossom(knots: &[f64], degree: usize, interval: usize, count: usize) -> f64 {
     let first = interval - degree;
     let mut controls: Vec<f64> = (first..=interval)

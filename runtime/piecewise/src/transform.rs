@@ -259,8 +259,8 @@ const INTERPOLATION: usize = 14;
 
 /// Convolves two pieces. The result has three pieces, and every coefficient is a sum of non-negative terms.
 ///
-/// On a piece of the result, the overlap of the two factors has two ends, each of which is fixed or moves with the position. At a fixed
-/// fraction of the overlap, both factors are polynomials of the position. An exact quadrature rule averages over the fractions.
+/// On a piece of the result, the overlap of the two factors has two ends. Each end is fixed or moves with the position. At a fixed fraction of the
+/// overlap, both factors are polynomials in the position. An exact quadrature rule averages over the fractions.
 fn convolution(left: &Piece, right: &Piece) -> Vec<Piece> {
     let corners = [
         left.start + right.start,

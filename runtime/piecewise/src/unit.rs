@@ -77,8 +77,8 @@ impl UniformSum {
         )
     }
 
-    /// Returns the distribution as pieces. The pieces are exact for few widths. For more widths, the density is interpolated between `from` and `to`,
-    /// and the probability outside becomes mass at the nearer of these two ends.
+    /// Returns the distribution as pieces. The pieces are exact if there are few widths. Otherwise the density is interpolated between `from` and
+    /// `to`, and the probability outside becomes mass at the nearer of these two ends.
     pub fn measure(&self, from: f64, to: f64) -> Measure {
         if self.widths.len() <= MOST_EXACT {
             return Measure::uniforms(self.start, &self.widths);

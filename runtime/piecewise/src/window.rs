@@ -85,7 +85,7 @@ impl Measure {
     }
 }
 
-/// A range `from..to` of positions of the leading end of a window, in which neither end of the window passes a knot.
+/// A range `from..to` of positions of the leading end of a window. Within the range, neither end of the window passes a knot.
 struct Window {
     from: Twofold,
     to: Twofold,

@@ -39,8 +39,8 @@ pub enum Status {
     Unbounded(Vec<(String, Rational)>),
     /// The integral exceeds the largest number of double precision, and an exact result was not requested or is not known.
     Overflow,
-    /// The work reached a limit, for this reason. The value is the integral over the finished part, but the error bound is the distance from the
-    /// whole integral.
+    /// The work reached a limit, for this reason. The value is the integral over the finished part, but the error bound also covers the unfinished
+    /// part.
     GaveUp(String),
 }
 

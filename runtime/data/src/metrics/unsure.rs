@@ -1,6 +1,6 @@
 //! The uncertainty of class predictions, for test rows and for outliers.
 
-/// The fractions of rows that the table of rejections leaves out, the most uncertain first.
+/// The fractions of rows that the table of rejections leaves out. The most uncertain rows are left out first.
 pub const REJECTED: [f64; 10] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 
 /// Predictive entropies, in nats, of rows and of outliers.

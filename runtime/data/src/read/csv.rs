@@ -164,8 +164,9 @@ fn line(text: &[u8], record: &ByteRecord) -> usize {
     position.line() as usize + blank.filter(|&&byte| byte == b'\n').count()
 }
 
-/// Reports a quote that is never closed and so makes one cell of all rows below it. Only the last record, given with its first byte and its line, can
-/// have such a quote. To test this, a line is appended after the record: the quote is open if the line does not become a separate record.
+/// Reports a quote that is never closed, so that all rows below it become part of one cell. Only the last record can have such a quote; the record is
+/// given with its first byte and its line. To find an open quote, a line is appended after the record: the quote is open if this line does not become
+/// a separate record.
 fn unclosed(path: &Path, text: &[u8], (start, row): (usize, usize)) -> Option<Diagnostic> {
     let longer = [text.get(start..)?, b"\n0\n"].concat();
     let mut reader = ReaderBuilder::new()

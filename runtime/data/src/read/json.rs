@@ -10,7 +10,8 @@ use serde_json::Value;
 use std::fmt;
 use std::path::Path;
 
-/// The memory of one value of the parsed file: 32 bytes in `serde_json`, times two because a list may double its capacity when it grows.
+/// The memory of one value of the parsed file. A value takes 32 bytes in `serde_json`; this is doubled, because a list may double its capacity when
+/// it grows.
 const NODE: usize = 64;
 
 /// Reads a file.
@@ -22,8 +23,8 @@ pub(super) fn read(path: &Path, target: Option<&str>, reading: &Reading) -> Resu
 }
 
 /// Returns the arrays of a file and the number of examples. The number of examples is the length of `target`'s first axis if a target is named.
-/// Otherwise, it is the most frequent length of an array (of equally frequent lengths, the largest). Arrays of this length have one element per
-/// example. Arrays that are not read are counted too.
+/// Otherwise, it is the most frequent length of an array. If several lengths are equally frequent, it is the largest of these. Arrays of this length
+/// have one element per example. Arrays that are not read are counted too.
 fn arrays(
     path: &Path,
     bytes: &[u8],

@@ -11,7 +11,7 @@ use std::path::Path;
 /// applies to pipes and devices, which may have no end.
 const LARGEST_UNPACKED: u64 = 2 << 30;
 
-/// Reads the whole file, and unpacks it if it begins with the magic bytes of gzip, regardless of its name.
+/// Reads the whole file. A file that begins with the magic bytes of gzip is unpacked, whatever its name is.
 pub(crate) fn bytes(path: &Path, reading: &Reading) -> Result<Vec<u8>, Vec<Diagnostic>> {
     whole(path, reading).map_err(|fault| vec![fault])
 }

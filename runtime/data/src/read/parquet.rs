@@ -231,8 +231,7 @@ fn values(
     builder.finish()
 }
 
-/// Rejects codecs that are not compiled in. The library supports Zstandard only by a decoder written in C, and few files use the other
-/// codecs.
+/// Rejects codecs that are not compiled in. For Zstandard, the library only has a decoder written in C. Few files use the other codecs.
 fn decodable(path: &Path, codec: Compression) -> Result<(), Diagnostic> {
     let name = match codec {
         Compression::UNCOMPRESSED

@@ -37,8 +37,8 @@ impl Reading {
         }
     }
 
-    /// Allows missing values. The table holds zeros or the first level in their places, and [`Reading::gaps`]
-    /// returns the places.
+    /// Allows missing values. In the table, a missing value is replaced by zero or by the first level; [`Reading::gaps`] returns the rows
+    /// of missing values.
     pub fn with_gaps(self) -> Reading {
         Reading {
             gaps: Some(RefCell::default()),
@@ -75,7 +75,7 @@ impl Reading {
         }
     }
 
-    /// The same where only columns of these names are read, all of them where there is no list. The cells of other columns are not examined.
+    /// Restricts the reading to columns of these names; `None` reads all columns. The cells of other columns are not examined.
     pub fn with_only(self, names: Option<HashSet<String>>) -> Reading {
         Reading { only: names, ..self }
     }
@@ -136,8 +136,8 @@ impl Reading {
     }
 }
 
-/// Returns the values with a placeholder in each of these rows, which are in ascending order: zero, or the first level. Text without any
-/// level becomes zeros.
+/// Returns the values with a placeholder in each of these rows, which are in ascending order. The placeholder is zero or, for text, the first level.
+/// Text without any level becomes zeros.
 fn with_gaps(values: ArrayValues, rows: &[usize]) -> ArrayValues {
     if rows.is_empty() {
         return values;

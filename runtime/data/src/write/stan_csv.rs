@@ -211,7 +211,7 @@ fn statistic_columns(statistics: &[&str]) -> (Vec<String>, Vec<Option<usize>>) {
 }
 
 /// Replaces all characters except letters and digits by underscores. Trailing underscores are removed, because names that end in `__` are reserved
-/// for the sampler. A name that does not begin with a letter gets a `v` in front.
+/// for the sampler. If a name does not begin with a letter, `v` is put in front of it.
 fn plain(name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = name.chars().map(letter).collect();

@@ -162,7 +162,7 @@ impl ZarrStore {
     }
 
     /// Adds a group of draws of `chains` chains. `draws` is the expected number per chain and bounds the draws per chunk. In the finished store, all
-    /// chains are truncated to the shortest.
+    /// chains are cut to the length of the shortest chain.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -212,7 +212,7 @@ impl ZarrStore {
         self.told(appended)
     }
 
-    /// Completes the store and gives it its name. Chains of different lengths are cut to the shortest.
+    /// Completes the store and gives it its name. Chains of different lengths are cut to the length of the shortest chain.
     ///
     /// # Errors
     /// A file cannot be written.
