@@ -84,8 +84,8 @@ pub trait DeviceSession: Send {
         one_by_one(self, sizes, mirror, traffic)
     }
 
-    /// Copies the chosen rows into the arena, one after the other, starting at byte `at`; the rows themselves are uploaded once. Returns false,
-    /// without any effect, if the device does not keep rows.
+    /// Copies the chosen rows into the arena, one after the other, starting at byte `at`. All rows are uploaded once, before the first copy. Returns
+    /// false, without any effect, if the device does not keep rows.
     ///
     /// # Errors
     /// The device reports an error, a row index is out of range, or the bytes lie outside the arena.

@@ -19,8 +19,8 @@ const TRAILER: &[u8; 8] = b"nur-cnnb";
 /// Bytes before the body.
 const FIXED: usize = 32;
 
-/// The version of the layout, which the writer and the reader of a bundle must share. `tests/tests/layout.rs` fails if the types of a bundle, or the
-/// data that compiled code and the runtime share, change but this version does not.
+/// The version of the layout, which the writer and the reader of a bundle must share. `tests/tests/layout.rs` fails if the types of a bundle change
+/// but this version does not. The same holds for the data that compiled code and the runtime share.
 pub const LAYOUT: u64 = 6;
 
 /// The requirements on the machine. The head comes first in a bundle, so that it can be read even if the machine cannot run the bundle.
@@ -167,7 +167,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Head, Built), BundleError> {
     }
 }
 
-/// Returns the bytes to append to an executable so that it contains this bundle.
+/// Returns the bytes of this bundle in the form in which they are appended to an executable.
 pub fn appended(artefact: &[u8]) -> Vec<u8> {
     let length = artefact.len() as u64;
     [artefact, &length.to_le_bytes(), TRAILER].concat()

@@ -26,9 +26,9 @@ pub struct Binding {
 /// The map from the values of an `index` column to positions along an axis.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Codes {
-    /// An integer selects the element at that position, and text the position of its level.
+    /// An integer selects the element at that position. A text selects the position of its level.
     Positions,
-    /// An integer selects its position among these integers, the values at the build in ascending order.
+    /// An integer selects its position among these integers, which are the values at build time in ascending order.
     Ids(Vec<i64>),
     /// A text selects the position at which it occurs in this list.
     Texts(Vec<String>),
@@ -99,11 +99,11 @@ impl DataSource {
     }
 }
 
-/// Positions along axes that depend on the rows, and therefore must be checked when the rows are known.
+/// Positions along axes. The positions depend on the rows, and therefore must be checked when the rows are known.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Positions {
-    /// `(data..) -> position/0, ..`, each `[batch, ..]`: the positions of each check. If check `k` depends on elements of whole columns, the output
-    /// `row/k`, of the same shape, has the rows of these elements.
+    /// The program `(data..) -> position/0, ..`. Each output is `[batch, ..]` and has the positions of one check. If check `k` depends on elements of
+    /// whole columns, there is a further output `row/k` of the same shape, with the rows of these elements.
     pub program: Artifact,
     /// The checked axes.
     pub checks: Vec<PositionCheck>,

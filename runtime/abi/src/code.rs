@@ -41,7 +41,7 @@ pub trait KernelCode: Send + Sync {
     /// Returns the generated code as text, for `bnnc emit`.
     fn text(&self) -> String;
 
-    /// Returns the kernels for a device, if they were compiled for one; [`Attach`] transfers them there.
+    /// Returns the kernels for a device, if they were compiled for a device; [`Attach`] transfers them to it.
     fn device(&self) -> Option<&device::DeviceProgram> {
         None
     }
@@ -51,7 +51,7 @@ pub trait KernelCode: Send + Sync {
         None
     }
 
-    /// Returns the code as an object that can be stored and loaded by another process, if it was compiled to an object.
+    /// Returns the code as an object, if it was compiled to an object. The object can be stored, and another process can load it.
     fn object(&self) -> Option<&Object> {
         None
     }

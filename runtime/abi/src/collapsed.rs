@@ -1,9 +1,9 @@
 //! Collapsed inference: the program that computes how an observation depends on the collapsed weights, and the options (Zeng and Van den Broeck
 //! 2023, "Collapsed Inference for Bayesian Deep Learning").
 //!
-//! The posterior is a mixture over the iterates of gradient descent. Within each component the collapsed weights, which are integrated over, are
-//! independent uniforms on one box. All components share the box, which spans the values of the iterates. All other sites have the values of the
-//! iterate.
+//! The posterior is a mixture over the iterates of gradient descent. Within each component, the collapsed weights, which are integrated over, are
+//! independent uniforms on a box. All components share this box, which spans the values of all iterates. All other sites have the values of the
+//! iterate of the component.
 
 use crate::code::Artifact;
 use crate::iterates::{IterateOptions, Swag};
@@ -30,8 +30,8 @@ pub(crate) const RECORD: MethodDef = MethodDef {
 ///
 /// `local` has, in addition to states and data ports, the inputs `STATE/index` `[selected]` (int) and `STATE/chosen` `[selected]` (real, 1 where the
 /// column is an element of this state, else 0 with index 0) for each of `weights`; a column is one of the collapsed weights. If `kinks` is not zero,
-/// `local` also has the input `moves` `[batch, selected]`, which is added to the collapsed weights, row by row. The outputs, evaluated at these
-/// weights, are:
+/// `local` also has the input `moves` `[batch, selected]`, which is added to the collapsed weights, row by row. The outputs are evaluated at the
+/// resulting weights:
 /// - `location` `[batch, outputs]`: the mean of a Normal, or logits.
 /// - `scale` `[batch, outputs]`: the standard deviation of a Normal at the iterate (with zero `moves`); absent for classes.
 /// - `target` `[batch, outputs]`: the observed value of a Normal, on the model's scale; absent for classes.
@@ -235,7 +235,8 @@ impl OptionValue for Radius {
 pub struct CollapsedSettings {
     /// The box of a weight.
     pub extent: BoxExtent,
-    /// The number of weights to integrate over per row and output, most influential first; 0 takes all. The others have the values of the iterate.
+    /// The number of weights to integrate over per row and output, most influential first; 0 takes all weights. All other weights have the values of
+    /// the iterate.
     pub weights: usize,
     /// Sites, by their positions in [`Collapsed::weights`], whose elements are integrated over in every row in addition to `weights`.
     pub always: Vec<usize>,
@@ -253,8 +254,8 @@ pub struct CollapsedSettings {
 }
 
 impl CollapsedSettings {
-    /// Returns whether the predictive density is defined as in the published code. The first units are then selected instead of the most influential
-    /// ones, and an element of [`CollapsedSettings::always`] whose iterates do not differ has a narrow box.
+    /// Returns whether the predictive density is defined as in the published code. In this case, the first units are selected instead of the most
+    /// influential units, and an element of [`CollapsedSettings::always`] whose iterates do not differ has a narrow box.
     pub fn is_published(&self) -> bool {
         matches!(self.noise, LikelihoodNoise::Published { .. })
     }

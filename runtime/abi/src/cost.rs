@@ -56,7 +56,7 @@ pub enum Operations {
     Call(Primitive, Vec<Amount>),
 }
 
-/// Elements that are read or written: the product of these axes, but at most the number of elements of the buffer.
+/// The number of elements that are read or written: the product of the sizes of these axes, but at most the number of elements of the buffer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemoryTraffic {
     /// The axes along which the address changes; `None` if the whole buffer is accessed.

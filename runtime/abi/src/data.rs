@@ -45,14 +45,14 @@ impl Format {
     }
 }
 
-/// The largest size of an integer in a column. Programs have 32-bit integers, so the sum of an integer in a column and a constant of up to
-/// 147,483,647 does not overflow.
+/// The largest size of an integer in a column. Programs have 32-bit integers. With this limit, the sum of an integer in a column and a constant of up
+/// to 147,483,647 does not overflow.
 pub const LARGEST_INTEGER: i64 = 2_000_000_000;
 
 /// The contents of the files of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// Columns with one element per row. Unless the program names a target, it is the last column.
+    /// Columns with one element per row. The target is the last column unless the program names a target.
     Columns,
     /// Named arrays of any shape, without an order.
     Arrays,
@@ -81,9 +81,9 @@ pub enum Test {
 /// Rows that are unlike the training data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Outliers {
-    /// The rows of another file in the same format. If inputs and targets are separate files, it is the file of inputs.
+    /// The rows of another file in the same format. In formats with separate files of inputs and targets, this file is a file of inputs.
     File(PathBuf),
-    /// The test images, each cut into squares with this number of pixels per side and put together again in random order.
+    /// The test images, each cut into squares that are put together again in random order. A square has this number of pixels per side.
     Shuffled(usize),
 }
 
@@ -246,7 +246,7 @@ impl Elements {
     }
 }
 
-/// Returns the first level that is not a number: the cell because of which a column of numbers was read as text.
+/// Returns the first level that is not a number: the reason why a column of numbers was read as text.
 pub fn word(levels: &[String]) -> &str {
     let mut words = levels.iter().filter(|level| level.parse::<f64>().is_err());
     words.next().or(levels.first()).map_or("", String::as_str)
@@ -277,7 +277,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// Describes the values because of which a field of reals is not a field of integers, for messages.
+    /// Describes, for messages, the values that make a field a field of reals instead of integers.
     pub fn reals(&self) -> &'static str {
         let is_beyond = |end: f64| end.abs() >= i64::MAX as f64;
         match self.extent {

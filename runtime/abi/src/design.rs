@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The linear part of a model: `a + b * x + c * x * z` has the columns 1, `x` and `x * z`.
 ///
-/// All uses of these parameters are in the sums. Therefore, parameter values that give the same sums have the same likelihood.
+/// The model uses these parameters only in the sums. Therefore, parameter values that give the same sums have the same likelihood.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Design {
     /// The names of the coefficients: parameters, or elements of parameters.
@@ -17,7 +17,7 @@ pub struct Design {
     pub sums: Vec<LinearSum>,
 }
 
-/// A sum of coefficients times columns; the sum in the model may have further terms.
+/// A sum of products of a coefficient and a column. The sum in the model may have further terms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinearSum {
     /// The terms; each coefficient occurs once.

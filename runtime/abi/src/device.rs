@@ -2,9 +2,9 @@
 //!
 //! Note [What entries owe]. A device runs a launch of a plan as a whole and never cuts it into chunks. The entries of the kernel run in order. They
 //! must write the same values to every output as the executor on the host, up to rounding. Reducing outputs start from the identity of their
-//! [`crate::plan::Combine`], even if the domain is empty, so an earlier entry must fill them. The previous content of an output must not be read
-//! unless the body loads it. Results must be the same in every run, so reductions must not use floating-point atomics in global memory. A primitive
-//! must compute the same function as its naive reference.
+//! [`crate::plan::Combine`], even if the domain is empty, so an earlier entry must fill these outputs with the identity. The previous content of an
+//! output must not be read unless the body loads it. Results must be the same in every run, so reductions must not use floating-point atomics in
+//! global memory. A primitive must compute the same function as its naive reference.
 
 use crate::plan::{Launch, Plan, PlanStep, PrimitiveCall};
 use crate::primitive::Primitive;
@@ -47,11 +47,11 @@ pub struct LaunchSequence {
 pub struct Routine {
     /// The primitive.
     pub primitive: Primitive,
-    /// The number of integers of these calls: matrix products with different numbers of batch axes have different routines.
+    /// The number of integers of these calls. For example, matrix products with different numbers of batch axes have different routines.
     pub ints: usize,
     /// The work to run. Buffer slots are the operands and the result, integer slots are those of the call, and `Outer` is 1.
     pub work: LaunchSequence,
-    /// A blocked form of the same computation, if there is one, for a runtime with a library of matrix products.
+    /// A blocked form of the same computation, for a runtime with a library of matrix products; `None` if there is no such form.
     pub blocked: Option<Blocked>,
 }
 

@@ -127,8 +127,9 @@ pub enum Covariance {
     Point,
     /// The variances.
     Diagonal,
-    /// The sum of two halves: half the variances, and half the sum of the outer products of the last deviations (this number of them), divided by
-    /// their number minus one. The deviation of an iterate is its difference from the mean of all iterates up to and including this one.
+    /// The sum of two matrices. The first is half the variances. The second is half the sum of the outer products of the last deviations, divided by
+    /// their number minus one; this variant has the number of deviations. The deviation of an iterate is its difference from the mean of all iterates
+    /// up to and including this iterate.
     LowRank(usize),
     /// No Gaussian: the iterates themselves, with equal weights (a snapshot ensemble, Huang et al. 2017).
     Snapshots,

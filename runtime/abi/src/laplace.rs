@@ -1,8 +1,8 @@
 //! The Laplace approximation: the programs from which a Gaussian around a maximum is built, and its options.
 //!
-//! `f(x, w)` are the arguments of the observed distributions that depend on the row. Each is mapped to the reals by the bijector of its
-//! support, and all are laid out in one vector of `outputs` elements. The weights `w` are the sites that affect `f`. Every other
-//! site (a noise level, a hyperparameter) keeps the value that the search found.
+//! `f(x, w)` are the arguments of the observed distributions that depend on the row. The bijector of its support maps each argument to the reals. All
+//! arguments together are one vector of `outputs` elements. The weights `w` are the sites that affect `f`. Every other site (a noise level, a
+//! hyperparameter) keeps the value that the search found.
 
 mod options;
 
@@ -88,7 +88,7 @@ pub const PRIOR_FACTOR: &str = "prior/factor";
 pub const EVIDENCE_SLOPE: &str = "evidence/slope";
 
 /// The plans of the programs of an approximation of the same model that needs less memory. The programs are not compiled. The plans show whether the
-/// approximation fits, before an error about memory recommends it.
+/// approximation fits into memory, before an error about memory recommends it.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Smaller {
     /// All weights, from which a subnetwork is chosen.
@@ -238,9 +238,9 @@ pub struct Weights {
 pub struct WeightBlock {
     /// The prefix of the names of the block's outputs.
     pub name: String,
-    /// The index in [`Laplace::weights`] of the site that contains the block.
+    /// The site that contains the block, by its index in [`Laplace::weights`].
     pub weights: usize,
-    /// The size of the left factor; 1 if the right factor is the whole block, in which case the output `BLOCK/left` does not exist.
+    /// The size of the left factor. If the right factor is the whole block, the size is 1 and the output `BLOCK/left` does not exist.
     pub left: usize,
     /// The size of the right factor.
     pub right: usize,
@@ -249,7 +249,7 @@ pub struct WeightBlock {
 }
 
 impl WeightBlock {
-    /// Returns the sizes of the two factors. The first factor is the one whose index varies slowest among the elements.
+    /// Returns the sizes of the two factors, first that of the factor whose index varies slowest among the elements.
     pub fn extents(&self) -> (usize, usize) {
         match self.swapped {
             true => (self.right, self.left),

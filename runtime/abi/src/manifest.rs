@@ -37,7 +37,7 @@ pub struct Manifest {
     pub backend: String,
     /// The data items that inference blocks use.
     pub data: Vec<DataSpec>,
-    /// The inference blocks, in an order in which each comes after those that it needs.
+    /// The inference blocks, in an order in which each block comes after the blocks that it needs.
     pub infers: Vec<InferenceBlock>,
     /// The `compare` items.
     pub compares: Vec<CompareBlock>,
@@ -111,7 +111,8 @@ pub struct PriorReport {
     pub support: Support,
     /// True if the density does not have a finite integral.
     pub is_improper: bool,
-    /// The smallest and the largest value that the prior makes plausible: one pair per element, one pair for all, or none if they are not known.
+    /// The smallest and the largest value that the prior makes plausible: one pair per element, or one pair for all elements. Empty if these values
+    /// are not known.
     pub plausible: Vec<(f64, f64)>,
 }
 
@@ -133,8 +134,8 @@ impl PriorReport {
     }
 }
 
-/// Half the width of the plausible values of a normal prior, in standard deviations: the square root of 24, as the compiler includes values whose log
-/// density is up to 12 below the log density at the mean.
+/// Half the width of the plausible values of a normal prior, in standard deviations. The compiler includes values whose log density is up to 12 below
+/// the log density at the mean, so this is the square root of 24.
 const PLAUSIBLE_DEVIATIONS: f64 = 4.9;
 
 /// The type of the elements of an output.
@@ -169,7 +170,7 @@ pub struct Output {
     /// True if the distribution has an infinite variance for all parameter values, so that the standard deviation of draws is meaningless.
     #[serde(default)]
     pub infinite_variance: bool,
-    /// A parameter and a bound: the variance is infinite if the parameter does not exceed the bound.
+    /// A parameter and a bound. The variance is infinite unless the parameter exceeds the bound.
     #[serde(default)]
     pub infinite_below: Option<(String, f64)>,
     /// True if the variance of the distribution does not depend on any parameter, as in `Normal(f, 0.1)`.
@@ -258,7 +259,7 @@ impl InferenceBlock {
         self.work.part().predictive_draws()
     }
 
-    /// Returns the temperature if it is not 1. The draws then have another spread than the posterior.
+    /// Returns the temperature if it is not 1, in which case the spread of the draws differs from that of the posterior.
     pub fn tempered(&self) -> Option<f64> {
         let temperature = self.work.part().temperature();
         (temperature != 1.0).then_some(temperature)
@@ -358,7 +359,7 @@ impl InferenceBlock {
         read.map(|binding| &binding.from).collect()
     }
 
-    /// Returns the inference blocks that this one needs, because it starts from them, takes sites or iterates from them, or ranks weights by them.
+    /// Returns the inference blocks that this block needs, because it starts from them, takes sites or iterates from them, or ranks weights by them.
     pub fn needs(&self) -> Vec<&str> {
         let start = self.start.iter().filter_map(|start| match start {
             Start::Infer(name) => Some(name.as_str()),

@@ -180,7 +180,7 @@ impl MethodDef {
         T::OPTIONS.iter().all(|option| self.option(option.name).is_some())
     }
 
-    /// Adds the help `did you mean ..?` if `wrong` is the word of another tool for an option, or resembles the name of an option.
+    /// Adds the help `did you mean ..?` if `wrong` is the name of an option in another tool, or resembles the name of an option.
     pub fn suggest(&self, diagnostic: Diagnostic, wrong: &str) -> Diagnostic {
         match self.synonym(wrong) {
             Some(option) if option.kind == OptionKind::Optimiser => diagnostic.help(format!(

@@ -43,7 +43,8 @@ pub enum LabelSource {
 }
 
 impl LabelSource {
-    /// Returns the names in the current data; `None` if the column has no levels, if there are no names, or if two positions have the same name.
+    /// Returns the names in the current data; `None` if the column has no levels, if there are no names, or if two positions would have the same
+    /// name.
     pub fn names(&self, schema: &Schema) -> Option<Vec<String>> {
         let names = match self {
             LabelSource::Columns => schema.columns.clone(),

@@ -1,4 +1,5 @@
-//! A program for one fixed arena of buffers: kernel launches, library calls, and loops that repeat steps a given number of times.
+//! A program that runs in one fixed arena of buffers. Its steps are kernel launches, library calls, and loops that repeat steps a given number of
+//! times.
 //!
 //! Sizes may be symbolic; [`Amount::resolve`] evaluates them once per run.
 
@@ -143,7 +144,7 @@ pub struct Buffer {
     pub role: BufferRole,
 }
 
-/// The operation by which a reducing output combines a new element with its value.
+/// The operation by which a reducing output combines its value with a new element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Combine {
     /// `out + x`, from 0.

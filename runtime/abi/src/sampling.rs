@@ -39,8 +39,8 @@ pub struct Sampling {
     pub prepare: Option<Prepare>,
     /// The log density with its gradient.
     pub density: Artifact,
-    /// The number of chains that one run of `density` evaluates in lockstep. Every run has exactly this number of positions, so that the results of a
-    /// chain do not depend on the other chains.
+    /// The number of chains that one run of `density` evaluates in lockstep. Every run evaluates exactly this number of positions, so that the
+    /// results of a chain do not depend on the other chains.
     pub abreast: usize,
     /// The log likelihood of each row.
     pub rows: Artifact,
@@ -74,7 +74,7 @@ pub struct Prepare {
 pub struct PreparedColumn {
     /// The name of the port: an output of [`Prepare`] and an input of the other programs.
     pub name: String,
-    /// Elements per row, or in all if rows share them.
+    /// The number of elements per row; if all rows share the elements, the number of all elements.
     pub width: usize,
     /// True if each row has its own elements; false if all rows share them.
     pub of_row: bool,

@@ -18,7 +18,7 @@ pub static NO_INFER: Code = Code {
     explain: "`--only` and `--infer` need the names of `infer` items of the program.",
 };
 
-/// The prefix of the name of the source text of a `--set` value. `ITEM.KEY` follows.
+/// The source text of a `--set` value has a name, which is this prefix followed by `ITEM.KEY`.
 pub const SET: &str = "--set ";
 
 /// Files by the name of their data item, in order. Several files with one name are shards, or inputs and target.

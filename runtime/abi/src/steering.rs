@@ -57,8 +57,8 @@ impl OptionField<'_> {
 }
 
 impl InferenceBlock {
-    /// Sets an option to a number that its record allows. Returns false and changes nothing if the option is compiled into the code or is not a
-    /// number.
+    /// Sets an option to a number that its record allows. If the option is compiled into the code or is not a number, nothing changes and the result
+    /// is false.
     pub fn steer(&mut self, option: &str, number: f64) -> bool {
         let record = method::lookup(self.method).and_then(|method| method.option(option));
         if record.is_none_or(|record| record.phase == Phase::Compile) {

@@ -115,7 +115,7 @@ pub trait MethodPart {
         Vec::new()
     }
 
-    /// Returns the states for which the method stores iterates, draws of chains or members, which another inference block can use.
+    /// Returns the states for which the method stores several values (iterates, draws of chains or members) that another inference block can use.
     fn held(&self) -> Option<&[String]> {
         None
     }
@@ -125,7 +125,7 @@ pub trait MethodPart {
         &[]
     }
 
-    /// Returns the earlier inference block from which the method takes iterates, or by which it ranks weights.
+    /// Returns the earlier inference block from which the method takes iterates, or whose posterior ranks the weights.
     fn needs(&self) -> Option<&str> {
         None
     }
@@ -135,7 +135,7 @@ pub trait MethodPart {
         1.0
     }
 
-    /// Returns whether the posterior has variances of weights, by which another inference block can rank the weights.
+    /// Returns whether the posterior has variances of weights, so that another inference block can rank the weights by their variances.
     fn has_spread(&self, _sites: &[SiteReport]) -> bool {
         true
     }

@@ -61,7 +61,8 @@ options! {
 }
 
 impl GaussianOptions {
-    /// Returns whether the prior precision of `S` of `D` weights is multiplied by `S / D`. Without a value of the option, it is for subnetworks.
+    /// Returns whether the prior precision of `S` of `D` weights is multiplied by `S / D`. If the option has no value, this is true for subnetworks
+    /// only.
     pub fn scales_prior(&self) -> bool {
         self.scale_prior.unwrap_or(self.over.is_subnetwork())
     }
@@ -199,7 +200,8 @@ impl Score {
 /// The method of prediction from the Gaussian of the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Link {
-    /// Linearised: in closed form for a Normal likelihood, by the probit approximation for classes, otherwise by draws of `f`.
+    /// Linearised. The prediction has a closed form for a Normal likelihood, uses the probit approximation for classes, and otherwise uses draws of
+    /// `f`.
     Glm,
     /// Linearised, with the probit approximation.
     Probit,

@@ -29,8 +29,8 @@ pub struct Train {
     /// The program of the loss and its gradient in double precision, if the optimiser updates few numbers. The inputs are those of [`Train::step`];
     /// the outputs are `loss`, and `STATE/gradient` for the states that the optimiser moves.
     pub gradient: Option<Artifact>,
-    /// True if the loss of given rows is random, because it depends on draws of a posterior or of masks. The index of the step selects the random
-    /// numbers.
+    /// True if the loss of given rows is random, because the loss depends on draws of a posterior or of masks. The index of the step then selects the
+    /// random numbers.
     pub has_noise: bool,
     /// The options of every training.
     pub options: Training,

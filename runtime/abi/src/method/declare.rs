@@ -18,7 +18,8 @@
 //! }
 //! ```
 //!
-//! Groups stand before or after the fields. The options of a method are those of one or several structs; a method may change their defaults.
+//! Groups stand before or after the fields. The options of a method come from one or several structs; the method may change the defaults of these
+//! options.
 
 use super::OptionDef;
 pub(crate) use super::value::PRECISIONS;
@@ -194,7 +195,7 @@ macro_rules! option_name {
     };
 }
 
-/// The record of an option: its default, kind, phase and synonyms in other tools; or, after `like`, the record that another struct declares.
+/// The record of an option, from its default, kind, phase and synonyms in other tools. After `like`, it is the record that another struct declares.
 macro_rules! record {
     ($name:expr, $doc:expr, like $other:ty) => {
         <$other as $crate::method::declare::OptionGroup>::OPTIONS

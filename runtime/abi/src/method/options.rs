@@ -5,7 +5,7 @@ use super::{OptionDef, OptionKind};
 
 /// The upper bound of lengths of runs, numbers of rows and similar counts.
 pub const MOST: i64 = 1_000_000_000_000;
-/// The upper bound of the numbers of chains, restarts and members, each of which a run stores or computes separately.
+/// The upper bound of the numbers of chains, restarts and members. A run stores or computes each of these separately.
 const MANY: i64 = 10_000;
 /// The upper bounds of draws and of iterations per draw. Their product, the iterations of a chain, fits in an `i64`.
 pub(crate) const DRAWS: i64 = 1_000_000_000;
@@ -43,7 +43,7 @@ pub(crate) const fn with_record<const N: usize>(
     all
 }
 
-/// The options of several structs as one list. Braces give the defaults of the method that replace the declared ones.
+/// The options of several structs as one list. The method's own defaults stand in braces and replace the declared defaults.
 macro_rules! listed {
     ($($group:ty $({ $($field:ident = $default:literal),+ })?),+ $(,)?) => {{
         const LISTS: &[&[$crate::method::OptionDef]] = &[$(<$group as $crate::method::declare::OptionGroup>::OPTIONS),+];

@@ -1,4 +1,4 @@
-//! The values of options in three forms: as the checker passes them on, as defaults in records, and as typed fields.
+//! The values of options in three forms: the values that the checker passes on, the defaults in records, and typed fields.
 
 use super::OptionDef;
 use crate::steering::OptionField;
@@ -28,7 +28,8 @@ impl fmt::Display for OptionName {
     }
 }
 
-/// The error for an option whose value does not have its type, or that the method does not have. It is a bug of the checker or of a record.
+/// The error for an option that the method does not have, or whose value does not have the type of the option. The error is a bug of the checker or
+/// of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch(pub &'static str);
 

@@ -142,7 +142,8 @@ pub trait SamplerPart {
         }
     }
 
-    /// Returns the power of the likelihood in the target density at temperature 1, for `rows` rows; `None` if the draws have no such target.
+    /// Returns the power of the likelihood in the target density at temperature 1, for `rows` rows; `None` if the sampler does not have such a target
+    /// density.
     fn likelihood_power(&self, rows: usize) -> Option<f64> {
         let _ = rows;
         Some(1.0)

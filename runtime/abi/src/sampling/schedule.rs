@@ -18,8 +18,8 @@ pub enum Steps {
         /// The `gamma` of the formula; convergence needs a value above 0.5 and at most 1.
         gamma: f64,
     },
-    /// A cosine from `step_size` to zero in each of `cycles` cycles over the run. The first part of a cycle explores without noise; draws
-    /// are taken in the rest (Zhang et al. 2020).
+    /// A cosine from `step_size` to zero in each of `cycles` cycles over the run. The first part of a cycle explores without noise; draws are taken
+    /// in the rest of the cycle (Zhang et al. 2020).
     Cyclical {
         /// The number of cycles.
         cycles: usize,

@@ -1,5 +1,5 @@
-//! Metropolis sampling on mini-batches with the penalty method: the options, which of them are compatible, and the target distribution that follows
-//! from them.
+//! Metropolis sampling on mini-batches with the penalty method: the options, the checks that they are compatible, and the target distribution that
+//! follows from them.
 
 use super::{EvaluationRows, SamplerKind, SamplerPart, batch, sampler, stan};
 use crate::method::declare::{Mismatch, OptionGroup, OptionSource, forms, options, words};
