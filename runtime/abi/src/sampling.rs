@@ -30,8 +30,8 @@ use serde::{Deserialize, Serialize};
 ///   [`Sampling::abreast`] is above 1, the states that move and all outputs have a leading axis, `[draws, ..]`, with one entry per chain.
 /// - `rows`: inputs the states and the data ports; symbol `batch`; outputs `log_prior` (real: log prior + log Jacobian) and
 ///   `log_likelihood` `[batch]`.
-/// - If there is a [`Prepare`], both `density` and `rows` take its columns as inputs. Data and states that only the preparing program reads are then
-///   not inputs of `density` and `rows`.
+/// - If there is a [`Prepare`], both `density` and `rows` take its columns as inputs. Data and states that only the program of [`Prepare`] reads are
+///   then not inputs of `density` and `rows`.
 /// - [`crate::manifest::InferenceBlock::predict`] and [`crate::manifest::InferenceBlock::sites`] take `[draws, ..]` for each state that moves.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Sampling {
