@@ -143,7 +143,7 @@ pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize
     }
     match fitted.descent.as_ref().filter(|_| is_point) {
         Some(descent) if descent.is_short => return Some(Doubt::Above(descent.fall)),
-        // A loss at its minimum cannot fall further, but the test of unfinished training could mistake noise in the losses for a fall.
+        // A loss at its minimum cannot fall further. Noisy losses then do not mean that the training is unfinished.
         Some(descent) if descent.is_settled => return None,
         Some(_) | None => {}
     }
