@@ -349,7 +349,7 @@ fn chains_without_draws_are_reported() {
     };
     assert_says(
         &only(&facts, "E0528"),
-        &["2 of 4 chains", "(counted from 0: 1, 3)", "`--resume`"],
+        &["2 of 4 chains", "(chains 1, 3, counted from 0)", "`--resume`"],
     );
 }
 

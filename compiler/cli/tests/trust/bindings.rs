@@ -849,7 +849,7 @@ infer fit = map(M, d)
     check(&gap, "  a: real[4] ~ Normal(0, 1)", "a[g] + h").assert_warning("E0265", &["no row has the value 2 in `g`"]);
     // The second axis.
     check(&from_one, "  a: real[3, 9] ~ Normal(0, 1)", "a[h, g]")
-        .assert_warning("E0265", &["position 0 of `a`"]);
+        .assert_warning("E0265", &["element 0 of `a`"]);
 }
 
 #[test]

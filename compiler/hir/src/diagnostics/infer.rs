@@ -159,7 +159,7 @@ pub fn sites_missing(span: Span, method: &str, posterior: (&str, Span), sites: &
             if sites.len() == 1 { "has" } else { "have" }
         ),
     )
-    .also(posterior.1, format!("`{}` is here", posterior.0))
+    .also(posterior.1, format!("`{}` is declared here", posterior.0))
     .help(format!(
         "add `{} ~ Normal(scale = 0.1)`, or another family",
         sites.join(", ")
