@@ -125,7 +125,7 @@ fn a_worker_that_takes_too_long_is_killed() {
     assert!(clock.elapsed() < LONG);
 }
 
-/// The response is cut off, whatever length its header declares and however long it really is.
+/// The response is cut off, whatever its declared length and its actual length are.
 #[test]
 fn an_endless_response_is_cut_off() {
     let header = r"printf 'bnnc-mlir-worker 1\n\377\377\377\377\377\377\377\377'";

@@ -22,7 +22,7 @@ kernel "rows" [40, $0] (real, real, real) {
 }
 "#;
 
-/// The text of a module in parts, each from the first line that holds its mark.
+/// Splits the text of a module into parts. Each part starts at the first line that contains its mark.
 #[test]
 fn a_module_is_written_so() {
     let text = module(&parse(ROWS).unwrap(), PREFIX).text;
@@ -58,7 +58,7 @@ fn elementary_functions_are_inlined_without_runtime_symbols() {
     assert_eq!(symbols, ["bnnc_noise_gamma_f32"]);
 }
 
-/// If a launch binds two slots to the same buffer, these must not be declared as different memory.
+/// Two slots that a launch binds to the same buffer must not be declared as different memory.
 #[test]
 fn buffers_that_may_alias_are_not_declared_different() {
     let program = parse(ROWS).unwrap();

@@ -32,8 +32,8 @@ fn curve(policy: Policy, settings: Settings, seed: u64) -> Vec<f64> {
     }
 }
 
-/// Random choices have the expected regret. A random choice is wrong half of the time: it forgoes 5 on food, or loses 15 on poison. Both
-/// are equally frequent, so the regret is 5 per play.
+/// Random choices have the expected regret. A random choice is wrong half of the time: it forgoes a reward of 5 for an edible mushroom, or loses 15
+/// for a poisonous one. Both mistakes are equally frequent, so the regret is 5 per play.
 #[test]
 fn random_choices_have_the_expected_regret() {
     // A greedy agent that always explores makes random choices too.

@@ -117,7 +117,8 @@ fn command(executable: &Path, words: &[&str]) -> Command {
 }
 
 fn execute(executable: &Path, words: &[&str]) -> Output {
-    // If another thread starts a process while the executable is being written, this process inherits the open file and may keep it open for a while.
+    // If another thread starts a process while the executable is being written, the new process inherits the open file and may keep it open for a
+    // while.
     let output = (0..50)
         .find_map(|_| match command(executable, words).output() {
             Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
@@ -233,7 +234,7 @@ fn a_killed_executable_resumes_to_the_same_bytes() {
     let expected = support::numbers(&whole);
     assert!(expected.contains_key("posterior.safetensors"));
     assert!(expected == support::numbers(&parts));
-    // The folder is like one of `bnnc run`, so `bnnc predict` reads it.
+    // The folder has the layout of a folder that `bnnc run` writes, so `bnnc predict` can read it.
     let program = folder.join("curve.bnn");
     let output = run(["run", program.to_str().unwrap(), "--out", plain.to_str().unwrap()]);
     assert_eq!(output.status, 0, "{}", output.stderr);
@@ -361,7 +362,7 @@ fn steered(name: &str) -> PathBuf {
     folder
 }
 
-/// Returns the results of `bnnc run` for a program and of its executable.
+/// Returns the results of `bnnc run` for a program, and the results of the program's executable.
 fn both(folder: &Path, executable: &Path, words: &[&str]) -> [Value; 2] {
     let program = folder.join("curve.bnn");
     let outputs = [
@@ -426,7 +427,7 @@ fn runtime_options_are_set_when_an_executable_starts() {
             assert_eq!(is_same, ["mode", "apart"].contains(&&**name), "{name}");
         }
     }
-    // The run folder, which records the settings, is the same as for `bnnc run`.
+    // The run folder records the settings. It is the same as the run folder of `bnnc run`.
     let executable = folder.join("curve");
     let words = ["--only", "mode", "--set", "mode.epochs=4"];
     let outs = ["one", "other"].map(|name| folder.join(name));
@@ -589,8 +590,8 @@ fn a_damaged_executable_reports_the_damage() {
     let says = |bytes: &[u8], words: &[&str]| {
         // Each time the file is created anew, because the system does not allow writing to an executable that is still running.
         let _ = fs::remove_file(&other);
-        // Another process copies the file: if this process had the file open for writing, child processes of other tests could inherit the
-        // open file, and a file that is open for writing cannot be executed.
+        // Another process copies the file. If this process had the file open for writing, child processes of other tests could inherit the open file.
+        // The system does not execute a file that is open for writing.
         let staged = folder.join("staged");
         fs::copy(&executable, &staged).unwrap();
         fs::write(&staged, bytes).unwrap();
@@ -682,7 +683,7 @@ fn build_with(folder: &Path, words: &[&str], environment: &[(&str, &str)]) -> Ou
     }
 }
 
-/// A file above the size limit is an error and not a crash. Under its name there is either no file, or the file that was there before.
+/// An executable above the file size limit is an error and not a crash. Its path then has no file, or still has the previous file.
 #[test]
 #[cfg(target_os = "linux")]
 fn files_above_the_size_limit_of_the_shell_are_not_written() {

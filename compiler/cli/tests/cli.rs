@@ -1,4 +1,4 @@
-//! The binary as users see it: exit statuses and messages. No program and no file causes a panic.
+//! Tests the binary as users see it: exit statuses and messages. No program or file may cause a panic.
 
 mod support;
 
@@ -39,7 +39,7 @@ fn program(body: &str, lines: &str, options: &str) -> String {
     )
 }
 
-/// Returns a network without a mistake.
+/// Returns a valid network.
 fn network(options: &str) -> String {
     program(
         "  h = Dense(1)\n  s: positive ~ HalfNormal(1)\n  y ~ Normal(h(x)[0], s)",
@@ -48,7 +48,7 @@ fn network(options: &str) -> String {
     )
 }
 
-/// Returns a model without layers whose mean is this expression.
+/// Returns a model with this expression as its mean and without layers.
 fn mean(expression: &str) -> String {
     program(
         &format!("  s: positive ~ HalfNormal(1)\n  y ~ Normal({expression}, s)"),
@@ -178,7 +178,7 @@ fn empty_or_huge_ranges_are_rejected() {
     );
 }
 
-/// A window may be too large by sizes that are only known with the data, or inside a layer.
+/// A window may be too large for a size that only the data determine, or inside a layer.
 #[test]
 fn windows_larger_than_their_input_are_rejected() {
     let image = |layer: &str, f: &str| {
@@ -738,8 +738,8 @@ fn operations(inputs: usize, options: &[&str]) -> [u64; 3] {
     })
 }
 
-/// A row takes two operations per input for its location, and two for the gradient. Other operations do not depend on the inputs, except
-/// those of the prior, which do not depend on the rows.
+/// Each row takes two operations per input for its location, and two for the gradient. The number of other operations does not depend on the number
+/// of inputs. The prior is an exception, but its operations do not depend on the number of rows.
 #[test]
 fn the_cost_of_a_step_is_linear_in_its_batch() {
     let with = |inputs, batch: usize| {

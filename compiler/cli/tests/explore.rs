@@ -43,7 +43,7 @@ impl Server {
         stream
             .set_read_timeout(Some(Duration::from_secs(60)))
             .expect("a timeout");
-        // A server that rejects a request early may close the connection while this still writes.
+        // A server that rejects a request early may close the connection while the test is still writing.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -277,7 +277,7 @@ fn the_page_shows_the_chosen_distributions() {
     let held = page.evaluate("location.hash").to_string();
     assert!(held.contains("p=Normal"), "{held}");
 
-    // The mouse makes a parameter fixed, so that fewer gradients are needed.
+    // A click fixes a parameter, so that fewer gradients are needed.
     let learned = page.text("#nodes-before");
     page.click("document.querySelector('#q button.hold')");
     page.wait("location.hash.includes('fixed')");
@@ -318,7 +318,7 @@ fn the_page_shows_why_a_divergence_is_infinite() {
         page.evaluate("document.querySelector('#answer').hidden"),
         serde_json::json!(true)
     );
-    // A parameter outside its support is rejected too. A valid input is computed again after it.
+    // A parameter outside its support is rejected too. Afterwards, the page computes valid inputs again.
     page.open(&address(&server, "Normal(0,-1)", "Normal(0,1)"));
     page.wait("document.querySelector('#told').innerText.includes('cannot be -1')");
     page.click(

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use support::trial::Trial;
 use support::{root, run};
 
-/// The line from which on the program has the network in comments.
+/// The line of the program after which the network follows in comments.
 const NETWORK: &str = "// model Network(";
 
 /// Runs `bnnc new`, and returns the program and the lines on the terminal.
@@ -109,7 +109,7 @@ impl Random {
     }
 }
 
-/// Returns a table with this header, of rows that a function makes.
+/// Returns a table with this header. A function makes the rows.
 fn table(header: &str, rows: usize, mut row: impl FnMut(usize, &mut Random) -> String) -> String {
     let mut random = Random(7);
     let mut text = format!("{header}\n");
@@ -309,7 +309,7 @@ fn groups_have_effects() {
             "a value of `shop_id` has fewer than 5 rows",
         ],
     );
-    // Only groups, and classes as the output.
+    // The inputs are groups only, and the output is a class.
     let text = table("make,kind", 90, |at, _| {
         format!("{},{}", ["a", "b"][at % 2], ["u", "v", "w"][at / 2 % 3])
     });
@@ -608,7 +608,7 @@ fn results(text: &str) -> Value {
     fit
 }
 
-/// Checks that a parameter is within four posterior standard deviations of a value, and that these are below a limit.
+/// Checks that a parameter is within four posterior standard deviations of `truth`, and that the standard deviation is below `most`.
 #[track_caller]
 fn assert_near(fit: &Value, name: &str, truth: f64, most: f64) {
     let number = |part: &Value| part.as_f64().or_else(|| part[0].as_f64()).unwrap();
@@ -622,7 +622,7 @@ fn assert_near(fit: &Value, name: &str, truth: f64, most: f64) {
 
 #[test]
 fn a_line_has_the_coefficient_of_least_squares() {
-    // With fewer than 40 rows all are used, and the standardised slope of least squares is the correlation.
+    // If there are fewer than 40 rows, the fit uses all of them. The standardised least-squares slope is the correlation.
     let mut points = Vec::new();
     let text = table("x,y", 36, |_, random| {
         let x = random.normal();

@@ -56,7 +56,7 @@ fn options() {
     assert_refused(&run(["emit", "nope", YACHT]), "E0604", 2);
     assert_refused(&run(["run", "examples/nope.bnn"]), "E0605", 3);
     assert_refused(&run(["run", YACHT, "--without", "nope"]), "E0608", 2);
-    // Each option may be set, but not both to these values.
+    // Each setting is valid, but the two settings exclude each other.
     let apart = run([
         "run",
         "examples/penalty/penalty.bnn",
@@ -68,7 +68,7 @@ fn options() {
     assert_refused(&apart, "E0614", 2);
 }
 
-/// The backend `mlir` needs a worker, which a build without LLVM lacks. The text of its code can be printed without a worker.
+/// The backend `mlir` needs a worker, which a build without LLVM lacks. Printing the text of the code does not need a worker.
 #[test]
 #[cfg(not(feature = "mlir"))]
 fn a_backend_that_is_not_inside() {
@@ -80,7 +80,7 @@ fn a_backend_that_is_not_inside() {
     assert_eq!(run(["__mlir-worker", "object", "1"]).status, 2);
 }
 
-/// Every build knows the name of the method, so that it is not an unknown name in the program.
+/// Every build knows the name of the method, so the error must not be that of an unknown name.
 #[test]
 #[cfg(not(feature = "collapsed"))]
 fn a_method_that_is_not_inside() {
@@ -105,7 +105,7 @@ fn a_backend_for_devices_that_is_not_inside() {
     );
 }
 
-/// A run that does not fit into memory is an error of the program, which is reported before the run starts.
+/// A run that does not fit into memory is reported as an error of the program before the run starts.
 #[test]
 fn memory() {
     assert_refused(&run(["run", YACHT, "--max-memory", "1M"]), "E0502", 1);
@@ -189,7 +189,7 @@ fn samplers() {
     assert_refused(&option, "E0257", 1);
     let few = "infer f = penalty(M, d) { batch = 2, batches = 1 }";
     assert_refused(&run_program("few", &program(few)), "E0614", 1);
-    // With all four rows in a batch the losses are exact and have a variance of zero.
+    // If a batch has all four rows, its losses are exact and have a variance of zero.
     let all = "infer f = penalty(M, d) { batch = 4, batches = 1, warmup = 5, draws = 5 }";
     let all = run_program("all", &program(all));
     assert_eq!(all.status, 0, "{all:?}");

@@ -154,7 +154,7 @@ fn a_file_is_loaded_first() {
 /// The program of a conjugate model: `w` has the posterior Normal(30.35 / 22, 1 / sqrt(22)).
 const LINE: &str = "compiler/cli/tests/conjugate/line.bnn";
 
-/// Returns the values along the horizontal axis of a plot at which its highest line has marks.
+/// Returns the horizontal positions of the marks in the topmost line of a plot, as values of the axis.
 fn peak(plot: &str, mark: char) -> Vec<f64> {
     let lines: Vec<&str> = plot.lines().collect();
     let axis = lines
@@ -188,7 +188,7 @@ fn a_plot_of_a_posterior_peaks_at_its_mode() {
         plot.is_ascii() && plot.lines().all(|line| line.len() <= 80),
         "{plot}"
     );
-    // The highest bin of the histogram lies within a standard deviation of the mode.
+    // The highest bin of the histogram lies within one standard deviation of the mode.
     let mode = 30.35 / 22.0;
     let peak = peak(plot, '#');
     assert!(
@@ -272,7 +272,7 @@ net.hidden
     }
 }
 
-/// Ctrl-C during a run returns to the prompt, and the value of the earlier run stays.
+/// Ctrl-C during a run returns to the prompt, and the value from the earlier run remains.
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_a_run_and_not_the_session() {

@@ -142,7 +142,7 @@ fn has_half_a_chain(expected: &BTreeMap<String, Vec<u8>>, out: &Path) -> bool {
     })
 }
 
-/// Kills and resumes a run after each of these fractions of its duration, and then finishes it. Returns the number of kills that left an
+/// Kills and resumes a run after each of these fractions of its duration, and then runs it to its end. Returns the number of kills that left an
 /// incomplete chain.
 fn assert_kills_change_nothing(
     workshop: &Path,
@@ -164,7 +164,7 @@ fn assert_kills_change_nothing(
     kills
 }
 
-/// Kills a run once it has an incomplete chain, and finishes it. Returns whether the kill left an incomplete chain.
+/// Kills a run as soon as it has an incomplete chain, and then resumes it to its end. Returns whether the kill left an incomplete chain.
 fn kill_while_it_samples(workshop: &Path, expected: &BTreeMap<String, Vec<u8>>) -> bool {
     let out = workshop.join("watched");
     let _ = fs::remove_dir_all(&out);
@@ -192,8 +192,8 @@ fn a_killed_run_resumes_to_the_same_bytes() {
     let (expected, time) = undisturbed(&workshop);
     let mut kills = assert_kills_change_nothing(&workshop, (&expected, time), &[0.3, 0.3, 0.3]);
     kills += assert_kills_change_nothing(&workshop, (&expected, time), &[0.9]);
-    // If the load of the machine varies, a fraction of one run's duration is not a fixed moment of another run. The size of the file of
-    // draws gives a fixed moment.
+    // If the load of the machine varies, the same fraction of two runs' durations is not the same stage of both. The size of the file of draws shows
+    // the stage.
     let mut tries = 0;
     while kills == 0 && tries < 20 {
         kills += usize::from(kill_while_it_samples(&workshop, &expected));
@@ -218,7 +218,7 @@ fn fifty_kills_change_nothing() {
     println!("{kills} kills in {round} runs");
 }
 
-/// One short inference of every method, with the name of the method, and some inferences with several concurrent trainings.
+/// One short inference for every method, named after the method, and some inferences with several concurrent trainings.
 const METHODS: &str = "\
 use layers::Dense
 
@@ -255,7 +255,7 @@ infer sghmc       = sghmc(Net, rows) { chains = 2, warmup = 100, draws = 500, ba
 infer penalty     = penalty(Net, rows) { chains = 2, warmup = 100, draws = 200, batch = 8 }
 ";
 
-/// Returns the arguments of `bnnc run line.bnn --only INFERS` into a folder.
+/// Returns the arguments of `bnnc run line.bnn --only INFERS` that write to a folder.
 fn only(workshop: &Path, infers: &str, how: &str, out: &Path) -> Vec<String> {
     let mut words = arguments(workshop, how, out);
     words.extend(["--only", infers].map(str::to_owned));
@@ -331,7 +331,7 @@ fn a_hundred_kills_of_every_method_change_nothing() {
     }
 }
 
-/// Waits until a run has written a file of its checkpoint.
+/// Waits until a run has written a checkpoint file.
 fn wait_for(out: &Path, file: &str) {
     let path = out.join("checkpoint").join(file);
     let clock = Instant::now();
@@ -389,7 +389,7 @@ fn an_interrupted_run_keeps_its_results() {
     }
 }
 
-/// An inference that fails does not remove the results of those before it.
+/// A failed inference does not remove the results of earlier inferences.
 #[test]
 fn a_failed_inference_keeps_earlier_results() {
     let workshop = workshop("failure");

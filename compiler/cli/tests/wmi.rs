@@ -52,7 +52,7 @@ fn json_is_one_object_per_problem() {
     }
 }
 
-/// The command prints a line for each instance. If an instance is unbounded, this is an error at the end.
+/// The command prints a line for each instance. If an instance is unbounded, the command reports an error after the last line.
 #[test]
 fn several_problems_are_printed_and_the_unbounded_one_is_an_error() {
     let output = run(["wmi", INSTANCES]);

@@ -376,8 +376,7 @@ fn ranges_enclose_evaluation() {
     });
 }
 
-/// Elementwise ops on wide intervals. The ends of the intervals are at zero, at infinity, and beyond the ends
-/// of the domain.
+/// Tests elementwise ops on wide intervals. The bounds of the intervals are zero, infinity, and numbers outside the domain.
 #[test]
 fn ranges_of_scalars_enclose_wide_intervals() {
     let infinity = f64::INFINITY;

@@ -202,7 +202,7 @@ fn accesses_outside_their_buffer_are_rejected() {
     refuses("+ v1 * 4 below $0", "+ v1 * 5 below $0", "of 8 elements");
 }
 
-/// The row before the last one of a batch does not exist if the batch has one row, and a buffer of a fixed size is too small for a large batch. A trip
+/// A batch of one row has no row before its last, and a buffer of a fixed size is too small for a large batch. A trip
 /// count with a square agrees with another count at two sizes, 3 and 13, and at no others.
 #[test]
 fn sizes_are_checked_at_their_ends() {

@@ -116,7 +116,7 @@ fn functions_of_noise_are_recomputed_rather_than_stored() {
     let w = b.add(loc, spread);
     let [log, slope] = mixture(&mut b, w);
     let total = b.reduce_sum_all(log);
-    // A second kernel cannot start before the first one has ended, so it computes the whole chain again.
+    // The second kernel cannot start before the first kernel has ended, so it computes the whole chain again.
     let wide = b.broadcast_to(total, &b.shape(slope));
     let weighted = b.mul(slope, wide);
     let by_loc = b.reduce_sum(weighted, &[0]);
@@ -136,7 +136,7 @@ fn functions_of_noise_are_recomputed_rather_than_stored() {
     assert_eq!(noisy(&program), 2, "{program}");
 }
 
-/// A radial draw first needs the norm of all noise of the draw. One number for every draw is stored.
+/// A radial draw first needs the norm of all noise of the draw. Only this number is stored for every draw.
 #[test]
 fn a_norm_is_stored_as_one_number_per_draw() {
     let shape = Shape::fixed(&[40, 5]);

@@ -89,8 +89,7 @@ fn relu(b: &mut Builder, x: Value) -> Value {
     b.max(x, zero)
 }
 
-/// Returns `mu + softplus(rho) eps`, possibly for every draw, and the divergence of this distribution from a
-/// standard normal.
+/// Returns `mu + softplus(rho) eps`, possibly for every draw, and the KL divergence of this distribution from a standard normal.
 fn sampled(
     b: &mut Builder,
     name: &str,
@@ -371,7 +370,7 @@ fn a_training_step_has_few_kernels() {
         2,
         "one kernel samples, one updates\n{program}"
     );
-    // A single draw costs nothing extra, because it is an axis of size 1.
+    // A single draw has no extra cost, because its axis has size 1.
     let program = check_training(Some(Dim::Fixed(1)), (22, 8));
     assert_eq!(touching(&program, "l0.w/rho"), 2, "{program}");
 }
@@ -420,8 +419,7 @@ fn the_carry_of_a_recurrence_is_updated_after_it_is_read() {
             PlanStep::Launch(_) | PlanStep::Call(_) => None,
         })
         .collect();
-    // The body has a copy of the row, three products, the activation, and the next carry, which is also
-    // stored in its row of the result.
+    // The body has a copy of the row, three products, the activation, and the next carry. The carry is also stored in its row of the result.
     assert_eq!(bodies, [6], "{program}");
 }
 
@@ -465,7 +463,7 @@ fn long_chains_of_tensors_are_cut() {
     assert!(executor::counts(&program).0 <= 25, "{program}");
 }
 
-/// Every parameter is read by the sum, which every update needs. One kernel of all updates would take Cranelift quadratic time.
+/// Every update needs the sum, and the sum reads every parameter. If one kernel held all updates, Cranelift would take quadratic time.
 #[test]
 fn updates_of_many_numbers_are_several_kernels() {
     let mut b = Builder::new("updates");
@@ -488,9 +486,8 @@ fn updates_of_many_numbers_are_several_kernels() {
     );
 }
 
-/// A window that begins at the first element maps every axis to itself, but it has fewer points than its
-/// operand. A sum over the window must not include the other points. A sum over a window is, for example, the
-/// gradient of a vector that a `concat` extends.
+/// A window that begins at the first element maps every axis to itself, but it has fewer points than its operand. A sum over the window must not
+/// include the other points. The gradient of a vector that a `concat` extends, for example, is a sum over a window.
 #[test]
 fn sums_of_windows_do_not_include_points_outside() {
     let mut b = Builder::new("windows");

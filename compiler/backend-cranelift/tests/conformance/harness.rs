@@ -146,7 +146,7 @@ pub fn launch(program: &LoopProgram) -> &Launch {
     }
 }
 
-/// A program of one kernel, the contents of every buffer, and the ends of the invocations, which follow each other.
+/// A program of one kernel, the contents of every buffer, and the end of each of the consecutive invocations.
 pub struct Case {
     pub program: LoopProgram,
     pub contents: Vec<Elements>,
@@ -224,7 +224,7 @@ enum Memory<T> {
     Int(Vec<i32>),
 }
 
-/// The number of guard elements before and after every buffer, which must not change.
+/// The number of guard elements before and after every buffer. Kernels must not change these elements.
 const MARGIN: usize = 16;
 const GUARD: f64 = -77.0;
 

@@ -1,4 +1,4 @@
-//! Tests of kernels of the kinds that training uses, and of the duties that a backend has besides computing.
+//! Tests of kernels like those of training, and of the requirements on a backend other than correct numbers.
 
 use crate::harness;
 use bnnc_abi::code::KernelCode;

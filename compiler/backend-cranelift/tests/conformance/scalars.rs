@@ -9,7 +9,7 @@ use bnnc_loops::parse::parse;
 use bnnc_loops::verify::scalar_type;
 use bnnc_math::scalar::Scalar;
 
-/// The operands, of which all pairs are tested. `f32` represents each operand exactly, and the pairs include equal values and special
+/// The operands. The tests cover all pairs of them. `f32` represents each operand exactly, and the pairs include equal values and special
 /// values.
 const REALS: [f64; 24] = [
     0.0,
@@ -65,7 +65,7 @@ const INTS: [f64; 24] = [
     -2_147_483_648.0,
 ];
 
-/// The number of all pairs, plus some elements that remain after vectors and blocks.
+/// The number of all pairs, plus a remainder that fills neither a vector nor a block.
 const COUNT: usize = 24 * 24 + 27;
 
 /// The layout of an operation: its axes, and then the strides of the operands and of the result.

@@ -1,5 +1,4 @@
-//! Inlined functions give the same bits as the array primitives of the runtime, at every position of an
-//! element.
+//! Inlined functions give the same bits as the array primitives of the runtime, whatever the position of the element.
 
 use crate::harness::{Case, run_all};
 use bnnc_abi::symbols::CALLED;

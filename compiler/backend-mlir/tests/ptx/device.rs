@@ -69,7 +69,7 @@ impl Device {
                 KernelParameter::Scratch => scratch.as_mut_ptr() as u64,
             };
             let arguments: Vec<u64> = entry.parameters.iter().map(argument).collect();
-            // SAFETY: passed on to the caller.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 self.machine
                     .launch(&entry.name, (blocks, entry.block[0]), &arguments)

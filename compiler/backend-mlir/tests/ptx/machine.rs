@@ -141,9 +141,9 @@ impl Block<'_> {
                     };
                     thread.at = *at;
                 }
-                // SAFETY: passed on to the caller.
+                // SAFETY: guaranteed by the caller.
                 Action::Load { shared } => unsafe { self.load(instruction, *shared, number, thread) },
-                // SAFETY: passed on to the caller.
+                // SAFETY: guaranteed by the caller.
                 Action::Store { shared } => unsafe { self.store(instruction, *shared, number, thread) },
                 Action::Compute(function) => {
                     let mut operands = [0; 4];
@@ -192,7 +192,7 @@ impl Block<'_> {
             let mut bytes = [0; 8];
             match shared {
                 true => bytes[..length].copy_from_slice(&self.shared[address as usize..][..length]),
-                // SAFETY: passed on to the caller. An aligned address is the address of an element.
+                // SAFETY: guaranteed by the caller. An aligned address is the address of an element.
                 false => unsafe {
                     assert_eq!(address % length as u64, 0, "{instruction:?}");
                     std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), length);
@@ -213,7 +213,7 @@ impl Block<'_> {
             let bytes = self.value(operand, number, thread).to_le_bytes();
             match shared {
                 true => self.shared[address as usize..][..length].copy_from_slice(&bytes[..length]),
-                // SAFETY: passed on to the caller. An aligned address is the address of an element.
+                // SAFETY: guaranteed by the caller. An aligned address is the address of an element.
                 false => unsafe {
                     assert_eq!(address % length as u64, 0, "{instruction:?}");
                     std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, length);

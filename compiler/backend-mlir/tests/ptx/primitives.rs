@@ -134,8 +134,8 @@ fn cholesky_factors_match_the_reference() {
     check(&primitive::CHOLESKY, &[broken, vec![0.0; 4]], &[1, 2]);
 }
 
-/// Factors one column of blocks after another, as a runtime does: subtracts the product with earlier columns (computed by a simple method
-/// here), and then runs the parts.
+/// Factors a matrix by columns of blocks, as a runtime does. For each column, subtracts the product with the earlier columns (computed by a simple
+/// method here), and then runs the parts of the primitive.
 fn by_columns(precision: Precision, l: &mut [f64], (batch, n): (usize, usize)) {
     let device = device(precision, "cholesky", 2, &[batch as i64, n as i64]);
     let blocked = device.program.routines[0].blocked.as_ref().unwrap();
@@ -173,8 +173,8 @@ fn by_columns(precision: Precision, l: &mut [f64], (batch, n): (usize, usize)) {
     }
 }
 
-/// One positive definite matrix, and several matrices for which the factorisation fails at one column each. These are the
-/// first and the last columns of blocks, and columns between them.
+/// One positive definite matrix, and several matrices. The factorisation of each of these fails at one column: the first or the last column of a
+/// block, or a column in between.
 #[test]
 fn cholesky_factors_by_columns_of_blocks_match_the_reference() {
     let (n, faults) = (130, [0, 40, 63, 64, 127, 128, 129]);

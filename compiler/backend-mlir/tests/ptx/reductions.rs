@@ -34,7 +34,7 @@ fn reductions_of_many_points_use_several_blocks() {
             listed.contains("_pieces") && listed.contains("_combine"),
             "{listed}"
         );
-        // All numbers are above a half. Therefore no sum is small by cancellation, and the largest number of a row may be anywhere.
+        // All numbers exceed 0.5, so no sum is small by cancellation. The maximum of a row may be anywhere in the row.
         let x: Vec<f64> = (0..count)
             .map(|at| 0.5 + (at * 7919 % 65_521) as f64 / 65_536.0)
             .collect();

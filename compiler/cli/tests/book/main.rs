@@ -35,9 +35,9 @@ const EXAMPLES: &[&str] = &[
 /// The extent to which the programs of the book are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
-    /// There are few steps and draws, and the output is not compared.
+    /// Programs run with few steps and draws, and their output is not compared.
     Quick,
-    /// The number of steps is that of the page, and the output must be that of the page too.
+    /// Programs run with the steps on the page, and their output must match the page.
     Full,
 }
 

@@ -1,6 +1,6 @@
 //! Compares the output that a page shows with the output of a run.
 //!
-//! Numbers may differ a little, because other processors round differently, and chains then take other paths.
+//! Numbers may differ a little, because other processors round differently, and chains then take different paths.
 
 /// The largest allowed difference of two numbers is the sum of this relative difference and, for numbers near zero, an absolute difference.
 const RELATIVE: f64 = 0.1;

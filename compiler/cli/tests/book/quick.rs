@@ -1,4 +1,4 @@
-//! Settings with which a program of the book runs in a moment.
+//! Settings that let a program of the book run within a moment.
 
 /// The words that begin an item.
 const ITEMS: &[&str] = &[
@@ -33,7 +33,7 @@ pub fn settings(program: &str) -> Vec<String> {
     settings
 }
 
-/// Returns options that give a method few steps or draws, if a program uses it with these options.
+/// Returns settings that reduce the steps or draws of a method. `options` is the text of the method's option block in the program.
 fn few(method: &str, options: &str) -> &'static [&'static str] {
     match method {
         "nuts" | "hmc" | "mala" | "random_walk" | "sgld" | "sghmc" | "penalty" => {

@@ -1,8 +1,9 @@
 //! Diagnostics as a terminal shows them, one case for each code: `snapshots/CODE.snap`.
 //!
-//! The tables beside this file hold the cases. A line `== CODE` begins one, `$ ` begins a line of its shell script, `-- NAME` a file of its folder,
-//! which reaches to the next of these. Files above the first case belong to every case of the table. Words after the code: `masked` shows `#` for
-//! numbers that differ in their last digits between processors; `needs FEATURE` leaves the case out of a build without that cargo feature.
+//! The tables beside this file hold the cases. A line `== CODE` begins a case. A line that begins with `$ ` belongs to its shell script. A line `--
+//! NAME` begins a file of its folder, which ends at the next line of these three kinds. Files above the first case belong to every case of the table.
+//! Two options may follow the code. `masked` shows `#` for numbers whose last digits differ between processors. `needs FEATURE` omits the case from
+//! builds without that cargo feature.
 //!
 //! `INSTA_UPDATE=always` writes the snapshots anew.
 
@@ -77,7 +78,7 @@ impl Case {
         }
     }
 
-    /// The script and the diagnostic that it leads to.
+    /// The script and the diagnostic that it causes.
     fn shown(&self) -> String {
         let folder = std::env::temp_dir().join(format!("bnnc-codes-{}-{}", self.code, std::process::id()));
         fs::create_dir_all(&folder).unwrap();
@@ -148,7 +149,7 @@ fn inference() {
     shown_so("inference.txt");
 }
 
-/// Trainings, and the methods that need one.
+/// Training, and the methods that need it.
 #[test]
 fn training() {
     shown_so("training.txt");

@@ -174,7 +174,7 @@ fn predictions_far_outside_the_training_rows() {
     let folder = Folder::of(&files, &program);
     let (status, text) = folder.bnnc(&["run", "program.bnn", "--out", "out"]);
     assert_eq!(status, Some(0), "{text}");
-    // Training inputs are between -1 and 1. A value does not count as far away if it is beyond an end of this range by less than half of the range.
+    // Training inputs are between -1 and 1. A value counts as far away only if its distance from this range exceeds half of the length of the range.
     let (status, text) = folder.bnnc(&["predict", "out", "--data", "near.csv"]);
     assert!(status == Some(0) && !text.contains("warning"), "{text}");
     let (status, text) = folder.bnnc(&["predict", "out", "--data", "far.csv"]);

@@ -15,7 +15,7 @@ fn far() -> String {
     csv(&[("x", x), ("y", y)])
 }
 
-/// Returns rows of a line whose inputs are around ten, so that the intercept is far outside of the data.
+/// Returns rows around a straight line, with inputs around ten, so that the data are far from the intercept.
 fn off_centre() -> String {
     let (x, e) = (normal(1, 80), normal(2, 80));
     let y = each(80, |row| 1.0 + 2.0 * x[row] + 0.5 * e[row]);
@@ -30,7 +30,7 @@ fn marked(mark: &str) -> String {
     std::iter::once("g,y\n".to_owned()).chain(rows).collect()
 }
 
-/// Returns prices that are reported as at most four.
+/// Returns prices that are censored at four: a higher price is reported as four.
 fn cut_off() -> String {
     let (x, e) = (normal(1, 90), normal(2, 90));
     let y = each(90, |row| (3.0 + 2.0 * x[row] + e[row]).min(4.0));

@@ -3,7 +3,7 @@
 use crate::mistakes;
 use crate::tables::{counts, csv, each, line, normal, votes};
 
-/// Returns rows of a line whose input has a mean of 2000 and a standard deviation of 5.
+/// Returns rows around a straight line. The input has a mean of 2000 and a standard deviation of 5.
 fn years() -> String {
     let (x, e) = (normal(1, 60), normal(2, 60));
     let year = each(60, |row| 2000.0 + 5.0 * x[row]);

@@ -11,7 +11,7 @@ fn exposed() -> String {
     csv(&[("exposure", exposure), ("x", x), ("y", y)])
 }
 
-/// The column is positive, but nothing undoes the logarithm: a log rate may be a product, or have an offset.
+/// A positive column in the argument does not show that the argument is a rate: a log rate may be a product, or have an offset.
 #[test]
 fn log_rates_with_a_positive_column_are_no_rates() {
     for (input, argument) in [

@@ -340,8 +340,8 @@ fn is_outside(prior: &str, value: f64) -> bool {
 
 #[test]
 fn a_posterior_is_outside_its_prior_where_the_density_is_twelve_nats_lower() {
-    // The end is where the log density is 12 nats lower. For a standard normal this is x^2 / 2 = 12, at 4.899; for an exponential of mean
-    // 1, x - 1 = 12, at 13; for a StudentT(3), 4 log(1 + x^2 / 3) / 2 = 12, at 34.7.
+    // The bound is where the log density is 12 nats below its maximum. For a standard normal this is x^2 / 2 = 12, at 4.899; for an exponential of
+    // mean 1, x - 1 = 12, at 13; for a StudentT(3), 4 log(1 + x^2 / 3) / 2 = 12, at 34.7.
     for (prior, end) in [
         ("Normal(0, 1)", 4.899),
         ("Exponential(1)", 13.0),

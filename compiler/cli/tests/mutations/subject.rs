@@ -34,7 +34,7 @@ impl Kind {
 
 /// The result of a command.
 pub enum End {
-    /// The command ended with a status that the manual lists.
+    /// The command exited with a status that the manual lists.
     Status(i32),
     /// The command ended with a panic or a signal, reached the time limit, or ran out of memory.
     Failure(String),
@@ -42,7 +42,7 @@ pub enum End {
 
 /// The processor time that a command may take, in seconds.
 const SECONDS: u32 = 10;
-/// The time after which a run of many steps is interrupted, and the time after the interruption at which it is killed, in seconds.
+/// The time before a run of many steps is interrupted, and the time from the interruption until the run is killed, in seconds.
 const INTERRUPTED: [&str; 2] = ["10", "60"];
 /// The address space that a command may use, in KiB.
 const KIBIBYTES: u32 = 2 << 20;
@@ -56,7 +56,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Writes the files that are mutated. If this is not possible, prints a line with the reason and returns `None`.
+    /// Writes the files that are mutated. On failure, prints the reason and returns `None`.
     pub fn prepare(kind: Kind, binary: &Path, root: &Path) -> Option<Subject> {
         let folder = root.join(kind.name());
         fs::create_dir_all(&folder).expect("the folder is created");
@@ -146,7 +146,7 @@ impl Subject {
         fs::write(&path, mutated(random, &whole)).expect("the mutant is written");
     }
 
-    /// Changes one file of a run, and predicts with it or resumes it.
+    /// Changes one file of a run, and predicts from this run or resumes it.
     fn folder(&self, random: &mut Random) -> End {
         let at = random.below(SMALL.len());
         let mutant = self.folder.join(MUTANT);
@@ -238,7 +238,7 @@ impl Subject {
         self.end_with(&["timeout", "120", "sh", "-c", &limit, "sh"], binary, arguments)
     }
 
-    /// Runs a command under a limit of memory. The words of `before` stand before it and start it.
+    /// Runs a command under a limit of memory. `before` is the command line of a program that starts the command.
     fn end_with(&self, before: &[&str], binary: &Path, arguments: &[&str]) -> End {
         let output = Command::new("sh")
             .args(["-c", &format!("ulimit -v {KIBIBYTES}; exec \"$@\""), "sh"])
@@ -292,7 +292,7 @@ fn copy(from: &Path, to: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns random options for the executable of a program: options of the program's inferences with numbers of any size, and other words.
+/// Returns random options for the executable of a program: options of the program's inferences, with numbers of any size, and arbitrary words.
 fn options(random: &mut Random, program: &str) -> Vec<String> {
     let infers: Vec<(&str, &str)> = program
         .lines()

@@ -45,7 +45,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Kills a run after a time. Returns whether it was still running.
+/// Kills a run after a time. Returns whether the run had not ended before.
 pub fn kill_after(mut child: Child, time: Duration) -> bool {
     std::thread::sleep(time);
     let running = child.try_wait().unwrap().is_none();
@@ -54,7 +54,7 @@ pub fn kill_after(mut child: Child, time: Duration) -> bool {
     running
 }
 
-/// Returns the files with results in a run folder, without durations. Leaves out the checkpoint files that only `--resume` needs.
+/// Returns the files with results in a run folder, with durations removed. Leaves out the checkpoint files that only `--resume` needs.
 pub fn numbers(out: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![out.to_path_buf()];

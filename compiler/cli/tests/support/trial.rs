@@ -90,7 +90,7 @@ impl Output {
         assert_eq!(self.status, 0, "{}", self.stderr);
     }
 
-    /// Panics if standard error holds anything.
+    /// Panics unless standard error is empty.
     #[track_caller]
     pub fn assert_silent(&self) {
         assert_eq!((self.status, self.stderr.as_str()), (0, ""), "{}", self.stdout);

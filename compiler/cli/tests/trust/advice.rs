@@ -42,9 +42,9 @@ model Groups(group: index(J), s: positive) -> y: real {
 infer fit = nuts(Groups, rows) { OPTIONS }
 "#;
 
-/// The posterior of eight schools is a funnel. Only the non-centred parameterisation is advised, and it removes the divergences. Forty
-/// rows in each group leave nothing of the funnel, and another parameter causes the divergences. Then smaller steps are advised first, and they
-/// remove the divergences.
+/// The posterior of eight schools is a funnel. Only the non-centred parameterisation is advised, and it removes the divergences. With forty rows in
+/// each group there is no funnel, and another parameter causes the divergences. In this case, smaller steps are advised first, and they remove the
+/// divergences.
 #[test]
 fn the_advice_on_divergences_depends_on_their_cause() {
     let schools = [28, 8, -3, 7, -1, 1, 18, 12]
@@ -251,7 +251,7 @@ fn wrong_coverage_is_fixed_by_the_advised_part_of_the_model() {
     }
 }
 
-/// If the density is not finite at a start that the program gives, the help does not advise to give a start.
+/// If the program gives a start and the density at this start is not finite, the help does not suggest giving a start.
 #[test]
 fn a_start_is_not_advised_where_one_is_given() {
     let trial = |a: f64, options: &str| {
@@ -287,7 +287,7 @@ fn a_start_is_not_advised_where_one_is_given() {
     assert!(!output.stderr.contains("E0506"), "{}", output.stderr);
 }
 
-/// The message about an option out of range has the number in the form in which the program wrote it.
+/// A message about an option out of range shows the number as it is written in the program.
 #[test]
 fn messages_print_numbers_as_the_program_wrote_them() {
     for (options, code, text) in [
@@ -318,9 +318,9 @@ infer best = map(Net, rows) { steps = 4000 }
 infer fit = METHOD
 "#;
 
-/// Under `vi`, a network with many units, and a network of 10 units that starts with a large `scale`, end as constant functions. A Laplace
-/// approximation of the large network, and `vi` on a network of 10 units that starts with a small `scale`, follow the wave. The standard
-/// deviation of its noise is 0.09.
+/// Two fits end as constant functions: `vi` on a network with many units, and `vi` on a network of 10 units with a large initial `scale`. Two fits
+/// follow the wave: a Laplace approximation of the large network, and `vi` on a network of 10 units with a small initial `scale`. The noise of the
+/// wave has a standard deviation of 0.09.
 #[test]
 fn a_variational_posterior_that_fell_back_to_the_prior_is_reported() {
     let run = |units: &str, start: &str, method: &str, of: &dyn Fn(f64) -> f64| {
@@ -361,7 +361,7 @@ fn a_variational_posterior_that_fell_back_to_the_prior_is_reported() {
         assert!(!output.stderr.contains("E0657"), "{}", output.stderr);
         assert!(rmse < 0.25, "{units} {method}: {rmse}");
     }
-    // If the target does not depend on the inputs, a constant function is right.
+    // If the target does not depend on the inputs, a constant function is the correct fit.
     let (output, _) = run("40", "0.05", "vi(Field, rows)", &|x| {
         3.0 * (scattered((x * 1e4).abs() as u32) - 0.5)
     });

@@ -9,7 +9,7 @@ use std::io::Write as _;
 /// Options of chains. The chains are long enough to compare equal programs, and short enough for a test.
 const SHORT: &str = "{ chains = 2, warmup = 60, draws = 40 }";
 
-/// Returns forty rows of `x, age, exposure, claims`. `write` gives age and exposure as the file holds them.
+/// Returns forty rows of `x, age, exposure, claims`. `write` returns the text of age and exposure in the file.
 fn claims(write: impl Fn(f64, f64) -> (f64, f64)) -> String {
     let mut text = "x,age,exposure,claims\n".to_owned();
     for row in 0..40 {
@@ -117,7 +117,7 @@ fn an_expression_that_feeds_nothing_is_an_error() {
             "NAME = log(exposure) * age",
         ],
     );
-    // The advised name is that of the model's input, whatever name the user chose. The program with the advised name is right.
+    // The message advises the name of the model's input, whatever name the user chose. The program with the advised name is right.
     check("x, wage = log(age)").assert_error(
         "E0264",
         1,
@@ -222,7 +222,7 @@ fn columns_that_share_a_size_share_their_levels() {
             .as_f64()
             .expect("a number")
     };
-    // With three skills these margins can be fitted exactly. With separate levels of the two columns they could not.
+    // Three skills can fit these margins exactly. Separate skills for the levels of the two columns could not.
     assert!(of(text.to_owned()) < 0.2);
     let words = text.replace('7', "Ann").replace("12", "Cy").replace('9', "Bob");
     assert!(of(words) < 0.2);
@@ -387,7 +387,7 @@ fn a_shared_column_does_not_replace_the_observations() {
             "data s = json(\"s.json\") { shared = csv(\"z.csv\") }\nmodel M() -> y: real[T] {\n  b ~ Normal(0, 10)\n  \
              y ~ Normal(b, 1)\n}\ninfer fit = nuts(M, s) { chains = 2, warmup = 200, draws = 400 }\n",
         );
-    // The mean is over 50 values with a noise of 1, and the prior has the weight 1 / 5001.
+    // The mean of 50 values with a noise of 1 gets nearly all of the weight: the prior gets 1 / 5001.
     let expected = 5.245 * 5000.0 / 5001.0;
     assert!((mean(&trial.result(&[]), "b") - expected).abs() < 0.05);
 }
@@ -598,8 +598,8 @@ fn positions_that_depend_on_parameters_are_checked_at_the_draws() {
     assert!(!output.stderr.contains("d.csv"), "{}", output.stderr);
 }
 
-/// `t` starts near 0, where row 3 selects position 4, which is outside of the axis. It ends near 3, where row 3 selects position 2. So only
-/// steps in between are outside of the axis, and the result is not.
+/// `t` starts near 0, where row 3 selects position 4, which is outside of the axis. `t` ends near 3, where row 3 selects position 2. So positions are
+/// outside of the axis during training, but not at the result.
 #[test]
 fn positions_that_depend_on_parameters_are_checked_in_every_step() {
     let crossing = "t + a[g * (if t < 1 { 2 } else { 1 })]";
@@ -672,7 +672,7 @@ fn test_rows_with_ids_that_no_training_row_has_are_an_error() {
 
 #[test]
 fn an_empty_list_of_inputs_is_an_error() {
-    // An empty list does not mean the same as no list, which stands for all columns.
+    // An empty list selects no columns, while a missing list selects all columns.
     let program = "data d = csv(\"d.csv\") { inputs = [], target = y }
 model M(x: real[k]) -> y: real {
   b: real[k] ~ Normal(0, 1)
@@ -692,7 +692,7 @@ const LINE: &str = "model M(x: real[k]) -> y: real {
 }
 ";
 
-/// Returns thirty rows of `x, y`, for the numbers 1 to 30. `write` gives the text of `x` for a number, and `y` is twice the number.
+/// Returns thirty rows of `x, y`, one for each number from 1 to 30. `write` returns the text of `x` for a number, and `y` is twice the number.
 fn doubled(write: impl Fn(u32) -> String) -> String {
     let rows = (1..=30).map(|row| format!("{},{}\n", write(row), 2 * row));
     std::iter::once("x,y\n".to_owned()).chain(rows).collect()
@@ -722,7 +722,7 @@ fn a_vector_of_inputs_may_have_the_name_of_a_column() {
         "{} {expected}",
         slope(&z, 0)
     );
-    // The exponential of the column is the number of the row, counted from 1.
+    // The exponential of the column is the row number, counted from 1.
     let logs = run("exp(x)", doubled(|row| format!("{:?}", f64::from(row).ln())));
     assert!((slope(&logs, 0) - 2.0).abs() < 1e-2, "{}", slope(&logs, 0));
     let named = run("x = exp(x)", doubled(|row| format!("{:?}", f64::from(row).ln())));
@@ -763,7 +763,7 @@ infer fit = map(M, d) { steps = 4000, optimiser = Adam(0.1), precision = f64 }
     assert!(rmse < 0.02, "{result}");
 }
 
-/// Text in a numeric column must not be reported as an array of another shape, and the error must name the row of the text.
+/// Text in a numeric column must not be reported as an array of another shape, and the error must name the row that has the text.
 #[test]
 fn text_among_numbers_is_named_with_its_row() {
     let table = doubled(|row| {
@@ -797,7 +797,7 @@ fn text_among_numbers_is_named_with_its_row() {
     assert_eq!(found.stderr.matches("error[").count(), 1, "{}", found.stderr);
 }
 
-/// Returns ninety rows with two groups, which are functions of the row.
+/// Returns ninety rows with two group columns. Both groups are functions of the row number.
 fn two_groups(group: impl Fn(i64) -> i64, other: impl Fn(i64) -> i64) -> String {
     let mut text = "g,h,y\n".to_owned();
     for row in 0..90 {
@@ -846,8 +846,9 @@ infer fit = map(M, d)
     check(&from_one, layer, "sum(emb(g)) + h")
         .assert_warning("E0265", &["element 0 of `emb` keeps its prior"]);
     let gap = two_groups(|row| [0, 1, 3][row as usize % 3], |row| row % 3);
-    check(&gap, "  a: real[4] ~ Normal(0, 1)", "a[g] + h").assert_warning("E0265", &["no row has the value 2 in `g`"]);
-    // The second axis.
+    check(&gap, "  a: real[4] ~ Normal(0, 1)", "a[g] + h")
+        .assert_warning("E0265", &["no row has the value 2 in `g`"]);
+    // Here, positions on the second axis are checked.
     check(&from_one, "  a: real[3, 9] ~ Normal(0, 1)", "a[h, g]")
         .assert_warning("E0265", &["element 0 of `a`"]);
 }
@@ -865,7 +866,7 @@ infer fit = map(M, d)
 "
         )
     };
-    // Together the two columns select every position, as columns of home and away teams do.
+    // Neither column selects every position, but the two columns together do, like columns of home and away teams.
     let both = two_groups(|row| 1 + row % 3, |row| row % 4);
     let all = two_groups(|row| row % 4, |row| row % 4);
     for (data, mean) in [

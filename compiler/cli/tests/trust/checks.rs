@@ -1,4 +1,4 @@
-//! Predictive checks, learning curves, failures and places in the report and in `result.json`.
+//! Tests predictive checks, learning curves, failures and positions in the report and in `result.json`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -50,7 +50,7 @@ infer flat = nuts(Flat, d) { chains = 2, draws = 500 }",
     let check = &result["infer"]["fit"]["checks"]["y"];
     near(&check["observed"]["mean"], 3.0, 1e-12);
     near(&check["observed"]["sd"], 1.0, 1e-12);
-    // The mean is over 40 data sets. The variance of each is the variance of mu plus 0.1^2.
+    // This is the mean of 40 data sets. The mean of each data set has the variance of mu plus 0.1^2.
     near(
         &check["posterior"]["mean"]["mean"],
         3.0,
@@ -71,7 +71,7 @@ infer flat = nuts(Flat, d) { chains = 2, draws = 500 }",
     }
 }
 
-/// Three of four rows are true. Under the prior, the share is logistic-normal around one half.
+/// The output is true in three of four rows. Under the prior, the share of true outputs is logistic-normal around one half.
 #[test]
 fn classes_have_frequencies_and_a_calibration() {
     let rows = (0..200).fold("x,y\n".to_owned(), |text, at| {
@@ -97,7 +97,7 @@ infer fit = nuts(M, d) { chains = 2, draws = 500 }";
         let check = &result["infer"]["fit"]["checks"]["y"];
         near(&check["observed"][yes], 0.75, 1e-12);
         near(&check["observed"][no], 0.25, 1e-12);
-        // The share of 200 rows and its posterior each have a standard deviation of 0.03.
+        // The share of true outputs in 200 rows and its posterior each have a standard deviation of 0.03.
         near(
             &check["posterior"][yes]["mean"],
             0.75,

@@ -21,7 +21,7 @@ infer chain = sgld(M, d) { chains = 2, warmup = 50, draws = 50 }
     )
 }
 
-/// Returns the setting behind `--set` in a tip, with the name of an inference filled in.
+/// Returns the setting that follows `--set` in a tip, with the name of an inference filled in.
 fn advised(output: &Output, infer: &str) -> String {
     let tip = output
         .stderr

@@ -73,7 +73,7 @@ fn near(found: &[f64], expected: &[f64]) {
     assert!(found.iter().zip(expected).all(is_near), "{found:?}");
 }
 
-/// Indices without a training row must not be clamped to the nearest group.
+/// An index that no training row has must not be clamped to the nearest group.
 #[test]
 fn unseen_indices_are_rejected_by_row_and_value() {
     let trial = Trial::new()
@@ -110,7 +110,7 @@ fn rows_without_a_parameter_of_their_own_are_rejected() {
     predict(&trial, "out", "more.csv").assert_error("E0436", 3, &["more.csv:5", "axis of size 3"]);
 }
 
-/// The levels and columns of a saved run are those of the run, even if the training file has changed.
+/// A saved run keeps its levels and columns, even if the training file has changed.
 #[test]
 fn predictions_do_not_need_the_training_file() {
     let trial = Trial::new()
@@ -189,7 +189,7 @@ infer fit = nuts(M, d) {{ chains = 2, warmup = 200, draws = 200 }}
     );
 }
 
-/// If a run fails at once, the corrected program can use its folder.
+/// If a run fails at once, the corrected program can use the same folder.
 #[test]
 fn the_folder_of_a_failed_run_can_be_reused() {
     let program = |rate: &str| {
@@ -272,7 +272,7 @@ fn sealed(bytes: &[u8]) -> String {
     format!("{}-{:08x}", bytes.len(), !crc)
 }
 
-/// If checksums were changed together with files, the run may have used another version of the library. Predictions are made, with a warning.
+/// Files that were changed together with their checksums may come from another version of the library. `bnnc predict` uses them, with a warning.
 #[test]
 fn a_run_of_another_library_is_named() {
     let trial = trained_groups();
@@ -304,7 +304,7 @@ fn a_run_of_another_library_is_named() {
 /// Two files: every `bnnc run` writes the first, and only the first of two programs writes the second.
 const STALE: [&str; 2] = ["predictions.csv", "predictions.m.csv"];
 
-/// A failed run must not leave its weights in one folder with the standardisation of the run before.
+/// A failed run must not leave its weights in the same folder as the standardisation of an earlier run.
 #[cfg(unix)]
 #[test]
 fn a_failed_run_keeps_the_earlier_results() {
@@ -337,7 +337,7 @@ fn a_failed_run_keeps_the_earlier_results() {
     }));
 }
 
-/// If a process ends between two renames, `bnnc predict` rejects the folder that it leaves, and `--resume` completes this folder.
+/// If a process ends between two renames, `bnnc predict` rejects the resulting folder, and `--resume` completes it.
 #[test]
 fn half_replaced_results_are_rejected_and_can_be_finished() {
     let trial = trained_groups();
@@ -359,8 +359,8 @@ fn half_replaced_results_are_rejected_and_can_be_finished() {
     assert_eq!(predict(&trial, "out", "new.csv").stdout, good.stdout);
 }
 
-/// A run of another program with the same `--out` must not replace the results of the earlier run file by file, which would leave files that this run
-/// did not write.
+/// A run of another program with the same `--out` must not replace single files of the earlier run: files that the new run did not write would
+/// remain.
 #[test]
 fn the_folder_of_another_run_is_replaced_as_a_whole_or_not_at_all() {
     let program = groups("g: index(J)");
@@ -402,7 +402,7 @@ impl Output {
     }
 }
 
-/// A run must not delete files that it did not write in a folder `checkpoint`, such as `config.json` and `weights.old`, and must not truncate the
+/// In a folder `checkpoint`, a run must not delete files that it did not write, such as `config.json` and `weights.old`. A run must not truncate the
 /// target of a link.
 #[cfg(unix)]
 #[test]
@@ -525,7 +525,7 @@ fn predictions_do_not_replace_what_they_are_made_from() {
     assert_eq!(output.status, 0, "{}", output.stderr);
 }
 
-/// Predictions are made for rows without an outcome, so it may be missing.
+/// Rows to predict usually have no outcome, so the outcome may be missing.
 #[test]
 fn outcomes_of_new_rows_may_be_missing() {
     let program = groups("g: index(J)");
@@ -542,7 +542,7 @@ fn outcomes_of_new_rows_may_be_missing() {
     }
 }
 
-/// New rows had to have every column of `inputs`, and a value in every cell.
+/// New rows need not have columns that are in `inputs` but that the model does not read, and cells of such columns may be empty.
 #[test]
 fn new_rows_need_only_the_columns_that_the_model_reads() {
     let program = "data d = csv(\"train.csv\") {
@@ -584,7 +584,7 @@ infer m = map(Line, d)
     assert_eq!(none.stderr.matches("error[").count(), 1, "{}", none.stderr);
 }
 
-/// The words of the file name the classes of a Boolean; numbers do not.
+/// If a Boolean column has words, these words name the classes. Numbers do not name classes.
 #[test]
 fn probabilities_of_a_boolean_are_named_by_the_words_of_the_file() {
     let program = "data d = csv(\"train.csv\")
@@ -614,7 +614,7 @@ infer fit = map(M, d)
     }
 }
 
-/// Without inputs the rows are only counted.
+/// If the model has no inputs, only the number of rows matters.
 #[test]
 fn new_rows_of_a_model_without_inputs_are_counted() {
     let program = "data d = csv(\"train.csv\") {\n  target = y\n}\nmodel Mean() -> y: real {\n  m ~ Normal(0, 9)\n  y ~ Normal(m, 1)\n}\n\
@@ -770,7 +770,7 @@ fn a_pipe_is_read_once_although_the_folder_keeps_its_checksum() {
         let pipe = pipe.clone();
         move || fs::write(pipe, table)
     });
-    // If the pipe were read a second time, this would wait for a second writer.
+    // If `bnnc` read the pipe a second time, it would wait for a second writer.
     let output = trial.bnnc(
         "run",
         &[

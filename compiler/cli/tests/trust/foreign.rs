@@ -1,4 +1,5 @@
-//! Words and constructs of other languages and tools. Each gives one error that states the replacement, and the program with the replacement runs.
+//! Words and constructs of other languages and tools. Each of them causes one error that states the replacement. The program with the replacement
+//! runs.
 
 use crate::support::Output;
 use crate::support::trial::Trial;
@@ -30,7 +31,7 @@ model M(x: real) -> y: real {{
     )
 }
 
-/// Returns a program whose mean has this further term.
+/// Returns a program whose mean has this additional term.
 fn term(term: &str) -> String {
     let line = format!("  y ~ Normal(a * x + sum(w) + {term}, 1)");
     program("", &line, "infer fit = map(M, d)")

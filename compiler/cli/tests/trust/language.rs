@@ -162,7 +162,7 @@ infer f = nuts(M, d) { chains = 2, warmup = 300, draws = 1000 }
     }
 }
 
-/// Trains two forms of one model and checks that their parameter ends at the same value.
+/// Trains two forms of one model and checks that the parameter has the same final value in both.
 fn assert_alike(data: &str, first: &str, second: &str, site: &str) {
     let found = [first, second].map(|model| {
         let program = format!(
@@ -347,8 +347,7 @@ fn slices_and_lists_that_end_at_a_counter_are_reduced() {
     ] {
         assert_alike(JSON, &model(slice), &model(written), "a");
     }
-    // These slices reach to the end of an array. A slice of `y` itself would contain the element that is being observed, so the slices are
-    // of another array.
+    // These slices reach to the end of an array. The array is not `y`, because such a slice of `y` would contain the element that is being observed.
     let level = |last: &str| model(last).replace("  for t", "  b: real[n] ~ Normal(0, 1)\n  for t");
     assert_alike(
         JSON,
@@ -666,8 +665,8 @@ fn parameterisations_are_one_distribution() {
 
 #[test]
 fn probabilities_and_rates_at_their_ends_have_densities_and_slopes() {
-    // At x = 0 the probability is 0 or 1, or the rate is 0, and the outcomes agree with this. Elsewhere the parameter determines
-    // probability and rate.
+    // At x = 0 the probability is 0 or 1, or the rate is 0, and the outcomes agree with these values. At other x, the probability and the rate depend
+    // on the parameter.
     let cases = [
         ("bool", "n", "Bernoulli(p = if x > 0 { a } else { 0 * a })"),
         ("bool", "m", "Bernoulli(p = if x > 0 { a } else { 1 - 0 * a })"),

@@ -1,4 +1,4 @@
-//! Files without an end, and sizes and lengths that no machine can handle.
+//! Infinite files, and sizes and lengths that no machine can handle.
 
 use super::support::{run, trial::Trial};
 use flate2::{Compression, write::GzEncoder};
@@ -19,7 +19,7 @@ fn line(infer: &str) -> Trial {
         .program(&format!("{LINE}{infer}\n"))
 }
 
-/// If the program is a device without an end, a command must not read the device until memory runs out.
+/// If the program is a device that never ends, a command must not read the device until memory runs out.
 #[test]
 #[cfg(unix)]
 fn a_program_without_an_end_is_rejected() {
@@ -60,7 +60,7 @@ fn a_program_is_read_from_a_pipe() {
     writer.join().expect("the writer ends").expect("it is written");
 }
 
-/// Without limits, values like these would overflow in products, or the run would not end.
+/// Without limits, products of such values would overflow, or the run would not end.
 #[test]
 fn absurd_options_are_rejected_with_their_limit() {
     let cases = [
@@ -84,7 +84,7 @@ fn absurd_options_are_rejected_with_their_limit() {
     }
 }
 
-/// The predicted memory for reading includes the text of a compressed file and the split that is cut from the table.
+/// The predicted memory for reading includes the decompressed text of a file, and the copy of the rows of a split.
 #[test]
 fn a_packed_table_is_read_within_the_memory_that_is_allowed() {
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
@@ -110,7 +110,7 @@ infer fit = map(M, d) { steps = 10 }
     output.assert_error("E0435", 3, &["d.csv.gz", "more memory"]);
 }
 
-/// Without a limit, `bnnc repl < /dev/zero` would collect one line without an end.
+/// Without a limit, `bnnc repl < /dev/zero` would collect an infinite line.
 #[test]
 #[cfg(unix)]
 fn the_repl_ends_after_an_entry_without_an_end() {
@@ -124,7 +124,7 @@ fn the_repl_ends_after_an_entry_without_an_end() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("longer than 16777216 bytes"));
 }
 
-/// The limit holds for whole entries, not only for single lines. If each line of an entry were parsed with all lines before it, 4200 lines of 4096
+/// The limit applies to whole entries, not only to single lines. If each line of an entry were parsed with all lines before it, 4200 lines of 4096
 /// bytes would take 33 s.
 #[test]
 fn the_repl_ends_after_an_entry_of_very_many_lines() {

@@ -3,7 +3,7 @@
 use super::support::rendered::hold;
 use super::support::trial::Trial;
 
-/// A line with the slope 2 and a noise of 0.1, under the prior `b ~ Normal(0, 1)`. The inference `fit` may start from the maximum, `best`.
+/// A straight line with the slope 2 and a noise of 0.1, under the prior `b ~ Normal(0, 1)`. The inference `fit` may start from the maximum, `best`.
 const SLOPE: &str = "
 data rows = csv(\"rows.csv\")
 model Slope(x: real) -> y: real {
@@ -185,7 +185,7 @@ fn uniform(at: u32) -> f64 {
     (f64::from(at) * 0.618_033_988_749_894_9).fract()
 }
 
-/// Returns rows of a wave and a network with two hidden layers whose weights have a prior of this standard deviation.
+/// Returns rows of a wave, and a network with two hidden layers. The prior of the weights has this standard deviation.
 fn deep(sd: &str, infer: &str) -> Trial {
     let row = |i: u32| {
         let x = 6.0 * uniform(i) - 3.0;
@@ -209,7 +209,7 @@ infer fit = INFER
         .program(&program)
 }
 
-/// In standard deviations of the target, the root mean square error of a constant function is 1, which is about 0.71 for a sine.
+/// The root mean square error of a constant function is the standard deviation of the target, which is about 0.71 for a sine.
 #[test]
 fn a_network_whose_maximum_is_a_constant_is_reported() {
     for infer in [
@@ -305,8 +305,8 @@ fn an_approximation_that_predicts_worse_than_its_centre_is_reported() {
     // The predictions of the exact posterior are close to the predictions at the maximum.
     assert!(chain < best + 0.05, "{chain} {best}");
     assert!(nll(&result, "last") > chain + 0.05, "{result}");
-    // The validation rows prefer a Gaussian without any spread, and a maximum under the factor that they choose would be a worse model. So
-    // the link is the cause with this option too.
+    // The validation rows select a factor that leaves the Gaussian without any spread. Under this factor, the maximum would be a worse model. So the
+    // link is the cause with this option too.
     let (validation, _) = run(", validation = 0.1", "prior_precision = validation");
     validation.assert_warning("E0551", &["without spread", "`link = bridge`"]);
     for absent in ["E0570", "prior_precision = 1`", "steps = 20000"] {
@@ -327,7 +327,7 @@ fn an_approximation_that_predicts_worse_than_its_centre_is_reported() {
     }
 }
 
-/// Two groups that are far apart, under a network whose Gaussian is too wide and whose likelihood has no bridge link.
+/// Two groups that are far apart. The Gaussian over the weights of the network is too wide, and the inference does not use `link = bridge`.
 const GROUPS: &str = r#"
 data rows = csv("train.csv") { target = k, test = csv("test.csv") }
 model Groups(x: real[d]) -> k: bool {
@@ -357,11 +357,11 @@ fn chains_are_advised_where_a_gaussian_is_too_wide_for_a_boolean() {
     assert!(nll(&result, "last") > chain + 0.05, "{result}");
 }
 
-/// If a factor was chosen on validation rows, the advice must not be to use it in the search for a maximum. For normal outputs, the advice
+/// If validation rows chose the factor, the message must not advise using this factor in the search for a maximum. For normal outputs, the advice
 /// is to tune the factor by the marginal likelihood during the search.
 #[test]
 fn tuning_by_marginal_likelihood_is_advised_instead_of_validation() {
-    // Neighbouring numbers are unrelated, unlike in `uniform`, so that sums are nearly normal.
+    // Unlike in `uniform`, neighbouring numbers are unrelated, so that their sums are nearly normal.
     let scattered = |at: u32| ((f64::from(at) * 12.9898).sin() * 43_758.545_3).rem_euclid(1.0);
     let row = |i: u32| {
         let x = [1, 8, 15, 22].map(|j| 4.0 * scattered(100 * i + j) - 2.0);

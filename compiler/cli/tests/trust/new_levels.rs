@@ -1,5 +1,5 @@
-//! New rows with a level that no training row has. They are predicted from the prior where this is possible. Otherwise they are rejected,
-//! and the error names the row.
+//! New rows with a level that no training row has. `bnnc` predicts such rows from the prior where this is possible. Otherwise it rejects them, and
+//! the error names the row.
 
 #![allow(clippy::unwrap_used)]
 
@@ -72,8 +72,8 @@ fn moments(output: &Output) -> Vec<(f64, f64)> {
     lines.map(|line| (cells(line)[1], cells(line)[2])).collect()
 }
 
-/// Returns the mean and the variance of `mu` given the means of four rows in each group. With `alpha ~ Normal(mu, 2)`, each such mean is
-/// Normal around `mu` with the variance 4 + 1 / 4.
+/// Returns the posterior mean and variance of `mu`, given the mean of the four rows of each group. With `alpha ~ Normal(mu, 2)`, the mean of a group
+/// is Normal around `mu` with the variance 4 + 1 / 4.
 fn location() -> (f64, f64) {
     let precision = 0.01 + 5.0 / 4.25;
     (
@@ -87,8 +87,8 @@ fn location() -> (f64, f64) {
 fn check_new(found: &[(f64, f64)], known: usize, new: &[usize]) {
     let (mean, variance) = location();
     let sd = (variance + 4.0 + 1.0).sqrt();
-    // The effective sample size is at least a quarter of the 8000 draws. The bounds are five standard errors of the mean, with a standard
-    // deviation of 2.2, and of the standard deviation.
+    // The effective sample size is at least a quarter of the 8000 draws. The bounds are five standard errors: of the mean, given a standard deviation
+    // of 2.2, and of the standard deviation.
     let (of_mean, of_sd) = (5.0 * 2.2 / 2000f64.sqrt(), 5.0 * sd / (2.0 * 2000f64).sqrt());
     for at in new {
         assert!((found[*at].0 - mean).abs() < of_mean, "{found:?}, {mean}");
@@ -157,7 +157,7 @@ fn new_ids_are_levels_of_transformed_parameters() {
     );
 }
 
-/// A mean-field approximation gives `mu` the variance of its conditional distribution, given the group means.
+/// A mean-field approximation gives `mu` the variance of its conditional distribution given the group means.
 #[test]
 fn variational_approximations_predict_new_levels() {
     let method =

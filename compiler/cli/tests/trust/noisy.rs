@@ -1,11 +1,11 @@
-//! Training with noise, by `vi` and `dropout`. Training that is too short is reported, and long training is not.
+//! Training with noise, by `vi` and `dropout`. `bnnc` reports training that is too short, but not training that is long enough.
 
 use super::support::root;
 use super::support::trial::Trial;
 use std::fs;
 
-/// Returns numbers between -1 and 1 without a pattern, which are the same in every run. They come from fractional parts of multiples of an
-/// irrational number (Weyl 1916).
+/// Returns pseudo-random numbers between -1 and 1, which are the same in every run: from fractional parts of multiples of an irrational number (Weyl
+/// 1916).
 fn irregular(at: usize, stream: usize) -> f64 {
     let step = [0.618_033_988_7, 0.754_877_666_2, 0.569_840_290_9, 0.819_172_513_4][stream % 4];
     2.0 * ((at + 1) as f64 * step).fract() - 1.0
@@ -203,8 +203,8 @@ fn a_training_under_noise_that_has_converged_is_silent() {
     }
 }
 
-/// If the learning rate falls to zero, the losses are flat at the end of any training. 1000 and 3000 steps are too few, because 20,000
-/// steps gain at least 0.3 nats per row.
+/// If the learning rate falls to zero, the losses are flat at the end of any training. 1000 and 3000 steps are too few: with 20,000 steps, the ELBO
+/// is higher by at least 0.3 nats per row.
 #[test]
 fn a_network_that_a_falling_rate_stopped_is_reported() {
     let network = network();

@@ -3,7 +3,7 @@
 use super::support::trial::Trial;
 use serde_json::Value;
 
-/// Rows that do not inform the parameters.
+/// Rows that carry no information about the parameters.
 const ROWS: &str = "x,y\n0,0.3\n1,-0.2\n2,0.1\n3,0.4\n";
 
 /// Samples parameters on which no row depends. `lines` declare them in the model.
@@ -24,7 +24,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::NAN)
 }
 
-/// If the site that depends on a location is truncated, the location keeps its prior: integrating over the truncated site leaves `Normal(0, 10)`.
+/// A location keeps its prior if a truncated site depends on it: the marginal of the location is `Normal(0, 10)`.
 /// Rounding in `1 - cdf(0)` would cut the location off at -8, with a standard deviation of 6.04. The standard error of a standard deviation is about
 /// `sd / sqrt(2 ess)`.
 #[test]
@@ -47,8 +47,8 @@ fn a_truncated_site_does_not_change_the_prior_of_its_location() {
     assert!(mean.abs() < 4.0 * 10.0 / ess.sqrt(), "{mu}, ESS {ess}");
 }
 
-/// Priors that are truncated far out in their tails have their means, which were computed by quadrature (mpmath). A truncated `StudentT` has its mean
-/// too.
+/// The samples of priors that are truncated far out in their tails have the right means. The expected means were computed by quadrature (mpmath). The
+/// same holds for a truncated `StudentT`.
 #[test]
 fn priors_truncated_far_out_have_their_means() {
     let lines = "  _a: real(8, 9) ~ Normal(0, 1)
@@ -73,7 +73,7 @@ fn priors_truncated_far_out_have_their_means() {
     }
 }
 
-/// A family on the reals is transformed to the positive numbers, so that no probability is below zero. The exact posterior of an
+/// A family on the reals is transformed to the positive numbers, so that values below zero have no probability. The exact posterior of an
 /// exponential rate under `Exponential(1)` with observations 1 and 2 is `Gamma(3, 1 / 4)`, with the mean 0.75.
 #[test]
 fn families_on_the_reals_are_transformed_to_positive_parameters() {
@@ -217,7 +217,7 @@ fn mean_below(high: f64, y: &[f64]) -> f64 {
     let (mut mass, mut moment) = (0.0, 0.0);
     for at in 0..4000 {
         let sigma = (f64::from(at) + 0.5) / 4000.0 * high;
-        // The mean of the rows is normal with this variance.
+        // Given `sigma`, the mean of the rows is normal with this variance.
         let variance = 100.0 + sigma * sigma / n;
         let log_density = -(n - 1.0) * sigma.ln()
             - 0.5 * (squares / (sigma * sigma) + variance.ln() + mean * mean / variance);
@@ -282,8 +282,8 @@ infer fit = map(Line, rows)
     );
 }
 
-/// If the prior is flat compared to the data, the posterior of the mean of a normal distribution has the mean of the observations, and a standard
-/// deviation of one over the root of their number. An element of a series outside of `for` must not stand for all elements.
+/// If the prior is flat compared to the data and the noise is 1, the posterior of a normal mean is centred at the mean of the n observations, with
+/// the standard deviation `1 / sqrt(n)`. An element of a series outside of `for` must not stand for all elements.
 #[test]
 fn an_element_of_a_series_is_observed_alone() {
     let fit = |lines: &str| {
@@ -347,7 +347,7 @@ fn arithmetic_on_integers_of_a_column_does_not_overflow() {
         ("(-k - 2000000000) / 7", |k, _| (-k - 2e9) / 7.0),
         ("2 * 3000000000 * k", |k, _| 6e9 * k),
         ("max(k, 3000000000)", |_, _| 3e9),
-        // Bounds go through `max` and `if`.
+        // Bounds propagate through `max` and `if`.
         (
             "max(k, 0) + 147000000 + (max(j + 100000000, 0) + 100000000)",
             |k, j| k.max(0.0) + (j + 1e8).max(0.0) + 2.47e8,

@@ -1,4 +1,4 @@
-//! The contents of a report: names, comparisons and others.
+//! The contents of a report, such as names and comparisons.
 
 use crate::support::trial::Trial;
 use serde_json::Value;
@@ -131,7 +131,8 @@ fn an_infinite_predictive_deviation_is_printed_as_infinite() {
     }
 }
 
-/// A noise level that is held at the maximum was also fitted to the left-out row. Chains integrate over the noise level, and give about one nat less.
+/// A noise level that is fixed at the maximum was also fitted to the left-out row. Chains integrate over the noise level, and give about one nat
+/// less.
 #[test]
 fn parameters_that_are_held_at_the_maximum_are_reported_beside_elpd() {
     let rows: String = (0..30)
@@ -589,8 +590,8 @@ fn approximations_write_their_draws() {
     }
 }
 
-/// The data are forty points of a wave under a Gaussian process. Given the hyperparameters, the mean of every point is zero, so the error
-/// of this mean would be the scale of the data, 0.7, and not the error of the curve.
+/// The data are forty points of a wave under a Gaussian process. Given only the hyperparameters, the mean of every point is zero. The error of this
+/// mean would be the scale of the data, 0.7, and not the error of the curve.
 #[test]
 fn a_process_over_whole_columns_has_the_metrics_of_its_density_alone() {
     let row = |i: i32| {

@@ -153,7 +153,7 @@ fn a_run_without_stan_csv_is_reported() {
     assert!(!out.join("stan").exists());
 }
 
-/// A program with a line, and chains that start at the result of `map`.
+/// A program with a straight line. Its chains start at the result of `map`.
 const LINE: &str = r#"
 data rows = csv("rows.csv")
 model Line(x: real) -> y: real {
@@ -215,8 +215,8 @@ fn trial_of(trial: &Trial, options: &str) -> String {
     trial.bnnc("run", &[]).stderr
 }
 
-/// There are two groups of the same size at -1.5 and 1.5. Either component may be either group, and each chain keeps the assignment that it
-/// found first.
+/// There are two groups of the same size at -1.5 and 1.5. Either component may fit either group, and each chain keeps its first assignment of
+/// components to groups.
 #[test]
 fn an_ordered_type_is_advised_for_components_that_swap() {
     let row = |i: i32| {

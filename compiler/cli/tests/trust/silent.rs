@@ -130,7 +130,7 @@ infer fit = map(M, d)
     predict("flat.json").assert_error("E0418", 3, &["`x` has 2 x 3 in each row", "found 6"]);
 }
 
-/// The targets are noise, so that the validation rows end the members of an ensemble after different numbers of epochs.
+/// The targets are noise, so that the validation rows stop the training of the members of an ensemble after different numbers of epochs.
 #[test]
 fn the_members_of_an_ensemble_that_ran_to_their_end_are_judged() {
     let rows = (0..40).map(|i| {
@@ -189,7 +189,7 @@ infer fit = ensemble(Net, rows) {{
     );
 }
 
-/// A line through the origin with the slope 2, and a model whose slope has this sign and this type.
+/// A straight line through the origin with the slope 2, and a model whose slope has this sign and this type.
 fn slope(sign: &str, ty: &str, options: &str) -> Trial {
     let rows: String = (0..50)
         .map(|i| {
@@ -230,8 +230,9 @@ fn a_laplace_approximation_at_an_end_needs_the_whole_second_derivative() {
         }
         let trial = slope(sign, ty, "curvature = hessian");
         trial.bnnc("run", &[]).assert_sound();
-        // Under an exponential distribution with the rate r the logarithm of the distance d from the end has the density exp(u - r exp(u)), whose
-        // second derivative is -1 at its maximum, so that d is log-normal with the median 1 / r and the mean exp(1 / 2) / r.
+        // Let the distance d from the bound be exponential with the rate r. Then u = log(d) has a density proportional to exp(u - r exp(u)). The
+        // second derivative of the log density is -1 at its maximum. The Laplace approximation of d is therefore log-normal, with the median 1 / r
+        // and the mean exp(1 / 2) / r.
         let result = trial.result(&[]);
         let [b, sigma] = ["b", "sigma"].map(|name| result["infer"]["fit"]["parameters"][name].clone());
         let (mean, sd) = (
@@ -246,7 +247,7 @@ fn a_laplace_approximation_at_an_end_needs_the_whole_second_derivative() {
     }
 }
 
-/// The noise is held at the maximum, so it has no spread, and a slope that the data determine has the spread of the linear model.
+/// The noise level is fixed at the maximum, so it has no spread. A slope that the data determine has the spread of the linear model.
 #[test]
 fn a_parameter_that_laplace_holds_has_no_standard_deviation() {
     let trial = slope("", "positive", "");
@@ -276,7 +277,8 @@ fn a_parameter_that_laplace_holds_has_no_standard_deviation() {
     assert!(!row.contains("e-"), "{row}");
 }
 
-/// The slope of the line is 2, which no element of a simplex reaches with the factor -5, so that the posterior of an element is nearly exponential at 0.
+/// The slope of the line is 2. No element of a simplex reaches this slope with the factor -5, so the posterior of an element is nearly exponential at
+/// 0.
 #[test]
 fn an_element_of_a_simplex_at_its_end_needs_the_whole_second_derivative() {
     let trial = |at: usize, options: &str| {
@@ -313,7 +315,7 @@ infer fit = laplace(M, d) {{ {options} }}
     }
 }
 
-/// The square of `a` is near 4, so that the density has a maximum near 2, and a lower one near -2 because of the prior.
+/// The square of `a` is near 4, so the density has a maximum near 2. Because of the prior, the other maximum, near -2, is lower.
 #[test]
 fn the_restarts_that_end_near_the_lowest_loss_are_counted() {
     let rows: String = (0..10)
@@ -359,7 +361,7 @@ infer fit = map(M, d) {{ restarts = {restarts}, steps = 2000 }}
     }
 }
 
-/// Counts under a model of integers and one of reals.
+/// Counts as the output of a model of integers and of a model of reals.
 #[test]
 fn log_densities_and_log_probabilities_are_not_compared_without_a_warning() {
     let rows: String = (0..60)

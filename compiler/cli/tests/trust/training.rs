@@ -67,7 +67,7 @@ fn planes(infers: &str) -> (Trial, f64) {
     (trial, sigma)
 }
 
-/// 200 steps of at most 0.001 move a parameter by at most 0.2. This is too little, because the intercept is 3 and the noise is 0.3.
+/// 200 steps of at most 0.001 move a parameter by at most 0.2. This is not enough, because the intercept is 3 and the noise is 0.3.
 const SHORT: &str = "steps = 200, optimiser = Adam(1e-3), schedule = constant";
 
 #[test]
@@ -148,7 +148,7 @@ fn swag_collects_iterates_from_the_second_half() {
     assert_eq!(diagnostics["iterates"], 20);
 }
 
-/// The validation rows end it, and its iterates are those of a loss that still falls: in a network of more weights than rows it counted as converged.
+/// Validation rows stop `swag` here while its loss still falls. In a network with more weights than rows, such a run must not count as converged.
 #[test]
 fn swag_that_patience_ends_is_judged_like_any_other() {
     let rows = (0..40).map(|i| {
@@ -475,7 +475,7 @@ fn under_way(out: &Path) -> Option<PathBuf> {
     paths.find(|path| path.extension().is_some_and(|extension| extension == "training"))
 }
 
-/// Waits until a run has the state of a training that is not in `met`. Returns the path of this state, or `None` if the run ends first or a
+/// Waits until a run has the state of a training whose path is not in `met`. Returns the path of this state, or `None` if the run ends first or a
 /// minute passes.
 fn wait_for_training(child: &mut Child, out: &Path, met: &[PathBuf]) -> Option<PathBuf> {
     let clock = Instant::now();
@@ -509,7 +509,7 @@ fn killed_trainings_of_every_method_are_resumed_to_the_same_bytes() {
     assert!(spawn(&trial, "--out", &whole).wait().expect("it ends").success());
     let expected = numbers(&whole);
     let mut met = Vec::new();
-    // On a busy machine, a training may end before its state is seen. Such a run is repeated.
+    // On a busy machine, a training may end before the test finds its state. The test then repeats the run.
     for _ in 0..20 {
         let out = trial.path("killed");
         kill_each_training(&trial, &out, &mut met);
@@ -569,7 +569,7 @@ fn an_absurd_number_of_epochs_runs_until_it_is_interrupted() {
             .unwrap_or(0)
     };
     let mut child = spawn(&trial, "--resume", &out);
-    // If the process began with signals ignored, a signal before the program installs its handler is lost.
+    // If the process starts with signals ignored, a signal that arrives before `bnnc` installs its handler is lost.
     while child.try_wait().expect("a child").is_none() {
         std::thread::sleep(Duration::from_millis(300));
         let id = child.id().to_string();

@@ -272,8 +272,7 @@ impl Maker {
         );
     }
 
-    /// Returns a shape parameter that is not close to 1, because the sampler of gamma variates changes its
-    /// method at 1.
+    /// Returns a shape parameter that is not close to 1, because the sampler of gamma variates uses another method below 1.
     fn shape(&mut self) -> InstId {
         let x = self.any(DType::Real);
         let bounded = self.apply(Scalar::Tanh, vec![x], DType::Real);
@@ -359,7 +358,7 @@ impl Maker {
         let combine = match self.dice.roll(4) {
             0 | 1 => None,
             2 => Some(Combine::Sum),
-            // Integers have no minus infinity with which a maximum could start.
+            // Integers have no minus infinity as the initial value of a maximum.
             _ => Some(if storage == Storage::Int {
                 Combine::Sum
             } else {
