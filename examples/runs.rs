@@ -1,4 +1,4 @@
-//! Programs of the examples, compiled and run; and the command line of what draws them.
+//! Compiles and runs the programs of the examples, and parses the command line of the executables that draw figures.
 
 use bnnc_abi::manifest::{InferenceBlock, Manifest};
 use bnnc_core::context::{Context, Stop};
@@ -17,17 +17,17 @@ use std::sync::Arc;
 pub struct Wish {
     /// The program's file in the folder of examples.
     pub program: &'static str,
-    /// Text that is appended to it.
+    /// Text that is appended to the program.
     pub more: String,
-    /// Words of it that are replaced, by others.
+    /// Texts of the program, each with its replacement.
     pub replaced: Vec<(String, String)>,
-    /// The seed of every random number.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// Only these inference blocks; empty for all.
+    /// The inference blocks to run; empty for all.
     pub only: Vec<String>,
-    /// `INFER.OPTION=VALUE`.
+    /// Settings of options, `INFER.OPTION=VALUE`.
     pub settings: Vec<String>,
-    /// `NAME=PATH` of data.
+    /// The name and the path of each data item that `--data` replaces.
     pub data: Vec<(String, std::path::PathBuf)>,
 }
 
@@ -41,7 +41,8 @@ pub struct Done {
     pub context: Context,
 }
 
-/// Draws the figure that the words of the command line select, with the options of `--set` and `--data`, and writes it to the file of `--svg`.
+/// Draws the figure that the words of the command line select, with the options of `--set` and `--data`. Writes the figure to the file that `--svg`
+/// names.
 pub fn show(draw: impl FnOnce(&[&str], Wish) -> Result<String, String>) -> ExitCode {
     let shown = arguments().and_then(|(words, wish, svg)| {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -60,7 +61,7 @@ pub fn show(draw: impl FnOnce(&[&str], Wish) -> Result<String, String>) -> ExitC
     }
 }
 
-/// Words, what is to be run, and the file of the picture.
+/// Parses the command line into its words, the program to run, and the path of the figure.
 fn arguments() -> Result<(Vec<String>, Wish, Option<String>), String> {
     let (mut words, mut wish, mut svg) = (Vec::new(), Wish::default(), None);
     let mut arguments = std::env::args().skip(1);
@@ -79,19 +80,19 @@ fn arguments() -> Result<(Vec<String>, Wish, Option<String>), String> {
     Ok((words, wish, svg))
 }
 
-/// A count on the command line.
+/// Parses a number on the command line.
 ///
 /// # Errors
-/// It is none.
+/// The word is not a non-negative integer.
 pub fn count(word: &str) -> Result<usize, String> {
     word.parse().map_err(|_| format!("`{word}` is no number"))
 }
 
 impl Wish {
-    /// Compiles and runs.
+    /// Compiles the program and runs it.
     ///
     /// # Errors
-    /// What is wrong, as text.
+    /// The diagnostics, as text.
     pub fn run(&self) -> Result<Done, String> {
         let options = CompileOptions {
             settings: self.settings.clone(),
@@ -139,17 +140,17 @@ impl Wish {
 }
 
 impl Done {
-    /// An inference run with its outcome.
+    /// Returns an inference block with its outcome.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// No inference block has this name.
     pub fn infer(&self, name: &str) -> Result<(&InferenceBlock, &InferenceOutcome), String> {
         let infer = self.manifest.infers.iter().find(|infer| infer.name == name);
         let outcome = self.result.outcomes.iter().find(|outcome| outcome.name == name);
         infer.zip(outcome).ok_or_else(|| format!("no infer `{name}`"))
     }
 
-    /// All draws of a number on the reals, chain after chain.
+    /// Returns all draws of a scalar parameter on the reals, chain after chain.
     ///
     /// # Errors
     /// There is no such site.
@@ -157,7 +158,7 @@ impl Done {
         Ok(self.columns(infer, site)?.swap_remove(0))
     }
 
-    /// The same of every element of a site.
+    /// Returns all draws of each element of a site, chain after chain.
     ///
     /// # Errors
     /// There is no such site, or it is empty.

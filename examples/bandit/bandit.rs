@@ -1,8 +1,8 @@
 //! Thompson sampling on a contextual bandit, against greedy agents: `cargo run --release --example bandit`.
 //!
-//! The task of Blundell et al. (2015, section 5.3) on mushrooms that the program makes: eating one that is edible gives 5,
-//! a poisonous one 5 or -35 with equal probability, leaving it 0. Options: `--plays N`, `--steps N` after each play, `--seed N`,
-//! `--svg FILE` for a picture.
+//! The task of Blundell et al. (2015, section 5.3), with mushrooms that the program generates. Eating an edible mushroom gives the reward 5, and
+//! eating a poisonous one gives 5 or -35 with equal probability. Leaving a mushroom gives 0. Options: `--plays N`, `--steps N` for the training steps
+//! after each play, `--seed N`, and `--svg FILE` to write a figure.
 
 mod mushrooms;
 mod play;
@@ -14,7 +14,7 @@ use play::{Policy, Settings, compiled, regrets};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// The agents, with the class of their curve.
+/// The agents: title, policy, and CSS class of the curve.
 const AGENTS: [(&str, Policy, &str); 5] = [
     ("Thompson", Policy::Thompson, "mean"),
     ("greedy", Policy::Greedy(0.0), "greedy0"),
@@ -23,7 +23,7 @@ const AGENTS: [(&str, Policy, &str); 5] = [
     ("random", Policy::Uniform, "guide"),
 ];
 
-/// The colours of the curves that no report has: orange, green and purple of the palette of Okabe and Ito.
+/// Colours of curves beyond the styles of a report: orange, green and purple from the palette of Okabe and Ito.
 const COLOURS: &str = ".plot .greedy0 { stroke: #d55e00; stroke-width: 2; }\n\
                        .plot .greedy1 { stroke: #009e73; stroke-width: 2; }\n\
                        .plot .greedy5 { stroke: #cc79a7; stroke-width: 2; }\n</style>";
@@ -91,7 +91,7 @@ fn run() -> Result<(), String> {
     }
 }
 
-/// Cumulative regret at 100, 200, 500, 1000, .. plays and at the last.
+/// Returns a table of the cumulative regret after 100, 200, 500, 1000, .. plays and after the last play.
 fn table(curves: &[Vec<f64>]) -> String {
     let plays = curves.first().map_or(0, Vec::len);
     let decades = (2..9).flat_map(|power| [1, 2, 5].map(|digit| digit * 10usize.pow(power)));
@@ -114,7 +114,7 @@ fn table(curves: &[Vec<f64>]) -> String {
 fn picture(curves: &[Vec<f64>]) -> String {
     let plays = curves.first().map_or(0, Vec::len) as f64;
     let learners = &curves[..curves.len() - 1];
-    // The one that never learns leaves the picture.
+    // The curve of the agent that never learns exceeds the range of the figure.
     let highest = learners
         .iter()
         .filter_map(|curve| curve.last())

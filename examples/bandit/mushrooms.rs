@@ -1,15 +1,15 @@
-//! Mushrooms to eat or to leave: what is poisonous shows in noisy attributes, made from a seed.
+//! Generates mushrooms from a seed. Noisy attributes indicate whether a mushroom is poisonous.
 
 use bnnc_math::philox;
 
-/// The values that each of 22 attributes can take, as many as of the mushrooms of Schlimmer (1987).
+/// The number of values of each of the 22 attributes, as in the mushroom data of Schlimmer (1987).
 pub const ATTRIBUTES: [usize; 22] = [6, 4, 10, 2, 9, 2, 2, 2, 12, 2, 5, 4, 4, 9, 9, 1, 4, 3, 5, 9, 6, 7];
 
-/// Columns of a mushroom: one for each value of each attribute.
+/// The number of columns of a mushroom: one for each value of each attribute.
 pub const COLUMNS: usize = 117;
 
-/// The probability that an attribute has a value that is usual for the kind, edible or poisonous: half of the values are usual
-/// for either. The smell is most informative, then the spores, the gills and the population; none is certain.
+/// For each attribute, the probability of a value that is usual for the kind of mushroom. Half of the values are usual for edible mushrooms, and half
+/// for poisonous ones. The smell is most informative, then the spores, the gills and the population. No attribute is certain.
 const USUAL: [f64; 22] = [
     0.85, 0.85, 0.85, 0.85, 0.99, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85,
     0.85, 0.85, 0.85, 0.85, 0.85,
@@ -18,26 +18,26 @@ const USUAL: [f64; 22] = [
 /// The reward of an edible mushroom.
 const FOOD: f64 = 5.0;
 
-/// The reward of a poisonous one half of the time; the other half it is that of an edible one.
+/// The reward of a poisonous mushroom with probability one half; otherwise its reward is `FOOD`.
 const POISON: f64 = -35.0;
 
 /// A mushroom.
 pub struct Mushroom {
-    /// One and zero, by value of each attribute.
+    /// The attributes in one-hot encoding.
     pub columns: Vec<f64>,
-    /// True if it is poisonous, which no agent can see.
+    /// True if the mushroom is poisonous. Agents cannot see this.
     is_poisonous: bool,
-    /// The reward of eating it.
+    /// The reward of eating the mushroom.
     eaten: f64,
 }
 
 impl Mushroom {
-    /// The reward of eating or leaving it.
+    /// Returns the reward of eating or leaving the mushroom.
     pub fn reward(&self, eat: bool) -> f64 {
         if eat { self.eaten } else { 0.0 }
     }
 
-    /// The expected reward that an action misses: of one who knows what is poisonous.
+    /// Returns the regret of an action: the expected reward of an agent that knows whether the mushroom is poisonous, minus that of the action.
     pub fn regret(&self, eat: bool) -> f64 {
         match (self.is_poisonous, eat) {
             (false, false) => FOOD,
@@ -47,16 +47,16 @@ impl Mushroom {
     }
 }
 
-/// An endless row of mushrooms.
+/// An infinite sequence of mushrooms.
 pub struct Forest {
     kinds: u64,
     attributes: u64,
-    /// Of each attribute, whether its odd values are usual for poisonous mushrooms.
+    /// For each attribute, true if its odd values are usual for poisonous mushrooms.
     is_odd_poison: [bool; 22],
 }
 
 impl Forest {
-    /// The forest of a seed.
+    /// Creates the forest that belongs to a seed.
     pub fn new(seed: u64) -> Forest {
         let key = philox::key(seed, "forest/rule");
         Forest {
@@ -66,7 +66,7 @@ impl Forest {
         }
     }
 
-    /// The mushroom of a play.
+    /// Returns the mushroom of a play.
     pub fn mushroom(&self, play: usize) -> Mushroom {
         let draw = |at| philox::uniform(self.kinds, [0, 0, play as u32], at);
         let is_poisonous = draw(0) < 0.5;
@@ -86,7 +86,7 @@ impl Forest {
         }
     }
 
-    /// The value of an attribute: one of those that are usual for the kind or, more rarely, of the others.
+    /// Returns the value of an attribute: usually one of the values that are usual for the kind, otherwise one of the other values.
     fn value(&self, play: usize, at: usize, is_poisonous: bool) -> usize {
         let draw = |part: usize| {
             let element = (2 * at + part) as u64;
@@ -104,7 +104,7 @@ impl Forest {
     }
 }
 
-/// A number from 0 to below `count` for a uniform one.
+/// Maps a uniform number in (0, 1) to an integer in `0..count`.
 fn below(count: usize, uniform: f64) -> usize {
     ((uniform * count as f64) as usize).min(count - 1)
 }

@@ -14,39 +14,39 @@ use bnnc_math::philox;
 use bnnc_training::online::Online;
 use std::collections::HashMap;
 
-/// Plays that an agent remembers.
+/// The number of plays that an agent remembers.
 const MEMORY: usize = 4096;
 
-/// Rewards are this many times smaller for the network.
+/// The network gets rewards divided by this number.
 const UNIT: f64 = 10.0;
 
-/// Actions: to eat and to leave.
+/// The actions: eat and leave.
 const ACTIONS: [bool; 2] = [true, false];
 
-/// How an agent chooses.
+/// The rule by which an agent chooses an action.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Policy {
-    /// By the best action under one draw of the weights.
+    /// The best action under one draw of the weights.
     Thompson,
-    /// By the best action under the point estimate, but at random in this share of the plays.
+    /// A random action with this probability, otherwise the best action under the point estimate.
     Greedy(f64),
-    /// At random.
+    /// A random action.
     Uniform,
 }
 
-/// The length of the game, and the training after each play.
+/// The length of the game, and the amount of training after each play.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Plays.
+    /// The number of plays.
     pub plays: usize,
-    /// Training steps after each play.
+    /// The number of training steps after each play.
     pub steps: usize,
 }
 
-/// Compiles `mushrooms.bnn`. Nobody writes its file of plays: the columns are known.
+/// Compiles `mushrooms.bnn`. The data file that the program names does not exist, because the plays are generated; its columns are given here.
 ///
 /// # Errors
-/// What is wrong with the program, as text.
+/// The diagnostics of the program, as text.
 pub fn compiled(seed: u64) -> Result<Manifest, String> {
     let options = CompileOptions {
         seed,
@@ -90,7 +90,7 @@ pub fn compiled(seed: u64) -> Result<Manifest, String> {
     }
 }
 
-/// The regret of a policy after each play, summed up from the first.
+/// Returns the cumulative regret of a policy after each play.
 ///
 /// # Errors
 /// A limit of the machine.
@@ -125,7 +125,7 @@ pub fn regrets(
 struct Agent<'a> {
     policy: Policy,
     network: Online<'a>,
-    /// The key of choices at random.
+    /// The key of random choices.
     key: u64,
 }
 
@@ -138,7 +138,7 @@ impl<'a> Agent<'a> {
         })
     }
 
-    /// Decides whether to eat the mushroom.
+    /// Returns whether the agent eats the mushroom.
     fn choose(&mut self, mushroom: &Mushroom, play: usize) -> Result<bool, Stop> {
         let draw = |at| philox::uniform(self.key, [0, 0, play as u32], at);
         let at_random = match self.policy {
@@ -150,7 +150,7 @@ impl<'a> Agent<'a> {
             return Ok(draw(1) < 0.5);
         }
         let mut expected = Vec::new();
-        // One draw that no play has had before; it is the same for both actions.
+        // One new draw of the weights for each play. Both actions use the same draw.
         let rows = rows(&ACTIONS.map(|eat| (mushroom, eat)), None);
         self.network
             .predict(&rows, play..play + 1, |_, block| expected.clone_from(&block.mean))?;
@@ -165,7 +165,7 @@ impl<'a> Agent<'a> {
     }
 }
 
-/// Mushrooms with actions as the network sees them.
+/// Returns pairs of a mushroom and an action as input rows of the network.
 fn rows(plays: &[(&Mushroom, bool)], reward: Option<f64>) -> Rows {
     let mut inputs = Vec::with_capacity(plays.len() * (COLUMNS + ACTIONS.len()));
     for (mushroom, eat) in plays {

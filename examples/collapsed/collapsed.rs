@@ -1,9 +1,9 @@
 //! The gain of collapsed inference: `cargo run --release --example collapsed -- line 100 --svg line.svg`.
 //!
-//! `line TRIALS` is how far predictives of Bayesian linear regression from a few draws are from the true one; `sigmoid TRIALS` the error of means
-//! of a sigmoid; `cubic SEEDS` bands of a network on twenty rows, from 2000 draws, from ten, and from the same ten collapsed, of `cubic.bnn`;
-//! `tables NAME ..` yacht, energy, concrete (all without a name) over their standard splits, of their `collapsed.bnn`.
-//! Options: `--svg FILE`, `--data NAME=PATH` and `--set ITEM.OPTION=VALUE` as of `bnnc run`.
+//! `line TRIALS` computes the KL divergence of predictive distributions of Bayesian linear regression, estimated from a few draws, from the true one.
+//! `sigmoid TRIALS` computes the errors of means of a sigmoid. `cubic SEEDS` runs `cubic.bnn`, a network on twenty rows, and plots predictive bands
+//! from 2000 draws, from ten draws, and from the same ten draws collapsed. `tables NAME ..` runs the `collapsed.bnn` of yacht, energy and concrete
+//! (all without a name) over their standard splits. Options: `--svg FILE`, and `--data NAME=PATH` and `--set ITEM.OPTION=VALUE` as for `bnnc run`.
 
 mod cubic;
 #[path = "../laplace/figure.rs"]
@@ -30,14 +30,14 @@ fn main() -> ExitCode {
     })
 }
 
-/// The boxes of weights, as in `box = range` and `box = moments`.
+/// The kinds of boxes of weights: `box = range` and `box = moments`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
     Range,
     Moments,
 }
 
-/// A slope times a weight that is uniform over the box of its draws.
+/// Returns the term of a slope times a weight that is uniform over the box of its draws.
 fn term(slope: f64, draws: impl Iterator<Item = f64> + Clone, extent: Extent) -> UniformTerm {
     let (lower, upper) = match extent {
         Extent::Range => (
@@ -48,7 +48,7 @@ fn term(slope: f64, draws: impl Iterator<Item = f64> + Clone, extent: Extent) ->
             let count = draws.clone().count() as f64;
             let mean = draws.clone().sum::<f64>() / count;
             let variance = draws.map(|draw| (draw - mean).powi(2)).sum::<f64>() / count;
-            // A uniform on mean +- half has the variance half^2 / 3.
+            // A uniform distribution on mean +- half has the variance half^2 / 3.
             let half = (3.0 * variance).sqrt();
             (mean - half, mean + half)
         }
@@ -56,7 +56,7 @@ fn term(slope: f64, draws: impl Iterator<Item = f64> + Clone, extent: Extent) ->
     UniformTerm { slope, lower, upper }
 }
 
-/// A mean with its standard error.
+/// Formats a mean with its standard error.
 fn cell(values: &[f64]) -> String {
     match mean_and_standard_error(values) {
         (mean, Some(error)) => format!("{mean:.4} ± {error:.4}"),
@@ -64,7 +64,7 @@ fn cell(values: &[f64]) -> String {
     }
 }
 
-/// Differences, pair by pair.
+/// Returns the elementwise differences `of - from`.
 fn differences(of: &[f64], from: &[f64]) -> Vec<f64> {
     of.iter().zip(from).map(|(of, from)| of - from).collect()
 }

@@ -1,5 +1,5 @@
-//! A cubic with twenty rows: what 2000 draws of a network predict, what ten of them do, and what the same ten do with the last layer integrated over the
-//! box that they span.
+//! A network on twenty rows of a cubic: predictions from 2000 draws, from ten of them, and from the same ten draws with the last layer integrated
+//! over the box of these draws.
 
 use crate::figure::{self, CURVES};
 use crate::runs::{Done, Wish};
@@ -9,21 +9,21 @@ use bnnc_math::special::erf;
 use bnnc_piecewise::{Law, Network, ObservationNoise, UniformTerm};
 use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
-/// The noise of `cubic.bnn`.
+/// The standard deviation of the noise in `cubic.bnn`.
 const NOISE: f64 = 3.0;
-/// Draws of a subset.
+/// The number of draws in a subset.
 const TEN: usize = 10;
-/// Rows of the data lie within it.
+/// The inputs of the data lie between `-DATA` and `DATA`.
 const DATA: f64 = 4.0;
 
 const SIZE: (f64, f64) = (400.0, 320.0);
 
-/// A way to predict from ten draws.
+/// A method of prediction from ten draws.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
-    /// The mixture of their Normals.
+    /// The mixture of the normal distributions of the draws.
     Plain,
-    /// The *n* most influential weights of the last layer (0: all) uniform over a box of all ten.
+    /// The *n* most influential weights of the last layer (0: all) are uniform over the box of all ten draws.
     Collapsed(usize, Extent),
 }
 
@@ -35,12 +35,12 @@ const WAYS: [(Way, &str); 5] = [
     (Way::Collapsed(1, Extent::Range), "one weight collapsed"),
 ];
 
-/// Those in the picture besides the long run.
+/// Indices of the methods in the figure, besides the long run.
 const DRAWN: [usize; 3] = [0, 1, 4];
 
-/// The draws: element by element, of all chains.
+/// The draws of all chains, separately for each element of the parameters.
 struct Draws {
-    /// Slope and bias of each hidden unit, and its weight in the sum.
+    /// For each hidden unit, the draws of its slope, its bias and its output weight.
     units: Vec<[Vec<f64>; 3]>,
     bias: Vec<f64>,
 }
@@ -59,14 +59,14 @@ impl Draws {
         })
     }
 
-    /// The activations at a draw.
+    /// Returns the activations of the hidden units at `x` for one draw.
     fn active(&self, draw: usize, x: f64) -> impl Iterator<Item = f64> + '_ {
         self.units
             .iter()
             .map(move |[slope, bias, _]| (slope[draw] * x + bias[draw]).max(0.0))
     }
 
-    /// The function at a draw.
+    /// Returns the value of the network at `x` for one draw.
     fn value(&self, draw: usize, x: f64) -> f64 {
         let terms = self.active(draw, x).zip(&self.units);
         self.bias[draw]
@@ -75,7 +75,7 @@ impl Draws {
                 .sum::<f64>()
     }
 
-    /// The distributions of the target at `x`, one for each draw; their mixture is the prediction.
+    /// Returns the distribution of the target at `x` for each draw. The prediction is the mixture of these distributions.
     fn laws(&self, way: Way, draws: &[usize], x: f64) -> Vec<Law> {
         let noise = ObservationNoise::Normal { sd: NOISE };
         let law = |draw: &usize| {
@@ -105,7 +105,7 @@ impl Draws {
     }
 }
 
-/// The long run at one `x`: density and cdf of the target on multiples of the noise.
+/// The prediction of the long run at one `x`: density and CDF of the target on a grid, in units of the noise.
 struct Exact {
     x: f64,
     first: i32,
@@ -137,7 +137,8 @@ impl Exact {
         }
     }
 
-    /// The KL divergence of the long run from a mixture of distributions, and their 1-Wasserstein distance, by the trapezoidal rule in steps of the noise.
+    /// Returns the KL divergence of the long run from a mixture of distributions, and their 1-Wasserstein distance, by the trapezoidal rule on the
+    /// grid.
     fn distances(&self, laws: &[Law]) -> (f64, f64) {
         let count = laws.len() as f64;
         let points = (self.first..).zip(&self.density).filter(|(_, p)| **p > 1e-12);
@@ -165,7 +166,7 @@ impl Exact {
     }
 }
 
-/// Ten draws of one chain, without repetition.
+/// Returns the indices of ten different draws of one chain.
 fn subset(seed: usize, chains: usize, draws: usize) -> Vec<usize> {
     let length = draws / chains.max(1);
     let start = seed % chains.max(1) * length;
@@ -181,7 +182,7 @@ fn subset(seed: usize, chains: usize, draws: usize) -> Vec<usize> {
     chosen
 }
 
-/// Means of the divergence and of the distance over `x` within the data and outside.
+/// The mean KL divergence and the mean Wasserstein distance, over `x` inside the range of the data and over `x` outside of it.
 type Distances = [[f64; 2]; 2];
 
 fn distances(draws: &Draws, exact: &[Exact], way: Way, chosen: &[usize]) -> Distances {
@@ -222,7 +223,7 @@ fn table(seeds: usize, found: &[Vec<Distances>]) {
     }
 }
 
-/// Returns mean and standard deviation of a mixture of distributions.
+/// Returns the mean and the standard deviation of a mixture of normal distributions.
 fn moments(laws: &[(f64, f64)]) -> (f64, f64) {
     let count = laws.len() as f64;
     let mean = laws.iter().map(|(mean, _)| mean).sum::<f64>() / count;
@@ -252,10 +253,10 @@ fn panel(title: &str, x: &[f64], bands: &[(f64, f64)], rows: &[(f64, f64)]) -> P
     plot
 }
 
-/// The bands of the first subset; the table over all of them.
+/// Draws the bands of the first subset, and prints the table over all subsets.
 ///
 /// # Errors
-/// What is wrong, as text.
+/// The diagnostics, as text.
 pub fn picture(wish: Wish, seeds: usize) -> Result<String, String> {
     let done = Wish {
         program: "collapsed/cubic.bnn",

@@ -1,8 +1,9 @@
-//! Bayesian linear regression: how far predictives from a few draws of the posterior are from the true one, as Kullback-Leibler divergences.
+//! Bayesian linear regression: the KL divergence between the true predictive distribution and predictive distributions from a few draws of the
+//! posterior.
 //!
-//! The noise has standard deviation 1. The posterior of the weights is `Normal(0, S)` (no divergence depends on its mean), `S` the inverse of the
-//! covariance `C` of the inputs, as of many rows; the inputs of a trial are drawn from `Normal(0, C)` and scaled so that `f` has the standard
-//! deviation `t`. All entries of `C` off its diagonal are one correlation.
+//! The noise has standard deviation 1. The posterior of the weights is `Normal(0, S)`. Its mean does not affect the KL divergences. `S` is the
+//! inverse of the covariance `C` of the inputs, as for a posterior from many rows. The inputs of a trial are drawn from `Normal(0, C)` and scaled so
+//! that `f` has the standard deviation `t`. All correlations of `C` are equal.
 
 use crate::figure::{self, CURVES};
 use crate::{Extent, cell, differences, term};
@@ -12,19 +13,19 @@ use bnnc_math::triangle::ALPHA_VARIANCE;
 use bnnc_piecewise::{Law, Network, ObservationNoise};
 use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
-/// Standard deviations of `f`, in those of the noise.
+/// Standard deviations of `f`, relative to that of the noise.
 const RATIOS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];
 /// Numbers of weights.
 const DIMENSIONS: [usize; 4] = [1, 2, 5, 10];
-/// Numbers of draws; collapsed up to 50.
+/// Numbers of draws. Collapsed predictions use at most `MOST` draws.
 const COUNTS: [usize; 9] = [2, 3, 5, 10, 20, 30, 50, 100, 200];
 const MOST: usize = 50;
-/// Correlations of inputs: the first is drawn.
+/// Correlations of the inputs. The figure shows the first.
 const CORRELATIONS: [f64; 2] = [0.0, 0.9];
 
 const SIZE: (f64, f64) = (330.0, 260.0);
 
-/// A way to predict from draws, with its title.
+/// A method of prediction from draws, with its title.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
     MonteCarlo,
@@ -46,14 +47,14 @@ struct Regime {
     noise: ObservationNoise,
 }
 
-/// One draw of the posterior after the other, and the inputs of the row.
+/// The draws of the posterior, and the inputs of the row to predict.
 struct Trial {
     inputs: Vec<f64>,
     draws: Vec<Vec<f64>>,
 }
 
 impl Regime {
-    /// `v` times the power `1/2` (or, for draws of weights, `-1/2`) of the covariance of the inputs, which has two eigenspaces.
+    /// Returns `v` times a power of the covariance of the inputs: `1/2` for inputs, `-1/2` for draws of weights. The covariance has two eigenspaces.
     fn root(&self, mut v: Vec<f64>, power: f64) -> Vec<f64> {
         let size = self.dimension as f64;
         let along = (1.0 + (size - 1.0) * self.correlation).powf(power);
@@ -72,7 +73,7 @@ impl Regime {
                 .collect()
         };
         let inputs = normals("inputs", 0);
-        // The root of S times the inputs is the root of C^-1 times that of C times normals: f has the deviation of their length.
+        // With x = C^(1/2) z for standard normals z, S^(1/2) x = C^(-1/2) C^(1/2) z = z. So the standard deviation of f is the length of z.
         let length = inputs.iter().map(|x| x * x).sum::<f64>().sqrt();
         let inputs = self
             .root(inputs, 0.5)
@@ -85,22 +86,22 @@ impl Regime {
         Trial { inputs, draws }
     }
 
-    /// The log density of the true predictive.
+    /// Returns the log density of the true predictive distribution.
     fn truth(&self, y: f64) -> f64 {
         gaussian(y, (1.0 + self.ratio * self.ratio).sqrt())
     }
 }
 
-/// The log density of a Normal around 0.
+/// Returns the log density of a normal distribution with mean 0.
 fn gaussian(y: f64, sd: f64) -> f64 {
     -0.5 * (y / sd).powi(2) - (sd * std::f64::consts::TAU.sqrt()).ln()
 }
 
-/// An approximate predictive: its log density, and an interval that holds it.
+/// An approximate predictive distribution: its log density, and an interval with nearly all of its mass.
 type Predictive = (Box<dyn Fn(f64) -> f64>, (f64, f64));
 
 impl Trial {
-    /// The predictive distribution from the first draws.
+    /// Returns the predictive distribution from the first `count` draws.
     fn predictive(&self, way: Way, count: usize, noise: ObservationNoise) -> Predictive {
         let draws = &self.draws[..count];
         let reach = match noise {
@@ -142,7 +143,7 @@ impl Trial {
     }
 }
 
-/// The KL divergence of a distribution on an interval from another one, by the trapezoidal rule.
+/// Returns the KL divergence of a distribution on an interval from another distribution, by the trapezoidal rule.
 fn divergence(
     (low, high): (f64, f64),
     points: usize,
@@ -159,7 +160,8 @@ fn divergence(
         .sum::<f64>()
 }
 
-/// The divergences over the trials: of the truth from what is predicted, or, where noise is triangular, of what is predicted from the truth.
+/// Returns the KL divergence for each trial: of the true distribution from the predicted one or, with triangular noise, of the predicted one from the
+/// true one.
 fn divergences(regime: Regime, way: Way, count: usize, trials: &[Trial]) -> Vec<f64> {
     let of = |trial: &Trial| {
         let (density, ends) = trial.predictive(way, count, regime.noise);
@@ -175,7 +177,7 @@ fn divergences(regime: Regime, way: Way, count: usize, trials: &[Trial]) -> Vec<
     trials.iter().map(of).collect()
 }
 
-/// The divergences of all ways by the number of draws.
+/// The KL divergences of all methods, for each number of draws.
 struct Found {
     regime: Regime,
     curves: Vec<Vec<(usize, Vec<f64>)>>,
@@ -256,7 +258,7 @@ fn plot(found: &Found, is_first: bool) -> Plot {
     plot
 }
 
-/// The divergences of all regimes; the picture has those of inputs without correlation.
+/// Prints the KL divergences of all regimes, and draws those for uncorrelated inputs.
 ///
 /// # Errors
 /// None.

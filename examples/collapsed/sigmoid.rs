@@ -1,4 +1,4 @@
-//! The mean of a sigmoid under a Normal weight: from the box of a few draws, and as the mean over the draws.
+//! The mean of the sigmoid of a normal weight, estimated from the box of a few draws, and by the mean over the draws.
 
 use crate::figure::{self, CURVES};
 use crate::{Extent, cell, differences, term};
@@ -24,14 +24,14 @@ const NAMES: [&str; 3] = ["Monte Carlo", "range", "moments"];
 
 const SIZE: (f64, f64) = (400.0, 280.0);
 
-/// The mean under the Normal, by the trapezoidal rule.
+/// Returns the mean of the sigmoid under the normal distribution, by the trapezoidal rule.
 fn truth((mean, sd): (f64, f64)) -> f64 {
     let step = 0.02;
     let at = |z: f64| (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt() * sigmoid(mean + sd * z);
     step * (-500..=500).map(|index| at(step * f64::from(index))).sum::<f64>()
 }
 
-/// Absolute errors over the trials, by the way and the number of draws.
+/// Returns the absolute errors of the trials, for each method and number of draws.
 fn errors(weight: (f64, f64), trials: usize) -> [Vec<Vec<f64>>; 3] {
     let (mean, sd) = weight;
     let truth = truth(weight);
@@ -99,7 +99,7 @@ fn plot((mean, sd): (f64, f64), errors: &[Vec<Vec<f64>>; 3], is_first: bool) -> 
     plot
 }
 
-/// The errors of all weights.
+/// Prints and draws the errors for all distributions of the weight.
 ///
 /// # Errors
 /// None.

@@ -1,18 +1,18 @@
-//! Yacht, energy and concrete: what is made of the snapshots of one trajectory, over the standard splits.
+//! Yacht, energy and concrete: compares methods that predict from the snapshots of one SGD trajectory, over the standard splits.
 
 use crate::figure::{self, CURVES};
 use crate::runs::{Done, Wish};
 use crate::{cell, differences};
 use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
-/// The programs, with the name of their data.
+/// The name of each data set, and its program.
 const TABLES: [(&str, &str); 3] = [
     ("yacht", "yacht/collapsed.bnn"),
     ("energy", "energy/collapsed.bnn"),
     ("concrete", "concrete/collapsed.bnn"),
 ];
 
-/// The inference blocks with their titles; differences are from the first.
+/// The inference blocks with their titles. Differences are relative to the first block.
 const INFERS: [(&str, &str); 9] = [
     ("sgd", "SGD, the last snapshot"),
     ("swa", "their average"),
@@ -25,12 +25,12 @@ const INFERS: [(&str, &str); 9] = [
     ("mean_field", "mean-field VI"),
 ];
 
-/// Those that are drawn.
+/// The inference blocks in the figure.
 const DRAWN: [&str; 3] = ["gaussian", "snapshots", "last"];
 
 const SIZE: (f64, f64) = (400.0, 280.0);
 
-/// A metric of an inference run, split by split; empty if it was not run.
+/// Returns a metric of an inference run for each split; empty if the block was not run.
 fn metric(done: &Done, infer: &str, name: &str) -> Vec<f64> {
     let Ok((_, outcome)) = done.infer(infer) else {
         return Vec::new();
@@ -97,10 +97,10 @@ fn plot(title: &str, done: &Done, is_first: bool) -> Plot {
     plot
 }
 
-/// The tables of these names, or all; the picture has the differences from SGD, split by split.
+/// Prints the tables with these names, or all tables, and draws the differences from SGD on each split.
 ///
 /// # Errors
-/// What is wrong, as text.
+/// The diagnostics, as text.
 pub fn picture(wish: &Wish, names: &[&str]) -> Result<String, String> {
     if let Some(name) = names
         .iter()

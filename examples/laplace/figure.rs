@@ -1,8 +1,8 @@
-//! Several plots as one picture, with curves in colours of their own.
+//! Arranges several plots in one figure, with additional colours of curves.
 
 use bnnc_report::svg::{Plot, standalone};
 
-/// The classes of curves, in turn: the palette of Okabe and Ito, then the same dashed.
+/// The CSS classes of the curves in order: the palette of Okabe and Ito, then the same colours with dashed lines.
 pub const CURVES: [&str; 12] = [
     "curve0", "curve1", "curve2", "curve3", "curve4", "curve5", "curve6", "dash0", "dash1", "dash2", "dash3",
     "dash4",
@@ -32,7 +32,7 @@ fn style() -> String {
     CURVES.iter().enumerate().map(rule).collect()
 }
 
-/// Arranges plots of one size in pixels in rows of `columns`, under a title.
+/// Arranges plots under a title, in rows of `columns` plots. All plots have the same `size` in pixels.
 pub fn page(title: &str, plots: &[Plot], size: (f64, f64), columns: usize) -> String {
     let rows = plots.len().div_ceil(columns.max(1));
     let (width, height) = (size.0 * columns as f64, size.1 * rows as f64 + 34.0);

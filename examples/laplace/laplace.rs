@@ -1,8 +1,8 @@
-//! The pictures and tables of Laplace approximations: `cargo run --release --example laplace -- toy --svg toy.svg`.
+//! The figures and tables of Laplace approximations: `cargo run --release --example laplace -- toy --svg toy.svg`.
 //!
-//! `toy SEEDS` compares predictive bands between two clusters; `sizes TABLE KIND SPLITS` the log likelihood of `wine` or `kin8nm` by the size
-//! of the subnetwork, on the first SPLITS `standard` or `gap` splits; `turned` the metrics of rotated digits, of `digits/turned.bnn`.
-//! Options: `--svg FILE`, `--data NAME=PATH` and `--set ITEM.OPTION=VALUE` as of `bnnc run`.
+//! `toy SEEDS` compares predictive bands between two clusters. `sizes TABLE KIND SPLITS` computes the log likelihood of `wine` or `kin8nm` for each
+//! size of the subnetwork, on the first SPLITS `standard` or `gap` splits. `turned` runs `digits/turned.bnn` and reports metrics of rotated digits.
+//! Options: `--svg FILE`, and `--data NAME=PATH` and `--set ITEM.OPTION=VALUE` as for `bnnc run`.
 
 mod figure;
 #[allow(dead_code, reason = "draws are of samplers")]

@@ -1,20 +1,20 @@
-//! Regression on tables: the log likelihood of test rows by the number of weights that are random.
+//! Regression on tables: the log likelihood of test rows as a function of the number of random weights.
 
 use crate::figure::{self, CURVES};
 use crate::runs::{Done, Wish};
 use bnnc_data::metrics::mean_and_standard_error;
 use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
-/// Numbers of weights that are tried; after them all weights, if these are at most [`MOST`].
+/// Sizes of subnetworks. The last size is the number of all weights, if this is at most [`MOST`].
 const SIZES: [usize; 6] = [10, 50, 100, 250, 500, 1000];
 
 /// The largest number of weights for which a full matrix is built.
 const MOST: usize = 1500;
 
-/// The scores by which weights are chosen.
+/// The scores that select the weights.
 const SCORES: [&str; 2] = ["diagonal", "random"];
 
-/// The networks: the inference blocks of their maxima, with the widths of their hidden layers.
+/// The networks: title, inference block of the maximum, and width of the hidden layers.
 const NETWORKS: [(&str, &str, usize); 4] = [
     ("Shallow", "shallow", 50),
     ("Shallow", "shallow", 100),
@@ -24,24 +24,24 @@ const NETWORKS: [(&str, &str, usize); 4] = [
 
 const SIZE: (f64, f64) = (460.0, 300.0);
 
-/// The log likelihoods of one network: a list over the splits for the maximum, and for each choice of weights.
+/// The log likelihoods of one network on each split, for the maximum and for each choice of weights.
 struct Found {
     title: String,
     parameters: usize,
     mode: Vec<f64>,
-    /// By score.
+    /// The curve of each score.
     curves: Vec<(&'static str, Curve)>,
 }
 
-/// Sizes (all weights last) and the log likelihoods of each.
+/// Sizes of the subnetwork with the log likelihoods of each split. The last size is that of all weights.
 type Curve = Vec<(usize, Vec<f64>)>;
 
-/// The name of a subnetwork.
+/// Returns the name of the inference block of a subnetwork.
 fn name(score: &str, size: usize) -> String {
     format!("s_{score}_{size}")
 }
 
-/// The items of all subnetworks of one model, around its maximum.
+/// Returns the inference blocks of all subnetworks of one model, around its maximum.
 fn items(model: &str, mode: &str, sizes: &[usize]) -> String {
     let settings = format!("start = {mode}, prior_precision = validation");
     let item = |score: &str, size: &usize| {
@@ -71,7 +71,7 @@ fn log_likelihood(done: &Done, infer: &str) -> Option<f64> {
         .map(|(_, value)| *value)
 }
 
-/// One network on one split after the other.
+/// Runs one network on each split.
 fn network(
     wish: &Wish,
     (program, file): (&'static str, &str),
@@ -116,7 +116,7 @@ fn network(
                 ..wanted.clone()
             }
             .run()?;
-            // Those that are approximated: the noise level is none of them.
+            // This counts the weights of the approximation, without the noise level.
             found.parameters = done.infer("diagonal")?.0.cost.variational_parameters;
         }
         for (score, sizes) in found.curves.iter_mut().take(SCORES.len()) {
@@ -153,7 +153,7 @@ fn network(
 
 fn plot(found: &Found) -> Plot {
     let mean = |values: &[f64]| mean_and_standard_error(values).0;
-    // Means over some of the splits do not belong on a curve over all.
+    // A mean over some of the splits is not comparable with means over all splits, so the curve omits it.
     let is_whole = |values: &[f64]| values.len() == found.mode.len();
     let curves = found.curves.iter().flat_map(|(_, sizes)| sizes);
     let all = curves
@@ -187,7 +187,7 @@ fn table(found: &[Found]) {
     let cell = |values: &[f64], splits: usize| {
         let (mean, error) = mean_and_standard_error(values);
         match (values.len() < splits, error) {
-            // Some splits have fewer active weights than that.
+            // Some splits have fewer active weights than this size.
             (true, _) => "–".to_owned(),
             (false, Some(error)) => format!("{mean:.3} ± {error:.3}"),
             (false, None) => format!("{mean:.3}"),
@@ -212,10 +212,10 @@ fn table(found: &[Found]) {
     }
 }
 
-/// The log likelihoods of four networks on the first splits of a table.
+/// Prints and draws the log likelihoods of four networks on the first splits of a table.
 ///
 /// # Errors
-/// What is wrong, as text.
+/// The diagnostics, as text.
 pub fn picture(wish: Wish, table: &str, kind: &str, splits: usize) -> Result<String, String> {
     let (program, gap) = match table {
         "wine" => ("wine/subnetwork.bnn", "data/splits_gap.json"),

@@ -1,4 +1,5 @@
-//! Two clusters: bands of what is random, and the ratio of the uncertainty between the clusters to that at them.
+//! Two clusters: predictive bands for several subsets of random weights, and the ratio of the uncertainty between the clusters to that at the
+//! clusters.
 
 use crate::figure;
 use crate::runs::{Done, Wish};
@@ -23,7 +24,7 @@ const PANELS: [(&str, &str); 13] = [
     ("last", "last layer"),
 ];
 
-/// The rows of the table: the number of weights, and the inference blocks by their score.
+/// The rows of the table: the share of the weights, and the inference block of each score.
 const TABLE: [(&str, [&str; 3]); 3] = [
     ("50 %", ["half", "half_marginal", "half_random"]),
     ("3 %", ["three", "three_marginal", "three_random"]),
@@ -32,11 +33,11 @@ const TABLE: [(&str, [&str; 3]); 3] = [
 
 const SIZE: (f64, f64) = (330.0, 260.0);
 
-/// The empty stretch between the clusters, and the stretches that hold them.
+/// The empty interval between the clusters, and the intervals of the clusters.
 const BETWEEN: (f64, f64) = (-0.6, 0.3);
 const AT: [(f64, f64); 2] = [(-1.25, -0.7), (0.4, 1.5)];
 
-/// Mean, standard deviation of the mean, and of the target, on a grid.
+/// The mean, and the epistemic and the aleatoric standard deviation, on a grid.
 struct Band {
     mean: Vec<f64>,
     epistemic: Vec<f64>,
@@ -85,7 +86,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// The median deviation between the clusters, and the largest one there, over the median at them; no number where neither has any.
+/// Returns the median and the largest epistemic standard deviation between the clusters, both relative to the median at the clusters. A ratio of two
+/// zeros is NaN.
 fn ratios(band: &Band, x: &[f64]) -> [f64; 2] {
     let within = |(low, high): (f64, f64)| {
         let inside = x
@@ -142,12 +144,13 @@ fn panel(done: &Done, (name, title): (&str, &str), x: &[f64]) -> Result<Plot, St
     Ok(plot)
 }
 
-/// Ratios by infer, of each seed.
+/// For each inference block, the ratios of each seed.
 type Ratios = Vec<(&'static str, Vec<[f64; 2]>)>;
 
-/// The medians over the seeds.
+/// Prints the medians over the seeds.
 fn table(ratios: &Ratios, seeds: usize) {
-    // Seeds without a ratio are none of the median, and are counted: weights that move nothing where data are, or too few that move anything.
+    // The median excludes seeds without a ratio, and the table shows the number of the others. A seed has no ratio if its weights do not affect the
+    // outputs at the data, or if too few weights affect the outputs at all.
     let of = |name: &str| {
         let found = ratios.iter().find(|(known, _)| *known == name);
         let medians = [0, 1].map(|which| {
@@ -184,10 +187,10 @@ fn table(ratios: &Ratios, seeds: usize) {
     }
 }
 
-/// The bands of the first seed with which every inference run has its full number of weights; the table over all seeds.
+/// Draws the bands of the first seed for which every inference run has its full number of weights, and prints the table over all seeds.
 ///
 /// # Errors
-/// What is wrong, as text.
+/// The diagnostics, as text.
 pub fn picture(wish: Wish, seeds: usize) -> Result<String, String> {
     let x = grid();
     let mut ratios: Ratios = ["full", "diagonal", "last"]
@@ -210,7 +213,7 @@ pub fn picture(wish: Wish, seeds: usize) -> Result<String, String> {
             };
             wish.run()
         };
-        // Where more than half of the weights move nothing there are no 50 % to choose.
+        // If more than half of the weights do not affect the outputs, a subnetwork of 50 % does not exist.
         let (halves, others): (Vec<&str>, Vec<&str>) = ratios
             .iter()
             .map(|(name, _)| *name)

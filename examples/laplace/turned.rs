@@ -1,10 +1,10 @@
-//! Digits that are turned: metrics by the angle, and what is gained by rejecting the most unsure.
+//! Rotated digits: metrics for each angle, and the gain from rejecting the most uncertain predictions.
 
 use crate::figure::{self, CURVES};
 use crate::runs::{Done, Wish};
 use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
-/// The inference blocks in the figure, with their titles; the table has all.
+/// The inference blocks in the figure, with their titles. The table has all blocks.
 const DRAWN: [(&str, &str); 7] = [
     ("mode", "maximum"),
     ("diagonal", "diagonal"),
@@ -17,7 +17,7 @@ const DRAWN: [(&str, &str); 7] = [
 
 const SIZE: (f64, f64) = (460.0, 320.0);
 
-/// The metrics that are drawn, with what they are.
+/// The metrics in the figure, with their titles.
 const METRICS: [(&str, &str); 4] = [
     ("log_likelihood", "log likelihood"),
     ("accuracy", "accuracy"),
@@ -25,7 +25,7 @@ const METRICS: [(&str, &str); 4] = [
     ("brier", "Brier score"),
 ];
 
-/// Angles with the metrics of the test rows turned by them.
+/// Returns each angle with the metric of the test rows that are rotated by this angle.
 fn angles(done: &Done, name: &str, metric: &str) -> Result<Vec<(f64, f64)>, String> {
     let (infer, outcome) = done.infer(name)?;
     let last = outcome.splits.last().ok_or("nothing was found")?;
@@ -121,10 +121,10 @@ fn table(done: &Done) -> Result<(), String> {
     Ok(())
 }
 
-/// Metrics by the angle, and rejections.
+/// Draws and prints metrics for each angle, and for each share of rejected predictions.
 ///
 /// # Errors
-/// What is wrong, as text.
+/// The diagnostics, as text.
 pub fn picture(wish: Wish) -> Result<String, String> {
     let done = Wish {
         program: "digits/turned.bnn",

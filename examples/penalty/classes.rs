@@ -1,19 +1,19 @@
-//! Reliability of classes: how often the predicted class is right, by its probability.
+//! Reliability of classification: the accuracy of the predicted class as a function of its probability.
 
 use crate::runs::{Done, Wish};
 use bnnc_data::write::ResultColumn;
 use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
-/// Bins of equal width.
+/// The number of bins, which have equal widths.
 const BINS: usize = 10;
 
 /// Bins with a smaller fraction of the rows are too noisy to be drawn.
 const LEAST: f64 = 0.01;
 
-/// The classes of curves, in turn.
+/// The CSS classes of the curves, in order.
 const CLASSES: [&str; 4] = ["mean", "other", "third", "exact"];
 
-/// Returns for each bin that has rows its mean confidence, its accuracy, and its fraction of the rows.
+/// Returns the mean confidence, the accuracy and the fraction of the rows of each bin that is not empty.
 fn bins(done: &Done, name: &str) -> Result<Vec<(f64, f64, f64)>, String> {
     let (infer, outcome) = done.infer(name)?;
     let target = infer.only_output().map_or("", |output| infer.column(output));
@@ -43,10 +43,10 @@ fn bins(done: &Done, name: &str) -> Result<Vec<(f64, f64, f64)>, String> {
         .collect())
 }
 
-/// The reliability of these inference runs of `digits.bnn`, one curve each.
+/// Draws the reliability of these inference runs of `digits.bnn`, with one curve for each.
 ///
 /// # Errors
-/// What is wrong, as text.
+/// The diagnostics, as text.
 pub fn reliability(infers: &[&str], wish: Wish) -> Result<String, String> {
     let done = Wish {
         program: "penalty/digits.bnn",

@@ -1,13 +1,13 @@
-//! A line from batches of two rows: bands of the line, and how the spread of the draws depends on the step.
+//! A straight line that is fitted to batches of two rows: predictive bands of the line, and the spread of the draws as a function of the step size.
 
 use crate::runs::{Done, Wish};
 use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
-/// Rows of a batch, and the standard deviation of the noise, as in `penalty.bnn`.
+/// The number of rows in a batch, and the standard deviation of the noise, as in `penalty.bnn`.
 const BATCH: f64 = 2.0;
 const NOISE: f64 = 0.3;
 
-/// A normal distribution of intercept and slope.
+/// A bivariate normal distribution of the intercept and the slope.
 struct Law {
     mean: [f64; 2],
     variance: [f64; 2],
@@ -15,7 +15,7 @@ struct Law {
 }
 
 impl Law {
-    /// The posterior tempered by batch / rows.
+    /// Returns the posterior with its likelihood raised to the power batch / rows.
     fn of(rows: &[(f64, f64)]) -> Law {
         let weight = BATCH / rows.len() as f64 / (NOISE * NOISE);
         let sum = |of: fn(f64, f64) -> f64| weight * rows.iter().map(|(x, y)| of(*x, *y)).sum::<f64>();
@@ -33,13 +33,14 @@ impl Law {
         }
     }
 
-    /// Mean and standard deviation of the line at `x`.
+    /// Returns the mean and the standard deviation of the line at `x`.
     fn at(&self, x: f64) -> (f64, f64) {
         let variance = self.variance[0] + 2.0 * x * self.covariance + x * x * self.variance[1];
         (self.mean[0] + x * self.mean[1], variance.sqrt())
     }
 
-    /// The root mean square distance of draws from the mean, in standard deviations of the distribution: 1 if they are its draws.
+    /// Returns the root mean square distance of the draws from the mean, in standard deviations of the distribution. It is about 1 for draws from the
+    /// distribution itself.
     fn spread(&self, draws: &[Vec<f64>; 2]) -> f64 {
         let of = |at: usize| -> f64 {
             let squares = draws[at].iter().map(|draw| (draw - self.mean[at]).powi(2));
@@ -60,7 +61,7 @@ fn draws(done: &Done, infer: &str) -> Result<[Vec<f64>; 2], String> {
     Ok([done.draws(infer, "a")?, done.draws(infer, "b")?])
 }
 
-/// The 5 % and 95 % quantiles of the line at each `x`.
+/// Returns the 5 % and 95 % quantiles of the line at each `x`.
 fn quantiles([a, b]: &[Vec<f64>; 2], x: &[f64]) -> [Vec<f64>; 2] {
     let every = (a.len() / 20_000).max(1);
     let mut found = [Vec::new(), Vec::new()];
@@ -74,10 +75,10 @@ fn quantiles([a, b]: &[Vec<f64>; 2], x: &[f64]) -> [Vec<f64>; 2] {
     found
 }
 
-/// The bands of the line without a penalty, with it, and exactly.
+/// Draws the bands of the line without a penalty, with the penalty, and from the exact posterior.
 ///
 /// # Errors
-/// What is wrong, as text.
+/// The diagnostics, as text.
 pub fn bands(wish: Wish) -> Result<String, String> {
     let done = Wish {
         program: "penalty/penalty.bnn",
@@ -121,10 +122,10 @@ pub fn bands(wish: Wish) -> Result<String, String> {
     Ok(plot.render())
 }
 
-/// The spread of draws by the step size: stochastic gradients without acceptance, and the penalty method.
+/// Draws the spread of the draws as a function of the step size, for stochastic gradients without an acceptance step and for the penalty method.
 ///
 /// # Errors
-/// What is wrong, as text.
+/// The diagnostics, as text.
 pub fn steps(wish: Wish) -> Result<String, String> {
     let powers: Vec<f64> = (0..=10).map(|at| f64::from(at) / 2.0 - 6.0).collect();
     let curves = [
@@ -157,7 +158,7 @@ pub fn steps(wish: Wish) -> Result<String, String> {
             };
             let spread = match done.run() {
                 Ok(done) => Law::of(&rows(&done, infer)?).spread(&draws(&done, infer)?),
-                // A chain that ran away has no draws.
+                // A chain that diverged has no draws.
                 Err(why) => {
                     eprintln!("{infer}, step {step:.1e}: {why}");
                     continue;

@@ -1,9 +1,9 @@
-//! The pictures of the penalty method: `cargo run --release --example penalty -- line --svg line.svg`.
+//! The figures of the penalty method: `cargo run --release --example penalty -- line --svg line.svg`.
 //!
-//! `line` is the posterior of a line from batches of two rows; `steps` how two samplers depend on their step; `wave INFER EXACT` a
-//! predictive band beside that of another infer, and `reliability INFER ..` how often targets lie in their intervals, both of
-//! `wave.bnn`; `digits INFER ..` how often classes are right, of `digits.bnn`. Options: `--svg FILE`, `--data NAME=PATH` and `--set ITEM.OPTION=VALUE` as of
-//! `bnnc run`.
+//! `line` draws the posterior of a straight line from batches of two rows, and `steps` how two samplers depend on their step size. `wave INFER EXACT`
+//! draws the predictive bands of two inference runs of `wave.bnn`, and `reliability INFER ..` the share of its targets inside their intervals.
+//! `digits INFER ..` draws the accuracy of the classes of `digits.bnn`. Options: `--svg FILE`, and `--data NAME=PATH` and `--set ITEM.OPTION=VALUE`
+//! as for `bnnc run`.
 
 mod classes;
 mod line;
@@ -15,7 +15,7 @@ mod wave;
 use runs::show;
 use std::process::ExitCode;
 
-/// The colours that no report has: orange and green of the palette of Okabe and Ito.
+/// Colours beyond the styles of a report: orange and green from the palette of Okabe and Ito.
 const COLOURS: &str = ".plot path.other90, .plot .other90 { fill: #d55e00; fill-opacity: 0.18; }\n\
                        .plot .other { stroke: #d55e00; stroke-width: 2; }\n\
                        .plot .third { stroke: #009e73; stroke-width: 2; }\n\

@@ -1,11 +1,11 @@
-//! A small network on the wave: predictive bands side by side, and reliability.
+//! A small network on the wave: predictive bands of two inference runs, and reliability.
 
 use crate::runs::{Done, Wish};
 use bnnc_abi::sampling::Transition;
 use bnnc_report::forecast::{self, Forecast};
 use bnnc_report::svg::{Plot, PlotAxis, Swatch};
 
-/// The classes of curves, in turn.
+/// The CSS classes of the curves, in order.
 const CLASSES: [&str; 4] = ["mean", "other", "third", "exact"];
 
 fn run(infers: &[&str], wish: Wish) -> Result<Done, String> {
@@ -23,10 +23,10 @@ fn of_rows(done: &Done, name: &str) -> Result<Forecast, String> {
     found.ok_or_else(|| format!("`{name}` predicts no number"))
 }
 
-/// The 90 % band of one inference run, and the ends of that of another.
+/// Draws the 90 % band of one inference run, and the limits of the band of another run.
 ///
 /// # Errors
-/// What is wrong, as text.
+/// The diagnostics, as text.
 pub fn band(name: &str, exact: &str, wish: Wish) -> Result<String, String> {
     let done = run(&[name, exact], wish)?;
     let (infer, outcome) = done.infer(name)?;
@@ -61,10 +61,10 @@ pub fn band(name: &str, exact: &str, wish: Wish) -> Result<String, String> {
     Ok(plot.render())
 }
 
-/// The share of test targets inside central intervals against their nominal level.
+/// Draws the share of test targets inside central intervals against the nominal level of the intervals.
 ///
 /// # Errors
-/// What is wrong, as text.
+/// The diagnostics, as text.
 pub fn reliability(infers: &[&str], wish: Wish) -> Result<String, String> {
     let done = run(infers, wish)?;
     let axis = |label: &str| PlotAxis::between(label, -0.02, 1.02);
