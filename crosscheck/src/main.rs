@@ -1,5 +1,5 @@
 //! Compares our no-U-turn sampler with the sampler of `nuts-rs` on the same densities: `cargo run --release -- [DENSITY..]` in this folder.
-//! This is a package of its own, because building `nuts-rs` takes longer than building and testing the whole crate of our samplers.
+//! This is a separate package, because building `nuts-rs` takes longer than building and testing the whole crate of our samplers.
 //!
 //! The exit status is 1 if the two samplers differ.
 //!
@@ -15,12 +15,12 @@ use bnnc_mcmc::diagnostics::effective;
 use densities::{DENSITIES, Law};
 use std::process::ExitCode;
 
-/// The numbers of iterations of each chain.
+/// The numbers of warm-up iterations and of draws of each chain.
 pub const WARMUP: usize = 1000;
 pub const DRAWS: usize = 1000;
 const CHAINS: usize = 8;
 
-/// The largest accepted difference in standard errors. Among seven hundred normal numbers, there is a larger one in one of 2500 runs.
+/// The largest accepted difference, in standard errors. The largest of seven hundred normal numbers exceeds it in one of 2500 runs.
 const ALLOWED: f64 = 5.0;
 
 /// A chain: its draws after the warm-up, and the numbers of gradients during and after the warm-up.

@@ -27,7 +27,7 @@ impl Target for Counted<'_> {
     }
 }
 
-/// Runs a chain with the default options of programs.
+/// Runs a chain with the default options of `bnnc` programs.
 pub fn chain(law: &Law, metric: MetricKind, number: usize) -> Chain {
     let transition = Transition::Nuts(NutsOptions {
         max_depth: 10,

@@ -1,4 +1,4 @@
-//! Every text that parses is checked without a panic, and a module without errors passes verification. Run with `cargo fuzz run checker`.
+//! The checker does not panic on any text that parses, and a module without errors passes verification. Run with `cargo fuzz run checker`.
 #![no_main]
 
 use bnnc_driver::options::CompileOptions;

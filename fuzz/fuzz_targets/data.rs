@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(
     init: {
-        // The hook of the fuzzer would end the process before the reader catches a panic of its library.
+        // The panic hook of the fuzzer would end the process before the reader can catch a panic of its library.
         let abort = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             if !is_catching() {

@@ -1,4 +1,4 @@
-//! Tokens lie inside the text, in order, and never overlap. Run with `cargo fuzz run lexer`.
+//! Checks that tokens lie inside the text, in order and without overlaps. Run with `cargo fuzz run lexer`.
 #![no_main]
 
 use bnnc_base::source::SourceMap;

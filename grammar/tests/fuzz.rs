@@ -1,10 +1,10 @@
-//! Mutated programs: nothing panics. Every program that parses is formatted to a text with the same tree, and formatting that text again
-//! does not change it.
+//! Mutated programs never cause a panic. If a program parses, its formatted text has the same tree, and formatting that text again does not change
+//! it.
 
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::{parse, print};
 
-/// SplitMix64 (Steele, Lea and Flood 2014), so that every run sees the same programs.
+/// SplitMix64 (Steele, Lea and Flood 2014), so that every run tests the same programs.
 struct Random(u64);
 
 impl Random {
@@ -130,7 +130,7 @@ fn mutate(text: &mut String, random: &mut Random) {
     }
 }
 
-/// Checks the invariants of the lexer, the parser and the formatter for a text. Returns whether the text parses.
+/// Checks the invariants of the lexer, the parser and the formatter on a text. Returns whether the text parses.
 fn check(text: &str) -> bool {
     let source = SourceMap::default().add("mutated", text);
     let (module, diagnostics) = parse::parse(&source);

@@ -9,7 +9,7 @@ fn source(text: &str) -> Source {
     SourceMap::default().add("text", text)
 }
 
-/// Formats the expression with every operation in brackets.
+/// Formats the expression with parentheses around every operation.
 fn grouped(expr: &Expr) -> String {
     match &*expr.kind {
         ExprKind::Binary(op, left, right) => format!("({} {op} {})", grouped(left), grouped(right)),

@@ -1,4 +1,4 @@
-//! Executable bundles: a bundle is read as it was written, and other bytes are rejected with the reason.
+//! A bundle that is read equals the bundle that was written. Other bytes are rejected with the reason.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::artefact::{Built, BundleError, Origin, appended, carried, decode, encode};

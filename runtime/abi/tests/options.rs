@@ -11,7 +11,7 @@ use bnnc_abi::sampling::{ChainOptions, Transition};
 use bnnc_abi::variational::ViOptions;
 use std::sync::Arc;
 
-/// Reads every option of a method, with one value given; returns the number of options of the method.
+/// Reads every option of a method, one of which has a given value. Returns the number of options of the method.
 fn read(method: &MethodDef, given: Option<(&str, RawOption<'_>)>) -> Result<usize, Mismatch> {
     let source = OptionSource {
         records: method.options,

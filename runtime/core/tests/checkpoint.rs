@@ -65,7 +65,7 @@ impl Walk {
     }
 }
 
-/// The schedule of a chain: its commits, and the time at which it is killed.
+/// The schedule of a chain: when it commits, and when it is killed.
 #[derive(Clone, Copy)]
 struct Plan {
     draws: usize,
@@ -142,7 +142,7 @@ fn state_of(out: &Path) -> PathBuf {
     out.join("checkpoint").join("x-0-1.chain")
 }
 
-/// Resumes a chain. Checks its draws and its sampler, and returns the iteration at which it continues, or else the code of the diagnostic.
+/// Resumes a chain, and checks its draws and its sampler. Returns the iteration at which the chain continues, or the code of the diagnostic.
 fn resumed_at(out: &Path) -> Result<usize, &'static str> {
     let checkpoint = Checkpoint::open(out, &print(), Opening::Resume).map_err(|found| found.code.id)?;
     let mut file = checkpoint
@@ -208,7 +208,7 @@ fn a_chain_killed_at_any_iteration_resumes_to_the_same_draws() {
     }
 }
 
-/// Shows that the test above can fail: a chain that continues from another state yields other draws.
+/// Shows that the test above can fail: a chain that continues from a different state yields different draws.
 #[test]
 fn a_chain_that_forgot_its_state_is_noticed() {
     let out = folder("forgot");
@@ -289,7 +289,7 @@ fn a_damaged_state_falls_back_to_the_one_before() {
         damage(&changed);
     }
     assert_eq!(resume(&out).unwrap(), expected(DRAWS));
-    // A damaged state never replaces the intact one before it.
+    // A damaged state never replaces the intact state before it.
     killed_late(&out);
     fs::write(state_of(&out), "").unwrap();
     let plan = Plan {
@@ -439,7 +439,8 @@ fn draws_truncated_at_any_byte_are_drawn_again_or_an_error() {
     assert_eq!(resume(&out), Err("E0510"));
 }
 
-/// Files of another chain under the names of this one: its draws, its state, both; and the files of another run.
+/// The folder has files of another chain under the names of this chain's files: its draws, its state, or both. In the last case, the files are those
+/// of another run.
 #[test]
 fn files_of_another_chain_are_an_error() {
     let out = folder("swapped");
@@ -676,7 +677,7 @@ fn a_fingerprint_changes_with_the_data() {
     assert!(Fingerprint::of(&manifest, &Sources::default()).is_err());
 }
 
-/// The vectors that Fowler, Noll and Vo published for FNV-1a with 64 bits.
+/// The test vectors that Fowler, Noll and Vo published for 64-bit FNV-1a.
 #[test]
 fn checksums_are_the_published_ones() {
     assert_eq!(Checksum::of(b"").value(), 0xcbf2_9ce4_8422_2325);

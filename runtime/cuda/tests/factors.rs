@@ -1,4 +1,5 @@
-//! Cholesky factors on a stub of the driver. Large factors use products of cuBLAS, and others a single kernel. The tests cover captures and errors.
+//! Cholesky factors on a stub of the driver. Large factors use products of cuBLAS, and small factors use a single kernel. The tests cover captures
+//! and errors.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -121,7 +122,7 @@ fn matrix(precision: Precision, seed: u64, flaw: Flaw) -> Vec<f64> {
 
 /// Factors fresh matrices and compares them with the reference.
 ///
-/// A diagonal element exceeds the sum of the others in its row and column by one and a half, so that the condition number and the entries
+/// Each diagonal element exceeds the sum of the other elements of its row and column by 1.5, so that the condition number and the entries
 /// of the factor are below two. The error of an entry is at most `n + 1` roundings of products of entries, times the condition number
 /// (Higham 2002, "Accuracy and stability of numerical algorithms", theorems 10.3 and 10.8).
 fn run((machine, precision): (&mut Machine, Precision), batch: usize, seed: usize) -> Result<(), Fault> {

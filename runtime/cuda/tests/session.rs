@@ -38,7 +38,7 @@ fn run(machine: &mut Machine, batch: usize, at: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Runs several sizes, copies to another machine, and checks all results.
+/// Runs several sizes, copies buffers to another machine, and checks all results.
 fn scenario(stub: &Stub) -> Result<(), Fault> {
     let device = stub.device()?;
     let mut machine = stub.machine(&device)?;
@@ -123,7 +123,7 @@ fn a_step_is_captured_once_and_replayed() {
     assert_eq!(stub.calls("cuModuleLoadDataEx"), 2);
 }
 
-/// The copies of an evaluation are part of its graph: from the second evaluation of its kind on, the stream gets one launch and one wait.
+/// The copies of an evaluation are part of its graph: from the second evaluation of the same kind on, the stream gets one launch and one wait.
 #[test]
 fn an_evaluation_is_one_launch() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -140,7 +140,7 @@ fn an_evaluation_is_one_launch() {
         "cuStreamSynchronize",
     ];
     let counts = || names.map(|name| stub.calls(name));
-    // The first evaluation also sends the weights, so it copies other ranges.
+    // The first evaluation also sends the weights, so it copies more ranges than later evaluations.
     for at in 0..3 {
         evaluate(&mut machine, 8, at).unwrap();
     }
@@ -152,7 +152,7 @@ fn an_evaluation_is_one_launch() {
     one[5] += 17;
     one[6] += 17;
     assert_eq!(counts(), one);
-    // Other sizes and other ranges need graphs of their own. The graphs of evaluations that alternate are kept.
+    // Other sizes and other ranges need separate graphs. If evaluations alternate, their graphs are kept.
     for at in 0..20 {
         evaluate(&mut machine, 8 - at % 2, at).unwrap();
         if at % 4 == 2 {
@@ -182,7 +182,7 @@ fn only_recent_evaluations_are_kept() {
     let Some(stub) = Stub::with_blas() else { return };
     let device = stub.device().unwrap();
     let names = ["cuStreamBeginCapture_v2", "cuGraphExecDestroy", "cuMemFreeHost"];
-    // Only eight evaluations are kept. Others are dropped with their memory.
+    // Only the graphs of eight evaluations are kept. Other graphs are dropped with their memory.
     for (batches, counts) in [(1..=40, [40, 32, 32]), (800_000..=800_001, [2, 0, 0])] {
         let capacity = batches.end() + 1;
         let mut machine = stub::machine(&device, program(), capacity).unwrap();
@@ -285,7 +285,7 @@ fn only_recent_graphs_are_kept() {
     assert_eq!(stub.live(), 0);
 }
 
-/// The stub makes its copies only at a wait for the stream, so that a premature reuse of page-locked memory would be detected.
+/// The stub copies data only when the host waits for the stream, so that it would detect a premature reuse of page-locked memory.
 #[test]
 fn many_runs_without_a_wait_give_correct_results() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -371,7 +371,7 @@ fn rows_stay_on_the_device() {
     let before = copies();
     assert!(step(3, &few, &[0, 1]));
     assert_eq!(copies(), before);
-    // While no contiguous piece of memory is large enough, the host gathers.
+    // While no contiguous piece of memory is large enough, the host gathers the rows.
     assert!(!step(4, &few, &[0, 1]));
     stub.fail("cuMemAlloc_v2", 1, OUT_OF_MEMORY);
     assert!(!step(4, &few, &[0, 1]));
@@ -505,7 +505,7 @@ fn diagnostic<T>(code: &str, found: Result<T, Fault>) -> Box<Diagnostic> {
     }
 }
 
-/// Checks the rendered text of a diagnostic with this code; its message.
+/// Checks the rendered text of the diagnostic with this code, and returns its message.
 #[track_caller]
 fn shown_so<T>(code: &str, found: Result<T, Fault>) -> String {
     let found = diagnostic(code, found);
@@ -622,7 +622,7 @@ fn a_late_error_is_reported() {
         matches!(&fault, Fault::Bug(text) if text.contains("CUDA_ERROR_LAUNCH_FAILED")),
         "{fault}"
     );
-    // A real driver would go on failing, but the stub does not. The buffer was not marked as read by the failed call, so it is read now.
+    // A real driver would go on failing, but the stub does not. The failed call did not mark the buffer as read, so the next call reads it.
     assert_eq!(machine.read_real("y").unwrap(), expected(&inputs(8, 0)));
 }
 

@@ -1,4 +1,4 @@
-//! Triangular systems on a stub of the driver. cuBLAS solves large systems, and a kernel solves others. The tests cover captures and errors.
+//! Triangular systems on a stub of the driver. cuBLAS solves large systems, and a kernel solves small systems. The tests cover captures and errors.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -71,7 +71,7 @@ fn solving(transposed: Transposed) -> (Plan, DeviceProgram) {
     (plan, program)
 }
 
-/// Solves fresh systems and compares them with the reference. Both add the same terms, each of which is below one.
+/// Solves fresh systems and compares them with the reference. Both sum the same terms, each of which is below one.
 fn run(machine: &mut Machine, (batch, transposed): (usize, Transposed), seed: u64) -> Result<(), Fault> {
     let value = |slot: u64, at: usize| philox::uniform(seed + slot, [0, 0, 0], at as u64) - 0.5;
     let element = |at: usize| match (at / N % N, at % N) {

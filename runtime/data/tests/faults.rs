@@ -92,7 +92,7 @@ fn csv_of_other_tools_is_rejected_with_advice() {
     );
 }
 
-/// When names were searched in a list, reading took 25 s for 40,000 columns, and more than a minute for this table.
+/// With a linear search for names, reading took 25 s for 40,000 columns, and more than a minute for this table.
 #[test]
 fn wide_tables_are_read_in_linear_time() {
     let names: Vec<String> = (0..100_000).map(|at| format!("x{at}")).collect();
@@ -123,7 +123,7 @@ fn contents_beyond_the_memory_are_not_read() {
         "b.csv",
         format!("{}\n{}", names.join(","), "\n".repeat(1_000_000)),
     );
-    // Reserving eight bytes for each blank line of each column would take 8 GB.
+    // Eight bytes for each pair of a blank line and a column would take 8 GB.
     assert_eq!(
         LoadedData::read_within(&spec(Format::Csv, &[&blank]), Some(1 << 30)).unwrap_err()[0]
             .code
@@ -145,7 +145,7 @@ fn long_text_of_a_parquet_file_counts_against_the_memory_limit() {
     let read = |limit| LoadedData::read_within(&spec(Format::Parquet, &[&file]), Some(limit));
     let faults = read(1_000_000).err().unwrap();
     assert_eq!(faults[0].code.id, "E0435");
-    // A text that occurs again takes no further memory: the distinct texts are held twice, in a list and in a map.
+    // A repeated text takes no further memory. Each distinct text is held twice, in a list and in a map.
     assert!(read(2_100_000).is_ok());
 }
 
@@ -325,8 +325,8 @@ fn malformed_parquet_files_are_rejected() {
 #[test]
 fn unsupported_parquet_codecs_are_named() {
     let plain = parquet(&[Some(1.0), Some(2.0)]);
-    // The path of column `x` and its codec in the Thrift encoding of the footer. Codec 0 means uncompressed, 6 is Zstandard and 4 is Brotli;
-    // the zigzag encoding doubles these numbers.
+    // These bytes are the path of column `x` and its codec in the Thrift encoding of the footer. Codec 0 means uncompressed, 4 is Brotli and 6 is
+    // Zstandard. The zigzag encoding doubles these numbers.
     let before = [0x19, 0x18, 1, b'x', 0x15, 0];
     let at = plain.windows(before.len()).position(|bytes| bytes == before);
     let at = at.expect("the footer names the codec") + before.len() - 1;
@@ -543,7 +543,7 @@ fn levels_without_a_training_row_are_rejected() {
     assert_eq!(data.test.ints("y").unwrap_err().code.id, "E0428");
 }
 
-/// An open quote would make all rows below it one cell of text.
+/// After an unclosed quote, all further rows would become one cell of text.
 #[test]
 fn a_quote_that_is_never_closed_is_reported() {
     let folder = Folder::new();

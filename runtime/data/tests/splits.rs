@@ -1,4 +1,4 @@
-//! Splits, standardisation, levels and shards agree with calculations by hand, or with the descriptions that come with the data.
+//! Splits, standardisation, levels and shards agree with calculations by hand or with the documentation of the data.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 

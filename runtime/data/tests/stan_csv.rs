@@ -224,7 +224,7 @@ fn numbers_read_back_and_nan_and_infinity_are_written_as_in_c() {
     let all = lines(&path);
     let row = all.iter().filter(|line| !line.starts_with('#')).nth(1).unwrap();
     let cells: Vec<&str> = row.split(',').collect();
-    // If a sampler does not compute the density, its column is written nevertheless.
+    // The column of the density is written even if a sampler does not compute the density.
     assert_eq!(cells[0], "nan");
     for (cell, value) in cells[1..8].iter().zip(values) {
         assert_eq!(cell.parse::<f64>().unwrap().to_bits(), value.to_bits());

@@ -39,7 +39,7 @@ impl Array {
         serde_json::from_value(self.layout[key].clone()).unwrap()
     }
 
-    /// Returns the number of bytes of an element: from the chunk that holds it, at its place in C order.
+    /// Returns the bytes of an element, read from its chunk at its position in C order.
     fn bytes(&self, index: &[usize], width: usize) -> Vec<u8> {
         let chunks = self.sizes("chunks");
         let place = |(at, size): (&usize, &usize)| (at / size).to_string();

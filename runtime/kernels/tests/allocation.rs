@@ -31,12 +31,12 @@ unsafe impl GlobalAlloc for Counting {
         if COUNTS.get() {
             ALLOCATIONS.fetch_add(1, Ordering::SeqCst);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -74,7 +74,7 @@ fn the_steady_state_allocates_nothing() {
         Sizes::default().with(Symbol::Batch, 700),
     );
     let pool = Arc::new(Pool::new(2));
-    // A thread allocates when it starts, so both threads must have worked before.
+    // A thread allocates memory when it starts, so both threads must have run a task before.
     let both = Barrier::new(pool.threads());
     pool.run(pool.threads(), &|_, _| {
         both.wait();

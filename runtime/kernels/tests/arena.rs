@@ -1,4 +1,4 @@
-//! In random plans, a step reads the values that were written last, although buffers share memory.
+//! In random plans, each step reads the values last written to its buffers, although buffers share memory.
 
 mod mock;
 
@@ -76,7 +76,7 @@ fn random_steps(
     steps
 }
 
-/// The memory in lines, and the expected content of each buffer.
+/// The memory in cache lines, and the expected content of each buffer.
 struct Simulation<'a> {
     plan: &'a Plan,
     layout: &'a ArenaLayout,
@@ -117,7 +117,7 @@ impl Simulation<'_> {
                         continue;
                     };
                     if launch.reduces.is_empty() {
-                        // A plain output may be written in part, so its earlier content must still be there.
+                        // A launch may write only a part of a plain output, so the earlier content must still be there.
                         self.read(*out);
                     } else {
                         self.write(*out);

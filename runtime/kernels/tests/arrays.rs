@@ -283,7 +283,7 @@ fn streams_agree_with_the_reference() {
     }
 }
 
-/// The smallest and largest words give finite normals, and uniforms inside the open interval. A stream with the key and counter of the
+/// The smallest and largest words give finite normal numbers, and uniform numbers inside the open interval. A stream with the key and counter of the
 /// published vector (Random123 1.09 `kat_vectors`) gives the published words.
 #[test]
 fn known_words_give_known_values() {

@@ -29,7 +29,7 @@ impl Random {
     }
 }
 
-/// Runs the native primitive; the last buffer is the result.
+/// Runs the native primitive. The last buffer holds the result.
 fn native(
     def: &'static PrimitiveDef,
     precision: Precision,

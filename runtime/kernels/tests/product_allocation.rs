@@ -1,4 +1,4 @@
-//! Matrix products allocate nothing once each thread has computed one.
+//! Once each thread has computed a matrix product, further products do not allocate memory.
 
 use bnnc_base::dtype::Precision;
 use bnnc_kernels::matmul::matmul;
@@ -23,12 +23,12 @@ unsafe impl GlobalAlloc for Counting {
         if COUNTS.get() {
             ALLOCATIONS.fetch_add(1, Ordering::SeqCst);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -42,7 +42,7 @@ fn products_allocate_nothing_after_the_first() {
     let both = Barrier::new(pool.threads());
     let mut buffers = [0; 3].map(|_| vec![0f64; 1100 * 300]);
     let addresses = buffers.each_mut().map(|buffer| buffer.as_mut_ptr().cast::<u8>());
-    // Buffers as addresses, so that both threads may use them.
+    // The buffers are passed as addresses, so that both threads may use them.
     let tiny = addresses.map(|address| address as usize);
     pool.run(pool.threads(), &|worker, _| {
         both.wait();
@@ -53,7 +53,7 @@ fn products_allocate_nothing_after_the_first() {
             tiny[1] as *mut u8,
             (tiny[2] + 8 * worker) as *mut u8,
         ];
-        // SAFETY: one element of each buffer.
+        // SAFETY: the call uses one element of each buffer.
         unsafe { matmul(&pool, Precision::F64, &own, &[1, 1, 1, 1, 1, 1, 1, 1, 1]) };
     });
     let before = ALLOCATIONS.load(Ordering::SeqCst);

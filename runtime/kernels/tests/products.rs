@@ -38,7 +38,7 @@ impl Random {
     }
 }
 
-/// A number of either precision.
+/// A number type: `f32` or `f64`.
 trait Number: Copy + Default + PartialEq + std::fmt::Debug {
     const PRECISION: Precision;
     fn of(value: f64) -> Self;
@@ -65,7 +65,7 @@ impl Number for f64 {
     }
 }
 
-/// Returns the result with the kernels of a level. The last of `buffers` is the result, and holds its initial values.
+/// Returns the result of the kernels for one instruction set. The last of `buffers` is the result, and holds its initial values.
 fn run<T: Number>(level: Level, pool: &Pool, buffers: &[Vec<f64>], ints: &[i64]) -> Vec<T> {
     let mut copies: Vec<Vec<T>> = buffers
         .iter()
@@ -99,9 +99,9 @@ enum Layout {
     Columns,
     /// No axis has adjacent elements, and there are gaps after rows.
     Gaps,
-    /// Rows at distances that make them compete for places of a cache.
+    /// The distance between rows makes them compete for the same sets of a cache.
     Pages,
-    /// Columns at distances that make them compete for places of a cache.
+    /// The distance between columns makes them compete for the same sets of a cache.
     ColumnPages,
     /// The second axis is broadcast.
     Broadcast,
@@ -198,7 +198,7 @@ fn batches_with_shared_operands_are_exact() {
             let size = random.below(4);
             let mut axis = vec![size as i64];
             for (at, buffer) in buffers.iter_mut().enumerate() {
-                // Items follow one another, sometimes with a gap; all items may share an operand.
+                // The matrices of a batch follow one another, sometimes with a gap. All of them may share an operand.
                 let shared = at < 2 && random.below(3) == 0;
                 let stride = if shared { 0 } else { buffer.len() + random.below(2) };
                 let reach = buffer.len() + size.saturating_sub(1) * stride;
@@ -256,7 +256,7 @@ fn results_do_not_depend_on_threads() {
     }
 }
 
-/// The order of summation depends on `k` alone, so that some rows of a product are equal to the product of these rows alone.
+/// The order of summation depends only on `k`. Rows of a product are therefore bitwise equal to the separate product of these rows.
 #[test]
 fn an_element_does_not_depend_on_its_neighbours() {
     let (mut random, pool) = (Random(5), Pool::new(1));

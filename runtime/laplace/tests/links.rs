@@ -85,7 +85,7 @@ fn squares_of_roots_are_the_softmax_curvatures() {
     }
 }
 
-/// The clipped matrix is the nearest positive semidefinite one: the negative eigenvalues are replaced by zero, and the other eigenvalues and the
+/// The clipped matrix is the nearest positive semidefinite matrix: the negative eigenvalues are replaced by zero, and the other eigenvalues and the
 /// eigenvectors are unchanged.
 #[test]
 fn negative_eigenvalues_are_replaced_by_zero() {
@@ -188,7 +188,7 @@ fn classes(n: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the mean and covariance of the logits of the classifier's new input, through the roots of the rows.
+/// Returns the mean and the covariance of the logits at the classifier's new input, computed from the roots of the rows' curvatures.
 fn prediction() -> (Vec<f64>, Vec<f64>) {
     use classification::{NEW, X, jacobian, logits, row_curvature};
     let mut precision = plus_diagonal(vec![0.0; 36], 1.0);
@@ -209,7 +209,7 @@ fn prediction() -> (Vec<f64>, Vec<f64>) {
     )
 }
 
-/// Returns the probabilities of a link.
+/// Returns the class probabilities that a link computes.
 fn probabilities(link: fn(&[f64], &[f64], &mut [f64]), mean: &[f64], covariance: &[f64]) -> Vec<f64> {
     let mut out = vec![0.0; mean.len()];
     link(mean, covariance, &mut out);
@@ -254,7 +254,7 @@ fn mean_softmax_of_draws_is_the_exact_expectation() {
     }
 }
 
-/// With unit vectors as noise, the deviations of the draws are the rows of a root. There are two rows; the covariance of the second is singular.
+/// With unit vectors as noise, the deviations of the draws are the rows of a root. The second of the two rows has a singular covariance.
 #[test]
 fn draws_have_the_given_covariance() {
     let covariance = [2.0, 0.5, 0.5, 1.0, 4.0, -2.0, -2.0, 1.0];
@@ -307,7 +307,8 @@ fn probit_of_one_logit_agrees_with_quadrature() {
     close(yes, -500.0, 1e-10);
 }
 
-/// Returns mean and covariance of the Laplace approximation of a Dirichlet distribution in the basis of the softmax, from which the bridge recovers it.
+/// Returns the mean and the covariance of the Laplace approximation of a Dirichlet distribution in the softmax basis. The bridge recovers the
+/// Dirichlet distribution from them.
 fn dirichlet(alpha: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let k = alpha.len() as f64;
     let logs: Vec<f64> = alpha.iter().map(|a| a.ln()).collect();
@@ -395,8 +396,8 @@ fn extreme_logits_keep_their_probabilities() {
     }
 }
 
-/// With these covariances some logit has zero variance once the logits sum to zero, so that the bridge would divide by rounding errors: one weight that
-/// affects one logit or all logits, and two weights that affect two logits, relative to which the third has no variance.
+/// With these covariances, some logit has zero variance after the logits are conditioned to sum to zero, and the bridge would divide by rounding
+/// errors. The covariances come from one weight that affects one logit or all logits, and from two weights that affect two logits.
 #[test]
 fn bridge_is_the_softmax_if_a_logit_has_no_variance() {
     let mean = [0.3, -1.2, 0.7];
@@ -435,7 +436,7 @@ fn normal_density_covers_all_outputs_jointly() {
         .map(|y| normal.log_density(&mean, &covariance, &noise, &y).exp() * step * step)
         .sum();
     close(integral, 1.0, 1e-10);
-    // With noise a covariance of rank one is valid; without noise there is no density.
+    // A covariance of rank one is valid with noise. Without noise, the density does not exist.
     let flat = normal.log_density(&mean, &[1.0; 4], &noise, &y);
     assert!(flat.is_finite());
     assert!(normal.log_density(&mean, &[1.0; 4], &[0.0; 2], &y).is_nan());
@@ -490,7 +491,7 @@ fn quantiles_agree_with_tables() {
             .sum();
         close(below / 3.0, p, 1e-12);
     }
-    // Members that agree, and members without variance.
+    // The mixtures have members that agree, and members without variance.
     assert_eq!(mixture_quantile(0.3, &[2.0, 2.0], &[0.0, 0.0]), 2.0);
     close(mixture_quantile(0.75, &[1.0, 2.0], &[0.0, 0.0]), 2.0, 1e-12);
     assert_eq!(mixture_quantile(0.0, &[1.0, 2.0], &[1.0, 1.0]), f64::NEG_INFINITY);

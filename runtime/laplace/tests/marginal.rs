@@ -1,4 +1,4 @@
-//! Marginal likelihoods and the factors that maximise them, on conjugate models for which both have closed forms.
+//! Marginal likelihoods and the factors that maximise them, on conjugate models, for which both have closed forms.
 #![allow(clippy::unwrap_used)]
 
 mod models;
@@ -24,7 +24,7 @@ fn log_prior(weights: &[f64], precision: &[f64]) -> f64 {
         .sum()
 }
 
-/// Returns the log evidence by both formulas, for some weights of the regression and the precision of their posterior.
+/// Returns the log evidence by both formulas, for weights of the regression with this posterior precision.
 fn evidences(chosen: &[usize], posterior_precision: &[f64]) -> [f64; 2] {
     let weights: Vec<f64> = chosen.iter().map(|d| regression::WEIGHTS[*d]).collect();
     let precision = vec![regression::PRECISION; chosen.len()];
@@ -59,7 +59,7 @@ fn both_evidence_formulas_give_the_value_of_the_regression() {
     }
 }
 
-/// A linear regression with eight rows, five weights, and known noise, whose log evidence has a closed form.
+/// A linear regression with eight rows, five weights and known noise. Its log evidence has a closed form.
 struct Linear {
     x: Vec<f64>,
     y: Vec<f64>,
@@ -102,7 +102,7 @@ impl Linear {
             .collect()
     }
 
-    /// Returns the posterior mean with factors on the precisions of the weights.
+    /// Returns the posterior mean if the prior precisions of the weights are multiplied by these factors.
     fn mean(&self, factors: &[f64]) -> Vec<f64> {
         let mut precision = self.curvature();
         let prior = self.precisions(factors);
@@ -112,7 +112,7 @@ impl Linear {
         product(&inverse(&precision).0, &pulled, WEIGHTS)
     }
 
-    /// Returns the log density of `y` under `N(0, sigma^2 I + X P0^-1 X')`, in which the weights are integrated out.
+    /// Returns the log density of `y` under `N(0, sigma^2 I + X P0^-1 X')`, its marginal distribution.
     fn exact(&self, factors: &[f64]) -> f64 {
         let prior = self.precisions(factors);
         let scaled: Vec<f64> = (0..ROWS * WEIGHTS)
@@ -212,7 +212,7 @@ fn one_factor_maximises_the_exact_evidence_of_a_linear_model() {
         factor = tuned.factors[0];
     }
     let want = maximum(-10.0, 10.0, |log| linear.exact(&[log.exp(); 5]));
-    // A maximum that is found from values alone has half of the digits.
+    // Golden section uses only values of the function, so it finds only half of the digits of the maximum.
     close(factor.ln(), want, 1e-6);
 }
 
@@ -252,7 +252,7 @@ fn layer_factors_maximise_the_exact_evidence_of_a_linear_model() {
     (0..2).for_each(|group| close(factors[group].ln(), logs[group], 1e-4));
 }
 
-/// Slopes by the logs of the factors agree with central differences, at any weights.
+/// The derivatives with respect to the logs of the factors agree with central differences, at any weights.
 #[test]
 fn slopes_agree_with_central_differences() {
     let (linear, pool) = (Linear::new(), pool());
@@ -340,7 +340,7 @@ fn factors_of_independent_weights_have_the_closed_form() {
     }
 }
 
-/// One factor found from eigenvalues agrees with the one found from posteriors, for every form.
+/// For every form, a single factor computed from eigenvalues agrees with the factor computed from posteriors.
 #[test]
 fn one_factor_is_the_same_by_eigenvalues_and_by_every_form() {
     let (linear, pool) = (Linear::new(), pool());
@@ -413,7 +413,7 @@ fn orthogonal(mut vectors: Matrix) -> LowRank {
     }
 }
 
-/// Factors for two arrays are the same for Kronecker blocks (a product and a single block) as for the same matrix in full form.
+/// Factors for two arrays are the same for Kronecker blocks (one a product, the other a single block) and for the equal matrix in full form.
 #[test]
 fn factors_of_kronecker_blocks_agree_with_the_full_matrix() {
     let (left, right, bias) = (
@@ -487,7 +487,7 @@ fn nan_scatters_do_not_converge() {
     assert!(!scalar.maximise(2.0).converged);
 }
 
-/// For a random full curvature and groups of every size, moving any factor up or down does not increase the evidence at the maximum.
+/// For a random full curvature and groups of every size, a larger or smaller value of any factor does not increase the evidence above the maximum.
 #[test]
 fn moving_a_factor_from_the_maximum_never_helps() {
     let key = philox::key(1, "curvature");
@@ -526,7 +526,8 @@ fn moving_a_factor_from_the_maximum_never_helps() {
     }
 }
 
-/// Weights at the mean of their prior favour ever higher precisions. Weights without information have no preference.
+/// If weights are at the mean of their prior, the evidence increases with the precision without bound. If the data have no information about weights,
+/// the evidence does not depend on their precision.
 #[test]
 fn factors_without_a_maximum_end_at_bounds() {
     let (prior, pool) = (Prior::diagonal(vec![1.0; 3]), pool());
@@ -574,7 +575,7 @@ fn factors_without_a_maximum_end_at_bounds() {
     close(none.factors[0], 3.0, 1e-15);
 }
 
-/// Factors for which the precision is not positive definite are avoided; at the start they are an error.
+/// The search avoids factors for which the precision is not positive definite. Such factors at the start are an error.
 #[test]
 fn negative_curvatures_bound_the_factors() {
     let (prior, pool) = (Prior::diagonal(vec![1.0; 2]), pool());
@@ -605,7 +606,7 @@ fn negative_curvatures_bound_the_factors() {
     assert!(!stuck.converged && stuck.before == f64::NEG_INFINITY);
 }
 
-/// Even if the log determinant and the variances are inconsistent, so that the slopes are wrong, no step decreases the evidence.
+/// Even if the log determinant and the variances are inconsistent and the derivatives therefore wrong, no step decreases the evidence.
 #[test]
 fn evidence_never_falls_for_inconsistent_evaluations() {
     let wrong = |factors: &[f64]| -> Result<EvidenceTerms, NotPositive> {
@@ -626,7 +627,7 @@ fn evidence_never_falls_for_inconsistent_evaluations() {
     assert!(tuned.after >= tuned.before);
 }
 
-/// For a parabola in the log of the factor, the grid finds the neighbourhood of the maximum and the golden section the maximum.
+/// For a parabola in the log of the factor, the grid finds the neighbourhood of the maximum, and golden section finds the maximum.
 #[test]
 fn grid_search_finds_the_maximum_of_a_parabola() {
     let mut asked = 0;
@@ -636,7 +637,7 @@ fn grid_search_finds_the_maximum_of_a_parabola() {
     })
     .unwrap();
     assert_eq!((asked, grid.curve.len(), grid.at_end), (33, 33, false));
-    // Two steps of the grid, shortened eleven times.
+    // The tolerance is the length of two steps of the grid after eleven reductions.
     close(
         grid.factor.ln(),
         2.345,

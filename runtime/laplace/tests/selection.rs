@@ -64,7 +64,7 @@ fn lower_index_wins_among_equal_scores() {
     assert_eq!(highest(&[-0.0, 0.0], &[1.0; 2], 1), Ok(vec![0]));
 }
 
-/// Dead weights have the variance of the prior, which is the largest of all.
+/// Dead weights have the variance of the prior, which is larger than all posterior variances.
 #[test]
 fn dead_weights_are_never_chosen() {
     let ggn = [3.0, 0.0, 1.0, -0.0, 2.0, f64::NAN];
@@ -98,11 +98,11 @@ fn sizes_are_numbers_or_fractions() {
     assert_eq!(size(1.0, 100), 1);
     assert_eq!(size(0.03, 2600), 78);
     assert_eq!(size(0.0001, 100), 1);
-    // Sizes above the number of weights are rejected by the selection, not here.
+    // The selection rejects sizes above the number of weights. The function tested here does not.
     assert_eq!(size(101.0, 100), 101);
 }
 
-/// All weights are equally often in random subnetworks: the counts of 40 weights over 4000 keys are within five standard deviations of a binomial
+/// All weights occur equally often in random subnetworks: the counts of 40 weights over 4000 keys are within five standard deviations of a binomial
 /// count. The same key gives the same scores.
 #[test]
 fn random_subnetworks_contain_each_weight_equally_often() {
@@ -185,7 +185,7 @@ fn distances_of_diagonal_gaussians_have_closed_forms() {
     // The distance of the whole network is zero. The distance of the empty network is the total variance.
     close(wasserstein(&full, &full, &[0, 1, 2, 3]), 0.0, 1e-14);
     close(wasserstein(&full, &[], &[]), 3.75, 1e-15);
-    // Equation (23), and the distance of one-dimensional Gaussians if the variances differ.
+    // The expected value is equation (23), plus the distance of one-dimensional Gaussians with different variances.
     close(wasserstein(&full, &[2.0, 0.0, 0.0, 1.0], &[1, 3]), 0.75, 1e-14);
     close(
         wasserstein(&full, &[4.5], &[1]),
@@ -195,7 +195,7 @@ fn distances_of_diagonal_gaussians_have_closed_forms() {
     assert!(wasserstein(&[f64::NAN; 4], &[1.0], &[0]).is_nan());
 }
 
-/// Among all subnetworks of three weights of a diagonal posterior, the one with the highest variances is the nearest (equation 23).
+/// For a diagonal posterior, the nearest of all subnetworks of three weights is that with the highest variances (equation 23).
 #[test]
 fn highest_variances_give_the_nearest_subnetwork() {
     let ggn = diagonal(&regression::curvature());

@@ -206,7 +206,8 @@ fn a_linear_classifier_has_the_covariance_of_the_closed_form() {
     }
 }
 
-/// Returns all forms over 12 weights: rows of 5 columns, blocks of 2 x 3 and 4 with two elements outside of them, a rank of 4.
+/// Returns all forms over 12 weights. The rows have 5 columns, the blocks have 2 x 3 and 4 elements with two elements outside of them, and the
+/// low-rank form has rank 4.
 fn forms() -> Vec<(&'static str, Curvature, Matrix)> {
     let pool = pool();
     let rows = random(1, 5, 12);
@@ -433,7 +434,7 @@ fn prior_varying_within_a_block_enters_by_its_diagonal_in_the_eigenbasis() {
     let posterior = curvature
         .posterior(&Prior::diagonal(precision.clone()), 1.0, &pool)
         .unwrap();
-    // The precision that the posterior found commutes with the curvature, so it is diagonal in the same eigenbasis. The trace of the difference
+    // The posterior precision commutes with the curvature, so it is diagonal in the same eigenbasis. The trace of the difference
     // between the two is the trace of the precision of the prior.
     let (found, _) = naive_inverse(&posterior.joint(&Matrix::identity(12), &pool));
     let given = naive_kronecker(&[block], 12);
@@ -669,7 +670,7 @@ fn full_form_uses_a_dense_prior() {
     let v = noise(113, 8);
     let product = naive_product(&Matrix::from_row(&v), &dense);
     let quadratic: f64 = product.values.iter().zip(&v).map(|(x, y)| x * y).sum();
-    // At a deviation `v` from the mean the slope is `-P0 v`.
+    // At a deviation `v` from the mean, the gradient is `-P0 v`.
     let slope: Vec<f64> = product.values.iter().map(|value| -value).collect();
     let scatter: f64 = prior.scatter(&slope, &pool).unwrap().iter().sum();
     assert!((scatter - quadratic).abs() < 1e-12 * quadratic.abs());
@@ -746,7 +747,7 @@ fn errors_name_what_is_not_positive_definite() {
     close(&values, &[-2.0, 1.0, 1.0], 1e-14);
 }
 
-/// The error for a NaN states that it is not a number, and does not call it a negative precision.
+/// The error for a NaN states that the value is not a number, and does not call it a negative precision.
 #[test]
 fn nan_precisions_are_reported_as_not_a_number() {
     let prior = Prior::diagonal(vec![1.0, 1.0]);

@@ -6,7 +6,7 @@ use bnnc_mcmc::registry::{Setup, sampler};
 use bnnc_mcmc::seam::{Answers, Target, next};
 use std::time::{Duration, Instant};
 
-/// A standard normal distribution, whose gradient is the cheapest possible. It measures the time of its own evaluations.
+/// A standard normal distribution, which has the cheapest gradient. The density measures the time of its own evaluations.
 struct Round(Duration);
 
 impl Target for Round {
@@ -29,7 +29,7 @@ impl Target for Round {
     }
 }
 
-/// Returns the nanoseconds per leapfrog step outside of the gradient, the best of 20 batches, and the steps per iteration.
+/// Returns the nanoseconds per leapfrog step outside of the gradient (the minimum over 20 batches), and the steps per iteration.
 fn overhead(dimension: usize, metric: MetricKind, step_size: f64, iterations: usize) -> (f64, f64) {
     let transition = Transition::Nuts(NutsOptions {
         max_depth: 10,

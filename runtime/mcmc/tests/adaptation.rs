@@ -1,4 +1,4 @@
-//! Warm-ups: the step sizes and metrics that they learn, and their continuation after an interruption.
+//! Tests of the warm-up: the step sizes and metrics that it learns, and its continuation after an interruption.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -31,7 +31,7 @@ fn interrupted_chains_continue_bit_by_bit() {
     resumes(&nuts(fixed(0.7)), &mut Density(pair), 0);
 }
 
-/// Chains continue from every draw of the warm-up and of the iterations after it.
+/// Chains can be resumed after every iteration, during the warm-up and after it.
 #[test]
 fn chains_continue_from_every_draw() {
     for metric in [MetricKind::Diagonal, MetricKind::Dense, MetricKind::Windowed] {
@@ -176,7 +176,7 @@ fn a_given_step_size_is_kept() {
     }
 }
 
-/// From a start far away, where the density is steep, the search finds a step that moves.
+/// From a start far away, where the density is steep, the search finds a step size with which the chain moves.
 #[test]
 fn chains_return_from_starts_far_away() {
     let length = Length {
@@ -233,8 +233,8 @@ fn warm_ups_with_gradients_take_few_steps() {
     assert!(steps < 800.0 * 10.0, "{steps} steps");
 }
 
-/// With a dense metric, four quantities with correlations near 1 have trajectories as short as those of independent quantities: with steps
-/// of about 1, half a turn takes `pi` steps, which doublings round up to 3 or 7.
+/// With a dense metric, four quantities with correlations near 1 have trajectories as short as those of independent quantities: with a step size of
+/// about 1, half a turn takes `pi` steps, and doublings make 3 or 7 steps of it.
 #[test]
 fn dense_metrics_remove_correlations_near_one() {
     // Each of the other quantities differs from the first by a ten-thousandth.
@@ -258,9 +258,9 @@ fn dense_metrics_remove_correlations_near_one() {
     assert!(chains::mean(&steps) < 7.0, "{} steps", chains::mean(&steps));
 }
 
-/// With few draws per dimension, trajectories of independent quantities are as short as with a diagonal metric. For quantities that share
-/// nearly all of their variance, the noise of the covariance makes trajectories longer: up to 5.8 times 7 steps. With a diagonal metric they
-/// would have hundreds of steps.
+/// With few draws per dimension, a dense metric makes trajectories of independent quantities as short as a diagonal metric does. For quantities that
+/// share nearly all of their variance, the noise of the estimated covariance makes trajectories longer, up to 5.8 times 7 steps. With a diagonal
+/// metric, these trajectories would have hundreds of steps.
 #[test]
 fn dense_metrics_from_few_draws_keep_trajectories_short() {
     let steps = |shared: f64, dimension: usize| {

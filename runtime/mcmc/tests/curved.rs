@@ -77,7 +77,7 @@ fn sweep(
 const PLACES: usize = 11;
 
 /// A Gaussian process with a squared exponential covariance and Poisson counts, on the unconstrained scale: log length scale, log
-/// amplitude, and the noise that multiplies the Cholesky factor of the covariance (`gp_pois_regr` of posteriordb).
+/// amplitude, and the standard normal variables that the Cholesky factor of the covariance multiplies (`gp_pois_regr` of posteriordb).
 #[allow(clippy::needless_range_loop, reason = "a factorisation is written in indices")]
 fn counts(at: &[f64], gradient: &mut [f64]) -> f64 {
     const COUNTS: [f64; PLACES] = [40.0, 37.0, 29.0, 12.0, 4.0, 3.0, 9.0, 19.0, 77.0, 82.0, 33.0];
@@ -99,7 +99,7 @@ fn counts(at: &[f64], gradient: &mut [f64]) -> f64 {
             factor[i][j] = if i == j { rest.sqrt() } else { rest / factor[j][j] };
         }
     }
-    // d factor = factor lower(factor^-1 (d covariance) factor^-T), with half of the diagonal in the lower part.
+    // d factor = factor lower(factor^-1 (d covariance) factor^-T), where `lower` is the lower triangle with half of the diagonal.
     let solve = |matrix: &mut Matrix| {
         for column in 0..PLACES {
             for i in 0..PLACES {
@@ -214,7 +214,7 @@ fn at(target_acceptance: f64, metric: MetricKind) -> Adaptation {
     }
 }
 
-/// A normal distribution whose neighbours have correlations of 0.9.
+/// A normal distribution in which neighbouring quantities have a correlation of 0.9.
 fn correlated(at: &[f64], gradient: &mut [f64]) -> f64 {
     let scale = 0.19_f64.sqrt();
     let mut log = -0.5 * at[0] * at[0];
@@ -249,7 +249,7 @@ fn keeps_correlations(density: impl Fn(&[f64], &mut [f64]) -> f64, dimension: us
     below.into_iter().any(|at| metric[at] != 0.0)
 }
 
-/// A window rarely misses the stiff regions, so that at most one of eight chains keeps the dense metric.
+/// A warm-up window rarely misses the stiff regions, so at most one of eight chains keeps the dense metric.
 #[test]
 fn dense_metric_is_dropped_if_gradients_vary_more_under_it() {
     let kept = (0..8)
@@ -262,7 +262,7 @@ fn dense_metric_is_dropped_if_gradients_vary_more_under_it() {
     }
 }
 
-/// When every chain kept the dense metric, the largest R-hat was 1.10 over eight seeds and 1.28 over another eight, and one chain had an
+/// When every chain kept the dense metric, the largest R-hat was 1.10 over eight seeds and 1.28 over eight other seeds, and one chain had an
 /// acceptance rate of only 0.27.
 #[test]
 #[ignore = "takes a minute"]
@@ -282,7 +282,7 @@ fn eight_seeds_agree() {
     }
 }
 
-/// A linear metric cannot make a centred funnel round. With every seed, divergences or R-hat show that the draws are wrong.
+/// A linear metric cannot make the funnel of a centred parameterisation round. For every seed, divergences or R-hat show that the draws are wrong.
 #[test]
 #[ignore = "takes a minute"]
 fn a_centred_funnel_is_reported_for_every_seed() {

@@ -76,15 +76,15 @@ fn summaries_agree_with_all_published_digits() {
             ("ess_tail", found.ess_tail),
         ];
         for (key, value) in pairs {
-            // Ten digits are printed.
+            // The source prints ten digits.
             assert_near(value, numbers[key], 5.5e-10, &format!("{name}, {key}"));
         }
         assert_near(found.rhat, numbers["rhat"], 2e-6, name);
     }
 }
 
-/// The two draws in the middle are equally far from the median, so that rounding determines their order after folding. The published draws
-/// have 15 digits, but the published R-hat was computed from draws with all digits.
+/// The two draws in the middle are equally far from the median, so that rounding determines their order after folding. The published draws have 15
+/// digits, but the published R-hat was computed from draws in full precision.
 #[test]
 fn rhat_agrees_with_all_published_digits_for_one_order_of_the_middle() {
     for Published {
@@ -96,7 +96,7 @@ fn rhat_agrees_with_all_published_digits_for_one_order_of_the_middle() {
         let mut sorted = chains.concat();
         sorted.sort_unstable_by(f64::total_cmp);
         let (below, above) = (sorted[4999], sorted[5000]);
-        // The numbers have few bits, so that distances from the centre are exact.
+        // The numbers have few significant bits, so that distances from the centre are exact.
         let rounded = |value: f64| (value * 2.0_f64.powi(40)).round() / 2.0_f64.powi(40);
         let (centre, apart) = (rounded((below + above) / 2.0), rounded((above - below) / 2.0));
         let bulk = rhat::bulk(&slices(&chains));
@@ -262,7 +262,7 @@ fn standard_errors_agree_with_the_actual_errors() {
 
 #[test]
 fn rhat_agrees_with_its_formula() {
-    // The halves have 2 draws, the variance within is 1/2, and the variance between is 4/3.
+    // The halves have 2 draws, the variance within halves is 1/2, and the variance between halves is 4/3.
     let found = rhat::split(&[&[0.0, 1.0, 0.0, 1.0], &[2.0, 3.0, 2.0, 3.0]]);
     assert_near(found, (19.0_f64 / 6.0).sqrt(), 1e-15, "split");
 }

@@ -32,7 +32,7 @@ const GOOD: QuantitySummary = QuantitySummary {
     rhat: 1.001,
 };
 
-/// Returns facts that do not cause any warning.
+/// Returns diagnostics of chains that do not cause any warning.
 fn good<'a>(transition: &'a Transition, quantities: &'a [(String, QuantitySummary)]) -> ChainFacts<'a> {
     ChainFacts {
         infer: "fit",
@@ -319,7 +319,7 @@ fn discontinuous_likelihoods_are_named_as_the_cause() {
     assert_says(&only(&facts, "E0521"), &["compares or rounds `tau`"]);
 }
 
-/// The warning about cut trajectories describes the draws as right only if the chains agree.
+/// The warning about truncated trajectories states that the draws are correct only if the chains agree.
 #[test]
 fn draws_of_cut_trajectories_are_right_only_if_chains_agree() {
     let (same, apart) = (quantities(|_| {}), quantities(|tau| tau.rhat = 1.2));
@@ -376,7 +376,7 @@ fn disagreeing_chains_are_reported() {
     assert_eq!(advice(&good(&NUTS, &unknown)), []);
 }
 
-/// The hidden units of layers can be exchanged, which is irrelevant for a model without layers.
+/// The warning mentions that hidden units can be exchanged only if the model has layers.
 #[test]
 fn predictions_are_checked_instead_of_weights_only_if_the_model_has_layers() {
     let apart = quantities(|tau| tau.rhat = 1.7);
@@ -423,7 +423,7 @@ fn constant_chains_are_reported() {
         &only(&good(&NUTS, &all), "E0522"),
         &["did not move in 4000 iterations", "smaller steps"],
     );
-    // A constant quantity among others is normal.
+    // A constant quantity among others does not cause a warning.
     let one = [("constant".to_string(), still), ("lp".to_string(), GOOD)];
     assert_eq!(advice(&good(&NUTS, &one)), []);
 }
@@ -576,7 +576,7 @@ fn fewer_parameters_are_advised_if_rows_are_few() {
         let found = rows_not_left_out("fit", shapes, parameters).expect("a warning");
         format!("{:?} {:?}", found.notes, found.help)
     };
-    // There are about as many parameters as rows, or about a tenth of this number.
+    // The number of parameters is about the number of rows, or about a tenth of it.
     assert!(text(31).contains("31 parameters for 30 rows") && !text(31).contains("StudentT"));
     assert!(text(3).contains("StudentT") && !text(3).contains("parameters for"));
 }

@@ -70,10 +70,10 @@ fn periodic_orbits_do_not_trap_the_chain() {
     );
 }
 
-/// The mistake of an incorrect trajectory.
+/// The defect of an incorrect variant of the trajectory.
 #[derive(Clone, Copy)]
 enum Mistake {
-    /// No mistake.
+    /// No defect.
     None,
     /// Every proposal is accepted.
     NoMetropolis,
@@ -144,7 +144,7 @@ impl Trajectory for Three {
     }
 }
 
-/// Returns the distance of the moments of a chain from the exact ones, in standard errors.
+/// Returns the largest distance of the moments of a chain from the exact moments, in standard errors.
 fn distance(mistake: Mistake) -> f64 {
     let adaptation = fixed(0.8);
     let transition = Transition::Hmc(HmcOptions { steps: 3, adaptation });

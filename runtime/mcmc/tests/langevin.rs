@@ -131,8 +131,9 @@ fn moments_of_the_quartic_density_are_exact() {
     }
 }
 
-/// On the standard normal distribution with `eta = 1`, proposals do not depend on the position and have variance 2. If the acceptance
-/// ignored their density, the chain would sample the product of both distributions, with variance 2/3. The same checks detect this.
+/// On the standard normal distribution with `eta = 1`, proposals do not depend on the position and have variance 2. If the acceptance probability
+/// ignored the density of the proposals, the chain would sample the product of the target and the proposal density, which has variance 2/3. The same
+/// checks detect this.
 #[test]
 fn chain_without_the_proposal_ratio_is_detected() {
     assert!(moments(&naive(&mut normal(), 1.0, true), 1.0, 3.0) < 4.5);
@@ -216,7 +217,7 @@ fn step_size_and_metric_are_adapted() {
         assert!(steps[1000..].iter().all(|step| *step == steps[1000]));
         let rates = &stat(&*sampler, &drawn, "acceptance_rate")[1000..];
         assert!((mean(rates) - 0.6).abs() < 0.06, "{}", mean(rates));
-        // With a metric the step is of order 1; without one it would be of the order of the target's shortest axis.
+        // With a metric, the step size is of order 1. Without a metric, it would be of the order of the target's shortest axis.
         assert!((0.3..3.0).contains(&steps[1000]), "{}", steps[1000]);
         assert!(deviation(&kept(&drawn, 0, |value| value * value / 0.04), 1.0) < 4.5);
         assert!(deviation(&kept(&drawn, 1, |value| value * value / 25.0), 1.0) < 4.5);
@@ -228,7 +229,7 @@ fn step_size_and_metric_are_adapted() {
     }
 }
 
-/// Every request covers all rows, with the likelihood divided by the temperature, and an iteration makes one request.
+/// Each iteration makes one request, which covers all rows with the log likelihood divided by the temperature.
 #[test]
 fn each_iteration_requests_one_gradient() {
     let transition = mala(Some(0.5), MetricKind::Unit);

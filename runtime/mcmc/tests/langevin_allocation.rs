@@ -13,7 +13,7 @@ use std::cell::Cell;
 struct Counting;
 
 thread_local! {
-    /// The number of allocations of this thread alone, because the thread that waits for the test may allocate at any time.
+    /// The number of allocations of the current thread only, because the thread that waits for the test may allocate at any time.
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -21,12 +21,12 @@ thread_local! {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the contract of the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the contract of the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

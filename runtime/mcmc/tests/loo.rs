@@ -161,7 +161,7 @@ fn conjugate_model_is_estimated_within_the_errors() {
         seen += given_all;
         error += row.mcse;
     }
-    // All rows are estimated from the same draws, so that their errors add up in the worst case.
+    // The estimates of all rows use the same draws, so in the worst case their errors add up.
     assert!((total.elpd().sum - exact).abs() < 4.0 * error);
     assert!((total.p().sum - (seen - exact)).abs() < 4.0 * error);
     assert!(
@@ -172,7 +172,7 @@ fn conjugate_model_is_estimated_within_the_errors() {
     assert!(total.mcse() > 0.0 && total.mcse() <= error);
 }
 
-/// The fit is made to exact quantiles of the distribution; the shape is shrunk towards 1/2 by ten values.
+/// The Pareto distribution is fitted to its exact quantiles. The shape is shrunk towards 1/2 with the weight of ten values.
 #[test]
 fn pareto_fit_recovers_the_shape() {
     let count = 5000;
@@ -202,7 +202,7 @@ fn pareto_quantiles_invert_the_distribution() {
 }
 
 /// With a flat prior the variance of the posterior of one location from `n` rows is `1 / n`, and the tail of the ratios
-/// `exp((y - theta)^2 / 2)` falls like `t^-n`: the shape is `1 / n`, approached slowly from the side of light tails.
+/// `exp((y - theta)^2 / 2)` falls like `t^-n`: the Pareto shape is `1 / n`. The estimates approach it slowly from below.
 #[test]
 fn pareto_shapes_grow_with_the_influence_of_a_row() {
     let key = philox::key(6, "posterior");
@@ -217,7 +217,7 @@ fn pareto_shapes_grow_with_the_influence_of_a_row() {
     assert!(many < 0.2, "{many}");
 }
 
-/// If the likelihood is itself an autoregressive chain, its relative efficiency is known.
+/// If the values of the likelihood form an autoregressive chain, the relative efficiency is known.
 #[test]
 fn relative_efficiency_is_that_of_the_likelihood() {
     let key = philox::key(7, "chain");
@@ -259,7 +259,7 @@ fn tails_that_cannot_be_smoothed_have_infinite_shapes() {
         assert!(row.k == f64::INFINITY && row.elpd.is_nan() && row.elpd_waic.is_nan());
     }
     assert!(estimator.row(&[], 1.0).elpd.is_nan());
-    // First there are too few draws for a tail; then all ratios of the tail except one are equal to the cutoff.
+    // In the first case, there are too few draws for a tail. In the second case, all ratios of the tail except one are equal to the cutoff.
     assert_eq!(estimator.row(&[-1.0, -2.0, -3.0], 1.0).k, f64::INFINITY);
     let mut one = [-1.0; 100];
     one[3] = -9.0;

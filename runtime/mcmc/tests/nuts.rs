@@ -232,7 +232,7 @@ fn eight_schools_agrees_with_the_published_draws() {
     no_divergences(&draws);
 }
 
-/// Without the Jacobian of `log tau` the posterior is different, which the check detects.
+/// Without the Jacobian of `log tau` the posterior is different, and the check detects the difference.
 #[test]
 fn missing_jacobian_is_detected() {
     let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
@@ -250,7 +250,7 @@ fn missing_jacobian_is_detected() {
     assert!(distance > 10.0, "{name}: {distance}");
 }
 
-/// A regression on an input far from zero, so that intercept and slope are correlated by -0.99. With flat priors on both and on
+/// A regression on an input far from zero, so that intercept and slope have a correlation of -0.99. With flat priors on both and on
 /// `log sigma`, `sigma^2` is `(n - 2) s^2` over a chi-square quantity with `n - 2` degrees of freedom, and the coefficients have a
 /// Student-t distribution around least squares (Gelman et al., Bayesian Data Analysis, section 14.2).
 #[test]

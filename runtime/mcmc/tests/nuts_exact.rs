@@ -186,7 +186,7 @@ fn known_distributions_are_invariant() {
     }
 }
 
-/// Returns the largest statistic of the same check for the recursive form with a mistake.
+/// Runs the same check on the recursive form with a deliberate defect, and returns the largest chi-square statistic.
 fn mistaken(mistake: Mistake) -> f64 {
     let departures = LAWS.map(|(exact, law)| {
         exact.departure(4000, |start, chain| {

@@ -1,4 +1,4 @@
-//! Iterations do not allocate memory once a sampler has had its longest trajectories.
+//! After a sampler has had its longest trajectories, further iterations do not allocate memory.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -21,12 +21,12 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the layout of the caller.
+        // SAFETY: the layout is that of the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: memory that `alloc` returned, with its layout.
+        // SAFETY: `alloc` returned this memory for the same layout.
         unsafe { System.dealloc(memory, layout) }
     }
 }

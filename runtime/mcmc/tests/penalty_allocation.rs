@@ -14,7 +14,7 @@ thread_local! {
 }
 
 fn count() {
-    // A thread that ends may allocate after its counter was dropped.
+    // A thread may allocate memory at its end, after its counter was dropped.
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
 }
 

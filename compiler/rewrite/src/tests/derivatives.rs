@@ -8,8 +8,8 @@ use bnnc_graph::op::{OpDef, Vjp};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 
-/// Returns calls with real results, turned into losses, with their operands. One op hides its derivative on
-/// purpose and is omitted. Ops whose derivative is that of a distribution are omitted too.
+/// Returns calls with real results, converted to losses, with their operands. Omits the op that hides its derivative on purpose, and ops whose
+/// derivative is that of a distribution.
 fn losses(op: &'static OpDef) -> Vec<(Function, Vec<Tensor>)> {
     if op.is(&ops::stop_gradient::STOP_GRADIENT) || matches!(op.vjp, Vjp::Implicit(_)) {
         return Vec::new();
@@ -62,7 +62,7 @@ fn first_derivatives_agree_with_finite_differences() {
     assert!(checked > 80, "only {checked} calls were differentiated");
 }
 
-/// A gradient that is contracted with weights is a loss again.
+/// The contraction of a gradient with weights is a scalar loss, whose derivative can be tested too.
 #[test]
 fn second_derivatives_agree_with_finite_differences() {
     let mut checked = 0;

@@ -1,5 +1,4 @@
-//! Distributions and models that are built by hand. The formulas come from textbooks, and the graphs are those that elaboration would
-//! build.
+//! Distributions and models that are built by hand. The formulas come from textbooks. Elaboration would build the same graphs.
 
 use bnnc_abi::manifest::Init;
 use bnnc_abi::symbols::NoiseKind;
@@ -23,7 +22,7 @@ struct Shapes {
     name: &'static str,
     /// The log density as a function of `(x - loc) / scale`, without the logarithm of the scale.
     log_density: fn(&mut Builder, Value) -> Value,
-    /// Draws the standard distribution with this shape from a noise stream.
+    /// Returns draws of this shape from the standard distribution, made from a noise stream.
     standard: fn(&mut Builder, [Value; 3], &Shape) -> Value,
     variance: Option<f64>,
     /// The entropy of the standard distribution, per element.
@@ -243,7 +242,7 @@ pub fn exponential(shape: &Shape) -> Instance {
     instance
 }
 
-/// The family of a single point.
+/// The family of distributions at a single point.
 pub fn point(shape: &Shape) -> Instance {
     let ty = Type::real(shape.clone());
     let mut instance = normal(shape);
@@ -357,7 +356,7 @@ pub fn regression(
     }
 }
 
-/// Returns an approximation whose parameters have these starting values. A parameter `scale` is positive.
+/// Returns an approximation whose parameters have these initial values. A parameter named `scale` is positive.
 pub fn approximation(site: &str, family: Instance, starts: &[f64]) -> SitePosterior {
     let param = |((name, ty), start): (&(Arc<str>, Type), &f64)| FamilyParam {
         name: name.clone(),

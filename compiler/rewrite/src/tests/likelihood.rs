@@ -105,7 +105,7 @@ fn inverse_softplus(x: f64) -> f64 {
     x.exp_m1().ln()
 }
 
-/// A training function without a divergence. Its states are those of [`linear_posterior`] at `W` and `B`, and
+/// A training function without a KL divergence. Its states are those of [`linear_posterior`] at `W` and `B`, and
 /// its rows are `X` and `Y`.
 struct Run {
     train: Function,
@@ -255,9 +255,9 @@ fn estimators_keep_the_expectation_and_reduce_the_variance() {
         "{} is not {variance}",
         local[0].1
     );
-    // The slopes with respect to the locations are sums over six rows that have nearly the same first input.
-    // With shared noise, the standard deviations of the rows add up; with independent noise, the variances
-    // add up, which is six times less. The bound of the test leaves a margin.
+    // The slopes with respect to the locations are sums over six rows that have nearly the same first input. With shared noise, the standard
+    // deviations of the rows add up; with independent noise, the variances add up, which gives a variance six times smaller. The bound of the test
+    // leaves a margin.
     for at in [1, 7] {
         assert!(
             local[at].1 < 0.25 * shared[at].1,
@@ -630,7 +630,7 @@ fn a_last_layer_is_integrated() {
     }
 }
 
-/// `log sigmoid(u)` or `log sigmoid(-u)` with `u = w x + b`, chosen by `y`.
+/// `log sigmoid(u)` or `log sigmoid(-u)` with `u = w x + b`, depending on `y`.
 fn logistic_row() -> Function {
     let mut b = Builder::new("row");
     let w = b.param("w", Type::real(Shape::fixed(&[2])));

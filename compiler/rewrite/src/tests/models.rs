@@ -258,7 +258,8 @@ fn loss(objective: &Objective, draws: usize, scale: f64) -> f64 {
     bnnc_graph::eval::evaluate(train, &inputs, &sizes)[0].data[0]
 }
 
-/// On a positive scale, a point starts at its value on the declared scale and has no Jacobian.
+/// The initial value of a point estimate of a positive parameter is given on the declared scale. The density of a point estimate has no Jacobian
+/// term.
 #[test]
 fn a_positive_point_starts_at_its_declared_value() {
     let mut model = regression(
@@ -331,7 +332,7 @@ fn assert_code(result: Result<Objective, Refusal>, code: &'static Code) {
     }
 }
 
-/// A graph that the checker of programs rejects is a bug where it gets this far.
+/// A graph that the checker should have rejected is reported as a bug.
 #[track_caller]
 fn assert_bug(result: Result<Objective, Refusal>, text: &str) {
     match result {
@@ -425,8 +426,8 @@ fn every_code_is_raised() {
         curved,
     );
     assert_code(compile(&curved, &plain(), 1), &diagnostics::NO_DERIVATIVE);
-    // Four more are raised in `likelihood`, `noncentre` and `separation`, three of dropout and Laplace's approximation in `bnnc-tests`, and
-    // `UNKNOWN_KL` and `NOT_LINEAR` in those of the command line.
+    // Other tests raise the remaining diagnostics: `likelihood`, `noncentre` and `separation` raise four, `bnnc-tests` raises three of dropout and
+    // the Laplace approximation, and the tests of the command line raise `UNKNOWN_KL` and `NOT_LINEAR`.
     assert_eq!(diagnostics::CODES.len(), 15);
 }
 

@@ -76,8 +76,7 @@ fn in_noise(densities: &Densities) -> Function {
     b.finish(vec![("log_density".into(), sum)])
 }
 
-/// Fails unless the log density of `z` is the sum of `standard` over the elements of `z` and depends on
-/// nothing else.
+/// Fails unless the log density of `z` is the sum of `standard` over the elements of `z`, and does not depend on other values.
 fn check(prior: Instance, standard: fn(f64) -> f64) {
     let name = prior.name.clone();
     let densities = density(&hierarchy(prior)).unwrap();
@@ -147,7 +146,7 @@ fn a_sampler_may_subtract_its_noise() {
     check(gumbel, |z| -z - (-z).exp());
 }
 
-/// The prior of the noise remains: `(loc + scale z - loc) / scale` is `z` without rounding errors.
+/// The noise keeps its prior: `(loc + scale z - loc) / scale` simplifies to `z` without rounding errors.
 #[test]
 fn location_and_scale_cancel_without_rounding() {
     let densities = density(&hierarchy(normal(&Shape::fixed(&[SIZE])))).unwrap();
@@ -157,7 +156,7 @@ fn location_and_scale_cancel_without_rounding() {
         values.any(|value| simple.op(value).is_some_and(|op| op.name == name))
     };
     assert!(!has("div") && !has("exp"), "{simple}");
-    // If this were computed literally, a scale of 1e-12 at a location of 1 would leave four digits of `z`.
+    // Without the simplification, `z` would have four correct digits at a scale of 1e-12 and a location of 1.
     let at = [
         Tensor::scalar(1.0),
         Tensor::scalar(1e-12f64.ln()),
@@ -172,8 +171,7 @@ fn location_and_scale_cancel_without_rounding() {
     );
 }
 
-/// Returns the message with which `theta` is rejected in a model where this is its prior, without free
-/// parameters.
+/// Returns the error message for `theta` in a model without free parameters, in which `theta` has this prior.
 fn refused(prior: Instance, params: &[f64], support: Support, moves: bool) -> Option<String> {
     let mut site = declared("theta", prior, params);
     site.support = support;

@@ -1,4 +1,4 @@
-//! Compares training steps with known numbers: those of sections 6.4 and 6.5 of the methods, and those of closed forms.
+//! Compares training steps with known numbers, from sections 6.4 and 6.5 of the methods and from closed forms.
 
 use super::inputs::differences;
 use super::library::{
@@ -150,7 +150,7 @@ fn product(b: &mut Builder, sites: &[Value], x: Value) -> Value {
     b.mul(sites[0], x)
 }
 
-/// Returns a model of one site and one row whose loss at scale 0 is the divergence.
+/// Returns a model of one site and one row. Its loss at scale 0 is the KL divergence.
 fn divergence(family: Instance, starts: &[f64], prior: Instance, params: &[f64], draws: usize) -> Run {
     let shape = prior.value.shape.clone();
     let first = move |b: &mut Builder, sites: &[Value], x: Value| {
@@ -258,7 +258,7 @@ fn sampled_divergences_agree_with_known_values() {
     );
 }
 
-/// Separate draws give another estimate of the same divergence and leave the draws of the likelihood unchanged.
+/// Separate draws give another estimate of the same KL divergence, and do not change the draws of the likelihood.
 #[test]
 fn divergences_may_use_separate_draws() {
     let model = regression(
@@ -381,7 +381,7 @@ fn evidence_lower_bounds_agree_with_the_conjugate_model() {
     }
 }
 
-/// A hidden layer whose weights have rank two. The gradient is read from a step with rate 1.
+/// A hidden layer whose weights have rank two. A step with rate 1 gives the gradient.
 #[test]
 fn gradients_of_a_network_agree_with_finite_differences() {
     let model = network();

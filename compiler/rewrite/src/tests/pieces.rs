@@ -1,4 +1,4 @@
-//! Tests which functions are recognised as affine, as affine between kinks, or as neither.
+//! Tests which functions are recognised as affine or as piecewise affine.
 
 use crate::diagnostics::NoExactIntegral;
 use crate::methods::collapse::pieces::{KinkedFunction, pieces};

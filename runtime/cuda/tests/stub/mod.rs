@@ -154,7 +154,7 @@ pub fn planned(
     Machine::new(&artifact, sizes(batch), Arc::new(Pool::new(1)))
 }
 
-/// Code that runs on devices only.
+/// Code that runs only on devices.
 struct Images(DeviceProgram);
 
 impl KernelCode for Images {

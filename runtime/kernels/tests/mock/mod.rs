@@ -114,7 +114,7 @@ pub fn scale() -> Kernel {
     })
 }
 
-/// `sum[j] += x[i, j]` and `max[j] = max(max[j], x[i, j])` over rows; integers: columns. Writes its scratch too.
+/// `sum[j] += x[i, j]` and `max[j] = max(max[j], x[i, j])` over rows; integers: columns. The kernel also writes to its scratch memory.
 pub fn sum_and_max() -> Kernel {
     Box::new(|args| {
         // SAFETY: the plan binds three buffers of `f32` and one integer, and scratch has at least 100 bytes.

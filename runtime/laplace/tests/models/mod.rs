@@ -171,7 +171,7 @@ pub mod classification {
         logits.iter().map(|logit| logit.exp() / sum).collect()
     }
 
-    /// Returns the curvature of a row's likelihood in the logits.
+    /// Returns the curvature of a row's log likelihood with respect to the logits.
     pub fn row_curvature(x: [f64; 2]) -> Vec<f64> {
         let p = softmax(&logits(x));
         let element = |at: usize| f64::from(u8::from(at / 3 == at % 3)) * p[at / 3] - p[at / 3] * p[at % 3];

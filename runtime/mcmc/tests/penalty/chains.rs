@@ -49,7 +49,7 @@ fn chain(options: Penalty, start: &[f64], shards: &[usize], seed: u64) -> Box<dy
     })
 }
 
-/// Returns the draws after the warm-up by coordinate, and their summary.
+/// Returns the draws after the warm-up, separately for each coordinate, and their summary.
 fn draws(
     sampler: &mut dyn Sampler,
     target: &mut dyn Target,
@@ -120,9 +120,9 @@ fn assert_samples(draws: &[Vec<f64>; 2], law: &Law, z: f64, bias: f64) {
     }
 }
 
-/// An iteration has 5 batches of 5 rows each, out of 2000. The step is chosen such that the mean variance of the difference is between 0.8
-/// and 1. The standard deviation of the draws is within 3.5 % of that of the tempered posterior with the plain penalty, within 3 % with the
-/// corrected one, and more than 7 % too large without a penalty. The bounds leave room for more than three standard errors of the ratio.
+/// An iteration has 5 batches of 5 rows each, out of 2000. The step size makes the mean variance of the difference lie between 0.8 and 1. Relative to
+/// the tempered posterior, the standard deviation of the draws differs by at most 3.5 % with the plain penalty, by at most 3 % with the corrected
+/// penalty, and is more than 7 % too large without a penalty. The bounds leave room for more than three standard errors of the ratio.
 #[test]
 fn corrected_batches_sample_the_tempered_posterior() {
     let mut line = many();
@@ -190,7 +190,7 @@ fn all_rows_sample_the_posterior() {
     }
 }
 
-/// Langevin proposals use gradients of batches. The test has both losses, each with one of the estimators. Without the acceptance step, the
+/// Langevin proposals use gradients of batches. The test covers both losses, each with one of the estimators. Without the acceptance step, the
 /// first chain would have more than 1.2 times the standard deviation.
 #[test]
 fn langevin_proposals_from_batches_sample_the_target() {
@@ -219,7 +219,7 @@ fn langevin_proposals_from_batches_sample_the_target() {
     assert_samples(&kept, &law, 4.0, 0.02);
 }
 
-/// The same draws follow after a restore, and bytes that no chain of this dimension wrote are rejected.
+/// A restored chain continues with the same draws. Bytes that do not come from a chain of this dimension are rejected.
 #[test]
 fn restored_chains_continue_bit_for_bit() {
     let mut line = many();

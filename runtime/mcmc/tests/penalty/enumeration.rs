@@ -18,7 +18,7 @@ fn options(batch: usize, batches: usize, loss: Loss) -> Penalty {
     }
 }
 
-/// Returns all subsets of `count` of the numbers from `first` to below `end`.
+/// Returns all subsets with `count` elements of the integers `first..end`.
 fn subsets(first: u32, end: u32, count: usize) -> Vec<Vec<u32>> {
     if count == 0 {
         return vec![Vec::new()];
@@ -62,7 +62,8 @@ fn estimate(
     losses.estimate(line.prior(to) - line.prior(from), &sums)
 }
 
-/// Returns the normal distribution whose log density changes by the mean estimate over all batches. It is determined from five points.
+/// Returns the normal distribution whose differences of log density equal the mean estimates over all batches. Five points determine the
+/// distribution.
 fn enumerated(losses: &mut Losses, line: &Line, all: &[Vec<Vec<u32>>]) -> Law {
     let mut change = |to: [f64; 2]| {
         let sum: f64 = all
@@ -146,7 +147,8 @@ fn mean_over_all_batches_is_the_stated_target() {
     );
 }
 
-/// If batches have all rows, there is only one batch, whatever number was requested: for both losses, the difference is exact and its variance is 0.
+/// If batches have all rows, only one batch is used, whatever number of batches was requested. For both losses, the difference is exact and its
+/// variance is 0.
 #[test]
 fn batches_of_all_rows_are_exact() {
     let line = eight();
@@ -204,7 +206,7 @@ const SHARDS: [(&[usize], usize, &[usize]); 4] = [
     (&[1, 4, 3], 3, &[1, 1, 1]),
 ];
 
-/// However the rows are distributed over files, the target is the same as for one file with all rows.
+/// The target does not depend on how the rows are distributed over files.
 #[test]
 fn target_does_not_depend_on_files() {
     let line = eight();

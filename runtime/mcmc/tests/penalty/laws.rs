@@ -86,8 +86,8 @@ fn spread(batches: usize, squares: f64) -> Vec<f64> {
     differences
 }
 
-/// Returns the penalties for batches whose loss differences have variance 1, scaled to `variance`, with their probabilities: the sum of
-/// squares around the mean is a chi-square number with `M - 1` degrees of freedom.
+/// Returns penalties with their probabilities, for batches whose loss differences have variance 1, scaled to `variance`. The sum of squares around
+/// the mean has a chi-square distribution with `M - 1` degrees of freedom.
 fn penalties(correction: Correction, batches: usize, variance: f64) -> Vec<(f64, f64)> {
     let (free, nodes) = ((batches - 1) as f64, 60);
     let step = (free / 2.0 + 12.0 * (free / 2.0).sqrt() + 14.0).sqrt() / f64::from(nodes);
@@ -110,8 +110,8 @@ fn penalties(correction: Correction, batches: usize, variance: f64) -> Vec<(f64,
 const CELLS: usize = 121;
 const REACH: f64 = 6.5;
 
-/// Returns the variance of the stationary distribution of a chain for N(0, 1) with normal steps of standard deviation 0.8, if the loss differences
-/// of batches are normal with standard deviation `2 |step|`.
+/// Returns the variance of the stationary distribution of a chain whose target is N(0, 1) and whose steps are normal with standard deviation 0.8. The
+/// loss differences of batches are normal with standard deviation `2 |step|`.
 fn stationary_variance(correction: Correction, batches: usize) -> f64 {
     let (width, scale) = (2.0 * REACH / (CELLS - 1) as f64, 0.8);
     let place = |cell: usize| cell as f64 * width - REACH;

@@ -1,8 +1,8 @@
-//! A line `a + b x` with known noise and standard normal priors, whose posterior at any temperature is normal.
+//! A straight line `a + b x` with known noise and standard normal priors. Its posterior is normal at any temperature.
 
 use bnnc_mcmc::seam::Target;
 
-/// The eight points of the tables, with noise of 0.3.
+/// The eight points of the published tables, with noise of 0.3.
 pub fn eight() -> Line {
     Line {
         x: vec![-1.5, -1.0, -0.4, 0.0, 0.3, 0.8, 1.2, 1.9],
@@ -42,7 +42,7 @@ impl Law {
 }
 
 impl Line {
-    /// Returns the posterior with the log likelihood times `power`.
+    /// Returns the posterior if the log likelihood is multiplied by `power`.
     pub fn posterior(&self, power: f64) -> Law {
         let weight = power / (self.noise * self.noise);
         let sum = |of: fn(f64, f64) -> f64| -> f64 {
@@ -64,7 +64,7 @@ impl Line {
         -0.5 * (rest / self.noise).powi(2)
     }
 
-    /// Returns the change of the log likelihood of rows.
+    /// Returns the change of the log likelihood of some rows.
     pub fn change(&self, rows: &[u32], from: &[f64], to: &[f64]) -> f64 {
         rows.iter()
             .map(|row| self.row(*row as usize, to) - self.row(*row as usize, from))
