@@ -1,6 +1,6 @@
-//! The benchmark behind the number of chains in lockstep. It prints, as a table in Markdown, the nanoseconds per gradient of a chain, alone
-//! and in lockstep. `cargo bench -p bnnc-tests --bench chains [-- PROGRAM.bnn ...]`; without arguments it measures the programs of
-//! `examples/posteriors`, the network of `tests/peers/mcmc`, and regressions of several sizes, which it creates in a temporary folder.
+//! The benchmark that justifies the number of chains in lockstep. It prints a Markdown table of the nanoseconds per gradient of a chain, alone and in
+//! lockstep. `cargo bench -p bnnc-tests --bench chains [-- PROGRAM.bnn ...]`; without arguments it measures the programs of `examples/posteriors`,
+//! the network of `tests/peers/mcmc`, and regressions of several sizes, which it creates in a temporary folder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bnnc_abi::code::Artifact;
@@ -26,7 +26,8 @@ use std::time::{Duration, Instant};
 
 /// The numbers of chains in lockstep.
 const CHAINS: [usize; 3] = [2, 4, 8];
-/// The time of one measurement, and the number of measurements. The fastest counts, since other work on the machine can only slow a measurement down.
+/// The time of one measurement, and the number of measurements. The minimum counts, because other work on the machine can only slow a measurement
+/// down.
 const SPAN: Duration = Duration::from_millis(15);
 const ROUNDS: usize = 20;
 /// The numbers of rows and inputs of the generated regressions.
@@ -60,8 +61,8 @@ impl Subject {
         }
     }
 
-    /// Returns a machine with all rows and the positions of `chains` chains in lockstep, from chain `first` on. Without `chains`, the
-    /// machine computes chain `first` alone.
+    /// Returns a machine with all rows and the positions of `chains` chains in lockstep, from chain `first` on. If `chains` is `None`, the machine
+    /// computes only chain `first`.
     fn machine(&self, first: usize, chains: Option<usize>, threads: usize) -> Machine {
         let program = if chains.is_some() {
             &self.abreast
@@ -95,7 +96,7 @@ impl Subject {
         self.infer.sampling().map_or(&[], |sampling| &sampling.moved)
     }
 
-    /// Returns the largest difference of an output between chains in lockstep and chains alone, relative to the largest element of the output.
+    /// Returns the largest difference of an output between chains in lockstep and single chains, relative to the largest element of the output.
     fn difference(&self, chains: usize) -> f64 {
         let mut abreast = self.machine(0, Some(chains), 1);
         abreast.run().unwrap();
@@ -150,7 +151,7 @@ fn ready<T>(made: Result<T, CompileFailure>) -> T {
     }
 }
 
-/// Returns the seconds per run of a machine, the best of several rounds.
+/// Returns the seconds per run of a machine, as the minimum over several rounds.
 fn seconds(machine: &mut Machine) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {

@@ -1,6 +1,6 @@
-//! Prints the compile time by depth, as a table in Markdown: the seconds from the text to machine code, for chains of bottleneck blocks
-//! (three convolutions each) and of dense layers, and for models of scalar parameters, and the exponent of the growth between neighbouring depths (1 is linear). `cargo bench -p
-//! bnnc-tests --bench depth`.
+//! Prints the compile time by depth as a Markdown table: the seconds from the text to machine code, and the exponent of the growth between
+//! consecutive depths (1 is linear). The programs are chains of bottleneck blocks (three convolutions each), chains of dense layers, and models of
+//! scalar parameters. `cargo bench -p bnnc-tests --bench depth`.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_tests::compile;
@@ -12,10 +12,10 @@ use std::time::Instant;
 const BLOCKS: [usize; 5] = [8, 16, 54, 108, 216];
 const LAYERS: [usize; 5] = [50, 100, 500, 1000, 2000];
 const PARAMETERS: [usize; 4] = [250, 500, 1000, 2000];
-/// The number of compilations. The fastest counts, since other work on the machine can only slow a compilation down.
+/// The number of compilations. The minimum counts, because other work on the machine can only slow a compilation down.
 const ROUNDS: usize = 3;
 
-/// Returns a CSV file of inputs that look normal, and a class or a number.
+/// Returns a CSV file with nearly normal inputs, and a class or a number as the target.
 fn table(inputs: usize, rows: usize, classes: usize) -> String {
     let mut text: String = (0..inputs).map(|at| format!("x{at},")).collect();
     text.push_str("y\n");
@@ -88,7 +88,7 @@ fn parameters(count: usize) -> String {
         writeln!(text, "  a{at} ~ Normal(0, 1)").unwrap();
     }
     let terms: Vec<String> = (0..count).map(|at| format!("a{at} * x[{}]", at % 8)).collect();
-    // Groups of terms, because expressions may not be nested deeply.
+    // The terms are summed in groups, because the nesting of expressions is limited.
     for (at, group) in terms.chunks(50).enumerate() {
         writeln!(text, "  s{at} = {}", group.join(" + ")).unwrap();
     }

@@ -1,6 +1,6 @@
 //! Compares training steps on one thread in code of `cranelift` and of `mlir`, and the compile times of both, as a table in Markdown.
 //! `BNNC_MLIR_WORKER=WORKER cargo bench -p bnnc-tests --bench steps [-- PROGRAM.bnn ...]`; without arguments it measures the programs of
-//! `examples`. The backends take turns in one process, so that other work on the machine slows both down.
+//! `examples`. The backends alternate in one process, so that other work on the machine slows both down.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bnnc_core::states::start;
@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const BACKENDS: [&str; 2] = ["cranelift", "mlir"];
-/// The time of one measurement, and the number of measurements. The fastest counts, since other work on the machine can only slow a measurement down.
+/// The time of one measurement, and the number of measurements. The minimum counts, because other work on the machine can only slow a measurement
+/// down.
 const SPAN: Duration = Duration::from_millis(20);
 const ROUNDS: usize = 25;
 

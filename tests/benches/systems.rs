@@ -1,7 +1,6 @@
-//! Prints the times of Cholesky factors and triangular systems on the device of this machine, with bnnc's kernels alone and with cuBLAS, as
-//! a table in Markdown. The table shows the sizes from which on cuBLAS is faster; `runtime/cuda/src/factors.rs` and `systems.rs` have
-//! estimates of these sizes. Below the estimates, both columns use bnnc's kernels. `BNNC_MLIR_WORKER=WORKER cargo bench -p bnnc-tests
-//! --features cuda-tests --bench systems`.
+//! Prints the times of Cholesky factors and triangular systems on the device of this machine, with bnnc's kernels alone and with cuBLAS, as a table
+//! in Markdown. The table shows from which sizes on cuBLAS is faster. `runtime/cuda/src/factors.rs` and `systems.rs` have estimates of these sizes.
+//! Below the estimates, both columns use bnnc's kernels. `BNNC_MLIR_WORKER=WORKER cargo bench -p bnnc-tests --features cuda-tests --bench systems`.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::code::Artifact;
@@ -21,8 +20,8 @@ const SIZES: [usize; 9] = [32, 64, 128, 256, 384, 512, 1024, 2048, 4096];
 const BATCHES: [usize; 2] = [1, 16];
 /// The limit on the elements of the matrices of a call.
 const MOST: usize = 1 << 26;
-/// The number of runs. Each run is waited for, and the fastest counts. This excludes the first runs, which enqueue and capture the
-/// launches.
+/// The number of runs. The benchmark waits for each run and takes the minimum of the times. This excludes the first runs, which enqueue and capture
+/// the launches.
 const RUNS: usize = 12;
 
 /// Returns a plan with a call on the operand `a`, and a small second call. When the result of the second call is complete, the first call has

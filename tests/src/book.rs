@@ -16,7 +16,7 @@ pub struct FencedBlock {
 }
 
 impl FencedBlock {
-    /// Returns whether this word follows the language.
+    /// Returns whether this word is one of the words after the language.
     pub fn has(&self, word: &str) -> bool {
         self.words.iter().any(|found| found == word)
     }

@@ -32,7 +32,7 @@ pub struct Compiled {
     pub code_seconds: f64,
 }
 
-/// A diagnostic without a place in a program, as a terminal shows it.
+/// Returns the text of a diagnostic that has no place in a program, as a terminal shows it.
 pub fn rendered(diagnostic: &Diagnostic) -> String {
     render::text(diagnostic, &SourceMap::default(), false)
 }
@@ -117,7 +117,7 @@ pub fn file(path: &Path, options: &CompileOptions) -> Compiled {
     text(path, &crate::files::read(&path.to_path_buf()), options)
 }
 
-/// Programs that tests of all examples leave out: their data must be downloaded or are created at run time, or they have too many inferences.
+/// Programs that tests of all examples omit: their data must be downloaded or are created at run time, or they have too many inferences.
 const ELSEWHERE: [&str; 6] = [
     "digits/mnist.bnn",
     "digits/mixture.bnn",
@@ -177,7 +177,7 @@ pub fn saved(program: PathBuf) -> SavedRun {
     }
 }
 
-/// Returns the way to open a checkpoint: to resume an earlier run of the same program, or to begin a new run.
+/// Returns how to open a checkpoint: to resume an earlier run of the same program, or to begin a new run.
 pub fn opening(resume: bool) -> Opening {
     match resume {
         true => Opening::Resume,
@@ -185,14 +185,14 @@ pub fn opening(resume: bool) -> Opening {
     }
 }
 
-/// Returns settings that make every inference of a program short, yet long enough for every part of a run to happen.
+/// Returns settings that make every inference of a program short, but long enough to execute every stage of a run.
 pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String> {
     // Only the inferences of the program are needed here, so no machine code is generated.
     let infers = file(path, &options("reference", None)).manifest.infers;
     let mut is_first = true;
     let mut of = |infer: &InferenceBlock| {
         let work: &[(&str, usize)] = match &infer.work {
-            // An inference that takes the iterates of an earlier one does not train.
+            // An inference that uses the iterates of an earlier inference does not train.
             Work::Swag(swag) if swag.options.iterates.is_some() => &[],
             Work::Collapsed(collapsed) if collapsed.iterates.options.iterates.is_some() => &[],
             Work::Train(_) | Work::Laplace(_) | Work::Ensemble(_) => &[("epochs", epochs)],
@@ -215,9 +215,9 @@ pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String>
 /// The number of weights above which a dense covariance takes seconds.
 const DENSE: usize = 1000;
 
-/// Returns a small subnetwork for a Laplace approximation. In a network that was barely trained, few weights affect an output, so there are
-/// no large subnetworks. Only the first inference of a program chooses among many weights by their marginal variances, which need the dense
-/// covariance: once all subnetworks have the same size, further ones would repeat it.
+/// Returns a small subnetwork for a Laplace approximation. In a network that was barely trained, few weights affect an output, so there are no large
+/// subnetworks. Only the first inference of a program selects from many weights by their marginal variances, which need the dense covariance. As all
+/// subnetworks have the same size, further inferences would repeat this computation.
 fn small(infer: &InferenceBlock, is_first: &mut bool) -> Option<String> {
     let Work::Laplace(laplace) = &infer.work else {
         return None;

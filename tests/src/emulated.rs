@@ -98,11 +98,11 @@ fn machine(plan: &Arc<Plan>, code: Arc<dyn KernelCode>, capacity: Sizes) -> Resu
     Machine::new(&Artifact { plan, code }, capacity, Arc::new(Pool::new(1)))
 }
 
-/// A session that works on the arena of a machine of its own.
+/// A session with a separate arena for its machine.
 struct Memory {
     machine: Machine,
     bytes: usize,
-    /// For each place, the stamp of its rows and, from their second use on, the rows.
+    /// For each place, the stamp of its rows. From the second use of the rows on, also the rows.
     tables: HashMap<usize, (u64, Vec<u8>)>,
 }
 
@@ -157,7 +157,7 @@ impl DeviceSession for Memory {
 
     fn copy(&mut self, at: usize, from: DeviceAddress, bytes: usize) -> Result<bool, Fault> {
         let to = self.part(at, bytes);
-        // SAFETY: the place is in the arena of another machine that lives and is not used during this call.
+        // SAFETY: the place is in the arena of another machine, which is alive and not used during this call.
         let from = unsafe { std::slice::from_raw_parts(from.address as *const u8, bytes) };
         to.copy_from_slice(from);
         note(Asked::Copy(at..at + bytes));

@@ -41,7 +41,7 @@ impl File {
 
 /// Returns all files under `folder` (relative to the root) with one of these extensions ("" for none), sorted by path.
 ///
-/// Build outputs, hidden folders other than `.ci`, results of fuzzing and binary files are left out.
+/// Build outputs, hidden folders other than `.ci`, results of fuzzing and binary files are omitted.
 pub fn under(folder: &str, extensions: &[&str]) -> Vec<File> {
     let mut found = Vec::new();
     walk(&root().join(folder), extensions, &mut found);
@@ -100,7 +100,7 @@ pub fn relative(path: &Path) -> String {
 /// Returns the content of a file that must exist.
 ///
 /// # Panics
-/// The file does not exist, because these tests belong to another state of the workspace.
+/// The file does not exist.
 pub fn read(path: &PathBuf) -> String {
     match fs::read_to_string(path) {
         Ok(text) => text,

@@ -102,7 +102,8 @@ fn tree<'t>(text: &'t str, prefix: &[&str], found: &mut Vec<Vec<String>>) -> &'t
     }
 }
 
-/// Returns the imports of one module at the root of a crate by another. The root itself may import all of them.
+/// Returns the imports between different modules at the root of a crate. The imports of the root itself are omitted, because the root may import all
+/// modules.
 pub fn between_modules(imports: &[Import]) -> Vec<String> {
     let modules: BTreeSet<&String> = imports.iter().filter_map(|import| import.from.first()).collect();
     let is_between = |import: &&Import| {

@@ -59,7 +59,7 @@ fn is_of_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// Returns the length of a list of generic parameters; zero without one.
+/// Returns the length of a list of generic parameters, or zero if there is no list.
 fn generics(text: &str) -> usize {
     match text.strip_prefix('<') {
         Some(inside) => closing(inside).map_or(0, |end| end + 2),
@@ -67,7 +67,7 @@ fn generics(text: &str) -> usize {
     }
 }
 
-/// Returns the position at which the bracket that is open before a text closes.
+/// Returns the position in a text of the bracket that closes the bracket opened before the text.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0;
     let mut before = ' ';
@@ -85,7 +85,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// Returns the parts between commas, up to the bracket that closes the bracket which is open before the text.
+/// Returns the parts of a text between commas, up to the bracket that closes the bracket opened before the text.
 fn parts(text: &str) -> Vec<&str> {
     let Some(end) = closing(text) else {
         return Vec::new();
@@ -111,7 +111,7 @@ fn is_balanced(text: &str) -> bool {
     count(&['(', '[', '{', '<']) + arrows == count(&[')', ']', '}', '>'])
 }
 
-/// Returns the names of the types that a file declares `pub`, without those of its tests.
+/// Returns the names of the types that a file declares `pub`, except in its tests.
 pub fn public_types(file: &File) -> Vec<String> {
     let kinds = ["struct ", "enum ", "trait ", "type ", "union "];
     let name = |line: &str| {

@@ -1,4 +1,4 @@
-//! Single steps of a compiled inference, with every input under the control of the test.
+//! Runs single steps of a compiled inference. The test controls every input.
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{InferenceBlock, Train};
@@ -128,7 +128,7 @@ impl<'a> Steps<'a> {
         valid(ports::scalar(&self.machine, "loss"))
     }
 
-    /// Returns the present values of all states.
+    /// Returns the current values of all states.
     pub fn states(&self) -> StateValues {
         let states = self.infer.states.iter().map(|state| &state.name);
         let present = states.filter(|name| self.machine.has_port(name));
@@ -148,7 +148,7 @@ pub fn give(infer: &InferenceBlock, dataset: &Dataset, machine: &mut Machine, pr
     valid(feed.write(machine, &all));
 }
 
-/// Returns the feed of a program of an inference by chains, with those values that are computed once for these states.
+/// Returns the feed of a program of an inference by chains. It includes the values that are computed once for these states.
 fn sampling_feed(
     infer: &InferenceBlock,
     dataset: &Dataset,
@@ -207,8 +207,8 @@ pub fn sampled(infer: &InferenceBlock, dataset: &Dataset, states: &StateValues, 
     found
 }
 
-/// Returns the outputs of one call of the prediction program for the first training rows, in the order of the names below. Outputs that the
-/// program lacks are left out.
+/// Returns the outputs of one call of the prediction program for the first training rows, in the order of the names below. Outputs that the program
+/// does not have are omitted.
 pub fn predictions(
     infer: &InferenceBlock,
     dataset: &Dataset,

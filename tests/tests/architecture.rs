@@ -1,11 +1,11 @@
-//! The layering of the crates: their imports, the outside libraries that each may use, and the crates that may not access files.
+//! The layering of the crates: their imports, the external libraries that each may use, and the crates that may not access files.
 
 use bnnc_tests::crates::{self, ArchitectureRow, Crate, architecture, members};
 use bnnc_tests::files::{self, File};
 use bnnc_tests::imports::{between_modules, imports};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Outside libraries and the crates that may use them. A name that ends in `*` stands for all names with that beginning.
+/// External libraries and the crates that may use them. A name that ends in `*` stands for all names with that beginning.
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("ariadne", &["bnnc-driver"]),
     ("bytes", &["bnnc-data"]),
@@ -77,7 +77,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("strsim", &["bnnc-base"]),
 ];
 
-/// Crates that take values and return values. They do not access files, the terminal or the network.
+/// Pure crates: they take values and return values, and do not access files, the terminal or the network.
 const PURE: &[&str] = &[
     "bnnc-base",
     "bnnc-grammar",

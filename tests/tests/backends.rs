@@ -80,8 +80,8 @@ impl Pair<'_> {
     }
 }
 
-/// Compares two steps, a run of [`STEPS`] steps, and the predictions. The states after the run of the reference do not depend on the precision of
-/// the other backend: the first comparison of an inference puts them into `later`, and the next one takes them from there.
+/// Compares two steps, a run of [`STEPS`] steps, and the predictions. The states after the reference run do not depend on the precision of the other
+/// backend. The first comparison of an inference stores them in `later`, and the next comparison reads them from there.
 fn compare(
     reference: &InferenceBlock,
     native: &InferenceBlock,
@@ -144,8 +144,8 @@ fn tolerance(precision: Precision) -> f64 {
     }
 }
 
-/// Returns the differences of the log density, its gradient and the log likelihoods of rows, at positions around the start. In single
-/// precision the data are rounded too, which matters for large numbers, so the bound is wider in this precision.
+/// Returns the differences of the log density, its gradient and the log likelihoods of rows, at positions around the start. In single precision, the
+/// bound is wider, because the data are rounded too, which matters for large numbers.
 fn compare_sampled(
     reference: &InferenceBlock,
     native: &InferenceBlock,
@@ -250,7 +250,7 @@ mod mlir {
         faults
     }
 
-    /// Returns the inferences of a program that train, and that only start from inferences that train too.
+    /// Returns the inferences of a program that train, if every inference from which they start trains too.
     fn trained(path: &Path) -> Vec<String> {
         let infers_of = |only: &[String]| {
             let mut options = options("cranelift", None);
@@ -274,7 +274,7 @@ mod mlir {
     }
 
     /// Runs every inference that trains, in double precision. The reported results may only differ by rounding errors. Chains of samplers are not
-    /// compared, because after some steps rounding errors lead them to different states; their densities and gradients are compared above.
+    /// compared, because rounding errors lead them to different states after some steps. A test above compares their densities and gradients.
     #[test]
     fn every_run() {
         let mut faults = Vec::new();

@@ -1,4 +1,5 @@
-//! Bayes by Backprop through the whole compiler: single steps agree with the paper's formulas, and a posterior that is known exactly is found.
+//! Bayes by Backprop through the whole compiler: single steps agree with the formulas of the paper, and training finds a posterior that is known
+//! exactly.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::manifest::InferenceBlock;
@@ -140,7 +141,7 @@ fn a_step_at_known_noise_gives_the_known_numbers() {
     close(rho, -0.978_245_98, 1e-8 + 0.1 * miss(&step));
 }
 
-/// Eight points on a line with noise 0.3 and standard normal priors.
+/// Eight points around a straight line with noise 0.3, and standard normal priors.
 const CONJUGATE: &str = "
 data line = csv(\"line.csv\") { target = y }
 model Line(x: real) -> y: real {
@@ -189,14 +190,14 @@ fn vi_finds_the_optimum_of_a_conjugate_model() {
     let mean = elbos.iter().sum::<f64>() / count;
     let variance = elbos.iter().map(|elbo| (elbo - mean).powi(2)).sum::<f64>() / (count - 1.0);
     let error = (variance / count).sqrt();
-    // No other point has a higher bound, and a distance of 2e-3 from the optimum costs less than 1e-3.
+    // No other point has a higher bound. At a distance of 2e-3 from the optimum, the bound is lower by less than 1e-3.
     assert!(error < 5e-3, "{error}");
     assert!(mean < -3.415_327_78 + 4.0 * error, "{mean} +- {error}");
     assert!(mean > -3.415_327_78 - 4.0 * error - 1e-3, "{mean} +- {error}");
 }
 
-/// Every partition into batches estimates the loss of all rows without bias: the mean of the losses over the batches of an epoch, weighted by their
-/// rows, is the loss of one step with all rows and the same noise. This does not hold for layers that draw noise or masks for every row.
+/// Every partition into batches gives an unbiased estimate of the loss of all rows. The mean loss over the batches of an epoch, weighted by their
+/// numbers of rows, is the loss of one step with all rows and the same noise. This does not hold for layers that draw noise or masks for every row.
 #[test]
 fn batches_sum_to_the_loss_of_all_rows() {
     for path in compile::examples() {
@@ -242,8 +243,8 @@ fn batches_sum_to_the_loss_of_all_rows() {
     }
 }
 
-/// The data have no information, so a step of rate `r` subtracts from the mean `r` times the weight of the KL times the gradient of the KL,
-/// which is the mean itself.
+/// The data carry no information. A step with rate `r` therefore subtracts `r` times the weight of the KL times the gradient of the KL from the mean.
+/// This gradient is the mean itself.
 const UNINFORMED: &str = "
 data line = csv(\"line.csv\") { target = y }
 model Line(x: real) -> y: real {
@@ -254,7 +255,7 @@ posterior Q of Line { w ~ Normal(loc = 2, scale = fixed(0.5)) }
 infer fit = vi(Q, line) { epochs = 1, batch = 4, optimiser = SGD(0.125), schedule = constant, kl_weight = HOW }
 ";
 
-/// Returns the mean after steps in which the KL has these weights.
+/// Returns the mean of the weight after steps in which the KL has these weights.
 fn shrunk(weights: &[f64]) -> f64 {
     weights
         .iter()
@@ -262,7 +263,8 @@ fn shrunk(weights: &[f64]) -> f64 {
 }
 
 /// The test has ten or sixteen rows in batches of four. The weights of the paper (8/15, 4/15, 2/15, 1/15 of the KL in four batches) belong to a loss
-/// with the plain likelihood of a batch, but our loss multiplies this likelihood by the number of all rows over the rows of the batch.
+/// with the plain likelihood of a batch. Our loss multiplies this likelihood by the ratio of the number of all rows to the number of rows in the
+/// batch.
 #[test]
 fn steps_apply_the_weight_of_the_kl() {
     let fifteenths = |share: f64| 4.0 * share / 15.0;
@@ -293,7 +295,7 @@ fn steps_apply_the_weight_of_the_kl() {
     }
 }
 
-/// If the steps of an epoch do not move the parameters, the losses of the epoch sum to the loss of all rows, whatever the weights are.
+/// If the steps of an epoch do not move the parameters, the losses of the epoch sum to the loss of all rows, whatever the weights of the KL are.
 #[test]
 fn an_epoch_sums_to_the_bound() {
     let losses = ["exact", "graves", "blundell"].map(|how| {

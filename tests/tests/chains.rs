@@ -1,5 +1,5 @@
-//! The chains of one inference. In lockstep or alone they sample the same distribution. Their numbers do not depend on other chains or on
-//! the number of threads. Stopped chains keep their draws, and a useless start is reported.
+//! Tests of the chains of one inference. They sample the same distribution in lockstep and singly. Their numbers do not depend on other chains or on
+//! the number of threads. Stopped chains keep their draws, and an invalid start is reported.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::sampling::Sampling;
@@ -185,7 +185,7 @@ infer walking = random_walk(Plane, rows) { chains = 4, warmup = 60, draws = 20, 
     }
 }
 
-/// Runs the program until a file of the checkpoint exists, and then for another moment, before it interrupts the run.
+/// Runs the program until a checkpoint file exists, waits for another moment, and then interrupts the run.
 fn stopped(folder: &Path, compiled: &Compiled, file: Option<&str>) -> Result<RunResult, Stop> {
     let out = folder.join("out");
     std::fs::create_dir_all(&out).unwrap();

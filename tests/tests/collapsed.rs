@@ -1,5 +1,5 @@
-//! Collapsed inference: integrals over a box that spans the iterates agree with closed forms and brute force, and iterates of other
-//! inferences can be used.
+//! Collapsed inference: integrals over the box of the iterates agree with closed forms and with brute force, and the iterates may come from other
+//! inferences.
 #![allow(clippy::unwrap_used)]
 #![cfg(feature = "collapsed")]
 
@@ -45,7 +45,8 @@ const UNIT: &str = "model M(x: real[1]) -> y: real {
 }
 ";
 
-/// A model with two units behind a first unit. Their kinks depend on the kink of the first unit and on its weights.
+/// A model with one unit in the first layer and two units in the second layer. The kinks of the second layer depend on the kink and the weights of
+/// the first unit.
 const DEEP: &str = "model M(x: real[1]) -> y: real {
   hidden = Dense(1, prior = Normal(1, 1))
   second = Dense(2, prior = Normal(0.5, 1))
@@ -250,7 +251,7 @@ fn midpoints((low, high): (f64, f64), count: usize) -> Vec<f64> {
         .collect()
 }
 
-/// With one weight on an interval and Normal noise, results are differences of the Normal distribution function and of its integral.
+/// With one weight on an interval and Normal noise, the results are differences of the Normal distribution function, and differences of its integral.
 #[test]
 fn one_weight_has_a_closed_form() {
     let done = done(
@@ -305,7 +306,7 @@ fn one_weight_has_a_closed_form() {
             let want = (draw as f64 + 0.5) / draws as f64;
             close(mean(ends.iter().map(|ends| below(ends, y))), want, 2e-3);
         }
-        // The table of predictions has these numbers too. Their error estimates are of the order of rounding errors, but not 0.
+        // The table of predictions has the same numbers. Their error estimates are of the order of rounding errors, but not 0.
         close(column(&done, "log_density")[row], want, 1e-10);
         close(
             column(&done, "cdf")[row],
@@ -328,8 +329,8 @@ fn column(done: &Done, name: &str) -> Vec<f64> {
     }
 }
 
-/// Both weights are integrated over, and brute force over the sum of two uniforms gives the same results. There are no other weights, so
-/// the integral is the same for every iterate.
+/// The integral over both weights agrees with brute force over the sum of two uniforms. There are no other weights, so the integral is the same for
+/// every iterate.
 #[test]
 fn all_weights_of_a_line_match_brute_force() {
     for (noise, options) in [
@@ -435,8 +436,8 @@ fn single_precision_training_keeps_integrals_finite() {
     );
 }
 
-/// A second rectifier does not change any value. Because its kink depends on the first rectifier, pieces are used instead of units. Both
-/// give the same result.
+/// A second rectifier does not change any value. Its kink depends on the first rectifier, so the integral uses pieces instead of units. Both give the
+/// same result.
 #[test]
 fn pieces_and_units_agree() {
     let twice = UNIT.replace("relu(hidden(x))", "relu(relu(hidden(x)) - 0.1)");
@@ -465,7 +466,7 @@ fn pieces_and_units_agree() {
     }
 }
 
-/// One weight per class is integrated over: the weight that moves the logit of the class most. Quadrature gives each probability, and the
+/// The integral covers one weight per class, the weight that affects the logit of the class most. Quadrature gives each probability, and the
 /// probabilities are then normalised.
 #[test]
 fn classes_match_quadrature() {
@@ -572,7 +573,7 @@ fn a_boolean_output_matches_brute_force() {
     }
 }
 
-/// If the box has the width zero, the predictions are the predictions of the iterate, and there is a warning.
+/// If the box has width zero, the predictions are those of the iterate, and a warning is reported.
 #[test]
 fn a_box_of_width_zero_predicts_like_the_iterate() {
     let text = format!(
@@ -644,7 +645,7 @@ infer g = swag(M, d) {{ iterates = s, covariance = diagonal, predictive_draws = 
     assert!(table.contains("iterates of"), "{table}");
 }
 
-/// If an option requests iterates that do not exist, the option is reported before anything is trained.
+/// If an option requests iterates that do not exist, an error names the option before training starts.
 #[test]
 fn missing_iterates_are_rejected_at_their_option() {
     let refused = |name: &str, text: &str, why: &str| {
@@ -692,7 +693,7 @@ infer s = nuts(M, d) { chains = 1, non_centered = [w] }
 infer c = collapsed(M, d) { over = [w], iterates = s }
 ";
     refused("noise", text, "samples `w` in its non-centred parameterisation");
-    // A noise level is a site, but it is not a weight on which the mean depends.
+    // A noise level is a site, but not a weight, because the mean does not depend on it.
     let noisy = LINE
         .replace("  out =", "  s: positive ~ HalfNormal(1)\n  out =")
         .replace("0.5)", "s)");
@@ -740,8 +741,8 @@ const WIDE: &str = "model M(x: real[1]) -> y: real {
 }
 ";
 
-/// Twelve weights with two layers behind them would make too many pieces, so the weights are drawn. The reported error covers the
-/// difference from the result of more draws.
+/// Twelve weights before two layers would make too many pieces, so the weights are drawn at random. The reported error covers the difference from a
+/// result with more draws.
 #[test]
 fn too_many_pieces_are_drawn() {
     let with =
@@ -750,7 +751,7 @@ fn too_many_pieces_are_drawn() {
     assert!(done.codes().contains(&"E0562"), "{:?}", done.codes());
     let tally = done.result.outcomes[0].splits[0].tally.clone().unwrap();
     assert!(tally.drawn > 0 && tally.drawn_rows > 0, "{tally:?}");
-    // Draws do not need slopes.
+    // Draws do not need derivatives.
     let plain = &done.part().plain.as_ref().unwrap().plan;
     let has = |name: &str| plain.port(name).is_some();
     assert!(has("location") && !has("location/slope") && !has("kinks/slope"));
@@ -833,8 +834,8 @@ fn second_is_inputs_first(done: &Done) -> bool {
     site.shape.resolve(&Default::default()) == [6, 1]
 }
 
-/// With fewer weights, or with the weights of fewer units, the integral is exact. The option `units` counts units of the first layer behind
-/// the weights.
+/// With fewer weights, or with the weights of fewer units, the integral is exact. The option `units` counts units of the first layer after the
+/// weights.
 #[test]
 fn fewer_weights_or_units_are_exact() {
     let with =
@@ -875,7 +876,7 @@ fn the_report_describes_the_integrals() {
         "{wide}"
     );
     let few = said("few", WIDE, ", over = [hidden], weights = 2");
-    // Six lines divide a plane into 22 regions, and the six kinks of the second layer divide each region into at most 64 pieces.
+    // Six straight lines divide a plane into 22 regions, and the six kinks of the second layer divide each region into at most 64 pieces.
     assert!(
         few.contains("at most 20000 simplices") && few.contains("at most 1408 pieces"),
         "{few}"
@@ -973,7 +974,7 @@ fn smooth_weights_are_drawn_from_the_box() {
     }
 }
 
-/// The choice of weights is restored from the folder of the run, also if it is one choice for all rows, or the weights of single units.
+/// A run folder restores the selection of weights, even if there is one selection for all rows, or a selection of units.
 #[test]
 fn a_saved_run_predicts_the_same_values() {
     let model = UNIT.replace("Dense(1, prior", "Dense(4, prior");
@@ -1130,7 +1131,7 @@ fn errors_of_draws_are_their_standard_errors() {
     }
 }
 
-/// The reported error of drawn probabilities is the error of the class for which it is largest.
+/// The reported error of drawn probabilities is the largest error over the classes.
 #[test]
 fn errors_of_drawn_classes_are_the_largest_of_the_classes() {
     let model = DIGIT.replace("Dense(2, prior", "Dense(1, prior");
@@ -1163,7 +1164,7 @@ fn errors_of_drawn_classes_are_the_largest_of_the_classes() {
     }
 }
 
-/// Returns the density of a triangular distribution at a distance from its centre, and the probability below.
+/// Returns the density of a triangular distribution at a distance from its centre, and the probability below this point.
 fn triangle(distance: f64, radius: f64) -> (f64, f64) {
     let part = (1.0 - distance.abs() / radius).max(0.0);
     let below = 0.5 * part * part;
@@ -1232,7 +1233,7 @@ fn check_published(done: &Done, smoothing: f64, places: &dyn Fn(usize, f64) -> V
     );
 }
 
-/// For the two weights of the last layer that move a row most, and the bias, the results are those of the published density by its definition.
+/// For the two weights of the last layer that affect a row most, and for the bias, the results agree with the definition of the published density.
 #[test]
 fn the_published_density_holds_for_a_last_layer() {
     let text = format!(
@@ -1267,7 +1268,7 @@ fn the_published_density_holds_for_a_last_layer() {
     check_published(&done, 0.02, &places, 1e-4);
 }
 
-/// Only the weight and the bias of the first unit are integrated over, even if another unit moves the outputs more.
+/// The integral covers only the weight and the bias of the first unit, even if another unit affects the outputs more.
 #[test]
 fn the_published_density_holds_for_one_unit() {
     let text = format!(
@@ -1291,7 +1292,7 @@ fn the_published_density_holds_for_one_unit() {
     check_published(&done, 1e-3, &places, 1e-4);
 }
 
-/// If all iterates agree on a bias, it has a small box. Other weights on which all iterates agree have no box.
+/// A bias that is equal in all iterates has a small box. Other weights that are equal in all iterates do not have a box.
 #[test]
 fn a_bias_with_equal_iterates_has_the_published_box() {
     let text = format!(
@@ -1311,7 +1312,7 @@ fn a_bias_with_equal_iterates_has_the_published_box() {
     check_published(&done, 1e-3, &places, 1e-8);
 }
 
-/// Options that conflict with the published density are rejected at their place.
+/// Options that conflict with the published density are rejected, and the error points at the option.
 #[test]
 fn options_against_the_published_density_are_rejected() {
     let refused = |name: &str, text: &str, option: &str, why: &str| {

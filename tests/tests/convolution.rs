@@ -1,5 +1,5 @@
-//! Models with convolutions, from the program to the posterior: a model that is linear in its kernel, whose posterior follows from the
-//! normal equations, and a network that every method fits.
+//! Models with convolutions, from the program to the posterior. One model is linear in its kernel, so that its posterior follows from the normal
+//! equations. The other is a network, which every method fits.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::dtype::Precision;
@@ -178,14 +178,14 @@ infer flipped = vi(Field, rows) {{ epochs = 4000, batch = 0, flipout = [kernel],
     for infer in ["fit", "low_rank", "functional", "factored"] {
         close(&variances(&result, infer), &wanted, 1e-7, infer);
     }
-    // There are two chains of 1000 draws. The bound is four standard errors for half this number of independent draws.
+    // There are two chains of 1000 draws. The bound is four standard errors of 1000 independent draws, half of this number.
     let found = split("sampled");
     for at in 0..4 {
         let error = 4.0 * sds[at] / 1000f64.sqrt();
         close(&found.0[at..=at], &means[at..=at], error, "sampled");
         close(&found.1[at..=at], &sds[at..=at], error, "sampled");
     }
-    // The best independent normals have the means of the posterior and its conditional standard deviations.
+    // The best independent normals have the means and the conditional standard deviations of the posterior.
     for infer in ["field", "flipped"] {
         let found = split(infer);
         for at in 0..4 {
@@ -195,7 +195,7 @@ infer flipped = vi(Field, rows) {{ epochs = 4000, batch = 0, flipout = [kernel],
     }
 }
 
-/// A kernel as large as the image has one position. With one output, the Kronecker product is therefore the whole matrix.
+/// A kernel as large as the image has one position. With one output, the Kronecker product is therefore exact.
 #[test]
 fn kronecker_factors_of_a_single_position_are_exact() {
     let text = "data rows = csv(\"rows.csv\") { target = y }
@@ -268,7 +268,7 @@ infer dropped = dropout(Net, rows) {{ epochs = 30 }}
     }
 }
 
-/// All windows of an image use the same draw of a kernel, so an output cannot have a draw of its own, and `local` is rejected.
+/// All windows of an image use the same draw of a kernel, so an output cannot have a separate draw, and `local` is rejected.
 #[test]
 fn a_kernel_has_one_draw_for_all_windows() {
     let text = format!("{NETWORK}\ninfer field = vi(Field, rows) {{ epochs = 1, local = [second] }}\n");

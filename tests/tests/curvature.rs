@@ -104,7 +104,7 @@ fn tanh_ports() -> Ports {
         .collect()
 }
 
-/// The outputs have the published digits, and the derivatives of a normal likelihood and prior have their closed forms.
+/// The outputs agree with the published digits. The derivatives of a normal likelihood and a normal prior agree with their closed forms.
 #[test]
 fn a_network_with_normal_noise_has_the_published_digits() {
     let found = approximation("tanh", TANH, "x,y\n-1,-0.7\n0.5,1.1\n2,2\n");
@@ -178,8 +178,8 @@ fn the_jacobian_of_a_network_has_its_closed_form() {
     }
 }
 
-/// With the identity as the covariance of the weights, the variance of the output is the sum of squares of the Jacobian. The derivatives of
-/// this variance and of the output with respect to the input match differences.
+/// With the identity as the covariance of the weights, the variance of the output is the sum of squares of the Jacobian. The derivatives of this
+/// variance and of the output with respect to the input match finite differences.
 #[test]
 fn derivatives_in_the_inputs_match_differences() {
     let found = approximation("inputs", TANH, "x,y\n-1,-0.7\n0.5,1.1\n2,2\n");
@@ -292,7 +292,7 @@ const CASES: [(&str, &str, &str, usize, &str); 5] = [
     ),
 ];
 
-/// Positive arguments are outputs on the logarithmic scale, and the derivatives of the likelihood match finite differences.
+/// Positive arguments of a distribution become outputs on the logarithmic scale. The derivatives of the likelihood match finite differences.
 #[test]
 fn derivatives_of_likelihoods_match_differences() {
     for (name, body, ty, outputs, y) in CASES {
@@ -341,7 +341,7 @@ fn derivatives_of_likelihoods_match_differences() {
     }
 }
 
-/// A closed form is chosen by the density of a distribution, not by its name.
+/// The choice of a closed form depends on the density of a distribution, not on its name.
 #[test]
 fn likelihoods_are_recognised_by_their_densities() {
     let of = |name: &str, items: &str, ty: &str, observed: &str| {
@@ -378,7 +378,7 @@ fn likelihoods_are_recognised_by_their_densities() {
     );
 }
 
-/// A noise level is not a weight, and neither is a parameter that only the prior depends on. `over` selects weights by name, or the last layer.
+/// Neither a noise level nor a parameter that affects only the prior is a weight. `over` selects weights by name, or the last layer.
 #[test]
 fn noise_levels_are_not_weights_and_names_select_weights() {
     let text = |options: &str| {

@@ -439,8 +439,7 @@ fn draws_truncated_at_any_byte_are_drawn_again_or_an_error() {
     assert_eq!(resume(&out), Err("E0510"));
 }
 
-/// The folder has files of another chain under the names of this chain's files: its draws, its state, or both. In the last case, the files are those
-/// of another run.
+/// Neither files of another chain under the names of this chain (its draws, its state, or both) nor files of another run are accepted.
 #[test]
 fn files_of_another_chain_are_an_error() {
     let out = folder("swapped");

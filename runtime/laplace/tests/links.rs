@@ -459,7 +459,8 @@ fn deviations_add_as_squares() {
     assert_eq!(deviation(-1e-18, 4.0).epistemic, 0.0);
 }
 
-/// Normal quantiles agree with tables (Abramowitz and Stegun 26.5) and with a continued fraction to forty digits, and quantiles of mixtures with their cumulative probabilities.
+/// Normal quantiles agree with tables (Abramowitz and Stegun 26.5) and with a continued fraction to forty digits. Quantiles of mixtures agree with
+/// their cumulative probabilities.
 #[test]
 fn quantiles_agree_with_tables() {
     for (p, want) in [

@@ -185,7 +185,7 @@ fn distances_of_diagonal_gaussians_have_closed_forms() {
     // The distance of the whole network is zero. The distance of the empty network is the total variance.
     close(wasserstein(&full, &full, &[0, 1, 2, 3]), 0.0, 1e-14);
     close(wasserstein(&full, &[], &[]), 3.75, 1e-15);
-    // The expected value is equation (23), plus the distance of one-dimensional Gaussians with different variances.
+    // The first value follows from equation (23). In the second case the variances differ, which adds the distance of one-dimensional Gaussians.
     close(wasserstein(&full, &[2.0, 0.0, 0.0, 1.0], &[1, 3]), 0.75, 1e-14);
     close(
         wasserstein(&full, &[4.5], &[1]),

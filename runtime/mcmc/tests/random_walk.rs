@@ -1,4 +1,4 @@
-//! Random-walk Metropolis agrees with closed forms of its acceptance on normal distributions, and of moments.
+//! Random-walk Metropolis agrees with closed forms of moments, and of its acceptance rate on normal distributions.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -43,7 +43,7 @@ fn kept(drawn: &[Drawn], element: usize, function: impl Fn(f64) -> f64) -> Vec<f
 }
 
 /// Returns the mean acceptance on the standard normal distribution in `d` dimensions with steps of standard deviation `l`:
-/// `2 E[Phi(-l |Z| / 2)] = 2 F(-l sqrt(d) / 2)`, with `F` of Student's distribution with `d` degrees of freedom.
+/// `2 E[Phi(-l |Z| / 2)] = 2 F(-l sqrt(d) / 2)`, where `F` is the distribution function of Student's t with `d` degrees of freedom.
 fn acceptance(step_size: f64, dimension: usize) -> f64 {
     let length = (2.0 * step_size).sqrt();
     match dimension {
@@ -139,7 +139,7 @@ fn step_size_and_metric_are_adapted() {
             "{}",
             mean(&rates[2000..])
         );
-        // In the coordinates of the metric the target is round, so the step has the acceptance of the closed form.
+        // In the coordinates of the metric the target is round, so the acceptance rate is that of the closed form.
         assert!((acceptance(steps[2000], 2) - 0.3).abs() < 0.08, "{}", steps[2000]);
         assert!(deviation(&kept(&drawn, 0, |value| value * value / 0.04), 1.0) < 4.5);
         assert!(deviation(&kept(&drawn, 1, |value| value * value / 25.0), 1.0) < 4.5);

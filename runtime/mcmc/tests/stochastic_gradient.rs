@@ -63,7 +63,8 @@ fn hamiltonian(eta: f64, friction: f64, precision: f64, gradient_variance: f64) 
     )
 }
 
-/// Returns the distances of the mean and the variance of a sequence from `centre` and from the variance of a distribution, in standard errors.
+/// Returns the distance of the mean of a sequence from `centre`, and that of its variance from the variance of a distribution, both in standard
+/// errors.
 fn deviations(values: &[f64], law: &Linear, centre: f64) -> [f64; 2] {
     let count = values.len() as f64;
     let squares: Vec<f64> = values.iter().map(|value| (value - centre).powi(2)).collect();
@@ -333,7 +334,7 @@ fn hamiltonian_steps_follow_their_formula() {
     }
 }
 
-/// Draws are points at which the density can be computed; moves to other points are flagged as diverging.
+/// At every draw the density can be computed. Moves to points where it cannot be computed are flagged as diverging.
 #[test]
 fn draws_are_points_with_a_density() {
     for transition in [sgld(0, 0.3), sghmc(0, 0.1, 0.3)] {
@@ -384,7 +385,8 @@ fn mixture() -> Density<impl FnMut(&[f64], &mut [f64]) -> f64> {
     })
 }
 
-/// Large steps leave a mode, and small steps sample it. A chain with cycles therefore visits both modes, and a chain with small steps alone does not.
+/// Large steps leave a mode, and small steps sample it. Therefore, a chain with cyclical step sizes visits both modes, and a chain with only small
+/// steps does not.
 #[test]
 fn cyclical_steps_visit_both_modes() {
     let length = Length {
@@ -417,7 +419,7 @@ fn cyclical_steps_visit_both_modes() {
     let right = last.iter().filter(|value| **value > 0.0).count();
     // The choice of the mode is made a hundred times, nearly independently; the bounds are five standard deviations.
     assert!((25..=75).contains(&right), "{right}");
-    // If steps stayed large, about ten of the last draws of cycles would be far from both modes.
+    // If the step size stayed large, about ten draws at the ends of cycles would be far from both modes.
     assert!(
         last.iter()
             .filter(|value| (value.abs() - 4.0).abs() > 3.0)
@@ -427,7 +429,7 @@ fn cyclical_steps_visit_both_modes() {
     assert!(run(&sgld(0, 0.01)).iter().all(|draw| draw.position[0] > 0.0));
 }
 
-/// The first four iterations of either dynamics agree with a calculation by hand without noise; later iterations have noise.
+/// The first four iterations of both dynamics have no noise and agree with a calculation by hand. Later iterations have noise.
 #[test]
 fn exploration_steps_have_no_noise() {
     let (batch, step_size) = (0, 0.1);
@@ -457,7 +459,7 @@ fn exploration_steps_have_no_noise() {
         let steps = stat(&*sampler, &drawn, "step_size");
         let (mut position, mut velocity) = (2.0, 0.0);
         for (at, (draw, step)) in drawn.iter().zip(steps).take(6).enumerate() {
-            // First-order dynamics move along the gradient at the position, second-order dynamics by the current velocity.
+            // First-order dynamics move along the gradient at the position. Second-order dynamics move by the current velocity.
             if keep == 0.0 {
                 position -= step * position;
             } else {
@@ -496,7 +498,7 @@ fn chains_resume_bit_by_bit() {
     );
 }
 
-/// A line through observations.
+/// A straight line with noisy observations.
 struct Pair(Vec<f64>);
 
 impl bnnc_mcmc::seam::Target for Pair {

@@ -7,8 +7,8 @@ use bnnc_wmi::problem::read;
 use bnnc_wmi::rational::parse;
 use bnnc_wmi::solve::{Status, solve};
 
-/// Files with the integrals that an independent exact solver in rationals computed, rounded. wmpy agrees, except for `nr2-3`, which
-/// declares a Boolean without using it: wmpy does not sum over the two values of this Boolean.
+/// Files, each with its integral. An independent exact solver computed the integrals in rational arithmetic; they are rounded here. wmpy agrees,
+/// except for `nr2-3`, which declares a Boolean without using it: wmpy does not sum over the two values of this Boolean.
 const BIG_RANDOM: &[(&str, &str, f64)] = &[
     (
         "nr2-1",
@@ -82,7 +82,7 @@ fn big_random_densities_match_the_exact_solver() {
     }
 }
 
-/// The example of pywmi's README as `Density.to_file` writes it, with its query. The results are exact: 61/240 and 3/40.
+/// The example of pywmi's README as `Density.to_file` writes it, with its query. The exact results are 61/240 and 3/40.
 #[test]
 fn the_density_of_pywmi_has_its_exact_integrals() {
     let text = r#"{"domain": {"variables": ["a", "b", "x", "y"],

@@ -60,7 +60,7 @@ fn and_overlap() {
     }
 }
 
-/// The number of other variables that are above the first variable is odd.
+/// The number of other variables that exceed the first variable is odd.
 #[test]
 fn xor() {
     for size in [2, 3, 4, 5, 10, 25] {
@@ -73,7 +73,7 @@ fn xor() {
     }
 }
 
-/// Exactly one of the other variables is above the first.
+/// Exactly one of the other variables exceeds the first variable.
 #[test]
 fn mutex() {
     for size in [2, 3, 4, 8, 16] {
@@ -89,7 +89,7 @@ fn mutex() {
     }
 }
 
-/// Each variable has a triangular weight of its own, which is cut at a half.
+/// Each variable has a separate triangular weight, which is cut off at 1/2.
 #[test]
 fn uni() {
     for size in [1, 2, 4, 12] {
@@ -174,7 +174,7 @@ fn tree_star() {
     }
 }
 
-/// The values of consecutive variables alternately rise and fall, and may begin with either.
+/// The values of consecutive variables alternately rise and fall. The first step may be either.
 #[test]
 fn tree_path() {
     // Euler's zigzag numbers, OEIS A000111.
@@ -196,7 +196,8 @@ fn tree_path() {
     }
 }
 
-/// Every declared variable counts, whether it is used or not: a Boolean multiplies the value by 2, and a real by the length of its interval.
+/// Every declared variable affects the value, even if the formula does not use it: an unused Boolean multiplies the value by 2, and an unused real by
+/// the length of its interval.
 #[test]
 fn unused_variables() {
     let text = r#"{"reals": [["x", "0", "3"], ["y", "1", "5"]], "bools": ["a", "b"], "formula": ["b", "a"], "weight": "x"}"#;

@@ -295,7 +295,7 @@ fn deep_nesting_is_rejected() {
     assert_eq!(refused(&script).code.id, "E0704");
 }
 
-/// Names of assertions do not change the value: they are for solvers that report which assertions contradict each other.
+/// Names of assertions do not change the value. They serve solvers that report which assertions contradict each other.
 #[test]
 fn annotations_change_nothing() {
     let script = |bound: &str| {
@@ -306,7 +306,7 @@ fn annotations_change_nothing() {
     assert_eq!(plain.value, named.value);
 }
 
-/// A problem of the greatest allowed depth is solved on the stack of a test thread.
+/// The stack of a test thread suffices to solve a problem of the greatest allowed depth.
 #[test]
 fn problems_of_the_greatest_depth_are_solved() {
     let depth = 390;
@@ -350,7 +350,7 @@ fn shared_definitions_stay_shared() {
     assert_eq!(solved(&script).value, 0.5);
 }
 
-/// When the work reaches its limit, the value is the integral over the finished part, and the error bound holds for the whole integral.
+/// If the work reaches its limit, the value is the integral over the finished part, and the error bound covers the unfinished part too.
 #[test]
 fn bounds_hold_for_unfinished_work() {
     let text = include_str!("data/densities/nr4-1.json");
@@ -396,7 +396,7 @@ fn unfinished_unbounded_parts_have_an_infinite_bound() {
     assert_eq!((solution.value, solution.error_bound), (0.0, f64::INFINITY));
 }
 
-/// A single region that would take too long is given up in the same way as many regions are. Its box gives the error bound.
+/// A single region that would take too long is abandoned in the same way as many regions. Its bounding box gives the error bound.
 #[test]
 fn regions_that_are_too_large_are_given_up() {
     let names = ["x", "y", "z", "w"];
@@ -418,7 +418,7 @@ fn regions_that_are_too_large_are_given_up() {
     };
     let powers = names.map(|name| format!(r#"["^", "{name}", "100"]"#)).join(", ");
     let weight = format!(r#"["*", {powers}]"#);
-    // No part of the box has a larger integral than the box: (2^101 / 101)^4 from 0 to 2.
+    // The integral over the box bounds the integral over any of its parts: (2^101 / 101)^4 from 0 to 2.
     let whole = (2f64.powi(101) / 101.0).powi(4);
     for lower in ["0", "1"] {
         let solution = solve_on(lower, &weight);
@@ -448,7 +448,7 @@ fn searches_that_are_too_deep_are_given_up() {
     assert!(reason.contains("deep"), "{reason}");
 }
 
-/// It may be too hard to decide whether a formula without volume holds somewhere. The integral is known to be 0 nevertheless.
+/// It may be too hard to decide whether a formula of measure zero is satisfiable. Nevertheless, its integral is known to be 0.
 #[test]
 fn zeros_need_no_reason() {
     // The pigeonhole problem: each of nine pigeons is in one of eight holes, and no two are in the same hole.
@@ -477,7 +477,7 @@ fn zeros_need_no_reason() {
         (&Status::Ok, 0.0),
         "{solution:?}"
     );
-    // The effort allows no regions. Without any region, the integral is known to be 0, and only the reason is not found.
+    // The effort does not allow any region. The integral is known to be 0, and only the reason remains unknown.
     let text = instance(r#"["or", ["<=", "x", "1/4"], ["<=", "y", "1/4"]]"#, "\"0\"");
     let effort = IntegrationLimits {
         regions: 0,
@@ -487,7 +487,7 @@ fn zeros_need_no_reason() {
     assert_eq!((solution.status, solution.error_bound), (Status::Ok, 0.0));
 }
 
-/// The status `Empty` takes precedence over `Degenerate`, and `Degenerate` over `Unbounded`. Parts without weight do not count.
+/// The status `Empty` takes precedence over `Degenerate`, and `Degenerate` over `Unbounded`. Parts with weight zero do not count.
 #[test]
 fn statuses_have_an_order_of_precedence() {
     let reals = r#""reals": [["x", null, null], ["y", "0", "1"]]"#;
@@ -564,7 +564,7 @@ fn directions_stay_within_their_region() {
     assert!(x <= y && y <= Rational::from(2) * x);
 }
 
-/// The equation of a variable and a piecewise linear term of other variables has measure zero, and its negation holds everywhere else.
+/// An equation between a variable and a piecewise linear term of other variables holds on a set of measure zero. Its negation holds everywhere else.
 #[test]
 fn equations_have_measure_zero() {
     let text = |formula: &str| instance(formula, "\"1\"");

@@ -30,7 +30,7 @@ fn word(status: &Status) -> &'static str {
     }
 }
 
-/// Returns the mistake in a solution, if there is one.
+/// Returns a description of the error in a solution, or `None` if the solution is correct.
 fn fault(solution: &Solution, expected: &Value, is_exact: bool) -> Option<String> {
     let status = expected["status"].as_str().unwrap();
     if word(&solution.status) != status {
@@ -81,7 +81,7 @@ fn rational_results_are_exact() {
     check(&all(), &effort, true);
 }
 
-/// Returns the same problem as an SMT-LIB script. The instance file has the formula and the weight of the script beside the prefix form.
+/// Returns the same problem as an SMT-LIB script. The instance file has the formula and the weight of the script in addition to the prefix form.
 fn script(instance: &Value) -> String {
     let mut text = String::from("(set-logic QF_LRA) ; made of an instance\n");
     let given = instance["given"].as_object().unwrap();

@@ -30,7 +30,7 @@ fn form(coefficients: &[Rational], constant: &Rational) -> Polynomial {
     })
 }
 
-/// Returns a weight in `dimension` variables and two forms: the product of powers of the two forms.
+/// Returns the product of powers of two linear forms as a weight in `dimension` variables, and the two forms.
 fn powers(dimension: usize, exponents: [u32; 2]) -> Polynomial {
     Polynomial::monomial([vec![0; dimension], exponents.to_vec()].concat(), Rational::ONE)
 }
@@ -99,7 +99,7 @@ fn simplex(dimension: usize) -> Polytope {
 fn powers_over_a_simplex_follow_brion() {
     for (coefficients, constant) in [
         (["2", "3", "5"], "1/7"),
-        // Neighbouring values cancel in the formula but not in the series.
+        // Nearly equal values cancel in the formula but not in the series.
         (["1", "1.000000001", "0.999999998"], "3"),
         (["-1", "4", "1/3"], "-2/5"),
     ] {
@@ -126,7 +126,7 @@ fn powers_over_a_simplex_follow_brion() {
             );
         }
     }
-    // Brion's formula fails for corners with the same value. The sum s of the coordinates has the density s^2 / 2 instead.
+    // Brion's formula fails for corners with equal values, so the test uses the density s^2 / 2 of the sum s of the coordinates.
     let sum = form(&[whole(1), whole(1), whole(1)], &Rational::ZERO);
     let forms = [sum.clone(), sum];
     assert_eq!(
@@ -200,8 +200,7 @@ fn assert_near(solution: &Solution, expected: &Rational) {
     );
 }
 
-/// Integrals of high powers of a sum agree with the formula by corners, over a whole box and over boxes that are cut in two by planes
-/// unrelated to the sum.
+/// Integrals of high powers of a sum agree with the formula by corners, over a whole box, and over boxes that planes unrelated to the sum cut in two.
 #[test]
 fn high_powers_over_boxes_match_their_corners() {
     for (count, power) in [(1, 4096), (2, 2000), (4, 60), (4, 512), (8, 60), (12, 60)] {
@@ -258,7 +257,7 @@ fn high_powers_match_beta_functions_and_maxima() {
     assert!((found - logarithm).abs() < 1e-8, "{found} {logarithm}");
 }
 
-/// A weight that has too many monomials and is not a power of a linear form is given up. The error bound is valid.
+/// The integral of a weight that has too many monomials and is not a power of a linear form is abandoned. The error bound is still valid.
 #[test]
 fn powers_of_other_sums_are_given_up() {
     let unit = vec![(Rational::ZERO, Rational::ONE); 2];
@@ -295,7 +294,7 @@ fn sums_of_rectified_forms_take_two_cells_each() {
             ));
             expected += outgoing * by_corners(&reals, &slopes, &bias, 1);
         }
-        // A term without a choice is part of the sum as well: over this box the integral of the square of a variable is 1/3 of the volume.
+        // The sum also has a term without a choice: over this box, the integral of the square of a variable is 1/3 of the volume.
         let weight = format!(r#"["+", ["^", "x0", "2"], {}]"#, parts.join(", "));
         expected += whole(2).pow(dimension as isize) / whole(3);
         let solution = solved(&reals, "true", &weight);
@@ -351,7 +350,7 @@ fn unbounded_sums_are_not_split() {
     assert!(matches!(solution.status, Status::Unbounded(_)), "{solution:?}");
 }
 
-/// The limit on the work applies to all terms together, and the bound on the error holds for the whole.
+/// The limit on the work applies to all terms together, and the error bound holds for their sum.
 #[test]
 fn bounds_hold_for_unfinished_sums() {
     let terms: Vec<String> = (1..=9)
@@ -380,8 +379,8 @@ fn bounds_hold_for_unfinished_sums() {
     }
 }
 
-/// Triangles `x + y <= 1` without common variables stay separate, even if the weight is a power of a form in all variables. For the sums
-/// `s` of their coordinates, `int 1`, `int s` and `int s^2` are 1/2, 1/3 and 1/4.
+/// Triangles `x + y <= 1` without common variables stay separate, even if the weight is a power of a form in all variables. For the sum `s` of the
+/// coordinates of a triangle, `int 1`, `int s` and `int s^2` are 1/2, 1/3 and 1/4.
 #[test]
 fn a_form_in_all_variables_keeps_blocks_separate() {
     let sides = vec![(whole(0), whole(1)); 16];
@@ -408,8 +407,8 @@ fn high_powers_of_forms_without_a_constant() {
     }
 }
 
-/// An exact moment of such a form has some hundred thousand bits. The moments of all faces would take too much work, so it is given up
-/// before it begins.
+/// An exact moment of such a form has some hundred thousand bits. The moments of all faces would take too much work, so the integral is abandoned
+/// before the work begins.
 #[test]
 fn numbers_that_would_be_too_long_are_given_up() {
     let mut numbers = Numbers(7);
@@ -428,8 +427,8 @@ fn numbers_that_would_be_too_long_are_given_up() {
     assert!(solution.error_bound.is_infinite() && solution.exact.is_none());
 }
 
-/// Products of powers are not expanded around another origin. The test integrates `x^n y^m` over the square from 1 to 2 without the corners beyond `x +
-/// y = s`, for two values of `s`. The integral over a corner is `int x^n ((s - x)^(m+1) - end^(m+1)) / (m + 1)`, by the binomial theorem.
+/// Products of powers are not expanded around another origin. The test integrates `x^n y^m` over the square from 1 to 2, with a corner cut off along
+/// `x + y = s`, for two values of `s`. The integral over a corner is `int x^n ((s - x)^(m+1) - end^(m+1)) / (m + 1)`, by the binomial theorem.
 #[test]
 fn products_of_powers_far_from_the_origin() {
     let (low, high) = (number("5/2"), number("7/2"));
@@ -461,7 +460,7 @@ fn products_of_powers_far_from_the_origin() {
     }
 }
 
-/// A weight with more monomials than the limit is given up before any work.
+/// The integral of a weight with more monomials than the limit is abandoned before any work.
 #[test]
 fn products_of_powers_that_are_too_high_are_given_up() {
     let reals = vec![(whole(1), whole(2)); 2];

@@ -239,7 +239,7 @@ fn slivers_and_mixed_scales_are_exact() {
     ])
     .cut(row(&["1e6", "1e-6"], "1"));
     check("scales_mixed", &mixed, &monomial(&[1, 1]), &number("1/24"));
-    // A slab of a cube around its diagonal that is thinner than the distance between neighbouring floating-point numbers.
+    // A slab around the diagonal of a cube. It is thinner than the distance between neighbouring floating-point numbers.
     let slab = cube(3, "0", "1")
         .cut(row(&["1", "1", "1"], "1.50000000000000000001"))
         .cut(row(&["-1", "-1", "-1"], "-1.5"));
@@ -402,8 +402,8 @@ fn samples(seed: u64) -> Vec<(Polytope, Polynomial)> {
         .into()
 }
 
-/// The dual of a cyclic polytope has the most corners for its number of rows (McMullen 1970), here n (n - 3) / 2 in four dimensions (Ziegler,
-/// Lectures on Polytopes, theorem 8.23). The integral is computed if the effort allows the steps that it takes, and given up otherwise.
+/// The dual of a cyclic polytope has the largest number of corners for its number of rows n (McMullen 1970): n (n - 3) / 2 in four dimensions
+/// (Ziegler, Lectures on Polytopes, theorem 8.23). The integral is computed if the effort allows enough steps, and abandoned otherwise.
 #[test]
 fn work_beyond_the_allowed_steps_is_given_up() {
     let rows = (-6..=6).map(|t: i64| {

@@ -206,7 +206,7 @@ fn options(options: &[OptionDef]) -> String {
     table(["option", "value", "default", ""], options.iter().map(row))
 }
 
-/// Returns rows of the items of the library; `row` gets the text in front of the body of each.
+/// Returns a table row for each item of the library. `row` gets the text of an item before its body.
 fn library(row: impl Fn(&str, &Item, String) -> Option<Vec<String>>) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for (path, text) in bnnc_stdlib::FILES {

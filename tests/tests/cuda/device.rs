@@ -13,7 +13,7 @@ use bnnc_loops::ir::{LoopProgram, LoopSize};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Compiles with the backend `cuda`, and runs each kernel in a session of its own.
+/// Compiles with the backend `cuda`, and runs each kernel in a separate session.
 pub struct OnDevice;
 
 impl Backend for OnDevice {
@@ -37,7 +37,7 @@ struct Kernels {
 }
 
 impl Kernels {
-    /// Returns a plan of one launch, the bytes in the arena of the buffer of each slot, and the size of the arena.
+    /// Returns a plan with one launch, the range of bytes of each slot's buffer in the arena, and the size of the arena.
     fn alone(&self, kernel: usize) -> (Arc<Plan>, Vec<Range<usize>>, usize) {
         let steps = &self.program.plan.steps;
         let is_it =

@@ -21,8 +21,8 @@ fn there(path: &Path, precision: Precision, settings: Vec<String>) -> Compiled {
     compile::file(path, &options)
 }
 
-/// Returns the allowed difference. Sums on a device have another order than on the host, over at most some thousand terms, and cuBLAS may
-/// compute products.
+/// Returns the allowed difference. A device sums in a different order than the host, over at most some thousand terms, and cuBLAS may compute
+/// products.
 fn tolerance(precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 1e-4,
@@ -54,7 +54,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Compares one step from the same states, then ten steps, then one step again, and predictions with the final states.
+    /// From the same states, compares one step, ten steps, and then one step again. Also compares predictions with the final states.
     fn train(&mut self) {
         let dataset = self.compiled.dataset(&self.device.data);
         let states = start(&self.device.states, self.compiled.manifest.seed, &HashMap::new());

@@ -93,8 +93,8 @@ fn large_triangular_systems_match_the_reference() {
     }
 }
 
-/// The matrices are as above, but one of several has a negative pivot: from this pivot on, the columns of its factor are NaN. The error of
-/// a factor is at most `n + 1` roundings times the condition number (theorems 10.3 and 10.8 there).
+/// The matrices are as above, but one of them has a negative pivot. From this pivot on, the columns of its factor are NaN. The error of
+/// a factor is at most `n + 1` roundings times the condition number (Higham 2002, theorems 10.3 and 10.8).
 #[test]
 fn large_cholesky_factors_match_the_reference() {
     for (precision, unit) in [

@@ -1,20 +1,20 @@
-//! The no-U-turn sampler as in the papers: recursive, in the coordinates of the target, with one momentum per point. It makes the same
-//! random choices as the sampler with which it is compared, and can be given a deliberate mistake.
+//! The no-U-turn sampler as in the papers: recursive, in the coordinates of the target, with one momentum per point. It makes the same random choices
+//! as the sampler under test, and can have a deliberate defect.
 
 use bnnc_mcmc::noise::{ChainNoise, Purpose};
 use bnnc_mcmc::seam::Target;
 
-/// A mistake in the algorithm.
+/// A deliberate defect of the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
     None,
-    /// The checks across subtrees are omitted. The result is a different sampler, which is also exact.
+    /// The checks across subtrees are omitted. This gives a different sampler, which is also exact.
     NoChecksAcross,
     /// States are chosen with equal weights.
     EqualWeights,
     /// The state of a doubling that turned back is accepted.
     TurnedTaken,
-    /// The momentum is not fully refreshed: 0.6 of the old one is added to the new one.
+    /// The momentum is not fully refreshed: 0.6 of the old momentum is added to the new one.
     MomentumKept,
 }
 
@@ -235,7 +235,7 @@ impl<'a> Recursive<'a> {
             let uniform = self.noise.uniform(Purpose::Accept, iteration, depth);
             let taken = uniform < (tree.log_weight - whole.log_weight).exp();
             depth += 1;
-            // In order of time.
+            // The two trees in the order of time.
             let (early, late) = if forward {
                 (whole, tree)
             } else {

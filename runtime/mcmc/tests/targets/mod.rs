@@ -1,4 +1,4 @@
-//! Options of samplers, and checks of draws that incorrect samplers fail.
+//! Options of samplers, and checks of draws that detect incorrect samplers.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use crate::chains::{Drawn, Length, deviation, draws, sampler};
@@ -90,7 +90,7 @@ pub struct Mean<'a> {
     pub name: String,
     pub of: Box<Function<'a>>,
     pub mean: f64,
-    /// The standard error of `mean`, if it is an estimate itself.
+    /// The standard error of `mean`, if `mean` is itself an estimate.
     pub error: f64,
 }
 
@@ -155,8 +155,8 @@ pub struct Exact<'a> {
 }
 
 impl Exact<'_> {
-    /// Moves exact draws by a few transitions each (`moved` takes a start and the index of the chain), counts the results in 20 cells of
-    /// equal probability, and returns the chi-square statistic. Chains are independent of each other, so that the statistic has 19 degrees
+    /// Moves each of many exact draws by a few transitions, and counts the results in 20 cells of equal probability. `moved` takes a start and the
+    /// index of the chain. Returns the chi-square statistic of the counts. Chains are independent of each other, so that the statistic has 19 degrees
     /// of freedom if the transitions leave the distribution invariant.
     pub fn departure(&self, chains: usize, mut moved: impl FnMut(&[f64], usize) -> Vec<f64>) -> f64 {
         const CELLS: usize = 20;

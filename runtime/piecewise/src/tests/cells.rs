@@ -104,7 +104,7 @@ fn functions_without_kinks_are_affine() {
     }
 }
 
-/// For many cells, the series of the distribution agrees with its pieces, and the mean agrees with draws.
+/// For many cells, the series representation of the distribution agrees with the piecewise one, and the mean agrees with draws.
 #[test]
 fn series_of_many_cells_agree_with_their_pieces() {
     let mut state = 1u64;
@@ -164,8 +164,8 @@ fn too_many_weights_are_rejected() {
     );
 }
 
-/// Several kinks are at one place, except for noise of the size of `f32` rounding. With a tolerance above this noise they are one kink, and
-/// no mass is lost.
+/// Several kinks coincide except for noise of the size of `f32` rounding. With a tolerance above this noise, they count as one kink, and no mass is
+/// lost.
 #[test]
 fn kinks_within_the_tolerance_are_one() {
     let mut count = 0u32;

@@ -1,4 +1,4 @@
-//! Splines of dyadic widths agree with sums over the corners of the box in rationals, and degenerate distributions are valid.
+//! Splines with dyadic widths agree with sums over the corners of the box in rational arithmetic, and degenerate distributions are valid.
 
 use super::{affine, check_law, close, term, triangle};
 use crate::{Law, Network, ObservationNoise, UniformTerm};
@@ -54,7 +54,7 @@ fn splines_match_exact_rationals() {
     }
 }
 
-/// Terms with no width or no slope are constants.
+/// Terms whose width or slope is zero are constants.
 #[test]
 fn terms_without_width_or_slope_are_constants() {
     let trivial = [term(2.0, 0.25, 0.25), term(0.0, -1.0, 1.0)];

@@ -18,7 +18,7 @@ impl Random {
     }
 }
 
-/// Returns a network with `linear` linear terms and `units` units of `each` terms. The input of each unit can have both signs.
+/// Returns a network with `linear` linear terms, and with `units` units that have `each` terms. The input of each unit can have both signs.
 fn network(units: usize, each: usize, linear: usize) -> Network {
     let mut random = Random(units as u64 * 100 + each as u64);
     let unit = |_| Unit {
@@ -39,7 +39,7 @@ fn network(units: usize, each: usize, linear: usize) -> Network {
     }
 }
 
-/// Draws the output of a network.
+/// Returns a random draw of the output of a network.
 fn draw(network: &Network, random: &mut Random) -> f64 {
     let mut form = |terms: &[crate::UniformTerm]| -> f64 {
         let parts = terms
@@ -159,7 +159,7 @@ fn sums_of_many_units_are_distributions() {
     }
 }
 
-/// Compares the grid with the exact convolution for a distribution with an atom, jumps and widths, for which both are possible.
+/// Compares the grid with the exact convolution. Both are possible for this distribution, which has an atom, jumps and widths.
 #[test]
 fn the_grid_is_near_the_exact_distribution() {
     let network = network(2, 3, 0);
@@ -207,7 +207,7 @@ fn the_grid_is_near_the_exact_distribution() {
     }
 }
 
-/// The networks have at most one unit, and widths for which no series is short.
+/// The networks have at most one unit, and widths for which every series is long.
 #[test]
 fn widths_of_all_sizes_match_draws() {
     let crossed = Unit {

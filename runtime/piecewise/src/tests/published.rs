@@ -120,7 +120,7 @@ fn affine_networks_match_exact_rationals() {
         6_636_585_813_543_653_480_819_359.0 / 35_882_584_657_920_000_000_000_000.0,
         1e-14,
     );
-    // 8.4 is nearly the end of the support at 8.45.
+    // 8.4 is close to the upper bound of the support, 8.45.
     close(
         law.density(8.4),
         1.0 / 968_829_785_763_840_000_000_000_000.0,

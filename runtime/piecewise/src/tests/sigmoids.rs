@@ -13,7 +13,7 @@ fn one_weight() {
     ] {
         close(mean_sigmoid(&[term(slope, low, high)], -shift), want, 2e-8);
     }
-    // The limits are a point, the far left, where the function is exp, the far right, and an interval that covers both sides.
+    // The intervals are a point, one far to the left (where the function is exp), one far to the right, and one that covers both sides.
     close(mean_sigmoid(&[term(1.0, 0.3, 0.3)], 0.0), sigmoid(0.3), 1e-16);
     close(mean_sigmoid(&[term(1e-12, 0.0, 1.0)], 0.3), sigmoid(0.3), 1e-12);
     close(
@@ -25,8 +25,8 @@ fn one_weight() {
     close(mean_sigmoid(&[term(2000.0, -1.0, 1.0)], 0.0), 0.5, 1e-15);
 }
 
-/// The mean over one more weight is the mean of means (by Simpson's rule, with a relative error of about 3e-11 for these steps where the
-/// function is an exponential), whichever representation the sum has.
+/// For every representation of the sum, the mean over one more weight equals the mean of the means at fixed values of this weight. The test uses
+/// Simpson's rule, which has a relative error of about 3e-11 where the function is an exponential.
 #[test]
 fn means_over_one_more_weight_are_means_of_means() {
     for count in [2, 4, 5, 9, 30] {

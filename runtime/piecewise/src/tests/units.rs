@@ -46,7 +46,8 @@ fn many(count: usize) -> Network {
     }
 }
 
-/// One to five units are convolved exactly or by characteristic functions. The mean of the sum agrees with the means of the units' own splines.
+/// One to five units are convolved exactly or by characteristic functions. The mean of their sum agrees with the means of the splines of the single
+/// units.
 #[test]
 fn sums_of_several_units_are_distributions() {
     for count in [1, 2, 3, 5] {
@@ -88,8 +89,8 @@ fn two_units_match_quadrature() {
     }
 }
 
-/// With two more weights, the spline of a unit is interpolated. If the two weights are constants, the distribution does not change. If they
-/// are very narrow uniforms, it hardly changes.
+/// With two more weights, the spline of a unit is interpolated. The distribution does not change if the two weights are constants, and hardly changes
+/// if they are very narrow uniforms.
 #[test]
 fn units_of_many_weights() {
     let terms: Vec<UniformTerm> = (0..9)
@@ -164,7 +165,7 @@ fn a_narrow_unit_far_out() {
     assert!((mean - 1e6).abs() < 1e-9 && variance < 1e-18, "{mean} {variance}");
 }
 
-/// If an atom of very little mass is nearest, it does not determine the kernel's scale, which depends on masses too.
+/// The scale of the kernel depends on masses and distances, so the nearest atom does not determine the scale if its mass is very small.
 #[test]
 fn a_light_atom_is_nearest() {
     use crate::measure::{Measure, PointMass};

@@ -1,5 +1,5 @@
-//! Sums of uniforms and a Normal agree with sums over the corners of the box with hundreds of digits (iterated normal integrals), and, for
-//! very many widths, with contour integrals with forty digits.
+//! Sums of uniforms and a Normal agree with reference values: sums of iterated normal integrals over the corners of the box, computed with hundreds
+//! of digits, and, for very many widths, contour integrals with forty digits.
 
 use super::{affine, close, term};
 use crate::{Law, ObservationNoise, UniformTerm};
@@ -84,7 +84,7 @@ fn probabilities() {
     }
 }
 
-/// The distribution depends neither on the order of the ends of a weight nor on the sign of the slope, and it is symmetric.
+/// The distribution is symmetric, and depends neither on the order of the bounds of a weight nor on the sign of the slope.
 #[test]
 fn distributions_are_symmetric() {
     for case in cases() {
