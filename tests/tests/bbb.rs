@@ -255,7 +255,7 @@ posterior Q of Line { w ~ Normal(loc = 2, scale = fixed(0.5)) }
 infer fit = vi(Q, line) { epochs = 1, batch = 4, optimiser = SGD(0.125), schedule = constant, kl_weight = HOW }
 ";
 
-/// Returns the mean of the weight after steps in which the KL has these weights.
+/// Returns the mean of `w` after steps in which the KL has these weights.
 fn shrunk(weights: &[f64]) -> f64 {
     weights
         .iter()

@@ -1,5 +1,6 @@
-//! Factors on the prior and noise levels that are tuned during the search for a maximum. For linear models with Normal noise, they maximise the
-//! marginal likelihood of the rows. This is a Normal density with the covariance of all rows, and these tests compute it without any weights.
+//! Tests of prior factors and noise levels that are tuned during the search for a maximum. For linear models with Normal noise, the tuned values
+//! maximise the marginal likelihood of the rows. This likelihood is a Normal density with the covariance of all rows, which these tests compute
+//! without any weights.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::diagnostic::Diagnostic;
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// The number of rows of every table.
 const ROWS: usize = 30;
 
-/// Options that find the maximum of a linear model to many digits.
+/// Options with which the search finds the maximum of a linear model to many digits.
 const SEARCH: &str = "epochs = 4000, batch = 0, optimiser = Adam(1e-2), schedule = cosine, online = true";
 
 fn folder(name: &str, columns: &[(&str, &[f64])]) -> PathBuf {
@@ -110,7 +111,7 @@ fn log_normal(y: &[f64], noise: f64, parts: &[(f64, &[f64])]) -> f64 {
     -0.5 * (n as f64 * TAU.ln() + log_determinant + scatter)
 }
 
-/// Returns the maximum of a function, by golden section along one axis after the other until no axis improves it. The error is about the
+/// Returns the maximum of a function, by golden section along one axis after the other, until no axis improves the value. The error is about the
 /// square root of the rounding error.
 fn maximum(start: &[f64], of: impl Fn(&[f64]) -> f64) -> Vec<f64> {
     let golden = (5f64.sqrt() - 1.0) / 2.0;
@@ -214,7 +215,7 @@ model Line(u: real, v: real, w: real, p: real, q: real) -> y: real {
             1e-4,
         );
     }
-    // In single precision the slope in the noise is a difference over 0.02, whose error is of second order.
+    // In single precision, the derivative with respect to the noise is a finite difference with step 0.02, whose error is of second order.
     let single = compiled_in(Precision::F32, &folder, &format!("{model}{infers}"));
     let result = compile::run(&single.manifest, 1);
     assert!(result.warnings.is_empty(), "{:?}", result.warnings);
@@ -363,8 +364,7 @@ infer l = laplace(Two, rows) {{ {SEARCH} }}
     assert!(result.warnings.is_empty(), "{:?}", result.warnings);
 }
 
-/// Weights outside of `over` are at the maximum under the prior of the model. Weights in `over` are at the maximum under the prior with the
-/// factor.
+/// At the maximum, weights outside of `over` have the prior of the model, and weights in `over` have the prior with the tuned factor.
 #[test]
 fn factors_apply_only_to_the_approximated_weights() {
     let x = normals(0);
@@ -429,7 +429,7 @@ infer l = laplace(Line, rows) {{ {SEARCH}, over = subnetwork(1, by = magnitude),
     }
 }
 
-/// Parameters that would be tuned twice, or priors without a normaliser, are rejected with the reason.
+/// Parameters that would be tuned twice and priors without a normaliser are rejected with the reason.
 #[test]
 fn conflicting_tunings_are_rejected_with_the_reason() {
     let folder = folder("refused", &[("x", &normals(0)), ("y", &normals(1))]);
@@ -503,7 +503,7 @@ infer l = laplace(Line, rows) {{ {SEARCH}, temperature = 2 }}
     close(&covariance, &[1.0 / (0.5 * h + low)], 1e-4);
 }
 
-/// The report of the search describes the epoch that is kept. A search that ends at this epoch gives the same result.
+/// The report of the search describes the epoch whose state is kept. A search that ends at this epoch gives the same result.
 #[test]
 fn the_kept_epoch_is_reported() {
     let x = normals(0);

@@ -1,5 +1,5 @@
-//! Executables with code from MLIR. For processors, they give the numbers of a run. For GPUs, they have the images of a run, and search for
-//! the driver.
+//! Executables with code from MLIR. For processors, they give the same numbers as `bnnc run`. For GPUs, they contain the same images as a run, and
+//! search for the driver.
 //!
 //! `BNNC_MLIR_WORKER` names a worker, so neither these tests nor the `bnnc` that they build need LLVM.
 #![cfg(all(feature = "mlir", target_os = "linux"))]
@@ -287,7 +287,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// On this driver the density is flat, so every tree of the sampler grows to its full depth, which takes thousands of steps. Each step
+    /// The density is flat on this driver, so every tree of the sampler grows to its full depth and takes thousands of steps. Each step
     /// is one launch and one wait. All other calls are made at the start and at the end of a chain.
     #[test]
     fn a_leapfrog_step_launches_one_graph() {
@@ -344,8 +344,8 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         let run = |bytes: &[u8]| {
             let other = folder.join("other");
             let _ = fs::remove_file(&other);
-            // Another process copies the file: if this process had the file open for writing, child processes of other tests could inherit
-            // the open file, and a file that is open for writing cannot be executed.
+            // Another process copies the file. If this process had the file open for writing, child processes of other tests could inherit the open
+            // file. The system does not execute a file that is open for writing.
             let staged = folder.join("staged");
             fs::copy(&executable, &staged).unwrap();
             fs::write(&staged, bytes).unwrap();
@@ -354,7 +354,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
             with(&stub, &other)
         };
         refused(&run(&flipped), 2, "damaged: its checksum differs");
-        // A complete executable, whose PTX the driver cannot translate.
+        // The executable is complete, but the driver cannot translate its PTX.
         for artifact in built.manifest.artifacts() {
             let mut object: Object = artifact.code.object().unwrap().clone();
             let program = object.device.as_mut().unwrap();

@@ -39,7 +39,7 @@ fn close(got: f64, want: f64, what: &str) {
     );
 }
 
-/// Eight waiting times with the prior `Gamma(2, 1)` of their rate: the posterior is `Gamma(2 + 8, 1 / (1 + sum))`.
+/// Eight waiting times, with the prior `Gamma(2, 1)` for their rate: the posterior is `Gamma(2 + 8, 1 / (1 + sum))`.
 #[test]
 fn a_gamma_family_finds_the_posterior_of_a_rate() {
     let times = [0.31, 1.72, 0.08, 0.55, 0.94, 0.27, 2.1, 0.42];
@@ -72,7 +72,7 @@ posterior Q of M { p ~ Beta(a = 1, b = 1) }";
     close(sd, exact_sd, "sd");
 }
 
-/// Six deviations with the prior `InverseGamma(3, 2)` of their variance: the posterior is
+/// Six deviations, with the prior `InverseGamma(3, 2)` for their variance: the posterior is
 /// `InverseGamma(3 + 6 / 2, 2 + sum of squares / 2)`.
 #[test]
 fn an_inverse_gamma_family_finds_the_posterior_of_a_variance() {

@@ -33,8 +33,8 @@ fn log_normal(x: f64, mean: f64, sd: f64) -> f64 {
     -0.5 * ((x - mean) / sd).powi(2) - sd.ln() - 0.5 * (2.0 * PI).ln()
 }
 
-/// A group with every kind of member, in the order of the line. Inside the group, `tau` scales `w`. Outside of it, `m` depends on the
-/// group, and `v` depends on `m`.
+/// A group with every kind of member, in the order of its line in the posterior. Inside the group, `tau` scales `w`. Outside of the group, `m`
+/// depends on the group, and `v` depends on `m`.
 const MIXED: &str = "
 model M(x: real) -> y: real {
   tau: positive ~ HalfNormal(2)
@@ -51,8 +51,8 @@ posterior Q of M {
 }
 ";
 
-/// The prior of a group at its coordinates is the product of the priors of its members with the Jacobians of `exp`, of the increments of an
-/// ordered vector, and of the sigmoid.
+/// The prior density of a group at its coordinates is the product of the prior densities of its members and of the Jacobians: of `exp`, of the
+/// increments of an ordered vector, and of the sigmoid.
 #[test]
 fn the_prior_of_a_group_is_the_product_with_the_jacobians() {
     let program = program::load("m.bnn", MIXED, &CompileOptions::default());
@@ -333,8 +333,8 @@ infer apart = vi(Apart, d) {{ {options} }}
     assert!(of_low < exact.log_evidence + 1e-9);
 }
 
-/// States, summaries and reports have the names of the sites, so an inference with a group can start from an inference without one, and fix
-/// its sites, and the other way round.
+/// States, summaries and reports use the names of the sites. An inference with a group can therefore start from an inference without a group and fix
+/// its sites, and vice versa.
 #[test]
 fn groups_keep_the_names_of_their_sites() {
     let options = "batch = 0, optimiser = Adam(1e-2), precision = f64";
@@ -398,7 +398,7 @@ infer fit = vi(Q, d) {{ epochs = 1 }}
         .collect()
 }
 
-/// The sites of a line share a family `on real[n]` unless the family declares otherwise. They never share an elementwise family.
+/// The sites of a line share a family `on real[n]` unless the family declares otherwise. Sites never share an elementwise family.
 #[test]
 fn families_declare_whether_they_are_shared() {
     let shared = "one family and one divergence for `w`, `b`";
@@ -415,7 +415,7 @@ fn families_declare_whether_they_are_shared() {
     }
 }
 
-/// All sites are in one group, with a hierarchy inside it. The values of constrained members stay in their supports.
+/// All sites are in one group, with a hierarchy inside it. The values of constrained sites stay in their supports.
 #[test]
 fn constrained_members_have_bijectors_of_their_own() {
     let folder = folder("mixed");
@@ -445,7 +445,7 @@ fn constrained_members_have_bijectors_of_their_own() {
     );
 }
 
-/// The full covariance of 305300 weights would take 373 GB. This is an error with a remedy, before memory is allocated.
+/// The full covariance of 305300 weights would take 373 GB. An error with a remedy is reported before memory is allocated.
 #[test]
 fn a_full_covariance_beyond_the_memory_is_rejected() {
     let text = "

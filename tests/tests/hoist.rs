@@ -54,7 +54,7 @@ fn sampled(source: &str, without: &[&str]) -> SamplingPrograms {
     compilation.sampled(&elaborated, &densities).unwrap()
 }
 
-/// Returns the results of a function by name. Parameters that are not in `known` get numbers that depend on their names alone.
+/// Returns the results of a function by name. Parameters that are not in `known` get numbers that depend only on their names.
 fn results(function: &Function, known: &HashMap<String, Tensor>) -> HashMap<String, Tensor> {
     let sizes = Sizes::default().with(Symbol::Batch, ROWS);
     let argument = |name: &str, shape: Vec<usize>| {
@@ -114,7 +114,7 @@ fn has_param(function: &Function, name: &str) -> bool {
         .any(|param| &**function.param_name(*param).unwrap() == name)
 }
 
-/// Returns a classifier with a hidden layer of `units` units, whose first layer is fixed to the result of `mode`.
+/// Returns a classifier with a hidden layer of `units` units. Its first layer is fixed to the result of `mode`.
 fn network(units: usize) -> String {
     format!(
         "use layers::Dense
@@ -148,7 +148,7 @@ fn wide_layers_are_not_hoisted() {
     assert_eq!(hoisted(&network(400)), ["[]"]);
 }
 
-/// The outputs of a narrow layer before a wide one are still hoisted.
+/// The outputs of a narrow layer before a wide layer are still hoisted.
 #[test]
 fn a_narrow_layer_before_a_wide_one_is_hoisted() {
     let source = network(20)
@@ -179,7 +179,7 @@ infer chain = nuts(Counts, rows)
     assert!(!hoisted(&schools).is_empty());
 }
 
-/// In a plain regression, every operation depends on a moving parameter, or costs less than reading its result from memory.
+/// In a plain regression, no value is hoisted: every operation depends on a moving parameter, or costs less than reading its result from memory.
 #[test]
 fn nothing_is_hoisted_where_everything_moves() {
     let line = "data rows = csv(\"rows.csv\") { inputs = [a, b, c, d], target = y }

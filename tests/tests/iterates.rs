@@ -227,7 +227,7 @@ fn options_without_a_covariance_are_rejected() {
     assert_eq!(refused("one", &one).code.id, "E0614");
 }
 
-/// With a rate so small that no step improves the loss, training stops at once.
+/// If the learning rate is so small that no step improves the loss, training stops at once.
 #[test]
 fn patience_that_ends_before_the_first_iterate_is_an_error() {
     let text = NET.replace("csv(\"d.csv\")", "csv(\"d.csv\") { validation = 0.4 }")
@@ -270,7 +270,7 @@ fn an_ensemble_is_made_of_single_runs() {
     assert_eq!(ensemble.draws, 3);
 }
 
-/// An ensemble that starts from an ensemble continues it member by member. An inference without members starts from the first member.
+/// An ensemble that starts from another ensemble continues each of its members. An inference that is not an ensemble starts from the first member.
 #[test]
 fn ensembles_are_continued() {
     let text = format!(
@@ -287,7 +287,7 @@ infer one = map(Net, d) {{ epochs = 1, start = first, optimiser = SGD(1e-300) }}
     assert_eq!(first.members[0], values(&result, "one"));
 }
 
-/// A run that ends between two members resumes with the next member, and gives the same numbers.
+/// A run that is interrupted between two members resumes with the next member, and gives the same numbers.
 #[test]
 fn resuming_keeps_finished_members() {
     let folder = folder("kept");
@@ -323,7 +323,7 @@ fn resuming_keeps_finished_members() {
     );
 }
 
-/// The results of a run can be read back, give the same predictions, and name iterates and members.
+/// The results of a run can be read from its folder. They give the same predictions, and name iterates and members.
 #[test]
 fn results_can_be_read_back() {
     let folder = folder("written");
@@ -437,7 +437,7 @@ fn a_linear_layer_keeps_its_mean_under_masks() {
     }
 }
 
-/// All positions of a window that slides over the inputs use the same mask of an input: the two windows over three inputs have three masks,
+/// All positions of a window that slides over the inputs use the same mask for an input: the two windows over three inputs have three masks,
 /// not four.
 #[test]
 fn windows_of_an_input_share_its_mask() {
@@ -484,7 +484,7 @@ infer fit = dropout(Slide, d) { layers = [k], rate = 0.25 }
     }
 }
 
-/// The masks of a row do not depend on the other rows. By default, the layers after the first are dropped.
+/// The masks of a row do not depend on the other rows. By default, masks apply to all layers except the first.
 #[test]
 fn masks_do_not_depend_on_other_rows() {
     let text = format!("{NET}infer fit = dropout(Net, d) {{ rate = 0.5 }}\n");
@@ -511,7 +511,7 @@ fn masks_do_not_depend_on_other_rows() {
     assert_eq!(sentence("out.b"), "shared draw");
 }
 
-/// A step follows the slope of its own loss, because the masks of a step do not depend on the values of the weights.
+/// A step follows the gradient of its own loss, because the masks of a step do not depend on the values of the weights.
 #[test]
 fn the_gradient_matches_the_masked_loss() {
     let text = format!(
@@ -632,7 +632,7 @@ fn write_net(path: &Path) {
     );
 }
 
-/// Every method whose states are values can start from a file. The path of the file is relative to the program.
+/// Every method whose states are values of sites can start from a file. The path of the file is relative to the program.
 #[test]
 fn inferences_start_from_files() {
     let folder = folder("file");
@@ -660,7 +660,7 @@ infer chains = hmc(Net, d) {{ {file}, chains = 1, warmup = 0, draws = 1, steps =
     assert_eq!(members.members[0], members.members[1]);
 }
 
-/// An inference can start from the file with the results of `map`, whatever the name of the inference in this file is.
+/// An inference can start from the file with the results of `map`, whatever the name of the inference in the file is.
 #[test]
 fn an_inference_starts_from_the_file_of_a_run() {
     let folder = folder("continue");
@@ -715,7 +715,7 @@ fn files_that_do_not_fit_the_model_are_rejected() {
     }
 }
 
-/// A file of values has neither the parameters of a family nor the state of a site in the non-centred parameterisation.
+/// A file of values does not have the parameters of a family or the state of a site in the non-centred parameterisation.
 #[test]
 fn files_cannot_start_states_that_are_not_values() {
     let start = "start = safetensors(\"net.safetensors\")";
@@ -751,7 +751,7 @@ infer near = swag(Line, d) {{ epochs = 4, warmup = 0, batch = 0, optimiser = SGD
     );
 }
 
-/// The table gives the planned number of members of an interrupted ensemble.
+/// For an interrupted ensemble, the table shows the planned number of members.
 #[test]
 fn the_table_of_an_interrupted_ensemble_counts_its_members() {
     let text = format!("{LINE}infer e = ensemble(Line, d) {{ epochs = 1, members = 3 }}\n");

@@ -1,4 +1,4 @@
-//! Laplace approximations from the program to predictions: published digits of a small network in every form, conjugate models whose
+//! Laplace approximations from the program to predictions: the published digits of a small network in every form, conjugate models whose
 //! approximation is the posterior, links that agree with quadrature, subnetworks, and rejected programs.
 #![allow(clippy::unwrap_used)]
 
@@ -69,7 +69,7 @@ fn compiled(folder: &Path, text: &str) -> Compiled {
     )
 }
 
-/// Compiles a program with Jacobians, which the joint covariance and the slopes of a saved run need.
+/// Compiles a program with Jacobians, which the joint covariance and the derivatives of a saved run need.
 fn asked(folder: &Path, text: &str) -> Compiled {
     let options = bnnc_driver::options::CompileOptions {
         jacobians: true,
@@ -130,7 +130,7 @@ fn stopped(compiled: &Compiled, max_memory: Option<u64>) -> Diagnostic {
     }
 }
 
-/// Checks the code and the rendered text of a diagnostic that only a manifest of another compiler can raise.
+/// Checks the code and the rendered text of a diagnostic that only a manifest from another compiler can cause.
 #[track_caller]
 fn shown_so(code: &str, diagnostic: &Diagnostic) {
     assert_eq!(diagnostic.code.id, code);
@@ -301,11 +301,11 @@ fn subnetworks_have_the_published_digits() {
         .wasserstein
         .unwrap();
     assert!(distance > 0.0 && distance < 10.0, "{distance}");
-    // The factor is tuned for the subnetwork alone.
+    // The factor is tuned only for the subnetwork.
     assert_eq!(approximated(&result, "tuned").members[0].facts.wasserstein, None);
 }
 
-/// The points of a line with a noise of 0.3. The posterior under `N(0, 1)` priors of intercept and slope is published.
+/// Points around a straight line with a noise of 0.3. The posterior under `N(0, 1)` priors for intercept and slope is published.
 const POINTS: &str = "x,y\n-1.5,-0.9\n-1,-0.8\n-0.4,0.1\n0,0.25\n0.3,0.35\n0.8,1\n1.2,1.05\n1.9,1.7\n";
 
 const LINE: &str = "
@@ -508,7 +508,7 @@ model Net(x: real[1]) -> y: real {
         laplace.options.link = Link::Bridge;
     }
     shown_so("E0545", &stopped(&other, None));
-    // The compiler rejects variances from a point, but a manifest may request them.
+    // The compiler rejects variances from a point estimate, but a manifest may request them.
     let text = format!(
         "{data}{dense}infer m = map(Net, rows) {{ epochs = 1 }}\ninfer l = laplace(Net, rows) {{ start = m, over = subnetwork(1) }}\n"
     );
@@ -558,7 +558,7 @@ infer l = laplace(Tail, far) { epochs = 1 }
     );
 }
 
-/// Two models with different layers, and a model whose weights depend on each other under the prior, with inferences of each.
+/// Three models with inferences: two with different layers, and one whose weights depend on each other under the prior.
 const EARLIER: &str = "use layers::Dense
 data rows = csv(\"rows.csv\") { target = y }
 model Net(x: real[1]) -> y: real {
@@ -582,7 +582,7 @@ infer a = laplace(Net, rows) { start = m }
 infer p = swag(Net, rows) { epochs = 2, warmup = 0, covariance = point }
 ";
 
-/// Errors that are known before training are reported before it, at their place in the program.
+/// Errors that are known before training are reported before training, at their place in the program.
 #[test]
 fn known_errors_are_reported_before_training() {
     let one = folder("beforehand", &[("rows.csv", "x,y\n1,1\n2,3\n".to_owned())]);
@@ -659,7 +659,7 @@ fn known_errors_are_reported_before_training() {
     assert_eq!(infers, text.matches("\ninfer ").count());
 }
 
-/// If the square of a possible rise of the log density overflows, the rise is reported like any other.
+/// If the square of a possible increase of the log density overflows, the increase is reported nevertheless.
 #[test]
 fn an_overflowing_rise_is_reported() {
     let folder = folder("steep", &[("rows.csv", POINTS.to_owned())]);
@@ -682,7 +682,7 @@ fn an_overflowing_rise_is_reported() {
     );
 }
 
-/// If the second derivative in the outputs is zero wherever it exists, the data would not inform the precision, so `fisher` is needed.
+/// If the second derivative with respect to the outputs is zero wherever it exists, the data would not affect the precision, so `fisher` is needed.
 #[test]
 fn likelihoods_without_a_second_derivative_need_fisher() {
     let folder = folder("straight", &[("rows.csv", POINTS.to_owned())]);
@@ -716,8 +716,8 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
             );
             assert!(found.help[0].contains("curvature = fisher"));
         }
-        // The slope of each row has the magnitude one over the scale, so the precision is a sum of outer products of `(1, x)` with a
-        // factor, plus the precision of the prior.
+        // The derivative for each row has the magnitude 1 / scale. The precision is therefore a multiple of the sum of outer products of `(1, x)`,
+        // plus the precision of the prior.
         let scale = if likelihood.starts_with("Laplace") {
             0.5
         } else {
@@ -748,7 +748,7 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
         assert_eq!(found.code.id, "E0624", "{options}");
         assert!(found.message.contains("first"), "{}", found.message);
     }
-    // The second derivatives of the loss in the ends of an interval are not zero, but they are never positive.
+    // The second derivatives of the loss with respect to the bounds of an interval are not zero, but they are never positive.
     let ends = of("Uniform(a * x - 100, a * x + 100 + b)", "");
     let found = stopped(&compiled(&folder, &ends), None);
     assert_eq!(found.code.id, "E0541");
@@ -799,8 +799,8 @@ infer l = laplace(Heads, rows) {{ epochs = 1, {over} }}
         assert_eq!(found.code.id, code, "{over}: {found:?}");
         assert!(found.message.contains(said), "{over}: {}", found.message);
     }
-    // The precision of `a` is the sum of the precisions of its rows and of the prior. The rows inform `b` only under `fisher`, with slopes
-    // that are one for any target.
+    // The precision of `a` is the sum of the precisions of its rows and of the prior. The rows affect the precision of `b` only under `fisher`, with
+    // derivatives that are 1 for any target.
     let squares = 0.5 * 0.5 + 1.0 + 0.8 * 0.8;
     let known = 1.0 / (1.0 + squares);
     for (over, wanted) in [
@@ -943,8 +943,8 @@ fn a_matrix_beyond_the_memory_is_rejected() {
     assert!(found.help[0].contains("by = diagonal"), "{found:?}");
 }
 
-/// Advice against too much memory is accurate. The size that it names fits, and the next size does not. Structures that it does not name do
-/// not fit.
+/// The advice for runs with too much memory is accurate. The advised size fits, and the next size does not. Structures that are not advised do not
+/// fit.
 #[test]
 fn advice_on_memory_fits_the_memory() {
     let folder = folder("offers", &[("rows.csv", POINTS.to_owned())]);
@@ -1021,7 +1021,7 @@ fn advice_on_memory_fits_the_memory() {
     assert!(offered >= 15, "{offered}");
 }
 
-/// If a kernel has too many rows, the error names the matrix that takes the memory, and the advice is the largest number of rows that fits.
+/// If a kernel has too many rows, the error names the matrix that takes the memory, and advises the largest number of rows that fits.
 #[test]
 fn the_largest_kernel_that_fits_is_advised() {
     let rows: String = (0..600)
@@ -1074,8 +1074,8 @@ fn inverse([aa, ab, bb]: [f64; 3]) -> [f64; 3] {
     [bb / determinant, -ab / determinant, aa / determinant]
 }
 
-/// At the factors that maximise the marginal likelihood, the effective number of parameters of each group equals its factor times its
-/// squared weights (MacKay 1992).
+/// At the factors that maximise the marginal likelihood, the effective number of parameters of each group of weights equals the group's factor times
+/// the sum of its squared weights (MacKay 1992).
 #[test]
 fn factors_on_the_prior_maximise_the_marginal_likelihood() {
     let folder = folder("factors", &[("rows.csv", POINTS.to_owned())]);
@@ -1253,7 +1253,7 @@ infer factored = laplace(Linear, rows) { start = all, structure = kronecker }
     close(&variances(&result, "all"), &variances(&result, "factored"), 1e-9);
 }
 
-/// Subnetworks can be chosen by the variances of other posteriors, and a mixture can have one Gaussian per member of an ensemble.
+/// The variances of other posteriors can select subnetworks, and a mixture can have one Gaussian per member of an ensemble.
 #[test]
 fn subnetworks_and_mixtures_use_earlier_inferences() {
     let folder = network("others");
@@ -1311,7 +1311,7 @@ infer few = laplace(Net, rows) {{ start = several, link = weights, predictive_dr
         let spread = each.iter().map(|mean| (mean - average).powi(2)).sum::<f64>() / 3.0;
         assert!(column(outcome(&result, "mixture"), "sd_epistemic")[at] >= spread.sqrt());
     }
-    // Where a single point is needed, a mixture uses its first member. The search of this member is reported.
+    // Where a single point is needed, a mixture uses its first member. The report describes the search of this member.
     let one = approximated(&result, "one");
     assert_eq!(one.members.len(), 3);
     assert_eq!(one.fitted.values, one.members[0].values);
@@ -1336,7 +1336,7 @@ infer few = laplace(Net, rows) {{ start = several, link = weights, predictive_dr
 struct Kept {
     folder: PathBuf,
     compiled: Compiled,
-    /// The program with Jacobians, which a joint covariance and slopes need.
+    /// The program with Jacobians, which a joint covariance and derivatives need.
     asked: Compiled,
     result: RunResult,
     read: HashMap<String, States>,
@@ -1422,7 +1422,7 @@ fn refusal<T: std::fmt::Debug>(made: Result<T, Stop>) -> (&'static str, String) 
     }
 }
 
-/// A saved run gives the same predictions and has the same facts.
+/// A saved run gives the same predictions and the same diagnostics.
 #[test]
 fn a_saved_run_predicts_again() {
     let kept = Kept::new("saved");
@@ -1456,7 +1456,8 @@ fn shifted(kept: &Kept, name: &str, by: f64) -> [Vec<f64>; 2] {
     [of("mean"), of("sd_epistemic").iter().map(|sd| sd * sd).collect()]
 }
 
-/// The joint covariance has the published variances. Derivatives in the inputs match central differences for every form and for a mixture.
+/// The joint covariance has the published variances. Derivatives with respect to the inputs match central differences for every form and for a
+/// mixture.
 #[test]
 fn joint_covariances_and_slopes_match_their_definitions() {
     let kept = Kept::new("together");
@@ -1477,7 +1478,7 @@ fn joint_covariances_and_slopes_match_their_definitions() {
     ] {
         let together = kept.joint(name, None).unwrap();
         assert!((together[(0, 1)] - together[(1, 0)]).abs() < 1e-12, "{name}");
-        // Predictions by drawn weights have Monte Carlo noise. Their joint covariance is that of the whole matrix.
+        // Predictions from draws of the weights have Monte Carlo noise. Their joint covariance is that of the whole matrix.
         let same = if name == "drawn" { "whole" } else { name };
         let ([_, variances], low, high) = (
             shifted(&kept, same, 0.0),
@@ -1499,7 +1500,7 @@ fn joint_covariances_and_slopes_match_their_definitions() {
 }
 
 /// The joint covariance of a line is the covariance of `a + b x`. A diagonal structure uses the inverse of the diagonal of the precision.
-/// The members of a mixture have the same covariance and different means, and the covariance of the means is added.
+/// The members of a mixture have the same covariance and different means. The joint covariance of the mixture also has the covariance of the means.
 #[test]
 fn the_joint_covariance_of_a_line_is_exact() {
     let folder = folder("joint", &[("rows.csv", POINTS.to_owned())]);
@@ -1569,7 +1570,7 @@ infer one = laplace(Line, rows) { epochs = 50, structure = diagonal }
     }
 }
 
-/// An inference without a Gaussian is an error, and so is too little memory.
+/// An inference without a Gaussian and too little memory are errors.
 #[test]
 fn joint_covariances_need_a_gaussian_and_memory() {
     let kept = Kept::new("unsaid");
@@ -1659,7 +1660,7 @@ fn a_curvature_is_interrupted() {
     }
 }
 
-/// A start must give every weight on every split. A warning of an early split is kept.
+/// A start must provide every weight on every split. A warning from an early split is kept.
 #[test]
 fn a_start_must_give_every_weight_on_every_split() {
     let splits = "{\"n_rows\": 8, \"index_base\": 0, \"test\": [[0, 1], [6, 7]]}";
@@ -1696,7 +1697,7 @@ model Constant(x: real) -> y: real {{
     assert_eq!(warned.count(), 2);
 }
 
-/// Subnetworks rank weights by variances, because the scale of a family is its standard deviation only for the Normal.
+/// The selection of subnetworks ranks weights by variances, because only for the Normal family the scale is the standard deviation.
 #[test]
 fn subnetworks_rank_by_variances_not_by_scales() {
     let folder = network("families");
@@ -1762,7 +1763,7 @@ fn a_checkpoint_keeps_an_approximation() {
     assert_eq!(first.warnings.len(), second.warnings.len());
 }
 
-/// A prior that is not Normal has its own normaliser in the marginal likelihood, but not with factors on its precision.
+/// A prior that is not Normal contributes its own normaliser to the marginal likelihood, but cannot have factors on its precision.
 #[test]
 fn a_prior_that_is_not_normal_has_its_own_normaliser() {
     let folder = folder("student", &[("rows.csv", POINTS.to_owned())]);
@@ -1857,14 +1858,14 @@ infer l = laplace(Line, rows) {{ start = safetensors(\"w.safetensors\"), {option
         assert!((factors[0].1 / 1e8 - 1.0).abs() < 1e-6, "{factors:?}");
         assert!(at_end.is_some() && is_warned);
     }
-    // If the noise is far above the residuals, any spread lowers the density.
+    // If the noise is far above the residuals, any spread of the weights lowers the density.
     let (factors, at_end, is_warned) = warned([0.2, 0.8], text(5.0, "prior_precision = validation"));
     assert!(factors[0].1 > 5e3 && at_end.is_some() && is_warned, "{factors:?}");
     let (_, at_end, is_warned) = warned([0.2, 0.8], text(0.3, "prior_precision = marginal_likelihood"));
     assert!(at_end.is_none() && !is_warned);
 }
 
-/// A Kronecker structure cannot represent a prior that varies within a matrix, so a warning is reported. Exact structures can represent it.
+/// A Kronecker structure cannot represent a prior that varies within a matrix, so a warning is reported. Exact structures can represent such a prior.
 #[test]
 fn a_prior_that_kronecker_factors_cannot_represent_is_a_warning() {
     let folder = folder("averaged", &[("rows.csv", POINTS.to_owned())]);
@@ -1918,8 +1919,8 @@ infer l = laplace(Net, rows) { epochs = 3, structure = diagonal, precision = f32
     assert!(facts.log_marginal_likelihood.is_some() && facts.weights > 20_000);
 }
 
-/// The test computes the mode of the noise level of a line under a flat prior of its weights. With the variance `u` of the noise, the
-/// derivative of the log posterior in the logarithm of the level is `-N + S / u - u + 1`, including the Jacobian.
+/// The test computes the mode of the noise level of a linear regression with a flat prior on its weights. With the variance `u` of the noise, the
+/// derivative of the log posterior with respect to the logarithm of the level is `-N + S / u - u + 1`, including the Jacobian.
 #[test]
 fn a_noise_level_away_from_its_mode_is_a_warning() {
     const N: usize = 20;
@@ -1976,7 +1977,7 @@ model Line(x: real) -> y: real {{
             .iter()
             .filter(|warning| warning.message.contains(&quoted));
         let codes: Vec<&str> = warned.map(|warning| warning.code.id).collect();
-        // If the noise is less than a third of the residuals, most rows are outside their 90 % intervals, which is reported too.
+        // If the noise is less than a third of the residuals, most rows are outside their 90 % intervals, and this is reported too.
         let expected: &[&str] = match name {
             "near" => &[],
             "low" => &["E0546", "E0586"],

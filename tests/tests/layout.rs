@@ -1,7 +1,7 @@
-//! The version of the layout of executable bundles must be raised when the types of a bundle change, or the types that compiled code and
-//! the runtime share.
+//! The version of the layout of executable bundles must be raised when the types of a bundle change, or when the types that compiled code and the
+//! runtime share change.
 //!
-//! `tests/layout.txt` holds the version and the checksum of the code that decides the layout. After `LAYOUT` in `runtime/abi/src/artefact.rs` was
+//! `tests/layout.txt` holds the version and the checksum of the code that determines the layout. After `LAYOUT` in `runtime/abi/src/artefact.rs` was
 //! raised, `BNNC_BLESS=1 cargo test --workspace --test layout` writes the new pair.
 
 use bnnc_abi::artefact::LAYOUT;

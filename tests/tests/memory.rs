@@ -30,26 +30,26 @@ fn grow(bytes: usize) {
 unsafe impl GlobalAlloc for Tracking {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grow(layout.size());
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         grow(layout.size());
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, address: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         grow(size);
         HELD.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.realloc(address, layout, size) }
     }
 
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
         HELD.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(address, layout) }
     }
 }
@@ -61,7 +61,7 @@ static ALLOCATOR: Tracking = Tracking;
 fn measured(compiled: &Compiled) -> usize {
     let before = HELD.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
-    // Each run has a new thread, so that memory which a thread keeps until it ends is counted every time.
+    // Each run has a new thread, so that the memory that a thread keeps until its end is counted for every run.
     let run = || compile::run(&compiled.manifest, 1).outcomes.len();
     let outcomes = std::thread::scope(|scope| scope.spawn(run).join());
     assert!(outcomes.is_ok_and(|outcomes| outcomes > 0));
@@ -202,7 +202,7 @@ const COPIES: u64 = 512 << 10;
 fn memory_does_not_depend_on_draws_of_the_kl() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = folder();
-    // Training has two steps. The memory does not depend on their number, and a step with a thousand draws takes long.
+    // Training has only two steps, because the memory does not depend on the number of steps, and a step with a thousand draws takes long.
     let file = table(&folder, 40);
     let mut faults = Vec::new();
     for posterior in ["Normal", "Radial"] {
@@ -225,7 +225,7 @@ fn memory_does_not_depend_on_draws_of_the_kl() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// Values that are computed once before the chains take memory in addition to the rows that are still needed. The other rows are freed.
+/// Values that are computed once before the chains start take memory in addition to the rows that are still needed. Other rows are freed.
 #[test]
 fn values_that_are_computed_once_are_predicted() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -253,8 +253,8 @@ infer chain = {infer}
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// Several splits keep the table of the files, early stopping has a program of predictions of its own, and a second inference starts from
-/// the first.
+/// The memory includes three additional parts: several splits keep the table of the files, early stopping has a separate prediction program, and a
+/// second inference starts from the first.
 #[test]
 fn splits_validation_and_several_inferences_are_predicted() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -283,7 +283,7 @@ infer second = vi(Q, concrete) { epochs = 1, batch = 100, start = first, predict
     assert_eq!(check("two infers on all splits", &compiled), None);
 }
 
-/// A run above the limit is rejected as an error of the program, before it allocates.
+/// A run above the memory limit is rejected as an error of the program, before it allocates memory.
 #[test]
 fn a_limit_rejects_a_run_before_it_allocates() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -311,8 +311,8 @@ fn a_limit_rejects_a_run_before_it_allocates() {
     assert!(run(need).is_ok());
 }
 
-/// Each of several threads holds one machine for its restarts. It depends on timing which restarts overlap, so the measured peak may be
-/// lower than predicted.
+/// Each of several threads holds one machine for its restarts. Timing determines which restarts overlap, so the measured peak may be lower than
+/// predicted.
 #[test]
 fn restarts_at_a_time() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -430,7 +430,7 @@ fn approximations_are_predicted_in_every_form() {
 }
 
 /// The program has a small inference, a large inference, and another small inference that does not need the results of the first two. If
-/// the sum does not fit, the error names the memory of the earlier results, and the option that leaves them out.
+/// the sum does not fit, the error names the memory of the earlier results, and the option that omits them.
 #[test]
 fn earlier_inferences_are_named_in_the_error() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -496,7 +496,7 @@ fn approximations_of_ensembles_are_predicted() {
     );
 }
 
-/// Joint covariances and slopes of a saved run take hardly more memory than predicted, and not much less.
+/// Joint covariances and derivatives of a saved run take about the predicted memory.
 #[test]
 fn joint_covariances_and_slopes_are_predicted() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

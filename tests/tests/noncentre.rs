@@ -1,5 +1,5 @@
-//! `non_centered` with the distributions of the library. The tests check which distributions have a standardised noise, and that the
-//! density of this noise is the density of the standard distribution for any location and scale.
+//! `non_centered` with the distributions of the library. The tests check which distributions have standardised noise, and that this noise has the
+//! density of the standard distribution for any location and scale.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::{Shape, Sizes, Symbol};

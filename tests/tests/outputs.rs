@@ -312,7 +312,7 @@ fn every_method_reports_each_output() {
             );
         }
     }
-    // Both are exact except for their draws. The first has 4000 independent draws, and the second 2000 draws with an effective sample size
+    // Both methods are exact up to Monte Carlo error. The first has 4000 independent draws. The second has 2000 draws with an effective sample size
     // of at least 200.
     for (name, effective) in [("m2", 4000.0_f64), ("m5", 200.0)] {
         let predictions = &of(&result, name).predictions;
@@ -353,7 +353,7 @@ fn every_method_reports_each_output() {
 fn predicts_again(compiled: &Compiled, result: &RunResult, run: &Path) {
     let (_, read) = out::read(run).unwrap();
     let context = Context::new(Arc::new(Pool::new(1)), 1);
-    // `collapsed` is left out, because it has further columns if the targets are known.
+    // `collapsed` is omitted, because it has further columns if the targets are known.
     for outcome in result.outcomes.iter().filter(|outcome| outcome.name != "m6") {
         let mut infers = compiled.manifest.infers.iter();
         let infer = infers.find(|infer| infer.name == outcome.name).unwrap();
@@ -464,8 +464,8 @@ infer fit = map(Whole, w) { epochs = 300, batch = 0, optimiser = SGD(0.05) }
     );
 }
 
-/// An array of Booleans for all examples has the metrics of its elements. A single number for all examples is an output like others.
-/// Results are written for both.
+/// An array of Booleans for all examples has the metrics of its elements. A single number for all examples is treated like any other output. Results
+/// are written for both.
 #[test]
 fn whole_arrays_of_booleans_and_single_numbers_have_metrics() {
     let folder = folder("truths");

@@ -1,4 +1,4 @@
-//! The places that know a registered thing by name are its own files, the lists that register it, and a few listed exceptions.
+//! Only three kinds of files know a registered thing by name: its own files, the lists that register it, and a few listed exceptions.
 //!
 //! A file knows a thing if its code, without comments and tests, has the thing's word as a string, or a variant or struct that belongs to the thing.
 //! For each kind, the table [`kinds`] states the files that belong to a thing, and the lists where all things of the kind are registered. Every other
@@ -241,7 +241,7 @@ fn methods() -> Kind {
             "runtime/methods/src/lib.rs",
             "compiler/driver/src/methods.rs",
         ],
-        // A method has five lines, and one more if a build can leave it out.
+        // A method has five lines, or six if a build can omit the method.
         lines: 6,
     }
 }

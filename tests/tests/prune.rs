@@ -138,7 +138,7 @@ fn several_splits_are_a_mean_and_a_standard_error() {
         let (first, second) = (rmse(0, gone), rmse(1, gone));
         let number = |name: &str| line["metrics"][name].as_f64().unwrap_or(f64::NAN);
         close(number("rmse"), 0.5 * (first + second), 1e-6);
-        // The standard error of two numbers is half their distance.
+        // The standard error of the mean of two numbers is half their distance.
         close(number("rmse_se"), 0.5 * (first - second).abs(), 1e-6);
         assert_eq!(line["weights"], 4 - gone);
         let decibels = line["snr_db"].as_f64().unwrap_or(f64::NAN);
@@ -146,7 +146,7 @@ fn several_splits_are_a_mean_and_a_standard_error() {
     }
 }
 
-/// The table in the terminal and the report page show every line of the pruning, and the site that cannot be pruned.
+/// The table in the terminal and the report page show every step of the pruning, and the site that cannot be pruned.
 #[test]
 fn tables_and_pages_show_the_pruning() {
     let compiled = compiled("shown", LINEAR);

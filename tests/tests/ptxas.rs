@@ -17,8 +17,8 @@ use std::thread;
 
 /// The GPUs for which the default text is assembled.
 const CHIPS: [&str; 2] = ["sm_80", "sm_90"];
-/// The GPU with a text of its own. Its text differs from the default text only in the version of PTX, the header, and the notation for the
-/// unused half of a register. It is therefore enough to assemble the largest program of each example.
+/// The GPU with a separate PTX text. This text differs from the default text only in the version of PTX, the header, and the notation for the unused
+/// half of a register. It is therefore enough to assemble the largest program of each example.
 const OWN: &str = "sm_90";
 
 thread_local! {
@@ -59,7 +59,7 @@ fn assembled(ptxas: &Path, ptx: &str, chip: &str) -> Option<String> {
     (!output.status.success() || !said.is_empty()).then_some(said)
 }
 
-/// Returns the errors of an image: the output of `ptxas`, and calls of unresolved functions, because the driver does not link.
+/// Returns the errors of an image: the output of `ptxas`, and calls of unresolved functions, which the driver would not link.
 fn faults(ptxas: &Path, ptx: &str, chips: &[&str]) -> Vec<String> {
     let unresolved = ptx
         .contains(".extern .func")

@@ -54,15 +54,15 @@ fn rules_are_complete_and_named_once() {
     }
 }
 
-/// The files of rules with more code than [`MOST`] around the entries, and their own limit. Each holds one algorithm, for
-/// the rules that name a reason why they are not terms.
+/// The files of rules that have more code than [`MOST`] around the entries, each with its own limit. Each file holds one algorithm, for the rules
+/// that name a reason why they are not terms.
 const ALGORITHMS: [(&str, usize); 3] = [
     ("outer.rs", 405),
     ("outer/product.rs", 105),
     ("selection.rs", 455),
 ];
 
-/// The largest number of lines in a file of rules that do not belong to an entry: imports, and helpers of examples.
+/// The largest number of lines outside of entries in a file of rules: imports, and helpers of examples.
 const MOST: usize = 45;
 
 #[test]
@@ -241,13 +241,13 @@ fn has_word(text: &str, word: &str) -> bool {
         .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part))
 }
 
-/// Returns whether a file is or contains tests. This file does not count, because it does not trigger any code.
+/// Returns whether a file is or contains tests. This file is excluded, because it does not trigger any code.
 fn is_or_has_tests(file: &File) -> bool {
     let tests = file.is_test() || file.path.ends_with(".snap") || file.text.contains("#[cfg(test)]");
     tests && !file.path.ends_with("registries.rs")
 }
 
-/// Every method, option, metric and function has an entry, with its own text.
+/// Every method, option, metric and function has an entry with a text of its own.
 #[test]
 fn every_registered_word_has_an_entry() {
     let entry =

@@ -63,7 +63,7 @@ fn assert_exact(result: &RunResult, infer: &str, name: &str, (mean, sd): (f64, f
     assert!(z.abs() < 5.0, "{infer} {name}: sd {} is not {sd} ({z})", found.sd);
 }
 
-/// Eight points of a line. The noise is 0.3, and intercept and slope have `N(0, 1)` priors.
+/// Eight points around a straight line. The noise is 0.3, and intercept and slope have `N(0, 1)` priors.
 const POINTS: [(f64, f64); 8] = [
     (-1.5, -0.9),
     (-1.0, -0.8),
@@ -204,7 +204,7 @@ infer momentum = sghmc(Line, rows) {{ batch = 0, step_size = 1e-3, friction = 0.
     }
 }
 
-/// The sites are a rate, a probability, an interval and the shares of three classes, because every support has its own bijector and Jacobian.
+/// The sites are a rate, a probability, a number in an interval, and the shares of three classes. Each support has its own bijector and Jacobian.
 #[test]
 fn constrained_sites_have_their_exact_posteriors() {
     let program = "
@@ -287,7 +287,7 @@ infer sgld = sgld(Line, rows) {{ chains = 3, warmup = 100, draws = 50, batch = 3
     assert_eq!(one, of(5));
 }
 
-/// A site that was sampled in the non-centred parameterisation gives its value to later inferences.
+/// If a site was sampled in the non-centred parameterisation, later inferences get the value of the site and not of its noise.
 #[test]
 fn non_centered_sites_give_their_values_to_later_inferences() {
     let program = "
@@ -318,7 +318,7 @@ infer given = nuts(Given, rows) { draws = 2000 }
     );
 }
 
-/// The scale of a prior is unknown however it is computed from parameters. An unknown location is not a scale, and a known scale is known.
+/// A prior scale counts as unknown if it depends on parameters in any way. An unknown location is not a scale, and a constant scale is known.
 #[test]
 fn any_scale_that_depends_on_a_parameter_makes_a_centred_hierarchy() {
     let scales = [
@@ -353,8 +353,8 @@ infer f{at} = nuts(M{at}, rows) {{ draws = 10 }}
     assert_eq!(found, [true, true, true, true, true, false, false]);
 }
 
-/// The sites of a layer are diagnosed by their norms and by predictions, however small they are, and by their elements if `report` names
-/// them. Sites of the model itself are diagnosed by their elements.
+/// Diagnostics of the sites of a layer use norms and predictions, even for small sites, and elements if `report` names the site. Diagnostics of sites
+/// of the model itself use elements.
 #[test]
 fn weights_of_layers_are_diagnosed_on_request() {
     let program = "

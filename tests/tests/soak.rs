@@ -131,13 +131,13 @@ fn run(duration: Duration) -> usize {
     count
 }
 
-/// In every run of the tests, mutations are tried for two seconds.
+/// Every run of the tests tries mutations for two seconds.
 #[test]
 fn mutations_of_two_seconds_do_not_panic() {
     assert!(run(Duration::from_secs(2)) > 0);
 }
 
-/// Mutations are tried for `BNNC_SOAK_SECONDS` seconds, or for ten minutes by default.
+/// Tries mutations for `BNNC_SOAK_SECONDS` seconds, or for ten minutes by default.
 #[test]
 #[ignore = "runs for ten minutes"]
 fn mutations_of_ten_minutes_do_not_panic() {

@@ -24,12 +24,12 @@ static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(address, layout) }
     }
 }
@@ -52,8 +52,8 @@ fn allocations(infer: &InferenceBlock, dataset: &Dataset, epochs: usize, context
     after - before
 }
 
-/// Writes a program and its data, and returns the path of the program. A parameter determines the positions that rows select, so that every
-/// step checks positions.
+/// Writes a program and its data, and returns the path of the program. A parameter affects the positions that rows select, so that every step checks
+/// positions.
 fn selecting() -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-steady-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the folder is created");
@@ -106,7 +106,7 @@ fn more_epochs_allocate_no_more_memory() {
                 assert_eq!(infer.reached.is_empty(), !path.ends_with("program.bnn"));
                 let dataset = compiled.dataset(&infer.data);
                 let counts = |_| [3, 9].map(|epochs| allocations(infer, &dataset, epochs, &context));
-                // A thread allocates its workspace at its first piece of work, which may come late, so the comparison is repeated.
+                // A thread allocates its workspace at its first task, which may come late, so the comparison is repeated.
                 let last = (0..5).map(counts).find(|[few, many]| few == many);
                 let name = format!("{path} {} {precision} {threads} threads", infer.name);
                 assert!(last.is_some(), "{name}: {:?}", counts(0));

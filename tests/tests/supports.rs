@@ -1,5 +1,5 @@
-//! Sites on simplexes and of ordered vectors, from source to posterior. Densities integrate to one over the declared type, restrictions
-//! whose mass is unknown are rejected, and posteriors that are known exactly are found.
+//! Sites on simplexes and of ordered vectors, from source to posterior. Densities integrate to one over the declared type, restrictions with unknown
+//! mass are rejected, and inference finds posteriors that are known exactly.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::Sizes;
@@ -39,7 +39,7 @@ fn close(what: &str, got: f64, want: f64, tolerance: f64) {
     );
 }
 
-/// Returns the mass over increasing pairs by the midpoint rule. The densities are smooth, and their tails beyond the square are below 1e-9.
+/// Returns the mass over increasing pairs by the midpoint rule. The densities are smooth, and their mass outside of the square is below 1e-9.
 fn mass_of_pairs(log_density: &dyn Fn(f64, f64) -> f64) -> f64 {
     let (low, step, count) = (-11.0, 0.05, 440);
     let point = |i: usize| low + step * (i as f64 + 0.5);
@@ -63,7 +63,7 @@ fn increasing_vectors_have_a_normalised_density() {
     }
 }
 
-/// Three elements have six orders, and there are four vectors, so the log density is `4 log 6` above the log density of independent elements.
+/// Three elements can be in six orders. For four vectors, the log density is therefore `4 log 6` above the log density of independent elements.
 #[test]
 fn each_vector_of_an_array_is_normalised() {
     let values: Vec<f64> = (0..12)
@@ -186,8 +186,8 @@ infer kept = vi(K, d) { epochs = 1, batch = 0, precision = f64 }
     }
 }
 
-/// Families on three reals are transformed to the simplex of four shares. The means are right up to the error of 1000 draws and the error
-/// of the family itself, whose skewness differs. The joint family also has the right standard deviations.
+/// Families on three reals are transformed to the simplex of four shares. The means are right up to the error of 1000 draws and the error of the
+/// family, which has another skewness than the posterior. The joint family also has the right standard deviations.
 #[test]
 fn families_on_the_reals_are_transformed_to_the_simplex() {
     let result = categories(

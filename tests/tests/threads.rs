@@ -22,7 +22,7 @@ fn result(compiled: &Compiled, threads: usize) -> String {
     json.to_string()
 }
 
-/// Compiles a run of a few epochs, which are enough for every part of a run to occur.
+/// Compiles a run of a few epochs, which suffice for every stage of a run.
 fn short(path: &Path) -> Compiled {
     let options = CompileOptions {
         settings: compile::short(path, 2, 10),
@@ -74,7 +74,7 @@ infer fit = vi(MeanField, concrete) { epochs = 2, batch = 400, samples = 2, pred
     }
 }
 
-/// The text depends on the seed. Without this, the comparisons above would not test anything.
+/// The text depends on the seed. Otherwise, the comparisons above would not test anything.
 #[test]
 fn another_seed_gives_another_result() {
     let path = bnnc_tests::root().join("examples/yacht/yacht.bnn");
@@ -125,7 +125,7 @@ fn restarts_have_the_same_result_on_any_number_of_threads() {
     ] {
         let compiled = restarted(method, options);
         let one = result(&compiled, 1);
-        // A training has 36 steps: six epochs of 277 rows in batches of 50.
+        // Each training has 36 steps: six epochs of 277 rows in batches of 50.
         let steps = format!("\"steps\":{}", trainings * 36);
         assert!(one.contains(&steps), "{method}: {one}");
         for threads in [2, 3, 7] {
@@ -134,7 +134,7 @@ fn restarts_have_the_same_result_on_any_number_of_threads() {
     }
 }
 
-/// Runs three restarts with a function instead of a training, and returns the result.
+/// Runs three restarts that call a function instead of training, and returns the result.
 fn compared(threads: usize, one: &OneOnThread<'_, usize>) -> Result<(TrainingResult, usize), Stop> {
     let compiled = restarted("map(Net, yacht)", "restarts = 3");
     let infer = &compiled.manifest.infers[0];

@@ -15,7 +15,7 @@ const LINES: usize = 500;
 /// Tables and grammars that may be longer than [`LINES`].
 const LONG: &[&str] = &[];
 
-/// The longest that a snapshot may be, without the header that insta writes between two lines `---`.
+/// The largest number of lines of a snapshot, without the header that insta writes between two lines `---`.
 const SNAPSHOT_LINES: usize = 40;
 
 /// Names that do not describe the content of a file or a folder.
@@ -108,7 +108,7 @@ fn nothing_is_unfinished() {
     }));
 }
 
-/// An error of a function is a diagnostic, a fault or an enum of its crate, never a sentence.
+/// The error type of a function is a diagnostic, a fault or an enum of its crate, never a string.
 #[test]
 fn errors_have_types() {
     let mut faults = Vec::new();
@@ -132,7 +132,7 @@ fn has_error_text(code: &str) -> bool {
         let mut depth = 0;
         let arguments = &code[at + name.len()..];
         arguments.char_indices().any(|(place, letter)| {
-            // The arrow of a function type closes nothing.
+            // The arrow of a function type does not close a bracket.
             let is_arrow = arguments[..place].ends_with(['-', '=']);
             match letter {
                 '<' | '(' | '[' => depth += 1,
@@ -285,7 +285,7 @@ const OTHER_CODES: &[&str] = &[
     "runtime/base/src/start.rs",
 ];
 
-/// The codes of diagnostics stand in files with one name, so that a reader finds them.
+/// The codes of diagnostics stand in files with the same name, so that readers find them.
 #[test]
 fn codes_stand_in_files_of_diagnostics() {
     let declares = |file: &File| {

@@ -1,6 +1,6 @@
 //! The words of pages, comments and messages. No text begins with a word that hides the subject, or uses a term of our own where the field has one.
 //!
-//! Pages (Markdown), programs (`.bnn`), and comments and messages in Rust may not have any of these words. The only exceptions are the places
+//! These words are banned in pages (Markdown), programs (`.bnn`), and comments and messages in Rust. The only exceptions are the places
 //! in [`ALLOWED`], each of which has a reason.
 
 use bnnc_tests::book::Page;

@@ -31,7 +31,7 @@ pub struct Table {
     pairs: Vec<(Pair, Option<InferId>)>,
 }
 
-/// A pair that compiled up to its densities.
+/// A pair whose densities have been compiled.
 pub struct Subject<'a> {
     pub pair: Pair,
     /// The order of the Taylor series that may replace a log density; 0 if there is no series.
@@ -41,7 +41,7 @@ pub struct Subject<'a> {
     densities: Densities,
 }
 
-/// The allowed ways to compute a KL divergence, and the way to compute means of noise.
+/// The allowed methods for a KL divergence, and the method for means of noise.
 pub type Way = (Estimator, Statistics);
 
 /// The best estimate. Means of noise are sums over the draws.
@@ -68,7 +68,7 @@ impl Table {
             precision: Some(Precision::F64),
             ..CompileOptions::default()
         };
-        // Tests run concurrently, so each table has a file of its own.
+        // Tests run concurrently, so each table has a separate file.
         static TABLES: AtomicUsize = AtomicUsize::new(0);
         let table = TABLES.fetch_add(1, Ordering::Relaxed);
         let name = format!("bnnc-divergence-{}-{table}", std::process::id());
@@ -137,7 +137,7 @@ impl Table {
     }
 }
 
-/// The reason why a pair has no KL divergence.
+/// The reason why a pair does not have a KL divergence.
 #[derive(Clone, Debug)]
 pub struct Refused {
     /// The code of the diagnostic; empty for other reasons.
@@ -246,13 +246,13 @@ impl Estimate {
         self.names.iter().map(read).collect()
     }
 
-    /// Returns the KL divergence alone.
+    /// Returns only the KL divergence, without its gradient.
     pub fn value(&mut self, states: &StateValues, step: i32) -> f64 {
         self.at(states, step)["kl"][0]
     }
 }
 
-/// Returns the states of a KL divergence. They are the states of the program, but the elements of moving states get different values.
+/// Returns the states of a KL divergence. These are the states of the program, except that the elements of moving states get different values.
 pub fn states(divergence: &Divergence) -> StateValues {
     let mut states = start(&divergence.states, 1, &HashMap::new());
     let moves = |name: &str| divergence.gradient.result(name).is_some();

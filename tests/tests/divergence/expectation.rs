@@ -21,8 +21,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Returns a description of the difference, if it is larger than rounding for a closed form, or than five standard errors for an
-    /// estimate.
+    /// Returns a description of the difference if it exceeds rounding errors (for a closed form) or five standard errors (for an estimate).
     pub fn fault(&self) -> Option<String> {
         let allowed = match self.method {
             Method::Exact => 1e-8 * self.integral.abs().max(1.0),
@@ -78,7 +77,7 @@ fn kl_divergences_match_quadrature() {
     });
 }
 
-/// Returns the slope of the integral in one element of a state, by central differences.
+/// Returns the derivative of the integral with respect to one element of a state, by central differences.
 fn slope(pair: &Pair, states: &StateValues, name: &str, at: usize) -> f64 {
     let shifted = |by: f64| {
         let mut states = states.clone();
@@ -90,7 +89,7 @@ fn slope(pair: &Pair, states: &StateValues, name: &str, at: usize) -> f64 {
     (shifted(step) - shifted(-step)) / (2.0 * step)
 }
 
-/// The gradient is the slope of the integral, in the first element of each state that moves.
+/// The gradient agrees with the derivative of the integral for the first element of each state that moves.
 #[test]
 fn gradients_match_slopes_of_the_integrals() {
     finite(|pair, mut subject| {

@@ -11,7 +11,7 @@ pub enum Side<'a> {
     Elements(&'a Law, Vec<Vec<f64>>),
     /// A radial distribution, given by its locations and scales.
     Radial(Vec<[f64; 2]>),
-    /// A Dirichlet distribution, given by its concentrations. Draws of the other side are transformed to the simplex.
+    /// A Dirichlet distribution, given by its concentrations. Draws of the other distribution are transformed to the simplex.
     Dirichlet(Vec<f64>),
 }
 
@@ -116,7 +116,7 @@ fn log_dirichlet(p: &[f64], u: [f64; 2]) -> f64 {
     constant + p.iter().zip(logs).map(|(a, log)| a * log).sum::<f64>()
 }
 
-/// Returns the expectation of `f(x, log density)`. Points where the density is zero or not finite do not count.
+/// Returns the expectation of `f(x, log density)`. Points where the density is zero or not finite are skipped.
 fn expectation(rule: &Rule, log_density: impl Fn(f64) -> f64, f: impl Fn(f64, f64) -> f64) -> f64 {
     rule.sum(|_, x| {
         let log = log_density(x);
@@ -129,7 +129,7 @@ fn expectation(rule: &Rule, log_density: impl Fn(f64) -> f64, f: impl Fn(f64, f6
     })
 }
 
-/// Returns the KL divergence of two independent elements from a joint prior, with breaks on both axes.
+/// Returns the KL divergence of two independent elements from a joint prior, with break points on both axes.
 fn plane((family, q): (&Law, &[Vec<f64>]), breaks: &[f64], log_prior: impl Fn([f64; 2]) -> f64) -> f64 {
     let rules: Vec<Rule> = (q.iter().zip(breaks))
         .map(|(q, at)| {

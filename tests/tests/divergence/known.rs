@@ -153,7 +153,7 @@ fn with_noise(subject: &mut Subject<'_>, noise: &[f64]) -> HashMap<String, Summe
     std::mem::take(sums)
 }
 
-/// The first distribution is a normal family without an entropy, so that the expectation of its log density is estimated too. The second
+/// The first distribution is a normal family without an entropy, so that the expectation of its log density is estimated too. The second distribution
 /// has the square as its log density.
 const DISTRIBUTIONS: &str = "
 dist Plain(loc: real, scale: positive) on real {
@@ -165,7 +165,7 @@ dist Square() on real {
 }
 ";
 
-/// Returns the mean log prior and its slopes in the location and the scale, from a KL divergence and its gradient.
+/// Returns the mean log prior and its derivatives with respect to the location and the scale, computed from a KL divergence and its gradient.
 fn log_prior(results: &HashMap<String, Summed>, scale: f64) -> (f64, f64, f64) {
     let of = |name: &str| results[name].values[0];
     let entropy = scale.ln() + 1.418_938_533_204_672_7;

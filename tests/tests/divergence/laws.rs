@@ -9,7 +9,7 @@ pub struct Law {
     pub name: &'static str,
     /// The names of its parameters, in order.
     pub params: &'static [&'static str],
-    /// Returns the interval that has mass, given the parameters.
+    /// Returns the interval that contains the mass, given the parameters.
     pub support: fn(&[f64]) -> (f64, f64),
     /// The log density inside the support.
     pub log_density: fn(&[f64], f64) -> f64,
@@ -199,15 +199,15 @@ fn inverse_gaussian(mean: f64, shape: f64, x: f64) -> f64 {
     0.5 * (shape / (2.0 * PI)).ln() - 1.5 * x.ln() - 0.5 * shape * (x - mean).powi(2) / (mean * mean * x)
 }
 
-/// Returns the density of one element of a radial variate in three dimensions with unit scale. It is the density of a horseshoe times a
-/// constant, because an element of the direction is uniform on (-1, 1) and the radius is half-normal.
+/// Returns the density of one element of a radial variate in three dimensions with unit scale. An element of the direction is uniform on (-1, 1) and
+/// the radius is half-normal, so the density is proportional to that of a horseshoe.
 pub fn radial_element(z: f64) -> f64 {
     let half = 0.5 * z * z;
     e1_scaled(half) * (-half).exp() / (8.0 * PI).sqrt()
 }
 
-/// Returns minus the entropy of the radial distribution in `n` dimensions with unit scales, which is the constant of its KL divergence from
-/// a normal distribution.
+/// Returns the negative entropy of the radial distribution in `n` dimensions with unit scales. This is the constant term of its KL divergence from a
+/// normal distribution.
 pub fn radial_constant(n: usize) -> f64 {
     let n = n as f64;
     let sphere = 2f64.ln() + 0.5 * n * PI.ln() - log_gamma(0.5 * n);

@@ -1,5 +1,5 @@
-//! The KL divergence of every pair of family and prior. The tests check its method, the size of its graph and its distribution, compare its
-//! value and gradient with the plain sum over the same noise, and compare its expectation with quadrature.
+//! Tests the KL divergence of every pair of family and prior: the method, the graph size, and the distribution of the estimate. Compares values and
+//! gradients with the plain sum over the same noise, and expectations with quadrature.
 #![allow(clippy::unwrap_used)]
 
 mod estimate;

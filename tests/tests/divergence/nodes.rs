@@ -1,4 +1,4 @@
-//! The graph of a KL divergence does not grow with the number of draws, and its method is at least as good as in the table.
+//! The graph of a KL divergence does not grow with the number of draws, and the method is at least as good as that in the table.
 
 use super::estimate::{BEST, SUMS, Table, method};
 use super::finite;
@@ -30,7 +30,7 @@ fn the_number_of_nodes_does_not_depend_on_the_draws() {
     });
 }
 
-/// The method is at least as good as in the table.
+/// The method is at least as good as that in the table.
 #[test]
 fn methods_are_the_best_known() {
     finite(|pair, mut subject| {

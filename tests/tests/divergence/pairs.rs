@@ -1,4 +1,4 @@
-//! The pairs of families and priors in the form of programs, with the expected results for their KL divergence.
+//! The pairs of families and priors as programs, with the expected results for their KL divergences.
 
 use super::integral::Side;
 use super::laws::law;
@@ -18,7 +18,7 @@ pub enum Method {
 /// The expected result for a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// A number, computed by this method or a better one.
+    /// A number, computed by this method or by a better method.
     Finite(Method),
     /// An error: the KL divergence is infinite.
     Infinite,
@@ -27,7 +27,7 @@ pub enum Expected {
 use Expected::{Finite, Infinite};
 use Method::{Direct, Exact, Signs, Tuple};
 
-/// A posterior family with the start values of its parameters.
+/// A posterior family with the initial values of its parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
     pub name: &'static str,
@@ -274,7 +274,7 @@ pub fn all() -> Vec<Pair> {
 }
 
 impl Family {
-    /// Returns the number that a parameter has in the program.
+    /// Returns the value of a parameter in the program.
     fn written(&self, param: &str) -> f64 {
         let argument = self
             .text

@@ -6,7 +6,7 @@ use super::pairs::{self, Expected, Pair};
 
 const STEPS: i32 = 2000;
 
-/// Two samples of the same distribution have a larger scaled Kolmogorov-Smirnov distance with a probability below 1e-5.
+/// A bound on the scaled Kolmogorov-Smirnov distance. Two samples of the same distribution exceed it with a probability below 1e-5.
 const DISTANCE: f64 = 2.5;
 
 /// The number of standard errors by which a moment may differ.
@@ -26,10 +26,10 @@ fn smaller() -> Vec<Pair> {
     pairs::all().into_iter().filter(finite).map(with_two).collect()
 }
 
-/// The numbers in the results of the KL divergence and its gradient. For each number there is a list over the steps.
+/// The values of the KL divergence and of the elements of its gradient. Each of them has a list over the steps.
 type Samples = Vec<Vec<f64>>;
 
-/// Returns samples by sums and by distribution; `None` if both are computed in the same way.
+/// Returns samples from sums over draws and samples from the distributions of means of noise, or `None` if both are computed in the same way.
 fn samples(subject: &mut Subject<'_>, draws: usize) -> Option<[Samples; 2]> {
     let ways = [SUMS, LAW].map(|way| subject.divergence(draws, way).ok());
     let [Some(sums), Some(law)] = &ways else {
@@ -91,7 +91,7 @@ fn differences(first: &[f64], second: &[f64]) -> Vec<String> {
     let both = moments(first).into_iter().zip(moments(second));
     for (name, ((x, x_error), (y, y_error))) in ["mean", "variance"].iter().zip(both) {
         let error = (x_error * x_error + y_error * y_error).sqrt();
-        // Values without variation are equal up to rounding.
+        // Values that do not vary are equal up to rounding.
         let is_near = (x - y).abs() <= ERRORS * error + 1e-12 * x.abs().max(1.0);
         if !is_near {
             faults.push(format!("{name} {x} and {y}, standard error {error}"));
@@ -138,7 +138,7 @@ fn drawn_statistics_have_the_distribution_of_sums() {
     none(&faults, count);
 }
 
-/// Small shifts and stretches of a distribution are detected. Without this, the comparison above would not test anything.
+/// The comparison above detects small shifts and stretches of a distribution. Otherwise, it would not test anything.
 #[test]
 fn different_distributions_are_distinguished() {
     use bnnc_math::philox::{key, normal};

@@ -7,8 +7,8 @@ use super::pairwise::{Summed, evaluate};
 use bnnc_core::states::StateValues;
 use std::collections::HashMap;
 
-/// Returns the values of `found` that differ too much from `expected`. The allowed difference is `tolerance` times the magnitude of the
-/// summed terms, plus four times the change that `shifted` shows, which was computed with changes in the last bits of the parameters.
+/// Returns the values of `found` that differ too much from `expected`. The allowed difference is `tolerance` times the magnitude of the summed terms,
+/// plus four times the change in `shifted`. `shifted` was computed from parameters with changed last bits.
 fn far(
     found: &StateValues,
     expected: &HashMap<String, Summed>,
@@ -50,7 +50,7 @@ fn compare(subject: &mut Subject<'_>, (draws, tolerance): (usize, f64), backend:
     let found = subject.machine(&sums, draws, backend).at(&states, 3);
     let mut faults = far(&found, &expected, &expected, tolerance);
     if !faults.is_empty() {
-        // Densities with a peak change a lot between neighbouring numbers.
+        // Densities with a sharp peak change a lot between neighbouring floating-point numbers.
         faults = far(&found, &expected, &reference(&shift(&states)), tolerance);
     }
     if faults.is_empty() {
@@ -75,7 +75,7 @@ fn sums_match_the_plain_mean_for_a_thousand_draws() {
     finite(|_, mut subject| compare(&mut subject, (1000, 1e-12), "cranelift"));
 }
 
-/// Other noise is detected. Without this, the comparison above would not test anything.
+/// The comparison above detects different noise. Otherwise, it would not test anything.
 #[test]
 fn other_noise_is_distinguished() {
     let known = |pair: &Pair| pair.label() == "Normal || Normal";

@@ -1,4 +1,4 @@
-//! The special functions in the densities, independent of the compiler's special functions.
+//! The special functions of the densities, implemented independently of the compiler.
 
 use super::laws::EULER;
 
@@ -18,9 +18,9 @@ pub fn log_gamma(x: f64) -> f64 {
     (shifted - 0.5) * shifted.ln() - shifted + 0.5 * std::f64::consts::TAU.ln() + series - product.ln()
 }
 
-/// Returns `exp(x) E1(x)` for positive `x`, by the power series below one and by the continued fraction from one on.
+/// Returns `exp(x) E1(x)` for positive `x`, by the power series for `x` below one, and otherwise by the continued fraction.
 pub fn e1_scaled(x: f64) -> f64 {
-    // Squares of small numbers may have underflowed to zero, where the function is infinite.
+    // The argument may be a small square that underflowed to zero, where the function is infinite.
     let x = x.max(f64::MIN_POSITIVE);
     if x < 1.0 {
         let mut term = 1.0;

@@ -73,8 +73,8 @@ fn the_last_layer_is_affine() {
     assert_eq!(found.likelihood, Likelihood::Categorical);
 }
 
-/// The weights of the output layer for the noise are not integrated over. If the noise depends on weights that are, it is held at its value
-/// at the iterate.
+/// The weights of the output layer for the noise are not integrated over. If the noise depends on weights that are integrated over, it keeps its
+/// value at the iterate.
 #[test]
 fn a_head_for_the_noise_is_held() {
     let found = collapsed(TWO_HEADS, OverWeights::LastLayer);
@@ -170,7 +170,7 @@ fn shifted(
     moved
 }
 
-/// Slopes of the location and of the kinks match differences, in the interpreter and in machine code.
+/// Derivatives of the location and of the kinks match finite differences, in the interpreter and in machine code.
 #[test]
 fn slopes_match_differences() {
     let cases = [
@@ -214,7 +214,7 @@ fn slopes_match_differences() {
     }
 }
 
-/// The port `moves` shifts the weights of each row separately. It shifts neither noise nor target.
+/// The port `moves` shifts the weights of each row separately. It does not shift the noise or the target.
 #[test]
 fn rows_have_moves_of_their_own() {
     let found = collapsed(TWO_HEADS, OverWeights::Names(&named("hidden")));

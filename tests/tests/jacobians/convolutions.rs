@@ -1,4 +1,4 @@
-//! The values of convolutions and pools, and the Kronecker factors of kernels, agree with nested loops.
+//! The results of convolutions and pooling, and the Kronecker factors of kernels, agree with nested loops.
 
 use super::setup::{ALL, approximated, assert_close, compiled, number, results};
 use bnnc_base::dtype::Precision;
@@ -18,7 +18,7 @@ struct Case {
     padding: usize,
 }
 
-/// The cases include strides that leave elements unused, padding that is wider than the kernel, kernels of one element and of the whole
+/// The cases include strides that skip elements at the border, padding that is wider than the kernel, kernels of one element and of the whole
 /// image, and single rows.
 const CASES: [Case; 8] = [
     case([1, 4, 4], [2, 2, 2], 1, 0),
@@ -110,7 +110,7 @@ infer fit = map(Net, rows) {{ epochs = 1 }}
     )
 }
 
-/// Returns the values of a port, with the numbers of the setup.
+/// Returns the values of a port, for the input numbers of `setup`.
 fn numbers(name: &str, count: usize) -> Vec<f64> {
     (1..=count).map(|at| number(name, at)).collect()
 }
@@ -194,8 +194,8 @@ fn pools_reduce_windows_of_one_channel() {
     }
 }
 
-/// The left factor of a kernel is the mean over positions of the outer products of windows. The right factor is the sum over positions of
-/// the outer products of slopes. For a cotangent of the logits, the slope at a position is the cotangent at this position.
+/// The left factor of a kernel is the mean over positions of the outer products of windows. The right factor is the sum over positions of the outer
+/// products of gradients. For a cotangent of the logits, the gradient at a position is the cotangent at this position.
 #[test]
 fn factors_of_kernels_are_sums_over_positions() {
     for case in CASES {

@@ -76,7 +76,7 @@ fn gradients_of_rows_are_not_kept_in_memory() {
     }
 }
 
-/// A row has a gradient in only one line of a table, and the zeros of the other lines are not stored.
+/// The gradient of a row affects only one row of an embedding table. The zeros of the other table rows are not stored.
 #[test]
 fn gradients_of_tables_are_not_kept_for_every_row() {
     let wanted = OptionalPrograms {
@@ -101,7 +101,7 @@ infer fit = map(Net, rows) { epochs = 1 }
     }
 }
 
-/// There are more elements than single precision has integers, but positions are split exactly.
+/// The number of elements exceeds the integers that single precision represents exactly, but positions are split without error.
 #[test]
 fn positions_are_split_exactly() {
     const SIDE: usize = 4_101;

@@ -1,4 +1,4 @@
-//! Jacobians agree with differences of the outputs, the other programs agree with the Jacobian, and second derivatives agree with
+//! Jacobians agree with finite differences of the outputs, the other programs agree with the Jacobian, and second derivatives agree with finite
 //! differences of gradients.
 
 use super::setup::{ALL, approximated, assert_close, compiled, inputs, network, number, results, tried};
@@ -23,7 +23,7 @@ fn sizes() -> Sizes {
         .with(Symbol::Selected, SELECTED)
 }
 
-/// Returns a network with these sites whose mean is `f`.
+/// Returns a network with these sites and the mean `f`.
 fn shared(sites: &str, f: &str) -> String {
     format!(
         "data rows = csv(\"rows.csv\") {{ target = y }}
@@ -37,7 +37,7 @@ infer fit = map(Net, rows) {{ epochs = 1 }}
     )
 }
 
-/// Returns a network with these sites whose mean is `f`, on an image of 3 x 4.
+/// Returns a network with these sites and the mean `f`, on an image of 3 x 4.
 fn images(sites: &str, f: &str) -> String {
     let sites = format!("{sites}\n  image = reshape(x, 1, 3, 4)");
     shared(&sites, &format!("sum(tanh({f}))")).replace("real[3])", "real[12])")
@@ -116,7 +116,7 @@ infer fit = map(Net, rows) { epochs = 1 }
     ]
 }
 
-/// Returns `cotangents . df/dw` by differences of the outputs: `[batch, columns, elements]` for each state.
+/// Returns `cotangents . df/dw` by finite differences of the outputs: `[batch, columns, elements]` for each state.
 fn differences(found: &Approximation, cotangents: &Tensor) -> Vec<Tensor> {
     let outputs = |moved: &HashMap<String, Tensor>| results(&found.rows, &sizes(), moved)["outputs"].clone();
     let mut jacobians = Vec::new();
@@ -276,8 +276,8 @@ fn spread(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, slo
     check(name, found.spread.as_ref().unwrap(), "spread", &input, &want.data);
 }
 
-/// Checks that in one row and one column, the Kronecker product of the factors is the outer product of the Jacobian with itself, if the
-/// gradient is a single outer product. For factors that are whole blocks, checks this for several rows and columns.
+/// Checks that the Kronecker product of the factors is the outer product of the Jacobian with itself. If the gradient is a single outer product, this
+/// is checked for one row and one column, and for factors that are whole blocks, for several rows and columns.
 fn factors(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, slopes: &[Tensor]) {
     let function = found.factors.as_ref().unwrap();
     let exact = !matches!(name, "twice" | "positions" | "convolutions" | "pools");
@@ -383,7 +383,7 @@ fn product(
         .iter()
         .map(|weights| (&*weights.state, state(&found.rows, &weights.state)))
         .collect();
-    // Evaluates the function at a point of the mixed difference, which is in one element and along a vector.
+    // Evaluates the function at a point of the mixed difference: with respect to one element, and along a vector.
     let at = |column: usize, along: f64, element: Option<(usize, usize, f64)>| {
         let mut moved = HashMap::new();
         for (number, weights) in found.weights.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Networks, their programs, and numbers as their inputs.
+//! Networks, their programs, and values for their inputs.
 
 use bnnc_abi::code::Artifact;
 use bnnc_base::dtype::{DType, Precision};
@@ -40,7 +40,7 @@ pub fn approximated(name: &str, text: &str, width: usize, wanted: OptionalProgra
     tried(name, text, width, wanted).unwrap()
 }
 
-/// Returns the programs as [`approximated`] does, or the reason why there are none.
+/// Returns the programs as [`approximated`] does, or the reason why the compiler does not generate them.
 pub fn tried(
     name: &str,
     text: &str,
@@ -115,7 +115,7 @@ infer fit = map(Net, rows) {{ epochs = 1 }}
     )
 }
 
-/// Returns a number that depends on the name and the place, such that the numbers do not have a short pattern.
+/// Returns a number that depends on the name and the position. The sequence of numbers does not have a short period.
 pub fn number(name: &str, at: usize) -> f64 {
     let seed = name
         .bytes()

@@ -33,8 +33,8 @@ fn chi_square(draws: &[f64], log_mass: &[f64]) -> (f64, f64) {
     (statistic, bins)
 }
 
-/// The test has small and large means on both sides of the point where the sampler changes its algorithm, and one mean with counts in the
-/// thousands. The bound is exceeded with a probability below 1e-6.
+/// The test covers means on both sides of the point where the sampler changes its algorithm, and one mean with counts in the thousands. A correct
+/// sampler exceeds the bound with a probability below 1e-6.
 #[test]
 fn counts_are_drawn_with_their_probabilities() {
     let module = module("");
@@ -76,8 +76,8 @@ fn declared(module: &Module, name: &str, parameter: &str) -> DistId {
     found.unwrap_or_else(|| panic!("no `{name}` with `{parameter}`"))
 }
 
-/// Returns the largest distance between the cumulative functions of draws and of their distribution, times the root of the number of draws. The
-/// result is above 2.8 with a probability below 4e-7 (Kolmogorov). For counts, this probability is even lower.
+/// Returns the largest distance between the cumulative functions of draws and of their distribution, times the root of the number of draws. For a
+/// correct sampler, the result exceeds 2.8 with a probability below 4e-7 (Kolmogorov). For counts, this probability is even lower.
 fn kolmogorov(draws: &mut [f64], first: f64, log_mass: &[f64]) -> f64 {
     draws.sort_by(f64::total_cmp);
     let count = draws.len() as f64;
@@ -93,7 +93,7 @@ fn kolmogorov(draws: &mut [f64], first: f64, log_mass: &[f64]) -> f64 {
     distance * count.sqrt()
 }
 
-/// The test has every parameterisation, with rates from close to zero up to a million, on both sides of the points where the samplers
+/// The test covers every parameterisation, with rates from close to zero up to a million, on both sides of the points where the samplers
 /// change their algorithm.
 #[test]
 fn draws_of_counts_have_their_cumulative_functions() {

@@ -38,7 +38,8 @@ fn near(what: &str, found: f64, expected: f64, tolerance: f64) {
     assert!(close, "{what}: {found}, expected {expected}");
 }
 
-/// Means and variances of elements, and the entropy as the mean of minus the log density, are all within five standard errors.
+/// For samples, the means and variances of elements, and the mean of the negative log density (the entropy), are within five standard errors of the
+/// declared values.
 #[test]
 fn samples_have_the_moments_and_the_entropy() {
     all(|probe| {
@@ -179,7 +180,7 @@ fn entropy(probe: &Probe<'_>, instance: &Instance) -> f64 {
     probe.call(part(instance, "entropy", &instance.entropy), &[]).data[0]
 }
 
-/// With unit scales, the entropy is minus the constant of the closed form of the KL. In one dimension it is the entropy of the normal
+/// With unit scales, the entropy is the negative constant term of the closed form of the KL. In one dimension, it is the entropy of the normal
 /// distribution.
 #[test]
 fn radial_entropies_are_the_known_constants() {
@@ -199,7 +200,7 @@ fn radial_entropies_are_the_known_constants() {
     }
 }
 
-/// The KL divergence from the standard normal is minus the entropy minus the mean log density of the normal, which needs only means and
+/// The KL divergence from the standard normal is the negative entropy minus the mean log density of the normal. This mean needs only means and
 /// variances. The first value was confirmed by quadrature in polar coordinates.
 #[test]
 fn radial_kl_divergences_are_the_known_values() {
@@ -253,7 +254,7 @@ fn radial_densities_have_mass_one() {
     });
 }
 
-/// The Dirichlet distribution of three shares has mass one on the triangle. For two shares it is the beta distribution.
+/// The Dirichlet distribution of three shares has total mass one on the triangle. For two shares it is the beta distribution.
 #[test]
 fn dirichlet_densities_have_mass_one_and_reduce_to_the_beta() {
     let module = module("");

@@ -114,7 +114,7 @@ fn every_layer_and_optimiser_is_run() {
     }
 }
 
-/// Each family with a sampler fits a small network; a family on a part of the reals fits a scale.
+/// Each family with a sampler fits a small network. A family on a part of the reals fits a scale instead.
 #[test]
 fn families_fit() {
     let network = "h = Dense(3)\n k = Dense(1)\n output = k(tanh(h(x)))[0]";

@@ -1,4 +1,4 @@
-//! The library. Every file can be parsed, and is formatted and documented. Every distribution matches its formulas, and every layer runs.
+//! The library. Every file can be parsed, is formatted, and has documentation. Every distribution matches its formulas, and every layer runs.
 
 mod counts;
 mod joint;
@@ -33,7 +33,7 @@ fn files_parse_and_are_formatted() {
     }
 }
 
-/// The library has no errors or warnings, alone and beside a program that reuses one of its names.
+/// The library has no errors or warnings, by itself and together with a program that reuses one of its names.
 #[test]
 fn the_library_has_no_diagnostics() {
     let program = bnnc_driver::program::load("empty.bnn", "", &Default::default());

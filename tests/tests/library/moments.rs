@@ -9,7 +9,7 @@ use bnnc_graph::tensor::Tensor;
 /// The powers whose means are compared.
 const ORDERS: [f64; 11] = [-2.5, -1.0, -0.75, -0.5, -0.1, 0.0, 0.4, 1.0, 1.5, 2.0, 3.0];
 
-/// Values whose logarithm is larger than this are left out, because their powers would overflow.
+/// Values whose logarithm exceeds this number are omitted, because their powers would overflow.
 const FAR: f64 = 200.0;
 
 /// A quadrature rule over the logarithms of values: points, weights, and densities.
@@ -54,7 +54,7 @@ impl Logarithms {
     }
 }
 
-/// Checks that the mean of a power is its integral, and that the integral keeps growing with its range if the mean is infinite.
+/// Checks that the mean of a power equals its integral or, if the mean is infinite, that the integral keeps growing with its range.
 fn powers(probe: &Probe<'_>) -> Result<(), String> {
     let (Some(logarithms), Some(_)) = (Logarithms::new(probe), probe.moment(0.0)) else {
         return Ok(());
@@ -116,7 +116,7 @@ fn means_of_logarithms_are_integrals() {
     });
 }
 
-/// Slopes of moments are finite on both sides of the boundary where the moment becomes infinite.
+/// Derivatives of moments are finite on both sides of the boundary where the moment becomes infinite.
 #[test]
 fn slopes_of_moments_are_finite() {
     all(|probe| {
@@ -147,7 +147,7 @@ fn slopes_of_moments_are_finite() {
     });
 }
 
-/// A program may declare moments too, and the moments of a mixture follow from its components. Here they are uniform up to `width`.
+/// A program may declare moments too, and the moments of a mixture follow from its components. Here, the components are uniform up to `width`.
 #[test]
 fn programs_declare_moments() {
     let module = module(
@@ -173,7 +173,7 @@ fn programs_declare_moments() {
     }
 }
 
-/// Wrong declarations fail the check above. Without this, the check would not test anything.
+/// Wrong declarations fail the check above. Otherwise, the check would not test anything.
 #[test]
 fn wrong_moments_are_detected() {
     let module = module(

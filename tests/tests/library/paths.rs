@@ -89,7 +89,7 @@ fn unbiased(probe: &Probe<'_>) -> Result<(), String> {
         let n = found.len() as f64;
         let mean = found.iter().sum::<f64>() / n;
         let spread = found.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
-        // Slopes without noise are compared exactly.
+        // Derivatives without noise are compared exactly.
         let error = (spread / n).sqrt().max(1e-9 * expected.abs().max(1.0));
         if mean.is_nan() || (mean - expected).abs() > 5.5 * error {
             return Err(format!(
@@ -105,7 +105,8 @@ fn mean_slopes_are_slopes_of_means() {
     all(unbiased);
 }
 
-/// A wrong slope is detected. This sampler chooses between two values by its parameter, so its draws have no slope in the parameter.
+/// A wrong derivative is detected. This sampler chooses between two values with a probability that is its parameter, so the derivative of its draws
+/// with respect to the parameter is zero.
 #[test]
 fn a_hidden_slope_is_detected() {
     let module = module(

@@ -88,7 +88,7 @@ impl<'a> Probe<'a> {
         format!("{} at {values:?}", self.item().name)
     }
 
-    /// Returns the values of the scalar parameters, because a density may have a break at such a point.
+    /// Returns the values of the scalar parameters: points at which the density may have a break.
     pub fn breaks(&self) -> Vec<f64> {
         self.values
             .iter()
@@ -212,17 +212,17 @@ impl<'a> Probe<'a> {
         instance.unwrap_or_else(|why| panic!("{}: {why:?}", self.label()))
     }
 
-    /// Returns whether a part that is a function is declared, or follows from another part.
+    /// Returns whether a function part is declared or follows from another part.
     pub fn has(&self, part: &str) -> bool {
         bnnc_hir::parts::has(self.item(), part)
     }
 
-    /// Returns the cumulative distribution function at points, if there is one.
+    /// Returns the cumulative distribution function at points, or `None` if the distribution does not have it.
     pub fn cdf(&self, points: &[f64]) -> Option<Vec<f64>> {
         self.part("cdf", points)
     }
 
-    /// Returns the values of a part that is a function at points anywhere on the line, if there is one.
+    /// Returns the values of a function part at any real points, or `None` if the distribution does not have this part.
     pub fn part(&self, part: &str, points: &[f64]) -> Option<Vec<f64>> {
         let function = self.part_function(part, points.len())?;
         Some(self.call(&function, &[vector(points)]).data)

@@ -12,7 +12,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Returns the rule for an interval, whose ends may be infinite, with breaks inside it.
+    /// Returns the rule for an interval with break points inside it. The bounds of the interval may be infinite.
     pub fn new((low, high): (f64, f64), breaks: &[f64]) -> Rule {
         let mut ends: Vec<f64> = breaks
             .iter()

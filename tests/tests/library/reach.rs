@@ -22,7 +22,7 @@ fn number(probe: &Probe<'_>, function: &Function) -> f64 {
     probe.call(function, &[]).data[0]
 }
 
-/// Checks that the density has the declared tail, towards infinity with the sign `sign`, or towards a finite end.
+/// Checks that the density has the declared tail towards infinity with the sign `sign`, or towards a finite bound of the support.
 fn tail(probe: &Probe<'_>, end: &DeclaredEnd, (at, sign): (f64, f64)) -> Result<(), String> {
     let tail = end.tail.as_ref().ok_or("a tail is not declared")?;
     let numbers: Vec<f64> = tail
@@ -30,7 +30,7 @@ fn tail(probe: &Probe<'_>, end: &DeclaredEnd, (at, sign): (f64, f64)) -> Result<
         .iter()
         .map(|function| number(probe, function))
         .collect();
-    // Next to a finite end that is not zero, differences suffer from rounding.
+    // Close to a finite bound that is not zero, differences suffer from rounding.
     let (place, far, tolerance): (&dyn Fn(f64) -> f64, f64, f64) = match at {
         at if at.is_infinite() => (&|t| sign * t, 30.0, 1e-6),
         0.0 => (&|t| 1.0 / t, 30.0, 1e-6),
@@ -43,7 +43,7 @@ fn tail(probe: &Probe<'_>, end: &DeclaredEnd, (at, sign): (f64, f64)) -> Result<
     match tail.kind {
         TailKind::Power => {
             let slope = (log(10f64.powf(1.3 * far)) - log(10f64.powf(far))) / (0.3 * far * LN_10);
-            // At a finite end the density is a function of the distance, which is `1 / t`.
+            // At a finite bound, the density is a function of the distance to it, which is `1 / t`.
             let expected = if at.is_infinite() {
                 -numbers[0] - 1.0
             } else {
@@ -51,7 +51,7 @@ fn tail(probe: &Probe<'_>, end: &DeclaredEnd, (at, sign): (f64, f64)) -> Result<
             };
             near("slope", slope, expected, tolerance)
         }
-        // Twice the logarithm is four times its square.
+        // Doubling the logarithm multiplies its square by four.
         TailKind::LogNormal => near("ratio", log(1e160) / log(1e80), 4.0, 0.1),
         TailKind::Exponential => {
             let (rate, order) = (numbers[0], numbers[1]);
@@ -93,8 +93,9 @@ fn declared_tails_match_the_densities() {
     });
 }
 
-/// Facts about a distribution. For each end: the end, the power of the distance to which minus the log density is proportional (0 if it is
-/// a logarithm), and the order up to which moments of the distance exist. At a finite end, the distance is replaced by its inverse.
+/// Facts about a distribution. For each bound of the support: the bound, the power of the distance to which the negative log density is proportional
+/// (0 for a logarithm), and the order up to which moments of the distance exist. At a finite bound, the inverse of the distance replaces the
+/// distance.
 struct Known {
     name: &'static str,
     values: &'static [f64],
@@ -126,7 +127,7 @@ const REALS: [f64; 2] = [-INFINITY, INFINITY];
 const POSITIVE: [f64; 2] = [0.0, INFINITY];
 const ALL: [f64; 2] = [INFINITY, INFINITY];
 
-/// The facts about each distribution. Minus the log density of `LogGamma` grows like `exp(x)`, which counts as an infinite order.
+/// The facts about each distribution. The negative log density of `LogGamma` grows like `exp(x)`, which counts as an infinite order.
 const KNOWN: [Known; 26] = [
     known("Normal", &[0.0, 1.0], REALS, ([2.0, 2.0], ALL), true),
     known("Laplace", &[0.0, 1.0], REALS, ([1.0, 1.0], ALL), false),

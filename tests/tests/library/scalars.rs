@@ -160,8 +160,8 @@ fn cumulative_functions_have_the_density_as_slope() {
     });
 }
 
-/// A site of a narrower type has the truncated distribution. Its density has mass one on the interval, and parts that do not hold for it
-/// are removed.
+/// A site of a narrower type has the truncated distribution. Its density integrates to one on the interval, and parts that are not valid for it are
+/// removed.
 #[test]
 fn narrowed_densities_integrate_to_one() {
     all(|probe| {
@@ -187,7 +187,8 @@ fn narrowed_densities_integrate_to_one() {
     });
 }
 
-/// Checks that the sample mean is within five standard errors of the declared mean, and the sample variance within six of the declared variance.
+/// Checks that the sample mean is within five standard errors of the declared mean, and that the sample variance is within six standard errors of the
+/// declared variance.
 fn sample_moments(probe: &Probe<'_>) -> Result<(), String> {
     let mean = probe.scalar(|i| &i.mean).filter(|mean| mean.is_finite());
     let (Some(draws), Some(mean)) = (probe.draws(DRAWS), mean) else {
@@ -222,7 +223,8 @@ fn sample_distance(probe: &Probe<'_>) -> Result<(), String> {
         return Ok(());
     };
     draws.sort_by(f64::total_cmp);
-    // Only every fourth draw is used, because cumulative functions are slow. At the other draws, the distance is larger by at most three draws.
+    // Only every fourth draw is used, because cumulative functions are slow. At the other draws, the distance is larger by at most the mass of three
+    // draws.
     let some: Vec<f64> = draws.iter().copied().step_by(4).collect();
     let Some(cdf) = probe.cdf(&some) else {
         return Ok(());
@@ -294,7 +296,7 @@ fn a_wrong_sampler_is_detected() {
     );
 }
 
-/// The gradients of the log density in every parameter and in the value are finite, inside the support and far out.
+/// The derivatives of the log density with respect to every parameter and the value are finite, inside the support and far out.
 #[test]
 fn gradients_are_finite() {
     all(|probe| {
@@ -325,7 +327,7 @@ fn gradients_are_finite() {
     });
 }
 
-/// The log density of the improper prior and its slope are zero everywhere.
+/// The log density of the improper prior and its derivative are zero everywhere.
 #[test]
 fn improper_densities_are_constant() {
     let module = module("");

@@ -19,7 +19,7 @@ const OUTSIDE: [(&str, [f64; 2]); 5] = [
     ("log_survival", [0.0, -INFINITY]),
 ];
 
-/// The test has every distribution of the library, at numbers below and above its support.
+/// The test covers every distribution of the library, at numbers below and above its support.
 #[test]
 fn parts_outside_the_support_are_those_of_a_zero_density() {
     all(|probe| {
@@ -149,7 +149,7 @@ fn quantiles_are_inverses() {
     });
 }
 
-/// Of SciPy 1.17, that of the half-normal near zero of mpmath.
+/// The expected values come from SciPy 1.17, except that of the half-normal near zero, which comes from mpmath.
 #[test]
 fn quantiles_of_the_normal_families_are_the_known_ones() {
     let module = module("");
@@ -182,8 +182,8 @@ fn quantiles_of_the_normal_families_are_the_known_ones() {
     }
 }
 
-/// The derivatives of the logarithms of both tails in the value and every parameter, including shapes, match central differences of fourth
-/// order.
+/// The derivatives of the logarithms of both tails with respect to the value and every parameter, including shapes, match central differences of
+/// fourth order.
 #[test]
 fn slopes_of_both_tails_match_differences() {
     all(|probe| {
@@ -549,7 +549,7 @@ fn far_cauchy_tails_keep_their_digits() {
     }
 }
 
-/// The expected values have differences of log gamma functions of large arguments, and were computed with 60 digits.
+/// The expected values contain differences of log gamma functions of large arguments. They were computed with 60 digits.
 #[test]
 fn large_parameters_keep_their_digits() {
     let module = module("");
@@ -584,8 +584,8 @@ fn large_parameters_keep_their_digits() {
     assert_eq!(near("beta", beta.unwrap_or_default()[0], expected, 1e-7), Ok(()));
 }
 
-/// If a density is truncated to an interval far out, where the difference of two cumulative functions is zero or only rounding error, it
-/// still integrates to one.
+/// A density that is truncated to an interval far out still integrates to one, even where the difference of two cumulative functions is zero or
+/// consists of rounding errors.
 #[test]
 fn densities_truncated_far_out_integrate_to_one() {
     let module = module("");
@@ -624,8 +624,8 @@ fn densities_truncated_far_out_integrate_to_one() {
     }
 }
 
-/// The location is far outside the interval. The slope of the normalisation in the location, `d/dm -log Phi(m)` at -30, is minus the
-/// inverse Mills ratio, `-(30 + 1 / 30 - ..)`.
+/// The location is far outside the interval. The derivative of the normalisation with respect to the location, `d/dm -log Phi(m)` at -30, is the
+/// negative inverse Mills ratio, `-(30 + 1 / 30 - ..)`.
 #[test]
 fn truncated_densities_have_slopes_far_out() {
     let module = module("");

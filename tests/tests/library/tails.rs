@@ -1,5 +1,4 @@
-//! Far tails and known numbers. No density is NaN anywhere, and densities with special functions have values that were computed with many
-//! digits.
+//! Far tails and known numbers. No density is NaN anywhere. Densities with special functions agree with values that were computed with many digits.
 
 use super::probe::{Probe, module, named};
 use super::scalars::{all, ends, near};
@@ -35,7 +34,7 @@ fn densities_are_numbers_in_the_far_tails() {
     });
 }
 
-/// Tails that fall like a power have the order of this power where the squared value is far above one.
+/// Where the squared value is far above one, tails that fall like a power have the exact power.
 #[test]
 fn power_laws_have_their_orders() {
     let laws: [(&str, &[f64], f64); 7] = [
@@ -60,7 +59,7 @@ fn power_laws_have_their_orders() {
 #[test]
 fn entropies_are_the_known_ones() {
     let (log, scale) = (0.4f64.ln(), 0.4);
-    // These are the logarithm of the gamma function and the digamma function of three.
+    // These are the log gamma function and the digamma function at three.
     let (gamma, digamma) = (LN_2, 1.5 - EULER);
     let known: [(&str, &[f64], f64); 14] = [
         ("Exponential", &[scale], 1.0 + log),
@@ -142,8 +141,8 @@ fn inverse_gaussian_probabilities_are_the_known_ones() {
     }
 }
 
-/// The probabilities far in the tail were computed with fifty digits and rounded. A relative rounding error `e` of an argument `z` changes
-/// them by the fraction `z^2 e`.
+/// The probabilities far in the tail were computed with fifty digits and rounded. A relative rounding error `e` of an argument `z` changes these
+/// probabilities by the fraction `z^2 e`.
 #[test]
 fn small_probabilities_keep_their_digits() {
     let normal = [
@@ -177,7 +176,7 @@ fn small_probabilities_keep_their_digits() {
         let probe = Probe::at(&module, named(&module, "Bent"), vec![Tensor::scalar(0.0)]);
         relative(probe.cdf(&[z]), z, z * expected, bound);
     }
-    // For these arguments both terms are small.
+    // For these arguments, both terms of the probability are small.
     for (x, shape, expected) in [
         (0.01, 2.0, 1.527_989_256_759_566_6e-44),
         (0.05, 3.0, 1.771_692_817_533_797_3e-13),

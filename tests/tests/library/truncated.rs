@@ -69,7 +69,7 @@ fn truncated_means_are_the_known_ones() {
             assert_eq!(found, mean, "{label}");
             continue;
         }
-        // The error is relative to the distance from the nearer end.
+        // The error is relative to the distance from the nearer bound.
         let end = if low.is_finite() && (high.is_infinite() || mean - low < high - mean) {
             low
         } else {
@@ -79,8 +79,8 @@ fn truncated_means_are_the_known_ones() {
     }
 }
 
-/// Families and intervals that are hard to search: peaks that are narrow or far from both ends, tails without moments, densities
-/// that are infinite at an end, far tails.
+/// Families and intervals in which quantiles are hard to find: peaks that are narrow or far from both bounds, tails without moments, densities that
+/// are infinite at a bound, and far tails.
 const SEARCHES: [(&str, &[f64], (f64, f64)); 30] = [
     ("StudentT", &[3.0, 2.5, 1.0], (0.0, 5.0)),
     ("StudentT", &[3.0, 0.0, 1.0], (3.0, 4.0)),
@@ -114,7 +114,7 @@ const SEARCHES: [(&str, &[f64], (f64, f64)); 30] = [
     ("Pareto", &[1.0, 0.6], (3.0, INFINITY)),
 ];
 
-/// Each draw is the quantile of the uniform variate that it is made from.
+/// Each draw is the quantile of its uniform variate.
 #[test]
 fn truncated_draws_are_quantiles_of_their_noise() {
     let module = module("");
@@ -161,7 +161,7 @@ fn truncated_draws_are_quantiles_of_their_noise() {
         let logs = probe.part(part, &draws).unwrap_or_default();
         for ((x, log), uniform) in draws.iter().zip(logs).zip(uniform) {
             let found = (log - whole).exp_m1() / rest.exp_m1();
-            // The probability between a draw and its neighbour in 64 bits bounds what can be reached.
+            // The probability between a draw and the neighbouring 64-bit number bounds the attainable accuracy.
             let spacing = at("log_density", *x).exp() * x.abs() * f64::EPSILON / whole.exp();
             let room = 1e-6 + if spacing.is_finite() { 4.0 * spacing } else { 0.0 };
             assert!(
@@ -186,7 +186,7 @@ fn truncated_draws_have_their_cumulative_functions() {
         let mut draws = probe.call(&draw, &coordinates(0)).data;
         draws.sort_by(f64::total_cmp);
         assert!(low <= draws[0] && draws[DRAWS - 1] <= high, "{label}");
-        // Uses the side with less probability beyond the interval, so that differences are accurate.
+        // Uses the tail with less probability beyond the interval, so that differences are accurate.
         let at = |part: &str, x: f64| probe.part(part, &[x]).map_or(f64::NAN, |found| found[0]);
         let is_upper =
             high.is_finite() && (low.is_infinite() || at("log_cdf", high) < at("log_survival", low));

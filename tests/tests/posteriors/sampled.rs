@@ -121,7 +121,7 @@ fn differences(outcome: &InferenceOutcome, references: &[Reference]) -> Vec<Stri
                 reference.name
             ));
         }
-        // If draws alternate around the mean, they determine the mean better than the spread, so the ESS of the tails counts too.
+        // Draws that alternate around the mean determine the mean better than the spread, so the ESS of the tails is used too.
         let size = found.ess_bulk.min(found.ess_tail);
         let error = (reference.spread * (1.0 / size + reference.per_draw)).sqrt();
         let z = (found.sd / reference.sd).ln() / error;
@@ -167,7 +167,8 @@ fn eight_schools() {
     check("eight-schools", &[published("eight-schools")]);
 }
 
-/// With any prior of the noise, the posterior of the coefficients is symmetric around the least-squares solution, which is therefore the exact mean.
+/// For any prior of the noise, the posterior of the coefficients is symmetric around the least-squares solution. This solution is therefore the exact
+/// mean.
 #[test]
 fn kidscore() {
     let data = data("kidscore-momiq");
@@ -205,8 +206,8 @@ fn votes() {
     check("nes-logit", &[references]);
 }
 
-/// In the centred parameterisation, the sampler misses the neck of the funnel and reports divergent transitions. In the compiler's
-/// non-centred parameterisation it does not.
+/// In the centred parameterisation, the sampler misses the neck of the funnel and reports divergent transitions. In the compiler's non-centred
+/// parameterisation, the sampler reaches the neck without divergent transitions.
 #[test]
 fn eight_schools_centred() {
     check("eight-schools-centred", &[published("eight-schools")]);
@@ -215,7 +216,7 @@ fn eight_schools_centred() {
     assert!(divergences(centred) > 0.0);
 }
 
-/// The bounds are narrow enough to distinguish the published prior of tau from one of half its width.
+/// The bounds are narrow enough to distinguish the published prior of tau from a prior of half its width.
 #[test]
 fn another_prior_is_distinguished() {
     let edit = |text: String| {

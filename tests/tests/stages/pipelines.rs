@@ -64,7 +64,7 @@ fn passes_run_in_the_order_of_their_pipeline() {
         .map(|pass| pass.name)
         .filter(|name| !run.contains(name))
         .collect();
-    // The pass `kl` only runs for `emit density` and `bnnc explore`, which need the KL divergence alone.
+    // The pass `kl` only runs for `emit density` and `bnnc explore`, which need only the KL divergence.
     assert_eq!(never, ["kl"], "no small program runs them");
 }
 

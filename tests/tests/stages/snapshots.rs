@@ -33,7 +33,7 @@ fn excerpt(stage: &str, text: &str) -> String {
                 .map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line)))
                 .collect()
         }
-        // Functions without nodes are left out.
+        // Functions without nodes are omitted.
         "density" | "split" => text
             .split_inclusive("\n}\n")
             .filter(|function| !function.ends_with("{\n}\n"))

@@ -1,4 +1,4 @@
-//! The output of `bnnc emit` can be read back, and later stages that are made from it equal the stages of the program. Other texts are reported.
+//! The output of `bnnc emit` can be read back, and the later stages computed from it equal the stages of the program. Invalid texts are reported.
 
 use super::{emitted, files, folder, options};
 use bnnc_driver::emit;
@@ -38,7 +38,7 @@ fn texts_of_training_and_of_loops_read_back_and_lead_to_the_same_loops() {
         assert_eq!(emitted(graph_file, &graph, "training").unwrap(), graph, "{name}");
         assert_eq!(emitted(graph_file, &graph, "graph").unwrap(), graph, "{name}");
         assert_eq!(emitted(loops_file, &loops, "loops").unwrap(), loops, "{name}");
-        // The graph lacks the name of the inference, which the plan contains, and states that no step changes.
+        // The graph does not have the name of the inference, which the plan contains, or the states that no step changes.
         let body = |text: &str| {
             text.split_once('\n')
                 .map(|(_, body)| body.replace(" state\n", " input\n"))
@@ -63,7 +63,7 @@ fn texts_of_training_and_of_loops_read_back_and_lead_to_the_same_loops() {
     }
 }
 
-/// A `.graph` file leads to every stage behind it, and each of them reads back.
+/// Every later stage can be computed from a `.graph` file, and the text of each stage can be read back.
 #[test]
 fn passes_run_on_a_graph_file() {
     let file = Path::new("model.graph");
@@ -85,7 +85,7 @@ fn code(failure: &CompileFailure) -> &'static str {
     }
 }
 
-/// E0615 names the line of the mistake. E0604 names the requested stage, if it comes before the stage of the file.
+/// E0615 names the line of the error. E0604 names the requested stage if it is earlier than the stage of the file.
 #[test]
 fn other_texts_are_reported_at_their_line() {
     let graph = "fn f(%0 x: real[4]) -> (y: %1) {\n  %1 = exp %0 : real[5]\n}\n";
