@@ -108,7 +108,7 @@ fn nothing_is_unfinished() {
     }));
 }
 
-/// The error type of a function is a diagnostic, a fault or an enum of its crate, never a string.
+/// The error type of a function is a diagnostic, a `Fault` or an enum of its crate, never a string.
 #[test]
 fn errors_have_types() {
     let mut faults = Vec::new();
@@ -274,7 +274,7 @@ fn nothing_private_is_named() {
     none(&faults);
 }
 
-/// Files that declare codes although their name says something else. The list may only shrink.
+/// Files that declare codes although their name suggests other contents. The list may only shrink.
 const OTHER_CODES: &[&str] = &[
     "compiler/driver/src/observed.rs",
     "compiler/hir/src/elaborate/model.rs",

@@ -18,7 +18,7 @@ struct Case {
     padding: usize,
 }
 
-/// The cases include strides that skip elements at the border, padding that is wider than the kernel, kernels of one element and of the whole
+/// The cases include strides that skip elements, padding that is wider than the kernel, kernels of one element and of the whole
 /// image, and single rows.
 const CASES: [Case; 8] = [
     case([1, 4, 4], [2, 2, 2], 1, 0),

@@ -1,4 +1,4 @@
-//! Tests separated divergences with known noise (section 6.4 of the methods): the values, the gradients, and which computation is chosen.
+//! Tests factorised KL divergences with known noise (section 6.4 of the methods): the values, the gradients, and which computation is chosen.
 
 use super::library::{
     approximation, declared, exponential, laplace, logistic, normal, posterior, regression, sgd,
@@ -58,7 +58,7 @@ struct Found {
     warnings: Vec<String>,
 }
 
-/// Returns the divergence over the four draws of a table, and its gradient with respect to the declared parameters.
+/// Returns the KL divergence over the four draws of a table, and its gradient with respect to the declared parameters.
 fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: KlOptions) -> Found {
     let first = |b: &mut Builder, sites: &[Value], x: Value| b.mul(sites[0], x);
     let model = regression(Type::scalar(), vec![declared("w", prior, params)], 1.0, first);
@@ -258,7 +258,7 @@ fn powers_and_logarithms_of_a_scale_sampler_separate() {
     close(found.values["kl"], 0.923_615_60 - 0.5f64.ln(), 1e-8);
 }
 
-/// A separated divergence equals the plain mean over the same noise, in its value and in its gradient.
+/// The value and the gradient of a factorised KL divergence equal those of the plain mean over the same noise.
 #[test]
 fn separated_divergences_equal_direct_ones() {
     for (prior, params) in [
@@ -285,7 +285,7 @@ fn the_taylor_series_of_the_logarithm_is_within_its_remainder() {
         family.support = Support::Interval(0.0, f64::INFINITY);
         family
     };
-    // The logarithm does not separate, because the sampler is a sum.
+    // The logarithm does not factorise, because the sampler is a sum.
     let prior = || {
         positive_prior(|b, p| {
             let log = b.log(p[0]);

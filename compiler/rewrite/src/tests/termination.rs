@@ -1,4 +1,4 @@
-//! Proves that the cases of rules with a term as their replacement terminate, by an interpretation of terms as numbers. See
+//! Proves, by an interpretation of terms as numbers, that the rules whose replacements are terms terminate. See
 //! Note [Termination] in `rule.rs`.
 //!
 //! A term stands for a positive number, which is a linear function of the numbers of its variables. The number of an
@@ -45,9 +45,9 @@ impl Linear {
 
 /// Returns the number of an application as `weight + sum of factors * operands`. The factors are at least 1.
 ///
-/// A product must count less than a repetition, because a sum of a repetition becomes a product. A sum counts its operand
-/// twice, so that it becomes smaller if something is moved out of it. So does a quotient with its divisor, because a
-/// repetition is moved out of it. A power counts its base as often as its replacement multiplies the base.
+/// A product must count less than a repetition, because a sum of a repetition becomes a product. A sum counts its operand twice, so that moving a
+/// factor out of the sum makes the number smaller. A quotient counts its divisor twice for the same reason, because a repetition is moved out of the
+/// divisor. A power counts its base as often as its replacement multiplies the base.
 fn interpretation(op: Op) -> (u64, [u64; 3]) {
     let sums = [&ops::reduce_sum::REDUCE_SUM, &ops::reduce_max::REDUCE_MAX];
     if op.is(&ops::broadcast::BROADCAST) {
@@ -108,7 +108,7 @@ fn every_replacement_by_a_term_is_smaller_than_its_pattern() {
     assert!(checked >= 50, "{checked}");
 }
 
-/// Rules that could be applied for ever are not below their patterns.
+/// The proof detects rules that could be applied for ever: their replacements are not smaller than their patterns.
 #[test]
 fn replacements_that_undo_themselves_or_grow_are_not_smaller() {
     let endless = [
@@ -124,7 +124,7 @@ fn replacements_that_undo_themselves_or_grow_are_not_smaller() {
     }
 }
 
-/// Rules that compute their replacements are exceptions, each with a reason in one line.
+/// Rules that compute their replacements are exceptions. Each of them has a reason in one line.
 #[test]
 fn replacements_that_are_computed_have_a_reason() {
     let mut computed = Vec::new();
