@@ -1422,7 +1422,7 @@ fn refusal<T: std::fmt::Debug>(made: Result<T, Stop>) -> (&'static str, String) 
     }
 }
 
-/// A saved run gives the same predictions and the same diagnostics.
+/// A saved run gives the same predictions, and restores facts of the approximation such as its prior scale.
 #[test]
 fn a_saved_run_predicts_again() {
     let kept = Kept::new("saved");

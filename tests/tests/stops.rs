@@ -68,7 +68,7 @@ fn no_training_rows_are_an_error_in_data() {
     assert_stop(stopped, "E0505", FaultyInput::Data);
 }
 
-/// Every build of these tests includes all optional parts, so that no run of the tests is rejected for a missing part.
+/// Every build of these tests includes all optional parts, so the test creates the diagnostic of a missing part itself.
 #[test]
 fn a_part_that_a_build_leaves_out_is_named_with_its_feature() {
     let absent = bnnc_base::feature::not_in_build("the backend `cuda`", "cuda");
