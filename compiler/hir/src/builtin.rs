@@ -1,6 +1,6 @@
 //! The built-in functions of the language: a registry of their names, arities and typing rules.
 //!
-//! A function that can be written in the language itself lives in the library instead, as `relu` does.
+//! Functions that can be written in the language itself are in the library instead, such as `relu`.
 
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_graph::op::{Op, OpDef};
@@ -111,7 +111,7 @@ impl Builtin {
         self.reduction().is_some() || self.rule == BuiltinRule::LogSumExp
     }
 
-    /// Evaluates the function on numbers. Returns `None` if the function takes arrays, or if the number of arguments is wrong.
+    /// Evaluates the function on numbers. Returns `None` if the function takes arrays, or if the number of arguments does not fit.
     pub fn number(&self, args: &[f64]) -> Option<f64> {
         let (BuiltinRule::Elementwise(op) | BuiltinRule::Extremum(op, _) | BuiltinRule::Same(op)) = self.rule
         else {

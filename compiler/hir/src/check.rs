@@ -47,11 +47,11 @@ pub struct Override {
     pub item: String,
     /// The option.
     pub key: String,
-    /// The value, whose span refers to a source of its own.
+    /// The value, whose span refers to a source file that contains only this value.
     pub value: ast::Expr,
 }
 
-/// The inputs of a check besides the program.
+/// The inputs of a check, apart from the program.
 #[derive(Clone, Debug, Default)]
 pub struct CheckContext {
     /// The options from `--set`, in order. Options from `--set` take precedence over the options in the program.

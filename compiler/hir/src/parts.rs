@@ -16,7 +16,7 @@ pub struct PartOfValue {
     pub from: &'static [(&'static str, Derivation)],
 }
 
-/// A function that computes one part from another.
+/// The values of the part below and above the support.
 pub type Derivation = fn(&mut Builder, Value) -> Value;
 
 const INFINITY: f64 = f64::INFINITY;

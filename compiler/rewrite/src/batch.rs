@@ -61,7 +61,7 @@ pub fn inline_batched(
     function.results.iter().map(|(_, value)| copies[*value]).collect()
 }
 
-/// A node of the batched function: the op, the attributes, and the types of the operands before batching.
+/// A node of the batched function: the op, the attributes, and the types that the operands had before batching.
 struct Call<'a> {
     op: Op,
     attrs: &'a [Attr],

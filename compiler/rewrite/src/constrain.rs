@@ -117,9 +117,9 @@ pub fn free(builder: &mut Builder, support: Support, value: Value) -> Option<Val
     })
 }
 
-/// Transforms an optimised number onto the support of a variational parameter. Half-infinite intervals use
-/// the softplus instead of the exponential. The slope of the softplus stays bounded, so a large step of the
-/// optimiser changes the parameter by a bounded amount and not by a factor.
+/// Transforms a number that an optimiser updates onto the support of a variational parameter. Half-infinite intervals use the softplus instead of the
+/// exponential. The slope of the softplus stays bounded, so a large step of the optimiser changes the parameter by a bounded amount and not by a
+/// factor.
 pub fn parameter(builder: &mut Builder, support: Support, rho: Value) -> Option<Value> {
     match support {
         Support::Interval(lo, hi) if lo.is_finite() != hi.is_finite() => {
@@ -158,8 +158,8 @@ fn inverse_softplus(y: f64) -> f64 {
 /// The bijection between an unconstrained state and a parameter of a family.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// The parameter is the value of a site itself. The bijection is [`constrain`], which draws use too, so
-    /// values can be moved between families.
+    /// The parameter is the value of a site itself. The bijection is [`constrain`], which samplers use too, so a value can start another family or
+    /// method.
     Site(Support),
     /// The parameter is not the value of a site. The bijection is [`parameter`].
     Parameter(Support),

@@ -82,7 +82,7 @@ impl StageFunctions for Densities {
 }
 
 impl Densities {
-    /// Returns whether a prediction of another output depends on the given output.
+    /// Returns whether the prediction of some other output depends on the output with this name.
     pub fn is_given(&self, output: &str) -> bool {
         let others = self.predictions.iter().filter(|said| *said.output != *output);
         let mut results = others.flat_map(|said| {
@@ -186,8 +186,7 @@ fn check(model: &Model) -> Result<(), Refusal> {
     }
 }
 
-/// Returns whether the functions in a node's attributes contain no random quantities, or the node is a `map`
-/// whose function contains no random quantities except observations.
+/// Returns whether a node contains no random quantity in the functions among its attributes; for a `map`, observations are allowed.
 fn is_factored(function: &Function, value: Value) -> bool {
     let is_map = function.op(value).is_some_and(|op| op.is(&ops::map::MAP));
     function_attrs(function, value).all(|inner| {

@@ -77,7 +77,7 @@ pub static UNKNOWN_KL: Code = Code {
               Declare how fast the density of the distribution falls:\n\n    tails = exponential(1 / scale, 1)",
 };
 
-/// A family without a differentiable sampler.
+/// A family whose log density is unknown, so that its KL divergence cannot be estimated.
 pub static NO_SAMPLER: Code = Code {
     id: "E0303",
     title: "family without a sampler",

@@ -15,8 +15,8 @@ use bnnc_graph::types::Type;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Returns the gradient of `output`, a real scalar, with respect to each value in `wrt`. The gradient is zero if `output` does not depend
-/// on the value. Fails on ops without a derivative.
+/// Returns the gradient of `output`, a real scalar, with respect to each value in `wrt`. The gradient with respect to a value is zero if `output`
+/// does not depend on this value. Fails on ops without a derivative.
 pub fn differentiate(builder: &mut Builder, output: Value, wrt: &[Value]) -> Result<Vec<Value>, Fault> {
     let ty = builder.ty(output);
     if *ty != Type::scalar() {
@@ -26,9 +26,9 @@ pub fn differentiate(builder: &mut Builder, output: Value, wrt: &[Value]) -> Res
     pull_back(builder, &[(output, one)], wrt)
 }
 
-/// A cotangent and the elements to which it applies. It is zero at the other elements, where a `select` took its other branch. At those elements, the
-/// slope of the branch may be infinite or undefined (as for `if x > 0 { log(x) }` at zero), but its product with a zero cotangent must be zero. See
-/// Note \[Branches\].
+/// A cotangent and the elements to which it applies. The cotangent is zero at the other elements, where a `select` took its other branch. At those
+/// elements, the slope of this branch may be infinite or undefined (as for `if x > 0 { log(x) }` at zero), but the product of the slope and the zero
+/// cotangent must be zero. See Note \[Branches\].
 #[derive(Clone, Copy)]
 struct Cotangent {
     value: Value,
@@ -183,8 +183,7 @@ fn branches(
         .collect()
 }
 
-/// Returns the cotangents of the operands of an elementwise op. These cotangents are zero at the elements where the cotangent of the result does not
-/// belong to the branch.
+/// Returns the cotangents of the operands of an elementwise op. They are zero at the elements that do not take the branch of the result's cotangent.
 fn elementwise(
     builder: &mut Builder,
     flows: Vec<Option<Value>>,
@@ -315,7 +314,7 @@ pub fn pull_back_of(function: &Function) -> Result<Function, Fault> {
     pull_back_function_of(function, false)
 }
 
-/// Like [`pull_back_of`]. If `in_branch` is true, the cotangent belongs to a branch only at the elements where it is not zero.
+/// Like [`pull_back_of`]. If `in_branch` is true, only the elements with a nonzero cotangent belong to the branch.
 fn pull_back_function_of(function: &Function, in_branch: bool) -> Result<Function, Fault> {
     let mut builder = Builder::new(&function.name);
     let params = nodes::numbered_params_of(&mut builder, function);

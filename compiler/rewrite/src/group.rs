@@ -1,11 +1,9 @@
-//! Replaces the sites that share a joint family by a single site, so that later passes need not distinguish
-//! sites from groups.
+//! Replaces the sites that share a joint family by one site, so that later passes treat groups like sites.
 //!
-//! The site of a group is a vector of reals: the free coordinates of its members, one member after another,
-//! each in row-major order. A bijection transforms the coordinates of a constrained member. The prior of the
-//! group is the density of these coordinates: the product of the members' priors times the Jacobians of the
-//! bijections. If the prior of one member depends on another, the dependence is computed inside this density,
-//! so a scale and the weights that it scales may share a family.
+//! The site of a group is a vector of reals: the free coordinates of its members, one member after another, each in row-major order. A bijection
+//! transforms the coordinates of a constrained member. The prior of the group is the density of these coordinates: the product of the members' priors
+//! times the Jacobians of the bijections. The parameters of one member's prior may depend on another member, because this density computes them from
+//! the values of the members: a scale and the weights that it scales may share a family.
 
 use crate::constrain::constrain;
 use crate::density::{Densities, Prediction, SitePrior};
@@ -171,8 +169,8 @@ fn priors(priors: &[SitePrior], model: &Model, groups: &[&SitePosterior]) -> Vec
     found
 }
 
-/// Returns the prior of a group: the product of its members' priors. The parameters of this prior are the
-/// other sites and the shared inputs from which the parameters of the members' priors are computed.
+/// Returns the prior of a group: the product of its members' priors. The parameters of this prior are the other sites and the shared inputs from
+/// which the parameters of the members' priors are computed.
 fn prior_of(
     group: &SitePosterior,
     priors: &[SitePrior],
@@ -279,7 +277,7 @@ fn product(
             true => MeasureKind::Improper,
             false => MeasureKind::Density,
         },
-        // The parameters are the values of sites and inputs, which lie in their own supports already.
+        // The parameters are values of sites and inputs that are already in their supports.
         supports: vec![Support::Real; params.len()],
         params,
         value: ty,

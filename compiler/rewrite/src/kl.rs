@@ -1,9 +1,8 @@
 //! Chooses how to compute the KL divergence from an approximation to a prior, and records the reason for the choice.
 //!
-//! The choices, in order of preference, are: a closed form ([`closed`]); draws, if the divergence separates
-//! so that only means of noise are needed ([`estimate`], with stop-gradient signs in place of absolute
-//! values); a Taylor series, if requested ([`taylor`]); the plain mean over draws. An infinite divergence is
-//! an error ([`finite`]).
+//! The choices, in order of preference, are: a closed form ([`closed`]); draws, if the divergence separates so that only means of noise are needed
+//! ([`estimate`], with stop-gradient signs in place of absolute values); a Taylor series, if requested ([`taylor`]); the plain mean over draws. An
+//! infinite divergence is an error ([`finite`]).
 
 pub mod algebra;
 pub mod closed;
@@ -35,9 +34,9 @@ pub struct KlOptions {
 /// How a KL divergence is computed: in closed form or by draws.
 #[derive(Clone, Debug)]
 pub enum NeedsDraws {
-    /// In closed form. At most, draws of the sites on which the prior depends are needed.
+    /// In closed form. Only the sites on which the prior depends may need draws.
     Closed(closed::Closed),
-    /// By draws of the site, for this reason. `None` if the options choose draws.
+    /// By draws of the site, for this reason. `None` if the user's options request draws.
     Draws(Option<NoClosedForm>),
     /// The approximation is a single point. The divergence is minus the log prior at this point.
     Point,
@@ -46,7 +45,7 @@ pub enum NeedsDraws {
 /// The chosen computation of the KL divergence of one site, and the reason for the choice.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KlChoice {
-    /// Without draws.
+    /// In closed form.
     Exact(String),
     /// From the means of noise only.
     Separated(Separation),

@@ -1,4 +1,4 @@
-//! Helpers that read the nodes of a function under construction, and that copy signatures.
+//! Helpers that read the nodes of a function under construction, and helpers that copy signatures.
 
 use crate::rule::PendingNode;
 use bnnc_base::arena::Id;
@@ -41,8 +41,7 @@ pub fn without_param(function: &Function, name: &str) -> Function {
     builder.finish(named)
 }
 
-/// Returns `function` with only two kinds of parameters: those named in `keep`, and those that a node or
-/// result uses.
+/// Returns `function` without the parameters that are neither named in `keep` nor used by a node or result.
 pub fn with_params(function: &Function, keep: &HashSet<&str>) -> Function {
     let mut used = vec![false; function.nodes.len()];
     for value in function.nodes.ids() {
@@ -122,8 +121,8 @@ pub fn param_name(function: &Function, param: Value) -> &str {
     function.param_name(param).map_or("", |name| name)
 }
 
-/// Returns the parameter called `name` from the copies `params` of the parameters of `function`. Adds a new
-/// parameter if `function` does not have one with this name.
+/// Returns the parameter called `name` from `params`, the copies of the parameters of `function`. Adds a new parameter if `function` does not have
+/// one with this name.
 pub fn param_or_new(
     builder: &mut Builder,
     (function, params): (&Function, &[Value]),
@@ -218,7 +217,7 @@ pub fn operand(builder: &Builder, value: Value, op: &'static OpDef) -> Option<Va
     application(builder, value, op).and_then(|(args, _)| args.first().copied())
 }
 
-/// Returns the number that all elements of `value` equal, if `value` is a constant or a broadcast constant.
+/// Returns the value of a constant or broadcast constant whose elements are all equal.
 pub fn constant_of(builder: &Builder, value: Value) -> Option<f64> {
     if let Some(source) = operand(builder, value, &ops::broadcast::BROADCAST) {
         return constant_of(builder, source);

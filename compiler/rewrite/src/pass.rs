@@ -1,4 +1,4 @@
-//! Passes are the steps of a compilation. Each has specifications of its input and output.
+//! Passes: the steps of a compilation. Each pass has specifications of its input and output.
 
 use crate::rule::Firing;
 use bnnc_base::diagnostic::Diagnostic;
@@ -9,7 +9,7 @@ use bnnc_graph::spec::Spec;
 /// One step of a compilation.
 #[derive(Debug)]
 pub struct Pass {
-    /// The name on the command line: an argument of `bnnc emit`, and of `--without` unless it is required.
+    /// The name on the command line. `bnnc emit` accepts it, and `--without` accepts it unless the pass is required.
     pub name: &'static str,
     /// One sentence that describes the pass.
     pub about: &'static str,
@@ -86,8 +86,8 @@ impl PassContext {
 pub struct Timing {
     /// The pass.
     pub pass: &'static str,
-    /// The time in seconds, including the passes that this pass runs itself.
+    /// The time in seconds, including other passes that this pass runs.
     pub seconds: f64,
-    /// The number of nodes of the pass's functions after the pass.
+    /// The total number of nodes of the functions that the pass returns.
     pub nodes: usize,
 }

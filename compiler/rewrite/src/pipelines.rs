@@ -92,7 +92,7 @@ pub static POSITIONS: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// Builds the predictions from the prior.
+/// Builds the programs that predict from the prior.
 pub static PRIOR: Pass = Pass {
     name: "prior",
     about: "Creates predictions with parameters drawn from their priors.",
@@ -283,8 +283,7 @@ pub static SITES: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// All passes: first the passes that rewrite one function, then the passes of methods, roughly in the order
-/// in which they run.
+/// All passes: first the passes that rewrite one function, then the steps of methods, roughly in the order in which they run.
 pub static ALL: &[&Pass] = &[
     &EXPAND_MAPS,
     &EXPAND_EXPECTATIONS,
@@ -326,9 +325,8 @@ pub fn lookup(name: &str) -> Option<&'static Pass> {
     ALL.iter().copied().find(|pass| pass.name == name)
 }
 
-/// The passes that run before a function is differentiated. Loops are expanded first, because only then do
-/// the rules see the bodies of loops together with the ops around them. Rules run before differentiation,
-/// because each node that they remove would otherwise add its cotangents.
+/// The passes that run before a function is differentiated. Loops are expanded first, so that the rules see the bodies of loops together with the ops
+/// around them. Rules run before differentiation, because each node that they remove would otherwise add its cotangents.
 pub static BEFORE_DERIVATIVE: &[&Pass] = &[&EXPAND_MAPS, &EXPAND_EXPECTATIONS, &SIMPLIFY];
 
 /// The passes that run before a function is lowered. The rules first see composite ops such as softmax as a
@@ -346,9 +344,8 @@ pub static BEFORE_LOWERING: &[&Pass] = &[
 /// functions with [`BEFORE_DERIVATIVE`] and [`BEFORE_LOWERING`].
 pub type Pipeline = &'static [&'static Pass];
 
-/// The pipeline of variational inference, `map`, and training with dropout. The search for layers in the
-/// log-likelihood runs after the masks are added. The loss is differentiated when both of its terms are
-/// known.
+/// The pipeline of variational inference, `map`, and training with dropout. Masks are added before the search for layers in the log-likelihood. The
+/// loss is differentiated once both of its terms are known.
 pub static TRAINING: Pipeline = &[
     &SPLIT,
     &POSITIONS,
@@ -368,8 +365,7 @@ pub static TRAINING: Pipeline = &[
 /// The pipeline of the KL divergence alone.
 pub static DIVERGENCE: Pipeline = &[&SPLIT, &GROUP, &EXACT_KL, &KL, &GRADIENT];
 
-/// The pipeline of samplers. Constant computations are hoisted before differentiation, so that only the
-/// remaining computations are differentiated.
+/// The pipeline of samplers. Constant computations are hoisted before differentiation, so that only the rest is differentiated.
 pub static SAMPLING: Pipeline = &[
     &SPLIT,
     &POSITIONS,

@@ -1,5 +1,4 @@
-//! Rewrite rules, and the driver that applies them until no rule fires. A rule has a name and a direction,
-//! and its firings can be traced.
+//! Rewrite rules, and the engine that applies them until no rule fires. A rule has a name and a direction, and its firings can be traced.
 
 use crate::nodes;
 use crate::term::{self, AttrTerm, Bindings, Term};
@@ -180,9 +179,8 @@ pub struct Firing {
     pub after: String,
 }
 
-/// The largest number of rounds. A round visits all nodes. One round applies rewrites along a chain of any
-/// depth, so the number of rounds does not grow with the program. If more rounds are needed, rules undo each
-/// other.
+/// The largest number of rounds of rewriting. A round visits all nodes. One round applies rewrites along a chain of any depth, so the number of
+/// rounds does not grow with the program. If more rounds are needed, some rules undo each other.
 const ROUNDS: usize = 12;
 
 /// Applies rules until no rule fires, and removes unused nodes. Records each firing in `trace`.

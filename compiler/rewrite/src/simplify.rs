@@ -11,7 +11,7 @@ use bnnc_graph::verify::function_attrs;
 /// Returns `function` after all rules were applied.
 ///
 /// # Errors
-/// Fails if the rules do not come to an end, which is a bug in the rules.
+/// Fails if rules keep firing, which is a bug in the rules.
 pub fn simplify(function: &Function) -> Result<Function, Fault> {
     rule::rewrite(function, &rules::SET, None)
 }
@@ -20,7 +20,7 @@ pub fn simplify(function: &Function) -> Result<Function, Fault> {
 /// in `trace`.
 ///
 /// # Errors
-/// Fails if the rules do not come to an end, which is a bug in the rules.
+/// Fails if rules keep firing, which is a bug in the rules.
 pub fn simplify_with(
     function: &Function,
     without: &[String],

@@ -23,8 +23,8 @@ pub enum Term {
     Constant(usize),
     /// A constant with this number in all elements.
     Number(f64),
-    /// In a result, the number of elements along axes of an operand of the call that is replaced. The case does
-    /// not apply if the number is zero or not known.
+    /// In a replacement, the number of elements along axes of an operand of the replaced call. The case does not apply if the number is zero or not
+    /// known.
     Size(usize, Axes),
     /// An application of an op. A pattern without attributes matches any attributes.
     Apply(Op, Vec<Term>, Vec<AttrTerm>),
@@ -35,7 +35,7 @@ pub enum Term {
 pub enum AttrTerm {
     /// This attribute.
     Is(Attr),
-    /// In a pattern, any shape. In a result, the shape of the call that is replaced.
+    /// In a pattern, any shape. In a replacement, the shape of the replaced call.
     Shape,
     /// Axes.
     Axes(Axes),
@@ -59,7 +59,7 @@ pub fn on<const N: usize>(op: &'static OpDef, args: [Term; N]) -> Term {
     Term::Apply(Op(op), args.into(), Vec::new())
 }
 
-/// The number of elements along axes of an operand of the call that is replaced.
+/// The number of elements along axes of an operand of the replaced call.
 pub fn size(operand: usize, axes: Axes) -> Term {
     Term::Size(operand, axes)
 }
@@ -107,13 +107,13 @@ functions! {
     /// A broadcast to the given sizes. `axes` gives the position of each axis of `x` in the result.
     broadcast(x: Term, sizes: &[usize], axes: &[usize]) = &ops::broadcast::BROADCAST, [x],
         [Attr::Shape(Shape::fixed(sizes)), Attr::positions(axes)];
-    /// A broadcast: in a pattern to any shape, in a result to the shape of the call that is replaced.
+    /// A broadcast: in a pattern to any shape, in a replacement to the shape of the replaced call.
     repeat(x: Term, axes: Axes) = &ops::broadcast::BROADCAST, [x], [AttrTerm::Shape, AttrTerm::Axes(axes)];
     /// A permutation of axes.
     transpose(x: Term, axes: impl Into<Axes>) = &ops::transpose::TRANSPOSE, [x], [AttrTerm::Axes(axes.into())];
     /// `x` with other sizes and the same elements.
     reshape(x: Term, sizes: &[usize]) = &ops::reshape::RESHAPE, [x], [Attr::Shape(Shape::fixed(sizes))];
-    /// The elements of `x`: in a pattern with any shape, in a result with the shape of the call that is replaced.
+    /// The elements of `x`: in a pattern with any shape, in a replacement with the shape of the replaced call.
     reshaped(x: Term) = &ops::reshape::RESHAPE, [x], [AttrTerm::Shape];
     /// A sum along axes.
     sum(x: Term, axes: impl Into<Axes>) = &ops::reduce_sum::REDUCE_SUM, [x], [AttrTerm::Axes(axes.into())];

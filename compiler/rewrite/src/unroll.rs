@@ -1,4 +1,4 @@
-//! Expands `map` and `expect` for all their positions at the same time: both become batched ops.
+//! Expands `map` and `expect` into batched ops that compute all positions at once.
 
 use crate::batch::inline_batched;
 use crate::nodes;

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 /// How a value depends on the inputs of a model or a layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Form {
-    /// Independent of the inputs. If `random` is true, the value may also depend on parameters; otherwise it is a number.
+    /// Independent of the inputs. If `random` is true, the value may depend on parameters; otherwise it is a number.
     Fixed { random: bool },
     /// An input, possibly shifted or scaled.
     Input,
@@ -36,7 +36,7 @@ struct Summary {
     result: Form,
 }
 
-/// A product of parameters with a value that is itself a product of parameters.
+/// The product of parameters with a value that is itself a product of parameters: two consecutive linear layers.
 #[derive(Clone, Copy, Debug)]
 struct Second {
     at: Span,
@@ -48,9 +48,9 @@ struct Second {
     outputs: Option<i64>,
 }
 
-/// Returns whether the value between two products has fewer elements than the input and than the outputs. In this case, the composition is
-/// a low-rank matrix, unlike a single matrix of weights. If there are several second products, the elements of their results are counted
-/// together, as for the output layers of a model with several outputs.
+/// Returns whether the value between two products has fewer elements than both the input and the result. In this case, the composition is a low-rank
+/// matrix, unlike a single matrix of weights. If the same value has several second products, the elements of their results are added up, as for the
+/// output layers of a model with several outputs.
 fn is_bottleneck(seconds: &[Second]) -> bool {
     let is_below = |between: Option<i64>, outer: Option<i64>| match (between, outer) {
         (Some(between), Some(outer)) => between < outer,
@@ -72,8 +72,8 @@ struct Walk<'m> {
     multiplies: bool,
     /// True if the input of the current item is also used in other ways.
     escapes: bool,
-    /// The positions in the program of products that are also used in other ways than by a second product. The other uses make the
-    /// parameters of the product identifiable.
+    /// The positions in the program of products that have other uses besides a second product. The other uses make the parameters of the product
+    /// identifiable.
     escaped: Vec<Span>,
     /// The second products.
     found: Vec<Second>,
@@ -166,7 +166,7 @@ impl Walk<'_> {
                     self.product(forms, (left, right), expr)
                 }
                 (BuiltinRule::Reduce(Reduction::Sum), [arg]) => match &arg.kind {
-                    // An array product inside a sum gives a sum of products, `sum(w * x)`.
+                    // An elementwise product inside `sum` is a sum of products: `sum(w * x)`.
                     TypedExprKind::Binary(BinaryOp::Mul, left, right)
                         if is_array(left) && is_array(right) =>
                     {

@@ -55,14 +55,14 @@ impl BodyKind {
     }
 }
 
-/// The domain of a distribution whose arguments are known.
+/// The type that a distribution has for given arguments: its element type and its dims.
 #[derive(Clone, Debug)]
 pub struct DistValue {
     /// The type of one element.
     pub elem: Elem,
     /// The dims that follow from the arguments or from the joint type.
     pub dims: Vec<DimExpr>,
-    /// True if the distribution applies elementwise to arrays of the drawn value's dims.
+    /// True if the distribution applies elementwise to arrays whose dims are those of the drawn value.
     pub elementwise: bool,
 }
 
@@ -80,7 +80,7 @@ pub enum Made {
 /// The calls of each layer instance: the dims of the inputs, and the position of the call in the program.
 pub type Calls = HashMap<(LocalId, Vec<i64>), (Vec<Vec<DimExpr>>, Span)>;
 
-/// The outputs by name. Each has its variable, and the elements that have a distribution (`None` stands for the whole output).
+/// The outputs by name. For each output, its variable and the elements that have a distribution (`None` stands for the whole output).
 pub type Outputs = HashMap<Arc<str>, (LocalId, Vec<(Option<DimExpr>, Span)>)>;
 
 /// The state of checking one item.
@@ -99,7 +99,7 @@ pub struct Checker<'a> {
     pub locals: Locals,
     /// Names in scope, innermost last.
     pub scopes: Vec<HashMap<Arc<str>, LocalId>>,
-    /// Names that later lines of the same block declare, with their positions in the program.
+    /// Names that later statements of the same block declare, with their positions in the program.
     pub later: HashMap<Arc<str>, Span>,
     /// The ranges of values of variables, for variables whose range is narrower than their type.
     pub ranges: HashMap<LocalId, Range>,
@@ -121,9 +121,9 @@ pub struct Checker<'a> {
     pub untyped: HashSet<LocalId>,
     /// The outputs of a model.
     pub outputs: Outputs,
-    /// For each variable, the elements of outputs on which the variable depends.
+    /// For each variable, the output elements on which it depends.
     pub uses: HashMap<LocalId, Vec<Use>>,
-    /// For each distribution of an output, the outputs that the arguments of the distribution read.
+    /// For each output, the outputs that the arguments of its distribution read.
     pub needs: Needs,
     /// The nesting depth of the current expression.
     pub depth: usize,
@@ -132,7 +132,7 @@ pub struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    /// Returns the number of errors so far. Warnings do not count, because they leave values valid.
+    /// Returns the number of errors so far. Warnings do not count, because a value with a warning is still valid.
     pub fn errors(&self) -> usize {
         let errors = self.diagnostics.iter();
         errors.filter(|found| found.severity == Severity::Error).count()
@@ -198,7 +198,7 @@ impl<'a> Checker<'a> {
             .find_map(|scope| scope.get(name).copied())
     }
 
-    /// Adds a variable to the innermost scope. If the name is already taken, this is reported, and the new variable hides the earlier one.
+    /// Adds a variable to the innermost scope. If the scope already has this name, this is reported, and the new variable hides the earlier one.
     pub fn declare(&mut self, name: &Arc<str>, span: Span, ty: Ty, kind: LocalKind) -> LocalId {
         // In the REPL, a later variable may hide an earlier one.
         let hides = self.place == BodyKind::Prompt && self.scopes.len() == 1;
@@ -235,7 +235,7 @@ impl<'a> Checker<'a> {
         self.scopes.pop();
     }
 
-    /// Returns whether a name occurs only on lines of the program with syntax errors.
+    /// Returns whether a name occurs only on lines with syntax errors.
     pub fn is_unread(&self, name: &str) -> bool {
         !self.in_library && self.names.unread.contains(name) && self.names.find_value(name, false).is_none()
     }

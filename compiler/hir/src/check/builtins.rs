@@ -212,7 +212,7 @@ impl Checker<'_> {
                 Some(Ty::Tensor(elem, [dims, self.sizes(sizes)?].concat()))
             }
             (BuiltinRule::Reshape, [x, sizes @ ..]) => self.reshaped(x, sizes, span),
-            // The caller has already checked the number of arguments.
+            // The number of arguments was checked by the caller.
             _ => None,
         }
     }

@@ -32,7 +32,7 @@ pub struct Signature<'s> {
     pub lifts: Lifts<'s>,
 }
 
-/// States if a callee applies elementwise to arrays.
+/// Whether a callee applies elementwise to arrays.
 #[derive(Clone, Copy)]
 pub enum Lifts<'s> {
     /// The callee applies elementwise.
@@ -71,7 +71,7 @@ impl Checker<'_> {
         if let Some(local) = self.peek_local(name) {
             let ty = self.locals[local].ty.clone();
             let item = self.find_item(name).is_some() || builtin::lookup(name).is_some();
-            // A parameter with the name `cholesky` does not hide the function `cholesky(a)`.
+            // A parameter called `cholesky` does not hide the function `cholesky(a)`.
             if matches!(ty, Ty::Function(_) | Ty::Layer(_) | Ty::Error) || !item {
                 self.used.insert(local);
                 let callee = TypedExpr {
@@ -196,7 +196,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Expresses a result type in the caller's names. Reports dims that the arguments do not determine.
+    /// Rewrites a result type of the callee in terms of the caller's variables. Reports dims that the arguments do not determine.
     pub fn result(&mut self, ty: &Ty, signature: Signature<'_>, span: Span) -> Ty {
         let Ty::Tensor(elem, dims) = ty else {
             return ty.clone();

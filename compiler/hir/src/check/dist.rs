@@ -166,7 +166,7 @@ fn flag(body: &mut Checker<'_>, line: &ast::Definition, dist: &mut DistItem) {
     }
 }
 
-/// Checks the parts of a distribution that is not a density. A point needs a `draw` without noise and cannot have a density. An improper
+/// Checks the parts of a distribution whose measure is not a density. A point needs a `draw` without noise and cannot have a density. An improper
 /// distribution needs `log_density` and cannot have a `draw`.
 fn check_measure(
     body: &mut Checker<'_>,

@@ -15,7 +15,7 @@ use bnnc_grammar::ast;
 use bnnc_graph::dist::Support;
 use std::sync::Arc;
 
-/// The kind of number that the context of an expression expects. With `Int`, the operator `/` rounds down.
+/// The kind of number that the context of an expression expects. With `Int`, division rounds down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     /// Any value.
@@ -187,7 +187,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks `e for i in a..b`. Returns the checked parts and the length.
+    /// Checks `e for i in a..b`. Returns the checked comprehension and its length.
     pub fn comprehension(
         &mut self,
         written: &ast::Comprehension,
@@ -208,7 +208,7 @@ impl Checker<'_> {
         )
     }
 
-    /// Checks `a..b`. Returns the checked ends and the length.
+    /// Checks `a..b`. Returns the checked start and end, and the length.
     pub fn range(&mut self, from: &ast::Expr, to: &ast::Expr) -> (TypedExpr, TypedExpr, Option<DimExpr>) {
         let (from, to) = (self.expr(from, Want::Int), self.expr(to, Want::Int));
         let first = self.static_dim(&from, "the start of a range");

@@ -73,7 +73,7 @@ impl Checker<'_> {
             Some(name) => report::argument_mismatch(value.span, name, &expected, &found),
             None => report::mismatch(value.span, &expected, &found),
         };
-        // A number in the place of a distribution often means that there is one argument too many before it.
+        // A number where a distribution is expected often means that there is one argument too many before it.
         if let Some(callee) = callee {
             let names = callee.params.iter().map(|param| &*param.param.name);
             diagnostic = diagnostic.help(report::takes(callee.name, names));
@@ -167,7 +167,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks whether a value can lie in the expected support. Values that may lie in the support are checked again at run time.
+    /// Checks whether a value can lie in the expected support. If only some of the values lie in the support, they are checked again at run time.
     pub fn check_support(
         &mut self,
         value: &TypedExpr,
@@ -214,7 +214,7 @@ impl Checker<'_> {
 }
 
 impl Checker<'_> {
-    /// Warns if a parameter on all reals, or a sum of such parameters, is used where a smaller support is expected.
+    /// Warns if a parameter on the reals, or a sum of such parameters, is used where a smaller support is expected.
     fn either_sign(&mut self, value: &TypedExpr, what: Option<&str>, wanted: Support) {
         let places = matches!(self.place, BodyKind::Model | BodyKind::Layer);
         if self.in_library || !places || !is_signed(self.module, &self.locals, &self.signed, value) {

@@ -17,7 +17,7 @@ struct AlongAxis<'a> {
     whole: &'a DimExpr,
     /// The size of a window.
     window: &'a DimExpr,
-    /// The positions in the program at which the two sizes are written.
+    /// The positions in the program of the two sizes.
     spans: [Span; 2],
 }
 

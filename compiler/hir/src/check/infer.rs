@@ -180,8 +180,7 @@ fn all_sites(session: &mut CheckSession<'_>, id: PosteriorId, method: &MethodDef
     }
 }
 
-/// Checks that the posterior only fixes sites. Methods that sample the sites themselves do not accept
-/// families.
+/// Checks that the posterior only fixes sites. Methods that sample the sites themselves do not accept variational families.
 fn only_fixed(session: &mut CheckSession<'_>, id: PosteriorId, method: &MethodDef, span: Span) {
     let posterior = &session.module.posteriors[id];
     let family = |line: &&PosteriorLine| match &line.value {

@@ -1,4 +1,4 @@
-//! Finds the items that an item mentions: the names in the item's text that its own variables do not hide.
+//! Finds the items that an item mentions: all names in its text, except those that its own variables hide.
 
 use bnnc_abi::method::{self, OptionKind};
 use bnnc_grammar::ast::{
@@ -132,7 +132,7 @@ impl Walk {
         }
     }
 
-    /// Visits a line of a posterior. The targets are sites, so only the right-hand side can name items.
+    /// Visits a line of a posterior. The targets are sites, so only the right-hand side can contain names of items.
     fn line(&mut self, line: &Stmt) {
         match &line.kind {
             StmtKind::Assign { value: right, .. } | StmtKind::Sample { dist: right, .. } => self.expr(right),
@@ -151,8 +151,8 @@ impl Walk {
         }
     }
 
-    /// Visits an option block. The words in an option block are not names of items. The exceptions are the earlier inference run in `start`
-    /// or in a score, and a callee such as `Adam(1e-3)`.
+    /// Visits an option block. The words in an option block are not names of items. The exceptions are the inference block in `start` or in a score,
+    /// and a callee such as `Adam(1e-3)`.
     fn settings(&mut self, settings: &[Setting]) {
         for setting in settings {
             self.option(&setting.name.name, &setting.value);

@@ -58,8 +58,7 @@ pub fn check(session: &mut CheckSession<'_>, id: ModelId, item: &ast::ModelDecl)
     body.needs_in_order();
     body.missing_activations(&[], &statements);
     body.uncalled_layers();
-    // A quantity that does not depend on the row is reported together with the posterior, which counts as a
-    // use.
+    // A quantity that does not depend on the row is reported with the posterior, and this report counts as a use.
     let quantities = statements.iter().filter_map(|stmt| match stmt {
         TypedStmt::Let(local, _) if !body.per_example.contains(local) => Some(*local),
         _ => None,

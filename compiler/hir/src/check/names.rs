@@ -60,7 +60,7 @@ impl Def {
 pub struct ItemNames {
     library: HashMap<Arc<str>, (Def, Option<Span>)>,
     program: HashMap<Arc<str>, (Def, Option<Span>)>,
-    /// Names on lines with syntax errors. Their meaning is unknown.
+    /// Names on lines with syntax errors. The meaning of these names is unknown.
     pub unread: HashSet<Arc<str>>,
     /// Items that could not be checked because they depend on themselves. Uses of these items are not reported.
     pub broken: HashSet<Def>,

@@ -310,7 +310,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns whether a position lies inside its axis, as far as both are known.
+    /// Returns whether a position lies inside its axis; unknown positions and axes are accepted.
     fn position(&mut self, at: &TypedExpr, axis: &DimExpr, array: Span) -> bool {
         let size = show::dim(axis, &self.locals);
         match &at.ty {
@@ -441,7 +441,7 @@ fn fits(wanted: &str, elem: &Elem) -> bool {
     (wanted == "bool") == (*elem == Elem::Bool)
 }
 
-/// Suggests a correction where dims `(n)` are combined with `(n, 1)`.
+/// Suggests a correction if dims `(n)` are combined with dims `(n, 1)`.
 pub fn column_hint(a: &[DimExpr], b: &[DimExpr]) -> Option<&'static str> {
     let one = DimExpr::number(1);
     let column = |long: &[DimExpr], short: &[DimExpr]| {

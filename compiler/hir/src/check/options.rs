@@ -252,7 +252,7 @@ pub fn number(
             }
             _ => None,
         };
-        // A name that is not a constant is treated as a misplaced word and not as an unknown variable.
+        // A name that is not a constant is reported as a misplaced word and not as an unknown variable.
         let word = matches!(
             &*strip(written).kind,
             ast::ExprKind::Name(_) | ast::ExprKind::Text(_)

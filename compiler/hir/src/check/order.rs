@@ -55,7 +55,7 @@ pub fn order(session: &mut CheckSession<'_>, entries: &[ItemEntry<'_>]) -> Vec<u
     }
     let mut sorted = Vec::new();
     let mut visit = DfsPostOrder::empty(&graph);
-    // Constants are checked first, because the graph does not show which constants the words of options name.
+    // Constants are checked first, because the dependence graph does not contain the constants that option values mention.
     let (constants, others): (Vec<_>, Vec<_>) = nodes
         .into_iter()
         .partition(|node| matches!(entries[graph[*node]].def, Def::Const(_)));
@@ -69,8 +69,8 @@ pub fn order(session: &mut CheckSession<'_>, entries: &[ItemEntry<'_>]) -> Vec<u
     sorted
 }
 
-/// Returns the items that a mentioned name may refer to. In an expression, this is never an inference block; elsewhere, it is never a
-/// function.
+/// Returns the items that a mentioned name may refer to. A name in an expression never refers to an inference block, and a name elsewhere never
+/// refers to a function.
 fn needed(session: &CheckSession<'_>, entry: &ItemEntry<'_>, name: &str) -> Vec<Def> {
     let value = session.names.find_value(name, entry.library);
     let any = session.names.find(name, entry.library);

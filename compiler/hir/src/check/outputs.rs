@@ -1,5 +1,5 @@
-//! Checks that the product of the distributions of a model's outputs is a joint density: no output may depend on itself, directly or
-//! through other outputs. Checks that depend on sizes are made in `elaborate::joint_density`, when the sizes are known.
+//! Checks that the distributions of a model's outputs define a joint density: no output may depend on itself, directly or through other outputs.
+//! Checks that need sizes are in `elaborate::joint_density`, which runs when the sizes are known.
 
 use super::body::Checker;
 use crate::diagnostics::model as report;
@@ -68,7 +68,7 @@ impl Checker<'_> {
                         elements: self.elements(first),
                         span: expr.span,
                     }),
-                    // If an array is computed from an output, its individual elements are not tracked.
+                    // The analysis does not track individual elements of an array that is computed from an output.
                     _ => found.extend(self.uses(base).into_iter().map(Use::somewhere)),
                 }
                 found
@@ -82,7 +82,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the same uses as [`Checker::uses`], without duplicates. With duplicates, the uses along a chain of variables would repeat.
+    /// Like [`Checker::uses`], but without duplicates. Duplicates would multiply along a chain of variables.
     pub fn distinct_uses(&self, expr: &TypedExpr) -> Vec<Use> {
         let mut distinct: Vec<Use> = Vec::new();
         for found in self.uses(expr) {
@@ -166,12 +166,12 @@ impl Checker<'_> {
         matches!(&self.locals[local].ty, Ty::Tensor(_, dims) if dims.is_empty())
     }
 
-    /// Records the outputs that the distribution of an output reads. Reports a distribution that reads the value it describes.
+    /// Records the outputs that the distribution of an output reads. Reports a distribution that reads the output whose distribution it is.
     pub fn needs(&mut self, given: OutputDist<'_>) {
         for found in self.uses(given.dist) {
             let is_scalar = self.is_scalar(found.output);
             let reads = match (given.counter, &found.elements) {
-                // An array may depend on parts of itself, like a time series that depends on a shifted copy.
+                // An array may depend on other elements of itself, like a time series on its own shifted copy.
                 (None, _) => self.is_scalar(given.output) && is_scalar,
                 (Some(_), _) if is_scalar => true,
                 // Reads of elements of other outputs are checked when the sizes are known.
@@ -223,7 +223,7 @@ impl Checker<'_> {
 /// Returns whether the counter is known to lie in the half-open range of elements.
 fn holds([from, to]: &[DimExpr; 2], counter: &DimExpr) -> bool {
     let beyond = |end: &DimExpr| end.plus(counter, -1).as_number();
-    // A range that starts at the first element contains every counter below its end.
+    // A range that starts at the first element contains every counter below the end of the range.
     let starts = match (beyond(from), from.as_number()) {
         (Some(distance), _) => distance <= 0,
         (None, Some(first)) => first == 0,
@@ -236,11 +236,11 @@ fn holds([from, to]: &[DimExpr; 2], counter: &DimExpr) -> bool {
     starts && ends
 }
 
-/// Returns whether the end of a range is computed from sizes alone, so that it does not vary with the counter.
+/// Returns whether the end of a range is computed from sizes only and does not vary with the counter.
 fn is_size(end: &DimExpr, counter: &DimExpr) -> bool {
     let atoms = |dim: &DimExpr| dim.terms.keys().flatten().cloned().collect::<Vec<Atom>>();
     let counters = atoms(counter);
     let is_named = !atoms(end).is_empty();
-    // A constant end may lie before the first counter, as in `y[0..k]` with a number for `k`.
+    // If `k` is a number, the end of `y[0..k]` may lie before the first counter.
     is_named && end.terms.len() == 1 && atoms(end).iter().all(|atom| !counters.contains(atom))
 }

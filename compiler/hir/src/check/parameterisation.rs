@@ -1,6 +1,6 @@
 //! Distributions with several parameterisations: `Bernoulli(logit = ..)` and `Bernoulli(p = ..)` are two items with one name.
 //!
-//! A call chooses the first parameterisation that has all argument names of the call. A call without argument names chooses the first
+//! A call chooses the first parameterisation that has all the argument names that the call uses. A call without argument names chooses the first
 //! parameterisation.
 
 use super::body::{BodyKind, Checker};
@@ -38,7 +38,7 @@ pub fn chosen(module: &Module, first: DistId, args: &[ast::Arg]) -> Result<DistI
         return Ok(*id);
     }
     if item.others.is_empty() {
-        // The caller reports the unknown name, because it knows more about the parameters.
+        // The caller reports the unknown name, because the caller has more information about the parameters.
         return Ok(first);
     }
     let mut names: Vec<&str> = Vec::new();
@@ -62,7 +62,7 @@ pub fn chosen(module: &Module, first: DistId, args: &[ast::Arg]) -> Result<DistI
     }))
 }
 
-/// Returns the same parameterisation as [`chosen`]. Errors are reported.
+/// Like [`chosen`], but reports errors. Errors are reported.
 pub fn chosen_or_reported(
     session: &mut CheckSession<'_>,
     first: DistId,
@@ -73,8 +73,8 @@ pub fn chosen_or_reported(
         .ok()
 }
 
-/// Returns the parameter of another parameterisation that has a narrower support at the same position, if all other parameters have equal
-/// names. An example is the probability in place of a logit, or the rate in place of a log rate.
+/// Returns the parameter at the same position in another parameterisation, if its support is narrower and all other parameters have equal names. An
+/// example is the probability in place of a logit, or the rate in place of a log rate.
 fn narrower(module: &Module, id: DistId, at: usize) -> Option<&ParamBinding> {
     let item = &module.dists[id];
     let is_other = |other: &&DistId| {
@@ -116,8 +116,8 @@ impl Checker<'_> {
         Some((low.0, high.1))
     }
 
-    /// Warns if the square of a parameter is passed as a standard deviation. In statistical texts, `Normal(mu, sigma ^ 2)` gives the variance,
-    /// but here the second argument is the standard deviation.
+    /// Warns if the square of a parameter is passed as a standard deviation. In statistical texts, the second argument of `Normal(mu, sigma ^ 2)` is
+    /// the variance, but here it is the standard deviation.
     pub fn squared_deviation(&mut self, id: DistId, values: &[TypedExpr]) {
         let places = matches!(self.place, BodyKind::Model | BodyKind::Layer);
         let Some(at) = deviation(self.module, id).filter(|_| places && !self.in_library) else {
@@ -152,7 +152,7 @@ impl Checker<'_> {
             let is_named = args
                 .iter()
                 .any(|arg| arg.name.as_ref().is_some_and(|name| name.name == *own));
-            // A named argument that is a plain number or a plain variable is assumed to be intended.
+            // A named argument that is a number or a variable is assumed to be intended.
             let is_plain =
                 matches!(value.kind, TypedExprKind::Local(_)) || constant(self.module, value).is_some();
             let range = self.range_of(value);
@@ -169,9 +169,9 @@ impl Checker<'_> {
     }
 }
 
-/// Returns the same warnings as [`Checker::applied_twice`] for arguments whose ranges follow from the values of the inputs, such as
-/// `exposure * exp(x)` for positive exposures. bnnc does not warn about an argument without a function that undoes a link, such as a positive slope
-/// times such a column, because it may be intended.
+/// Like [`Checker::applied_twice`], but for arguments whose ranges are known only from the values of the inputs, such as `exposure * exp(x)` for
+/// positive exposures. bnnc does not warn about inverse link function, such as the product of a positive slope and a positive column, may be
+/// intended and does not get a warning.
 pub fn applied_twice_to_data(
     module: &Module,
     model: &ModelItem,
@@ -194,7 +194,7 @@ struct Links<'m> {
     /// The ranges of the variables if the ranges of the inputs are known.
     known: HashMap<LocalId, Range>,
     before: HashMap<LocalId, Range>,
-    /// The variables that are computed by a function that undoes a link.
+    /// The variables that are computed by an inverse link function.
     undone: HashSet<LocalId>,
     found: Vec<Diagnostic>,
 }
@@ -253,7 +253,7 @@ impl Links<'_> {
     }
 }
 
-/// Functions that undo a link.
+/// Inverse link functions.
 static INVERSE_LINKS: [&OpDef; 3] = [&ops::exp::EXP, &ops::softplus::SOFTPLUS, &ops::sigmoid::SIGMOID];
 
 /// Returns the index of the parameter that is the standard deviation: its square is the declared variance.

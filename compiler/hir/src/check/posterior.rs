@@ -139,7 +139,7 @@ pub fn path_text(session: &mut CheckSession<'_>, target: &ast::Expr) -> Option<S
     }
 }
 
-/// Checks that a path matches sites of the model, and that no other line covers these sites.
+/// Checks that a path matches sites of the model, and that no other line of the posterior covers these sites.
 fn covered(
     session: &mut CheckSession<'_>,
     path: &str,
@@ -153,7 +153,7 @@ fn covered(
         return;
     }
     for site in matching {
-        // `layers[0].w` and `layers[1].w` both match `layers[_].w`, but each index has a line of its own.
+        // `layers[0].w` and `layers[1].w` both match `layers[_].w`, but each index may have its own line.
         let key = if site.contains("[_]") {
             format!("{path} {site}")
         } else {

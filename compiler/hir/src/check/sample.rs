@@ -127,8 +127,8 @@ impl Checker<'_> {
         })
     }
 
-    /// Drops the warnings about a distribution's arguments if the distribution is discrete, which is an error. The dropped warnings are
-    /// those added since the index `since`.
+    /// Drops the warnings about a distribution's arguments if the distribution is discrete, which is an error. The dropped warnings are those from
+    /// index `since` on.
     fn keep_discrete(&mut self, since: usize) {
         let is_of = |found: &Diagnostic, code: &'static Code| found.code.id == code.id;
         let recent = &self.diagnostics[since..];
@@ -184,8 +184,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the type of the drawn value. The result is the declared type, which must lie within the support of the distribution, or else
-    /// the type of the distribution's values.
+    /// Returns the type of the drawn value. This is the declared type, which must lie within the support of the distribution; without a declaration,
+    /// it is the type of the distribution's values.
     fn sampled_type(&mut self, name: &str, declared: Option<(Ty, Span)>, dist: &TypedExpr) -> Ty {
         let Some(value) = self.dist_value(dist) else {
             return declared.map_or(Ty::Error, |(ty, _)| ty);
@@ -216,7 +216,7 @@ impl Checker<'_> {
             return declared;
         }
         let free = value.elementwise && value.dims.is_empty();
-        // If a distribution has values that are one simplex or one ordered vector, a site may be an array of independent values.
+        // If one value of a distribution is a simplex or an ordered vector, a site may be an array of independent values.
         let own = match &value.elem {
             Elem::Real(support) if support.is_of_vectors() && !value.elementwise => {
                 &dims[dims.len().saturating_sub(value.dims.len())..]
@@ -343,7 +343,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Suggests how to turn a vector that is a parameter of the distribution into a number.
+    /// Suggests how to replace a vector argument of the distribution by a number.
     fn of_one_element(&self, dist: &TypedExpr) -> String {
         let is_vector = |part: &&TypedExpr| matches!(&part.ty, Ty::Tensor(_, dims) if dims.len() == 1);
         let name_of = |part: &TypedExpr| match &part.kind {

@@ -111,8 +111,8 @@ impl<'a> CheckSession<'a> {
         }
     }
 
-    /// Returns whether a second `dist` with the same name is another parameterisation of the first. A call chooses a parameterisation by
-    /// argument names, so no two parameterisations may have the same set of names.
+    /// Returns whether a second `dist` with the same name is another parameterisation of the first. A call chooses a parameterisation by argument
+    /// names, so two parameterisations must not have the same set of names.
     fn is_parameterisation(
         &mut self,
         def: Def,
@@ -305,7 +305,7 @@ impl<'a> CheckSession<'a> {
         self.with_constants(|body| body.number(written, what))
     }
 
-    /// Runs `work` in a body that has no variables.
+    /// Runs `work` on the state of an item without variables.
     pub fn with_constants<T>(&mut self, work: impl FnOnce(&mut super::body::Checker<'_>) -> T) -> T {
         let name: Arc<str> = "option".into();
         let mut body = super::body::Checker::new(&self.module, &self.names, false, BodyKind::Constant, &name);

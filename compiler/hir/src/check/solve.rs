@@ -95,8 +95,8 @@ impl Solver {
     }
 }
 
-/// Returns whether two dims are equal, or may be equal once sizes are known. Equations with rounded division cannot be decided before the
-/// sizes are known. Such equations are checked again when the program is bound to its data.
+/// Returns whether two dims are equal or may become equal when sizes are known. Equations with rounded division cannot be decided before the sizes
+/// are known. Such equations are checked again when the program is bound to its data.
 pub fn equal(a: &DimExpr, b: &DimExpr) -> bool {
     let difference = a.plus(b, -1);
     difference.terms.is_empty()

@@ -173,7 +173,7 @@ fn on_each_other(things: &str, circle: &[(String, Span)]) -> String {
     }
 }
 
-/// Labels the first and the last read of a cycle.
+/// Adds labels at the first and the last read of a cycle.
 fn along(diagnostic: Diagnostic, circle: &[(String, Span)]) -> Diagnostic {
     let (first, last) = (&circle[0], &circle[circle.len() - 1]);
     let second = &circle[1 % circle.len()];

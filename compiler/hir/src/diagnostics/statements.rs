@@ -117,13 +117,13 @@ pub fn flag_needs(span: Span, flag: &str, part: &str) -> Diagnostic {
     Diagnostic::error(&UNKNOWN_DEFINITION, span, message)
 }
 
-/// A flag beside a part that it excludes, such as `point = true` beside a density.
+/// A flag together with a part that it excludes, such as `point = true` with a density.
 pub fn flag_excludes(span: Span, flag: &str, part: &str, at: Span) -> Diagnostic {
     let message = format!("a distribution with `{flag} = true` cannot have `{part}`");
     Diagnostic::error(&UNKNOWN_DEFINITION, span, message).also(at, format!("`{flag}` is set here"))
 }
 
-/// `per_tensor = true` on a distribution that is never joint over several tensors.
+/// `per_tensor = true` on a distribution that is never joint across several tensors.
 pub fn never_shared(span: Span, dist: &str) -> Diagnostic {
     Diagnostic::error(
         &UNKNOWN_DEFINITION,

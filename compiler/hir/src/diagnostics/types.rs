@@ -350,7 +350,7 @@ pub fn support(span: Span, what: &str, expected: &str, found: &str) -> Diagnosti
     .label(format!("this is {found}"))
 }
 
-/// A range that is empty for some values of a counter, under a reduction that needs an element.
+/// A range that is empty for some values of a counter, in a reduction that needs at least one element.
 pub fn empty_range(span: Span, reduction: &str) -> Diagnostic {
     let message = format!(
         "`{reduction}` needs at least one element, but this range is empty for some values of the loop counter"
@@ -461,7 +461,7 @@ pub fn unknown_part<'a>(
     let all = quoted(names.clone());
     let diagnostic = Diagnostic::error(&UNKNOWN_PART, span, format!("{of} has no part `{name}`"));
     match all.is_empty() {
-        // Only distributions have parts. Parts of other languages, such as `beta.T`, are functions here.
+        // Only distributions have parts. A suffix that is an attribute in other languages, such as `beta.T`, is a function here.
         true => diagnostic.suggest_word(&format!(".{name}"), names),
         false => diagnostic.suggest(name, names).note(format!("it has {all}")),
     }

@@ -58,7 +58,7 @@ struct Binder<'a> {
     bound: DataBindings,
     /// The columns of type `index`.
     selectors: Vec<Selector<'a>>,
-    /// Dim names whose sizes are given by scalars of a JSON file.
+    /// Dim names whose sizes come from scalars of a JSON file.
     scalars: HashSet<Arc<str>>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -113,8 +113,8 @@ impl<'a> Binder<'a> {
         });
     }
 
-    /// Sets the elements, axes and support of a port. For an output, also sets the shape and the kind. Sizes that are still unknown have
-    /// already been reported.
+    /// Sets the elements, axes and support of a port. For an output, also sets the shape and the kind. Sizes that are still unknown at this point
+    /// have already been reported.
     fn describe(&mut self, port: usize, binding: &ParamBinding) {
         let Ty::Tensor(elem, dims) = &binding.param.ty else {
             return;
@@ -181,7 +181,7 @@ impl<'a> Binder<'a> {
         self.port(binding, DataSource::Whole(field.name.clone()));
     }
 
-    /// Warns about a whole column of data if only some of its rows train.
+    /// Warns about a whole column of data if only some of its rows are training rows.
     fn set_apart(&mut self, binding: &ParamBinding, field: &Field) {
         let names = (&*binding.param.name, &*field.name);
         let diagnostic = diagnostics::rows_apart(self.span(binding), names, self.schema);
@@ -327,7 +327,7 @@ impl<'a> Binder<'a> {
         self.port(binding, DataSource::Field(field.name.clone()));
     }
 
-    /// Fits the axes of a field. The positions that index values select are resolved when all sizes are known.
+    /// Fits the axes of a field. The positions that index values select are resolved later, when all sizes are known.
     fn fit(&mut self, binding: &ParamBinding, field: &'a Field, shape: &[usize]) {
         self.fit_dims(binding, shape);
         let Ty::Tensor(elem, _) = &binding.param.ty else {
@@ -358,8 +358,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Resolves the position that each value of type `index` selects. If nothing else determines the size, it follows from all columns that
-    /// share it.
+    /// Resolves the position that each value of type `index` selects. If nothing else determines the size, all columns with this size determine it
+    /// together.
     fn select(&mut self) {
         let mut selectors = std::mem::take(&mut self.selectors);
         for selector in &mut selectors {

@@ -47,8 +47,8 @@ impl<'a> Elaborator<'a> {
             let range = self.range_of_integer(&datum);
             return Ok((datum, range));
         }
-        // Equal operations inside and outside the branch share one graph value. The facts that hold in the branch must therefore be
-        // forgotten outside.
+        // The range of an integer value of a branch is needed while the facts of the branch hold, so it is computed here. These values must not keep
+        // the facts of the branch, which do not hold outside.
         let outside = self.ranges.clone();
         let count = facts.len();
         self.forms.assume(facts);
@@ -97,7 +97,7 @@ impl<'a> Elaborator<'a> {
                 both.into_iter().flatten().collect()
             }
             (BinaryOp::Ne, true) | (BinaryOp::Eq, false) => {
-                // If one of two different integers is never the smaller one, their order is known.
+                // Two integers that differ are ordered if one of them is known not to be the smaller.
                 let ends = left.plus(&right, -1).and_then(|form| self.forms.ends(&form));
                 match ends {
                     Some((0, _)) => above(1),
@@ -109,7 +109,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Returns the linear form of an integer expression, without adding an operation to the function.
+    /// Returns the linear form of an integer expression, without adding nodes to the function.
     fn form(&self, expr: &TypedExpr, frame: &Frame<'a>) -> Option<AffineExpr> {
         match &expr.kind {
             TypedExprKind::Int(number) => Some(AffineExpr::number(*number)),

@@ -51,7 +51,7 @@ pub fn dtype(elem: &Elem) -> DType {
     }
 }
 
-/// The values that the functions of an instance are called with.
+/// Which values the functions of an instance receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CalledWith {
     /// Values that lie in the support, because a bijection or a sampler produced them. Densities do not check these values.

@@ -249,13 +249,13 @@ impl<'a> Elaborator<'a> {
         Ok(Datum::Tensor(value))
     }
 
-    /// Returns the range of a sum, difference, product or quotient of integers with known ranges. If the divisor may be zero, the result is
-    /// the range of all integers. An end that overflows saturates at the extreme integer, which lies outside every axis.
+    /// Returns the range of a sum, difference, product or quotient of integers with known ranges. Returns the range of all integers if the divisor
+    /// may be zero. On overflow, the end of the range becomes the smallest or largest integer, which lies outside every axis.
     fn range_of(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<(i64, i64)> {
         combined(op, self.range_of_integer(left)?, self.range_of_integer(right)?)
     }
 
-    /// Returns bounds of an integer: its range, or what follows from the largest integers of columns.
+    /// Returns bounds of an integer: its range, or bounds that follow from the largest integers of columns.
     pub fn extent_of(&self, datum: &Datum) -> (i64, i64) {
         let known = match datum {
             Datum::Tensor(value) => self.extents.get(value).copied(),
@@ -271,7 +271,8 @@ impl<'a> Elaborator<'a> {
         (a.min(c), b.max(d))
     }
 
-    /// Returns bounds of a sum, difference or product of integers. Outside 32 bits it is computed in reals, because integers would overflow without notice.
+    /// Returns bounds of a sum, difference or product of integers. A result that may exceed 32 bits is computed as a real, because integers would
+    /// overflow silently.
     fn extent_of_result(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<(i64, i64)> {
         let is_arithmetic = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul);
         is_arithmetic
@@ -364,7 +365,7 @@ impl<'a> Elaborator<'a> {
     }
 }
 
-/// Returns the range of a sum, difference, product or quotient of integers in these ranges. An end that overflows saturates.
+/// Returns the range of a sum, difference, product or quotient of integers in these ranges. Ends saturate on overflow.
 fn combined(op: BinaryOp, (a, b): (i64, i64), (c, d): (i64, i64)) -> Option<(i64, i64)> {
     let over = |ends: [i64; 4]| {
         let (low, high) = (ends.iter().min(), ends.iter().max());
@@ -382,7 +383,7 @@ fn combined(op: BinaryOp, (a, b): (i64, i64), (c, d): (i64, i64)) -> Option<(i64
         BinaryOp::Div if c <= 0 && d >= 0 => Some(EVERY_INTEGER),
         BinaryOp::Div => {
             let ends = [(a, c), (a, d), (b, c), (b, d)];
-            // A quotient keeps its fraction, so the integers on both sides of it count.
+            // A quotient keeps its fraction, so its range extends to the integers on both sides.
             let ceiling = |(x, y): (i64, i64)| floor(x.saturating_neg(), y).saturating_neg();
             let (low, _) = over(ends.map(|(x, y)| floor(x, y)))?;
             let (_, high) = over(ends.map(ceiling))?;
@@ -411,7 +412,7 @@ fn static_arithmetic(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
         BinaryOp::Sub => a.checked_sub(b),
         BinaryOp::Mul => a.checked_mul(b),
         BinaryOp::Pow => u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
-        // In a real context, `1 / 2` is a half. Dims are divided by `Dim`.
+        // In a real context, `1 / 2` is one half. Division of dims is `Dim`.
         BinaryOp::Div => (a.checked_rem(b) == Some(0)).then(|| a / b),
         BinaryOp::Or | BinaryOp::And | BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le => None,
         BinaryOp::Gt | BinaryOp::Ge | BinaryOp::MatMul => None,

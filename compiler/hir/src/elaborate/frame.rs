@@ -97,16 +97,16 @@ pub struct Elaborator<'a> {
     pub site_values: HashMap<String, Value>,
     /// The observations so far.
     pub observed: Vec<Value>,
-    /// The ranges of output elements that have a distribution so far.
+    /// The ranges of output elements that already have a distribution.
     pub observed_ranges: Vec<super::repeat::ObservedRange>,
     /// The depth of calls, which is limited so that recursion ends with a diagnostic.
     pub depth: usize,
-    /// The number of expanded calls, which is limited because nested calls multiply.
+    /// The number of expanded calls, which is limited because nested calls multiply their number.
     pub calls: usize,
     /// The smallest and the largest value of each integer that depends on counters. Positions are checked against these values at compile
     /// time.
     pub ranges: HashMap<Value, (i64, i64)>,
-    /// Bounds of integers computed from data, for which [`LARGEST_INTEGER`](bnnc_abi::data::LARGEST_INTEGER) bounds the elements of a column.
+    /// Bounds of integers computed from data; [`LARGEST_INTEGER`](bnnc_abi::data::LARGEST_INTEGER) bounds the elements of a column.
     pub extents: HashMap<Value, (i64, i64)>,
     /// The linear forms of these integers in the counters.
     pub forms: Forms,

@@ -97,8 +97,7 @@ impl<'a> Elaborator<'a> {
             .map_or(0, |size| size as i64)
     }
 
-    /// Checks a position that depends on a counter: it must stay inside the axis for every value of the
-    /// counter.
+    /// Checks a position that depends on a counter: for every value of the counter, it must lie inside the axis.
     fn check_positions(&self, value: Value, axis: usize, index: Value, span: Span) -> Elaborated<()> {
         let size = self.axis_size(value, axis);
         match self.range_here(index) {

@@ -1,8 +1,8 @@
-//! Builds a family over several sites. The parameters of the family are assembled from one tensor per site.
+//! Builds a joint family of several sites. The parameters of the family are assembled from one tensor per site.
 //!
-//! A parameter with one row per element, such as a location, a scale or a covariance factor, is stored as one tensor per site. The tensor
-//! holds the rows that belong to the site's elements. The name of the tensor is the same as if the site had the family alone. Reports,
-//! files, starting values from other inference runs and fixed sites therefore do not depend on whether the family is shared.
+//! A parameter with one row per element, such as a location, a scale or a covariance factor, is stored as one tensor per site. The tensor holds the
+//! rows that belong to the site's elements. The name of the tensor is the one it would have if the site had its own family. Reports, files, starting
+//! values from other inference runs and fixed sites are therefore the same for joint and for separate families.
 
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::builder::Builder;

@@ -1,8 +1,7 @@
-//! Checks that the product of the distributions of output elements is a joint density: no element may depend on itself, directly or through
-//! other elements.
+//! Checks that the distributions of output elements define a joint density: no element may depend on itself, directly or through other elements.
 //!
-//! The sizes are known when a model is elaborated, so the check is exact. First, reads are analysed with symbolic counters. If all reads go
-//! to earlier elements, or all go to later elements, there cannot be a cycle. If there may be a cycle, the elements are visited one by one.
+//! The sizes are known when a model is elaborated, so the check is exact. First, reads are analysed with symbolic counters. If all reads are of
+//! earlier elements, or all are of later elements, there cannot be a cycle. If there may be a cycle, the elements are visited one by one.
 
 mod reads;
 mod scope;
@@ -24,7 +23,7 @@ use std::sync::Arc;
 /// The maximum number of expressions visited with symbolic counters.
 const MOST_SYMBOLIC: usize = 1_000_000;
 
-/// The maximum number of expressions visited element by element. Visiting this many takes about a second.
+/// The maximum number of expressions visited element by element. This number of visits takes about a second.
 const MOST_STEPS: usize = 5_000_000;
 
 /// The maximum number of output elements that are visited one by one.
@@ -56,7 +55,7 @@ pub fn dependences(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>
         .iter()
         .map(|given| symbolic(given, (module, &joint), &mut reader))
         .collect();
-    // If the step limit was reached, some reads are missing, so any output may depend on any other.
+    // If the step limit was reached, some reads are missing, and any output may depend on any other.
     let is_complete = !reader.is_exhausted();
     let sets = match is_complete {
         true => circles(item, &statements, &symbolic),
@@ -130,7 +129,7 @@ fn reads_outputs<'m>(sample: &'m SampleStmt, body: &'m [TypedStmt], reader: &mut
     !reader.found.is_empty() || reader.is_exhausted()
 }
 
-/// A read of an output by elements of an output, and the distance between the two.
+/// A read of an output in the distribution of an output element, and the distance between the two elements.
 #[derive(Clone, Copy)]
 struct Step {
     from: LocalId,
@@ -231,7 +230,7 @@ fn of_element<'s, 'm: 's>(
     }
 }
 
-/// Returns whether the statement gives all elements of an array one joint distribution.
+/// Returns whether the statement observes all elements of an array with one joint distribution.
 fn is_joint(sample: &SampleStmt, module: &Module) -> bool {
     match &sample.dist.kind {
         TypedExprKind::MakeDist(dist, _) if sample.index.is_none() => {
@@ -260,8 +259,8 @@ fn circles(item: &ModelItem, statements: &[Given<'_>], steps: &[Vec<Step>]) -> V
     found
 }
 
-/// Returns whether all reads go to earlier elements, or all go to later elements. Reads of the same element of another output are acyclic
-/// if the outputs can be ordered.
+/// Returns whether all reads are of earlier elements, or all are of later elements. Reads of the same element of another output are acyclic if the
+/// outputs can be ordered.
 fn is_one_way(steps: &[&Step]) -> bool {
     let is_before = |sign: i64| {
         let mut level: HashSet<(LocalId, LocalId)> = HashSet::new();

@@ -1,7 +1,7 @@
 //! Integers that are linear in counters, and their ranges.
 //!
-//! Interval arithmetic loses the correlation between two integers. If `u` lies between `t - 2` and `t`, for example, `t - u` lies between 0
-//! and 2, although `t` and `u` both have wide ranges.
+//! Interval arithmetic loses the correlation between two integers. If `u` lies between `t - 2` and `t`, for example, `t - u` lies between 0 and 2,
+//! although `t` and `u` both have wide ranges.
 
 use super::datum::Datum;
 use super::frame::Elaborator;
@@ -28,7 +28,7 @@ pub struct Forms {
     counters: Vec<[AffineExpr; 2]>,
     /// The name of each counter, and the end of its range as written in the program.
     names: Vec<[String; 2]>,
-    /// The end of the next range as written in the program.
+    /// Forms that are known to be non-negative in the current branch.
     written: Option<String>,
     /// Forms that are not negative in the current branch.
     facts: Vec<AffineExpr>,
@@ -177,8 +177,8 @@ impl Forms {
         self.ends(self.values.get(&value)?)
     }
 
-    /// Returns the smallest and the largest value of a form. Subtracting a fact that is not negative bounds the form from below; adding
-    /// such a fact bounds it from above. Sums of two facts are tried as well. Returns `None` if no value satisfies the facts.
+    /// Returns the smallest and the largest value of a form. A form minus a non-negative fact bounds the form from below; a form plus such a fact
+    /// bounds it from above. Sums of two facts are tried as well. Returns `None` if no value satisfies the facts.
     pub fn ends(&self, form: &AffineExpr) -> Option<(i64, i64)> {
         let (mut low, mut high) = (self.extreme(form, false)?, self.extreme(form, true)?);
         let facts = &self.facts[self.facts.len().saturating_sub(MOST_FACTS)..];
@@ -196,7 +196,7 @@ impl Forms {
         (low <= high).then_some((low, high))
     }
 
-    /// Returns the smallest or the largest value. A linear form attains this value at one end of its innermost counter, and then at ends of
+    /// Returns the smallest or the largest value. A linear form attains this value at an end of the range of its innermost counter, and likewise for
     /// the enclosing counters.
     fn extreme(&self, form: &AffineExpr, largest: bool) -> Option<i64> {
         let mut form = form.clone();

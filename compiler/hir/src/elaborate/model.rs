@@ -29,7 +29,7 @@ pub static NO_PART: Code = Code {
     explain: "The program needs a part (`mean`, `draw`, `cdf`, ..) that a distribution does not define, for example the mean of a `Cauchy`, which does not exist.",
 };
 
-/// Returns a diagnostic for a part that a distribution does not declare.
+/// Creates the error for a part that a distribution does not declare.
 pub fn no_part(span: Span, dist: &str, part: &str) -> Box<Diagnostic> {
     Box::new(Diagnostic::error(
         &NO_PART,
@@ -38,7 +38,7 @@ pub fn no_part(span: Span, dist: &str, part: &str) -> Box<Diagnostic> {
     ))
 }
 
-/// Returns a diagnostic for a construct that cannot be compiled.
+/// Creates the error for a construct that cannot be compiled.
 pub fn limit(span: Span, why: String) -> Box<Diagnostic> {
     Box::new(Diagnostic::error(&LIMIT, span, why))
 }
@@ -47,7 +47,7 @@ pub fn limit(span: Span, why: String) -> Box<Diagnostic> {
 /// bind.
 ///
 /// # Errors
-/// Fails if sizes do not fit. The checker cannot know these sizes without the data.
+/// Fails if sizes do not fit. The checker does not know these sizes, because they come from the data.
 pub fn elaborate(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) -> Elaborated<Model> {
     let item = &module.models[id];
     let mut elaborator = Elaborator::new(module, &item.name);

@@ -1,7 +1,7 @@
 //! Elaborates ranges whose ends depend on counters: reductions over such ranges, and windows of a constant length.
 //!
-//! The size of an array must be known at compile time. A reduction therefore covers all positions that the ends can reach. Outside the
-//! range, the reduction uses its neutral element. A window has the same number of elements for every value of the counter.
+//! The size of an array must be known at compile time. A reduction therefore covers every position that its range can reach. At positions outside the
+//! range, it uses its neutral element. A window has the same number of elements for every value of the counter.
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
@@ -30,7 +30,7 @@ pub static OPEN_ARRAY: Code = Code {
               y[t] ~ Normal(dot(w, y[t - 2..t]), 1)                # right: always two elements",
 };
 
-/// Reports a slice or a list that is neither a window nor reduced.
+/// Reports a slice or list whose length is not constant and that is not reduced.
 pub fn open_array(span: Span) -> Box<Diagnostic> {
     let text = "this array ends at a loop counter, so its length changes from step to step";
     let diagnostic = Diagnostic::error(&OPEN_ARRAY, span, text).label("its length differs between steps");
@@ -127,8 +127,8 @@ impl<'a> Elaborator<'a> {
         self.apply(Operation::new(&ops::and::AND, [after, before]), span)
     }
 
-    /// Rejects a range whose end is below its start for every value of the counters. A range that is reversed only for some values of the
-    /// counters is empty for those values.
+    /// Rejects a range whose end is below its start for every value of the counters. A range that is reversed only for some values of the counters
+    /// counts as empty for those values.
     fn forwards(&self, [from, to]: &[Datum; 2], span: Span) -> Elaborated<()> {
         let boxes = self.range_of_integer(from).zip(self.range_of_integer(to));
         let is_apart = boxes.is_some_and(|((first, _), (_, last))| last < first);
@@ -197,8 +197,8 @@ impl<'a> Elaborator<'a> {
             .map(Datum::Tensor)
     }
 
-    /// Elaborates `sum(e for i in a..b)` if an end of the range depends on a counter. The sum covers all positions that the ends can reach,
-    /// and uses the neutral element outside the range.
+    /// Elaborates `sum(e for i in a..b)` if an end of the range depends on a counter. The sum covers every position that the range can reach; outside
+    /// the range, it adds the neutral element.
     pub fn reduce_open(
         &mut self,
         builtin: &'static Builtin,
@@ -247,10 +247,10 @@ impl<'a> Elaborator<'a> {
         self.reduce_all_of(builtin, value, &[from, to], span)
     }
 
-    /// Returns the size of an array's axis if an end of the range depends on a counter. Returns `None` if both ends are known.
+    /// Returns the length of an array axis if its range depends on a counter. Returns `None` if both ends of the range are constant.
     ///
     /// # Errors
-    /// Fails if the size depends on the counter.
+    /// Fails if the length depends on the counter.
     pub fn width(
         &mut self,
         ty: &Ty,

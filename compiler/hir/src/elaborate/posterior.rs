@@ -26,7 +26,7 @@ const START_SCALE: f64 = 0.05;
 /// The maximum number of elements of one parameter of a family: 4 GiB in single precision.
 const MOST_ELEMENTS: usize = 1 << 30;
 
-/// A posterior family whose parameters are too large for the memory.
+/// A posterior family whose parameters do not fit into memory.
 pub static TOO_LARGE: Code = Code {
     id: "E0294",
     title: "a family that is too large",
@@ -125,7 +125,7 @@ fn covers(line: &PosteriorLine, site: &str) -> bool {
     line.sites.iter().any(|(path, _)| means(path, site))
 }
 
-/// Returns whether a path, which may end in `.*`, matches a site.
+/// Returns whether a path matches a site; the path may end in `.*`.
 fn means(path: &str, site: &str) -> bool {
     match path.strip_suffix(".*") {
         Some(prefix) => site
@@ -437,7 +437,7 @@ fn size_of(
     number.ok_or_else(|| limit(span, "a size of this family is not known".to_owned()))
 }
 
-/// Returns the default start value. The locations of weight matrices start as in the linear layers of PyTorch: they are uniform within one
+/// Returns the default start value. The locations of weight matrices start as in the linear layers of PyTorch: uniformly distributed between -1 and 1
 /// over the square root of the fan-in, so that units differ. Other locations start at zero, and positive parameters start small.
 fn default_start(support: Support, shape: &Shape, site: &Shape) -> Init {
     match support {

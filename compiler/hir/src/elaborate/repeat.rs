@@ -1,6 +1,6 @@
 //! Elaborates repetition: comprehensions, reductions over ranges, and `for` over the elements of an output.
 //!
-//! A range over tensors becomes a single `map`, whose body is elaborated once. Only lists of layers are unrolled, because each element is a
+//! A range of tensors becomes a single `map`, whose body is elaborated only once. Only lists of layers are unrolled, because each element is a
 //! separate layer instance.
 
 use super::datum::Datum;
@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The maximum length of a range. All positions up to this length are exact in single precision.
+/// The maximum length of a range. Up to this length, all positions are exact in single precision.
 const MOST_POSITIONS: usize = 1 << 24;
 
 /// The maximum length of a list of layers.
@@ -110,8 +110,8 @@ impl<'a> Elaborator<'a> {
         ))
     }
 
-    /// Elaborates `body` once as the function of a `map` over `from..to`, and returns its mapped results. A range of one position does not need a
-    /// counter.
+    /// Elaborates `body` once as the function of a `map` over `from..to`, and returns its mapped results. A range with a single position does not
+    /// need a counter.
     pub fn map(
         &mut self,
         counter: impl Into<Option<LocalId>>,
@@ -169,7 +169,7 @@ impl<'a> Elaborator<'a> {
                         .param(&format!("captured{}", captured.len()), outer.ty(value).clone())
                 })
             });
-            // Each position has its own noise, because positions are numbered like examples within the example.
+            // Each position has its own noise: the positions of all examples are numbered consecutively, like examples.
             let positions = self.builder.int(count as i64);
             let first = self.builder.mul(example, positions);
             noise.coordinates = [draw, self.builder.add(first, index), step];
@@ -365,7 +365,7 @@ impl<'a> Elaborator<'a> {
         if step == 1 || count == 1 {
             return self.slice(output, 0, low, high.saturating_add(1), span);
         }
-        // If the range lies outside the axis, this call reports it with its bounds as written.
+        // A range outside the axis is reported here with its bounds as written.
         self.slice(output, 0, low, high.saturating_add(1), span)?;
         let size = usize::try_from(count).unwrap_or(0);
         let steps = self.apply(Operation::iota(Dim::Fixed(size)), span)?;
@@ -381,8 +381,7 @@ impl<'a> Elaborator<'a> {
     }
 }
 
-/// The elements of an output that a statement observes: the elements of a range. The preceding definitions may use the counter of this
-/// range.
+/// The elements of an output that a statement observes: a range of elements. The definitions before the statement may use the counter of this range.
 #[derive(Clone, Copy)]
 struct Elements<'s> {
     /// The counter, and the position of the element that is observed for a value of the counter.

@@ -87,8 +87,7 @@ fn product(function: &Function, value: Value, ranges: &[Interval]) -> Interval {
         }
     }
     let power = |(factor, times): (Value, usize)| {
-        // All factors precede the product, so their bounds are known. The bounds of the reals are a safe
-        // default.
+        // All factors precede the product, so their bounds are known. The bounds of the reals are always valid.
         let base = ranges.get(factor.index()).copied().unwrap_or(Interval::REALS);
         let ends = base.monotone(|end| end.powi(i32::try_from(times).unwrap_or(i32::MAX)));
         match times % 2 == 0 && base.contains(0.0) {

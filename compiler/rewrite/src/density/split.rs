@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// A `sample` or `observe` node whose operands are values of [`Split::builder`].
 struct Random {
-    /// The site of a `sample`; the name given to the distribution of an `observe`.
+    /// The name of the site (`sample`), or the name given to the distribution (`observe`).
     name: Arc<str>,
     distribution: Arc<Instance>,
     params: Vec<Value>,
@@ -110,8 +110,7 @@ impl Split {
 
     /// Returns the quantities that the model names and that do not depend on the example.
     fn derived(&self, model: &Model) -> Function {
-        // A `map` takes every value in scope as an operand. Only the expansion of the `map` shows which of
-        // these operands are used.
+        // Every value in scope is an operand of a `map`. Only the expansion of the `map` shows which of these operands are used.
         let all = unroll::expand_maps(&self.fork().finish(self.derived.clone()));
         let is_global = |(name, value): &&(Arc<str>, Value)| {
             let of_row = |dependence: &Arc<str>| {
@@ -164,8 +163,7 @@ impl Split {
     fn fork(&self) -> Builder {
         let function = self.builder.function();
         let mut builder = Builder::new(&function.name);
-        // Nodes are hash-consed already, so inlining a copy without results gives the same nodes with the
-        // same ids.
+        // Nodes are hash-consed already, so a copy inlined without its results has the same nodes with the same ids.
         let params = nodes::params_of(&mut builder, function);
         debug_assert_eq!(params, function.params);
         builder.inline(function, &params);
@@ -303,8 +301,8 @@ impl Random {
     }
 }
 
-/// Returns two versions of a function that observes. The first has log densities in place of its
-/// observations; the only result of the second is the sum of these log densities.
+/// Returns two versions of a function that observes. In the first version, log densities replace the observations; the only result of the second
+/// version is the sum of these log densities.
 fn observed(function: &Function) -> (Function, Function) {
     let mut builder = Builder::new(&function.name);
     let params = nodes::params_of(&mut builder, function);

@@ -1,4 +1,4 @@
-//! Examines the variances of outputs: which are infinite, and which depend on no parameter.
+//! Finds outputs with infinite variances, and outputs whose variances do not depend on a parameter.
 
 use super::Densities;
 use crate::nodes;
@@ -7,8 +7,8 @@ use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::tensor::Tensor;
 
-/// The values that are tried for arguments that are not numbers in the program. If a variance is infinite at
-/// both values, the arguments that are numbers are taken to be the reason.
+/// The values that are tried for arguments without a constant in the program. If a variance is infinite at both values, the constant arguments are
+/// taken to be the reason.
 const OTHERS: [f64; 2] = [0.7, 1000.0];
 
 /// The range of an argument in which the threshold between infinite and finite variances is searched.
@@ -18,8 +18,7 @@ const TRIED: [f64; 2] = [1e-3, 1e3];
 const ELEMENTS: usize = 64;
 
 impl Densities {
-    /// Returns whether the arguments that the program gives as numbers make the variance of an output
-    /// infinite, as in `StudentT(1.5, ..)`.
+    /// Returns whether the constant arguments in the program make the variance of an output infinite, as in `StudentT(1.5, ..)`.
     pub fn has_infinite_variance(&self, output: &str) -> bool {
         let variance = self.of_output(output, "variance");
         variance.is_some_and(|variance| self.is_infinite(variance))
@@ -49,7 +48,7 @@ impl Densities {
         is_decided && inputs.iter().all(is_infinite)
     }
 
-    /// Returns whether an output has a variance that depends on no parameter, as `Normal(f, 0.1)` has.
+    /// Returns whether the variance of an output does not depend on any parameter, as in `Normal(f, 0.1)`.
     pub fn has_fixed_variance(&self, output: &str) -> bool {
         let Some(variance) = self.of_output(output, "variance") else {
             return false;

@@ -65,7 +65,7 @@ pub enum NoExactIntegral {
     Nonlinear(&'static str),
     /// The weights multiply or divide each other.
     Products,
-    /// The kinks have kinks, deeper than is examined.
+    /// The function that locates the kinks has kinks itself, more deeply nested than the analysis goes.
     NestedKinks,
 }
 
@@ -106,7 +106,7 @@ pub struct NoPriorDraws {
 pub enum Undrawable {
     /// It is improper.
     Improper,
-    /// It is the distribution of all elements together, but only new elements are drawn.
+    /// It is a joint distribution of all elements, but only the new elements are drawn.
     Joint,
     /// It does not define a sampler.
     NoSampler,
@@ -187,7 +187,7 @@ impl fmt::Display for NoState {
 pub enum UnsupportedUse {
     /// This op uses the site.
     Op(&'static str),
-    /// A product with other weights that the options name.
+    /// A product with other weights that the same options name.
     OtherWeights,
     /// Several products of one example.
     SeveralProducts,
@@ -197,7 +197,7 @@ pub enum UnsupportedUse {
     SeveralVectors,
     /// A product with a sum.
     Sum,
-    /// A product that sums the site alone.
+    /// A product that sums over the site without a second operand.
     SumAlone,
 }
 

@@ -1,11 +1,11 @@
 //! Represents values as sums of products, each product being a function of parameters times a function of noise. Implements the operations
 //! that preserve this form.
 //!
-//! Note \[Separated forms\]. A value of the graph that varies with the draw is represented as a sum of terms. Each term is a coefficient
-//! times powers of atoms. The coefficient does not vary with the draw; the atoms do. An atom is a node that this algebra does not
-//! decompose. Atoms that do not depend on a moving parameter are *noise*: their means over draws need no gradient. Theorems 1 and 2 of
-//! Nazarovs et al. (2021) describe how multiplication and integer powers act on such sums. Powers and logarithms of single products cover
-//! the scaling families (their Corollary 1), and the logarithm of an exponential covers the log-normal (Corollary 2).
+//! Note \[Separated forms\]. A value of the graph that varies with the draw is represented as a sum of terms. Each term is a coefficient times powers
+//! of atoms. The coefficient does not vary with the draw; the atoms do. An atom is a node that this algebra does not decompose. Atoms that do not
+//! depend on an optimised parameter are *noise*: the means of these atoms over draws need no gradient. Theorems 1 and 2 of Nazarovs et al. (2021)
+//! describe how multiplication and integer powers act on such sums. Powers and logarithms of single products cover the scaling families (their
+//! Corollary 1), and the logarithm of an exponential covers the log-normal (Corollary 2).
 //!
 //! Every form keeps the node of its value in the graph. A value that the algebra cannot express becomes an
 //! atom, so no operation fails.
@@ -65,7 +65,7 @@ impl SeparatedForm {
 struct Dependence {
     /// True if the node depends on the draw.
     varies: bool,
-    /// True if the node depends on a moving parameter along a path that a gradient takes.
+    /// True if a gradient can flow from the node to an optimised parameter.
     moves: bool,
 }
 
@@ -293,7 +293,8 @@ impl<'b> Algebra<'b> {
         self.checked(sum)
     }
 
-    /// Multiplies a sum over elements by a scalar that does not vary. The product with any other factor becomes one atom.
+    /// Multiplies a form that is a sum over elements by a scalar that does not vary with the draw. If the factor varies, the product becomes one
+    /// atom.
     fn scaled(&mut self, value: Value, x: &SeparatedForm, by: &SeparatedForm) -> SeparatedForm {
         let Some(factor) = by.only_term().filter(|term| term.monomial.0.is_empty()).cloned() else {
             return self.whole(value);
@@ -402,7 +403,7 @@ impl<'b> Algebra<'b> {
         }
     }
 
-    /// If an atom is another value with its elements moved, returns that value, the op and the attributes.
+    /// Returns the value whose elements an atom moves, the op and the attributes; `None` if the atom does not only move elements.
     pub fn source_of(&self, atom: Value) -> Option<(Value, &'static OpDef, Vec<Attr>)> {
         let moving: [&'static OpDef; 3] = [
             &ops::reshape::RESHAPE,

@@ -166,7 +166,7 @@ struct Mean<'a> {
     x: Value,
     /// The value minus its mean, if the value was split.
     around: Option<Value>,
-    /// The moments that were used, for the report.
+    /// The moments used so far, for the report.
     used: Vec<String>,
 }
 

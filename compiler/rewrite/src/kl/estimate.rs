@@ -37,8 +37,8 @@ pub struct KlEstimate {
     pub detached: bool,
 }
 
-/// Splits a scalar form into a fixed part and products. The error is the op that mixes parameters and noise, or
-/// `None` for a parameter.
+/// Splits a scalar form into a fixed part and products. The error is the op that mixes parameters and noise; it is `None` if a parameter itself is
+/// mixed in.
 pub fn estimate(algebra: &mut Algebra<'_>, form: &SeparatedForm) -> Result<KlEstimate, Option<Op>> {
     let mut estimate = KlEstimate {
         detached: algebra.detached,

@@ -1,4 +1,4 @@
-//! Evaluates the functions of samplers and densities, with separated forms as values.
+//! Evaluates samplers and densities on separated forms.
 
 use super::algebra::{Algebra, SeparatedForm};
 use crate::nodes;

@@ -1,13 +1,13 @@
-//! Finds infinite KL divergences, from the ends of supports and the tails that distributions declare.
+//! Detects infinite KL divergences from the ends of supports and from the tails that distributions declare.
 //!
 //! Note \[Tails\]. `KL(q || p)` is infinite where q has probability but the density of p is zero. It is also infinite where `-log p` grows too fast
-//! towards an end. Growth like a power of the distance is too fast if q has no moment of that order, and growth like an exponential is too fast if
-//! the mean of that exponential under q does not exist. Power and log-normal tails of p never make the divergence infinite, because the mean of the
-//! squared logarithm exists under every declared tail. At a finite end, the inverse of the distance from that end is used instead of the distance.
-//! Every entropy of the library is finite.
+//! towards an end of the support. Growth like a power of the distance is too fast if q has no moment of that order. Growth like an exponential is too
+//! fast if the mean of that exponential under q does not exist. Power and log-normal tails of p never make the divergence infinite, because the mean
+//! of the squared logarithm exists under every declared tail. At a finite end, the inverse of the distance from that end is used instead of the
+//! distance. Every entropy of the library is finite.
 //!
-//! The starting values of optimised parameters are used. If a shape parameter decides whether the divergence is finite, the family must
-//! start where it is finite. Numbers that depend on other sites are unknown, but most of them do not affect the result.
+//! The starting values of optimised parameters are used. If a shape parameter decides whether the divergence is finite, the family must start where
+//! it is finite. Numbers that depend on other sites are unknown, but they rarely affect the result.
 
 mod decide;
 mod ends;
@@ -115,8 +115,8 @@ fn coordinates(member: &Site) -> usize {
     free.shape.count(&Sizes::default())
 }
 
-/// Returns the elements of a joint family that belong to a member. All elements are equal if there is only one. If the elements cannot be
-/// identified, their numbers are unknown.
+/// Returns the elements of a joint family that belong to a member. If the family has the same numbers for all elements, one element represents all.
+/// If the elements cannot be identified, their numbers are unknown.
 fn of_member(q: &[Vec<SupportInterval>], range: Range<usize>) -> Vec<Vec<SupportInterval>> {
     match q {
         [only] => vec![only.clone()],

@@ -1,13 +1,11 @@
 //! Draws means of noise from their own distribution, in a time that does not depend on the number of draws.
 //!
-//! Note \[Distributions of means\]. Over M draws of a standard normal, the sum is normal with variance M. The
-//! sum of squares around the mean is independent of the sum, and chi-squared with M - 1 degrees of freedom.
-//! Hence `mean = z / sqrt(M)` and `mean square = z^2 / M + 2 G / M`, where z is a standard normal variate and
-//! G a gamma variate of shape (M - 1) / 2: a chi-squared variate is twice a gamma variate whose shape is half
-//! the degrees of freedom. If only the mean square is needed, a gamma variate of shape M / 2 is enough. The
-//! sum of M exponential variates is a gamma variate of shape M, and the sum of M gamma variates of shape k is
-//! a gamma variate of shape M k. For a joint sum, such as that of the logarithm and the value, no
-//! distribution is easier to draw from than the terms themselves.
+//! Note \[Distributions of means\]. Over M draws of a standard normal, the sum is normal with variance M. The sum of squares around the mean is
+//! independent of the sum, and chi-squared with M - 1 degrees of freedom. Hence `mean = z / sqrt(M)` and `mean square = z^2 / M + 2 G / M`, where z
+//! is a standard normal variate and G a gamma variate of shape (M - 1) / 2: a chi-squared variate is twice a gamma variate whose shape is half the
+//! degrees of freedom. If only the mean square is needed, a gamma variate of shape M / 2 is enough. The sum of M exponential variates is a gamma
+//! variate of shape M, and the sum of M gamma variates of shape k is a gamma variate of shape M k. The joint distribution of several means, such as
+//! those of the logarithm and of the value, is not easier to draw from than the variates themselves.
 
 use super::algebra::Monomial;
 use super::estimate::NoiseProduct;
@@ -46,8 +44,8 @@ pub struct NoiseMean {
     joint: bool,
 }
 
-/// Returns the distribution of each mean of `products`, or `None` if it is not known. `others` are values
-/// that are averaged with gradients; noise on which they depend has to be drawn one by one.
+/// Returns the distribution of each mean of `products`, or `None` if it is not known. `others` are values that are averaged over draws with
+/// gradients; the noise that they depend on has to be drawn variate by variate.
 pub fn laws(builder: &Builder, products: &[NoiseProduct], others: &[Value]) -> Vec<Option<NoiseMean>> {
     let found: Vec<Option<(Value, NoiseMean)>> = products
         .iter()
@@ -75,8 +73,7 @@ pub fn laws(builder: &Builder, products: &[NoiseProduct], others: &[Value]) -> V
     for (stream, _) in found.iter().flatten() {
         *uses.entry(*stream).or_default() += 1;
     }
-    // The joint distribution of two means of the same noise is not known here, except for the means of a
-    // normal variate and of its square.
+    // The joint distribution of two means of the same noise is unknown, except for the mean of a normal variate and the mean of its square.
     let alone = found
         .iter()
         .flatten()

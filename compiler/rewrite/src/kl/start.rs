@@ -51,8 +51,7 @@ pub fn start_of(posterior: &SitePosterior) -> Option<(f64, f64)> {
     centre(posterior, &params?)
 }
 
-/// Returns an elementwise function for `count` elements along one axis, regardless of the shape of the original function. Returns `None` if an op is
-/// not elementwise.
+/// Returns an elementwise function for `count` elements along one axis, whatever the shape of `function`. Returns `None` if an op is not elementwise.
 pub(super) fn along(function: &Function, count: usize) -> Option<Function> {
     let function = expand_maps(function);
     let shape = Shape::fixed(&[count]);

@@ -24,7 +24,7 @@ type Jet = Vec<Option<Value>>;
 /// Computes the series of a result up to an order, from the series of the operands.
 type Recurrence = fn(&mut Builder, &[Jet], usize) -> Option<Jet>;
 
-/// The recurrences by op. If another op depends on the site, the function has no series here.
+/// The recurrences by op. A function has no series here if another op depends on the site.
 static RECURRENCES: &[(&OpDef, Recurrence)] = &[
     (&ops::add::ADD, |b, x, order| {
         Some(each(order, |k| plus(b, at(&x[0], k), at(&x[1], k))))
@@ -279,7 +279,7 @@ pub fn series(log_density: &Function, centre: f64, order: usize) -> Option<Densi
 
 /// Estimates the radius of convergence by the root test on the second half of the coefficients.
 fn radius(log_density: &Function, centre: f64) -> Option<f64> {
-    // One element represents all elements, because all have the same parameters.
+    // All elements have the same parameters, so one element is enough.
     let one = super::start::along(log_density, 1)?;
     let known = coefficients(&one, centre, LOOKED_AT)?;
     let tensors: Vec<Tensor> = evaluate(&known, &[], &Sizes::default());

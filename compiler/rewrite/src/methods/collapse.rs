@@ -201,9 +201,8 @@ fn location(arguments: &Function, name: &str, size: usize) -> Function {
     rule::remove_dead(&builder.finish(vec![("outputs".into(), flat)]))
 }
 
-/// Returns the parts of a model in which the location is the only output, and the weights that affect the
-/// location. If some of these weights do not affect the scale, the last layer consists of those weights only,
-/// because a network with a separate output layer for its noise has two last layers.
+/// Returns the parts of a model in which the location is the only output, and the weights that affect the location. If some of these weights do not
+/// affect the scale, only they can belong to the last layer: a network with a separate output layer for its noise has two last layers.
 fn located<'a>(all: &LaplaceParts<'a>, observed: &Observed<'_>, over: OverWeights<'_>) -> LaplaceParts<'a> {
     let moving = dependences(&observed.location, "outputs");
     let moves = |plan: &&&SitePlan<'_>| moving.iter().any(|name| **name == *state(plan));

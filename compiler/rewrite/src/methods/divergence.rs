@@ -29,9 +29,8 @@ use bnnc_graph::types::Type;
 use parts::{Found, Parts};
 use std::sync::Arc;
 
-/// The KL divergence of a posterior, ready to be lowered. If means of noise are drawn from their
-/// distribution, the functions contain the number of draws, `TrainingSettings::kl_draws`, and the symbolic
-/// size must equal it.
+/// The KL divergence of a posterior, ready to be lowered. If means of noise are drawn from their distribution, the functions contain the number of
+/// draws, `TrainingSettings::kl_draws`; the symbolic size must then equal this number.
 #[derive(Clone, Debug)]
 pub struct Divergence {
     /// `(states.., shared inputs.., step: int) -> kl` before lowering, in readable form.
@@ -288,9 +287,9 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Adds a divergence that needs draws. If the divergence separates, means of noise are enough. Otherwise a Taylor series is used, if it
-    /// was requested and separates. If this is not possible either, the whole divergence is averaged. A partial separation would only
-    /// increase the number of values that are averaged with gradients.
+    /// Adds a divergence that needs draws. If the divergence separates, means of noise are enough. Otherwise a Taylor series is used, if it was
+    /// requested and separates. Otherwise, the whole divergence is averaged over draws. A partial separation would only add values to those that are
+    /// averaged with gradients.
     fn sampled(
         &self,
         algebra: &mut Algebra<'_>,

@@ -65,8 +65,7 @@ pub fn dropped(
 ) -> Result<Dropped, Refusal> {
     let mut sites = BTreeSet::new();
     let mut treat = |function: &Function, sites: &mut BTreeSet<Arc<str>>| -> Result<Function, Refusal> {
-        // The search for layers runs after simplification, because simplification moves transpositions into
-        // products.
+        // If all examples share their inputs, as in a model of a whole file, the shared inputs count as inputs of the layers.
         let function = pipeline::run(function, pipelines::BEFORE_DERIVATIVE, context)?;
         let products = products(&function, model, masks.layers);
         sites.extend(products.iter().flat_map(|product| product.sites.iter().cloned()));
@@ -200,8 +199,8 @@ fn layer(site: &str) -> &str {
     site.rsplit_once('.').map_or(site, |(layer, _)| layer)
 }
 
-/// Returns the value from which an operand takes its elements. A sliding window over an image contains an
-/// element several times. The element is dropped either in all windows or in none.
+/// Returns the value from which an operand takes its elements. A sliding window over an image contains an element several times. One mask therefore
+/// drops the element in all windows or in none.
 fn source(row: &Function, of_row: &HashSet<Value>, value: Value) -> Value {
     let args = row.args(value);
     let moves = [
@@ -213,8 +212,7 @@ fn source(row: &Function, of_row: &HashSet<Value>, value: Value) -> Value {
         &ops::broadcast::BROADCAST,
         &ops::gather::GATHER,
     ];
-    // If a lookup table does not depend on the example, its entries are not dropped, but the looked-up values
-    // are.
+    // Entries of a lookup table that does not depend on the example are not dropped, but the values that are looked up are.
     if is_application(row, value, &moves) && of_row.contains(&args[0]) {
         return source(row, of_row, args[0]);
     }

@@ -1,10 +1,9 @@
 //! `approximation`: the functions of the weights that a Laplace approximation needs.
 //!
-//! The outputs `f` are those arguments of the observed distributions that depend on the row and on a moving
-//! site (a site that is not fixed). If no argument depends on the row, `f` consists of the arguments that
-//! depend on a moving site. Each of these arguments is transformed onto the reals by the bijection of its
-//! support, and all are concatenated into one vector. The weights are the sites that affect `f`; all other
-//! sites keep their values at the maximum.
+//! The outputs `f` are the arguments of the observed distributions that depend on the row and on at least one moving site (a site that is not fixed).
+//! If no such argument depends on the row, `f` consists of all arguments that depend on a moving site. Each of these arguments is transformed onto
+//! the reals by the bijection of its support, and all are concatenated into one vector. The weights are the sites that affect `f`; all other sites
+//! keep their values at the maximum.
 
 pub mod choice;
 mod columns;
@@ -52,7 +51,7 @@ pub struct OptionalPrograms {
     pub selected: bool,
     /// The diagonals of the products of Jacobians.
     pub squares: bool,
-    /// The products of Jacobians with a diagonal matrix between the two Jacobians.
+    /// The products of Jacobians with a diagonal matrix between them.
     pub spread: bool,
     /// Kronecker factors.
     pub factors: bool,
@@ -62,8 +61,7 @@ pub struct OptionalPrograms {
     pub smaller: bool,
 }
 
-/// Programs that never keep a whole Jacobian: for a subnetwork, which is chosen among all weights, and for a
-/// diagonal precision of the approximated weights.
+/// Programs that never store a whole Jacobian. They serve subnetworks, which are chosen among all weights, and diagonal precisions.
 #[derive(Clone, Debug)]
 pub struct SmallerPrograms {
     /// All weights that affect `f`.
@@ -72,10 +70,9 @@ pub struct SmallerPrograms {
     pub selected: Function,
     /// The diagonals of the products of Jacobians, for all weights.
     pub squares: Function,
-    /// The diagonals of the products of Jacobians, for the approximated weights.
+    /// The diagonals of the products of Jacobians, for the weights in the approximation.
     pub diagonal: Function,
-    /// The products of Jacobians with a diagonal matrix between the two Jacobians, for the approximated
-    /// weights.
+    /// The products of Jacobians with a diagonal matrix between them, for the weights in the approximation.
     pub spread: Function,
     /// Products of vectors with the second derivative of the likelihood.
     pub products: Option<Function>,
@@ -90,13 +87,12 @@ pub struct SmallerPrograms {
 pub struct Approximation {
     /// The approximated weights.
     pub weights: Vec<Weights>,
-    /// For each of the weights, the arguments of the observed distributions that it affects. The names of the
-    /// arguments are those in `flat`.
+    /// For each site in `weights`, the arguments of the observed distributions that the site affects. The names of the arguments are those in `flat`.
     pub moved: Vec<Vec<Arc<str>>>,
     /// The moving states that affect the likelihood of a row given `f`, but do not affect `f`.
     pub noise: Vec<String>,
-    /// A moving site that is not one of the weights but is linked to a weight by the prior: the prior of a weight depends on the site, or the prior
-    /// of the site depends on a weight.
+    /// A moving site that is not among the weights but is linked to one by the prior: the prior of the weight depends on the site, or the prior of
+    /// the site depends on the weight.
     pub tied: Option<Arc<str>>,
     /// The number of scalars that affect `f`.
     pub parameters: usize,
@@ -121,12 +117,11 @@ pub struct Approximation {
     pub selected: Option<Function>,
     /// The diagonals of the products of Jacobians.
     pub squares: Option<Function>,
-    /// The products of Jacobians with a diagonal matrix between the two Jacobians.
+    /// The products of Jacobians with a diagonal matrix between them.
     pub spread: Option<Function>,
     /// Kronecker factors.
     pub factors: Option<Function>,
-    /// The products of Jacobians with a matrix between the two Jacobians. The matrix is diagonal in the
-    /// eigenbases of the Kronecker factors.
+    /// The products of Jacobians with a matrix between them. The matrix is diagonal in the eigenbases of the Kronecker factors.
     pub turned: Option<Function>,
     /// Products of vectors with the second derivative of the likelihood.
     pub products: Option<Function>,
@@ -136,7 +131,7 @@ pub struct Approximation {
     pub prior_products: Option<Function>,
     /// Predictions from `f`.
     pub functions: Function,
-    /// Derivatives in the inputs of a row.
+    /// Derivatives with respect to the inputs of a row.
     pub inputs: Function,
     /// Predictions from draws of the weights.
     pub predict: Function,
@@ -249,8 +244,7 @@ pub fn log_prior(
     })
 }
 
-/// Returns the programs that keep no gradient of a row in memory, for all weights and for the approximated
-/// weights.
+/// Returns the programs that never store the gradient of a whole row, for all weights and for the weights in the approximation.
 fn smaller(
     densities: &Densities,
     (all, chosen): (&LaplaceParts<'_>, &LaplaceParts<'_>),

@@ -22,18 +22,17 @@ use bnnc_graph::function::{Function, Value};
 use choice::{Expectation, Layers};
 use std::sync::Arc;
 
-/// The result of a training step that counts selected positions outside their axes has this name.
+/// The name of the result of a training step that counts selected positions outside their axes.
 pub(super) const OUTSIDE: &str = "outside";
 
-/// The log-likelihood of one row, in which each site has its gradient estimator.
+/// The log-likelihood of one row, in which every site is replaced according to its gradient estimator.
 #[derive(Clone, Debug)]
 pub(super) struct Likelihood {
-    /// Like `Densities::row_log_likelihood`. A site whose estimator gives it separate draws is replaced by
-    /// [`per_example::centre`] and [`per_example::spread`]; `draw`, `example` and `step` are the coordinates
-    /// of the noise.
+    /// Like `Densities::row_log_likelihood`. A site with separate draws per example is replaced by [`per_example::centre`] and
+    /// [`per_example::spread`]; `draw`, `example` and `step` are the coordinates of the noise.
     row: Function,
-    /// Counts the positions of a row that lie outside their axes. Present if there may be such positions, and
-    /// if every site has one draw for all rows.
+    /// Counts the positions of a row that lie outside their axes. `None` if there cannot be such positions, or if some site has separate draws per
+    /// example.
     pub(super) outside: Option<Function>,
     /// How the expectation over each site is computed, one per plan.
     ways: Vec<Expectation>,
@@ -59,8 +58,8 @@ pub(super) fn likelihood(
     context: &mut PassContext,
 ) -> Result<Likelihood, Refusal> {
     let ways = choice::ways(plans, &layers)?;
-    // The graph of one example is simplified before it is repeated, while it is still small. The search for
-    // layers runs afterwards, because simplification moves transpositions into products.
+    // The graph of one example is simplified before it is repeated, while it is still small. The search for layers runs after simplification, because
+    // simplification moves transpositions into products.
     let row = pipeline::run(
         &densities.row_log_likelihood,
         pipelines::BEFORE_DERIVATIVE,
@@ -137,7 +136,7 @@ impl Task<'_> {
     }
 }
 
-/// Binds a site to a draw. If the site is given by its centre and spread, binds these to the parts of a draw.
+/// Binds a site to a draw. A site that is split into centre and spread is bound to the two parts of a draw.
 fn bind_site(
     builder: &mut Builder,
     scope: &mut Scope,

@@ -1,5 +1,5 @@
-//! The functions that inference methods compute in each step: a file for each method, with the passes of this method alone in its folder,
-//! and a file for each part that several methods share.
+//! The functions that inference methods compute in each step. Each method has a file, and a folder for the passes that only this method uses. Parts
+//! that several methods share have files of their own.
 
 pub mod collapse;
 pub mod divergence;

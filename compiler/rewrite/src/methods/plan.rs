@@ -143,8 +143,8 @@ fn plan<'a>(
     })
 }
 
-/// Returns whether the expectation of the family's log density under the family itself can be computed. For a
-/// family without a density, a constant stands in place of the log density.
+/// Returns whether the expectation of the family's log density under the family itself can be computed. For a family without a density, a constant
+/// replaces the log density.
 fn has_density(posterior: &SitePosterior) -> bool {
     let log_density = &posterior.family.log_density;
     let value = log_density

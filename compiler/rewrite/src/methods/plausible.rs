@@ -1,4 +1,4 @@
-//! The values of a site that are plausible under the site's prior, with which the posterior is compared.
+//! The values of a site that are plausible under its prior; the runtime compares the posterior with them.
 
 use crate::density::SitePrior;
 use bnnc_abi::manifest::PriorReport;
@@ -13,12 +13,11 @@ use bnnc_graph::tensor::Tensor;
 /// larger sites.
 const ELEMENTS: usize = 64;
 
-/// A value is plausible if its log density is at most this much lower than the log density at the mean. For a
-/// normal prior, this limit lies at 4.9 standard deviations, for an exponential prior at 13 means. Fewer than
-/// one draw in 100,000 lies beyond the limit.
+/// A value is plausible if its log density is at most this much lower than the log density at the mean. This limit is 4.9 standard deviations for a
+/// normal prior, and 13 means for an exponential prior. Fewer than one draw in 100,000 lies beyond the limit.
 const DROP: f64 = 12.0;
 
-/// The number of times that the interval around a limit is halved, which gives six digits.
+/// The number of bisections of the interval around a limit, which give six digits.
 const HALVINGS: usize = 20;
 
 /// Returns the properties of a site's prior by which the runtime judges the posterior.
@@ -74,8 +73,7 @@ impl Search<'_> {
         let mut inside = mean.clone();
         let mut width = step.clone();
         let mut is_bounded = vec![false; mean.data.len()];
-        // The search goes beyond 10^12 standard deviations after 40 doublings. If the density has not dropped
-        // by then, there is no limit.
+        // After 40 doublings, the search is beyond 10^12 standard deviations. If the density has not dropped by then, there is no limit.
         for _ in 0..40 {
             let next = add(&inside, &width);
             let falls = self.falls(&next)?;
@@ -100,8 +98,7 @@ impl Search<'_> {
                 }
             }
         }
-        // The outer end of the interval is used: if a density ends at zero, values close to zero are
-        // plausible.
+        // The outer end of the interval is used, so that values close to zero are plausible if the support ends at zero.
         let mut ends = add(&inside, &width);
         for (at, bounded) in is_bounded.into_iter().enumerate() {
             if !bounded {

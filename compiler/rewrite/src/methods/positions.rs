@@ -2,9 +2,8 @@
 //! Positions that depend on data alone are checked before the rows are used. Positions that depend on
 //! parameters are checked at the draws of the posterior.
 //!
-//! A kernel clamps a position that lies outside its axis. Clamping is safe but not visible: a model whose
-//! positions do not count from 0 would merge two groups. Positions are not computed if the bounds of data and
-//! parameters prove that they lie inside.
+//! A kernel clamps a position that lies outside its axis. Clamping is memory-safe but hides the error: a model whose positions do not start at 0
+//! would silently merge two groups. Positions are not computed if the bounds of data and parameters prove that they lie inside.
 
 mod find;
 
@@ -32,9 +31,8 @@ const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 /// The selected positions of each row.
 #[derive(Clone, Debug)]
 pub struct RowPositions {
-    /// The function `(..) -> position/0, position/1, ..`. If the elements of `position/k` were computed from
-    /// elements of whole columns, `row/k` has the positions of these elements along the first axis of the
-    /// columns.
+    /// The function `(..) -> position/0, position/1, ..`. If the elements of `position/k` were computed from whole columns, `row/k` holds the row of
+    /// each element, that is its position along the first axis of the columns.
     pub function: Function,
     /// For each position, the axis and its size.
     pub checks: Vec<PositionCheck>,

@@ -144,8 +144,8 @@ fn draw_sites(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) 
     }
 }
 
-/// Turns a function of one draw into a function of all draws from `draw0` on. The parameters in `drawn` have
-/// a separate value for each draw.
+/// Turns a function of one draw into a function of all draws, starting at draw `draw0`. The parameters in `drawn` have a separate value for each
+/// draw.
 pub fn over_draws(name: &str, per_draw: &Function, drawn: &[Arc<str>]) -> Function {
     let of_draw = |param: &Value| {
         let param = nodes::param_name(per_draw, *param);

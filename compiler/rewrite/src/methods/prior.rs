@@ -1,5 +1,4 @@
-//! Programs that draw sites from their priors: all sites before any data are used, or the elements of levels
-//! without training rows.
+//! Programs that draw sites from their priors: all sites before any data are seen, or the elements of levels without training rows.
 
 mod uniform;
 
@@ -23,8 +22,7 @@ pub enum ValueOrigin {
     Prior,
     /// All values come from a parameter of the program, with one value per draw.
     Given,
-    /// At positions below this shape, values come from a parameter as for [`ValueOrigin::Given`]; at all
-    /// other positions, they come from the prior.
+    /// At positions inside this shape, values come from a parameter as for [`ValueOrigin::Given`]; at all other positions, they come from the prior.
     GivenBelow(Shape),
 }
 
@@ -69,7 +67,7 @@ pub fn predict(
     ))
 }
 
-/// Fails if a site needs draws from its prior that cannot be made.
+/// Fails if a site needs draws from its prior but cannot be drawn from it.
 fn drawable(prior: &SitePrior, origin: &ValueOrigin) -> Result<(), NoPriorDraws> {
     let distribution = &prior.distribution;
     let why = match origin {
@@ -89,13 +87,11 @@ fn drawable(prior: &SitePrior, origin: &ValueOrigin) -> Result<(), NoPriorDraws>
     })
 }
 
-/// The number of draws of a distribution before truncation. The first draw inside the support is used. If a
-/// tenth of the probability lies inside the support, the probability that no draw lies inside is 2e-12. If no
-/// draw lies inside, the value is NaN.
+/// The number of draws from the distribution without its truncation. The first draw inside the support is used. If a tenth of the probability lies
+/// inside the support, the probability that no draw lies inside is 2e-12. If no draw lies inside, the value is NaN.
 const TRIES: usize = 256;
 
-/// The largest number of elements that are drawn by rejection, because all tries are in memory at the same
-/// time.
+/// The largest number of elements that are drawn by rejection: all tries are in memory at the same time.
 const TRIED: usize = 1 << 14;
 
 fn drawn(builder: &mut Builder, scope: &Scope, prior: &SitePrior, coordinates: [Value; 3]) -> Value {
@@ -126,8 +122,7 @@ fn drawn(builder: &mut Builder, scope: &Scope, prior: &SitePrior, coordinates: [
     }
 }
 
-/// Returns the first value along the leading axis that lies in a support, element by element; NaN if no value
-/// does.
+/// Returns, element by element, the first value along the leading axis that lies in a support; NaN if there is no such value.
 fn first_inside(builder: &mut Builder, support: Support, tries: Value) -> Value {
     let interval = dist::range(support);
     let shape = builder.shape(tries);

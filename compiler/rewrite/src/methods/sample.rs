@@ -47,13 +47,13 @@ pub struct SamplingPrograms {
     pub states: Vec<State>,
     /// The names of the moving states.
     pub moved: Vec<Arc<str>>,
-    /// A report on each site.
+    /// The reports, one per site.
     pub reports: Vec<SiteReport>,
-    /// The sites with a non-centred parameterisation, by their index in `reports`.
+    /// The indices in `reports` of the sites with a non-centred parameterisation.
     pub noncentred: Vec<usize>,
     /// The moving sites whose values affect a comparison or a rounding in the model.
     pub jumps: Vec<Arc<str>>,
-    /// The sites that are sampled in the centred parameterisation although they could be non-centred and their scale is unknown.
+    /// The sites that are sampled in the centred parameterisation although a non-centred one exists and their scale is unknown.
     pub centred: Vec<Arc<str>>,
     /// The number of nodes of the log density through which a gradient flows.
     pub gradient_nodes: usize,
@@ -79,7 +79,7 @@ impl SamplingPrograms {
     }
 }
 
-/// Programs that get their positions from another source than a sampler.
+/// Programs whose positions do not come from a sampler.
 #[derive(Clone, Debug)]
 pub struct PositionPrograms {
     /// Predictions for rows at many positions.
@@ -88,7 +88,7 @@ pub struct PositionPrograms {
     pub sites: Function,
     /// The names of the moving states.
     pub moved: Vec<Arc<str>>,
-    /// A report on each site.
+    /// The reports, one per site.
     pub reports: Vec<SiteReport>,
 }
 
@@ -124,7 +124,7 @@ pub fn positions(
 /// sampler or fixed. The sites in `noncentred` use the non-centred parameterisation.
 ///
 /// # Errors
-/// Fails for an op without a derivative, and for a site in `noncentred` that has no non-centred parameterisation.
+/// Fails for an op without a derivative, and for a site in `noncentred` without a non-centred parameterisation.
 pub fn sampled(
     densities: &Densities,
     model: &Model,
@@ -222,7 +222,7 @@ fn check(plans: &[SitePlan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diag
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// Returns whether a site could be non-centred and has a prior that depends on a constrained moving site, such as an unknown scale.
+/// Returns whether a site could be non-centred and its prior depends on a constrained moving site, such as an unknown scale.
 fn is_centred(plan: &SitePlan<'_>, plans: &[SitePlan<'_>]) -> bool {
     if noncentre::refusal(plan.site, plan.prior, moves(plan)).is_some() {
         return false;
@@ -350,7 +350,7 @@ impl Task<'_> {
         let params = nodes::params_of(&mut builder, density);
         let value = builder.inline(density, &params)[0];
         let moved = states::optimised(self.plans);
-        // If the density does not depend on a state, the parameter of the state was removed. Its gradient is zero.
+        // If the density does not depend on a state, the function no longer has the parameter of this state. Its gradient is zero.
         let wrt: Vec<Value> = moved
             .iter()
             .map(|(name, shape)| {

@@ -37,9 +37,8 @@ pub fn states(plans: &[SitePlan<'_>], optimiser: &ElaboratedOptimiser, online: b
     states
 }
 
-/// Returns the names of two states that are tuned while a state is optimised. The first is a factor on the
-/// slope of the state's log prior; the second is added to the slope of the log posterior (the slope of an
-/// evidence, for example).
+/// Returns the names of two states that are tuned while a state is optimised. The first is a factor on the slope of the state's log prior; the second
+/// (the slope of an evidence, for example) is added to the slope of the log posterior.
 pub fn tuned(state: &str) -> [String; 2] {
     [PRIOR_FACTOR, EVIDENCE_SLOPE].map(|what| format!("{state}/{what}"))
 }
@@ -71,8 +70,8 @@ pub fn parameters(plans: &[SitePlan<'_>]) -> Vec<State> {
     states
 }
 
-/// Returns the sites of `model` whose values can be loaded from a file. The values of a site can be loaded if
-/// its state is its position. The position of a site in `noncentred` is the noise of the prior.
+/// Returns the sites of `model` whose values can be loaded from a file. This requires that the state of the site is its position. A site in
+/// `noncentred` does not qualify, because its state is the noise of the prior.
 ///
 /// # Errors
 /// Fails for a site whose approximation is not a point or whose parameterisation is non-centred.
@@ -178,8 +177,8 @@ fn inverse(scale: Scale, last: usize, values: &[f64]) -> Vec<f64> {
     scale.state(last, values).into_iter().map(finite).collect()
 }
 
-/// Transforms a start from the declared scale to the reals. A start outside the support is taken as a start
-/// on the reals. An example is the default of a family that is defined on the reals.
+/// Transforms a start from the declared scale to the reals. A start outside the support is taken to be on the reals already. An example is the
+/// default start of a family that is defined on the reals.
 fn start(scale: Scale, shape: &Shape, init: &Init) -> Init {
     let one = |x: f64| inverse(scale, 1, &[x])[0];
     let support = scale.support();

@@ -34,7 +34,7 @@ use bnnc_graph::types::Type;
 use elements::map_elements;
 use std::sync::Arc;
 
-/// If the prior is tuned, the divergence term of the loss is a result with this name.
+/// The name of the divergence term of the loss, which is a separate result if the prior is tuned.
 const DIVERGENCE: &str = "divergence";
 
 /// The user's training options that affect the compiled program.
@@ -48,7 +48,7 @@ pub struct TrainingSettings<'a> {
     pub kl_draws: usize,
     /// The options of how KL divergences are computed.
     pub kl: kl::KlOptions,
-    /// The layers with a gradient estimator of their own.
+    /// The layers for which the user requests a gradient estimator.
     pub layers: Layers<'a>,
     /// True if the log-Jacobians of optimised points are part of the objective, so that the result is the mode on the unconstrained scale.
     pub jacobians: bool,
@@ -68,7 +68,7 @@ pub struct Objective {
     pub train: Function,
     /// The loss and its gradient, if requested, with the ports of `bnnc_abi::manifest::Train`.
     pub gradient: Option<Function>,
-    /// True if the loss of given rows is noisy, because it uses draws of a posterior or random masks.
+    /// True if the loss of fixed rows is noisy, because it uses draws of a posterior or random masks.
     pub has_noise: bool,
     /// Predictions for rows.
     pub predict: Function,
@@ -151,7 +151,7 @@ fn count(shape: &Shape) -> usize {
     shape.count(&bnnc_base::shape::Sizes::default())
 }
 
-/// Returns whether a loss depends on the number of the step. Only noise depends on the step.
+/// Returns whether a loss depends on the number of the step. Only noise depends on the number of the step.
 fn has_noise(loss: &Function) -> bool {
     let step = loss.param("step").into_iter().collect::<Vec<_>>();
     let noisy = dataflow::dependents(loss, &step);
@@ -282,8 +282,8 @@ impl Task<'_> {
         divergence
     }
 
-    /// Calls a function of one draw for `count` draws, and returns the mean of each result. No axis is needed for a single draw, or for a
-    /// result that is the same for all draws.
+    /// Calls a function of one draw for `count` draws, and returns the mean of each result. A single draw, or a result that is the same for all
+    /// draws, needs no axis.
     pub(super) fn mean_over(
         &self,
         builder: &mut Builder,

@@ -95,7 +95,7 @@ fn sums_of_constants() -> Vec<Function> {
     sums.map(example).into()
 }
 
-/// If the base is positive, a power has derivatives for every exponent.
+/// The base is positive, so that the power has derivatives for every exponent.
 fn positive_power(exponent: f64) -> Function {
     example(power(softplus(X), exponent))
 }

@@ -39,8 +39,8 @@ const ALL: [Axes; 3] = [LEFT, RIGHT, RESULT];
 
 /// Returns the case in which the operand `at` is repeated. `own` are its letters.
 ///
-/// A letter of a repeated axis belongs to one of three groups. If the other operand has it too, it stays there. Otherwise
-/// the result is repeated along it, or is summed over it and therefore multiplied by its size.
+/// A letter of a repeated axis belongs to one of three groups. If the other operand has the letter too, the letter stays there. If only the result
+/// has it, the result is repeated along the axis. If neither has it, the contraction sums over it, which is a multiplication by its size.
 fn of_repetition(at: usize, own: Axes, other: Axes) -> Case {
     let kept = own.clone().at(P);
     let lost = own.clone().without(kept.clone()).without(other);

@@ -1,4 +1,4 @@
-//! Rules that merge permutations and reshapes.
+//! Rules that merge consecutive permutations and reshapes.
 
 use crate::rule::{Rule, equal};
 use crate::term::{A, P, Q, X, broadcast, constant, example, on, reshape, reshaped, transpose};

@@ -1,11 +1,10 @@
 //! Rules that compute sums of outer products without computing the outer products.
 //!
-//! Note [Sums of outer products]. The gradient of a weight matrix in one row is an outer product, as large as
-//! the matrix. Often only a smaller result is needed: the sum of its squares over the rows, or its product
-//! with another outer product. Such a sum is decomposed into all its factors, and each factor has letters for
-//! its axes. The factors are then contracted in pairs. Each step contracts the pair of factors for which the
-//! number of elements grows the least. The growth is the size of the contraction minus the sizes of the two
-//! factors. A sum of outer products is expanded into the products of all pairs of terms.
+//! Note [Sums of outer products]. The gradient of a weight matrix in one row is an outer product, as large as the matrix. Often only a smaller value
+//! is needed: the sum of its squares over the rows, or its product with another outer product. The rules decompose such a sum into all its factors,
+//! and give each axis of a factor a letter. The factors are then contracted in pairs. Each step contracts the pair of factors for which the number of
+//! elements grows the least. The growth is the size of the contraction minus the sizes of the two factors. A sum of outer products is expanded into
+//! the products of all pairs of terms.
 
 mod product;
 
@@ -85,7 +84,7 @@ fn contracted_factors(builder: &mut Builder, call: &PendingNode<'_>, _: &Binding
     put_together(builder, &taken, &labels.result, &sizes).filter(|value| !is_call(builder, *value, call))
 }
 
-/// Returns whether a value equals the call that is being rewritten.
+/// Returns whether a value is an equivalent of the call that is being rewritten.
 fn is_call(builder: &Builder, value: Value, call: &PendingNode<'_>) -> bool {
     application(builder, value, call.op.0)
         .is_some_and(|(args, attrs)| args == call.args && attrs == call.attrs)
@@ -115,8 +114,7 @@ struct Apart<'a> {
 }
 
 impl<'a> Apart<'a> {
-    /// Finds the values that may contain outer products, among `values` and the values they are computed
-    /// from.
+    /// Finds the values that may contain outer products, among `values` and their transitive operands.
     fn of(builder: &'a Builder, values: &[Value]) -> Apart<'a> {
         let mut outer = HashSet::new();
         let mut seen = HashSet::new();
@@ -167,7 +165,7 @@ impl<'a> Apart<'a> {
     }
 }
 
-/// Returns the products of all pairs of products; `None` if there are more than [`MANY`].
+/// Returns the products of all pairs of a left and a right product; `None` if there are more than [`MANY`].
 fn few(left: &[LetteredProduct], right: &[LetteredProduct]) -> Option<Vec<LetteredProduct>> {
     (left.len() * right.len() <= MANY).then(|| products(left, right))
 }
@@ -200,8 +198,8 @@ pub fn of_linear(
     Some(part(args[0], &permuted(ops::transpose::axes(attrs), letters)))
 }
 
-/// Adds a value, and the values from which it is computed, to `outer` if [`Apart::taken`] may find an outer
-/// product in them. `seen` holds the values that were already examined.
+/// Adds a value and its transitive operands to `outer` if [`Apart::taken`] may find an outer product in them. `seen` holds the values that were
+/// already examined.
 fn find_outer(
     builder: &Builder,
     value: Value,
@@ -255,7 +253,7 @@ pub fn is_outer_product(builder: &Builder, value: Value) -> bool {
     })
 }
 
-/// Returns whether a contraction without a sum is larger than each of its operands.
+/// Returns whether a contraction sums over no letter and is larger than each of its operands.
 fn is_outer(builder: &Builder, args: &[Value], labels: &ContractionLabels) -> bool {
     let alone = |own: &[char], other: &[char], arg: Value| {
         let dims = builder.ty(arg).dims();
@@ -302,7 +300,7 @@ pub fn renamed(letters: &[char], from: &[char], to: &[char]) -> Vec<char> {
     letters.iter().map(one).collect()
 }
 
-/// Returns the products of all pairs of products.
+/// Returns the products of all pairs of a left and a right product.
 pub fn products(left: &[LetteredProduct], right: &[LetteredProduct]) -> Vec<LetteredProduct> {
     left.iter()
         .flat_map(|x| right.iter().map(|y| x.times(y)))

@@ -1,11 +1,10 @@
 //! Rules that compute selected elements of a large tensor from selected elements of its operands.
 //!
-//! Note \[Selections\]. An index along the symbol `selected` picks elements from the gradient of a weight.
-//! The axes of this gradient have been merged by a reshape. If this were computed literally, the whole
-//! gradient of every row would be in memory. Instead, the index is split into one index along each axis of
-//! the weight. These indices are moved into the computation of the gradient: through elementwise ops,
-//! broadcasts and sums, into the operands of a product. Each operand has one of the axes. The value of any
-//! other op is stored, and its elements are picked from memory.
+//! Note \[Selections\]. An index along the symbol `selected` picks elements from the gradient of a weight. A reshape has merged the axes of this
+//! gradient. A literal computation would keep the whole gradient of every row in memory. Instead, the index is split into one index along each axis
+//! of the weight. These indices are moved into the computation of the gradient: through elementwise ops, broadcasts and sums, into the operands of a
+//! product. Each operand of the product has only one of the axes. If the indices reach any other op, its value is stored, and its elements are picked
+//! from memory.
 
 use crate::rule::{PendingNode, Rule, computed};
 use crate::rules::outer::is_outer_product;
@@ -112,8 +111,7 @@ fn example(build: impl Fn(&mut Builder, Value, Value, Value) -> Value) -> Functi
     builder.finish(vec![("value".into(), value)])
 }
 
-/// Returns whether selection can be moved from a value into smaller operands. `seen` holds values into which
-/// selection cannot be moved.
+/// Returns whether a selection can be moved from a value into smaller operands. `seen` holds the values into which it cannot be moved.
 fn is_product(builder: &Builder, value: Value, seen: &mut HashSet<Value>) -> bool {
     if !seen.insert(value) {
         return false;
@@ -144,8 +142,8 @@ fn clamped(builder: &mut Builder, index: Value, size: usize) -> Value {
 /// The results of earlier picks.
 type Known = HashMap<(Value, Places), Value>;
 
-/// For each axis of a tensor, the positions that are picked along it; `None` if the axis is not picked. The
-/// positions with index `k` along all picked axes together select one element.
+/// For each axis of a tensor, the positions that are picked along it; `None` if the axis is not picked. Together, the positions with index `k` along
+/// all picked axes select one element.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Places(Vec<Option<Value>>);
 
@@ -158,7 +156,7 @@ impl Places {
 
     /// Picks from `value`. The result has the axes that are not picked, followed by the picked axis.
     fn pick(&self, builder: &mut Builder, value: Value, known: &mut Known) -> Value {
-        // A pick along one axis reads the tensor from memory. An outer product must never be stored there.
+        // A pick along a single axis reads the tensor from memory. An outer product must never be stored, so it is not picked in this way.
         let count = self.0.iter().flatten().count();
         if count == 0 || count == 1 && !is_outer_product(builder, value) {
             return self.pick_in_memory(builder, value);
@@ -342,8 +340,8 @@ impl Places {
         builder.contract(left.0, right.0, &picked.to_string())
     }
 
-    /// Returns the positions in `inner`, which has the same elements as `outer` in another shape. Returns
-    /// `None` if only some axes of a merged group are picked.
+    /// Returns the positions in `inner`, a tensor with the elements of `outer` in another shape. Returns `None` if only some axes of a merged group
+    /// are picked.
     fn of_reshaped(&self, builder: &mut Builder, inner: Value, outer: Value) -> Option<Places> {
         let (from, to) = (builder.shape(outer).0, builder.shape(inner).0);
         let mut places = vec![None; to.len()];
@@ -439,9 +437,8 @@ fn split(builder: &mut Builder, index: Value, sizes: &[usize]) -> Vec<Option<Val
     places
 }
 
-/// Returns the floor of `index / divisor`. The result is exact, although reals may have as few as 24 bits.
-/// Each of two steps divides the remainder of the step before. After that, the result is off by at most one,
-/// and this error is corrected.
+/// Returns the floor of `index / divisor`. The result is exact, although reals may have as few as 24 bits. Each of the two steps divides the
+/// remainder of the previous step. The result is then off by at most one, and this error is corrected.
 fn quotient(builder: &mut Builder, index: Value, divisor: usize) -> Value {
     let mut quotient = builder.like(0.0, index);
     let mut rest = index;

@@ -62,7 +62,7 @@ macro_rules! operations {
 operations! {
     /// The entries of this list at the positions in `other`.
     at = |list, other| other.iter().map(|at| list[*at]).collect();
-    /// The entries of this list, each at the position that `other` has in its place.
+    /// The entries of this list, reordered: each entry moves to the position that `other` names.
     placed_at = placed_at;
     /// The entries of this list that are not in `other`.
     without = |list, other| list.iter().copied().filter(|entry| !other.contains(entry)).collect();
@@ -77,7 +77,7 @@ operations! {
         let kept = list.iter().filter(|axis| !other.contains(axis));
         kept.map(|axis| axis - other.iter().filter(|removed| *removed < axis).count()).collect()
     };
-    /// The axes of this list, which are positions after the axes in `other` were removed, with their positions before the removal.
+    /// The positions before the removal of the axes in `other`, for axes of this list that are positions after it.
     before_removal_of = |list, other| list.iter().map(|axis| before_removal(*axis, other)).collect();
 }
 
@@ -99,7 +99,7 @@ fn and(list: &[usize], other: &[usize]) -> Vec<usize> {
 fn before_removal(axis: usize, removed: &[usize]) -> usize {
     let mut removed = removed.to_vec();
     removed.sort_unstable();
-    // Every removed axis at or before the position moves it by one.
+    // Every removed axis at or before the position shifts the position by one.
     removed
         .iter()
         .fold(axis, |axis, removed| axis + usize::from(*removed <= axis))

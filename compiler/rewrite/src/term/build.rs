@@ -16,7 +16,7 @@ use bnnc_graph::types::Type;
 struct Building<'a> {
     builder: &'a mut Builder,
     bindings: &'a Bindings,
-    /// The call that the term replaces; `None` in an example, in which nothing is simplified.
+    /// The call that the term replaces; `None` in an example, where terms are built without simplification.
     call: Option<&'a PendingNode<'a>>,
     /// The type of a term that consists only of numbers.
     constants: Type,
@@ -151,7 +151,7 @@ impl Building<'_> {
     }
 }
 
-/// Returns whether an application returns its operand unchanged: a move to the same places, or a reduction over no axis.
+/// Returns whether an application returns its operand unchanged: a permutation that moves no axis, or a reduction over no axis.
 fn is_unchanged(builder: &Builder, op: Op, args: &[Value], attrs: &[Attr]) -> bool {
     let shapes = [&ops::broadcast::BROADCAST, &ops::reshape::RESHAPE];
     let reductions = [&ops::reduce_sum::REDUCE_SUM, &ops::reduce_max::REDUCE_MAX];

@@ -86,7 +86,7 @@ pub fn matches(
     found
 }
 
-/// An application that a pattern is matched against.
+/// An application against which a pattern is matched.
 struct Operands<'a> {
     op: &'static OpDef,
     args: &'a [Value],

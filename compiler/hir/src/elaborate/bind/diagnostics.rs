@@ -23,7 +23,7 @@ pub static WRONG_COLUMN: Code = Code {
               input or output has one value per example, every output needs one value per example.",
 };
 
-/// A position of an axis that no value of a column selects.
+/// A position of an axis that no value of any column selects.
 pub static UNUSED_POSITION: Code = Code {
     id: "E0265",
     title: "positions that no row selects",
@@ -37,7 +37,7 @@ pub static UNUSED_POSITION: Code = Code {
               integer instead. The values of an input `g: int` are used as positions, in `a[g]` and in `Embedding(k, 2)`.",
 };
 
-/// A whole column that is bound to a model although some of its rows do not train.
+/// A whole column that is bound to a model although some of its rows are not training rows.
 pub static WHOLE_COLUMNS: Code = Code {
     id: "E0267",
     title: "whole columns together with test or validation rows",
@@ -60,7 +60,7 @@ pub static SEVERAL_ENTRIES: Code = Code {
               model M(age: real, log_age: real) -> y: real { .. }\n```",
 };
 
-/// Reports a whole column of data, if only some rows of the data train.
+/// Reports a whole column of data if only some of its rows are training rows.
 pub fn rows_apart(span: Span, (input, column): (&str, &str), schema: &Schema) -> Diagnostic {
     let train = schema.train;
     let all = schema.rows.max(train + schema.validation + schema.test);
@@ -137,7 +137,7 @@ pub fn no_inputs(span: Span, input: &str, schema: &Schema) -> Diagnostic {
     }
 }
 
-/// Reports an input that a single-row model declares as a whole column.
+/// Reports an input that is declared as a whole column in a model of single rows.
 pub fn whole_column(span: Span, (input, column): (&str, &str), model: &str, schema: &Schema) -> Diagnostic {
     let text = format!("`{input}` is declared as an array, but a row has one value of `{column}`");
     wrong(span, text, schema)
@@ -181,7 +181,7 @@ pub struct Selected<'a> {
     pub column: &'a str,
     /// The input to which the column is bound.
     pub input: &'a str,
-    /// The parameter or layer whose axis it is, with the position of its declaration in the program.
+    /// The parameter or layer that has the axis, with the position of its declaration in the program.
     pub axis: (&'a str, Span),
     /// The size of the axis.
     pub size: i64,
@@ -313,7 +313,7 @@ pub fn with_axes(diagnostic: Diagnostic, input: &str, declared: usize, found: us
     }
 }
 
-/// Adds that the shared table has the column. A model takes columns of this table in its first parameter list.
+/// Adds that the column exists in the shared table. A model takes columns of this table in its first parameter list.
 pub fn in_shared_table(diagnostic: Diagnostic, input: &str, model: &str) -> Diagnostic {
     diagnostic.help(format!(
         "the `shared` table has `{input}`, one array for all rows: list it first, `model {model}({input}: real[n])(..) -> ..`"
@@ -336,7 +336,7 @@ pub fn with_text_row(diagnostic: Diagnostic, field: &Field, input: &str) -> Diag
     }
 }
 
-/// Reports an output that all examples share, in a model with an input that has a value for each example.
+/// Reports an output whose value all examples share, in a model with an input that has one value per example.
 pub fn unlike(span: Span, (output, input): (&str, &str), schema: &Schema) -> Diagnostic {
     let text =
         format!("`{output}` is one array for all examples, but `{input}` has one value for each example");

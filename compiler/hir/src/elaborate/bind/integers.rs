@@ -12,8 +12,8 @@ use bnnc_abi::manifest::DataSource;
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Returns warnings about unselected positions. There is one warning for each axis of a parameter or a layer that integer columns index and
-/// that has an unselected position below the largest selected position. An axis that is also indexed in other ways is skipped.
+/// Returns warnings about unselected positions. There is at most one warning per axis. It names a position that no row selects although a larger
+/// position is selected, along an axis of a parameter or layer that integer columns index. An axis that is also indexed in other ways is skipped.
 pub fn unused(module: &Module, model: &ModelItem, bound: &DataBindings, schema: &Schema) -> Vec<Diagnostic> {
     let dims = model
         .locals

@@ -21,7 +21,7 @@ pub struct Selector<'a> {
     pub field: &'a Field,
     /// The position in the program at which the input or output is declared.
     pub span: Span,
-    /// True for an output. Its integers are classes.
+    /// True for an output, whose integers are classes. Its integers are classes.
     pub is_class: bool,
     /// True if something other than the columns determines the size.
     pub is_fixed: bool,
@@ -102,8 +102,8 @@ fn of_texts<'a>(group: &[&Selector<'a>], texts: &[&[String]]) -> Result<Joined, 
     })
 }
 
-/// Assigns codes to integers. The integers of a class output are positions, because a program may compute with them. All other integers are
-/// labels, even if they fill `0..=max`, so each of them must occur in a training row.
+/// Assigns codes to integers. The integers of a class output are positions, because a program may compute with them. All other integers are labels,
+/// even if they are exactly `0..=max`, so every level must occur in a training row.
 fn of_integers(group: &[&Selector<'_>]) -> Joined {
     let all: BTreeSet<i64> = group
         .iter()
@@ -144,7 +144,7 @@ pub fn positions(
     }
     let mut pairs = (0_i64..).zip(field.integers());
     let unused = pairs.find(|(position, found)| position != found);
-    // Data often lack some of the classes that the program fixes, such as data with only some of the digits.
+    // Data often lack some of the classes that the program declares, such as images of only some digits.
     let is_of_interest = |position: i64| position == 0 || !(selector.is_class && selector.is_fixed);
     let unused = unused.map(|(position, _)| position);
     let warning = unused

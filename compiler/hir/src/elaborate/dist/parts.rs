@@ -1,5 +1,5 @@
-//! The parts of a distribution that are functions of a value: how they are defined outside the support, how they are derived from other
-//! parts, and the mass of an interval.
+//! The parts of a distribution that are functions of a value: their definition outside the support, their derivation from other parts, and the mass
+//! of an interval.
 
 use super::{InstanceBuilder, support};
 use crate::elaborate::datum::Datum;
@@ -173,8 +173,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             (true, false) => at(self, parts::LOG_SURVIVAL, low),
             (false, true) => at(self, parts::LOG_CDF, high),
             (true, true) => {
-                // The side with the smaller probabilities is used, so that no digits are lost by cancellation. Far above the median, the
-                // smaller probabilities are those of the survival functions.
+                // The computation uses the tail with the smaller probabilities, so that no digits are lost by cancellation. Far above the median, the
+                // smaller probabilities are the survival probabilities.
                 let has_upper =
                     parts::states(item, parts::SURVIVAL) || parts::states(item, parts::LOG_SURVIVAL);
                 let upper = [(parts::LOG_SURVIVAL, low), (parts::LOG_SURVIVAL, high)];
@@ -230,7 +230,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             _ => (stretched[0], stretched[1]),
         };
         let difference = b.sub(part, whole);
-        // An interval without mass gives NaN. Every sampler rejects NaN.
+        // For an interval without mass, the result is NaN. Every sampler rejects NaN.
         let (near, far) = (b.like(-0.7, difference), b.like(-0.69, difference));
         let is_near = b.lt(near, difference);
         let close = b.max(difference, near);

@@ -1,10 +1,10 @@
 //! Inverses of cumulative functions in an interval.
 //!
-//! Note \[Root\]. Let `y` be the coordinate of a value (see `truncated`). `H(y) = -log beyond(y)` is the cumulative hazard from the end. `log H` is
-//! nearly linear in `y`: next to the end, its slope is 1 if the density is finite there, and for an exponential distribution the slope is 1
-//! everywhere. From every point in a tail, Newton's method for `log H` therefore converges in a few steps. Elsewhere, the search starts at a quantile
-//! of the whole distribution. The distribution declares this quantile, or its moments suggest it. Each step keeps a bracket. If Newton's step leaves
-//! the bracket, or is longer than half the previous step, the bracket is halved instead. The search therefore diverges for no family.
+//! Note \[Root\]. Let `y` be the coordinate of a value (see `truncated`). `H(y) = -log beyond(y)` is the cumulative hazard, measured from the end.
+//! `log H` is nearly linear in `y`: next to the end, its slope is 1 if the density is finite there, and for an exponential distribution the slope is
+//! 1 everywhere. From every point in a tail, Newton's method for `log H` therefore converges in a few steps. Elsewhere, the search starts at a
+//! quantile of the whole distribution. The distribution declares this quantile, or its moments suggest it. Each step keeps a bracket. If Newton's
+//! step leaves the bracket, or is longer than half of the previous step, the bracket is bisected instead. The search therefore never diverges.
 
 use super::InstanceBuilder;
 use super::truncated::{Interval, Origin, finite};
@@ -22,13 +22,13 @@ use std::sync::Arc;
 
 /// The bound on the absolute value of the coordinate.
 const REACH: f64 = 70.0;
-/// Steps from a quantile of the whole distribution. After these steps, the probability below a draw differs from the wanted probability by at most
-/// 2e-7 for 30 families and intervals. After 8 steps, it differs by 2e-3 for `StudentT(0.2, 1, 0.001)`, and by 1e-4 for `Normal(0, 1)` between 8 and
-/// 9.
+/// The number of steps if the search starts at a quantile of the whole distribution. After these steps, the probability below a draw differs from the
+/// requested probability by at most 2e-7 for 30 families and intervals. After 8 steps, it differs by 2e-3 for `StudentT(0.2, 1, 0.001)`, and by 1e-4
+/// for `Normal(0, 1)` between 8 and 9.
 const STEPS: usize = 12;
-/// Steps from an end, if only the density at the end is known. A narrow peak far from the end takes 20 steps.
+/// The number of steps if the search starts at an end, because only the density there is known. A narrow peak far from the end takes 20 steps.
 const STEPS_FROM_END: usize = 22;
-/// Newton steps shorter than this are not checked against the bracket, because rounding errors would decide the check.
+/// Newton steps shorter than this are not checked against the bracket, because rounding errors would decide the result of the check.
 const TINY: f64 = 1e-3;
 /// From this cumulative hazard on, the difference of two logarithms has no correct digits in 32 bits.
 const FAR: f64 = 1e4;
@@ -44,17 +44,17 @@ pub(super) struct Search {
     beyond: Function,
     /// `(arguments.., y) ->` the logarithm of the density of `y`, relative to the whole interval.
     pub(super) terms: Function,
-    /// The parameters, whether values are relative to the upper end (1 or 0), and `log beyond` of the whole interval.
+    /// The parameters, then 1 if values are measured from the upper end or 0 if not, then `log beyond` of the whole interval.
     pub(super) arguments: Vec<Value>,
     is_upper: Option<Value>,
-    /// The logarithm of the density of the distance next to the end, relative to the whole interval.
+    /// The logarithm of the density of the distance from the end, at the end and relative to the whole interval.
     at_end: Option<Value>,
     guess: Option<Guess>,
 }
 
-/// The source of a guess of a quantile of the whole distribution.
+/// The declared parts from which a quantile of the whole distribution can be guessed.
 enum Guess {
-    /// `p -> quantile(p)` with the parameters before `p`.
+    /// `p -> quantile(p)`; the parameters of the distribution precede `p`.
     Quantile(Function),
     /// The mean, the standard deviation, and the tail index if the density decays like a power.
     Moments(Value, Value, Option<Value>),
@@ -79,7 +79,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         }))
     }
 
-    /// Computes the values on which every root of a search depends, in the function that is being built.
+    /// Adds the values on which every root of a search depends to the function that is being built.
     pub(super) fn begin(
         &mut self,
         search: &mut Search,
@@ -113,7 +113,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         Ok(())
     }
 
-    /// The parameters of a function of a search, in the order of its arguments.
+    /// Returns the parameters of a function of a search, in the order of its arguments.
     pub(super) fn search_params(&self, body: &mut Builder) -> Vec<Value> {
         let own = self.params.iter().map(|(name, ty)| body.param(name, ty.clone()));
         let mut all: Vec<Value> = own.collect();
@@ -121,7 +121,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         all
     }
 
-    /// Adds the parameters that follow those of the distribution in a function of the search: the origin without `rest`, and `y`.
+    /// Adds the parameters that follow those of the distribution in a function of the search: the origin (without `rest`) and `y`.
     fn coordinate(&mut self) -> (Origin, Value) {
         let ty = self.value.clone();
         let b = &mut self.elaborator.builder;
@@ -239,7 +239,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         }
     }
 
-    /// Parts that depend on the parameters only.
+    /// Elaborates parts that depend only on the parameters.
     fn declared(&mut self, names: [&str; 2], frame: &mut Frame<'a>) -> Elaborated<[Option<Value>; 2]> {
         let item = self.item();
         let mut found = [None, None];
@@ -254,7 +254,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         Ok(found)
     }
 
-    /// The `y` at which `beyond` is `wanted`.
+    /// Returns the `y` at which `beyond` equals `wanted`.
     pub(super) fn root(&mut self, search: &Search, wanted: Value) -> Value {
         let ty = self.value.clone();
         let (start, steps) = self.start(search, wanted);
@@ -279,7 +279,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         b.reshape(last, &ty.shape)
     }
 
-    /// `(state, tick, arguments.., wanted) -> state`: the bracket, the point, and the length of the last step.
+    /// Returns `(state, tick, arguments.., wanted) -> state`; the state is the bracket, the point, and the length of the last step.
     fn step(&self, search: &Search) -> Function {
         let ty = self.value.clone();
         let mut body = Builder::new("newton");
@@ -298,7 +298,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         let density = b.inline(&search.terms, &args)[0];
         let is_nearer = b.lt(wanted, log);
         let (low, high) = (b.select(is_nearer, y, low), b.select(is_nearer, high, y));
-        // The difference of `log H` over its slope, `exp(density - log) / H`.
+        // Newton's step is the difference of `log H` divided by the slope `exp(density - log) / H`.
         let (hazard, sought) = (b.neg(log), b.neg(wanted));
         let [log_hazard, log_sought] = [hazard, sought].map(|x| b.log(x));
         let excess = b.sub(log_hazard, log_sought);
@@ -328,7 +328,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         body.finish(vec![("state".into(), state)])
     }
 
-    /// The point to start from, and the number of steps.
+    /// Returns the starting point and the number of steps.
     fn start(&mut self, search: &Search, wanted: Value) -> (Value, usize) {
         let from_end = search.at_end.map(|density| {
             let b = &mut self.elaborator.builder;
@@ -361,12 +361,12 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         }
     }
 
-    /// The coordinate of the guessed quantile.
+    /// Returns the coordinate of the guessed quantile.
     fn guessed(&mut self, search: &Search, wanted: Value) -> Option<Value> {
         let (guess, is_upper) = (search.guess.as_ref()?, search.is_upper?);
         let parameters = self.parameters();
         let b = &mut self.elaborator.builder;
-        // The logit of the probability below, of the whole distribution.
+        // The logit of the probability below the value, under the whole distribution.
         let near = b.add(wanted, *search.arguments.last()?);
         let far = b.expm1(near);
         let far = b.neg(far);
@@ -380,7 +380,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             }
             Guess::Moments(mean, sd, index) => {
                 let wide = match index {
-                    // Grows like `p ^ (-1 / index)` in both tails.
+                    // In both tails, the guess grows like `p ^ (-1 / index)`.
                     Some(index) => {
                         let part = b.div(logit, *index);
                         let (least, most) = (b.like(-30.0, part), b.like(30.0, part));
@@ -408,7 +408,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         Some(self.coordinate_of(search.inside, is_upper, x))
     }
 
-    /// The `y` of a value, or one at an end of the interval where the value is beyond.
+    /// Returns the `y` of a value, or the nearest `y` of the interval if the value lies outside.
     fn coordinate_of(&mut self, inside: Interval, is_upper: Value, x: Value) -> Value {
         let b = &mut self.elaborator.builder;
         let (low, high) = (b.like(finite(inside.low), x), b.like(finite(inside.high), x));
@@ -434,7 +434,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     }
 }
 
-/// The nearest coordinate that is sought; zero for one that is not a number.
+/// Clamps a coordinate to the range of the search; NaN becomes zero.
 fn within(b: &mut Builder, y: Value) -> Value {
     let [low, high, zero] = [-REACH, REACH, 0.0].map(|value| b.like(value, y));
     let is_number = b.le(y, y);
@@ -443,7 +443,7 @@ fn within(b: &mut Builder, y: Value) -> Value {
     b.min(y, high)
 }
 
-/// Values of one shape along a new first axis.
+/// Stacks values of one shape along a new first axis.
 fn pack(b: &mut Builder, values: &[Value], shape: &Shape) -> Value {
     let parts: Vec<Value> = values
         .iter()

@@ -1,11 +1,11 @@
 //! Builds samplers and means of distributions that a declared type truncates to an interval.
 //!
-//! Note \[Truncation\]. All values are measured from one end of the interval and in logarithms, so that no digits cancel far out in a tail. A value
-//! is `end + exp(y)` or `end - exp(y)`. In a bounded interval, a value lies at the fraction `sigmoid(y)` of the interval, measured from `end`.
-//! `beyond(y)` is the probability of the values that are further from this end: a survival function or a cumulative function. In a bounded interval,
-//! `end` is the end with more of the distribution's probability beyond it, outside the interval. A draw is the `y` at which `log beyond(y)` equals
-//! the logarithm of a uniform variate; Note \[Root\] describes the search for this `y`. The mean is an integral over `y` between two such values. The
-//! integrand vanishes at both values of `y`, so the trapezoidal rule converges exponentially.
+//! Note \[Truncation\]. All values are measured from one end of the interval and as logarithms, so that digits do not cancel far out in a tail. A
+//! value is `end + exp(y)` or `end - exp(y)`. In a bounded interval, a value lies at the fraction `sigmoid(y)` of the interval, measured from `end`.
+//! `beyond(y)` is the probability of values further away from this end: a survival function or a cumulative function. In a bounded interval, `end` is
+//! the end outside of which the distribution has more probability. A draw is the `y` at which `log beyond(y)` equals the logarithm of a uniform
+//! variate; Note \[Root\] describes the search for this `y`. The mean is an integral over `y` between two such values. The integrand vanishes at both
+//! values of `y`, so the trapezoidal rule converges exponentially.
 
 use super::InstanceBuilder;
 use super::parts::ends;
@@ -22,12 +22,12 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// The number of points of the integral for a mean. They are a fifth apart for an exponential distribution.
+/// The number of points of the integral for a mean. For an exponential distribution, neighbouring points are 0.2 apart in `y`.
 const POINTS: usize = 128;
 /// The probability that the integral for a mean omits next to the end, and at the other end of a bounded interval.
 const NEAR: f64 = 1e-9;
-/// The probability that the integral for a mean omits far out in an unbounded interval. A tail `t ^ -1.5` falls to this probability near
-/// 2e13, where a mean has converged to six digits.
+/// The probability that the integral for a mean omits far out in an unbounded interval. A tail `t ^ -1.5` falls to this probability near `t = 2e13`,
+/// where a mean has converged to six digits.
 const FAR: f64 = 1e-20;
 
 /// An interval that contains a part of a distribution's probability.
@@ -43,9 +43,9 @@ impl Interval {
     }
 }
 
-/// The end of the interval that values are relative to.
+/// The end of the interval from which values are measured.
 pub(super) struct Origin {
-    /// True if it is the upper end. The value is the same for all elements if the interval has only one end.
+    /// True for the upper end. If the interval has only one finite end, all elements use this end.
     pub(super) is_upper: Value,
     /// `log beyond` of the whole interval.
     pub(super) whole: Value,
@@ -159,7 +159,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         let shape = self.value.shape.clone();
         let own = ends(self.item()).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
         let mut at = |this: &mut Self, part: &str, end: f64| -> Elaborated<Option<Value>> {
-            // A formula need not hold at an end of the support.
+            // A formula may be invalid at an end of the support.
             let known = parts::of_value(part).and_then(|part| match (end <= own.0, own.1 <= end) {
                 (true, _) => Some(part.outside[0]),
                 (_, true) => Some(part.outside[1]),

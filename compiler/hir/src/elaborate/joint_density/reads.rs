@@ -35,7 +35,7 @@ pub struct ElementReader<'m> {
     pub enumerates: bool,
     /// The number of expressions visited so far.
     pub steps: usize,
-    /// The step limit. After this many steps, nothing more is visited.
+    /// The step limit. When it is reached, nothing more is visited.
     pub most_steps: usize,
     /// The reads found so far.
     pub found: Vec<Read>,
@@ -124,7 +124,7 @@ impl<'m> ElementReader<'m> {
                     (Some(call), Some(result)) => {
                         let first = self.found.len();
                         self.visit(result, &call, is_certain);
-                        // The read is attributed to the program, not to a function of the library.
+                        // The read is reported at the program's call, not inside a function of the library.
                         self.found[first..]
                             .iter_mut()
                             .for_each(|read| read.span = expr.span);
@@ -168,7 +168,7 @@ impl<'m> ElementReader<'m> {
         self.found.extend(here);
     }
 
-    /// Discards all reads, and starts with another element. The definitions of this element are in `scope`.
+    /// Discards all reads, and starts to collect the reads of another element. The definitions of this element are in `scope`.
     pub fn begin(&mut self, scope: &ReadScope<'_>) {
         self.found.clear();
         self.known.clear();
@@ -241,7 +241,7 @@ impl<'m> ElementReader<'m> {
                 let outer = self.ends_of(indices, scope, is_certain);
                 let ends = match (indices.first(), outer) {
                     (Some(TypedIndex::Range(..)), Some([first, _])) => shifted(&ends, &first),
-                    // An index removes the first axis, so the whole element is read.
+                    // An index removes the first axis, so the whole remaining element is read.
                     (_, outer) => outer,
                 };
                 self.elements(array, (ends, span), scope, is_certain);

@@ -8,7 +8,7 @@ use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use std::collections::HashMap;
 
-/// The maximum depth to which calls of functions are followed.
+/// The maximum depth of function calls that are followed.
 pub const DEEPEST: usize = 32;
 
 /// The names of a scope, with a reference to the enclosing scope.

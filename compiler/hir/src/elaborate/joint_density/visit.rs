@@ -23,7 +23,7 @@ struct Visit {
     edges: Vec<Edge>,
     /// The read that led from this element to the next one on the path.
     taken: Option<Span>,
-    /// The last position on the path so far whose output differs from the output of the previous position.
+    /// The last position on the path whose output differs from that of the position before.
     changed: usize,
 }
 
@@ -39,7 +39,7 @@ struct Elements<'a, 'm> {
     item: &'m ModelItem,
     module: &'m Module,
     given: &'a [&'a Given<'m>],
-    /// For each output: the number of its first element, the number of elements, and whether all its elements count as one.
+    /// For each output: the number of its first element, the number of its elements, and whether all of them count as one.
     outputs: Vec<(LocalId, usize, usize, bool)>,
     /// For each element, the index of its statement and the value of its counter.
     owners: Vec<Option<(usize, i64)>>,
@@ -87,7 +87,7 @@ pub fn circle<'m>(
 }
 
 impl<'a, 'm> Elements<'a, 'm> {
-    /// Numbers the elements. Returns `None` if there are too many elements, or if sizes or positions are not known.
+    /// Numbers the elements. Returns `None` if there are too many elements, or if some sizes or positions are unknown.
     fn new(
         item: &'m ModelItem,
         module: &'m Module,
@@ -182,7 +182,7 @@ impl<'a, 'm> Elements<'a, 'm> {
             if low > high {
                 continue;
             }
-            // The parameters of a joint distribution may read its own elements in sequence, like an autoregression.
+            // Elements of a joint distribution may be read by its own parameters in sequence, as in an autoregression.
             let is_own = is_one && found.output == given.sample.local;
             let place = |at: i64| if is_one { first } else { first + at as usize };
             edges.push(Edge {
@@ -195,8 +195,8 @@ impl<'a, 'm> Elements<'a, 'm> {
         edges
     }
 
-    /// Searches for a cycle. A cycle of a single element is preferred to a cycle through several outputs, which is preferred to all other cycles. The
-    /// error is the element at which the search reached the step limit.
+    /// Searches for a cycle. The preferred cycle has a single element; the next choice is a cycle through several outputs. The error is the element
+    /// at which the search reached the step limit.
     fn search(
         &self,
         reader: &mut ElementReader<'m>,
@@ -260,7 +260,7 @@ impl<'a, 'm> Elements<'a, 'm> {
         Ok(best.map(|(_, circle)| circle))
     }
 
-    /// Returns the last position at which the output changes, on a path that is extended by one element.
+    /// Returns the last position at which the output changes, on a path followed by one more element.
     fn changed(&self, path: &[Visit], node: usize) -> usize {
         match path.last() {
             Some(last) if self.name(last.node).0 == self.name(node).0 => last.changed,
@@ -312,8 +312,8 @@ impl<'a, 'm> Elements<'a, 'm> {
     }
 }
 
-/// Returns the read by which the last element of a path leads back to the path. A read of the element itself is preferred, then a read of
-/// its predecessor, then any other.
+/// Returns the read by which the last element of a path leads back to the path. A read of the element itself is preferred, then a read of the
+/// previous element on the path, then any other.
 fn closing(path: &[Visit], open: &BTreeMap<usize, usize>) -> Option<Closing> {
     let (last, before) = path.split_last()?;
     let to = |node: usize| {
@@ -341,8 +341,7 @@ fn closing(path: &[Visit], open: &BTreeMap<usize, usize>) -> Option<Closing> {
     to_itself.or_else(to_parent).or_else(to_open)
 }
 
-/// Ranks the cycle that consists of a path's elements from a position to the end. Cycles of one element come first, then those through
-/// several outputs.
+/// Ranks the cycle that consists of the elements of a path from a position on. Cycles of one element come first, then those through several outputs.
 fn rank(path: &[Visit], start: usize) -> usize {
     match path.last() {
         Some(_) if start + 1 == path.len() => 0,

@@ -297,8 +297,8 @@ impl Algebra<'_> {
         self.add(value, y, &extra)
     }
 
-    /// Returns whether all terms are products of positive whole powers of noise, and no constant coefficient
-    /// is infinite or NaN. In any other case, the branch that is not taken could make the sum NaN.
+    /// Returns whether all terms are products of positive whole powers of noise, and no constant coefficient is infinite or NaN. For other terms, the
+    /// branch that is not taken could make the sum NaN.
     fn is_polynomial(&mut self, form: &SeparatedForm) -> bool {
         let is_tame = |this: &mut Self, term: &SeparatedTerm| {
             nodes::constant_of(this.builder, term.coefficient).is_none_or(f64::is_finite)

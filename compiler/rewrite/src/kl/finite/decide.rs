@@ -12,7 +12,7 @@ pub struct DistNames<'a> {
     pub prior: &'a str,
 }
 
-/// Which of the two ends of the values.
+/// The lower or the upper end of the values.
 #[derive(Clone, Copy, PartialEq)]
 enum Side {
     Low,
@@ -92,7 +92,7 @@ pub fn undeclared(name: &str) -> Finiteness {
     ))
 }
 
-/// Returns a number between two ends, for the message.
+/// Returns a number inside an interval, for the message.
 fn between(low: f64, high: f64) -> f64 {
     match (low.is_finite(), high.is_finite()) {
         (true, true) => 0.5 * (low + high),
@@ -109,8 +109,7 @@ fn at_end(side: Side, q: DensityEnd, p: &[SupportInterval], names: &DistNames<'_
         return Finiteness::Finite;
     }
     let ends = p.iter().map(|part| side.of(part)).filter(|end| end.at == q.at);
-    // The heaviest component of a mixture decides. If no component has this end, the prior has no density
-    // there, which `covered` reports.
+    // The heaviest component of a mixture decides. If no component reaches this end, the prior has no density there, which `covered` reports.
     let found = ends.map(|end| falls(q, end, names));
     found
         .reduce(|best, other| match (&best, &other) {

@@ -45,13 +45,12 @@ pub struct SupportInterval {
 }
 
 impl SupportInterval {
-    /// Returns whether the part covers all reals.
+    /// Returns whether the interval is the whole real line.
     pub fn is_line(&self) -> bool {
         self.low.at == f64::NEG_INFINITY && self.high.at == f64::INFINITY
     }
 
-    /// Returns the part with unknown numbers, for an element that cannot be identified: finite ends, indices
-    /// and rates become NaN.
+    /// Returns the interval with unknown numbers, for an element that cannot be identified: finite ends, indices and rates become NaN.
     pub fn without_numbers(&self) -> SupportInterval {
         let of = |end: DensityEnd| DensityEnd {
             at: if end.at.is_finite() { f64::NAN } else { end.at },
@@ -108,8 +107,7 @@ struct Numbers {
     tails: [Option<(dist::TailKind, Vec<Vec<f64>>)>; 2],
 }
 
-/// Returns the parts of each element of a distribution. `values` are the parameters; a value is `None` if the
-/// parameter is not known.
+/// Returns the intervals of each element of a distribution. `values` are the parameters; a value is `None` if the parameter is not known.
 pub fn elements(instance: &Instance, values: &[Option<Known>]) -> Vec<Vec<SupportInterval>> {
     let numbers: Vec<Numbers> = instance
         .reach
@@ -170,7 +168,7 @@ fn numbers(function: &Function, values: &[Option<Known>]) -> Vec<f64> {
     found.map_or_else(|| vec![f64::NAN], |tensor| tensor.data)
 }
 
-/// Returns the part of one element, cut to the interval `inside`.
+/// Returns the interval of one element, intersected with `inside`.
 fn part(numbers: &Numbers, element: usize, inside: [f64; 2]) -> SupportInterval {
     let pick = |numbers: &[f64]| match numbers {
         [only] => *only,
@@ -210,7 +208,7 @@ fn part(numbers: &Numbers, element: usize, inside: [f64; 2]) -> SupportInterval 
     }
 }
 
-/// Returns the part in unconstrained space, before the bijection transforms it onto `support`.
+/// Returns the interval in unconstrained space, before the bijection transforms it onto `support`.
 pub fn free(part: SupportInterval, support: Support) -> SupportInterval {
     let line = |low: Option<DensityTail>, high: Option<DensityTail>| SupportInterval {
         low: DensityEnd {

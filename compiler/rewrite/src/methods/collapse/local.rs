@@ -103,7 +103,7 @@ fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &KinkedFunction
         let pairs = [("scale", scale), ("target", Some(scope.get(&output.name)))];
         for (name, value) in pairs {
             if let Some(value) = value {
-                // A scalar scale applies to all elements.
+                // If the scale is a scalar, it applies to all elements.
                 let all = match builder.rank(value) {
                     0 => builder.broadcast_to(value, &flat),
                     _ => builder.reshape(value, &flat),

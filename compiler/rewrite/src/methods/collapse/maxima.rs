@@ -23,7 +23,7 @@ pub fn by_pairs(function: &Function, moved: &HashSet<Value>) -> Function {
     })
 }
 
-/// Returns the maximum along axes, which are removed. Returns `None` if a size is not fixed or is zero.
+/// Returns the maximum along `axes`, without these axes. Returns `None` if a size is not fixed or is zero.
 fn largest(builder: &mut Builder, x: Value, axes: &[usize]) -> Option<Value> {
     let shape = builder.shape(x);
     let sizes: Option<Vec<usize>> = axes.iter().map(|axis| shape.0[*axis].fixed()).collect();

@@ -1,12 +1,11 @@
 //! Proves that a function is affine in some of its parameters, or affine between kinks, and finds the kinks.
 //!
-//! A function is affine where its derivative is constant. The derivative is available as a graph, which shows
-//! what the derivative depends on. If the derivative does not depend on the parameters, the function is
-//! affine. If the derivative depends on the parameters only through comparisons, the function is affine
-//! wherever no comparison changes its result. The kinks are the zeros of the differences that are compared. A
-//! function that itself contains comparisons may jump and is rejected. Comparisons are accepted only in
-//! derivatives of continuous ops. The proof treats no op specially except comparisons. One op has a
-//! derivative with a different kind of comparison; `maxima` rewrites this op.
+//! A function is affine where its derivative is constant. The derivative is available as a graph, which shows what the derivative depends on. If the
+//! derivative does not depend on the parameters, the function is affine. If the derivative depends on the parameters only through comparisons, the
+//! function is affine wherever no comparison changes its result. The kinks are the zeros of the differences that are compared. A function that
+//! contains comparisons outside its derivative may jump and is rejected. Comparisons are accepted only in derivatives of continuous ops. The proof
+//! treats no op specially except comparisons. The derivative of a maximum along an axis has a different kind of comparison; `maxima` rewrites this
+//! op.
 
 use super::maxima;
 use crate::diagnostics::NoExactIntegral;
@@ -25,7 +24,7 @@ use bnnc_graph::op::{Lower, OpDef, Vjp};
 use bnnc_math::scalar::Scalar;
 use std::collections::HashSet;
 
-/// The largest number of rounds. In each round, new kinks of the known kinks may be found.
+/// The largest number of rounds. Each round may find new kinks: the kinks of the functions that locate the known kinks.
 const ROUNDS: usize = 8;
 
 /// A function that is affine between kinks.
@@ -116,7 +115,7 @@ fn derivative(function: &Function, names: &[String]) -> Result<Function, Fault> 
     Ok(builder.finish(results))
 }
 
-/// Returns whether the derivative of a function contains comparisons that depend on the named parameters.
+/// Returns whether the derivative of a function compares values that depend on the named parameters.
 fn bends(function: &Function, names: &[String], context: &mut PassContext) -> Result<bool, Fault> {
     let flat = pipeline::run(function, pipelines::BEFORE_DERIVATIVE, context)?;
     let derivative = derivative(&flat, names)?;
@@ -174,7 +173,7 @@ fn joined(builder: &mut Builder, parts: &[Value]) -> Value {
     }
 }
 
-/// Finds the values of a derivative that depend on some parameters in other ways than through comparisons.
+/// Finds the values of a derivative that depend on some parameters other than through comparisons.
 struct Walk<'a> {
     derivative: &'a Function,
     dependent: HashSet<Value>,
@@ -219,9 +218,8 @@ impl<'a> Walk<'a> {
         Some(called.map_or(NoExactIntegral::Products, NoExactIntegral::Nonlinear))
     }
 
-    /// Returns the reason why the derivative does not determine the function, if there is one. The reason is
-    /// an op whose derivative is zero and at which the function may jump. The kinks are found from the
-    /// comparisons in the derivative, which come from continuous functions.
+    /// Returns the reason why the derivative does not determine the function; `None` if it does. The reason is an op whose derivative is zero
+    /// although the function may jump at it. Comparisons in the derivative come from continuous functions, so they are kinks and not jumps.
     fn jump(&self, function: &Function, names: &[String]) -> Option<NoExactIntegral> {
         dependents(function, names).into_iter().find_map(|value| {
             let op = op(function, value)?;

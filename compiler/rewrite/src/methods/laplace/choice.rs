@@ -69,7 +69,7 @@ fn no_weights(parts: &LaplaceParts<'_>, name: &str) -> Diagnostic {
         .help(format!("these affect the outputs: {}", quoted.join(", ")))
 }
 
-/// Returns the sites of the layer whose weights are the last to be combined with values of a row.
+/// Returns the sites of the last layer: the layer whose weights are combined last with values of a row.
 fn last_layer<'a>(parts: &LaplaceParts<'a>) -> Result<Vec<&'a SitePlan<'a>>, Vec<Diagnostic>> {
     let of_row = |name: &str| is_of_row(parts.model, name);
     let rows = reached(&parts.outputs, of_row);

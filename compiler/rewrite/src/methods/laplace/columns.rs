@@ -1,8 +1,8 @@
-//! Programs that need only parts of Jacobians: some of the columns, the sums of the columns' squares, or products with a diagonal matrix
-//! between two Jacobians.
+//! Programs that need only a part of a Jacobian: some of its columns, the sums of squares of its columns, or its product with a diagonal matrix and
+//! its transpose.
 //!
-//! Each program is written in its plain form. The gradient of a weight matrix is an outer product. Rewrite rules avoid storing this
-//! gradient where only a part of it, or a sum, is needed.
+//! Each program is written in its plain form. The gradient of a weight matrix is an outer product. Rewrite rules avoid storing this gradient if only
+//! a part of it, or a sum, is needed.
 
 use super::super::train::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};

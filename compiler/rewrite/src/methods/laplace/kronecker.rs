@@ -1,15 +1,12 @@
 //! Kronecker factors of the curvature (Martens and Grosse 2015, section 3), for weights whose gradient is an
 //! outer product.
 //!
-//! Note \[Uses\]. The gradient of a weight matrix in one row is `g a'`: `g` depends on the cotangent, and `a`
-//! depends only on the row. If a matrix is used several times (at the positions of a sequence, or in several
-//! places), its gradient is a sum of outer products. Products of different uses are then omitted, and each
-//! use counts as a further row ("expand", Eschenhagen et al. 2023, section 3.2). The left factor is the mean
-//! of `a a'` over the uses, and the right factor is the sum of `g g'`. A convolution is a matrix that is used
-//! at every position of its window, and `a` is the window. The factors are then those of Grosse and Martens
-//! (2016), theorem 1, except that the mean is taken in the left factor instead of the right one. The product
-//! of the factors is the same. A lookup table is a matrix for which `a` is the row of the identity matrix at
-//! the looked-up position.
+//! Note \[Uses\]. The gradient of a weight matrix in one row is `g a'`: `g` depends on the cotangent, and `a` depends only on the row. If a matrix is
+//! used several times (at the positions of a sequence, or in several places), its gradient is a sum of outer products. Products of different uses are
+//! then omitted, and each use counts as an additional row ("expand", Eschenhagen et al. 2023, section 3.2). The left factor is the mean of `a a'`
+//! over the uses, and the right factor is the sum of `g g'`. A convolution is a matrix that is used at every position of its window, and `a` is the
+//! window. The factors are then those of theorem 1 of Grosse and Martens (2016), except that the left factor and not the right one is a mean. The
+//! product of the factors is the same. A lookup table is a matrix for which `a` is the row of the identity matrix at the looked-up position.
 
 use super::super::train::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};
@@ -31,8 +28,7 @@ use bnnc_graph::ops;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The largest number of elements for which weights get a dense block if their gradient is not an outer
-/// product.
+/// The largest number of elements for which weights get a dense block when their gradient is not an outer product.
 pub const WHOLE: usize = 4096;
 
 const COTANGENTS: &str = "cotangents";
@@ -40,8 +36,7 @@ const COTANGENTS: &str = "cotangents";
 /// Returns the blocks, and the function `(.., cotangents) -> BLOCK/left, BLOCK/right`. See Note \[Uses\].
 ///
 /// # Errors
-/// Fails for an op without a derivative, and for weights that are too large for a dense block and whose
-/// gradient is not an outer product.
+/// Fails for an op without a derivative. Also fails for weights whose gradient is not an outer product and that are too large for a dense block.
 pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<WeightBlock>, Function), Refusal> {
     let gradients = simplified(&pulled(parts)?)?;
     let mut builder = Builder::new("factors");
@@ -115,7 +110,7 @@ enum Form {
     Whole(Value),
 }
 
-/// One outer product, or a sum of outer products with one for each position.
+/// One outer product, or a sum of outer products (one per position).
 struct Use {
     /// The factor that depends only on the row. The axes of this factor are positions, then axes of the
     /// weight.
@@ -256,7 +251,7 @@ fn terms(
     Some(split_or_factor(builder, value, letters))
 }
 
-/// Sums products over the letters of `all` that are not in `kept`.
+/// Sums products over the letters that are in `all` but not in `kept`.
 fn summed(
     terms: Vec<LetteredProduct>,
     all: &[char],
@@ -270,8 +265,8 @@ fn summed(
         .collect()
 }
 
-/// Splits a product into a part that depends only on the row and a part that depends on the cotangent. The
-/// second part includes the factors that share axes of the weight with the cotangent's part.
+/// Splits a product into a part that depends only on the row and a part that depends on the cotangent. The second part includes the factors that
+/// share axes of the weight with the cotangent's factor.
 fn halves(
     product: &LetteredProduct,
     letters: &[char],

@@ -122,10 +122,10 @@ pub fn noise(parts: &LaplaceParts<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Which derivatives of the log-likelihood with respect to an argument in `f` are zero, as found by differentiation.
+/// Which derivatives of the log-likelihood with respect to an argument in `f` are zero, according to symbolic differentiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZeroDerivative {
-    /// The first derivative is zero: the argument changes the likelihood at most through the ends of the support.
+    /// The first derivative is zero: the argument changes the likelihood only where it moves an end of the support, if at all.
     First,
     /// All second derivatives are zero, including mixed ones: the log-likelihood is piecewise linear in the argument, like `abs`.
     Second,

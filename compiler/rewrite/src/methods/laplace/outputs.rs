@@ -28,7 +28,7 @@ pub struct OutputPiece {
     support: Support,
     /// The type of the argument's unconstrained value.
     pub free: Type,
-    /// The position in `f` of the argument's first element.
+    /// The position of the argument's first element in `f`.
     at: usize,
 }
 
@@ -46,7 +46,7 @@ impl OutputPiece {
     }
 }
 
-/// The inputs that all programs of an approximation share.
+/// The data that all programs of an approximation share.
 #[derive(Clone)]
 pub struct LaplaceParts<'a> {
     /// The functions of the model.
@@ -55,7 +55,7 @@ pub struct LaplaceParts<'a> {
     pub model: &'a Model,
     /// The plans, one per site.
     pub plans: &'a [SitePlan<'a>],
-    /// The plans of the approximated sites.
+    /// The plans of the sites in the approximation.
     pub weights: Vec<&'a SitePlan<'a>>,
     /// `(states.., shared.., inputs.., outputs..) -> arguments..` of one row.
     pub arguments: Function,
@@ -67,14 +67,14 @@ pub struct LaplaceParts<'a> {
     pub outputs: Function,
 }
 
-/// A model whose observations depend on no parameter that is free to move.
+/// Creates the error for a model whose observations do not depend on any free parameter.
 fn nothing_moves(model: &Model) -> Diagnostic {
     let message = format!("no free parameter of `{}` affects its outputs", model.name);
     diagnostics::error(&diagnostics::NO_OUTPUT, message)
         .help("let the mean or the logits of an output depend on a parameter that the posterior does not fix")
 }
 
-/// A parameter of the likelihood that moves with the weights and is not a real number.
+/// Creates the error for a parameter of the likelihood that depends on the weights but is not a real number.
 fn not_linear(param: &str, is_ordered: bool) -> Diagnostic {
     let values = match is_ordered {
         true => "increasing vectors",
@@ -227,7 +227,7 @@ fn arguments(densities: &Densities, model: &Model, plans: &[SitePlan<'_>]) -> Fu
     let mut scope = Scope::default();
     bind_row(&mut builder, model, plans, &mut scope);
     let results = scope.call(&mut builder, &densities.likelihood_arguments);
-    // The function of a loop has all values in scope as operands, including unused values.
+    // Every value in scope is an operand of the function of a loop, even if it is unused.
     let flat = unroll::expand_expectations(&unroll::expand_maps(&builder.finish(results)));
     rule::remove_dead(&flat)
 }

@@ -130,8 +130,8 @@ fn others(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     Ok(rule::remove_dead(&builder.finish(results.collect())))
 }
 
-/// Returns a moving site that is not among the weights but is connected to a weight by a prior: the prior of
-/// the weight depends on the site, or the prior of the site depends on the weight.
+/// Returns a moving site that is not among the weights but is connected to one by a prior: the prior of the weight depends on the site, or the prior
+/// of the site depends on the weight.
 pub fn tied(parts: &LaplaceParts<'_>) -> Option<Arc<str>> {
     let depends = |plan: &plan::SitePlan<'_>, on: &plan::SitePlan<'_>| {
         let arguments = &plan.prior.arguments;

@@ -1,7 +1,7 @@
-//! Products of Jacobians with a matrix between the two Jacobians. The matrix is diagonal in the eigenbases of Kronecker factors.
+//! Products of Jacobians with a matrix between them. The matrix is diagonal in the eigenbases of Kronecker factors.
 //!
-//! The Jacobian of a block is an outer product of two vectors, and so is the product of the Jacobian with the two bases. Rewrite rules
-//! ensure that only these two vectors are rotated.
+//! The Jacobian of a block is an outer product of two vectors, and its product with the two bases is one too. Rewrite rules ensure that only these
+//! two vectors are rotated.
 
 use super::super::train::Refusal;
 use super::columns::{gradients, sum_of};

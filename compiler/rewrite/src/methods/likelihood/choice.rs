@@ -60,8 +60,8 @@ impl Expectation {
     }
 }
 
-/// Returns the expectation for each plan. Fails on unknown names, on sites that two options name, and on
-/// families that do not support the estimator.
+/// Returns the expectation for each plan. Fails on unknown names, on sites that appear in two options, and on families that do not support the
+/// estimator.
 pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectation>, Refusal> {
     let mut ways = vec![Expectation::Shared; plans.len()];
     let mut faults = Vec::new();
@@ -86,7 +86,7 @@ pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectati
                 continue;
             };
             found = true;
-            // The approximation is a point and has no noise, so every estimator gives the same result.
+            // A point has no noise, so every estimator gives the same result.
             if kl::is_point(plan.posterior) || *slot == way {
                 continue;
             }

@@ -16,8 +16,7 @@ pub const MOST: usize = 12;
 /// A tensor of normal variates with mean zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variates {
-    /// The identity of the variates. If two tensors have equal numbers, their variates are equal in every
-    /// element.
+    /// The identifier of the variates. If two tensors have equal numbers, their variates are equal in every element.
     pub id: usize,
     /// The variances of the variates.
     pub variance: Value,
@@ -78,7 +77,7 @@ impl VariatePolynomial {
         }
     }
 
-    /// Combines the coefficients of two polynomials in the same variates, power by power.
+    /// Combines, power by power, the coefficients of two polynomials in the same variates.
     pub fn zip(
         &self,
         other: &VariatePolynomial,

@@ -1,12 +1,10 @@
 //! The last-layer rewrite: computes the expectation of the log-likelihood over the weights of a layer in
 //! closed form.
 //!
-//! A product `w h` of independent normal weights `w` is normal given `h`. If the log-likelihood is a
-//! polynomial in this product, the expectation needs only the product's mean and variance. Each node is
-//! interpreted as one of three: a polynomial in normal variates, an expectation, or a value that is
-//! independent of the variates. The rewrite fails at an op that is neither elementwise nor linear and is
-//! applied to a polynomial. The rewrite also fails at a product of two values that share weights in different
-//! ways.
+//! A product `w h` of independent normal weights `w` is normal given `h`. If the log-likelihood is a polynomial in this product, the expectation
+//! needs only the product's mean and variance. Each node is interpreted in one of three ways: as a polynomial in normal variates, as an expectation,
+//! or as a value that is independent of the variates. The rewrite fails if an op that is neither elementwise nor linear is applied to a polynomial.
+//! The rewrite also fails at a product of two values that share weights in different ways.
 
 use super::choice::{Expectation, refusal};
 use super::gaussian::{Numbering, VariatePolynomial, Variates, log_sigmoid_series, sum};
@@ -59,7 +57,7 @@ fn faults(integrated: &[Arc<str>], sources: &BTreeSet<usize>, why: &str) -> Vec<
         .collect()
 }
 
-/// The interpretation of a node, given all sites that are not integrated.
+/// The interpretation of a node, given the sites that are not integrated out.
 #[derive(Clone, Debug)]
 enum State {
     /// A value that does not depend on an integrated site.
@@ -260,7 +258,7 @@ impl<'a> Walk<'a> {
         let exponent =
             nodes::constant_of(&self.builder, *exponent).filter(|e| e.fract() == 0.0 && *e >= 1.0)?;
         let mut result = base.clone();
-        // The loop ends at the latest at the highest degree, where `times` returns `None`.
+        // The loop ends at the highest degree at the latest, where `times` returns `None`.
         for _ in 1..exponent as usize {
             result = result.times(&mut self.builder, base)?;
         }
@@ -338,8 +336,7 @@ impl<'a> Walk<'a> {
         };
         let text = labels.to_string();
         let of_weights = |letter: &char| labels.left.contains(letter);
-        // Letters that only the factor has, and that are summed, would have to be summed before the factor is
-        // squared.
+        // Letters that only the factor has, and over which the contraction sums, would have to be summed before the factor is squared.
         let plain = against
             .iter()
             .all(|letter| of_weights(letter) || labels.result.contains(letter));

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// there. The amount is below the rounding error of any variance above `1e-22`, and it keeps the slope at zero finite in both precisions.
 const LEAST_VARIANCE: f64 = 1e-30;
 
-/// A row function in which some sites have separate draws, and one sentence per such site for the report.
+/// A row function in which some sites have separate draws per example, with sentences for the report.
 pub struct Rewritten {
     /// The function. The parameters [`centre`] and [`spread`] replace each site that has separate draws. The parameters `draw`, `example`
     /// and `step` are added.
@@ -30,12 +30,12 @@ pub struct Rewritten {
     pub sentences: Vec<(Arc<str>, String)>,
 }
 
-/// Returns the name of the parameter that holds the part of a site that no sign affects.
+/// Returns the name of the parameter that holds the part of a site whose sign is never flipped.
 pub fn centre(site: &str) -> String {
     format!("{site}:centre")
 }
 
-/// Returns the name of the parameter that holds the standard deviations (local reparameterisation) or the part of a draw whose signs change
+/// Returns the name of the parameter that holds the standard deviations (local reparameterisation) or the part of a draw whose signs are flipped
 /// (Flipout).
 pub fn spread(site: &str) -> String {
     format!("{site}:spread")
@@ -160,7 +160,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Returns what replaces a product with weights that have separate draws, or a sum whose operands share one draw.
+    /// Returns the replacement of a product with weights that have separate draws, or of a sum whose operands share one draw.
     fn replaced(&mut self, copies: &NodeImages<Value>, node: Value) -> Option<Value> {
         let args = self.row.args(node);
         if let Some((product, bias)) = self.folds.get(&node).copied() {
@@ -244,7 +244,7 @@ impl<'a> Rewriter<'a> {
         self.builder.add(mean, signed)
     }
 
-    /// Returns `x * factor`. The letters of the factor state which axes of `x` the factor has.
+    /// Returns `x * factor`. The letters of `factor` name the axes of `x` that the factor has.
     fn along(&mut self, factor: Value, letters: &[char], x: Value, of: &[char]) -> Value {
         let axes: Vec<usize> = of
             .iter()

@@ -1,5 +1,4 @@
-//! Splits a sampler into the part whose sign changes with the noise, and the part that does not depend on
-//! that sign.
+//! Splits a sampler into an odd part, whose sign flips with the sign of the noise, and an even part, which does not depend on that sign.
 
 use crate::nodes;
 use crate::simplify::simplify;
@@ -18,17 +17,16 @@ use bnnc_graph::ops;
 /// draw, for any signs that do not depend on the noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignParts {
-    /// The part that does not change its sign; `None` means zero.
+    /// The part whose sign does not flip; `None` means zero.
     pub even: Option<Value>,
-    /// The part whose sign changes.
+    /// The part whose sign flips.
     pub odd: Value,
     /// The standard deviations, if the elements are independent normal variates. `even` is then the mean of
     /// these variates.
     pub deviation: Option<Value>,
 }
 
-/// Returns the parts of the draw of `sampler` at the parameters `args`. Returns `None` if no part changes its
-/// sign with the noise, element by element.
+/// Returns the parts of the draw of `sampler` at the parameters `args`. Returns `None` if no part flips its sign with the noise, element by element.
 ///
 /// # Errors
 /// The errors of [`simplify`].
@@ -228,8 +226,7 @@ fn contraction(builder: &mut Builder, operands: &[Split], attrs: &[Attr]) -> Opt
     )))
 }
 
-/// Returns two properties of a sampler: whether its draws have a part that changes sign with the noise, and
-/// whether its draws are independent normal variates.
+/// Returns whether the draws of a sampler have a part that flips its sign with the noise, and whether the draws are independent normal variates.
 ///
 /// # Errors
 /// The errors of [`simplify`].

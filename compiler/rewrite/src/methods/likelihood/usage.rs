@@ -65,8 +65,7 @@ pub fn usage(
     }
 }
 
-/// Returns whether a vector contains matrices. A joint family of several sites, for example, has all matrices
-/// in one vector.
+/// Returns whether a vector contains matrices. The vector of a joint family, for example, contains the matrices of several sites.
 fn widens(row: &Function, users: &[Vec<Value>], vector: Value) -> bool {
     let moves = [&ops::slice::SLICE, &ops::reshape::RESHAPE];
     let moved = users[vector.index()]

@@ -1,4 +1,4 @@
-//! Finds the positions that a function selects along axes, and makes them results of a function.
+//! Finds the positions that a function selects along axes, and returns them as results of a new function.
 
 use crate::nodes;
 use crate::unroll;
@@ -23,9 +23,8 @@ static MOVING: [&OpDef; 6] = [
     &ops::stop_gradient::STOP_GRADIENT,
 ];
 
-/// Returns a function whose results are the positions of each selection in `function`, in order. Also returns
-/// the sizes of the axes. If only one branch of a choice uses the selected element, the position is 0 where
-/// the other branch is taken.
+/// Returns a function whose results are the positions of each selection in `function`, in order. Also returns the sizes of the axes. The position is
+/// 0 where a choice takes a branch that does not use the selected element.
 ///
 /// The search runs before loops are expanded, because batching turns a selection whose index differs between
 /// positions of the loop into a sum over a mask.
@@ -72,8 +71,7 @@ fn collect(function: &Function) -> (Function, Vec<usize>) {
     (builder.finish(named.collect()), sizes)
 }
 
-/// Returns the positions `index` of the selection `gather`. A position is 0 where choices of the same shape
-/// do not use the selected element.
+/// Returns the positions `index` of the selection `gather`. The position is 0 where choices of the same shape do not use the selected element.
 fn guarded(
     builder: &mut Builder,
     (function, users): (&Function, &[Vec<Value>]),
@@ -107,9 +105,8 @@ fn guarded(
     guarded
 }
 
-/// Returns the row of each element of `value` as a real: the position along the first axis of the whole
-/// column from which the element was computed. Returns `None` if an element does not come from a whole
-/// column. `is_column` returns whether a parameter is a whole column.
+/// Returns the row of each element of `value`, as a real: the position, along the first axis of a whole column, from which the element was computed.
+/// Returns `None` if an element does not come from a whole column. `is_column` returns whether a parameter is a whole column.
 pub fn rows(
     builder: &mut Builder,
     function: &Function,
@@ -138,7 +135,7 @@ pub fn rows(
     }
 }
 
-/// Copies `function`, and adds the row of each of its results as `row/k` if it is known.
+/// Copies `function`, and adds the rows of each result as `row/k` if they are known.
 pub fn with_rows(function: &Function, is_column: &dyn Fn(Value) -> bool) -> Function {
     let mut builder = Builder::new(&function.name);
     let params = nodes::params_of(&mut builder, function);

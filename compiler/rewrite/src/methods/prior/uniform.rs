@@ -61,7 +61,7 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Returns the axes of a value that are axes of levels.
+    /// Returns which axes of a value are axes of levels.
     fn axes(&self, value: Value) -> Vec<usize> {
         let dims = self.one.ty(value).dims().iter().zip(self.other.ty(value).dims());
         let differ = dims.enumerate().filter(|(_, (one, other))| one != other);
@@ -88,7 +88,7 @@ impl Pair<'_> {
             .then_some(())
     }
 
-    /// Returns whether each level of the result depends only on the same level of the operands.
+    /// Returns whether each level of the result depends on the operands only through the same level.
     fn is_apart(&self, value: Value, op: &'static OpDef, args: &[Value], attrs: &[Attr]) -> bool {
         if args.iter().any(|arg| self.selects_level(*arg)) && !op.is(&ops::gather::GATHER) {
             return false;

@@ -1,9 +1,8 @@
 //! `hoist`: computes values that stay constant during sampling once, before a sampler starts.
 //!
-//! A value that depends only on data and on fixed states is constant during the run. Examples are the first
-//! layers of a network whose last layer is sampled, `lgamma` of a count, and the log prior of a fixed site.
-//! The largest such values that cost more to compute than to read become results of a separate program. The
-//! programs that a sampler evaluates have these results as parameters.
+//! A value that depends only on data and on fixed states is constant during the run. Examples are the first layers of a network whose last layer is
+//! sampled, `lgamma` of a count, and the log prior of a fixed site. Among these values, the largest that cost more to compute than to read become
+//! results of a separate program. The programs that a sampler evaluates have these results as parameters.
 
 use crate::batch::expansion_of;
 use crate::nodes;
@@ -33,15 +32,13 @@ const WORTH: u64 = 4;
 /// once per evaluation and not once per row.
 const SHARED_WORTH: u64 = 1 << 12;
 
-/// The number of elements per row that hoisted values may have in addition to the number of elements of the
-/// data, which hoisted values often replace.
+/// The number of elements per row that hoisted values may have beyond the number of elements of the data, which they often replace.
 const SPARE: u64 = 64;
 
 /// A function split into two parts.
 #[derive(Clone, Debug)]
 pub struct Hoisted {
-    /// `(fixed states.., data..) -> hoisted/0, ..`. Each result has the axis `batch` first, or lacks this
-    /// axis if all rows share the result.
+    /// `(fixed states.., data..) -> hoisted/0, ..`. Each result has the axis `batch` first, unless all rows share the result.
     pub prepare: Function,
     /// Computes the results of the whole function from `(states.., data.., hoisted/0, ..)`, without the data
     /// that only `prepare` needs.
@@ -136,7 +133,7 @@ impl<'a> Search<'a> {
             }
             match self.pays(value) {
                 true => self.chosen.push(value),
-                // The operands of the value may be worth hoisting.
+                // If the value itself is not worth hoisting, its operands may be.
                 false => open.extend(self.function.args(value)),
             }
         }

@@ -1,12 +1,10 @@
 //! `non_centered`: the non-centred parameterisation of a site with a location-scale prior.
 //!
-//! Note \[Noise of a prior\]. The form of the prior's noise is read from its sampler: a draw of the form
-//! `loc + scale * noise`, element by element, where `loc` and `scale` do not depend on noise. If the draw depends
-//! on a parameter in any other way (such as the degrees of freedom of Student's t), this dependence belongs
-//! to the noise. The position of the site is `z = (x - loc) / scale`. The density of the position is the
-//! density of the prior at `loc + scale z`, times `|scale|`. The formula for the density holds for any `loc`
-//! and `scale`. A bad choice of `loc` and `scale` makes the position less useful, but not wrong. The code
-//! names no family.
+//! Note \[Noise of a prior\]. The form of the prior's noise is read from its sampler: a draw of the form `loc + scale * noise`, element by element,
+//! where `loc` and `scale` do not depend on noise. If the draw depends on a parameter in any other way (such as the degrees of freedom of Student's
+//! t), this dependence belongs to the noise. The position of the site is `z = (x - loc) / scale`. The density of the position is the density of the
+//! prior at `loc + scale z`, times `|scale|`. The formula for the density holds for any `loc` and `scale`. A bad choice of `loc` and `scale` makes
+//! the position less useful, but not wrong. No family is named in the code.
 
 use crate::density::SitePrior;
 use crate::diagnostics;
@@ -144,7 +142,7 @@ impl Affine {
     };
 }
 
-/// Returns the location and the scale of a draw, given the `arguments` of the distribution.
+/// Returns the location and the scale of a draw; `arguments` are those of the distribution.
 fn affine(builder: &mut Builder, distribution: &Instance, arguments: &[Value]) -> Result<Affine, Why> {
     let sampler = distribution.draw.as_ref().ok_or(Why::NoSampler)?;
     if !distribution.elementwise {
@@ -166,7 +164,7 @@ enum Part {
 
 /// Returns the result of a sampler. Nodes that depend on noise are not built.
 fn interpret(builder: &mut Builder, sampler: &Function, arguments: &[Value]) -> Option<Part> {
-    // After the parameters of the distribution, a sampler has the coordinates of the noise as parameters.
+    // The parameters of a sampler are those of the distribution, followed by the coordinates of the noise.
     let arguments = arguments.iter().map(|argument| Part::Free(*argument));
     let params = arguments.chain(std::iter::repeat(Part::Noisy(Affine::NOISE)));
     let parts = sampler.map_nodes(params, |call, parts| {

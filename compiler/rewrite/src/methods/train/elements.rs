@@ -7,7 +7,7 @@ use bnnc_graph::function::Function;
 /// Returns a function of scalars as a function of tensors. The parameters marked in `mapped` have the shape
 /// `shape`; the others stay scalars.
 pub fn map_elements(function: &Function, mapped: &[bool], shape: &Shape) -> Function {
-    // The last axis comes first, because each further batching adds its axis in front.
+    // The sizes are visited from the last axis to the first, because each batching adds its axis in front.
     shape
         .dims()
         .iter()

@@ -26,8 +26,8 @@ impl LetteredProduct {
         self.factors.iter().any(|(_, letters)| letters.contains(&letter))
     }
 
-    /// Multiplies the product by the sizes of the letters that no factor has. The product is constant along
-    /// these letters and is summed over them. Returns `None` if such a letter has no fixed size.
+    /// Multiplies the product by the sizes of the letters that no factor has. The product is constant along these letters, so a sum over a letter is
+    /// a multiplication by its size. Returns `None` if such a letter has no fixed size.
     pub fn repeated<'a>(
         self,
         letters: impl Iterator<Item = &'a char>,
