@@ -48,7 +48,7 @@ fn program(precision: Precision, body: &str, sums: &[usize]) -> LoopProgram {
     program
 }
 
-/// Returns the shortest time of `work` in seconds over many short runs, so that some of the runs are undisturbed.
+/// Returns the shortest time of `work` in seconds over many short runs, of which some are undisturbed by other processes.
 fn least(mut work: impl FnMut()) -> f64 {
     let from = Instant::now();
     let mut least = f64::INFINITY;

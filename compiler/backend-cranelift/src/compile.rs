@@ -1,4 +1,4 @@
-//! Translates kernels to functions of a Cranelift module, which may store these functions anywhere.
+//! Translates kernels to functions of a Cranelift module; the module decides where the functions are stored.
 
 use crate::access::Accesses;
 use crate::call::{callee, calls, scratch_bytes, signature};

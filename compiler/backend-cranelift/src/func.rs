@@ -18,7 +18,7 @@ use std::mem::offset_of;
 
 /// The kernel from which a function is emitted, and the decisions about this kernel.
 pub(crate) struct Source<'a> {
-    /// The kernel.
+    /// The number of iterations of the kernel's outermost axis that correspond to one iteration of the launch's outer axis.
     pub kernel: &'a Kernel,
     /// The number of iterations of the kernel's outermost axis per iteration of the launch's outer axis.
     pub factor: i64,
@@ -42,7 +42,8 @@ pub(crate) struct Emitter<'a, 'f> {
     pub builder: FunctionBuilder<'f>,
     /// The value of each instruction outside the innermost loop.
     pub hoisted: Vec<Option<Value>>,
-    /// For each instruction outside the innermost loop that vectors in this loop use, the value broadcast to every lane.
+    /// For each instruction outside the innermost loop whose value is an operand of vector instructions in this loop, the value broadcast to every
+    /// lane.
     pub splats: Vec<Option<Value>>,
     /// The current index of each enclosing loop.
     pub indices: Vec<Value>,

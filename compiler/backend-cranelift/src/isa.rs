@@ -10,9 +10,8 @@ use cranelift_codegen::settings::{self, Configurable};
 /// The size of a vector register in bytes. Vectors of Cranelift have 128 bits on every host.
 pub(crate) const VECTOR_BYTES: i64 = 16;
 
-/// Settings that disable the optimiser of Cranelift and, in release builds, its verifier. In the kernels that arrive here, common
-/// subexpressions are already removed, invariants are hoisted, and the copies of unrolled loops are interleaved. Cranelift's own optimiser
-/// would undo the interleaving.
+/// Settings that disable the optimiser of Cranelift and, in release builds, its verifier. The kernels arrive with common subexpressions removed,
+/// invariants hoisted, and the copies of unrolled loops interleaved. Cranelift's own optimiser would undo the interleaving.
 const FLAGS: &[(&str, &str)] = &[
     ("opt_level", "none"),
     ("use_colocated_libcalls", "false"),
@@ -56,7 +55,7 @@ fn as_elf(builder: &isa::Builder) -> Result<isa::Builder, Fault> {
     Ok(builder)
 }
 
-/// Returns the extensions that code for this instruction set may use, by their names in `std::arch`.
+/// Returns the CPU extensions that the generated code may use, as `std::arch` names them.
 pub(crate) fn features(isa: &dyn TargetIsa) -> Vec<String> {
     let enabled = isa
         .isa_flags()
@@ -66,8 +65,8 @@ pub(crate) fn features(isa: &dyn TargetIsa) -> Vec<String> {
     names.filter_map(feature).map(str::to_owned).collect()
 }
 
-/// Translates the name of an extension in Cranelift to the name in `std::arch`. Returns `None` if code for every processor of the
-/// architecture may use the extension.
+/// Translates a CPU extension from Cranelift's name to the name in `std::arch`. Returns `None` if every processor of the architecture has the
+/// extension.
 fn feature(name: &str) -> Option<&str> {
     match name {
         "sse41" => Some("sse4.1"),

@@ -33,7 +33,7 @@ pub(crate) struct Schedule {
     pub block: i64,
     /// The number of rows and the length of a row, if a block contains several whole rows.
     pub tile: Option<(i64, i64)>,
-    /// True for an instruction outside the innermost loop whose value vectors in this loop use in every lane.
+    /// For each instruction outside the innermost loop, true if vectors in this loop need its value in every lane.
     pub splat: Vec<bool>,
     /// The outputs that are summed in scratch memory. The list is empty unless the last two axes are swept.
     pub sums: Vec<usize>,
@@ -86,7 +86,7 @@ impl Schedule {
         staging::needs(kernel, (&self.depth, &self.live), &self.stages, stage)
     }
 
-    /// Returns, for each instruction, whether it is in `roots` or a root uses it, directly or through values that are computed outside the
+    /// Returns, for each instruction, whether it is in `roots` or used by a root, either directly or through values that are computed outside the
     /// innermost loop.
     pub fn closure(&self, kernel: &Kernel, roots: &[InstId]) -> Vec<bool> {
         staging::closure(kernel, &self.depth, roots)

@@ -91,7 +91,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// Adds those computed positions to `pointers` that are constant along the innermost axis.
+    /// Adds computed positions to `pointers` if they are constant along the innermost axis.
     fn placed(&mut self, pointers: &[Value]) -> Vec<Value> {
         let mut pointers = pointers.to_vec();
         for (at, access) in self.source.accesses.list().iter().enumerate() {
@@ -269,8 +269,8 @@ impl<'a> Emitter<'a, '_> {
         self.fold_copies(reductions, (pass.lanes, pass.copies), &last[..sums])
     }
 
-    /// Returns the accesses that need pointers of their own in a pass, and the steps by which these pointers move. Passes over vectors do
-    /// not have such accesses.
+    /// Returns the accesses that need their own pointers in a pass, and the steps by which these pointers move. Passes over vectors do not have such
+    /// accesses.
     fn moving_steps(&mut self, pass: &Pass<'_>) -> (Vec<usize>, Vec<Value>) {
         if pass.lanes.is_vector() {
             return (Vec::new(), Vec::new());
@@ -485,7 +485,7 @@ impl<'a> Emitter<'a, '_> {
         (moving, strides)
     }
 
-    /// Adds to every pointer its stride.
+    /// Adds its stride to every pointer.
     pub fn advance(&mut self, pointers: &[Value], strides: &[Value]) -> Vec<Value> {
         let mut next = Vec::new();
         for (pointer, stride) in pointers.iter().zip(strides) {

@@ -175,7 +175,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         sums
     }
 
-    /// Adds the sums of a group of draws to the sums of the previous groups. After the first `count` elements, both sums are zero.
+    /// Adds the sums of a group of draws to the sums of the previous groups. Both sums are zero beyond the first `count` elements.
     fn widen(&mut self, sum: &Sum, count: Value) {
         let bytes = self.source.precision.bytes() as i64;
         let zero = self.int(0);

@@ -1,4 +1,4 @@
-//! Accesses to elements of buffers and of scratch memory. Alias scopes tell LLVM which accesses are to different memory.
+//! Accesses to elements of buffers and of scratch memory. Alias scopes state for LLVM which accesses never overlap.
 
 use crate::func::{Emitter, plus, times};
 use crate::text::{Type, Value};
@@ -14,7 +14,7 @@ pub(crate) const SINGLE_BYTES: usize = 3 * LINE;
 pub(crate) const LINE: usize = 64;
 
 impl Emitter<'_> {
-    /// Emits `offset + sum strides * index` over the enclosing loops. If an axis has no loop, its index is 0.
+    /// The index of an axis without a loop is 0. If an axis has no loop, its index is 0.
     pub fn linear(&mut self, offset: LoopSize, strides: &[LoopSize]) -> Value {
         let mut position = (offset != LoopSize::Fixed(0)).then(|| self.size(offset));
         for (stride, index) in strides.iter().zip(self.indices.clone()) {

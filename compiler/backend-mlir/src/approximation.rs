@@ -8,8 +8,8 @@ use bnnc_base::dtype::Precision;
 use bnnc_math::approx::recorded::{self, RecordedOp, RecordedOperand, RecordedStep, RecordedType, Recording};
 use bnnc_math::scalar::Scalar;
 
-/// Returns whether a scalar operation is inlined, although the runtime could be called. Long functions are not inlined, and neither are
-/// functions that need exact products.
+/// Returns whether a scalar operation is inlined instead of called in the runtime. Long functions and functions that need exact products are not
+/// inlined.
 pub(crate) fn is_inlined(scalar: Scalar) -> bool {
     let short = !matches!(
         scalar,

@@ -23,8 +23,8 @@ pub const PREFIX: &str = "kernel_";
 /// The backend that compiles through MLIR and LLVM for the host.
 #[derive(Clone, Debug)]
 pub struct Mlir {
-    /// The worker executable. If the executable is `None`, the environment variable [`WORKER`] is used. Without this variable, the
-    /// executable of this process is used if it was built with a worker inside.
+    /// The worker executable. If the executable is `None`, the environment variable [`WORKER`] is used. If this variable is not set, the executable
+    /// of this process is used, provided it includes a worker.
     pub worker: Option<PathBuf>,
     /// The limit on the address space of a worker in bytes.
     pub memory: u64,
@@ -33,7 +33,7 @@ pub struct Mlir {
 }
 
 impl Mlir {
-    /// Creates a backend whose limits no program reaches in practice: 8 GiB and 600 seconds.
+    /// Creates a backend with limits that no program reaches in practice: 8 GiB and 600 seconds.
     pub const fn new() -> Mlir {
         Mlir {
             worker: None,

@@ -1,4 +1,4 @@
-//! Compiles programs for GPUs. The kernels and primitives become the text of one `gpu.module`, and their launches are described.
+//! Compiles programs for GPUs. Writes the kernels and primitives as the text of one `gpu.module`, and describes their launches.
 //!
 //! `mapping` distributes the points of a kernel among threads, `kernel` emits the parts of kernels as functions, and `primitives` emits the
 //! primitives that plans call. All functions are emitted in the LLVM dialect and use only the few intrinsics that return the position of a

@@ -28,8 +28,8 @@ pub const TO_LLVM: &[MlirPass] = &[
     },
 ];
 
-/// The passes that turn the text of a GPU module into assembly. Kernels already are functions of the LLVM dialect. The conversion from the
-/// `gpu` dialect would turn square roots and similar operations into library calls.
+/// The passes that turn the text of a GPU module into assembly. Kernels are already functions of the LLVM dialect. The conversion from the `gpu`
+/// dialect would turn square roots and similar operations into library calls.
 pub const TO_PTX: &[MlirPass] = &[
     MlirPass {
         name: "convert-scf-to-cf",

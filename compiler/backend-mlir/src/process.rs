@@ -19,7 +19,7 @@ const KILL: i32 = 9;
 const FROM_OUTSIDE: [i32; 4] = [1, 2, 15, 24];
 /// The number of characters of a worker's diagnostics that a message quotes.
 const QUOTED: usize = 600;
-/// The interval at which a worker that has responded is checked for its end.
+/// The interval at which a worker that has sent its response is checked for its end.
 const GLANCE: Duration = Duration::from_millis(2);
 
 /// A worker and its limits.
@@ -139,8 +139,8 @@ impl Worker {
                 "to lower a program, MLIR needs more than {mebibytes} MiB, or more memory than this process may use{said}"
             ));
         }
-        // Rust does not report which exception was thrown. LLVM and MLIR do not throw exceptions of their own, so it is `bad_alloc` or
-        // another exception of the C++ library.
+        // Rust does not report the type of the exception. LLVM and MLIR do not throw exceptions of their own, so it must come from the C++ library,
+        // usually `bad_alloc`.
         if outcome.complaint.contains("foreign exception") {
             return Fault::Limit(format!(
                 "MLIR stopped with a C++ exception, probably because it needs more than the allowed {mebibytes} MiB{said}"

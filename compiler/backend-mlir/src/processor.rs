@@ -21,7 +21,7 @@ pub(crate) fn features() -> Vec<String> {
     }
 }
 
-/// Returns whether the processor has fused multiply-add. Without fused multiply-add, functions are evaluated by different recordings.
+/// Returns whether the processor has fused multiply-add. Without it, different recordings evaluate the functions.
 pub(crate) fn has_fused_products() -> bool {
     #[cfg(target_arch = "x86_64")]
     {

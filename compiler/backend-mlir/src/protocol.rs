@@ -4,7 +4,7 @@
 /// The subcommand with which an executable runs as a worker.
 pub const SUBCOMMAND: &str = "__mlir-worker";
 
-/// The exit status for invalid arguments. Any other executable that is started with these arguments also ends with this status.
+/// The exit status for invalid arguments. An executable that is not a worker also ends with this status if it is started with these arguments.
 pub const MISUNDERSTOOD: i32 = 2;
 
 /// The beginning of a response. The length of the artefact follows in eight bytes, with the lowest byte first.

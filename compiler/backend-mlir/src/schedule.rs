@@ -101,8 +101,8 @@ pub(crate) fn is_called(inst: &Inst) -> bool {
     }
 }
 
-/// Returns the outermost axis such that the address of a reducing output changes neither along this axis nor along any axis inside it.
-/// Returns `None` if the address changes along every axis, or if another access uses the slot.
+/// Returns the outermost axis such that the address of a reducing output changes neither along this axis nor along the axes inside it. Returns `None`
+/// if the address changes along every axis, or if another access uses the slot.
 fn carried(kernel: &Kernel, depth: &[usize], output: &KernelOutput) -> Option<usize> {
     output.combine?;
     let slot = output.access.slot;

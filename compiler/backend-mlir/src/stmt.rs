@@ -172,7 +172,7 @@ impl<'a> Emitter<'a> {
         number + 1 == stages.len() || !stages[number].store.is_empty()
     }
 
-    /// Returns `to - first`, but at most `most`.
+    /// Returns the smaller of `to - first` and `most`.
     pub fn rest(&mut self, (first, to): (Value, Value), most: i64) -> Value {
         let rest = self.text.alike("arith.subi", &[to, first]);
         let most = self.text.long(most);

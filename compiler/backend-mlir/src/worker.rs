@@ -100,8 +100,8 @@ fn assembly(module: &Module<'_>) -> Result<Vec<u8>, LoweringError> {
     Err(LoweringError::Mlir("MLIR made no assembly".to_owned()))
 }
 
-/// Limits the address space to this number of bytes, or to fewer bytes if the user has set a lower limit. If memory runs out, allocations
-/// then fail in this process before the machine has no memory left.
+/// Limits the address space to `bytes`, or to the user's own limit if that is lower. Allocations of this process then fail before the whole machine
+/// runs out of memory.
 #[cfg(unix)]
 fn limit_addresses(bytes: u64) {
     #[repr(C)]

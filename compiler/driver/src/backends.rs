@@ -10,13 +10,13 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_loops::backend::Backend;
 use bnnc_loops::reference::Reference;
 
-/// The name of the backend that generates code unless `--backend` names another.
+/// The backend that generates code if `--backend` is not given.
 pub const DEFAULT: &str = "cranelift";
 
 /// The backend for NVIDIA GPUs.
 pub const DEVICE: &str = "cuda";
 
-/// Every backend of this build, the default first. Without a worker process for MLIR, `mlir` and `cuda` are in the list but not available.
+/// Every backend of this build, with the default first. In a build without a worker process for MLIR, `mlir` and `cuda` are listed but not available.
 pub static ALL: &[&(dyn Backend + Sync)] = &[
     &Cranelift,
     &Reference,
@@ -33,7 +33,7 @@ static CUDA: Cuda = Cuda(Mlir::new());
 /// Returns the backend of a compilation.
 ///
 /// # Errors
-/// Fails for an unknown name, or for a backend that cannot work in this build.
+/// Fails for an unknown name, and for a backend that is not available in this build.
 pub fn chosen(name: &str) -> Result<&'static (dyn Backend + Sync), Diagnostic> {
     #[cfg(not(feature = "cuda"))]
     if name == DEVICE {

@@ -1,4 +1,4 @@
-//! Comparisons: checks that each metric applies to each inference.
+//! Comparisons: checks whether each metric applies to each inference.
 
 use crate::diagnostics::compare::metric_does_not_apply;
 use crate::methods::{self, Kept};
@@ -73,7 +73,7 @@ impl Applied<'_> {
             Basis::LeftOut => self.left_out(),
             _ => match self.output(measure) {
                 Ok(Some(output)) => self.lacks(basis, output),
-                // Without an output, the metric is the log likelihood of all outputs together.
+                // Without an output name, the metric is the joint log-likelihood of all outputs.
                 Ok(None) if basis == Basis::LogLikelihood => None,
                 Ok(None) => Some(self.several(measure)),
                 Err(why) => Some(why),

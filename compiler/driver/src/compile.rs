@@ -43,7 +43,7 @@ pub fn data(program: &CheckedProgram, options: &CompileOptions) -> Result<Vec<Da
     Ok(specs)
 }
 
-/// Returns the inferences to run, in order: those that `--only` names and those that they need, or all inferences without `--only`.
+/// Returns the inferences to run, in order: those in `--only` with their dependencies, or all if `--only` is not given.
 pub fn chosen(program: &CheckedProgram, options: &CompileOptions) -> Result<Vec<InferId>, Vec<Diagnostic>> {
     let module = &program.module;
     if module.infers.is_empty() {
@@ -148,7 +148,8 @@ pub fn compile(
             Err(CompileFailure::Program(found)) => diagnostics.extend(found),
             Err(failure) => return Err(failure),
         }
-        // Inferences of one model on one data item have the same warnings. A warning that has a position in the program is reported once.
+        // Inferences with the same model and data item have the same warnings. A warning with a position in the program is therefore reported only
+        // once.
         for warning in compilation.warnings() {
             if warning.at == Place::Nowhere || !compiled.warnings.contains(&warning) {
                 compiled.warnings.push(warning);
@@ -198,7 +199,7 @@ fn useless_starts(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Di
     infers.iter().filter_map(warning).collect()
 }
 
-/// Warns about outliers in the data of inferences without classes: without classes, predictions have no entropy.
+/// Warns about outliers in the data of inferences without classes, whose predictions have no entropy.
 fn useless_outliers(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let warning = |infer: &InferenceBlock| {
         let item = program
@@ -217,7 +218,7 @@ fn useless_outliers(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<
     infers.iter().filter_map(warning).collect()
 }
 
-/// Reports parameters that are fixed to the parameters of another inference but have a different shape there.
+/// Reports parameters that are fixed to parameters of another inference but differ from them in shape.
 fn taken_shapes(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for infer in infers {

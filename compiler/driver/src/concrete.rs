@@ -11,13 +11,13 @@ use bnnc_rewrite::density::prefix_noise;
 use std::fmt;
 use std::sync::Arc;
 
-/// The largest number of values of a discrete distribution that are tabulated.
+/// The largest number of values of a discrete distribution for which probabilities are tabulated.
 const LONGEST_TABLE: usize = 1 << 20;
 
 /// The probability that a table may omit.
 const LEFT_OUT: f64 = 1e-13;
 
-/// The reason why a distribution, which is named, cannot be drawn from.
+/// The reason why draws of the named distribution are not possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoDraws {
     /// It does not define a sampler.
@@ -58,7 +58,7 @@ impl Concrete {
         self.draws(stream, number, 1).map(|draws| draws.leading(0))
     }
 
-    /// Returns `count` draws of the stream, `[count, ..]`. All draws have the first noise coordinate `number`.
+    /// Returns `count` draws of the stream, `[count, ..]`. All draws use `number` as the first noise coordinate.
     pub fn draws(&self, stream: &str, number: u32, count: usize) -> Result<Tensor, NoDraws> {
         if let Some(draw) = &self.instance.draw {
             let coordinate =

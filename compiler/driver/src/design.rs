@@ -1,8 +1,7 @@
 //! The linear part of a model: the parameters that are multiplied by columns of the data.
 //!
-//! If columns are linearly dependent, their coefficients are not identifiable, provided that all uses of these coefficients are in sums with these
-//! columns. The analysis therefore follows the model element by element: it starts from the values that some operation uses non-linearly, and goes
-//! back through sums and products with data.
+//! Coefficients of linearly dependent columns are not identifiable if they occur only in sums with these columns. The analysis therefore follows the
+//! model element by element. It starts from the values that some operation uses non-linearly, and goes back through sums and products with data.
 
 mod elements;
 
@@ -22,14 +21,13 @@ use std::sync::Arc;
 /// The largest number of elements of a value whose parameters are analysed.
 const MOST_ELEMENTS: usize = 4096;
 
-/// The largest number of terms of a sum whose parameters are analysed. Checks of columns do not compare more terms.
+/// The largest number of terms of a sum whose parameters are analysed. Checks of columns compare at most this number of terms.
 const MOST_TERMS: usize = 64;
 
-/// The largest number of operations that are followed for all sums together, which takes some tenths of a second.
+/// The largest number of operations that are followed for all sums together; following them takes some tenths of a second.
 const MOST_STEPS: usize = 400_000;
 
-/// An element of a parameter. If data select the element along an axis, `selected_by` is the selecting value, and the index along that axis
-/// is 0.
+/// An element of a parameter. If data select the element along an axis, `selected_by` is the value that selects, and the index along this axis is 0.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Coefficient {
     site: Arc<str>,
@@ -37,7 +35,7 @@ struct Coefficient {
     index: Vec<usize>,
 }
 
-/// The terms of a sum: each coefficient with the formula of its factor, `None` if the factor has no formula.
+/// The terms of a sum: each coefficient with the formula of its factor; `None` if the factor does not have a formula.
 type Terms = Vec<(Coefficient, Option<ColumnFormula>)>;
 
 /// The analysis reached one of its limits, or a size is not known.
@@ -72,7 +70,7 @@ pub fn design(model: &Model) -> Design {
     found.finish(sums)
 }
 
-/// Returns, for each value, whether an observation needs the value. The parameters of priors are not needed.
+/// Returns, for each value, whether an observation needs the value. Values that only the parameters of priors use are not needed.
 fn used(function: &Function) -> Vec<bool> {
     let mut used = vec![false; function.nodes.len()];
     let ids: Vec<Value> = function.nodes.ids().collect();
@@ -142,7 +140,7 @@ impl Linear<'_> {
         } else if self.is(user, &[&ops::div::DIV]) {
             at == 0 && !self.depends(args[1])
         } else {
-            // Each row uses one element of a parameter that data select from.
+            // In each row, data select one element of the parameter.
             let is_selection = || self.is(args[0], &[&ops::sample::SAMPLE]) && !self.depends(args[1]);
             at == 0
                 && self.is(user, &[&ops::gather::GATHER])
@@ -262,7 +260,7 @@ impl Linear<'_> {
         if self.is(value, &[&ops::contract::CONTRACT]) && self.depends(args[0]) != self.depends(args[1]) {
             return self.collect_products((value, index), &factor, terms);
         }
-        // The operands of any other operation are themselves roots.
+        // The operands of any other operation are roots.
         Ok(())
     }
 
@@ -385,16 +383,16 @@ impl Linear<'_> {
         (terms.len() <= MOST_TERMS).then_some(()).ok_or(TooLong)
     }
 
-    /// Drops the terms of parameters that are left out. If no other sum has the coefficients of a sum, that sum is dropped too if it has
-    /// one term or repeats the factors of an earlier sum.
+    /// Drops the terms of parameters that are left out. A sum whose coefficients occur in no other sum is also dropped if it has only one term or
+    /// repeats the factors of an earlier sum.
     fn finish(mut self, sums: Vec<Terms>) -> Design {
         let mut selected: HashMap<&Arc<str>, HashSet<Option<Value>>> = HashMap::new();
         let all = sums.iter().flatten();
         all.for_each(|(one, _)| {
             selected.entry(&one.site).or_default().insert(one.selected_by);
         });
-        // If two columns select elements of a parameter, or one column selects elements and the parameter is also used as a whole, then the
-        // row decides which elements two terms share.
+        // If two columns select elements of a parameter, or a column selects elements of a parameter that is also used as a whole, it depends on the
+        // row which elements two terms share.
         let mixed = selected.into_iter().filter(|(_, by)| by.len() > 1);
         self.left_out.extend(mixed.map(|(site, _)| site.clone()));
         let mut uses: HashMap<Coefficient, usize> = HashMap::new();
@@ -439,7 +437,7 @@ impl Linear<'_> {
     }
 }
 
-/// The operations that sum elements: the same element of several operands, or several elements of one operand.
+/// The operations that add elements: the same element of several operands, or several elements of one operand.
 static SUMS: [&OpDef; 4] = [
     &ops::add::ADD,
     &ops::sub::SUB,
@@ -447,7 +445,7 @@ static SUMS: [&OpDef; 4] = [
     &ops::reduce_sum::REDUCE_SUM,
 ];
 
-/// The views that omit elements.
+/// The views that drop elements.
 static PARTS: [&OpDef; 1] = [&ops::slice::SLICE];
 
 /// Removes a factor of -1 from a product, because it only changes the sign of the coefficient.

@@ -115,7 +115,7 @@ pub static OPTIONS_APART: Code = Code {
               Right: `penalty = corrected, batches = 10`.",
 };
 
-/// `start` from a file of values, for a site whose state does not store the value of the site.
+/// `start` from a file of values, for a site whose state is not the value of the site.
 pub static NO_STATE_FOR_VALUE: Code = Code {
     id: "E0620",
     title: "a file of values cannot start this inference",
@@ -155,7 +155,7 @@ pub static USELESS_OUTLIERS: Code = Code {
               count has no class probabilities, so the option has no effect.\n\nRight: leave `outliers` out, or use `bnnc predict` and compare the `sd_epistemic` of such rows.",
 };
 
-/// A Laplace approximation of a likelihood whose derivative is zero in the order that the curvature needs.
+/// A Laplace approximation whose likelihood has a zero derivative of the order that the curvature needs.
 pub static NO_SECOND_DERIVATIVE: Code = Code {
     id: "E0624",
     title: "a likelihood without the derivative that the curvature needs",
@@ -307,7 +307,7 @@ pub fn nothing_to_sample(infer: &InferItem, no_sites: bool) -> Diagnostic {
     Diagnostic::error(&NOTHING_TO_SAMPLE, infer.span, text).help(help)
 }
 
-/// Warns that a start gives no site a value.
+/// Warns that a start does not give a value to any site.
 pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
     let span = span_of(infer, Training::start());
     let text = format!(
@@ -373,8 +373,8 @@ pub fn no_second_derivative(
 pub enum NoRanking<'a> {
     /// More weights are requested than exist. The fields are the number requested and the number that exist.
     TooMany(usize, usize),
-    /// More weights are requested than affect an output in which the log likelihood is curved. The fields are the number requested and the
-    /// number of such weights.
+    /// More weights are requested than affect an output whose log-likelihood has curvature. The fields are the number requested and the number of
+    /// such weights.
     TooFewCurved(usize, usize),
     /// The inference with this name finds a point, so it has no variances.
     Point(&'a str),
@@ -474,7 +474,7 @@ pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> 
     })
 }
 
-/// Reports a site whose state does not store the value of the site. `why` is a sentence about the site.
+/// Reports a site whose state is not the value of the site. `why` is a sentence about the site.
 pub fn no_state_for_value(infer: &InferItem, why: &str) -> Diagnostic {
     let span = span_of(infer, Training::start());
     Diagnostic::error(&NO_STATE_FOR_VALUE, span, why.to_owned())

@@ -14,7 +14,7 @@ pub struct Documented {
     pub kind: String,
     /// The path of the word's page below the folder of the book's sources.
     pub page: String,
-    /// True if `:type WORD` shows the declaration of the word at the prompt.
+    /// True if `:type WORD` shows the declaration of the word in the REPL.
     pub has_declaration: bool,
 }
 

@@ -115,8 +115,8 @@ pub fn emit(
     of_loops(&loops, stage, backend, options)
 }
 
-/// Compiles the whole inference, and prints the functions that a pass returns, in order. No inference needs the divergence alone, so the
-/// pipeline of the divergence runs where its pass is requested.
+/// Compiles the whole inference, and prints the functions that a pass returned, in order. No inference runs the pipeline of the KL divergence alone,
+/// so it runs here if its pass is requested.
 fn after(
     compilation: &mut Compilation<'_>,
     pass: &'static str,
@@ -129,7 +129,7 @@ fn after(
         let (elaborated, densities) = compilation.grouped(elaborated, densities)?;
         compilation.divergence(&elaborated, &densities)?;
     } else {
-        // Passes run before code is generated, so the backend does not matter. The interpreter generates no code.
+        // All passes run before code is generated, so the backend does not matter. The interpreter does not generate code.
         compilation.compile(schema, &Reference)?;
     }
     let ran: Vec<&str> = compilation

@@ -210,7 +210,7 @@ impl<'a> Compilation<'a> {
                 self.item.span,
             )?);
         }
-        // A sampler has no optimiser: this default is elaborated but never used.
+        // A sampler does not use an optimiser: this default is elaborated but never used.
         let training = self
             .options_if::<Training>()?
             .map_or_else(Training::defaults, Ok)?;
@@ -458,7 +458,7 @@ impl<'a> Compilation<'a> {
         };
         let programs = method.programs(self, parts)?;
         let precision = self.precision(backend)?;
-        // The program of predictions reads the parameters but has no states of its own.
+        // The prediction program reads the parameters, but has no states of its own.
         let predict = self.lower("predict", &programs.predict, &[], precision)?;
         let predict = self.code(predict, backend)?;
         let sites = self.lower("sites", &programs.sites, &[], precision)?;

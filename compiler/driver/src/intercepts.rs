@@ -27,7 +27,7 @@ pub fn mark(bindings: &mut [Binding], function: &Function) {
 /// Returns the inputs whose product with a parameter is added to another parameter, each with this other parameter.
 fn intercepts(function: &Function) -> HashMap<Arc<str>, Arc<str>> {
     let sums = || function.nodes.ids().filter(|value| is_sum(function, *value));
-    // The outer sum has all terms of a sum inside it.
+    // If one sum is inside another, the outer sum has all terms of both.
     let inner: HashSet<Value> = sums().flat_map(|value| function.args(value)).copied().collect();
     let mut found = HashMap::new();
     for value in sums().filter(|value| !inner.contains(value)) {

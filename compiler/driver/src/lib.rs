@@ -1,4 +1,4 @@
-//! Compiles the text of a program to a manifest that the runtime runs, and prints every stage between the two as text.
+//! Compiles the text of a program to a manifest that the runtime runs, and prints every intermediate stage as text.
 
 pub mod backends;
 mod compare;

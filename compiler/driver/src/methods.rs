@@ -1,5 +1,5 @@
-//! The compiler's part of each method: one trait, one registry, and one folder per method. A folder imports no folder of another method
-//! except `train`.
+//! The compiler's part of each method: one trait, one registry, and one folder per method. The folder of a method imports from no other method's
+//! folder except `train`.
 
 #[cfg(feature = "collapsed")]
 mod collapsed;
@@ -35,7 +35,7 @@ pub(crate) struct Parts<'a> {
 
 /// The programs of an inference block, and the properties that all methods report.
 pub(crate) struct Programs {
-    /// The part that finds the posterior.
+    /// The inference itself.
     pub work: Work,
     /// Predictions for rows.
     pub predict: Function,
@@ -71,23 +71,23 @@ pub(crate) trait Method {
         false
     }
 
-    /// Returns the reason why predictions are not means over draws of all parameters, if they are not. The reason is the predicate of a
+    /// Returns the reason why predictions are not means over draws of all parameters; `None` if they are such means. The reason is the predicate of a
     /// sentence about the method.
     fn without_draws(&self, _: &MethodDef) -> Option<&'static str> {
         None
     }
 
-    /// Returns the reason why no training row can be left out of the posterior, if there is one.
+    /// Returns the reason why training rows cannot be left out of the posterior; `None` if they can.
     fn keeps_rows(&self, _: &MethodDef, _: &InferenceBlock) -> Option<Kept> {
         None
     }
 }
 
-/// The reason why no training row can be left out of the posterior.
+/// The reason why training rows cannot be left out of the posterior.
 pub(crate) enum Kept {
     /// A reason that holds for every setting of the options: a sentence without a full stop.
     Always(String),
-    /// An option is the reason. The fields are a sentence without a full stop, and the help that names the change of the option.
+    /// The reason is the value of an option. The fields are a sentence without a full stop, and a help that gives the value to set.
     TurnedOff(String, String),
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn of(finds: Finds) -> Box<dyn Method> {
     }
 }
 
-/// A method that this build leaves out.
+/// A method that this build does not include.
 #[cfg(not(feature = "collapsed"))]
 struct Absent;
 

@@ -16,8 +16,8 @@ use bnnc_hir::walk;
 use bnnc_rewrite::density::Densities;
 
 /// Returns the names of axes and classes of a model. `theta: real[J]` has the axis `J`. If an input or output `school: index(J)` is a text column,
-/// its levels name the positions along `J`. If an input `x: real[d]` takes the input columns, these columns name the positions along `d`. The same
-/// names apply to an axis of another parameter, if the axis is multiplied with such a vector or if such an index selects from the axis. This holds in
+/// its levels name the positions along `J`. If an input `x: real[d]` takes the input columns, these columns name the positions along `d`. The names
+/// also apply to an axis of another parameter, if the axis is multiplied with such a vector or if such an index selects from it. This holds inside
 /// layers too, and for axes of constant size.
 pub fn names(model: &ModelItem, elaborated: &ElaboratedInference, schema: &Schema) -> Names {
     let bound = &elaborated.bound;
@@ -97,7 +97,7 @@ pub fn relate(
     output.family = densities.family(&output.name);
 }
 
-/// Returns whether a model gives all elements of an output one distribution: `y ~ MultivariateNormal(..)`.
+/// Returns whether a model gives all elements of an output one joint distribution: `y ~ MultivariateNormal(..)`.
 fn is_joint(model: &ModelItem, module: &Module, output: &str) -> bool {
     let is_vector = |sample: &SampleStmt| match &sample.dist.kind {
         TypedExprKind::MakeDist(dist, _) => {

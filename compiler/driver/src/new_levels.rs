@@ -1,4 +1,4 @@
-//! Predictions for levels that do not occur in the training rows, with programs whose axes of levels are longer than in the run.
+//! Predictions for levels without training rows, by programs whose axes of levels are longer than in the run.
 
 use crate::backends;
 use crate::compile::chosen;
@@ -23,7 +23,7 @@ use bnnc_rewrite::{pipeline, pipelines};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// An axis from which inputs select positions, each input by one column.
+/// An axis from which inputs select positions; each of these inputs is one column.
 #[derive(Clone, Debug)]
 pub struct SelectedAxis {
     /// The name of the dimension.
@@ -34,7 +34,7 @@ pub struct SelectedAxis {
     pub ports: Vec<String>,
 }
 
-/// An offset that makes test sizes larger than every size of the run, so that no other axis has the same size by chance.
+/// An offset that makes test sizes larger than all sizes of the run, so that no other axis has the same size by coincidence.
 const APART: usize = 1009;
 
 /// Returns the axes of an inference that may have new levels: named dimensions whose positions are the levels of columns that inputs take.
@@ -78,12 +78,12 @@ fn axes_of(model: &ModelItem, bound: &DataBindings) -> Vec<SelectedAxis> {
     axes
 }
 
-/// Returns the inference `infer` with additional levels along some axes; `more` has each axis with the number of new levels. The inference predicts
-/// from the values of all parameters in each draw; these are states with the names of the parameters. The parameters of the new levels are drawn from
-/// their priors, regardless of the values in the states.
+/// Returns the inference `infer` with additional levels along some axes; `more` has each axis with the number of new levels. The inference reads the
+/// values of all parameters in each draw from states with the names of the parameters. The parameters of the new levels are drawn from their priors,
+/// regardless of the values in the states.
 ///
 /// # Errors
-/// Fails for a method without draws, and for a model in which a new level has no prior of its own.
+/// Fails for a method without draws, and for a model in which a new level does not have its own prior.
 pub fn new_levels(
     program: &CheckedProgram,
     schema: &Schema,
@@ -168,7 +168,7 @@ impl Compilation<'_> {
     }
 }
 
-/// Returns the reason why predictions of an inference are not means over draws of all its parameters, if they are not.
+/// Returns the reason why predictions of an inference are not means over draws of all its parameters; `None` if they are such means.
 fn no_draws(infer: &InferenceBlock) -> Option<String> {
     let method = lookup(infer.method)?;
     let why = methods::of(method.finds).without_draws(method)?;

@@ -92,8 +92,8 @@ fn unused_transform(entry: &InputEntry, schema: &Schema, model: Option<&ModelIte
     diagnostic.help(help).also(model.span, "takes its inputs by name")
 }
 
-/// Returns the input of a model for which an entry with another name was probably meant. The result is the input named after the only
-/// column of the entry, or the input with the most similar name. Inputs that another entry feeds are not considered.
+/// Returns the input of a model for which an entry with another name was probably intended. This is the input with the name of the entry's only
+/// column, or the input with the most similar name. Inputs that another entry feeds are not considered.
 fn meant_input<'m>(entry: &InputEntry, schema: &Schema, model: &'m ModelItem) -> Option<&'m str> {
     let feeds = |other: &InputEntry, input: &str| match (&other.name, other.columns.as_slice()) {
         (Some(name), _) => name == input,
@@ -117,7 +117,7 @@ fn meant_input<'m>(entry: &InputEntry, schema: &Schema, model: &'m ModelItem) ->
 }
 
 impl Compilation<'_> {
-    /// Returns the warnings about links that seem to be applied twice, judging by the values of inputs that the model reads untransformed.
+    /// Warns about links that the values of untransformed inputs suggest are applied twice.
     fn doubled_links(&self, bound: &DataBindings, schema: &Schema) -> Vec<Diagnostic> {
         let module = &self.program.module;
         let spec = &module.datas[self.item.data].spec;

@@ -26,7 +26,7 @@ pub struct CompileOptions {
     pub data: Vec<(String, PathBuf)>,
     /// The inferences to run, together with the inferences that they need; empty for all.
     pub only: Vec<String>,
-    /// Rewrites that are switched off.
+    /// Rewrites that are disabled.
     pub without: Vec<String>,
     /// True if the result of every pass is verified. Debug builds always verify.
     pub verify: bool,
@@ -34,13 +34,13 @@ pub struct CompileOptions {
     pub trace: bool,
     /// The addresses of the runtime's array primitives.
     pub symbols: Vec<Address>,
-    /// The oldest GPU that GPU code must run on.
+    /// The oldest GPU that must be able to run the GPU code.
     pub gpu: Chip,
     /// The format of object files if code is compiled to objects; `None` compiles into the memory of this process.
     pub objects: Option<ObjectFormat>,
     /// The function that loads compiled code onto a device, if the code runs on one.
     pub attach: Option<Attach>,
-    /// True if every Laplace approximation gets the program of Jacobians, even if neither its fit nor its predictions need it.
+    /// True if every Laplace approximation gets the Jacobian program, even if neither the fit nor the predictions need it.
     pub jacobians: bool,
 }
 

@@ -11,8 +11,7 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::prior::{self, ValueOrigin};
 use bnnc_rewrite::{pipeline, pipelines};
 
-/// Moves inputs that all rows share from the inputs of an example to the shared inputs, wherever the model
-/// declares them.
+/// Moves inputs that all rows share to the shared inputs, even if the model declares them as inputs of an example.
 pub(crate) fn shared_apart(model: &mut Model, bound: &DataBindings) {
     let inputs = std::mem::take(&mut model.inputs);
     let (shared, inputs): (Vec<_>, Vec<_>) =

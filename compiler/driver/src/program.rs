@@ -11,8 +11,8 @@ use bnnc_hir::tree::Module;
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
 use std::path::Path;
 
-/// The limit on the size of a program in bytes, which is far above the size of programs that people or generators write. Even the largest
-/// allowed text is read in a moment.
+/// The limit on the size of a program in bytes, which is far above the size of programs that people or generators write. Even a text of this size is
+/// read in a moment.
 const LARGEST: u64 = 16 << 20;
 
 /// A checked program.
@@ -84,7 +84,7 @@ pub fn load(name: &str, text: &str, options: &CompileOptions) -> CheckedProgram 
         library_paths,
     };
     let (module, mut found) = check(&library, &ast, &context);
-    // If a line could not be parsed, the names on that line are unknown, and warnings about the rest of the program would mislead.
+    // The names on lines with syntax errors are unknown, so warnings about the rest of the program could be wrong.
     if diagnostics.iter().any(Diagnostic::is_error) {
         found.retain(Diagnostic::is_error);
     }
@@ -98,7 +98,7 @@ pub fn load(name: &str, text: &str, options: &CompileOptions) -> CheckedProgram 
     }
 }
 
-/// Parses the values of `--set`, each as an expression in a source of its own.
+/// Parses the values of `--set`, each as an expression in its own source.
 fn overrides(
     options: &CompileOptions,
     sources: &mut SourceMap,

@@ -1,4 +1,4 @@
-//! Rendering of diagnostics for people, with frames of source lines. No other module uses ariadne.
+//! Renders diagnostics for people, with frames of source lines. No other module uses ariadne.
 
 use ariadne::{CharSet, Color, Config, IndexType, Label, Report, ReportKind};
 use bnnc_base::diagnostic::{Diagnostic, Place, Severity};
@@ -16,7 +16,7 @@ pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> Strin
             head(diagnostic, colour),
             framed(diagnostic, &labels(diagnostic, *span), (*span, sources), colour),
         ),
-        // The mistake is in a data file. The labels point at the places in the program that name the file.
+        // The error is in a data file. The labels point at the places in the program that name the file.
         Place::File { .. } => (
             render::above(diagnostic, sources, colour),
             named(diagnostic)
@@ -77,8 +77,8 @@ fn is_too_wide(span: Span, sources: &SourceMap) -> bool {
         .any(|line| line.len() > WIDEST)
 }
 
-/// Returns the labels in the order of the text, each as its span, its message, and whether it is the main span. A main span without a label
-/// gets the title of the code, unless another label begins inside the main span and so describes the error more precisely.
+/// Returns the labels in the order of the text, each as its span, its message, and whether it is the main span. A main span without a label gets the
+/// title of the code, unless another label begins inside the main span: that label describes the error more precisely.
 fn labels(diagnostic: &Diagnostic, span: Span) -> Vec<(Span, &str, bool)> {
     let within =
         |other: Span| other.source == span.source && span.start <= other.start && other.start < span.end;

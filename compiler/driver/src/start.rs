@@ -9,7 +9,7 @@ use bnnc_rewrite::methods::states::loadable;
 use std::path::Path;
 
 impl Compilation<'_> {
-    /// Returns the start that the option names. The path of a file is relative to the program; the file is opened when the program runs.
+    /// Returns the start that the option names. The path of a file is relative to the program; the file is opened at run time.
     pub(crate) fn start(
         &self,
         model: &Model,

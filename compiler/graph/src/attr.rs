@@ -59,7 +59,7 @@ impl Hash for Attr {
     fn hash<H: Hasher>(&self, state: &mut H) {
         std::mem::discriminant(self).hash(state);
         match self {
-            // The names distinguish almost all distributions. Equality compares everything else.
+            // Names suffice here, because they distinguish almost all distributions. Equality compares all fields.
             Attr::Dist(instance) => instance.name.hash(state),
             Attr::Function(function) => (&function.name, function.nodes.len()).hash(state),
             Attr::Dim(dim) => dim.hash(state),

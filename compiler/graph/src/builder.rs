@@ -51,8 +51,7 @@ impl Builder {
     /// Applies an op to operands that are known to fit the op.
     ///
     /// # Panics
-    /// Panics if the rule of the op rejects the operands. A rejection is a bug of the caller, because user
-    /// programs are checked before.
+    /// Panics if the rule of the op rejects the operands. A rejection is a bug of the caller, because user programs have already been checked.
     pub fn apply(&mut self, op: &'static OpDef, args: &[Value], attrs: Attrs) -> Value {
         match self.try_apply(op, args, attrs) {
             Ok(value) => value,

@@ -42,7 +42,7 @@ pub enum CallError {
         /// The axis.
         found: i64,
     },
-    /// An axis without a static size.
+    /// An axis without a static size, where a static size is needed.
     Symbolic {
         /// The role of the axis.
         axis: &'static str,

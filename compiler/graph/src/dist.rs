@@ -8,8 +8,8 @@ use bnnc_base::shape::{Dim, Shape};
 pub use bnnc_base::support::Support;
 use std::sync::Arc;
 
-/// Returns the type of unconstrained values that a bijection transforms to values of type `ty` in `support`.
-/// A simplex of `k` elements has `k - 1` free coordinates.
+/// Returns the type of unconstrained values that a bijection transforms to values of type `ty` in `support`. For example, a simplex of `k` elements
+/// has `k - 1` unconstrained coordinates.
 pub fn unconstrained(support: Support, ty: &Type) -> Type {
     let mut dims = ty.dims().to_vec();
     if let (Support::Simplex, Some(Dim::Fixed(last))) = (support, dims.last_mut()) {
@@ -161,9 +161,8 @@ pub struct Instance {
     /// its noise streams are relative: when the function is inlined, a prefix is added to the attribute
     /// `site` of `noise` nodes.
     pub draw: Option<Arc<Function>>,
-    /// Like `draw`, but for the distribution of independent elements before it is truncated to `support`.
-    /// Those draws that lie inside the support have the truncated distribution. `None` if the distribution is
-    /// not truncated.
+    /// Like `draw`, but for the distribution of independent elements before it is truncated to `support`. The draws inside the support have the
+    /// truncated distribution. `None` if the distribution is not truncated.
     pub wider_draw: Option<Arc<Function>>,
     /// `(params..) -> mean`, with the shape of the value.
     pub mean: Option<Arc<Function>>,
@@ -174,11 +173,9 @@ pub struct Instance {
     /// `(params.., order: real[]) -> moment`, with the shape of the value: the mean of each element to the
     /// power `order`. The moment is infinite where it diverges.
     pub moment: Option<Arc<Function>>,
-    /// `(params..) -> mean` of the logarithm of each element, with the shape of the value. Only for positive
-    /// supports.
+    /// `(params..) -> mean` of the logarithm of each element, with the shape of the value. Present only for positive supports.
     pub log_mean: Option<Arc<Function>>,
-    /// `(params..) -> variance` of the logarithm of each element, with the shape of the value. Only for
-    /// positive supports.
+    /// `(params..) -> variance` of the logarithm of each element, with the shape of the value. Present only for positive supports.
     pub log_variance: Option<Arc<Function>>,
     /// `(params..) -> real[classes]`: the probability of each class, for discrete outputs.
     pub probabilities: Option<Arc<Function>>,

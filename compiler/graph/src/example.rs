@@ -75,7 +75,7 @@ pub fn both(mut first: Vec<Example>, second: Vec<Example>) -> Vec<Example> {
     first
 }
 
-/// Returns a normal distribution of unit scale that has only the functions that examples of sites need.
+/// Creates a normal distribution of unit scale that has only the functions that examples of sites need.
 pub fn unit_normal(sizes: &[usize]) -> Arc<Instance> {
     let ty = Type::real(Shape::fixed(sizes));
     Arc::new(Instance {

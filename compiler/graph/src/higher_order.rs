@@ -36,8 +36,8 @@ pub fn result_type(function: &Function, args: &[Type]) -> Inferred {
     }
 }
 
-/// Removes the first axis from the types of mapped operands, and returns its size. Fails unless all of these
-/// operands have a first axis, and with the same size.
+/// Removes the first axis from the types of mapped operands, and returns its size. Fails unless all these operands have a first axis of the same
+/// size.
 pub fn unmap(types: &[&Type]) -> Result<(Dim, Vec<Type>), CallError> {
     let mut size = None;
     let mut inner = Vec::new();
@@ -80,8 +80,7 @@ pub fn mapped_first(function: &Arc<Function>, mapped: &[bool]) -> (Arc<Function>
     (finish(builder, function, results), order)
 }
 
-/// Returns a function that maps `function` along a new axis of size `dim`, which is the first axis of the
-/// mapped parameters.
+/// Returns the function that maps `function` along axis 0; a new axis of size `dim` becomes the first axis of its mapped parameters.
 pub fn lifted(function: &Arc<Function>, mapped: &[bool], dim: Dim) -> Arc<Function> {
     let mut builder = Builder::new(&function.name);
     let mut args = Vec::new();

@@ -15,7 +15,7 @@ pub struct ContractionLabels {
 }
 
 impl ContractionLabels {
-    /// Parses labels such as `ij,bj->bi`. Fails with the first mistake.
+    /// Parses labels such as `ij,bj->bi`. The error describes the first mistake.
     pub fn parse(text: &str) -> Result<ContractionLabels, CallError> {
         let form = || CallError::Rule(format!("labels such as `ij,bj->bi`, found `{text}`"));
         let (operands, result) = text.split_once("->").ok_or_else(form)?;

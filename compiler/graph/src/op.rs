@@ -109,8 +109,7 @@ pub struct OpCall<'a> {
     pub args: &'a [Value],
     /// The attributes.
     pub attrs: &'a [Attr],
-    /// The value of the node, for [`Vjp`]. When [`Lower::Expand`] and [`Batch`] are applied, the value does
-    /// not exist yet.
+    /// The value of the node, for [`Vjp`]. The value does not exist yet when [`Lower::Expand`] and [`Batch`] are applied.
     pub out: Option<Value>,
 }
 
@@ -127,13 +126,12 @@ pub enum Vjp {
     /// A rule that returns one entry per operand. The entry is `None` if the operand has no derivative, like
     /// an integer or a condition.
     Rule(fn(&mut Builder, &OpCall, Value) -> Vec<Option<Value>>),
-    /// Like [`Vjp::Rule`], but for a random result. The derivative is taken at a fixed probability. This
-    /// derivative is valid for expectations. A single value with the same random numbers may change
-    /// differently.
+    /// Like [`Vjp::Rule`], but for a random result. The derivative is that of the quantile at a fixed probability. It is valid for expectations. With
+    /// the same random numbers, a single value may change differently.
     Implicit(fn(&mut Builder, &OpCall, Value) -> Vec<Option<Value>>),
     /// The op is constant almost everywhere, or not differentiable on purpose. The text is the reason.
     Zero(&'static str),
-    /// The op has no derivative. The text is the reason, which must always be stated.
+    /// The op does not have a derivative. The text is the reason, which every such op must state.
     None(&'static str),
 }
 
@@ -141,7 +139,7 @@ pub enum Vjp {
 pub enum Batch {
     /// Operands that are not mapped are broadcast along the mapped axis. Attributes do not change.
     Elementwise,
-    /// `(builder, site with mapped operands, flags of the mapped operands, size of the axis) -> mapped result`.
+    /// `(builder, call with mapped operands, flags of the mapped operands, size of the axis) -> mapped result`.
     Rule(fn(&mut Builder, &OpCall, &[bool], Dim) -> Value),
     /// The op is expanded (see [`Lower::Expand`]), and the expansion is batched.
     Expand,
@@ -238,8 +236,7 @@ pub struct Example {
     pub operands: Vec<(Type, Interval)>,
     /// The attributes, in declared order.
     pub attrs: Vec<Attr>,
-    /// The number that is added to the diagonal of the last two axes of the first operand, if these matrices
-    /// must be invertible.
+    /// The number that is added to the diagonals of the matrices in the last two axes of the first operand, for ops that need invertible matrices.
     pub diagonal: f64,
 }
 

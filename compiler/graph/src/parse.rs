@@ -1,4 +1,4 @@
-//! Parses the text form of functions. The parser does not contain knowledge about any particular op.
+//! Parses the text form of functions. The parser does not depend on any particular op.
 
 use crate::attr::{Attr, AttrKind, Attrs};
 use crate::dist::Instance;

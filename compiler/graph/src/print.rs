@@ -1,4 +1,4 @@
-//! Prints the text form of a function. The printer does not contain knowledge about any particular op.
+//! Prints the text form of a function. The printer does not depend on any particular op.
 //!
 //! ```text
 //! fn density(%0 x: real[4]) -> (log_density: %2) {

@@ -74,7 +74,7 @@ impl Tensor {
     }
 }
 
-/// Advances a multi-index to the next one in row-major order. After the last multi-index come zeros again.
+/// Advances a multi-index to the next one in row-major order. The last multi-index is followed by zeros.
 pub fn advance(index: &mut [usize], shape: &[usize]) {
     for axis in (0..shape.len()).rev() {
         index[axis] += 1;

@@ -26,7 +26,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Adds a variable that the session itself computes, such as the draws of a parameter of a posterior.
+    /// Adds a variable that the session computes itself, such as the draws of a parameter of a posterior.
     pub fn define(&mut self, name: Arc<str>, ty: Ty, span: Span) -> LocalId {
         let local = self.locals.push(Local {
             name: name.clone(),

@@ -168,7 +168,7 @@ impl Ranges<'_> {
                     inner.insert(*local, range);
                 }
                 TypedStmt::Return(value) => return self.of(value, &inner),
-                // A site has the range of its type, and assignments inside a loop are not visible outside it.
+                // A site has the range of its type; assignments inside a loop are not visible outside it.
                 TypedStmt::Sample(_) | TypedStmt::For { .. } => (),
             }
         }
@@ -287,8 +287,8 @@ fn product(a: Range, b: Range) -> Range {
     )
 }
 
-/// Returns whether no value of the range lies in the support. The end of a half-line is excluded from the support. The ends of a finite
-/// interval are allowed as limits (`momentum: real(0, 1) = 0`).
+/// Returns whether no value of the range lies in the support. The support excludes the end of a half-line. It includes the ends of a finite interval,
+/// as limits (`momentum: real(0, 1) = 0`).
 pub fn refuted((low, high): Range, support: Support) -> bool {
     match support {
         Support::Interval(from, to) => {

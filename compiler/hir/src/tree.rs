@@ -127,7 +127,7 @@ pub struct ConstItem {
     pub name: Arc<str>,
     /// The value of the constant.
     pub value: TypedExpr,
-    /// The evaluated value, which is cached because constants that each use another constant twice would otherwise take exponential time.
+    /// The evaluated value. Without this cache, a chain of constants that each use the previous one twice would take exponential time.
     pub number: Option<ConstValue>,
 }
 
@@ -222,8 +222,8 @@ pub struct DistItem {
     /// True if the value and every parameter are scalars, so that the distribution also applies to arrays. The definitions then use only
     /// elementwise operations, because the elaborator evaluates them on whole tensors.
     pub elementwise: bool,
-    /// True if a line with several sites in a posterior makes one joint distribution over all of them. A distribution on `real[n]` without
-    /// `per_tensor = true` does so.
+    /// True if a line with several sites in a posterior gives all of them one joint distribution. This holds for a distribution on `real[n]` without
+    /// `per_tensor = true`.
     pub groups: bool,
     /// The other parameterisations: later items with the same name and different parameters.
     pub others: Vec<DistId>,
@@ -233,8 +233,8 @@ pub struct DistItem {
     pub mixture: bool,
     /// The lower and the upper end of the support.
     pub ends: [EndItem; 2],
-    /// The definitions with an argument, as name, argument and value: `log_density(x)`, `cdf(x)`, `quantile(p)`, `moment(k)`. `log_density` is
-    /// absent for families of point estimates.
+    /// The definitions with an argument, as name, argument and value: `log_density(x)`, `cdf(x)`, `quantile(p)`, `moment(k)`. `log_density` is absent
+    /// for families of point estimates.
     pub functions: Vec<(Arc<str>, LocalId, TypedExpr)>,
     /// The definitions without an argument, by name and in order: `draw`, `mean`, `variance`, `entropy`, `log_mean`, `log_variance`,
     /// `probabilities`.

@@ -1,5 +1,4 @@
-//! Checks invariants of a module for which the checker reported no errors. A violation is a bug in the
-//! checker.
+//! Checks invariants of a module in which the checker found no errors. A violation is a bug in the checker.
 
 use crate::check::solve::has_meta;
 use crate::dims::DimExpr;
@@ -7,7 +6,7 @@ use crate::tree::{Locals, Module, ParamBinding, TypedExpr, TypedExprKind, TypedS
 use crate::types::{Elem, Ty};
 use crate::walk;
 
-/// Returns every violation as a sentence. Violations are error types and dims that are not solved.
+/// Returns every violation as a sentence. Violations are error types and unsolved dims.
 pub fn verify(module: &Module) -> Vec<String> {
     let mut faults = Faults {
         owner: String::new(),

@@ -19,7 +19,7 @@ type Read<T> = Result<T, TextError>;
 /// Parses a program.
 ///
 /// # Errors
-/// The error states the line and the token at which the text differs from the form that is printed.
+/// The error states the line, and the token at which the text is not as [`crate::print`] writes it.
 pub fn parse(text: &str) -> Read<LoopProgram> {
     let reader = &mut Reader::new(text);
     let plan = plan(reader)?;

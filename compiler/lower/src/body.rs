@@ -25,7 +25,7 @@ pub struct ElementPosition {
 }
 
 impl ElementPosition {
-    /// Returns the place that is always 0.
+    /// Returns the position that is always 0.
     pub fn zero(rank: usize) -> ElementPosition {
         ElementPosition {
             strides: vec![SizePolynomial::default(); rank],
@@ -33,14 +33,14 @@ impl ElementPosition {
         }
     }
 
-    /// Returns the place that equals the index along an axis of the domain.
+    /// Returns the position that equals the index along an axis of the domain.
     pub fn axis(axis: usize, rank: usize) -> ElementPosition {
         let mut place = ElementPosition::zero(rank);
         place.strides[axis] = SizePolynomial::fixed(1);
         place
     }
 
-    /// Adds `factor` times another place.
+    /// Adds `factor` times another position.
     pub fn add(&mut self, other: &ElementPosition, factor: &SizePolynomial) {
         if factor.is_zero() {
             return;
@@ -57,7 +57,7 @@ impl ElementPosition {
         self.dynamic.extend(other.dynamic.iter().map(scaled));
     }
 
-    /// Returns whether the place depends on no axis of the domain and on no computed position.
+    /// Returns whether the position depends neither on an axis of the domain nor on a computed position.
     pub fn is_fixed(&self) -> bool {
         self.dynamic.is_empty() && self.strides.iter().all(SizePolynomial::is_zero)
     }
@@ -84,7 +84,7 @@ pub fn domain(dims: &[Dim]) -> Vec<Dim> {
     dims.iter().copied().filter(|dim| *dim != Dim::Fixed(1)).collect()
 }
 
-/// Returns the places along the axes of a shape, at a point of the domain that has this shape.
+/// Returns the positions along the axes of a shape, at a point of the domain with this shape.
 pub fn identity(dims: &[Dim]) -> Vec<ElementPosition> {
     let rank = domain(dims).len();
     let mut next = 0;
@@ -98,7 +98,7 @@ pub fn identity(dims: &[Dim]) -> Vec<ElementPosition> {
     dims.iter().map(&mut place).collect()
 }
 
-/// The index of an interned list of places; the list has one place per axis of a tensor.
+/// The index of an interned list of positions, with one position per axis of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Point(u32);
 
@@ -135,7 +135,7 @@ impl<'a> BodyBuilder<'a> {
         }
     }
 
-    /// Returns the point with these places.
+    /// Returns the point with these positions.
     pub fn point(&mut self, places: Vec<ElementPosition>) -> Point {
         if let Some(point) = self.numbers.get(places.as_slice()) {
             return *point;
@@ -147,8 +147,7 @@ impl<'a> BodyBuilder<'a> {
         point
     }
 
-    /// Records that the value of an instruction is the element that this kernel stores at `address` of a
-    /// tensor.
+    /// Records that this kernel stores the value of an instruction at `address` of a tensor.
     pub fn register(&mut self, tensor: TensorId, address: ElementPosition, inst: InstId) {
         self.registers.insert((tensor, address), inst);
     }
@@ -179,7 +178,7 @@ impl<'a> BodyBuilder<'a> {
         }
     }
 
-    /// Evaluates the definition of a tensor at one place per axis, even if the tensor is stored in memory.
+    /// Evaluates the definition of a tensor at one position per axis, even if the tensor is stored in memory.
     pub fn define(&mut self, id: TensorId, point: Point) -> Result<InstId, Fault> {
         let tensors = self.tensors;
         let tensor = &tensors[id];
@@ -236,7 +235,7 @@ impl<'a> BodyBuilder<'a> {
         Ok(inst)
     }
 
-    /// Returns the value of a tensor at one place per axis. If the tensor is stored, the value is loaded.
+    /// Returns the value of a tensor at one position per axis. If the tensor is stored, the value is loaded.
     pub fn value(&mut self, id: TensorId, point: Point) -> Result<InstId, Fault> {
         if let Some(inst) = self.memo.get(&(id, point)) {
             return Ok(*inst);
@@ -259,9 +258,8 @@ impl<'a> BodyBuilder<'a> {
         }
     }
 
-    /// Composes coordinates with a point. The coordinates `at` of `arg` are given over axes, and `point` has
-    /// the places along these axes; the result has the places along the axes of `arg`. The places along axes
-    /// of size 1 are the origin.
+    /// Composes coordinates with a point. The coordinates `at` of `arg` are functions of some axes, and `point` has the positions along these axes;
+    /// the result has the positions along the axes of `arg`. Positions along axes of size 1 are the origin.
     pub fn compose(
         &mut self,
         arg: TensorId,
@@ -334,7 +332,7 @@ impl<'a> BodyBuilder<'a> {
     }
 }
 
-/// Returns the position in a row-major buffer, given the places along its axes.
+/// Returns the position in a row-major buffer, given the positions along its axes.
 pub fn address(dims: &[Dim], places: &[ElementPosition], rank: usize) -> ElementPosition {
     let mut address = ElementPosition::zero(rank);
     for (place, stride) in places.iter().zip(row_major(dims)) {

@@ -1,14 +1,12 @@
 //! Decides which contractions become matrix products, and computes the strides of these calls.
 //!
-//! Note \[Contractions\]. The letters of a contraction fall into four classes. A letter that occurs in both
-//! operands and in the result is a batch axis. A letter of the left operand and the result is an `m` axis,
-//! and a letter of the right operand and the result is an `n` axis. A letter of both operands that the result
-//! lacks is a `k` axis. A contraction becomes a matrix product if it has `m`, `n` and `k` axes and is not
-//! tiny. Transposes and broadcasts of its operands then become strides. Any other contraction reads each
-//! operand about as often as the operand has elements, so blocking does not help. Such a contraction becomes
-//! a multiplication that is fused with a reduction over `k`. Several axes of one class are merged into one
-//! axis if they are contiguous in every operand that has them. If `m` and `n` axes remain unmerged, they
-//! become batch axes. If `k` axes remain unmerged, an operand is copied.
+//! Note \[Contractions\]. The letters of a contraction fall into four classes. A letter that occurs in both operands and in the result is a batch
+//! axis. A letter of the left operand and the result is an `m` axis, and a letter of the right operand and the result is an `n` axis. A letter that
+//! occurs in both operands but not in the result is a `k` axis. A contraction becomes a matrix product if it has `m`, `n` and `k` axes and is not
+//! tiny. Transposes and broadcasts of its operands then become strides. Any other contraction reads each element of its operands about once, so
+//! blocking does not help. Such a contraction becomes a multiplication that is fused with a reduction over `k`. Several axes of one class are merged
+//! into one axis if they are contiguous in every operand that has them. If `m` and `n` axes remain unmerged, they become batch axes. If `k` axes
+//! remain unmerged, an operand is copied.
 
 use crate::polynomial::{SizePolynomial, row_major};
 use crate::tensor::{TensorDef, TensorId, Tensors};
@@ -42,7 +40,7 @@ pub enum Class {
 }
 
 impl Letters {
-    /// Returns the class of a letter. The letter must not be one that is summed in a single operand.
+    /// Returns the class of a letter. The letter must not be one that is summed in one operand only.
     pub fn class(&self, letter: char) -> Class {
         match (
             self.left.contains(&letter),
@@ -137,7 +135,7 @@ impl Axis {
     }
 }
 
-/// The operands of a matrix product, in its order, with the strides of each operand and of the result.
+/// The operands of a matrix product in the order of the call, with the strides of each operand and of the result.
 struct Operands {
     letters: Letters,
     args: [TensorId; 2],
@@ -210,8 +208,7 @@ impl Operands {
     }
 }
 
-/// Returns, for each operand, whether it needs a copy: in the order of the left operand, no single stride
-/// traverses its `k` axes.
+/// Returns, for each operand, whether it needs a copy, because no single stride traverses its `k` axes in the order of the left operand.
 pub fn needs_copy(tensors: &Tensors, letters: &Letters, args: [TensorId; 2], result: &[Dim]) -> [bool; 2] {
     let operands = Operands::new(tensors, letters, args, result);
     let summed =

@@ -1,17 +1,15 @@
 //! Decides which tensors get memory. All other tensors are evaluated inside their consumers.
 //!
-//! Note [Stored tensors]. Some tensors are always stored: results, assembled tensors, results and operands of
-//! calls, operands of reshapes that are not index maps, and data that computed positions index. Any other
-//! tensor is stored if computing it again would cost more than storing and loading it. This applies to a
-//! tensor that several kernels evaluate or that is repeated along an axis, and whose cost is more than a few
-//! operations. In a chain of tensors that each have a single consumer, only the last tensor is stored.
-//! Storing a tensor can change the grouping, so both steps alternate until no further tensor is stored.
+//! Note [Stored tensors]. Some tensors are always stored: results, assembled tensors, results and operands of calls, operands of reshapes that are
+//! not index maps, and data that are read at computed positions. Any other tensor is stored if computing it again would cost more than storing and
+//! loading it. These are tensors with a cost of more than a few operations that several kernels evaluate or that are repeated along an axis. In a
+//! chain of tensors that each have a single consumer, only the last tensor is stored. Storing a tensor can change the grouping, so both steps
+//! alternate until no further tensor is stored.
 //!
-//! Note [Draws in memory]. Memory must not depend on the number of draws of a divergence. Tensors that have
-//! elements for every such draw are therefore never stored because of their cost. Instead, each kernel
-//! computes such tensors again from the noise. Draws of weights are operands of products, and they are stored
-//! for this reason. Values that are computed from such draws are computed again if they are only summed over
-//! the draws. A single number for each draw, such as a norm, may be stored.
+//! Note [Draws in memory]. Memory must not depend on the number of draws of a divergence. Tensors that have elements for every such draw are
+//! therefore never stored because of their cost. Instead, each kernel computes such tensors again from the noise. Draws of weights are operands of
+//! products, and they are stored for this reason. Values that are computed from such draws are recomputed if they are only summed over the draws. A
+//! single number for each draw, such as a norm, may be stored.
 
 use crate::contract;
 use crate::group::{self, Grouped, Groups};
@@ -29,7 +27,7 @@ use std::collections::{BTreeSet, HashMap};
 const CHEAP: u32 = 7;
 /// Like [`CHEAP`], but for tensors that are repeated along an axis.
 const CHEAP_REPEATED: u32 = 3;
-/// The depth at which chains of tensors are cut. The limit exists because bodies are evaluated by recursion.
+/// The depth at which chains of tensors are cut by storing a tensor. The limit is needed because bodies are evaluated by recursion.
 const DEEP: usize = 300;
 /// The largest number of loads with which a tensor is computed twice instead of being stored.
 const FEW_LOADS: usize = 2;
@@ -139,7 +137,7 @@ fn forced(tensors: &Tensors, live: &[bool], ports: &[(TensorId, BufferId)]) -> T
     storage
 }
 
-/// Cuts long chains of tensors that are evaluated inside each other: some tensors of a chain are stored.
+/// Cuts long chains of tensors that are evaluated inside each other by storing some of the tensors.
 fn cut_chains(tensors: &Tensors, live: &[bool], stored: &mut [bool]) {
     let mut depths = vec![0; tensors.len()];
     for id in tensors.ids().filter(|id| live[id.index()]) {
@@ -209,7 +207,7 @@ fn dear(tensors: &Tensors, live: &[bool], storage: &TensorStorage, groups: &Grou
             };
             for load in below {
                 let own = &mut loads[id.index()];
-                // Above the limit, the exact number of loads does not matter.
+                // Above the limit, the exact number of loads is irrelevant.
                 if own.len() <= FEW_LOADS && !own.contains(&load) {
                     own.push(load);
                 }
@@ -260,8 +258,8 @@ fn is_per_draw(dims: &[Dim], draws: Symbol) -> bool {
     dims.contains(&Dim::Symbol(draws)) && dims.iter().any(other)
 }
 
-/// Returns whether a tensor has a single user that is evaluated at the same points. Storing the user is then
-/// as good as storing the tensor.
+/// Returns whether the only user of a tensor is evaluated at the same points as the tensor. Storing the user then saves as much as storing the
+/// tensor.
 fn passes_on(tensors: &Tensors, storage: &TensorStorage, users: &[TensorId]) -> bool {
     let [user] = users else { return false };
     let same_points = match &tensors[*user].kind {

@@ -1,14 +1,12 @@
 //! Groups tasks into kernels by a greedy search that never creates cycles, and orders the kernels.
 //!
-//! Note [Merging groups]. Two groups with the same domain may merge under two conditions. First, if a task
-//! reads from memory that another task writes, it may read at each point only the element that is written at
-//! the same point. Such reads then use the computed value. Second, there must be no path from one group to
-//! the other through a third group. Paths follow true dependences and the order that states impose: a task
-//! that reads the old value of a state precedes the task that writes the new value. Groups are merged in this
-//! order of preference. First come tasks that overwrite data that another of them reads: these must be one
-//! kernel, because otherwise one of them writes to other memory, which is copied at the end. Then come
-//! consumers with the producers of the elements that they read, then readers of the same elements, and last
-//! kernels whose launch costs more than their work.
+//! Note [Merging groups]. Two groups with the same domain may merge under two conditions. First, if a task reads memory that another task writes, it
+//! reads at each point only the element that the other task writes at the same point. Such reads then use the computed value. Second, there must be
+//! no path from one group to the other through a third group. Paths follow true dependences and the order that states impose: a task that reads the
+//! old value of a state precedes the task that writes the new value. Groups are merged in this order of preference. Tasks that overwrite data that
+//! another of them reads come first: unless they are one kernel, one of them must write to other memory, which is copied at the end. The next are
+//! consumers with the producers of the elements that they read, then readers of the same elements, and finally kernels whose launch costs more than
+//! their work.
 //!
 //! Note [Compile time]. The pairs of the last two kinds may be anywhere in the function. Examining all pairs
 //! takes quadratic time, and in a deep network most pairs cannot be merged because a path leads from one to
@@ -22,15 +20,15 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Dim;
 use std::collections::{BTreeSet, HashMap};
 
-/// The number of groups with which a task is tried. The latest groups come first. In all examples, a task
-/// joins one of the three latest groups. In chains of hundreds of layers, a task joins the latest group.
+/// The number of groups with which a merge of a task is tried. The latest groups come first. In all examples, a task joins one of the three latest
+/// groups. In chains of hundreds of layers, a task joins the latest group.
 const NEAR: usize = 16;
-/// The largest number of tasks of a kernel whose tasks only share a property. In such a kernel, the launch is
-/// no longer the main cost, and code generators take more than linear time per kernel. If the updates of 2000
-/// layers are one kernel, Cranelift takes a minute; with this limit, it takes 0.3 s.
+/// The largest number of tasks of a kernel whose tasks do not read each other's elements. In larger kernels, the launch is no longer the main cost,
+/// and code generators take more than linear time per kernel. With the updates of 2000 layers in one kernel, Cranelift takes a minute; with this
+/// limit, it takes 0.3 s.
 const MOST: usize = 64;
-/// The largest number of tasks of a kernel whose tasks read each other's elements. Cranelift allocates registers in quadratic time: of 12 s for
-/// a model of 2000 scalar parameters, whose updates were one kernel, it took 10 s.
+/// The largest number of tasks of a kernel whose tasks read each other's elements. Cranelift allocates registers in quadratic time: with the updates
+/// of 2000 scalar parameters in one kernel, this took 10 s of 12 s.
 const MOST_LINKED: usize = 256;
 
 /// The tasks, and their partition into kernels and calls.
@@ -94,15 +92,13 @@ pub fn group(tensors: &Tensors, live: &[bool], storage: &TensorStorage) -> Resul
 }
 
 impl Groups {
-    /// Returns whether the tasks of two groups may be one kernel. Paths through other groups are not
-    /// considered.
+    /// Returns whether the tasks of two groups may be one kernel. Paths through other groups are ignored.
     fn fits(&mut self, left: usize, right: usize) -> bool {
         let pair = (left.min(right), left.max(right));
         let members = |group: usize| self.partition.members(group);
         let counts = (members(pair.0).len(), members(pair.1).len());
         let fits = match self.fit.get(&pair) {
-            // If a pair does not fit, later tasks cannot make it fit. If a pair fits, only the tasks that
-            // were added since then are examined.
+            // If a pair does not fit, adding tasks cannot change this. If a pair fits, only the tasks added since the last examination are examined.
             Some(None) => false,
             Some(Some(known)) => {
                 let into_right = members(pair.0)[known.0..].iter();
@@ -198,7 +194,7 @@ impl Groups {
             cycle_of[*task].is_some() && port.is_some_and(|port| !self.uses.readers(port).is_empty())
         };
         let mut writers: Vec<usize> = (0..self.tasks.len()).filter(overwrites).collect();
-        // The task of a copy cannot write to other memory, so the other tasks come first.
+        // The task of a copy has no other memory to write to, so the other tasks come first.
         writers.sort_by_key(|task| self.tasks[*task].writes.is_none());
         for task in writers {
             let cycle = cycle_of[task].map_or(&[][..], |number| &cycles[number]);
@@ -232,8 +228,7 @@ impl Groups {
         }
     }
 
-    /// Merges kernels of one domain if two of their tasks share a property that makes a merge worthwhile. See
-    /// Note [Compile time].
+    /// Merges kernels of one domain if two of their tasks share a property that makes the merge worthwhile. See Note [Compile time].
     fn join_alike(&mut self, common: impl Fn(&FusedTask) -> Vec<Common>) {
         let mut near: HashMap<(Vec<Dim>, Common), Vec<Span>> = HashMap::new();
         for right in 0..self.tasks.len() {
@@ -278,7 +273,7 @@ impl Groups {
 
     /// Merges the group of a task with the groups of earlier tasks, if they may be one kernel.
     fn join_one(&mut self, right: usize, mut lefts: Vec<usize>) {
-        // A merge can remove paths that kept other groups apart, so the search starts again.
+        // A merge can remove a path that kept two other groups apart, so the search starts again.
         let joins = |groups: &mut Groups, left: &usize| {
             let pair = (groups.partition.of(*left), groups.partition.of(right));
             let is_small = groups.size(pair.0) + groups.size(pair.1) <= MOST;
@@ -303,16 +298,15 @@ impl Groups {
         self.silent[task] = true;
     }
 
-    /// Returns the groups in an order such that each group follows the groups on which it depends. Apart from
-    /// that, the groups keep the order of the function.
+    /// Returns the groups in an order such that each group follows the groups on which it depends. Otherwise, the groups keep the order of the
+    /// function.
     pub fn order(&self) -> Result<Vec<usize>, Fault> {
         let partition = &self.partition;
         let mut waiting = vec![0; self.tasks.len()];
         for group in partition.groups() {
             partition.successors(group).for_each(|next| waiting[next] += 1);
         }
-        // The operands of a group exist after its latest task. If groups are ranked by this task, no group is
-        // placed earlier than necessary.
+        // The operands of a group exist when its latest task runs. Ranking groups by this task places no group earlier than necessary.
         let rank = |group: usize| partition.members(group).iter().copied().max().unwrap_or(0);
         let mut ready: BTreeSet<(usize, usize)> = partition
             .groups()

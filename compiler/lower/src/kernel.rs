@@ -1,8 +1,8 @@
 //! Turns an evaluated body into a kernel: orders and collapses the axes, and assigns sizes to slots.
 //!
-//! Note [Sums over draws]. If a kernel generates noise for several elements and sums over draws, the axis of
-//! draws is the innermost axis. A chunk is then a part of the elements, and no chunk needs its own copy of a
-//! result. A backend may process all draws of some elements before it continues with the next elements.
+//! Note [Sums over draws]. If a kernel generates noise for several elements and sums over draws, the axis of draws is the innermost axis. A chunk is
+//! then a part of the elements, and no chunk needs its own copy of a result. A backend may process all draws for some elements before it continues
+//! with the next elements.
 
 use crate::body::{BodyOp, ElementPosition};
 use crate::polynomial::SizePolynomial;
@@ -112,7 +112,7 @@ impl RawKernel {
         }
         let inner = 1..self.dims.len().saturating_sub(1);
         let good = inner.clone().find(|axis| !self.splits_badly(*axis));
-        // One or two chunks are worse than copies of a small result.
+        // Copies of a small result are better than one or two chunks.
         let fair = || inner.clone().find(|axis| self.has_few(0) && !self.has_few(*axis));
         match good.or_else(fair) {
             Some(axis) => {
@@ -124,8 +124,7 @@ impl RawKernel {
         }
     }
 
-    /// Returns whether splitting an axis gives few chunks, or gives chunks that each need a copy of a result
-    /// that sums over the axis.
+    /// Returns whether splitting an axis gives only few chunks, or chunks that each need a copy of a result that sums over the axis.
     fn splits_badly(&self, axis: usize) -> bool {
         let combining = self.outputs.iter().filter(|output| output.combine.is_some());
         let reduced = combining

@@ -53,7 +53,7 @@ impl Partition {
         (0..self.members.len()).filter(|group| !self.members[*group].is_empty())
     }
 
-    /// Returns the groups that must follow `group`. A group is repeated for each pair of tasks.
+    /// Returns the groups that must follow `group`. A group occurs once for each pair of tasks.
     pub fn successors(&self, group: usize) -> impl Iterator<Item = usize> + '_ {
         let groups = self.edges[LATER][group].iter().map(|task| self.of[*task]);
         groups.filter(move |other| *other != group)
@@ -70,9 +70,9 @@ impl Partition {
         }
     }
 
-    /// Returns whether a path from `left` to `right` leads through a third group. The search alternates
-    /// between the two ends, so it takes about twice the time of the end from which fewer groups can be
-    /// reached. Most groups that are far apart, such as updates of parameters, have no successors.
+    /// Returns whether a path from `left` to `right` leads through a third group. The search alternates between both ends. It therefore takes about
+    /// twice the time of a search from the end with fewer reachable groups. Most groups that are far apart, such as updates of parameters, have no
+    /// successors.
     pub fn detour(&mut self, left: usize, right: usize) -> bool {
         self.search += 1;
         let mut reached = [vec![left], vec![right]];
@@ -109,7 +109,7 @@ impl Partition {
         false
     }
 
-    /// Returns the sets of groups in which every group would have to precede every other, in order.
+    /// Returns the sets of groups in which every group would have to precede every other group, in order.
     pub fn cycles(&self) -> Vec<Vec<usize>> {
         let edges = self.groups().flat_map(|group| {
             let next = self.successors(group);

@@ -23,7 +23,7 @@ pub struct TensorStorage {
     pub copies: Vec<(TensorId, BufferId)>,
 }
 
-/// An output of a kernel, which has one element for every point of a domain.
+/// An output of a kernel: one element for every point of a domain.
 #[derive(Clone, Debug)]
 pub struct Root {
     /// The tensor that is evaluated. The axes of this tensor are the domain.
@@ -74,14 +74,13 @@ impl FusedTask {
         matches!(self.work, TaskWork::Root(_))
     }
 
-    /// Returns whether each point stores its element at this place and nowhere else.
+    /// Returns whether each point stores its element at this address and nowhere else.
     pub fn stores_at(&self, place: Option<&ElementPosition>) -> bool {
         place.is_some() && place == self.address.as_ref()
     }
 }
 
-/// Returns the tasks that fill the live stored tensors. In the order of these tasks, true dependences lead
-/// forward.
+/// Returns the tasks that fill the live stored tensors. In the order of the tasks, true dependences lead forward.
 pub fn tasks(tensors: &Tensors, live: &[bool], storage: &TensorStorage) -> Result<Vec<FusedTask>, Fault> {
     let mut tasks = Vec::new();
     for id in tensors.ids() {
@@ -133,8 +132,7 @@ fn assembled(tensors: &Tensors, storage: &TensorStorage, id: TensorId, part: &As
     while let TensorDef::View(arg, at) = &tensors[root.value].kind {
         let simple = part.combine.is_some() && part.to.iter().all(|to| to.dynamic.is_none());
         let (outer, inner) = (&tensors[root.value].dims, &tensors[*arg].dims);
-        // A window that begins at the first element has the coordinates of an identity map, but it has fewer
-        // points.
+        // A window from the first element on has the coordinates of an identity map but fewer points.
         let whole = |axes: &Vec<usize>| outer.iter().zip(axes).all(|(dim, axis)| *dim == inner[*axis]);
         let Some(axes) = permutation(at, outer.len()).filter(|axes| simple && whole(axes)) else {
             break;
@@ -220,8 +218,8 @@ fn kernel(tensors: &Tensors, storage: &TensorStorage, root: Root) -> Result<Fuse
     })
 }
 
-/// Returns whether `reader` may be in the kernel of `writer`, or may be `writer` itself. The condition is
-/// that `reader` reads from the written memory only the element that is written at the same point.
+/// Returns whether `reader` may be in the same kernel as `writer`; both may be the same task. The condition is that `reader` reads from the written
+/// memory only the element that is written at the same point.
 pub fn compatible(tensors: &Tensors, writer: &FusedTask, reader: &FusedTask) -> bool {
     reader.reads.iter().all(|(id, place)| {
         let held = match tensors[*id].kind {
@@ -232,7 +230,7 @@ pub fn compatible(tensors: &Tensors, writer: &FusedTask, reader: &FusedTask) -> 
     })
 }
 
-/// A property that two kernels of one domain may share and that makes it worthwhile to merge them.
+/// A property that two kernels of one domain may share, and that makes it worthwhile to merge them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Common {
     /// The kernels have a single point, so the launch is most of their cost.
@@ -245,8 +243,7 @@ pub enum Common {
     Noise(TensorId),
 }
 
-/// Returns those properties of a kernel that it may share with other kernels of its domain: the elements that
-/// it reads, and the noise that it generates.
+/// Returns the reads and the noise of a kernel, as properties that it may share with other kernels of its domain.
 pub fn common_reads(tensors: &Tensors, task: &FusedTask) -> Vec<Common> {
     if !task.is_kernel() {
         return Vec::new();

@@ -14,7 +14,7 @@ bnnc_base::id!(
     "t"
 );
 
-/// All expressions of a function.
+/// All tensor expressions of a function.
 pub type Tensors = Arena<TensorId, TensorExpr>;
 
 /// One tensor-valued expression.
@@ -77,8 +77,7 @@ pub enum TensorDef {
     Apply(Scalar, Vec<TensorId>),
     /// An index map, with one coordinate per axis of the operand.
     View(TensorId, Vec<Coordinate>),
-    /// The same elements in row-major order with another shape, for changes of shape that no index map
-    /// expresses.
+    /// The same elements in row-major order with another shape, if no index map expresses the change of shape.
     Flat(TensorId),
     /// A tensor that kernels write. Each kernel writes one part.
     Assembled {
@@ -93,8 +92,7 @@ pub enum TensorDef {
     Loop(Box<Loop>),
 }
 
-/// The contribution of a kernel to an assembled tensor: it determines where the element at every point of the
-/// operand is written.
+/// The part of an assembled tensor that one kernel writes. It determines where the element at each point of the operand is written.
 #[derive(Clone, Debug)]
 pub struct AssembledPart {
     /// The operand. Its axes are the domain.
@@ -134,8 +132,7 @@ pub struct Loop {
     pub body: std::sync::Arc<bnnc_graph::function::Function>,
     /// The number of iterations.
     pub count: Dim,
-    /// The number of operands that are sliced, not counting the first operand, which is the initial carry.
-    /// All other operands are the same in all iterations.
+    /// The number of sliced operands, excluding the first operand, which is the initial carry. All other operands are the same in all iterations.
     pub sliced: usize,
 }
 

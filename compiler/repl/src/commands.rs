@@ -188,8 +188,8 @@ pub fn refuse<T>(message: impl Into<String>) -> Result<T, Refused> {
 }
 
 impl Session {
-    /// Returns whether a text is a command: it begins with a colon, or it is one of the words by which other REPLs end or show their help and that is
-    /// not a variable here.
+    /// Returns whether a text is a command: it begins with a colon, or it is a word with which other REPLs end or show their help, unless a variable
+    /// has this name.
     pub(super) fn is_command(&self, text: &str) -> bool {
         let word = text.trim().trim_end_matches("()");
         let is_word = matches!(word, "exit" | "q" | "quit" | "help" | "?");

@@ -112,7 +112,7 @@ impl CompletionTable {
     }
 }
 
-/// Returns the byte at which the last word of a line starts. A dot is part of a path such as `fit.beta`, and a colon of the name of a command.
+/// Returns the byte at which the last word of a line starts. A dot can be part of a path such as `fit.beta`, and a colon part of a command name.
 fn start(line: &str) -> usize {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '.';
     let word = line
@@ -127,7 +127,7 @@ fn start(line: &str) -> usize {
     }
 }
 
-/// Returns the options of the `infer` or `data` item in whose braces an entry ends, if an option may stand there.
+/// Returns the options of the `infer` or `data` item if the entry ends inside its braces at a place where an option may stand.
 fn options(entry: &str) -> Option<Vec<String>> {
     let brace = open_brace(entry)?;
     let inside = &entry[brace + 1..];

@@ -71,7 +71,7 @@ impl Describer<'_> {
         }
     }
 
-    /// Formats arguments. Arguments that equal the declared default are omitted. Arguments that follow an omitted one are named.
+    /// Formats arguments. Arguments that are equal to the declared default are omitted. Arguments that follow an omitted one are named.
     fn arguments(&self, params: &[ParamBinding], args: &[Datum]) -> String {
         let mut texts = Vec::new();
         let mut skipped = false;
@@ -129,7 +129,7 @@ impl Describer<'_> {
     }
 }
 
-/// Puts the integers with which a layer was constructed into a type.
+/// Replaces the layer's constructor integers in a type by their values.
 fn settled(ty: &Ty, params: &[ParamBinding], args: &[Datum]) -> Ty {
     let known = |atom: &Atom| match atom {
         Atom::Local(local) => params.iter().zip(args).find_map(|(binding, arg)| match arg {

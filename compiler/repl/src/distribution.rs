@@ -18,10 +18,10 @@ use bnnc_hir::tree::{LocalId, Module};
 use bnnc_hir::types::Ty;
 use std::collections::HashMap;
 
-/// The maximum number of draws that are made to find one inside a declared type.
+/// The maximum number of draws that are tried to find one inside a declared type.
 const ATTEMPTS: usize = 1 << 14;
 
-/// The sizes of the values that a distribution is needed for.
+/// The sizes that the values of a distribution must have.
 #[derive(Clone, Copy, Debug)]
 pub enum ValueSizes<'a> {
     /// The sizes that follow from the arguments of the distribution.

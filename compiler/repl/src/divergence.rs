@@ -22,9 +22,9 @@ use std::sync::Arc;
 pub enum NoDivergence {
     /// One of the distributions has no draws or no table.
     Draws(NoDraws),
-    /// This distribution, from which the divergence is measured, is improper.
+    /// The second distribution, which is named, is improper.
     Improper(String),
-    /// A log density of one of these distributions is not a number at a draw.
+    /// The log density of a distribution is NaN at a draw; the names of both distributions are given.
     NotANumber(String, String),
     /// The search for a closed form fails.
     Search(Fault),
@@ -93,7 +93,8 @@ pub fn divergence(
         support,
         local: false,
     };
-    // The ends of a uniform distribution are parameters. Between two intervals, the declared ends of both distributions decide.
+    // The ends of a uniform distribution are parameters. For two intervals, the declared ends of both distributions decide whether the divergence is
+    // finite.
     let is_interval = |support: Support| matches!(support, Support::Real | Support::Interval(..));
     let are_intervals = is_interval(support) && is_interval(posterior.family.support);
     if !are_intervals && !matches!(kl::placement(&site, &posterior), Ok(Placement::Inside)) {
@@ -214,7 +215,7 @@ fn summed(q: &Concrete, p: &Concrete) -> Result<String, NoDivergence> {
         for (element, mass) in masses.data.iter().enumerate() {
             let other = match of_p.get(at) {
                 Some(masses) => masses.data[element].ln(),
-                // If a distribution is unbounded, its density is known beyond its table.
+                // The density of a distribution with unbounded values is known even outside its table.
                 None if p.instance.support == Support::Integers(0) && p.instance.probabilities.is_none() => {
                     let value = Tensor::from_fn(p.sizes(), |_| at as f64);
                     if value.data.len() == 1 {

@@ -24,7 +24,7 @@ use std::collections::{HashMap, HashSet};
 /// The maximum number of elements of one evaluation. As reals, these elements take a gigabyte.
 const MOST_ELEMENTS: usize = 1 << 27;
 
-/// The random streams. A site takes the draw with number `line`, except for sites of named layers, whose weights stay the same.
+/// The random streams. Each entry takes the draw with number `line`; the sites of named layers keep their draw, so that their weights stay the same.
 #[derive(Clone, Debug)]
 pub struct Streams {
     /// The seed of the session.
@@ -35,7 +35,7 @@ pub struct Streams {
     pub prefix: String,
     /// The draw numbers of layers, by name.
     pub layers: HashMap<String, u32>,
-    /// The index of a posterior draw and the number of posterior draws, while an expression is computed at each of them.
+    /// The index of the current posterior draw and the number of posterior draws, if an expression is evaluated at each of them.
     pub posterior: Option<(usize, usize)>,
 }
 
@@ -181,7 +181,7 @@ fn is_noise(expr: &TypedExpr) -> bool {
     }
 }
 
-/// Returns the variables that expressions need: directly, or through distributions, layers and functions that are stored in variables.
+/// Returns the variables that expressions need, directly or through distributions, layers and functions in other variables.
 pub fn mentioned(exprs: &[&TypedExpr], variables: &[Variable]) -> HashSet<LocalId> {
     let mut found = HashSet::new();
     let add = |expr: &TypedExpr, found: &mut HashSet<LocalId>| {
@@ -201,12 +201,12 @@ pub fn mentioned(exprs: &[&TypedExpr], variables: &[Variable]) -> HashSet<LocalI
     found
 }
 
-/// Computes every value of a function, which comes from the expression at `span`. Sites and outputs are drawn.
+/// Computes every value of a function that was elaborated from the expression at `span`. Sites and outputs are drawn.
 pub fn compute(function: Function, inputs: &[Tensor], streams: &Streams, span: Span) -> Elaborated<Computed> {
     compute_some(function, inputs, streams, span, |_| true)
 }
 
-/// Computes the values of a function that are needed. The others are placeholders.
+/// Computes only those values of a function that are needed. All other values are placeholders.
 pub fn compute_some(
     function: Function,
     inputs: &[Tensor],
@@ -238,7 +238,7 @@ pub fn compute_some(
                 }
                 let (instance, site) = ((**ops::sample::dist(attrs)).clone(), ops::sample::site(attrs));
                 let params = args.into_iter().take(instance.params.len()).cloned().collect();
-                // Several statements may observe elements of one output. Each takes a stream of its own.
+                // Several statements may observe elements of the same output. Each statement uses its own stream.
                 let earlier = observed
                     .iter()
                     .filter(|(name, _): &&(String, Tensor)| name.as_str() == &**site);

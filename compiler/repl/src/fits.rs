@@ -131,8 +131,8 @@ impl Session {
         }
     }
 
-    /// Runs inference blocks and those that they need, or all without names. Their posteriors become values. A run that fails or is interrupted
-    /// leaves the earlier values.
+    /// Runs the named inference blocks and those that they need, or all blocks if no name is given. Their posteriors become values. If a run fails or
+    /// is interrupted, the earlier values remain.
     pub(super) fn run_infers(&mut self, only: Vec<String>, reply: &mut Reply) {
         let wanted: Vec<String> = match only.is_empty() {
             true => self.infer_names().iter().map(|name| name.to_string()).collect(),
@@ -170,7 +170,7 @@ impl Session {
         }
     }
 
-    /// Notes which inference blocks `:run` runs.
+    /// Reports which inference blocks `:run` runs.
     pub(super) fn note_infers(&self, reply: &mut Reply) {
         let names: Vec<String> = self
             .infer_names()
@@ -182,7 +182,7 @@ impl Session {
         }
     }
 
-    /// Notes which posteriors come from definitions that have been replaced.
+    /// Reports which posteriors come from definitions that have since been replaced.
     pub(super) fn note_old_fits(&self, new: &[Item], changes: &[String], reply: &mut Reply) {
         let is_changed = changes.iter().any(|change| change.starts_with("redefined"));
         let is_new = |name: &str| new.iter().filter_map(infer_name).any(|own| *own == *name);
@@ -278,7 +278,7 @@ impl Session {
         Ok(Some(variable))
     }
 
-    /// Adds a variable that the user does not see. Its name is not a name of the language.
+    /// Adds a variable that is not visible to the user. Its name is not a valid name of the language.
     pub(super) fn hide(
         &mut self,
         name: &Arc<str>,

@@ -1,4 +1,4 @@
-//! The facilities of a session outside this crate: runs, pictures and files.
+//! The external operations of a session: runs, pictures and files.
 
 use crate::picture::Picture;
 use bnnc_base::diagnostic::Diagnostic;
@@ -19,10 +19,10 @@ pub trait RunHost {
     /// Draws a picture as an SVG document.
     fn svg(&self, picture: &Picture) -> String;
 
-    /// Writes a file, which must not be the file `source` that its content was computed from.
+    /// Writes a file. It must not be `source`, the file from which its content was computed.
     ///
     /// # Errors
-    /// The file cannot be written, or is the source.
+    /// Fails if the file cannot be written or is the source.
     fn write(&self, path: &Path, text: &str, source: Option<&Path>) -> Result<(), Diagnostic>;
 }
 
@@ -50,7 +50,7 @@ pub trait FittedPosterior {
     /// Returns the draws of a parameter, given by its position in [`FittedPosterior::sites`]; `None` if the posterior does not have draws.
     ///
     /// # Errors
-    /// There is too little memory, or a file cannot be read.
+    /// Fails if there is too little memory, or if a file cannot be read.
     fn draws(&self, site: usize) -> Result<Option<ChainDraws>, Vec<Diagnostic>>;
 
     /// Returns the table of results.
@@ -59,7 +59,7 @@ pub trait FittedPosterior {
     /// Predicts the rows of a file.
     ///
     /// # Errors
-    /// The file cannot be read, or its rows do not fit the model.
+    /// Fails if the file cannot be read, or if its rows do not fit the model.
     fn predict(&self, file: &Path) -> Result<PredictedRows, Vec<Diagnostic>>;
 }
 
@@ -70,7 +70,7 @@ pub struct FittedSite {
     pub name: String,
     /// The sizes of its axes.
     pub sizes: Vec<usize>,
-    /// The values that it may have.
+    /// The support of its values.
     pub support: Support,
     /// The name of each element: `beta[age]`.
     pub elements: Vec<String>,

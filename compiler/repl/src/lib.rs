@@ -46,7 +46,7 @@ pub use picture::{DrawSummary, Picture, PictureContent, PictureMarks};
 use std::collections::HashMap;
 use variables::{Variable, VariableValue};
 
-/// The external facilities that a session needs.
+/// The external operations that a session needs.
 pub struct World {
     /// The seed of all draws.
     pub seed: u64,
@@ -78,7 +78,7 @@ pub enum ReplyPart {
 pub struct Reply {
     /// The parts in order.
     pub said: Vec<ReplyPart>,
-    /// True if the session is over.
+    /// True if the entry ends the session.
     pub leave: bool,
 }
 
@@ -227,8 +227,8 @@ impl Session {
         Ok(())
     }
 
-    /// Adds items to the program if the whole program is still free of errors. Returns whether the items were added. New items replace
-    /// existing items with the same names.
+    /// Adds items to the program, provided the whole program remains free of errors. Returns whether the items were added. New items replace existing
+    /// items with the same names.
     fn define(&mut self, new: Vec<ast::Item>, reply: &mut Reply) -> bool {
         let (program, changes) = self.items.with(&new);
         let (module, mut diagnostics) = self.items.check(&program);
@@ -461,7 +461,7 @@ impl Session {
     }
 }
 
-/// Converts an integer bound to a name of type real to a real.
+/// Converts an integer to a real if the name that it is bound to has the type real.
 fn as_declared(held: VariableValue, text: String, declared: &Ty) -> (VariableValue, String) {
     match (&held, declared) {
         (VariableValue::Static(number), Ty::Tensor(Elem::Real(_) | Elem::Count, dims)) if dims.is_empty() => {

@@ -7,8 +7,8 @@ use bnnc_grammar::token::Token;
 
 /// The lines of an entry so far.
 ///
-/// Only a parse of all lines can prove that an entry is complete. Open brackets, or an operator at the end of the last line, prove that it
-/// is incomplete. Brackets and operators are checked first, so that a long entry is not parsed again for each of its lines.
+/// Only a parse of all lines can show that an entry is complete. Open brackets, or an operator at the end of the last line, prove that it is
+/// incomplete. They are checked first, so that a long entry is not parsed again after each line.
 #[derive(Debug, Default)]
 pub struct PendingEntry {
     text: String,
@@ -18,7 +18,7 @@ pub struct PendingEntry {
     lacks_operand: bool,
     /// True after a dot, because `hidden.*` is complete.
     is_after_dot: bool,
-    /// True after a lexical error, because the faulty text may begin in one line and end in another.
+    /// True after a lexical error, because a token with an error may continue in the next line.
     has_errors: bool,
     is_unfinished: bool,
 }
@@ -29,7 +29,7 @@ impl PendingEntry {
         &self.text
     }
 
-    /// Adds a line with its line end. Returns whether more lines must follow this line.
+    /// Adds a line, including its line end. Returns whether more lines must follow this line.
     pub fn push(&mut self, line: &str) -> bool {
         self.text.push_str(line);
         self.is_unfinished = self.is_open_after(line) || Session::is_unfinished(&self.text);
@@ -43,7 +43,7 @@ impl PendingEntry {
         self.has_errors |= !lexed.diagnostics.is_empty() || line.contains("/*");
         for (_, token, _) in &lexed.tokens {
             let is_glob = self.is_after_dot && *token == Token::Star;
-            // A keyword may be the name of an option.
+            // An option may have the name of a keyword.
             self.lacks_operand = !(token.ends_value() || token.is_keyword() || is_glob);
             self.is_after_dot = *token == Token::Dot;
             self.open += isize::from(token.is_opener()) - isize::from(token.is_closer());

@@ -16,7 +16,7 @@ pub struct Picture {
 /// The content of a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PictureContent {
-    /// Densities over each other, by name.
+    /// Densities by name, in one coordinate system.
     Densities(Vec<(String, PictureMarks)>),
     /// The mean and the central 90 % of each element of an array, by name.
     Intervals(Vec<(String, DrawSummary)>),

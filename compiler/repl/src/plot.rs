@@ -19,18 +19,18 @@ use std::path::Path;
 /// The largest number of densities in one picture.
 const MOST: usize = 4;
 
-/// The number of draws from which the range of a distribution follows, and that stand for the output of a model.
+/// The number of draws that determine the range of a distribution or represent the output of a model.
 const DRAWS: usize = 4000;
 
 /// The number of points of the curve of a density.
 const POINTS: usize = 240;
 
-/// The share of the largest probability below which the ends of a discrete distribution are cut off.
+/// The fraction of the largest probability below which the tails of a discrete distribution are cut off.
 const SMALLEST: f64 = 1e-3;
 
 /// One thing to plot.
 struct Subject {
-    /// The text that the user entered.
+    /// The text as the user entered it.
     name: String,
     span: Span,
     content: PictureContent,
@@ -235,7 +235,7 @@ impl Session {
         Ok(PictureContent::Traces(chains))
     }
 
-    /// Returns the lengths of the chains behind an expression. Draws of several posteriors count as one chain.
+    /// Returns the lengths of the chains from which the draws of an expression come. Draws of several posteriors count as one chain.
     fn chains(&self, checked: &Checked, count: usize) -> Result<Vec<usize>, Refused> {
         let mentioned = evaluate::mentioned(&[&checked.expr], &self.variables);
         let own = self.variables.iter().filter(|variable| {
@@ -259,7 +259,7 @@ impl Session {
         })
     }
 
-    /// Returns the density of a distribution over one number, where nearly all of its mass is.
+    /// Returns the density of a distribution of one number, on a range that contains nearly all of its mass.
     fn density(&self, checked: &Checked, draw: u32) -> Result<PictureMarks, Refused> {
         let span = checked.expr.span;
         let fail = |why: String| vec![*limit(span, why)];

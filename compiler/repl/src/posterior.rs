@@ -25,7 +25,7 @@ const MOST_NUMBERS: usize = 1 << 24;
 /// The largest number of elements of an array that are shown.
 const SHOWN: usize = 40;
 
-/// The functions from draws to one value, with their names. They sum up each element of an array.
+/// The functions that summarise draws by one value, with their names. They summarise each element of an array.
 const SUMMARIES: &[&str] = &["mean", "median", "quantile", "sd"];
 
 impl Session {
@@ -119,7 +119,7 @@ impl Session {
             locals,
         };
         let count = self.posterior_draws(&checked.expr);
-        // An expression with errors is reported when the whole entry is checked.
+        // If the expression has errors, the check of the whole entry reports them.
         let (Some(count), false, false) = (count, is_hidden, found.iter().any(|one| one.is_error())) else {
             return Ok(());
         };

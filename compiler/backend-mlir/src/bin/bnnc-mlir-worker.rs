@@ -1,5 +1,4 @@
-//! A separate executable that is only a worker process, for tests and for builds of `bnnc` without a worker
-//! inside.
+//! A separate executable that contains only the worker process, for tests and for builds of `bnnc` that do not include a worker.
 
 fn main() -> std::process::ExitCode {
     // The first argument is the subcommand, as for `bnnc`.

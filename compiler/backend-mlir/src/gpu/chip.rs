@@ -50,8 +50,7 @@ pub const ALL: &[Chip] = &[
     },
 ];
 
-/// The default GPU. The code for this GPU runs on every GPU of its architecture and of later ones, which are
-/// the GPUs from 2020 on.
+/// The default GPU. Code for this GPU runs on all GPUs of its architecture and of later architectures, that is, on the GPUs from 2020 on.
 pub const DEFAULT: Chip = ALL[0];
 
 /// Returns the GPU with this name.

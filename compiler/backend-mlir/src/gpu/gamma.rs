@@ -1,5 +1,5 @@
-//! Gamma variates and their derivative as device functions. The data decide when the loops of these functions end. For either precision,
-//! the functions compute in 64 bits.
+//! Gamma variates and their derivative as device functions. The loops of these functions end depending on the data. The functions compute in 64 bits
+//! for either precision.
 
 use crate::approximation::{Approximation, inline};
 use crate::scalar::resized;

@@ -286,7 +286,7 @@ impl Function<'_> {
         }
     }
 
-    /// Emits a barrier between two outputs. The first thread must have read the shared memory before the next output uses it again.
+    /// Emits a barrier between two outputs. The next output uses the same shared memory, so the first thread must have read it before.
     fn wait_between(&self, emitter: &mut Emitter<'_>, order: usize) {
         if order + 1 < self.part.outputs.len() {
             emitter.text.line("nvvm.barrier0");

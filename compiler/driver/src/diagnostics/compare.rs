@@ -1,10 +1,10 @@
-//! Codes of comparisons.
+//! Diagnostic codes of comparisons.
 
 use bnnc_abi::metrics::ComparedMetric;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_hir::tree::InferItem;
 
-/// A metric that an inference does not have.
+/// A metric that does not apply to an inference.
 pub static METRIC_DOES_NOT_APPLY: Code = Code {
     id: "E0566",
     title: "a metric that does not apply",
@@ -14,7 +14,7 @@ pub static METRIC_DOES_NOT_APPLY: Code = Code {
               accuracy` where `fit` predicts a number.\n\nRight: `compare fit by rmse`.",
 };
 
-/// Reports a metric that an inference does not have; the diagnostic gives the reason and a help.
+/// Reports a metric that does not apply to an inference, with the reason and a help.
 pub fn metric_does_not_apply(
     measure: &ComparedMetric,
     item: &InferItem,

@@ -3,7 +3,7 @@
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
 
-/// A posterior value of the REPL that does not exist, or that stands where one number is needed.
+/// A posterior value of the REPL that does not exist, or that is used where a single number is needed.
 pub static NO_DRAWS: Code = Code {
     id: "E0665",
     title: "not a posterior value",

@@ -1,9 +1,9 @@
-//! Codes of predictions for levels that no training row has.
+//! Diagnostic codes of predictions for levels without training rows.
 
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_hir::tree::InferItem;
 
-/// A new level that has no prior of its own.
+/// A new level without a prior of its own.
 pub static NO_NEW_LEVELS: Code = Code {
     id: "E0574",
     title: "new levels cannot be predicted from the prior",

@@ -1,4 +1,4 @@
-//! The diagnostic for a run of several inferences, of which one must be chosen.
+//! The diagnostic for a run with several inferences if a command needs one of them.
 
 use bnnc_base::diagnostic::{Code, Diagnostic};
 

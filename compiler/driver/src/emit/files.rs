@@ -48,7 +48,7 @@ pub fn load(name: &str, text: &str) -> Option<(SourceMap, Result<Text, Box<Diagn
     Some((sources, read))
 }
 
-/// The reason why a text is not valid at its stage, and the line if the reason is about one line.
+/// The reason why a text is not valid at its stage, with the line if the reason concerns a single line.
 struct Unread {
     line: Option<usize>,
     message: String,
@@ -133,8 +133,7 @@ impl Text {
     }
 }
 
-/// Returns the function in the form that kernels compute. A function that already has this form is returned
-/// unchanged.
+/// Returns the function with only ops that kernels compute. Such a function is returned unchanged.
 fn lowered(function: &Function, options: &CompileOptions) -> Result<Function, Fault> {
     if bnnc_graph::verify::verify(function, LOWERED).is_ok() {
         return Ok(function.clone());

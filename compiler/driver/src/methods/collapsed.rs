@@ -26,16 +26,16 @@ use bnnc_rewrite::methods::likelihood::choice::covers;
 /// The radius of the triangle in the published code, in standard deviations of the noise.
 const ALPHA_PUBLISHED: f64 = 2.45;
 
-/// The default number of draws per iterate: 10 if all weights are drawn from their box, 1000 if only the weights of single rows are drawn.
+/// The default number of draws per iterate: 10 if all weights are drawn from their box, 1000 if only the weights of individual rows are drawn.
 const DRAWS: [usize; 2] = [10, 1000];
 
-/// The options with which the iterates themselves are kept, without a Gaussian fitted to them.
+/// The options that keep the iterates themselves instead of fitting a Gaussian to them.
 const SNAPSHOTS: SwagOptions = SwagOptions {
     covariance: Covariance::Snapshots,
     scale: 1.0,
 };
 
-/// An option that conflicts with others, the message, and the help.
+/// An option that conflicts with other options, the message, and the help.
 type Apart = (OptionName, String, &'static str);
 
 /// The method `collapsed`: iterates, and at each iterate integrals over some weights.
@@ -86,8 +86,8 @@ impl Compilation<'_> {
         let (train, cost) = self.train(&objective, elaborated, backend)?;
         let moved: Vec<String> = found.moved.iter().map(|name| name.to_string()).collect();
         let iterates = self.iterates(train, moved, SNAPSHOTS)?;
-        // The integral is a sum over the pieces between kinks. The sign of a number near zero decides on which side of a kink a piece lies,
-        // and single precision loses such signs.
+        // The integral is a sum over the pieces between kinks. The sign of a number near zero decides on which side of a kink a piece lies, and
+        // rounding in single precision can change this sign.
         let mut program = |name: &str, function: &Option<Function>| match function {
             Some(function) => {
                 let program = self.lower(name, function, &[], Precision::F64)?;
@@ -244,7 +244,7 @@ impl Compilation<'_> {
         None
     }
 
-    /// Returns an option that conflicts with the published density, or that applies to this density alone, with the message and the help.
+    /// Returns an option that conflicts with the published density or applies only to this density, with the message and the help.
     fn unpublished(&self, asked: &CollapsedOptions, found: &Collapse) -> Option<Apart> {
         let refused = |option, message: &str, help| Some((option, message.to_owned(), help));
         if asked.compat != Compat::Published {

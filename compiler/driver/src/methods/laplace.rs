@@ -26,7 +26,7 @@ use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
 use bnnc_rewrite::methods::laplace::{self, Approximation, OptionalPrograms, choice};
 use std::sync::Arc;
 
-/// The exclusive upper limit on a number in `structure`.
+/// The limit below which a number in `structure` must lie.
 const MOST: f64 = 1e9;
 
 /// The method `laplace`: a Gaussian around a maximum.
@@ -171,7 +171,8 @@ impl Compilation<'_> {
         })
     }
 
-    /// Plans the programs of a smaller approximation. An error about memory recommends a smaller approximation only if these programs fit.
+    /// Plans the programs of a smaller approximation. The error about insufficient memory recommends a smaller approximation only if its programs fit
+    /// into memory.
     fn smaller(
         &mut self,
         found: Option<laplace::SmallerPrograms>,
@@ -235,8 +236,9 @@ impl Compilation<'_> {
         }
     }
 
-    /// Rejects a likelihood that lacks the derivatives from which the curvature of the weights is computed. These are derivatives in the
-    /// arguments that the weights affect. Also checks the size of a subnetwork against the number of weights whose outputs are curved.
+    /// Rejects a likelihood without the derivatives from which the curvature of the weights is computed. These are the derivatives with respect to
+    /// the arguments that the weights affect. Also checks that a subnetwork is not larger than the number of weights that affect an output with
+    /// curvature.
     fn curved(
         &self,
         options: &GaussianOptions,
@@ -251,7 +253,7 @@ impl Compilation<'_> {
         };
         let number = |name: &str| name.split_once('/')?.0.parse::<usize>().ok();
         let moved = || found.moved.iter().flatten();
-        // One output whose observation is curved in every argument that the weights affect is enough, because that output determines the
+        // One output is enough if its log-likelihood has curvature in every argument that the weights affect, because this output determines the
         // precision.
         let is_of_flat = |name: &Arc<str>| {
             let mut same = moved().filter(|other| number(other) == number(name));
@@ -302,7 +304,7 @@ impl Compilation<'_> {
     }
 }
 
-/// The option to point at, the message, and the help.
+/// The option that the diagnostic points at, the message, and the help.
 type Apart = (OptionName, &'static str, &'static str);
 
 /// Returns an option that another option excludes.
@@ -381,7 +383,7 @@ fn wanted(options: &GaussianOptions) -> OptionalPrograms {
     OptionalPrograms {
         jacobian: by_marginal || !is_subnetwork && !is_diagonal,
         selected: is_subnetwork,
-        // Dead weights are those whose diagonal element is zero.
+        // The diagonal is needed to find dead weights, whose diagonal elements are zero.
         squares: is_subnetwork || is_diagonal,
         spread: is_diagonal && !is_subnetwork,
         factors: options.structure == Structure::Kronecker,

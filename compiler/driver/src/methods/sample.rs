@@ -24,9 +24,9 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::sample::{self, SamplingPrograms};
 use std::sync::Arc;
 
-/// The largest dimension of a model without layers for which `dense` is the default metric. Up to this dimension, a dense metric costs
-/// little compared with the gradient and is learnt in a warm-up of usual length. A dense metric then gives as many effective samples per
-/// gradient as a diagonal metric, and many times more if parameters are correlated.
+/// The largest dimension at which `dense` is the default metric, for a model without layers. Up to this dimension, a dense metric costs little
+/// compared with the gradient, and a warm-up of the usual length suffices to learn it. It then gives at least as many effective samples per gradient
+/// as a diagonal metric, and many times more if parameters are correlated.
 const SMALL: usize = 50;
 
 /// The methods that find the posterior by Markov chains.
@@ -60,7 +60,7 @@ impl Compilation<'_> {
     /// Derives the functions that the sampler of the inference evaluates.
     ///
     /// # Errors
-    /// Fails for a site that has no non-centred parameterisation but should use it, and for a path without a derivative.
+    /// Fails if a non-centred parameterisation is requested for a site that has none, or if an op has no derivative.
     pub fn sampled(
         &mut self,
         elaborated: &ElaboratedInference,
@@ -139,7 +139,7 @@ impl Compilation<'_> {
         })
     }
 
-    /// Compiles the program of values that stay the same in all iterations; `None` if every value changes.
+    /// Compiles the program of values that stay the same in all iterations; `None` if there are no such values.
     fn prepare(
         &mut self,
         sampled: &SamplingPrograms,
@@ -211,7 +211,7 @@ impl Compilation<'_> {
         CompileFailure::Program(vec![diagnostics::options_apart(self.item, option, message, help)])
     }
 
-    /// Returns the failure for an option that is rejected by the checks shared with `--set`; see [`Compilation::apart`].
+    /// Returns the failure for an option that the checks shared with `--set` reject; see [`Compilation::apart`].
     pub(crate) fn refused(&self, refusal: &OptionConflict) -> CompileFailure {
         self.apart(refusal.option, &refusal.message, &refusal.help)
     }

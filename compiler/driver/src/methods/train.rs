@@ -11,7 +11,7 @@ use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::train::{Objective, prune};
 
-/// The largest number of optimised scalars for which a descent checks the end of a training run.
+/// The largest number of optimised scalars for which a gradient descent checks the end of a training run.
 pub(crate) const CHECKED: usize = 10_000;
 
 /// The methods that find the posterior by an optimiser.
@@ -88,7 +88,7 @@ impl Compilation<'_> {
             ..Cost::default()
         };
         let step = self.code(step, backend)?;
-        // With many rows, differences of losses that matter can be smaller than the rounding errors of single precision.
+        // With many rows, relevant differences between losses can be smaller than the rounding errors of single precision.
         let gradient = match &objective.gradient {
             Some(function) => {
                 let gradient = self.lower("gradient", function, &[], Precision::F64)?;
@@ -141,7 +141,7 @@ impl Compilation<'_> {
         }))
     }
 
-    /// Returns whether a descent may check the end of training. The method must minimise a fixed loss.
+    /// Returns whether a gradient descent may check the end of training. The method must minimise a fixed loss.
     pub(crate) fn descends(&self, elaborated: &ElaboratedInference) -> bool {
         methods::of(self.item.method.finds).minimises_loss() && !elaborated.is_online
     }

@@ -1,5 +1,5 @@
-//! Finds the axes of parameters whose positions correspond to the elements of an input or to the classes of an output. Such an axis is
-//! multiplied with the input, selected from by the input, or holds the scores of the classes.
+//! Finds the axes of parameters whose positions correspond to the elements of an input or to the classes of an output. Such an axis is multiplied
+//! with the input, is indexed by the input, or holds the scores of the classes.
 
 use bnnc_base::shape::Dim;
 use bnnc_graph::function::{Function, NodeKind, Value};
@@ -20,7 +20,7 @@ pub struct Met {
     pub port: Arc<str>,
 }
 
-/// Returns the axes of parameters that are multiplied with an input or that an input selects from directly, and the axes of classes.
+/// Returns the axes of parameters that are multiplied with an input or directly indexed by an input, and the axes of classes.
 pub fn met(function: &Function) -> Vec<Met> {
     let mut found = Vec::new();
     for value in function.nodes.ids() {
@@ -74,7 +74,8 @@ fn classes(function: &Function, scores: Value, output: Value, found: &mut Vec<Me
     }
 }
 
-/// Returns the axis with its input or output. Returns `None` unless `site` is a parameter of the model and `port` an input or output.
+/// Returns an axis of `site` together with the input or output `port`. Returns `None` unless `site` is a parameter of the model and `port` an input
+/// or output.
 fn meeting(function: &Function, site: Value, axis: usize, port: Value) -> Option<Met> {
     let NodeKind::Apply { op, attrs, .. } = &function.nodes[site].kind else {
         return None;

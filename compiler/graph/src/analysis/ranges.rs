@@ -10,8 +10,8 @@ pub fn ranges(function: &Function, params: &[Interval]) -> Vec<Interval> {
     refined_ranges(function, params, |_, range, _| range)
 }
 
-/// Like [`ranges`], but `refine` narrows the range of each op's result. The arguments of `refine` are the
-/// value, the range by the rule of its op, and the ranges of the values before it.
+/// Like [`ranges`], but `refine` narrows the range of each op's result. The arguments of `refine` are the value, its range by the rule of its op, and
+/// the ranges of the values before it.
 pub fn refined_ranges(
     function: &Function,
     params: &[Interval],

@@ -136,7 +136,7 @@ operations! {
         [coordinates.as_slice(), &[shape]].concat(), [Attr::name(site)];
 }
 
-// For these operations, the builder has separate methods, which return the operand itself if the op would not change it.
+// The builder has separate methods for these operations, which return the operand itself if the op would not change it.
 constructors! {
     /// Repeats `x`, so that axis `i` of `x` becomes axis `axes[i]` of `shape`.
     broadcast(x: Value, shape: &Shape, axes: &[usize]) = ops::broadcast::BROADCAST, [x],

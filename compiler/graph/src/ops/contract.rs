@@ -112,8 +112,8 @@ fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
     vec![Some(left), Some(right)]
 }
 
-/// Contracts the cotangent of the result with the other operand. If a letter occurs only in this operand, the
-/// operand was summed over it. The cotangent is then constant along this letter.
+/// Contracts the cotangent of the result with the other operand. A letter that occurs only in this operand was summed, so the cotangent is constant
+/// along it. The cotangent is then constant along this letter.
 fn cotangent(
     b: &mut Builder,
     dy: Value,

@@ -61,8 +61,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     sum
 }
 
-/// Takes the mean of the function that is mapped along the new axis. All positions along the new axis use the
-/// same draws.
+/// Applies `expect` to the function lifted over the new batch axis. All batch entries use the same draws.
 fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], dim: Dim) -> Value {
     let mut with_draw = vec![false];
     with_draw.extend(mapped);

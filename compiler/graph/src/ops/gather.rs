@@ -73,8 +73,8 @@ fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], dim: Dim) -> Value {
     }
 }
 
-/// The rule if both operands are mapped: sums slices under an equality mask, which fuses into one reduction.
-/// In `axis`, the mapped axis is counted.
+/// The rule if both operands are mapped: a sum of slices under an equality mask, which fuses into one reduction. The axis number `axis` includes the
+/// mapped axis.
 fn pick_by_mask(b: &mut Builder, x: Value, index: Value, axis: usize, dim: Dim) -> Value {
     let (source, places) = (b.shape(x), b.shape(index));
     let rank = places.rank() - 1;
@@ -93,8 +93,8 @@ fn pick_by_mask(b: &mut Builder, x: Value, index: Value, axis: usize, dim: Dim) 
     b.reduce_sum(kept, &[axis + rank])
 }
 
-/// Returns whether the index along the axis `counted` of `shape` equals the clamped position in `index`.
-/// `axes` states which axes of `shape` are those of `index`.
+/// Returns whether the index along the axis `counted` of `shape` equals the clamped position in `index`. `axes` names the axes of `shape` that are
+/// the axes of `index`.
 pub(super) fn position_mask(
     b: &mut Builder,
     index: Value,

@@ -48,8 +48,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     Tensor::stack(&crate::eval::result_sizes(function), &rows)
 }
 
-/// Maps the function that is itself mapped along the new axis. In mapped operands, the new axis comes after
-/// the axis along which the original function is mapped.
+/// Applies `map` to the function lifted over the new batch axis. In batched operands, the batch axis comes after the axis along which `map` runs.
 fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], dim: Dim) -> Value {
     let (function, count) = (function(site.attrs), self::mapped(site.attrs) as usize);
     let args = super::scan::new_axis_second(b, site.args, mapped, 0..count);

@@ -1,4 +1,4 @@
-//! `max x, y`: the larger of two, of reals or of integers.
+//! `max x, y`: the larger of two reals or integers.
 
 use crate::elementwise;
 use crate::example;
@@ -6,7 +6,7 @@ use crate::infer;
 use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
 use bnnc_math::scalar::Scalar;
 
-/// `max x, y`: the larger of two, of reals or of integers.
+/// `max x, y`: the larger of two reals or integers.
 pub static MAX: OpDef = OpDef {
     name: "max",
     doc: "The larger of two values. If they are equal, the first one gets the derivative.",

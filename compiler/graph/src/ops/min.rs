@@ -1,4 +1,4 @@
-//! `min x, y`: the smaller of two, of reals or of integers.
+//! `min x, y`: the smaller of two reals or integers.
 
 use crate::elementwise;
 use crate::example;
@@ -6,7 +6,7 @@ use crate::infer;
 use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
 use bnnc_math::scalar::Scalar;
 
-/// `min x, y`: the smaller of two, of reals or of integers.
+/// `min x, y`: the smaller of two reals or integers.
 pub static MIN: OpDef = OpDef {
     name: "min",
     doc: "The smaller of two values. If they are equal, the first one gets the derivative.",

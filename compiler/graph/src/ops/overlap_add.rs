@@ -1,4 +1,4 @@
-//! `overlap_add x, sizes, strides`: windows added where they overlap; the reverse of `patches`.
+//! `overlap_add x, sizes, strides`: sums overlapping windows; the adjoint of `patches`.
 
 use super::patches::windows;
 use crate::attr::{Attr, attributes};
@@ -13,7 +13,7 @@ use bnnc_base::shape::{Dim, Shape};
 
 attributes! { sizes: Ints, strides: Ints }
 
-/// Windows added where they overlap.
+/// Sums overlapping windows.
 pub static OVERLAP_ADD: OpDef = OpDef {
     name: "overlap_add",
     doc: "Adds windows that are `strides` apart into axes of these sizes. The last axes of `x` are the positions in a window, followed by the positions of the windows; each pair becomes one axis. Elements outside all windows are zero.",

@@ -73,7 +73,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     Tensor::stack(&x[0].shape, &carries)
 }
 
-/// In the mapped operands in `looped`, moves the new first axis after the axis of the loop.
+/// For the mapped operands in `looped`, moves the new first axis behind the axis of the loop.
 pub(super) fn new_axis_second(
     b: &mut Builder,
     args: &[Value],
@@ -86,7 +86,7 @@ pub(super) fn new_axis_second(
         .collect()
 }
 
-/// Scans the function that is mapped along the new axis. The carry is always mapped.
+/// Applies `scan` to the function lifted over the new batch axis. The carry is always batched.
 fn batch(b: &mut Builder, site: &OpCall, mapped: &[bool], dim: Dim) -> Value {
     let (function, count) = (function(site.attrs), self::mapped(site.attrs) as usize);
     let mut args = new_axis_second(b, site.args, mapped, 1..count + 1);

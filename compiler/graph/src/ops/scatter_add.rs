@@ -1,4 +1,4 @@
-//! `scatter_add index, updates, axis, dim`: slices added at integer positions; the reverse of `gather`.
+//! `scatter_add index, updates, axis, dim`: adds slices at integer positions; the adjoint of `gather`.
 
 use super::gather::{clamped, position_mask};
 use crate::attr::{Attr, attributes};
@@ -15,7 +15,7 @@ use bnnc_base::shape::{Dim, Shape};
 
 attributes! { axis: Int, dim: Dim }
 
-/// Slices added at integer positions.
+/// Adds slices at integer positions.
 pub static SCATTER_ADD: OpDef = OpDef {
     name: "scatter_add",
     doc: "Adds slices of `updates` to an array of zeros, at the positions `index` along `axis`, which has size `dim`. The axes of `index` stand at `axis` in `updates`. Positions outside are clamped to the ends.",

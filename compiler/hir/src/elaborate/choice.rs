@@ -47,8 +47,8 @@ impl<'a> Elaborator<'a> {
             let range = self.range_of_integer(&datum);
             return Ok((datum, range));
         }
-        // The range of an integer value of a branch is needed while the facts of the branch hold, so it is computed here. These values must not keep
-        // the facts of the branch, which do not hold outside.
+        // Equal operations inside and outside the branch share one graph value. The ranges that hold only in the branch are therefore forgotten
+        // afterwards.
         let outside = self.ranges.clone();
         let count = facts.len();
         self.forms.assume(facts);
@@ -97,7 +97,7 @@ impl<'a> Elaborator<'a> {
                 both.into_iter().flatten().collect()
             }
             (BinaryOp::Ne, true) | (BinaryOp::Eq, false) => {
-                // Two integers that differ are ordered if one of them is known not to be the smaller.
+                // If two integers differ and one is never smaller than the other, it is larger.
                 let ends = left.plus(&right, -1).and_then(|form| self.forms.ends(&form));
                 match ends {
                     Some((0, _)) => above(1),

@@ -169,7 +169,7 @@ impl<'a> Elaborator<'a> {
                         .param(&format!("captured{}", captured.len()), outer.ty(value).clone())
                 })
             });
-            // Each position has its own noise: the positions of all examples are numbered consecutively, like examples.
+            // Each position has its own noise: `example * count + index` replaces the number of the example.
             let positions = self.builder.int(count as i64);
             let first = self.builder.mul(example, positions);
             noise.coordinates = [draw, self.builder.add(first, index), step];

@@ -17,7 +17,7 @@ pub struct InferItem {
     pub method: &'static MethodDef,
     /// The model or posterior to infer.
     pub target: InferenceTarget,
-    /// The data set.
+    /// The data item.
     pub data: DataId,
     /// The options that the program sets, checked against the schema of the method.
     pub options: Vec<CheckedSetting>,

@@ -39,8 +39,7 @@ fn mergeable(kernel: &Kernel, axis: usize) -> Option<i64> {
 }
 
 fn merge(kernel: &mut Kernel, axis: usize, inner: i64) {
-    // The stride along an axis of size 1 does not matter. The stride along the other axis is the stride of
-    // the merged axis.
+    // The stride along an axis of size 1 is irrelevant. The stride along the other axis becomes the stride of the merged axis.
     let drop = |strides: &mut Vec<LoopSize>| {
         strides.remove(if inner == 1 { axis + 1 } else { axis });
     };

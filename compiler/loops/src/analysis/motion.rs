@@ -11,7 +11,7 @@ use bnnc_base::dtype::Precision;
 pub enum Motion {
     /// The address does not change.
     Still,
-    /// The address moves by one real per iteration, so a single byte counter serves all such accesses.
+    /// The address moves by one real per iteration; all such accesses share a single byte counter.
     Unit,
     /// The address moves by any other stride, or by a stride that is known only at run time.
     Moving,

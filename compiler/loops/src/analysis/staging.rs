@@ -1,12 +1,10 @@
 //! Splits an innermost loop that calls array primitives into stages.
 //!
-//! Note \[Stages\]. Array primitives process whole blocks. If the body of an innermost loop calls primitives,
-//! the loop is therefore split into stages. For each block of the innermost axis, stage 0 is a loop that
-//! computes the operands of the first calls and stores them in scratch memory. The first calls follow, then
-//! stage 1, and so on. The last stage writes the outputs. Every value is computed as late as possible, that
-//! is, when its users need it. Loads are repeated in each stage that uses them. All other values that several
-//! stages use are stored in scratch memory. If the innermost axis is short, a block is a tile of several
-//! whole rows. Calls are then long in spite of the short axis.
+//! Note \[Stages\]. Array primitives process whole blocks. If the body of an innermost loop calls primitives, the loop is therefore split into
+//! stages. For each block of the innermost axis, stage 0 is a loop that computes the operands of the first calls and stores them in scratch memory.
+//! The first calls follow, then stage 1, and so on. The last stage writes the outputs. Every value is computed as late as possible: in the first
+//! stage that needs it. Loads are repeated in each stage that uses them. All other values that several stages use are stored in scratch memory. If
+//! the innermost axis is short, a block is a tile of several whole rows. Calls are then long even though the axis is short.
 
 use super::motion::{Motion, innermost_size, motion};
 use crate::ir::{Inst, InstId, InstOp, Kernel, LoopSize};
@@ -68,8 +66,8 @@ pub fn rows_adjoin(strides: &[LoopSize], length: i64) -> bool {
     strides.len() > 1 && strides[strides.len() - 2] == LoopSize::Fixed(length)
 }
 
-/// Returns, for each instruction, whether it is in `roots` or a root uses it, directly or through values that
-/// are computed outside the innermost loop.
+/// Returns, for each instruction, whether it is in `roots` or used by a root, either directly or through values that are computed outside the
+/// innermost loop.
 pub fn closure(kernel: &Kernel, depth: &[usize], roots: &[InstId]) -> Vec<bool> {
     let mut needed = vec![false; kernel.body.len()];
     roots.iter().for_each(|id| needed[id.index()] = true);
@@ -109,8 +107,8 @@ pub fn needs(
     closure(kernel, depth, &roots)
 }
 
-/// Assigns instructions to stages; see Note \[Stages\]. Loops and calls are counted alternately as times: the
-/// loop of stage `s` has the time `2 s`, and the calls after it have the time `2 s + 1`.
+/// Assigns instructions to stages; see Note \[Stages\]. Loops and calls alternate in time: the loop of stage `s` has the time `2 s`, and the calls
+/// after it have the time `2 s + 1`.
 pub struct BlockStaging<'a> {
     kernel: &'a Kernel,
     precision: Precision,

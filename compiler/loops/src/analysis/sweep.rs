@@ -4,15 +4,14 @@ use super::staging::row_length;
 use crate::ir::{InstOp, Kernel, KernelOutput, LoopSize};
 use bnnc_abi::plan::{Combine, Storage};
 
-/// Returns the kernel and the axis that launches divide. If the kernel is swept, the axis of draws comes
-/// before the axis of elements.
+/// Returns the kernel, with the axis along which launches divide it. If the kernel is swept, the axis of draws comes before the axis of elements.
 pub fn order(kernel: Kernel) -> (Kernel, usize) {
     let rank = kernel.dims.len();
     if rank < 2 || is_swept(&kernel) {
         return (kernel, 0);
     }
     let swapped = swapped(&kernel, rank - 2);
-    // A part of a short axis cannot be a row of a tile.
+    // A tile needs whole rows, so a short axis cannot be divided.
     let divisible = rank > 2 || row_length(&swapped).is_none();
     match divisible && is_swept(&swapped) {
         true => (swapped, usize::from(rank == 2)),
@@ -20,8 +19,8 @@ pub fn order(kernel: Kernel) -> (Kernel, usize) {
     }
 }
 
-/// Returns whether a kernel is swept. The kernel's noise along the innermost axis must depend on the axis
-/// before it only through the coordinates of the noise, and an output must sum over that axis.
+/// Returns whether a kernel is swept. Along the innermost axis, the kernel generates noise that depends on the axis before it only through the
+/// coordinates of the noise, and an output sums over that axis.
 pub fn is_swept(kernel: &Kernel) -> bool {
     let makes_noise = kernel.body.iter().any(|inst| match &inst.op {
         InstOp::Noise { strides, .. } => {

@@ -87,9 +87,8 @@ impl Import<'_> {
         }
     }
 
-    /// Copies an operand so that the letters `last` are adjacent and in this order. If the letters already
-    /// are adjacent and in order, all letters keep their places; otherwise these letters come after all
-    /// others. Returns the letters of the copy, and the copy.
+    /// Copies an operand so that the letters `last` are adjacent and in this order. If the letters are already adjacent and in order, all letters
+    /// keep their places; otherwise, `last` comes after all other letters. Returns the letters of the copy, and the copy.
     fn gathered(&mut self, arg: TensorId, letters: &[char], last: &[char]) -> (Vec<char>, TensorId) {
         if letters.windows(last.len()).any(|run| run == last) {
             return (letters.to_vec(), self.copied(arg));
@@ -126,8 +125,8 @@ impl Import<'_> {
         )
     }
 
-    /// Multiplies elements, and then sums over the letters that the result lacks. The domain has the axes of
-    /// the operand with more axes, in the order of this operand, so that it is read in memory order.
+    /// Multiplies elements, and then sums over the letters that the result lacks. The domain has the axes of the operand with more axes, in the order
+    /// of this operand, so that this operand is read in memory order.
     fn multiply(&mut self, letters: &Letters, args: [TensorId; 2]) -> TensorId {
         let mut sizes = Vec::new();
         for (list, arg) in [(&letters.left, args[0]), (&letters.right, args[1])] {

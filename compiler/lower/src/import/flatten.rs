@@ -1,9 +1,8 @@
 //! Moves reshapes that merge axes into the operands of the reshapes.
 //!
-//! Note [Merged axes]. An index map cannot merge axes, because this needs division. Instead, elementwise ops
-//! can be applied over the merged axes. If a load or noise has a single stride through all axes that are
-//! merged, it has a stride along the merged axis. A tensor that has elements for every draw of a divergence
-//! must not be stored, so it is computed over the merged axes.
+//! Note [Merged axes]. An index map cannot merge axes, because this needs division. Instead, elementwise ops can be computed over the merged axes. A
+//! load or noise with a single stride through all merged axes has a stride along the merged axis. A tensor with elements for every draw of a
+//! divergence must not be stored, so it is computed over the merged axes.
 
 use super::Import;
 use crate::polynomial::SizePolynomial;

@@ -2,9 +2,9 @@
 //!
 //! Note \[Overlapping windows\]. Element `i` of `overlap_add` is a sum over the positions `k` in a window. The term for `k` is element `k` of the
 //! window with the number `(i - k) / stride`, if there is such a window. An index map can neither divide nor skip positions. The windows are
-//! therefore padded with zeros along the axis of their positions: at the ends, where there are no windows, and between the windows, which are
-//! `stride` apart. With this padding, `i - k` plus the padding at the beginning is a position. One kernel computes each element of the result, and
-//! always in the same order, independent of how the work is split between threads.
+//! therefore padded with zeros along the axis of window positions: at both ends, where there are no windows, and between neighbouring windows, which
+//! are `stride` apart. With this padding, `i - k` plus the padding at the beginning is a position. One kernel computes each element of the result,
+//! always in the same order, however the work is split between threads.
 
 use super::{Import, Site, movement};
 use crate::polynomial::SizePolynomial;
@@ -79,7 +79,7 @@ impl Import<'_> {
         self.reduce(shifted, &axes, Combine::Sum)
     }
 
-    /// Places the elements of a tensor among zeros. If there are no gaps, no zeros are written.
+    /// Places the elements of a tensor between zeros. If there are no gaps, no zeros are written.
     pub(super) fn placed(&mut self, arg: TensorId, to: Vec<Coordinate>, ty: &Type) -> TensorId {
         let part = |value: TensorId, to: Vec<Coordinate>| AssembledPart {
             value,

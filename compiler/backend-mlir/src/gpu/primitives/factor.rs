@@ -1,4 +1,4 @@
-//! Cholesky factors. A block of threads factors a whole matrix; for large matrices, there are separate parts that a runtime launches.
+//! Cholesky factors. One block of threads factors a whole matrix; for large matrices, there are separate functions that a runtime launches.
 
 use super::{Entry, at, flat, long, read, repeat, when, with, write};
 use crate::gpu::kernel::{over_threads, place};
@@ -7,8 +7,8 @@ use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::device::{self, Blocked, Count};
 use bnnc_base::dtype::Precision;
 
-/// The number of rows of a diagonal block. A thread rereads a row of a block many times, so thirty-two of these rows should fit into the
-/// nearest cache. Larger blocks, on the other hand, leave fewer and larger matrix products, which are more efficient.
+/// The number of rows of a diagonal block. A thread rereads a row of a block many times, so thirty-two of these rows should fit into the nearest
+/// cache. Larger blocks, however, leave fewer and larger matrix products, which are more efficient.
 const ROWS: u32 = 64;
 
 /// A square part of a matrix: the position of the first element, the distance between rows, and the number of rows.
@@ -109,8 +109,8 @@ fn corner(text: &mut Text, entry: &Entry, number: Value) -> Square {
     }
 }
 
-/// Returns the position of `l[i, j]`, and `a[i, j]` minus the product of the known parts of rows `i` and `j`. The last argument has the
-/// position where row `i` begins, the position where row `j` begins, and `j`.
+/// Returns the position of `l[i, j]`, and `a[i, j]` minus the product of the known parts of rows `i` and `j`. The last argument holds the start of
+/// row `i`, the start of row `j`, and `j`.
 fn rest(
     text: &mut Text,
     precision: Precision,
@@ -137,8 +137,8 @@ fn rest(
     (position, text.alike("arith.subf", &[entry, dot[0]]))
 }
 
-/// Factors a square part with the threads of one block. In each column in turn, the threads share the rows below the diagonal. Clears the
-/// elements above the diagonal.
+/// Factors a square part with the threads of one block. The columns are processed in order; in each column, the threads share the rows below the
+/// diagonal. Clears the elements above the diagonal.
 fn factor(text: &mut Text, precision: Precision, [a, l]: [Value; 2], square: Square) {
     let (thread, _) = place(text);
     let zero = text.long(0);
@@ -154,7 +154,7 @@ fn factor(text: &mut Text, precision: Precision, [a, l]: [Value; 2], square: Squ
             let pivot_row = at(text, j, square.stride, square.first);
             let (pivot, value) = rest(text, precision, [a, l], [pivot_row, pivot_row, j]);
             let root = text.intrinsic("sqrt", &[value]);
-            // If the matrix is factored in place, every thread must have read the pivot before one of them overwrites it.
+            // If the matrix is factored in place, every thread must have read the pivot before any thread overwrites it.
             text.line("nvvm.barrier0");
             let is_first = text.compare("eq", thread, zero);
             when(text, is_first, &mut |text| write(text, l, pivot, root));

@@ -17,7 +17,7 @@ const OWN: i64 = 4;
 /// The distance between rows of a slice, chosen so that the columns lie in different banks of shared memory.
 const PITCH: i64 = TILE + 4;
 
-/// One operand as a tile uses it. `free` is the axis along the tile, and `contracted` is the axis over which products are summed.
+/// One operand of a product, as a tile uses it. `free` is the axis along the tile, and `contracted` is the axis over which products are summed.
 struct Operand {
     base: Value,
     free: (Value, Value),
@@ -36,7 +36,7 @@ struct Slice {
     k: Value,
 }
 
-/// Writes the variant of the primitive that has this number of integers.
+/// Writes the variant of the primitive with this number of integers.
 pub(super) fn emit(text: &mut Text, precision: Precision, ints: usize) -> device::KernelEntry {
     let axes = (ints - 9) / 4;
     let symbol = format!("matmul_{axes}");
@@ -167,7 +167,7 @@ fn bases(text: &mut Text, item: Value, axes: &[Value]) -> [Value; 3] {
 }
 
 impl Operand {
-    /// Copies a slice to shared memory. Beyond the ends of the operand, the slice has zeros.
+    /// Copies a slice to shared memory. Outside the operand, the slice has zeros.
     fn fetch(&self, text: &mut Text, precision: Precision, part: &Slice) {
         let Slice { thread, depth, k } = *part;
         let (stride, size) = self.free;

@@ -1,4 +1,4 @@
-//! The report's sentence about sites that may be collapsed: which weights are integrated over, over which box, and how exactly.
+//! The sentence of the report about sites that may be collapsed: which weights are integrated over, over which box, and how exactly.
 
 use bnnc_abi::collapsed::{
     BoxExtent, CollapsedSettings, LikelihoodNoise, LocationForm, MOST_CUT, MOST_SIMPLICES, Sigmoid,
@@ -120,9 +120,9 @@ fn form(found: &Collapse, options: &CollapsedSettings) -> String {
     format!("the location is affine in the weights between {kinks} kinks; {closed}; {cut}")
 }
 
-/// Returns the largest number of pieces into which kinks cut a box of `weights` dimensions: the number of regions of an arrangement of
-/// hyperplanes (Zaslavsky 1975), doubled for each kink that depends on other kinks. The result is `None` from 1e100 on, because a reader
-/// could not use such a number.
+/// Returns an upper bound of the number of pieces into which kinks cut a box of `weights` dimensions: the number of regions of an arrangement of
+/// hyperplanes (Zaslavsky 1975), doubled for each kink that depends on other kinks. The result is `None` from 1e100 on, because such a number would
+/// not help the reader.
 fn bound((kinks, direct): (usize, usize), weights: usize) -> Option<String> {
     let mut choices = 1.0;
     let mut pieces = 1.0;

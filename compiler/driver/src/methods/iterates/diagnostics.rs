@@ -1,11 +1,11 @@
-//! Codes of approximations that consist of the iterates of a training run.
+//! Diagnostic codes of approximations that consist of the iterates of a training run.
 
 use crate::diagnostics::span_of;
 use bnnc_abi::iterates::IterateOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_hir::tree::InferItem;
 
-/// An inference that uses iterates which do not exist.
+/// An inference that uses iterates of an inference that does not keep any.
 pub static NO_ITERATES: Code = Code {
     id: "E0560",
     title: "an inference whose iterates cannot be used",
@@ -15,7 +15,7 @@ pub static NO_ITERATES: Code = Code {
               fit` after `infer fit = swag(Model, data) { covariance = snapshots }`, with the same model.",
 };
 
-/// Reports an earlier inference that keeps no iterates.
+/// Reports an earlier inference that does not keep iterates.
 pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
     let text = format!(
         "`{}` uses the iterates of `{from}`, but `{from}` keeps no iterates",
@@ -27,7 +27,7 @@ pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
     ))
 }
 
-/// Reports an earlier inference that samples a site in its non-centred parameterisation: the iterates of the state are not values of the
+/// Reports an earlier inference that samples a site in its non-centred parameterisation, so that the iterates of the state are not values of the
 /// site.
 pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
     let site = state.strip_suffix("/loc").unwrap_or(state);
@@ -49,7 +49,7 @@ pub fn other_iterates(infer: &InferItem, from: &str, state: &str) -> Diagnostic 
         .help("use iterates of the same model on data with the same columns")
 }
 
-/// Reports iterates of an inference whose data have fewer splits. The two numbers are the existing and the needed number of splits.
+/// Reports iterates of an inference whose data have too few splits. The two numbers are the existing and the needed number of splits.
 pub fn fewer_splits(infer: &InferItem, from: &str, (has, needs): (usize, usize)) -> Diagnostic {
     let text = format!(
         "`{}` runs on {needs} splits and uses the iterates of `{from}`, but the data of `{from}` have {has}",

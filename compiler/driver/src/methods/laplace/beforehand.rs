@@ -1,4 +1,4 @@
-//! Finds errors of a Laplace approximation before anything is trained.
+//! Finds errors of a Laplace approximation before any training starts.
 
 use crate::diagnostics::{self, NoMaximum, NoRanking};
 use crate::infer::{Compilation, CompileFailure};
@@ -11,7 +11,7 @@ use bnnc_base::shape::Sizes;
 use bnnc_hir::tree::InferItem;
 use bnnc_rewrite::methods::laplace::Approximation;
 
-/// The options of the search for a maximum, except its length.
+/// The options of the search for a maximum, except the length of the search.
 const OF_SEARCH: [OptionName; 5] = [
     Training::batch(),
     Training::optimiser(),
@@ -42,8 +42,8 @@ impl Compilation<'_> {
         Ok(())
     }
 
-    /// Rejects a subnetwork of more weights than exist, or of more than the `curved` weights that affect an output in which the log
-    /// likelihood is curved.
+    /// Rejects a subnetwork of more weights than the model has, or of more than `curved`, the number of weights that affect an output whose
+    /// log-likelihood has curvature.
     pub(super) fn choosable(
         &self,
         options: &GaussianOptions,
@@ -98,7 +98,7 @@ impl Compilation<'_> {
         Err(self.apart(GaussianOptions::online(), &message, &help))
     }
 
-    /// Rejects options of the search if the start is used as the maximum.
+    /// Rejects options of the search if the start is used as the maximum, because there is no search.
     pub(super) fn heard(&self) -> Result<(), CompileFailure> {
         let mut set = OF_SEARCH.into_iter().filter(|option| self.is_set(*option));
         let searches = self.searches()?;
@@ -122,8 +122,7 @@ impl Compilation<'_> {
     }
 }
 
-/// Reports an earlier inference that lacks what an approximation needs from it: a start with every weight, or the variances by which weights are
-/// ranked.
+/// Reports an earlier inference that does not provide a start for every weight, or that lacks the variances by which weights are ranked.
 pub fn lacking(program: &CheckedProgram, infers: &[InferenceBlock]) -> Vec<Diagnostic> {
     let of_one = |infer: &InferenceBlock| {
         let laplace = infer.laplace()?;
@@ -177,7 +176,7 @@ fn no_ranking(item: &InferItem, laplace: &Laplace, infers: &[InferenceBlock]) ->
     Some(diagnostics::no_subnetwork(item, why))
 }
 
-/// Returns whether a site has the name of these weights. If the weights lie on the reals, the sizes must be equal too.
+/// Returns whether the site and the weights have the same name. If the weights lie on the reals, the sizes must be equal too.
 fn is_of(site: &SiteReport, weights: &Weights) -> bool {
     let elements = site.shape.count(&Sizes::default());
     site.name == weights.site && (!weights.real || elements == weights.elements)

@@ -1,10 +1,9 @@
 //! Chooses how many chains of an inference share one evaluation of the log density.
 //!
-//! Note \[Chains in lockstep\]. Chains run on threads. In addition, one evaluation of the density can serve several chains in lockstep. The
-//! gradient of a small model takes as long as its kernel launches do. For several chains, the product of a data matrix and a position
-//! becomes a product of two matrices, which reads the data once. The table shows nanoseconds per gradient of a chain on one thread (`cargo
-//! bench -p bnnc-tests --bench chains`, the best of several rounds). Other work ran on the machine, so the numbers are accurate only to a
-//! third:
+//! Note \[Chains in lockstep\]. Chains run on threads. In addition, one evaluation of the density can serve several chains in lockstep. The gradient
+//! of a small model takes about as long as its kernel launches. If several chains share an evaluation, the product of the data matrix and a position
+//! becomes a product of two matrices, which reads the data only once. The table shows nanoseconds per gradient of a chain on one thread (`cargo bench
+//! -p bnnc-tests --bench chains`, the best of several rounds). The machine was not idle, so the numbers are accurate only to a third:
 //!
 //! | model | dimension | rows | operations | alone | 2 in lockstep | 4 | 8 |
 //! |---|---:|---:|---:|---:|---:|---:|---:|
@@ -23,13 +22,13 @@
 //! | regression | 22 | 20,000 | 2,720,167 | 374,705 | 264,990 | 155,114 | 102,856 |
 //! | softmax of 784 inputs | 7,850 | 2,000 | 63,320,653 | 3,073,259 | 2,542,563 | 1,928,556 | 2,057,496 |
 //!
-//! Chains therefore run in lockstep in two cases: if launches take longer than the arithmetic (up to [`FEW`] operations), and if one chain
-//! alone needs no products of matrices but several chains do. Chains run alone if most of the time is spent in elementwise functions of
-//! rows, in products that are already products of matrices, or in a recurrence. Sums of products are rounded differently in lockstep than
-//! alone. Therefore the program, the data and the number of chains decide about lockstep and the number of lanes; the number of threads
-//! never does. A thread that has fewer chains than lanes still computes the unused lanes. With one thread per chain, a gradient then takes
-//! 1.0 to 1.9 times as long as alone; with one thread for two chains, 0.5 to 0.9 times as long. The number of lanes is therefore small
-//! where there may be a thread for every chain.
+//! Chains therefore run in lockstep in two cases: if launches take longer than the arithmetic (up to [`FEW`] operations), or if the lockstep program
+//! needs matrix products and the program for one chain does not. Chains run separately if most of the time is spent in elementwise functions of rows,
+//! in a recurrence, or in products that are matrix products even for one chain. Sums of products are rounded differently in lockstep. Therefore
+//! lockstep and the number of lanes depend on the program, the data and the number of chains, but never on the number of threads. A thread that has
+//! fewer chains than lanes still computes the unused lanes. A gradient in lockstep then takes 1.0 to 1.9 times as long as for a single chain with one
+//! thread per chain, and 0.5 to 0.9 times as long with one thread per two chains. The number of lanes is therefore small if there may be a thread for
+//! every chain.
 
 use crate::infer::{Compilation, CompileFailure};
 use bnnc_abi::code::Artifact;
@@ -44,7 +43,7 @@ use bnnc_rewrite::methods::sample::SamplingPrograms;
 /// The largest number of operations per gradient for which the kernel launches take longer than the arithmetic.
 const FEW: u64 = 5_000;
 
-/// Returns the number of lanes: how many chains run in lockstep where that saves time, given the number of chains of the inference.
+/// Returns the number of chains that run in lockstep (the lanes) if lockstep saves time, given the number of chains of the inference.
 fn places(chains: usize) -> usize {
     match chains {
         ..4 => 1,
@@ -78,7 +77,7 @@ impl Compilation<'_> {
 }
 
 impl Compilation<'_> {
-    /// Compiles the log density for one chain, or for several chains in lockstep even if lockstep does not save time. The benchmark behind Note
+    /// Compiles the log density for one chain, or for several chains in lockstep, whether or not lockstep saves time. The benchmark behind Note
     /// \[Chains in lockstep\] uses this function.
     ///
     /// # Errors
