@@ -1,5 +1,4 @@
-//! Pairs the brackets before the parser runs. A missing bracket is then reported at the right place, and at most its own line becomes
-//! invalid.
+//! Pairs the brackets before the parser runs. A missing bracket is then reported at the right place, and it invalidates at most its own line.
 
 use crate::diagnostics;
 use crate::lexer;
@@ -14,8 +13,8 @@ pub struct Paired<'s> {
     pub tokens: Vec<Spanned<'s>>,
     /// One diagnostic for each missing or stray bracket.
     pub diagnostics: Vec<Diagnostic>,
-    /// Byte ranges in which a `(` or `[` was not closed. Parser errors inside these ranges are consequences of the missing bracket and are
-    /// not reported.
+    /// Byte ranges in which a `(` or `[` was not closed. Parser errors inside these ranges are consequences of the missing bracket, so they are not
+    /// reported.
     pub suspect: Vec<(usize, usize)>,
     /// Byte positions of the stray brackets.
     pub strays: Vec<usize>,
@@ -118,8 +117,8 @@ impl Pairing<'_, '_> {
             .is_some_and(|open| self.tokens[*open].1 != Token::OpenBrace)
     }
 
-    /// Returns whether a statement seems to begin here inside a list. The function assumes so if two values are adjacent, the second value
-    /// is the first on its line, and this line is not indented more than the line that opened the list.
+    /// Returns whether a statement seems to begin here inside a list. This is assumed if two values are adjacent, the second value is the first token
+    /// of its line, and this line is not indented more than the line that opened the list.
     fn is_dedented(&self, at: usize) -> bool {
         let (start, token, _) = self.tokens[at];
         let begins = token.is_name() || token == Token::Return;

@@ -131,7 +131,7 @@ pub fn number_too_large(at: Span, is_integer: bool) -> Diagnostic {
     )
 }
 
-/// A bracket without its partner. `found` is the token before which the partner should be.
+/// A bracket without its partner. `found` is the token before which the missing bracket should be.
 pub fn unclosed(open: Span, opener: Token<'_>, at: Span, found: Option<Token<'_>>) -> Diagnostic {
     let closer = opener.closer().unwrap_or(Token::CloseBrace);
     let place = match found {
@@ -151,7 +151,7 @@ pub fn unopened(at: Span, closer: Token<'_>) -> Diagnostic {
     .help("remove it, or add the opening bracket before it")
 }
 
-/// A token that does not fit. `expected` is a phrase for the middle of a sentence.
+/// A token that does not fit. `expected` is a phrase that fits into the middle of a sentence.
 pub fn unexpected(at: Span, expected: &str, found: Option<Token<'_>>) -> Diagnostic {
     let found = match found {
         Some(token) => format!("`{token}`"),
@@ -174,7 +174,7 @@ pub fn outside_braces(at: Span, found: Token<'_>) -> Diagnostic {
     .help("put options into braces: `{ draws = 1000, batch = 32 }`")
 }
 
-/// A line that ends too early. `at` is the span of the last token.
+/// A line that ends before its construct is complete. `at` is the span of the last token.
 pub fn unfinished(at: Span, expected: &str, last: Token<'_>) -> Diagnostic {
     Diagnostic::error(
         &codes::UNEXPECTED,
@@ -183,7 +183,7 @@ pub fn unfinished(at: Span, expected: &str, last: Token<'_>) -> Diagnostic {
     )
 }
 
-/// Two values side by side without an operator or `separator` between them.
+/// Two adjacent values without an operator or `separator` between them.
 pub fn side_by_side(left: Token<'_>, right: Token<'_>, at: Span, separator: &str) -> Diagnostic {
     let message = format!("expected an operator or {separator} between `{left}` and `{right}`");
     let report = Diagnostic::error(&codes::SIDE_BY_SIDE, at, message);

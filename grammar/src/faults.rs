@@ -119,8 +119,8 @@ impl<'s, 'a> Lines<'s, 'a> {
         names.collect()
     }
 
-    /// Returns the logical lines of the tokens that follow an `if` without parentheses on the same line of text. The parser mistakes the
-    /// braces of such an `if` for the braces of a block.
+    /// Returns the logical lines of the tokens that follow, on the same line of text, an `if` without parentheses. The parser mistakes the braces of
+    /// such an `if` for the braces of a block.
     fn of_choice(&self, fault: &Unexpected<'_>, at: usize) -> BTreeSet<usize> {
         let is_choice = self
             .tokens
@@ -209,13 +209,13 @@ fn with_advice(lines: &Lines<'_, '_>, diagnostic: Diagnostic, at: usize) -> Diag
     }
 }
 
-/// Returns whether the parser stopped at this token but expected something more specific than an operator. The parser's own message is
-/// better in this case.
+/// Returns whether the parser stopped at this token and expected something more specific than an operator. In this case, the parser's own message is
+/// better.
 fn is_better_said(lines: &Lines<'_, '_>, unexpected: &[Unexpected<'_>], at: usize) -> bool {
     let mut faults = unexpected
         .iter()
         .filter(|fault| fault.found == Some(lines.tokens[at]));
-    // Between `2` and `w`, a product is meant, even if the parser expects a comma.
+    // Between `2` and `w`, the user probably intended a product, even if the parser expects a comma.
     let (left, right) = (lines.tokens[at - 1].1, lines.tokens[at].1);
     let is_product = left.is_literal() && right.is_name();
     faults.any(|fault| {
@@ -225,8 +225,9 @@ fn is_better_said(lines: &Lines<'_, '_>, unexpected: &[Unexpected<'_>], at: usiz
     })
 }
 
-/// Returns whether an error is the consequence of an earlier error, because the parser took a brace for the end of the item when it
-/// recovered from that error. The parser then expects an item inside braces, or it stops at a closing brace although all braces are paired.
+/// Returns whether an error is only a consequence of an earlier error: when the parser recovered from that error, it took a brace for the end of the
+/// item. The sign of such an error is that the parser expects an item inside braces, or that it stops at a closing brace although all braces are
+/// paired.
 fn is_echo(lines: &Lines<'_, '_>, fault: &Unexpected<'_>) -> bool {
     let Some(found) = fault.found else { return false };
     let within = lines.position(found).is_some_and(|at| lines.within[at].is_some());
@@ -328,7 +329,7 @@ fn describe(lines: &Lines<'_, '_>, fault: &Unexpected<'_>, at: usize, unfinished
     }
 }
 
-/// Adds a label at the enclosing bracket if this bracket is on another line than the error.
+/// Adds a label at the enclosing bracket if this bracket is not on the line of the error.
 fn with_opening(lines: &Lines<'_, '_>, report: Diagnostic, at: usize) -> Diagnostic {
     match lines.within[at] {
         Some(open) if lines.tokens[open].1 != Token::OpenBrace && !lines.on_same_text_line(open, at) => {

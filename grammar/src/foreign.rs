@@ -18,7 +18,7 @@ const REBOUND: &str = "a name can be assigned only once: give the sum a new name
 const OUTPUTS: &str = "list outputs without parentheses: `-> y1: real, y2: real`";
 const NAME_FIRST: &str = "write the name before the type: `beta: real[k]`";
 
-/// Sequences of adjacent tokens, each with its advice. A construct that a single word identifies is in the table of synonyms instead.
+/// Sequences of adjacent tokens, each with its advice. Constructs that a single word identifies are in the table of synonyms instead.
 static TABLE: &[(&[Part], &str)] = &[
     (&[Part::Is(Token::Less), Part::Word("lower")], ANGLE_BOUNDS),
     (&[Part::Is(Token::Less), Part::Word("upper")], ANGLE_BOUNDS),
@@ -47,8 +47,8 @@ const ITEMS: &[&str] = &[
     "compare",
 ];
 
-/// Returns advice for a line with an error. `line` contains the tokens of the line up to the token after the error. `is_item` is true if an
-/// item could begin at the line.
+/// Returns advice for a line with an error. `line` contains the tokens of the line, up to and including the token after the error. `is_item` is true
+/// if the line could begin an item.
 pub fn advice(line: &[Spanned<'_>], is_item: bool) -> Option<String> {
     let words = line.iter().filter_map(|(_, token, _)| match token {
         Token::Name(word) => Some(*word),

@@ -118,7 +118,7 @@ fn comprehension(head: &str, [open, close]: [&str; 2], over: &Comprehension, ind
     )
 }
 
-/// Breaks a chain of operators of the same precedence level. Each operator is at the end of its line.
+/// Breaks a chain of operators of the same precedence level. Each operator is at the end of a line.
 fn chain(expr: &Expr, indent: usize, column: usize) -> String {
     let mut operands = Vec::new();
     let mut first = expr;
@@ -184,7 +184,7 @@ fn flat_within(expr: &Expr, room: usize) -> Option<String> {
     Some(bounded.text)
 }
 
-/// A writer that fails when its room is used up, so that a long expression costs at most as much work as one line.
+/// A writer that fails when its room is used up, so that formatting a long expression takes no more time than formatting one line.
 struct Bounded {
     text: String,
     room: usize,

@@ -20,7 +20,7 @@ pub struct Lexed<'s> {
     pub comments: Vec<Comment>,
     /// The lexical errors.
     pub diagnostics: Vec<Diagnostic>,
-    /// The byte positions at which text was dropped. Parser errors on the same lines are consequences and are not reported.
+    /// The byte positions at which text was dropped. Parser errors on these lines are consequences of the dropped text, so they are not reported.
     pub damage: Vec<usize>,
     /// The end of the last stray character. A run of adjacent stray characters is reported as one error.
     stray: u32,
@@ -84,7 +84,7 @@ impl<'s> Lexed<'s> {
                 Some(Token::Text(slice.trim_matches('\''))),
             ),
             LexicalError::OpenText => (diagnostics::open_text(at), Some(Token::Text(&slice[1..]))),
-            // A malformed number does not have a value, so later stages report no further errors about it.
+            // A malformed number has no value, so later stages do not report further errors about it.
             LexicalError::BadNumber => (diagnostics::bad_number(at, slice), Some(Token::Real(slice))),
             LexicalError::HashComment => (diagnostics::foreign_comment(at, "#"), None),
             LexicalError::BlockComment => (diagnostics::foreign_comment(at, "/*"), None),
@@ -213,7 +213,7 @@ fn name_words(tokens: &mut [Spanned<'_>], text: &str) {
             (depth, inside) = (0, false);
             armed = matches!(token, Token::Data | Token::Infer);
         } else if depth == 0 && token.is_name() && is_line_of_its_own(tokens, at, text) {
-            // If a line does not begin with a keyword (as in `def f(x) {`), its brace does not open an option block.
+            // The brace of a line that does not begin with a keyword (as in `def f(x) {`) does not open an option block.
             armed = false;
         } else if token.is_opener() {
             inside |= armed && depth == 0 && token == Token::OpenBrace;
@@ -232,8 +232,8 @@ fn name_words(tokens: &mut [Spanned<'_>], text: &str) {
     }
 }
 
-/// Returns whether the token begins a new logical line: it is the first token on its line of text, and the line before could end with its
-/// last token.
+/// Returns whether the token begins a new logical line: it is the first token on its line of text, and the previous line could end with its last
+/// token.
 fn is_line_of_its_own(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool {
     begins_line(tokens, at, text)
         && at

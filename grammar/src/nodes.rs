@@ -21,11 +21,11 @@ pub struct Unexpected<'s> {
 
 /// The state of one parser run.
 pub struct ParseContext<'s> {
-    /// The source that the text is of.
+    /// The id of the source that contains the text.
     pub source: SourceId,
-    /// The source of the text.
+    /// The text of the source.
     pub text: &'s str,
-    /// The tokens that do not fit, in source order.
+    /// The tokens at which the parser stopped, in source order.
     pub unexpected: Vec<Unexpected<'s>>,
     /// The other errors.
     pub diagnostics: Vec<Diagnostic>,
@@ -63,7 +63,7 @@ impl<'s> ParseContext<'s> {
         }
     }
 
-    /// Builds a comparison. A chain of comparisons is reported, and is then parsed as the single comparisons with `&&` between them.
+    /// Builds a comparison. A chain of comparisons is reported, and is then parsed as separate comparisons joined by `&&`.
     pub fn compare(&mut self, left: Expr, op: BinaryOp, right: Expr) -> ExprKind {
         let middle = match &*left.kind {
             ExprKind::Binary(first, _, middle) if first.is_comparison() => middle.clone(),
@@ -100,12 +100,12 @@ impl<'s> ParseContext<'s> {
     }
 }
 
-/// Parses an integer. If the integer is too large, the result is an error node, and the lexer has already reported the error.
+/// Parses an integer. If the integer is too large, the lexer has already reported the error, and the result is an error node.
 pub fn int(digits: &str) -> ExprKind {
     digits.parse().map_or(ExprKind::Error, ExprKind::Int)
 }
 
-/// Parses a real number. If the number is too large, the result is an error node, and the lexer has already reported the error.
+/// Parses a real number. If the number is too large, the lexer has already reported the error, and the result is an error node.
 pub fn real(digits: &str) -> ExprKind {
     match digits.parse::<f64>() {
         Ok(value) if value.is_finite() => ExprKind::Real(value, digits.into()),

@@ -158,7 +158,7 @@ struct Read {
     diagnostics: Vec<Diagnostic>,
     /// The names on lines with errors.
     unread: Vec<Arc<str>>,
-    /// True if the parser expected more tokens when the text ended.
+    /// True if the text ended where the parser expected more tokens.
     ended_early: bool,
 }
 

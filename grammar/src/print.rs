@@ -55,7 +55,7 @@ struct Printer<'a> {
     next: usize,
     out: String,
     indent: usize,
-    /// The position in the source at which the text printed last ends.
+    /// The position in the source at which the most recently printed text ends.
     last: usize,
     /// True if nothing has been printed in this block yet, so that no blank line may come first.
     fresh: bool,
@@ -96,8 +96,8 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Prints the comments above a row. If a row contains comments but cannot be printed with them, the comments come first, above the
-    /// documentation of the row. At this place, comments do not document anything, even if they begin with three slashes.
+    /// Prints the comments above a row. If a row contains comments but cannot be printed with them inside, these comments come first, above the
+    /// documentation of the row. There, comments do not document anything, even if they begin with three slashes.
     fn comments_of(&mut self, row: &SourceRow<'a>) {
         let above = self.comments_until(row.start);
         let inside = if row.holds_comments() {
@@ -150,7 +150,7 @@ impl<'a> Printer<'a> {
                 |at: usize| at > 0 && (blocks[at - 1] || blocks[at] || !rows[at - 1].is_like(&rows[at]));
             let apart: Vec<bool> = (0..rows.len()).map(is_apart).collect();
             let widths = self.widths(rows, &apart);
-            // A row may break only because its neighbours are long. Blank lines separate such a row from its neighbours.
+            // A row may become several lines only because its neighbours are long. Blank lines separate such a row from its neighbours.
             let wide = rows.iter().zip(&widths);
             let now: Vec<bool> = wide.map(|(row, width)| self.is_block(row, *width)).collect();
             let all: Vec<bool> = blocks.iter().zip(now).map(|(was, is)| *was || is).collect();

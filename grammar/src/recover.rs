@@ -1,4 +1,4 @@
-//! Removes fragments that the parser built from the rest of a line that has an error.
+//! Removes fragments: nodes that the parser built from the rest of a line after an error.
 
 use crate::ast::{Item, ItemKind, Setting, Stmt, StmtKind};
 use crate::faults::Lines;

@@ -42,7 +42,7 @@ pub enum SourceRowBody<'a> {
     Block {
         /// Lists of parameters.
         lists: Vec<&'a [Param]>,
-        /// The text between the lists and the brace.
+        /// The text between the lists and the opening brace.
         tail: String,
         /// The rows inside the braces.
         rows: Vec<SourceRow<'a>>,

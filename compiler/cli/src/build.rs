@@ -30,7 +30,7 @@ impl From<Fault> for BuildFailure {
 /// The environment variable with the path of the runtime library or executable, or of its folder.
 const VARIABLE: &str = "BNNC_RUNTIME";
 
-/// The file that executables are made from: the static library of the runtime, or an executable without a program.
+/// The file from which executables are made: the static library of the runtime, or an executable without a program.
 pub struct Runtime {
     /// The path of the file.
     pub path: PathBuf,

@@ -24,7 +24,7 @@ pub struct Display {
 }
 
 impl Display {
-    /// Shows diagnostics on standard error, and returns the exit status that they imply.
+    /// Shows diagnostics on standard error, and returns the corresponding exit status.
     pub fn show(self, diagnostics: &[Diagnostic], sources: &SourceMap) -> u8 {
         terminal::show(diagnostics, sources, (self.json, render::text))
     }
@@ -62,7 +62,7 @@ pub fn options(compile: &Compile) -> Result<CompileOptions, Vec<Diagnostic>> {
     })
 }
 
-/// Returns the existing program whose name lacks only its ending: `yacht.bnn` for `yacht`.
+/// Returns the path of an existing program for a name without the extension: `yacht.bnn` for `yacht`.
 pub fn with_ending(file: &Path) -> Option<PathBuf> {
     let mut name = file.as_os_str().to_owned();
     name.push(".bnn");
@@ -92,7 +92,7 @@ pub fn load(file: &Path, options: &CompileOptions, display: Display) -> Result<C
     load_text(file, &text, options, display)
 }
 
-/// Parses and checks a text that is or was the content of the file, and shows its diagnostics. The error is the exit status.
+/// Parses and checks a text that is the current or an earlier content of the file, and shows its diagnostics. The error is the exit status.
 pub fn load_text(
     file: &Path,
     text: &str,

@@ -103,7 +103,7 @@ impl ServedAnswers {
         })
     }
 
-    /// Computes the facts about a question: the choices of the compiler, its graphs, and the exact value for comparison.
+    /// Computes the properties of a question: the choices of the compiler, its graphs, and the exact value for comparison.
     fn question(&self, request: &HttpRequest) -> Result<Value, ExploreError> {
         let question = self.asked(request)?;
         let symbols = bnnc_kernels::arrays::symbols();
@@ -215,7 +215,7 @@ fn argument(argument: &ChosenArgument) -> Value {
     }
 }
 
-/// The numbers of draws for which the response has the size of the graph.
+/// The numbers of draws for which the response gives the size of the graph.
 const TOLD: [usize; 5] = [1, 10, 100, 1000, 1_000_000];
 
 fn graph(drawing: &Drawing, draws: usize) -> Value {

@@ -1,6 +1,6 @@
 //! A distribution whose parameters are numbers, in the syntax of the language: `Normal(loc = 0.3, scale = 0.5)`.
 //!
-//! Only this part of the language is accepted here: names of library distributions, numbers, and nested distributions.
+//! Only this subset of the language is accepted: names of library distributions, numbers, and nested distributions.
 
 use super::diagnostics::ExploreError;
 use super::families::{DistributionParameter, Family};
@@ -24,7 +24,7 @@ pub enum ChosenArgument {
     Number {
         /// The value of the number.
         value: f64,
-        /// True if an optimiser keeps the value: `fixed(2)`.
+        /// True for `fixed(2)`: an optimiser does not change the value.
         fixed: bool,
     },
     /// A distribution.

@@ -18,24 +18,24 @@ use bnnc_rewrite::batch::batch;
 use bnnc_rewrite::constrain::constrain;
 use bnnc_rewrite::kl::{Placement, placement};
 
-/// The number of draws that locate the mass of the approximation.
+/// The number of draws from which the range of the integral is found.
 const DRAWS: usize = 2000;
 
-/// The levels of the quantiles of these draws that determine the range of the integral.
+/// The levels of the quantiles of these draws that determine this range.
 const SHARES: [f64; 9] = [0.001, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.999];
 
 /// The number of points of a curve.
 const POINTS: usize = 241;
 
-/// The divergence for one weight and its properties, computed without the compiler's rewrites.
+/// The divergence for one weight, and related properties, computed without the compiler's rewrites.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exact {
     /// The divergence, or `None` if no finite value was found.
     pub value: Option<f64>,
     /// True if the approximation is defined on the reals and is transformed to the support of the prior.
     pub carried: bool,
-    /// Both densities in the region of the approximation's mass, before the approximation is transformed. Each entry has the weight, the
-    /// posterior density and the prior density.
+    /// Both densities in the region that contains most of the approximation's mass, before its transformation to the support. Each entry has the
+    /// weight, the posterior density and the prior density.
     pub curve: Vec<[f64; 3]>,
 }
 
@@ -83,7 +83,7 @@ fn by_quadrature(prepared: &Prepared<'_>) -> Result<Exact, CompileFailure> {
     })
 }
 
-/// Returns points in the region that contains most draws, and slightly beyond. All points lie inside the support.
+/// Returns points that cover the region with most draws and a small margin. All points lie inside the support.
 fn grid(shares: &[f64], support: Support) -> Vec<f64> {
     let (Some(first), Some(last)) = (shares.get(1), shares.iter().rev().nth(1)) else {
         return Vec::new();
@@ -152,8 +152,7 @@ fn log_densities(densities: &Function, parameters: &[Tensor], points: &[f64]) ->
         .collect()
 }
 
-/// Returns `q (log q - log p)`. The result is zero where the density `q` is zero or not a number, which happens beyond the range of double
-/// precision.
+/// Returns `q (log q - log p)`. The result is zero where the density `q` is zero or NaN, which happens outside the range of double precision.
 fn contribution((log_q, log_p): (f64, f64)) -> f64 {
     let density = log_q.exp();
     if density > 0.0 {
@@ -163,7 +162,7 @@ fn contribution((log_q, log_p): (f64, f64)) -> f64 {
     }
 }
 
-/// The location of the mass of an approximation.
+/// Where the mass of an approximation lies.
 struct Mass {
     range: IntegralRange,
     /// Quantiles of draws.

@@ -135,9 +135,9 @@ fn declared(binding: &ParamBinding) -> Option<f64> {
     }
 }
 
-/// Returns a suitable number for a parameter. In the library, every parameter that is a spread has the name `scale`. All other positive
-/// parameters are shapes. For a shape of 3, most moments are finite. Parameters that are reals get different numbers, because two of them
-/// may be the ends of an interval.
+/// Returns a suitable default for a parameter. In the library, every parameter that is a spread has the name `scale`. All other positive parameters
+/// are shapes. With a shape of 3, most moments are finite. Real parameters get different defaults, because two of them may be the ends of an
+/// interval.
 fn start(name: &str, at: usize, ends: Option<(f64, f64)>) -> f64 {
     match ends {
         None if name == "loc" => 0.0,
@@ -149,7 +149,7 @@ fn start(name: &str, at: usize, ends: Option<(f64, f64)>) -> f64 {
 }
 
 impl Family {
-    /// Sets `stands` as the default of each parameter that is a distribution. Each default is narrower than the one before.
+    /// Sets `stands` as the default of each parameter that is a distribution. Each default is narrower than the previous one.
     fn fill(&mut self, stands: &ChosenDistribution) {
         let places = self
             .parameters

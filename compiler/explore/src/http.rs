@@ -64,7 +64,7 @@ impl Response {
     }
 }
 
-/// The content security policy. The page may use only its own contents and connect only to this server, and no other page may embed it in a frame.
+/// The content security policy. The page may load only its own contents and connect only to this server, and other pages may not embed it in a frame.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -97,7 +97,7 @@ pub fn write(stream: &mut TcpStream, response: &Response) {
 /// Reads a request that names this server as its host. Returns `None` if the client sent nothing.
 ///
 /// # Errors
-/// Returns the response to send to a client whose request is invalid.
+/// Fails with the response for a client whose request is invalid.
 pub fn read(stream: &mut TcpStream, port: u16) -> Result<Option<HttpRequest>, Response> {
     match head(stream)? {
         Some(head) => parse(&head, port).map(Some),

@@ -53,13 +53,13 @@ pub struct Question {
 /// A way to compute a divergence. Each way corresponds to options of `vi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// The way that the compiler would choose itself.
+    /// The choice of the compiler.
     Best,
     /// The plain mean over draws.
     Direct,
     /// The Monte Carlo estimate with the smallest variance, with summed noise.
     Sums,
-    /// The same estimate, but sums of noise whose distribution is known are drawn from this distribution.
+    /// The same estimate, but sums of noise with a known distribution are drawn from this distribution.
     Law,
 }
 
@@ -196,7 +196,7 @@ impl Prepared<'_> {
     }
 
     fn code(&mut self, divergence: &Divergence, symbols: &[Address]) -> Result<Artifact, CompileFailure> {
-        // A result with the same name as a parameter would share its port.
+        // The port of a result must differ from that of a parameter with the same name.
         let mut function = divergence.gradient.clone();
         for (name, _) in function.results.iter_mut().skip(1) {
             *name = format!("gradient/{name}").into();

@@ -23,7 +23,7 @@ pub struct Measured {
     pub bytes: u64,
 }
 
-/// Evaluates the value and the gradient up to `repetitions` times. After `time`, no evaluation begins, except for the first two.
+/// Evaluates the value and the gradient up to `repetitions` times. After `time`, no further evaluation starts, except for the first two.
 ///
 /// # Errors
 /// Fails if there is not enough memory.

@@ -34,7 +34,7 @@ const GAUSS: [f64; 4] = [
     0.4179591836734694,
 ];
 
-/// The bound on the transformed coordinate. Points beyond this bound overflow double precision.
+/// The bound on the transformed coordinate. Beyond this bound, points overflow double precision.
 const REACH: f64 = 6.4;
 
 /// The transformed coordinate beyond which points are more than about 1e50 widths away. If such points contribute, the integral is infinite.
@@ -46,7 +46,7 @@ const INTERVALS: usize = 64;
 /// The maximum number of rounds in which intervals are halved.
 const ROUNDS: usize = 60;
 
-/// The number of evaluations after which no further round begins.
+/// The number of evaluations after which no further round starts.
 const MOST: usize = 300_000;
 
 /// The required relative error.
@@ -157,7 +157,7 @@ pub fn integrate(
     finished(&settled)
 }
 
-/// Returns the sum of the intervals. Returns `None` if the sum has not converged, or if there still are contributions far out.
+/// Returns the sum of the intervals. Returns `None` if the sum has not converged, or if points far out still contribute.
 fn finished(intervals: &[Interval]) -> Option<BoundedIntegral> {
     let value: f64 = intervals.iter().map(|interval| interval.value).sum();
     let error: f64 = intervals.iter().map(|interval| interval.error).sum();
@@ -194,7 +194,7 @@ fn measured(
         let (mut kronrod, mut gauss) = (0.0, 0.0);
         for node in 0..15 {
             let value = values[15 * at + node];
-            // One of the two factors may overflow where the other one is zero.
+            // One of the two factors may overflow where the other is zero.
             let slope = slopes[15 * at + node];
             let term = if value == 0.0 || slope == 0.0 {
                 0.0

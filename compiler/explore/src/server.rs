@@ -25,7 +25,7 @@ pub fn serve(listener: &TcpListener, answers: ServedAnswers) -> std::io::Result<
     let answers = Arc::new(answers);
     let (queue, jobs) = sync_channel(limits::WAITING);
     let compiler = answers.clone();
-    // The compiler recurses on deep graphs, so its thread has as much stack as on the command line.
+    // The compiler recurses on deep graphs, so its thread has the same stack size as in the command line.
     std::thread::Builder::new()
         .name("compiler".to_owned())
         .stack_size(64 << 20)
@@ -34,7 +34,7 @@ pub fn serve(listener: &TcpListener, answers: ServedAnswers) -> std::io::Result<
     loop {
         let mut stream = match listener.accept() {
             Ok((stream, _)) => stream,
-            // Either the client has already closed the connection, or too many files are open at the moment.
+            // Either the client has already closed the connection, or too many files are open.
             Err(_) => {
                 std::thread::sleep(Duration::from_millis(10));
                 continue;
@@ -101,7 +101,8 @@ fn work(jobs: &Receiver<Job>, answers: &ServedAnswers) {
     }
 }
 
-/// Returns whether the client has closed the connection while it waited. A page closes the connection when the user changes the question.
+/// Returns whether the client has closed the connection while its request was waiting. A page closes the connection when the user changes the
+/// question.
 fn has_gone(stream: &TcpStream) -> bool {
     if stream.set_nonblocking(true).is_err() {
         return true;

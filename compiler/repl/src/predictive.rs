@@ -196,7 +196,7 @@ fn check(model: &Model, given: &[Tensor], span: Span) -> Elaborated<()> {
     Ok(())
 }
 
-/// The elements of an output that one statement observes, in the order of the statement's draws.
+/// The elements of an output that one statement observes, in the order in which the statement draws them.
 struct Place {
     output: usize,
     elements: Vec<usize>,
@@ -216,7 +216,8 @@ fn places(model: &Model, span: Span) -> Elaborated<Vec<Place>> {
             let param = function.param(&output.name);
             param.is_some_and(|param| needed.contains(&param))
         })?;
-        // A statement observes a selection of elements. Applied to the positions of all elements, the selection returns the observed positions.
+        // The observation of a statement is a selection of elements. Applying this selection to the positions of all elements gives the observed
+        // positions.
         let own = Function {
             results: vec![("observed".into(), observed)],
             ..function.clone()
@@ -242,9 +243,9 @@ fn places(model: &Model, span: Span) -> Elaborated<Vec<Place>> {
 
 /// Draws the outputs of a model once.
 ///
-/// An output may depend on other outputs and on its own elements, such as on those before it in a series. The noise of every element is fixed, and the
-/// draw is repeated with the outputs of the last repetition until they no longer change. Each repetition completes at least one more element, so that
-/// the number of elements bounds the number of repetitions, unless an element depends on itself.
+/// An output may depend on other outputs and on its own elements, for example on the previous element of a series. The noise of every element is
+/// fixed, and the draw is repeated with the outputs of the previous repetition until the outputs no longer change. Each repetition completes at least
+/// one more element, so the number of repetitions is at most the number of elements, unless an element depends on itself.
 fn outputs(
     model: &Model,
     given: &[Tensor],
@@ -291,7 +292,7 @@ fn outputs(
     Err(limit(span, why))
 }
 
-/// Returns whether an operation other than an observation reads a value.
+/// Returns whether any operation except an observation reads a value.
 fn is_read(function: &Function, value: Value) -> bool {
     function.nodes.ids().any(|node| {
         let observes = function.op(node).is_some_and(|op| op.is(&ops::observe::OBSERVE));

@@ -24,8 +24,9 @@ const FEWEST_DRAWS: usize = 400;
 const MOST_NUMBERS: usize = 1 << 24;
 
 impl Session {
-    /// Returns draws of a parameter from its prior, `[draws, ..]`. The path begins with an inference block (`fit.beta`), a model (`M.beta`), or a
-    /// model with inputs that give its sizes (`M([1, 2]).beta`).
+    /// The path begins with an inference block (`fit.beta`), with a model (`M.beta`), or with a model and inputs that determine its sizes (`M([1,
+    /// 2]).beta`). The path begins with an inference block (`fit.beta`), a model (`M.beta`), or a model with inputs that give its sizes (`M([1,
+    /// 2]).beta`).
     pub(super) fn prior_draws(&mut self, written: &Expr, reply: &mut Reply) -> Result<Tensor, Refused> {
         let (start, parameter) = paths::path(written);
         let (id, dims) = self.prior_model(start, reply)?;
@@ -129,7 +130,7 @@ impl Session {
         }
     }
 
-    /// Checks that a prior depends neither on inputs nor on sizes that are not known.
+    /// Checks that a prior depends neither on inputs nor on unknown sizes.
     fn check_prior(&self, written: &Expr, model: &Model, needed: &HashSet<Value>) -> Result<(), Refused> {
         let function = &model.function;
         for value in function.nodes.ids().filter(|value| needed.contains(value)) {
@@ -145,7 +146,7 @@ impl Session {
     }
 }
 
-/// Reports a model whose parameters have sizes that only data give.
+/// Reports a model whose parameters have sizes that only data determine.
 fn unsized_model(written: &Expr, model: &str) -> Diagnostic {
     limit(
         written.span,

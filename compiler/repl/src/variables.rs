@@ -13,8 +13,8 @@ pub struct Variable {
     pub name: Arc<str>,
     /// The checked variable.
     pub local: LocalId,
-    /// The statement that the user entered. If an item is redefined, the statement is checked and computed
-    /// again. `None` for values that the session adds itself, which the user does not see.
+    /// The statement that the user entered. If an item is redefined, the statement is checked and computed again. `None` for values that the session
+    /// adds itself, which are not visible to the user.
     pub written: Option<ast::Stmt>,
     /// The number of the draw that the variable used.
     pub draw: u32,

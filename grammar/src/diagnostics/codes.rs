@@ -165,7 +165,7 @@ An `if` inside a larger expression needs parentheses: `1 + (if c { a } else { b 
 ",
 };
 
-/// Two values side by side.
+/// Two adjacent values without an operator between them.
 pub static SIDE_BY_SIDE: Code = Code {
     id: "E0109",
     title: "two values side by side",
@@ -201,7 +201,7 @@ Right:
 ",
 };
 
-/// An expression whose nesting is too deep for a reader and for the stack.
+/// An expression that is nested too deeply for people and for the stack.
 pub static TOO_DEEP: Code = Code {
     id: "E0111",
     title: "nested too deeply",

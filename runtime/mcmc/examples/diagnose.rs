@@ -1,6 +1,6 @@
 //! Reads draws as CSV from standard input, and writes the diagnostics of each quantity as CSV with all digits.
 //!
-//! The first column is the chain, the second the draw, and each further column a quantity.
+//! The first column is the chain, the second column is the draw, and each further column is a quantity.
 
 use bnnc_mcmc::diagnostics::{Summariser, effective, energy, errors, rhat};
 use std::io::Read;

@@ -1,6 +1,6 @@
 //! Reads log likelihoods as CSV from standard input, and writes the leave-one-out estimates of each row as CSV with all digits.
 //!
-//! The first line is the relative efficiency of the draws. A header and lines as for `diagnose` follow, with a column per row of data.
+//! The first line is the relative efficiency of the draws. The next lines have a header and draws as for `diagnose`, with one column per row of data.
 
 use bnnc_mcmc::loo::LooEstimator;
 use std::io::Read;

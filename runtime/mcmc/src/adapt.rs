@@ -19,10 +19,10 @@ pub enum Change {
     Step,
     /// The step size and the metric.
     Metric,
-    /// The step size. The metric is final from here on, so the step size to keep is averaged over the iterations that follow.
+    /// The step size. The metric is final from here on, so the step size is averaged over the following iterations.
     Last,
-    /// The metric changed so much that the old step size is useless. Unless the step size is fixed, the caller must search for a step size of the
-    /// right order, and pass it to [`Warmup::restart`].
+    /// The metric changed so much that the step size is useless. Unless the step size is fixed, the caller must search for a step size of the right
+    /// order of magnitude and pass it to [`Warmup::restart`].
     Order,
 }
 
@@ -46,7 +46,7 @@ pub struct Warmup {
     length: usize,
     done: usize,
     target: f64,
-    /// The step size, if it is given.
+    /// The step size if the user has set it.
     fixed: Option<f64>,
     dual: DualAveraging,
     learner: Learner,

@@ -1,7 +1,7 @@
 //! The common part of samplers that move along trajectories of a Hamiltonian.
 //!
-//! A [`Hamiltonian`] searches for a step size, runs a [`Trajectory`] in each iteration, and adapts during the warm-up. A trajectory only chooses the
-//! point from which to take the next leapfrog step, and the point at which the iteration ends.
+//! A [`Hamiltonian`] searches for a step size, runs a [`Trajectory`] in each iteration, and adapts during the warm-up. A trajectory decides only from
+//! which point to take the next leapfrog step, and at which point the iteration ends.
 
 pub mod points;
 
@@ -23,7 +23,7 @@ pub enum Next {
     Step {
         /// The point from which the step starts.
         from: PointSlot,
-        /// The step size.
+        /// The iteration ends.
         size: f64,
     },
     /// The end of the iteration.
@@ -33,7 +33,7 @@ pub enum Next {
 /// The outcome of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrajectoryOutcome {
-    /// The new state, held once.
+    /// The new state, whose slot has one hold.
     pub chosen: PointSlot,
     /// The acceptance rate from which step sizes are adapted.
     pub acceptance: f64,
@@ -134,7 +134,7 @@ pub struct Hamiltonian<T> {
     /// The number of iterations of the warm-up.
     length: usize,
     warmup: Warmup,
-    /// True if a step size must be searched before the next iteration.
+    /// True if a step size must be searched for before the next iteration.
     search: bool,
     points: Points,
     state: PointSlot,
@@ -184,7 +184,7 @@ impl<T: Trajectory> Hamiltonian<T> {
         }
     }
 
-    /// Returns the state of the adaptation.
+    /// Returns the state of the warm-up.
     pub fn warmup(&self) -> &Warmup {
         &self.warmup
     }

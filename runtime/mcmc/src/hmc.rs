@@ -1,9 +1,9 @@
 //! Static Hamiltonian Monte Carlo: a fixed number of leapfrog steps, and a Metropolis step at the end (Neal 2011, "MCMC using
 //! Hamiltonian dynamics", section 5.3.2).
 //!
-//! The step size of each iteration is the adapted step size times a uniform number between 0.9 and 1.1, so that an orbit whose period is the length
-//! of the trajectory cannot trap the chain (section 5.3.3 there). A trajectory ends early only at a step whose energy is not finite. The reverse
-//! trajectory would end at the same step, so the chain remains exact.
+//! The step size of each iteration is the adapted step size times a uniform number between 0.9 and 1.1. Without this factor, an orbit whose period is
+//! the length of the trajectory could trap the chain (section 5.3.3 there). A trajectory ends early only at a step whose energy is not finite. The
+//! reverse trajectory would end at the same step, so the chain remains exact.
 
 use crate::hamiltonian::points::PointSlot;
 use crate::hamiltonian::{

@@ -15,18 +15,18 @@ use pareto::Smoother;
 /// The estimates for one row. If a log likelihood is not finite, `k` is infinite and all other estimates are NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LooRow {
-    /// The estimated log density of the row given all other rows.
+    /// The estimated log density of the row, given all other rows.
     pub elpd: f64,
     /// The effective number of parameters: the log density given all rows, minus `elpd`.
     pub p: f64,
-    /// The shape of the tail of the importance ratios; reliable up to [`good_shape`]. Minus infinity if all ratios are equal; infinite if the tail
-    /// cannot be fitted.
+    /// The shape of the tail of the importance ratios; the estimates are reliable up to [`good_shape`]. Minus infinity if all ratios are equal;
+    /// infinity if the tail cannot be fitted.
     pub k: f64,
     /// The Monte Carlo standard error of `elpd`; meaningless if `k` is high.
     pub mcse: f64,
     /// `elpd` by the widely applicable information criterion (WAIC).
     pub elpd_waic: f64,
-    /// The variance of the log likelihood; above 0.4 WAIC is unreliable.
+    /// The variance of the log likelihood; WAIC is unreliable above 0.4.
     pub p_waic: f64,
 }
 
@@ -71,14 +71,14 @@ impl LooEstimator {
         if efficiency.is_finite() { efficiency } else { 1.0 }
     }
 
-    /// Returns the estimates for a row from its log likelihood under each draw. `efficiency` is the result of [`LooEstimator::relative_efficiency`], 1
-    /// for independent draws. It determines the length of the tail that is smoothed, and enters the standard error.
+    /// Returns the estimates for a row from its log likelihood under each draw. `efficiency` is the result of [`LooEstimator::relative_efficiency`],
+    /// 1 for independent draws. It determines the length of the smoothed tail, and enters the standard error.
     pub fn row(&mut self, log_likelihood: &[f64], efficiency: f64) -> LooRow {
         if log_likelihood.is_empty() || !log_likelihood.iter().all(|value| value.is_finite()) {
             return UNKNOWN;
         }
         let draws = log_likelihood.len();
-        // The ratio of the posterior without the row to the posterior with it is 1 / likelihood.
+        // The importance ratio, that of the posterior without the row to the posterior with it, is 1 / likelihood.
         let lowest = log_likelihood.iter().copied().fold(f64::INFINITY, f64::min);
         self.weights.clear();
         self.weights
@@ -242,7 +242,7 @@ impl Total {
         estimate(&self.loo[1])
     }
 
-    /// Returns the Monte Carlo standard error of `elpd`; NaN if the shape of a row is too large, because the error would then be underestimated.
+    /// Returns the Monte Carlo standard error of `elpd`; NaN if the shape of some row is too large, because the error would be underestimated.
     pub fn mcse(&self) -> f64 {
         if self.shapes.good == self.rows() {
             self.variances.sqrt()

@@ -48,7 +48,7 @@ static CANNOT_BUILD: Code = Code {
               Wrong: `bnnc build model.bnn -o model.bnn`.\n\nRight: `bnnc build model.bnn -o model`.",
 };
 
-/// A backend that generates no objects.
+/// A backend that does not generate objects.
 static NO_OBJECTS: Code = Code {
     id: "E0638",
     title: "no code for executables",
@@ -57,7 +57,7 @@ static NO_OBJECTS: Code = Code {
               \n\nWrong: `bnnc build model.bnn --backend reference -o model`.\n\nRight: `bnnc build model.bnn -o model`.",
 };
 
-/// A GPU where none is used.
+/// `--gpu` with a backend that does not generate GPU code.
 static NO_GPU: Code = Code {
     id: "E0639",
     title: "no code for a GPU",
@@ -124,13 +124,13 @@ pub fn cannot_build(path: &Path, why: &str) -> Diagnostic {
     diagnostic.help("name a file in a folder that you may write to: `-o PATH`")
 }
 
-/// Reports that the backend generates no objects.
+/// Reports that the backend does not generate objects.
 pub fn no_objects(backend: &str) -> Diagnostic {
     let text = format!("the backend `{backend}` cannot make executables");
     Diagnostic::usage(&NO_OBJECTS, text).help("leave `--backend` out, or use `cranelift`, `mlir` or `cuda`")
 }
 
-/// Reports `--gpu` with a backend that generates no GPU code.
+/// Reports `--gpu` with a backend that does not generate GPU code.
 pub fn no_gpu(backend: &str) -> Diagnostic {
     let text = format!("`--gpu` needs the backend `cuda`, but the backend is `{backend}`");
     Diagnostic::usage(&NO_GPU, text).help("add `--backend cuda`, or leave `--gpu` out")

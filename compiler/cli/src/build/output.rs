@@ -17,7 +17,7 @@ const FLAGS: &[&str] = if cfg!(target_os = "linux") {
     &[]
 };
 
-/// The messages that a linker, or the system at the end of the linker, writes if the disk is too full for the executable.
+/// Messages of a linker, or of the system when the linker ends, if the disk is too full for the executable.
 const FULL: &[&str] = &[
     "No space left on device",
     "Disk quota exceeded",
@@ -55,7 +55,7 @@ pub fn check(path: &Path) -> Result<(), Box<Diagnostic>> {
     Ok(())
 }
 
-/// Checks that writing an executable to `path` does not overwrite a file that the executable is made from.
+/// Checks that the executable at `path` would not overwrite a file from which it is made.
 ///
 /// # Errors
 /// Fails if such a file is at the path.
@@ -142,7 +142,7 @@ pub fn append(runner: &Path, bytes: &[u8], path: &Path) -> Result<u64, Box<Diagn
 pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<Diagnostic>> {
     let draft = Draft::of(path);
     let cannot = |error: io::Error| Box::new(diagnostics::cannot_build(path, &error.to_string()));
-    // Linkers report a folder without write access in many different ways, so this code tests it first.
+    // Linkers report a folder without write permission in many different ways, so the permission is tested first.
     fs::write(&draft.path, []).map_err(cannot)?;
     let workshop = Workshop::new().map_err(cannot)?;
     let mut files = Vec::new();
@@ -218,7 +218,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // After the file was renamed, there is nothing to remove.
+        // After a successful rename, there is no file to remove.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -233,7 +233,7 @@ fn executable(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, permissions)
 }
 
-/// The file name alone decides whether the file can be executed.
+/// On this system, the file name alone decides whether the file is executable.
 #[cfg(not(unix))]
 fn executable(_: &Path) -> io::Result<()> {
     Ok(())
@@ -245,7 +245,7 @@ struct Workshop(PathBuf);
 impl Workshop {
     fn new() -> io::Result<Workshop> {
         let folder = std::env::temp_dir();
-        // Another process may have left a folder of this name.
+        // Another process may have left a folder with this name.
         for attempt in 0..64 {
             let path = folder.join(format!("bnnc-build-{}-{attempt}", std::process::id()));
             match fs::create_dir(&path) {
@@ -260,7 +260,7 @@ impl Workshop {
 
 impl Drop for Workshop {
     fn drop(&mut self) {
-        // A folder that cannot be removed is harmless.
+        // If the folder cannot be removed, this does no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

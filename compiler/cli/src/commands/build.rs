@@ -113,7 +113,7 @@ fn settle(built: &mut Built) {
     }
 }
 
-/// Returns every file that the executable is made from, and every file that it reads.
+/// Returns every file from which the executable is made, and every file that it reads.
 fn inputs(built: &mut Built, program: &CheckedProgram) -> Vec<PathBuf> {
     let mut inputs: Vec<PathBuf> = program
         .sources

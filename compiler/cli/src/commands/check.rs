@@ -35,7 +35,7 @@ fn run_inner(arguments: &CheckArguments) -> Result<(), u8> {
     let program = session::load(&arguments.file, &options, display)?;
     let checked = clock.elapsed().as_secs_f64();
     if program.module.infers.is_empty() {
-        // A program without inference blocks has no costs to report.
+        // Without inference blocks, there is no cost to report.
         return Ok(());
     }
     let sources = session::sources(&program, &options, limit, display)?;

@@ -6,7 +6,7 @@ pub fn run(arguments: &[String]) -> u8 {
     bnnc_backend_mlir::worker::run(arguments)
 }
 
-/// Reports that this build has no worker.
+/// Reports that this build does not have a worker.
 #[cfg(not(feature = "mlir"))]
 pub fn run(_: &[String]) -> u8 {
     bnnc_command::terminal::complain("error: this `bnnc` was built without the feature `mlir`");

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 /// Errors in the file or the command line.
 type Faults = Vec<Diagnostic>;
 
-/// Left-out columns beyond this number are only counted on the terminal.
+/// The largest number of left-out columns that the terminal lists; if there are more, only their number is shown.
 const MOST_LISTED: usize = 10;
 
 /// Runs the command.
@@ -96,13 +96,13 @@ fn project(arguments: &New) -> Result<String, Faults> {
     Ok(summary(&plan, &columns, &complete))
 }
 
-/// The format of files with other endings, and of the table of complete rows.
+/// The format for files with other extensions, and of the table of complete rows.
 const TEXT: &str = "csv";
 
-/// Endings of files that are not tables, beside those of formats that come in pairs of files.
+/// Extensions of files that are not tables, in addition to those of formats that consist of pairs of files.
 const OTHER_FILES: &[&str] = &["bnn", "npz", "xls", "xlsx"];
 
-/// Returns the format of a file by the ending of its name.
+/// Returns the format of a file by its extension.
 fn format_of(file: &Path) -> Result<Format, Diagnostic> {
     let ending = ending(file);
     let is_named = Format::WORDS.contains(&ending.as_str()) || OTHER_FILES.contains(&ending.as_str());
@@ -110,7 +110,7 @@ fn format_of(file: &Path) -> Result<Format, Diagnostic> {
     table_format(word).ok_or_else(|| diagnostics::no_table(file, &ending))
 }
 
-/// Returns the format of this name, if one file of it is a table.
+/// Returns the format with this name, if a single file of this format is a table.
 fn table_format(word: &str) -> Option<Format> {
     Format::read(RawOption::Call(word, &[])).filter(|format| format.contents() != Contents::Pair)
 }
@@ -133,7 +133,7 @@ fn ending(file: &Path) -> String {
     ending.to_string_lossy().to_lowercase()
 }
 
-/// Returns the name of a file without its ending: `cars` for `data/cars.csv.gz`.
+/// Returns the name of a file without its extension: `cars` for `data/cars.csv.gz`.
 fn stem(file: &Path) -> String {
     let name = unpacked_name(file);
     name.file_stem()
@@ -154,7 +154,7 @@ fn target(arguments: &New, stem: &str) -> PathBuf {
     }
 }
 
-/// Returns the path of an existing file from an existing folder. It is absolute if the two have no folder in common.
+/// Returns the path of an existing file, relative to an existing folder. The path is absolute if file and folder have no common ancestor.
 fn from_folder(folder: &Path, file: &Path) -> PathBuf {
     let here = match folder.as_os_str().is_empty() {
         true => Path::new("."),
@@ -179,7 +179,7 @@ fn from_folder(folder: &Path, file: &Path) -> PathBuf {
     up.chain(down).collect()
 }
 
-/// Returns the path as a program writes it, if a program can.
+/// Returns the path as text for a program; `None` if a program cannot contain it.
 fn path_text(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     (!text.contains(['"', '\n', '\r'])).then(|| text.to_owned())

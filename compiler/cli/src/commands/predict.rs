@@ -121,7 +121,7 @@ struct Fitted<'a> {
 }
 
 impl Fitted<'_> {
-    /// Writes the requested results that only a Gaussian over the weights has: the joint covariance and the derivatives with respect to the
+    /// Writes the requested results that only a Gaussian over the weights provides: the joint covariance, and the derivatives with respect to the
     /// inputs. The error is the exit status.
     fn write_gaussian(&self, rows: &Rows) -> Result<(), u8> {
         let (infer, preparation, arguments) = (self.infer, self.preparation, self.arguments);
@@ -205,12 +205,12 @@ fn recompiled(
     display: Display,
 ) -> Result<(CheckedProgram, Compiled), u8> {
     let program = program::load(&saved.program.display().to_string(), &saved.text, options);
-    // The run showed its warnings.
+    // The warnings were shown when the run was compiled.
     if program.has_errors() {
         return Err(display.show(&program.diagnostics, &program.sources));
     }
-    // The schemas of the run are used, not those of the current files, because the draws have one parameter for each level
-    // and column at the time of the run.
+    // The schemas of the run are used and not those of the current files, because the draws have one parameter for each level and column of the data
+    // at the time of the run.
     let schemas: HashMap<String, Schema> = saved.schemas.clone().into_iter().collect();
     let mut compiled = compile(&program, &schemas, options)
         .map_err(|failure| display.failure(&failure, &program.sources))?;
@@ -261,7 +261,7 @@ fn field(source: &DataSource) -> Option<&str> {
     }
 }
 
-/// Returns the inference of this name, or the only one of the run.
+/// Returns the inference with this name or, without a name, the only inference of the run.
 ///
 /// # Errors
 /// Fails for an unknown name, and without a name if the run has several inferences.

@@ -44,7 +44,7 @@ pub fn run(arguments: &Repl) -> u8 {
     }
 }
 
-/// Returns the number of columns for output that is not to a terminal: that of the environment variable `COLUMNS`, or 80.
+/// Returns the number of columns if standard output is not a terminal: the value of the environment variable `COLUMNS`, or 80.
 fn columns() -> usize {
     let stated = std::env::var("COLUMNS").ok();
     stated.and_then(|columns| columns.parse().ok()).unwrap_or(80)
@@ -96,7 +96,7 @@ fn enter(session: &mut Session, entry: &str) -> bool {
 /// Prints results to standard output and notes to standard error, in the order of the reply.
 fn print(reply: &Reply) {
     for said in &reply.said {
-        // If the reader has closed the pipe, nobody wants the output.
+        // If the reader has closed the pipe, the output is not needed.
         let _ = match said {
             ReplyPart::Result(text) => {
                 writeln!(std::io::stdout(), "{text}").and_then(|()| std::io::stdout().flush())

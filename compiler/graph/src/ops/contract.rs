@@ -113,7 +113,7 @@ fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {
 }
 
 /// Contracts the cotangent of the result with the other operand. A letter that occurs only in this operand was summed, so the cotangent is constant
-/// along it. The cotangent is then constant along this letter.
+/// along it.
 fn cotangent(
     b: &mut Builder,
     dy: Value,

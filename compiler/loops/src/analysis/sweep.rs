@@ -19,8 +19,8 @@ pub fn order(kernel: Kernel) -> (Kernel, usize) {
     }
 }
 
-/// Returns whether a kernel is swept. Along the innermost axis, the kernel generates noise that depends on the axis before it only through the
-/// coordinates of the noise, and an output sums over that axis.
+/// Returns whether a kernel is swept. Along the innermost axis, the kernel generates noise that depends on the second-to-last axis only through the
+/// coordinates of the noise, and an output sums over the second-to-last axis.
 pub fn is_swept(kernel: &Kernel) -> bool {
     let makes_noise = kernel.body.iter().any(|inst| match &inst.op {
         InstOp::Noise { strides, .. } => {

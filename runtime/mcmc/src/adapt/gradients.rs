@@ -3,19 +3,19 @@
 //! Note \[Spreads\]. For independent normal quantities, if an element of the position has the variance `v`, the same element of the gradient has the
 //! variance `1 / v`. The square root of the ratio of the two variances is `v`, even from very few draws and before the chain has converged. In
 //! general this is the diagonal that minimises a Fisher divergence between the whitened target and a standard normal distribution (the warm-up of
-//! nutpie). After every iteration, the metric is computed again from the draws of a window. Windows are short at first, so that draws before the
-//! chain reaches the bulk of the posterior are soon forgotten. Later windows are longer.
+//! nutpie). After every iteration, the metric is computed again from the draws of a window. Windows are short at first, so that draws from before the
+//! chain reached the bulk of the posterior are soon forgotten. Later windows are longer.
 //!
-//! A dense metric begins as this diagonal. From the first long window on, once there are twice as many draws as dimensions, the metric is the
-//! covariance of the positions. The noise of a covariance is the same in all directions of any posterior: with `n` draws in `d` dimensions, a round
-//! posterior appears `(1 + sqrt(d / n)) / (1 - sqrt(d / n))` times as long as wide: 5.8 for two draws per dimension and 2.6 for five. Below five
-//! draws per dimension the correlations are shrunk in proportion to their noise ([`RunningMoments::noise`]). From five on they are not shrunk,
-//! because shrinking reduces correlations near 1 the most, which are the reason to use a dense metric.
+//! A dense metric begins as this diagonal. From the first long window on, the metric is the covariance of the positions, provided there are at least
+//! twice as many draws as dimensions. For any posterior, the noise of a covariance is the same in all directions: with `n` draws in `d` dimensions, a
+//! round posterior appears `(1 + sqrt(d / n)) / (1 - sqrt(d / n))` times as long as wide, which is 5.8 for two draws per dimension and 2.6 for five.
+//! Below five draws per dimension the correlations are shrunk in proportion to their noise ([`RunningMoments::noise`]). With five or more draws per
+//! dimension they are not shrunk: shrinking would mostly reduce correlations near 1, which are the reason to use a dense metric.
 //!
 //! Note \[Lengths\]. Under the right metric, the squared length of a whitened gradient of a normal distribution in `d` dimensions has the mean `d`
-//! and the variance `2 d`. If the curvature varies between regions, as it does for a Gaussian process with an unknown length scale, a dense metric
-//! can be worse than a diagonal one: its steps are long on average, and a chain that reaches a stiff region stays there. Of eight seeds on the
-//! Poisson process `gp_pois_regr` of posteriordb (target acceptance 0.9) two had an R-hat above 1.1. The squared lengths show this: under the dense
+//! and the variance `2 d`. If the curvature varies between regions, as for a Gaussian process with an unknown length scale, a dense metric can be
+//! worse than a diagonal one: its steps are long on average, and a chain that reaches a stiff region stays there. For the Poisson process
+//! `gp_pois_regr` of posteriordb (target acceptance 0.9), R-hat was above 1.1 for two of eight seeds. The squared lengths show this: under the dense
 //! metric, their mean was 60 to 90 in 13 dimensions, and their variance was 10 to 14 times that of a normal distribution with this mean. Under the
 //! diagonal metric the factor was 7.5 to 8. At the end of the last window, the dense metric is therefore replaced by the diagonal metric under two
 //! conditions. The mean squared length is above `2 d`, and either this mean or the variance divided by the squared mean is larger than under the
@@ -96,13 +96,13 @@ pub struct Spreads {
     early: usize,
     /// The first iteration from which only the step size is learnt.
     end: usize,
-    /// True if enough iterations follow to learn the step size of the last metric alone.
+    /// True if enough iterations remain after the last metric to learn the step size for it.
     settles: bool,
-    /// The number of draws that are added before older draws are forgotten.
+    /// The number of draws in a window, after which older draws are forgotten.
     width: u64,
-    /// True if the metric has been computed from draws before.
+    /// True if the metric has already been computed from draws.
     renewed: bool,
-    /// True if the metric is a full matrix by now.
+    /// True if the metric is already a full matrix.
     correlated: bool,
     /// The draws from which the metric is computed.
     used: Pairs,
@@ -113,11 +113,11 @@ pub struct Spreads {
 impl Spreads {
     /// The number of draws in a short window.
     const SHORT: u64 = 10;
-    /// The number of draws in the first long window.
+    /// The smallest number of draws per dimension for a covariance, and the smallest number for a covariance without shrinkage.
     const LONG: u64 = 80;
     /// The number of draws per dimension that are needed for a covariance, and the number for a covariance without shrinkage.
     const ENOUGH: [u64; 2] = [2, 5];
-    /// The smallest number of draws from which a metric is computed.
+    /// The smallest number of iterations in which the step size converges from its start, as in the last stage of Stan's warm-up.
     const LEAST: u64 = 3;
     /// The smallest number of iterations in which the step size converges from its start, as in the last stage of Stan's warm-up.
     const SETTLING: usize = 50;
@@ -126,7 +126,7 @@ impl Spreads {
     /// The range of scales. Scales outside this range are not updated.
     const RANGE: (f64, f64) = (1e-10, 1e10);
 
-    /// Begins a warm-up of `warmup` iterations. The first 30 % have short windows, and the last 15 % only adapt the step size.
+    /// Begins a warm-up of `warmup` iterations. The first 30 % of them have short windows, and the last 15 % adapt only the step size.
     pub fn new(dimension: usize, warmup: usize, dense: bool) -> Spreads {
         Spreads {
             early: 3 * warmup / 10,
@@ -234,8 +234,8 @@ impl Spreads {
         }
     }
 
-    /// Makes a dense metric diagonal if whitened gradients are too long or vary too much under it. Returns true if it replaced the metric: see Note
-    /// \[Lengths\].
+    /// Replaces a dense metric by the diagonal metric if whitened gradients are too long or vary too much under it. Returns whether the metric was
+    /// replaced: see Note \[Lengths\].
     fn drop(&mut self, whitening: &mut Whitening) -> bool {
         let (dense, diagonal) = (&self.used.dense, &self.used.diagonal);
         let limit = Spreads::STIFF * self.used.gradients.dimension() as f64;

@@ -1,9 +1,9 @@
 //! Metrics: linear maps to coordinates in which a posterior is approximately round, and their estimation.
 //!
-//! Note \[Whitening\]. A metric is stored as a matrix `L`, where `L L'` is the inverse mass matrix, an estimate of the posterior
-//! covariance. Momenta are stored as `p = L' (momentum)`, so that a fresh momentum is standard normal, the kinetic energy is `|p|^2 / 2`
-//! and the products of the U-turn criterion are plain dot products for every metric. Gradients are stored as `L' gradient`. Only drifts
-//! (`position += step L p`) and fresh gradients use `L`.
+//! Note \[Whitening\]. A metric is stored as a matrix `L`, where `L L'` is the inverse mass matrix, an estimate of the posterior covariance. Momenta
+//! are stored as `p = L' (momentum)`. For every metric, a fresh momentum is then standard normal, the kinetic energy is `|p|^2 / 2`, and the products
+//! of the U-turn criterion are plain dot products. Gradients are stored as `L' gradient`. Only drifts (`position += step L p`) and fresh gradients
+//! use `L`.
 
 use crate::vector::{add_scaled, dot, product};
 use serde::{Deserialize, Serialize};
@@ -188,7 +188,7 @@ impl RunningMoments {
     }
 
     /// Writes the metric of these moments: variances (or covariances) that are shrunk towards 0.001 as if by five more observations (Stan,
-    /// `var_adaptation` and `covar_adaptation`). Leaves the metric unchanged if the moments do not give a valid one.
+    /// `var_adaptation` and `covar_adaptation`). Leaves the metric unchanged if the moments do not give a valid metric.
     pub fn estimate(&self, whitening: &mut Whitening) {
         if self.count < 2 {
             return;
@@ -237,9 +237,9 @@ impl RunningMoments {
         }
     }
 
-    /// Returns the fraction by which all correlations must shrink for the smallest expected error. It is the sum of the variances of the
-    /// correlations, `(1 - r^2)^2 / (n - 1)` for `n` normal draws, over the sum of their squares, and at most 1 (Schaefer and Strimmer
-    /// 2005, Statistical Applications in Genetics and Molecular Biology 4(1), 32). Only for dense moments of at least two positions.
+    /// Returns the fraction by which all correlations must shrink to minimise the expected error. It is the sum of the variances of the correlations,
+    /// `(1 - r^2)^2 / (n - 1)` for `n` normal draws, over the sum of their squares, and at most 1 (Schaefer and Strimmer 2005, Statistical
+    /// Applications in Genetics and Molecular Biology 4(1), 32). Only for dense moments of at least two positions.
     pub fn noise(&self) -> f64 {
         let (dimension, degrees) = (self.mean.len(), (self.count - 1) as f64);
         let (mut variances, mut squares) = (0.0, 0.0);

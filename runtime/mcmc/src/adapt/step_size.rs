@@ -25,7 +25,7 @@ impl DualAveraging {
     const DELAY: f64 = 10.0;
     /// The rate at which old iterates are forgotten in the mean (`kappa` in the paper).
     const FORGETTING: f64 = 0.75;
-    /// The ratio of the centre to the initial step size. It is large because trying large steps costs less than trying small steps.
+    /// The ratio of the centre to the initial step size, which is large because trying large steps costs less than trying small steps.
     const OPTIMISM: f64 = 10.0;
 
     /// Begins at a step size.
@@ -58,8 +58,8 @@ impl DualAveraging {
         self.log_mean += newest * (self.log_step - self.log_mean);
     }
 
-    /// Restarts the mean with the next iterate. The iterates continue from their current value. If they were restarted too, they would oscillate
-    /// widely and their mean would be too small: after 150 iterations, the acceptance rates were 0.83 to 0.86 at a target of 0.8.
+    /// Restarts the mean with the next iterate. The iterates continue from their current value. If the iterates were restarted too, they would
+    /// oscillate widely and their mean would be too small: the acceptance rates after 150 iterations were 0.83 to 0.86 at a target of 0.8.
     pub fn forget(&mut self) {
         self.averaged = 0;
     }
@@ -93,7 +93,7 @@ enum Direction {
 impl StepSizeSearch {
     /// The search ends when the acceptance probability of a step crosses this value.
     const ACCEPTANCE: f64 = 0.8;
-    /// The range of step sizes outside of which the search ends. Above this range, the density is flat; below, no step is accepted.
+    /// The search ends outside this range of step sizes. Above the range, the density is flat; below it, no step is accepted.
     const RANGE: (f64, f64) = (1e-12, 1e7);
 
     /// Begins at a step size.

@@ -17,7 +17,7 @@ pub enum WarmupRole {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WarmupWindows {
     first: usize,
-    /// The first iteration of the last stage.
+    /// The first iteration of the final fast stage.
     end: usize,
     width: usize,
     /// The last iteration of the current window.
@@ -58,7 +58,7 @@ impl WarmupWindows {
         }
         self.width *= 2;
         self.close = iteration + self.width;
-        // If the next window would not fit, the current one takes all remaining iterations.
+        // If the next window would not fit, the current window extends to the last stage.
         if self.close + 2 * self.width >= self.end {
             self.close = self.end - 1;
         }

@@ -16,7 +16,7 @@ use divergences::{as_noise, divergences, smooth};
 /// The smallest number of draws of a chain whose halves can be compared.
 const LEAST_DRAWS: usize = 4;
 
-/// The mean variance above which a loss difference is too noisy for its correction.
+/// The mean variance of loss differences above which their correction is unreliable.
 const NOISY: f64 = 2.0;
 
 /// The facts about the chains of an inference run. Only iterations after the warm-up count.
@@ -30,7 +30,7 @@ pub struct ChainFacts<'a> {
     pub chains: usize,
     /// The indices of the chains that were stopped before their first draw.
     pub without_draws: &'a [usize],
-    /// The iterations of all chains together.
+    /// The number of iterations whose trajectory was stopped at the largest depth.
     pub iterations: usize,
     /// The number of iterations that diverged.
     pub divergences: usize,
@@ -56,11 +56,12 @@ pub struct ChainFacts<'a> {
     pub swapped: Option<&'a Swapped>,
     /// The number of parameters.
     pub parameters: usize,
-    /// True if the model has layers.
+    /// The label switching that was found, if any.
     pub has_layers: bool,
 }
 
-/// A vector, or several scalars, whose values agree between chains once each draw is sorted, but not in their order (label switching).
+/// A vector, or several scalars, whose elements are ordered differently in different chains (label switching): chains agree only after the values of
+/// each draw are sorted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Swapped {
     /// The name of the vector, or the names of the scalars.
@@ -69,7 +70,7 @@ pub struct Swapped {
     pub count: usize,
 }
 
-/// Returns the warnings that apply, the most serious first.
+/// Returns the warnings that apply, with the most serious first.
 pub fn advice(facts: &ChainFacts<'_>) -> Vec<Diagnostic> {
     let all = [
         chains_without_draws(facts),
@@ -148,7 +149,7 @@ fn not_finite(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
 /// The largest number of quantities that are listed by name.
 const NAMED: usize = 5;
 
-/// Returns the target acceptance rate of the adaptation; `None` if the step size is given.
+/// Returns the target acceptance rate of the adaptation; `None` if the step size is fixed.
 fn target(transition: &Transition) -> Option<f64> {
     let adaptation = transition.part().adaptation()?;
     adaptation
@@ -215,7 +216,7 @@ fn chains_disagree(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
         }
         false => diagnostic,
     };
-    // Chains that move away without bound have long straight trajectories, which are cut.
+    // A chain that moves away without bound has long straight trajectories, which are stopped at the largest depth.
     let diagnostic = match facts.cut > 0 {
         true => diagnostic.help("give a proper prior to every parameter that the data may not determine"),
         false => diagnostic,
@@ -295,13 +296,13 @@ fn few_effective_draws(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     ))
 }
 
-/// Returns whether all quantities are constant in all chains. One constant quantity is normal: it may be constant by definition.
+/// Returns whether all quantities are constant in all chains. A single constant quantity is not an error: it may be constant by definition.
 fn nothing_moved(facts: &ChainFacts<'_>) -> bool {
     let still = |summary: &QuantitySummary| summary.rhat.is_nan() && summary.mean.is_finite();
     !facts.quantities.is_empty() && facts.quantities.iter().all(|(_, summary)| still(summary))
 }
 
-/// The fraction of missing information below which the energy changes too slowly.
+/// The E-BFMI below which the energy changes too slowly.
 const SLOW: f64 = 0.3;
 
 fn energy_moves_slowly(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
@@ -352,7 +353,7 @@ fn trajectories_cut(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     Some(diagnostic.help("standardise inputs and target, and give every parameter a proper prior"))
 }
 
-/// The largest accepted ratio between the odds of the acceptance rate and the odds of its target, in either direction.
+/// The largest accepted ratio between the odds of the acceptance rate and the odds of its target, or its inverse.
 const ODDS: f64 = 6.0;
 
 fn acceptance_off(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
@@ -391,7 +392,7 @@ fn acceptance_off(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
 /// The rows per parameter below which a single row may determine some parameters.
 const ROWS_EACH: usize = 3;
 
-/// Returns a warning if rows of a model with this number of parameters have too large a Pareto shape.
+/// Returns a warning if the Pareto shape is too large for some rows; `parameters` is the number of parameters of the model.
 pub fn rows_not_left_out(infer: &str, shapes: Shapes, parameters: usize) -> Option<Diagnostic> {
     let Shapes { good, bad, very_bad } = shapes;
     if bad + very_bad == 0 {

@@ -10,9 +10,9 @@ const SUMMED: usize = 32;
 
 /// Computes the autocovariances of halves, and reuses its memory.
 ///
-/// Note \[Pairs\]. Two real sequences `a` and `b` form one complex sequence `a + ib`; the real part of its autocovariance is the sum of
-/// both. Since only the mean over all sequences is needed, power spectra are added up and transformed back once. The forward transform
-/// leaves its result in bit-reversed order and the backward transform takes this order, so that nothing is reordered.
+/// Note \[Pairs\]. Two real sequences `a` and `b` form one complex sequence `a + ib`; the real part of its autocovariance is the sum of both. Since
+/// only the mean over all sequences is needed, power spectra are added up and transformed back once. The forward transform leaves its result in
+/// bit-reversed order, and the backward transform reads this order, so no values are moved.
 #[derive(Clone, Debug, Default)]
 pub struct Autocovariance {
     /// The halves, each minus its mean.
@@ -37,7 +37,7 @@ impl Autocovariance {
         self.transformed = false;
     }
 
-    /// Returns the autocovariance of each half about its own mean, divided by its length (Geyer 1992, section 3), averaged over all halves.
+    /// Returns the autocovariance about the mean of the half, divided by the length of the half (Geyer 1992, section 3) and averaged over all halves.
     /// The first call with a lag of 32 or more takes time `O(n log n)`; later calls take constant time.
     pub fn at(&mut self, lag: usize) -> f64 {
         if lag >= SUMMED {

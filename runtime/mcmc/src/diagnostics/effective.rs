@@ -1,7 +1,7 @@
 //! Effective sample sizes.
 //!
-//! Each function takes one slice of draws per chain. The result is NaN if it is undefined: fewer than two draws in a half
-//! of a chain, a draw that is not finite, or draws that are all equal.
+//! Each function takes one slice of draws per chain. The result is NaN if there are fewer than two draws in half of a chain, if a draw is not finite,
+//! or if all draws are equal.
 
 use super::autocovariance::Autocovariance;
 use super::halves::{Halves, shortest};
@@ -39,7 +39,7 @@ pub fn median(chains: &[&[f64]]) -> f64 {
     quantile(chains, 0.5)
 }
 
-/// Returns the ESS of a quantile, computed from the indicator of draws that are not above it (Vehtari et al. 2021, section 4.3).
+/// Returns the ESS of a quantile, computed from the indicator of draws that are at most the quantile (Vehtari et al. 2021, section 4.3).
 pub fn quantile(chains: &[&[f64]], p: f64) -> f64 {
     let mut sorted = pool(chains);
     sorted.sort_unstable_by(f64::total_cmp);
@@ -78,9 +78,9 @@ pub(super) fn average(values: &[f64]) -> f64 {
 
 /// Returns the ESS of the mean of the values (Vehtari et al. 2021, section 3.2).
 ///
-/// The sum of the autocorrelations ends at the first pair of neighbouring lags whose sum is not positive, and the sums of pairs are made to
-/// decrease (Geyer 1992, section 3.3). The even lag of the last pair counts once, which makes the estimate less noisy for antithetic
-/// chains. The result is at most `S log10 S` for `S` values.
+/// The sum of the autocorrelations ends at the first pair of neighbouring lags whose sum is not positive, and the sums of pairs are made to decrease
+/// (Geyer 1992, section 3.3). Only the even lag of the last pair is counted, which makes the estimate less noisy for antithetic chains. The result is
+/// at most `S log10 S` for `S` values.
 pub fn size(halves: &Halves, covariance: &mut Autocovariance) -> f64 {
     if !halves.vary(2) {
         return f64::NAN;

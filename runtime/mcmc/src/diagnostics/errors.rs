@@ -46,7 +46,7 @@ pub fn quantile(chains: &[&[f64]], p: f64) -> f64 {
     let mut sorted = pool(chains);
     sorted.sort_unstable_by(f64::total_cmp);
     let last = (sorted.len() - 1) as f64;
-    // These are the probabilities one standard deviation below and above the mean, with the same digits as in other tools.
+    // The probabilities of a normal variable one standard deviation below and above its mean, with the same digits as in other tools.
     let [low, high] = [0.1586553, 0.8413447]
         .map(|side| beta_quantile(side, size * p + 1.0, size * (1.0 - p) + 1.0) * sorted.len() as f64 - 1.0);
     (sorted[high.ceil().min(last) as usize] - sorted[low.floor().max(0.0) as usize]) / 2.0
@@ -82,8 +82,8 @@ fn log_beta_kernel(x: f64, a: f64, b: f64) -> f64 {
     a * x.ln() + b * (-x).ln_1p() + lgamma(a + b) - lgamma(a) - lgamma(b)
 }
 
-/// Returns the regularised incomplete Beta function, by the continued fraction 26.5.8 of Abramowitz and Stegun, on the side where the
-/// fraction converges fast.
+/// Returns the regularised incomplete Beta function, by the continued fraction 26.5.8 of Abramowitz and Stegun; the argument is reflected to the side
+/// on which the fraction converges fast.
 fn beta_cdf(x: f64, a: f64, b: f64) -> f64 {
     let kernel = log_beta_kernel(x, a, b).exp();
     if x < (a + 1.0) / (a + b + 2.0) {

@@ -2,8 +2,8 @@
 
 /// Halves of chains, concatenated: both halves of the first chain, both halves of the second, and so on.
 ///
-/// Chains are truncated to the length of the shortest. If this length is odd, the draw in the middle is left out. Comparing the halves
-/// detects drift within a chain (Vehtari et al. 2021, section 3.1).
+/// Chains are truncated to the length of the shortest. If this length is odd, the middle draw is left out. Comparing the halves detects drift within
+/// a chain (Vehtari et al. 2021, section 3.1).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Halves {
     values: Vec<f64>,
@@ -50,7 +50,7 @@ impl Halves {
         self.length
     }
 
-    /// Returns the halves one by one; none if they are empty.
+    /// Returns the halves one by one, or no halves if they are empty.
     pub fn each(&self) -> std::slice::ChunksExact<'_, f64> {
         self.values.chunks_exact(self.length.max(1))
     }

@@ -63,8 +63,8 @@ pub fn median(sorted: &[f64]) -> f64 {
     }
 }
 
-/// Returns the quantile of the standard normal distribution, with a relative error of about 1e-16 (Wichura 1988, algorithm AS 241, PPND16).
-/// The result is infinite at 0 and 1, and NaN outside of this range.
+/// Returns the quantile of the standard normal distribution, with a relative error of about 1e-16 (Wichura 1988, algorithm AS 241, PPND16). The
+/// result is infinite at 0 and 1, and NaN outside this range.
 pub fn normal_quantile(p: f64) -> f64 {
     let centred = p - 0.5;
     if centred.abs() <= 0.425 {

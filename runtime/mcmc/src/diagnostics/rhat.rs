@@ -1,7 +1,7 @@
 //! R-hat: the agreement of chains, and of the two halves of each chain.
 //!
-//! Each function takes one slice of draws per chain. The result is NaN if it is undefined: fewer than two draws in a half
-//! of a chain, a draw that is not finite, or draws that are all equal. Constant chains that differ from each other give infinity.
+//! Each function takes one slice of draws per chain. The result is NaN if there are fewer than two draws in half of a chain, if a draw is not finite,
+//! or if all draws are equal. Constant chains that differ from each other give infinity.
 
 use super::effective::{average, pool, variance_of_means};
 use super::halves::Halves;
@@ -57,7 +57,7 @@ pub fn of(halves: &Halves) -> f64 {
     }
     let length = halves.length() as f64;
     let count = halves.each().len() as f64;
-    // The values are compared exactly, because the rounded variance of equal values may not be zero.
+    // The values are compared exactly, because the variance of equal values may not be exactly zero after rounding.
     if halves
         .each()
         .all(|half| half.iter().all(|value| Some(value) == half.first()))

@@ -18,8 +18,8 @@ struct Point {
     holds: u32,
 }
 
-/// The points of a sampler. The number of slots is the largest number of points that were held at the same time. Momenta and gradients are whitened
-/// (Note \[Whitening\] in [`crate::adapt::metric`]).
+/// The points of a sampler. The number of slots is the largest number of points that have been held at the same time. Momenta and gradients are
+/// whitened (Note \[Whitening\] in [`crate::adapt::metric`]).
 #[derive(Clone, Debug)]
 pub struct Points {
     dimension: usize,
@@ -130,7 +130,7 @@ impl Points {
         point.energy = dot(&point.momentum, &point.momentum) / 2.0 - point.log_density;
     }
 
-    /// Takes the first part of a leapfrog step: half of the momentum update, and then the move to the point at which the gradient is needed next.
+    /// Takes the first part of a leapfrog step: half of the momentum update, and then the move to the point whose gradient is needed next.
     pub fn depart(&mut self, from: PointSlot, to: PointSlot, size: f64, whitening: &Whitening) {
         let Ok([from, to]) = self.points.get_disjoint_mut([from.0, to.0]) else {
             unreachable!("a step ends in a slot of its own");

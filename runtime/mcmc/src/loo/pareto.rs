@@ -20,9 +20,9 @@ impl Pareto {
         }
     }
 
-    /// Fits sorted positive values. `theta = -k / scale` is its posterior mean over a grid, under the prior of Zhang and Stephens (2009).
-    /// The shape is shrunk towards 1/2 as if by ten further values (Vehtari et al. 2024). Returns `None` if the first quartile is not
-    /// positive, the largest value is not finite, or the fit is not finite.
+    /// Fits sorted positive values. `theta = -k / scale` is its posterior mean over a grid, under the prior of Zhang and Stephens (2009). The shape
+    /// is shrunk towards 1/2 as if by ten additional values (Vehtari et al. 2024). Returns `None` if the first quartile is not positive, the largest
+    /// value is not finite, or the fit is not finite.
     pub fn fit(sorted: &[f64]) -> Option<Pareto> {
         let count = sorted.len();
         let largest = *sorted.last()?;
@@ -63,7 +63,7 @@ fn shape_at(theta: f64, values: &[f64]) -> f64 {
     values.iter().map(|value| (-theta * value).ln_1p()).sum::<f64>() / values.len() as f64
 }
 
-/// Returns the number of ratios in the tail of `draws` ratios that are equivalent to `draws * efficiency` independent ones (Vehtari et al. 2024,
+/// Returns the number of ratios in the tail, for `draws` ratios that are equivalent to `draws * efficiency` independent ratios (Vehtari et al. 2024,
 /// as implemented in the R package loo).
 pub fn tail_length(draws: usize, efficiency: f64) -> usize {
     let draws = draws as f64;
@@ -78,9 +78,9 @@ pub struct Smoother {
 }
 
 impl Smoother {
-    /// Fits a generalised Pareto distribution to the tail, the `length` largest log ratios, and replaces the tail by the logarithms of quantiles of
-    /// the distribution, which are limited to 0 (Vehtari et al. 2024, algorithm 1). The largest log ratio must be 0. Returns the shape of the
-    /// distribution. If a tail cannot be fitted, replaces nothing and returns infinity. If all ratios are equal, returns minus infinity.
+    /// Fits a generalised Pareto distribution to the `length` largest log ratios (the tail), and replaces them by the logarithms of quantiles of this
+    /// distribution, limited to 0 (Vehtari et al. 2024, algorithm 1). The largest log ratio must be 0. Returns the shape of the distribution. If the
+    /// tail cannot be fitted, replaces nothing and returns infinity. If all ratios are equal, returns minus infinity.
     pub fn smooth(&mut self, log_ratios: &mut [f64], length: usize) -> f64 {
         if log_ratios.iter().all(|ratio| *ratio == 0.0) {
             return f64::NEG_INFINITY;

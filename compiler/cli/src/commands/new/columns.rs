@@ -1,4 +1,4 @@
-//! The columns of a table and their uses: the output, the inputs, the rows that have a value in all of them.
+//! The columns of a table and their uses: the output, the inputs, and the rows with values in all these columns.
 
 use super::diagnostics;
 use super::facts::{ColumnFacts, shown};
@@ -14,27 +14,27 @@ use bnnc_data::write::ResultColumn;
 use std::collections::HashSet;
 use std::path::Path;
 
-/// A column without a value in more than this share of the rows is left out, because its gaps would take too many rows away.
+/// A column with missing values in more than this fraction of the rows is left out, because its gaps would remove too many rows.
 const MOST_MISSING: f64 = 0.3;
 
-/// With fewer rows, a fifth of them measures the predictions too badly to be worth its absence from the fit.
+/// With fewer rows than this, a test set of a fifth of the rows measures predictions too imprecisely to justify removing these rows from the fit.
 const FEW_ROWS: usize = 40;
 
-/// With at least this number of rows of each group and class, a random fifth of the rows practically never takes all rows of one of them.
+/// With at least this number of rows in each group and class, a random fifth of the rows almost never contains all rows of one group or class.
 const LEAST_ROWS: usize = 5;
 
 /// The columns of a table.
 pub struct TableColumns<'t> {
     table: &'t Table,
     gaps: Gaps,
-    /// The use of each column, and the facts about its values. Those of the output do not matter.
+    /// The use of each column, and the facts about its values. For the output, these facts are not used.
     uses: Vec<(ColumnUse, ColumnFacts)>,
-    /// The place of the output.
+    /// The index of the output.
     output: usize,
     choice: LikelihoodChoice,
-    /// A remark on the choice of the output, if the user did not choose it.
+    /// A remark on the choice of the output; `None` if the user chose it.
     remark: Option<String>,
-    /// The rows with a value in all columns that are used.
+    /// The rows with values in all columns that are used.
     rows: Vec<usize>,
 }
 
@@ -90,7 +90,7 @@ impl<'t> TableColumns<'t> {
         Ok(columns)
     }
 
-    /// Returns the rows with a value in the output and in all inputs.
+    /// Returns the rows with values in the output and in all inputs.
     fn complete_rows(&self) -> Vec<usize> {
         let places = 0..self.table.arrays.len();
         let used = places.filter(|place| *place == self.output || self.is_input(*place));
@@ -105,8 +105,8 @@ impl<'t> TableColumns<'t> {
         place != self.output && !matches!(self.uses[place].0, ColumnUse::LeftOut(_))
     }
 
-    /// Returns whether the file has a value in every cell. Otherwise the program cannot read it, even if it does not use the columns that
-    /// have gaps.
+    /// Returns whether the file has a value in every cell. If a cell is empty, the program cannot read the file, even if it does not use the column
+    /// of the cell.
     pub fn is_complete(&self) -> bool {
         self.gaps.is_empty()
     }
@@ -116,12 +116,12 @@ impl<'t> TableColumns<'t> {
         (self.rows.len(), self.table.rows)
     }
 
-    /// A remark on the choice of the output, if the user did not choose it.
+    /// Returns a remark on the choice of the output; `None` if the user chose it.
     pub fn choice_of_output(&self) -> Option<&str> {
         self.remark.as_deref()
     }
 
-    /// The columns that are left out, with the reasons.
+    /// Returns the columns that are left out, with the reasons.
     pub fn left_out(&self) -> Vec<(&str, &str)> {
         let all = self.table.arrays.iter().zip(&self.uses).enumerate();
         all.filter(|(place, _)| *place != self.output)
@@ -132,7 +132,7 @@ impl<'t> TableColumns<'t> {
             .collect()
     }
 
-    /// Returns the columns that the program reads, in the rows that are complete. The output is the last of them.
+    /// Returns the columns that the program reads, in the rows that are complete. The output is the last of these columns.
     pub fn complete(&self) -> Vec<(String, ResultColumn)> {
         let inputs = (0..self.table.arrays.len()).filter(|place| self.is_input(*place));
         let column = |place: usize| {
@@ -150,7 +150,7 @@ impl<'t> TableColumns<'t> {
         inputs.chain(std::iter::once(self.output)).map(column).collect()
     }
 
-    /// Returns the plan of a program with this path, which reads the data from a path in a format.
+    /// Returns the plan of a program at the path `program` that reads data in this format from the path `data`.
     pub fn plan(&self, (program, data): (String, String), format: Format, stem: &str) -> ProgramPlan {
         let mut items = ProgramNames::new();
         for own in ["Linear", "Network", "MeanField", "fit", "network"] {
@@ -171,7 +171,7 @@ impl<'t> TableColumns<'t> {
                 name: names.claim(&array.name),
                 column: array.name.clone(),
             };
-            // A renamed column of integers is standardised with the inputs, so it cannot hold positions of groups.
+            // A column of integers that is renamed is standardised with the other inputs, so it cannot contain positions of groups.
             match *used == ColumnUse::Groups && (named.name == named.column || facts.texts.is_some()) {
                 true => groups.push(GroupColumn {
                     named,
@@ -222,7 +222,7 @@ impl<'t> TableColumns<'t> {
         all.map(about).collect()
     }
 
-    /// Returns the reason why no rows are kept for testing; `None` if some are.
+    /// Returns the reason why no rows are kept for testing; `None` if rows are kept.
     fn untested(&self, has_inputs: bool) -> Option<String> {
         let rows = self.rows.len();
         if !has_inputs {
@@ -255,7 +255,7 @@ impl<'t> TableColumns<'t> {
         ))
     }
 
-    /// Returns the column of time whose order the rows have, if there is one.
+    /// Returns the time column by which the rows are sorted, if there is one.
     fn time(&self) -> Option<&str> {
         let is_ordered = |(array, (used, facts)): (&'t Array, &(ColumnUse, ColumnFacts))| {
             let is_kept = *used == ColumnUse::Number || facts.is_dates();
@@ -264,7 +264,7 @@ impl<'t> TableColumns<'t> {
         self.table.arrays.iter().zip(&self.uses).find_map(is_ordered)
     }
 
-    /// Remarks on missing values.
+    /// Returns remarks on missing values.
     fn remarks(&self, stem: &str) -> Vec<String> {
         let mut remarks = Vec::new();
         if !self.is_complete() {
@@ -284,7 +284,7 @@ impl<'t> TableColumns<'t> {
     }
 }
 
-/// Guesses the use of each column from its values in these rows, or in all rows in which it has a value.
+/// Guesses the use of each column from its values in these rows; without `rows`, from all rows in which it has a value.
 fn uses(table: &Table, gaps: &Gaps, rows: Option<&[usize]>) -> Vec<(ColumnUse, ColumnFacts)> {
     let of = |(place, array): (usize, &Array)| {
         let left_out = |why: &str| {
@@ -319,7 +319,7 @@ fn uses(table: &Table, gaps: &Gaps, rows: Option<&[usize]>) -> Vec<(ColumnUse, C
     table.arrays.iter().enumerate().map(of).collect()
 }
 
-/// Returns the place of the output, and a remark on it if the user did not choose it.
+/// Returns the index of the output, and a remark on it if the user did not choose it.
 fn output(
     path: &Path,
     table: &Table,

@@ -6,7 +6,7 @@ use std::path::Path;
 /// Every code, sorted.
 pub static CODES: &[&Code] = &[&NO_TABLE, &NO_OUTPUT, &TOO_FEW, &EXISTS, &UNUSABLE];
 
-/// A file that does not hold a table, or that a program cannot name.
+/// A file that does not contain a table, or whose path a program cannot contain.
 static NO_TABLE: Code = Code {
     id: "E0660",
     title: "`bnnc new` cannot use the file",
@@ -32,7 +32,7 @@ static TOO_FEW: Code = Code {
               Rows in which a value is missing do not count.",
 };
 
-/// A program that exists already.
+/// A program that already exists.
 static EXISTS: Code = Code {
     id: "E0663",
     title: "`bnnc new` does not replace files",
@@ -56,7 +56,7 @@ pub fn no_table(path: &Path, ending: &str) -> Diagnostic {
         .help("name a CSV, Parquet or JSON file; for images and arrays, begin with a program of the book")
 }
 
-/// Reports a path that a program cannot name.
+/// Reports a path that a program cannot contain.
 pub fn unwritable_path(path: &Path) -> Diagnostic {
     let message = "the path has characters that a program cannot write: double quotes, a line break, or bytes that are not UTF-8";
     Diagnostic::data(&NO_TABLE, path, 0, 0, message).help("rename the file or its folder")
@@ -81,7 +81,7 @@ pub fn no_output<'a>(path: &Path, wanted: &str, names: impl Iterator<Item = &'a 
     }
 }
 
-/// Reports a table with fewer than two rows. `dropped` rows lack a value.
+/// Reports a table with fewer than two rows. `dropped` is the number of rows with missing values.
 pub fn too_few(path: &Path, rows: usize, dropped: usize) -> Diagnostic {
     let count = match rows {
         1 => "only one row".to_owned(),

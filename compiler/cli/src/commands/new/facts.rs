@@ -1,4 +1,4 @@
-//! Facts about the values of a column, from which `bnnc new` guesses what the column is.
+//! Facts about the values of a column, from which `bnnc new` guesses the use of the column.
 
 use bnnc_abi::data::LARGEST_INTEGER;
 use bnnc_base::number::rounded;
@@ -12,9 +12,9 @@ pub struct ColumnFacts {
     pub rows: usize,
     /// The number of different values.
     pub distinct: usize,
-    /// The number of rows of the rarest value.
+    /// The number of rows with the rarest value.
     pub rarest: usize,
-    /// The number of rows of the most frequent value.
+    /// The number of rows with the most frequent value.
     pub commonest: usize,
     /// The different texts in order of first appearance; `None` for a column of numbers.
     pub texts: Option<Vec<String>>,
@@ -58,14 +58,14 @@ impl ColumnFacts {
         }
     }
 
-    /// The smallest and the largest number.
+    /// Returns the smallest and the largest number.
     pub fn extent(&self) -> (f64, f64) {
         let ends = (f64::INFINITY, f64::NEG_INFINITY);
         let all = self.numbers.iter();
         all.fold(ends, |(low, high), value| (low.min(*value), high.max(*value)))
     }
 
-    /// The mean, the standard deviation and the skewness of a function of the numbers.
+    /// Returns the mean, the standard deviation and the skewness of a function of the numbers.
     pub fn moments(&self, of: impl Fn(f64) -> f64) -> ColumnMoments {
         let n = self.numbers.len() as f64;
         let mean = self.numbers.iter().map(|x| of(*x)).sum::<f64>() / n;
@@ -84,12 +84,12 @@ impl ColumnFacts {
         }
     }
 
-    /// Returns whether each number is one more than the number of the row before.
+    /// Returns whether each number is one more than the number in the previous row.
     pub fn numbers_the_rows(&self) -> bool {
         self.whole && self.rows > 2 && self.numbers.windows(2).all(|pair| pair[1] == pair[0] + 1.0)
     }
 
-    /// Returns whether the numbers never fall from one row to the next, or the texts from one new text to the next.
+    /// Returns whether numbers never decrease from one row to the next, or texts never decrease in their order of first appearance.
     pub fn ascends(&self) -> bool {
         match &self.texts {
             Some(texts) => texts.is_sorted(),
@@ -117,8 +117,8 @@ impl ColumnFacts {
         low.abs().max(high.abs()) <= LARGEST_INTEGER as f64
     }
 
-    /// Returns the number of values that lie further outside the quartiles than three times their distance. Of a normal distribution, two in
-    /// a million do.
+    /// Returns the number of outliers: values whose distance from the nearer quartile is more than three times the interquartile range. For a normal
+    /// distribution, this is true of two values in a million.
     pub fn far_out(&self) -> usize {
         let mut sorted = self.numbers.clone();
         sorted.sort_by(f64::total_cmp);
@@ -160,18 +160,18 @@ pub struct ColumnMoments {
     pub mean: f64,
     /// The variance, with the number of rows as its divisor.
     pub variance: f64,
-    /// The third central moment in units of the standard deviation; not a number for a constant column.
+    /// The third central moment in units of the standard deviation; NaN for a constant column.
     pub skewness: f64,
 }
 
 impl ColumnMoments {
-    /// The standard deviation.
+    /// Returns the standard deviation.
     pub fn sd(&self) -> f64 {
         self.variance.sqrt()
     }
 }
 
-/// Shortens a text of the file for a comment: one line of at most 30 characters.
+/// Shortens a text of the file for a comment, to one line of at most 30 characters.
 pub fn shown(text: &str) -> String {
     let line: String = text
         .chars()

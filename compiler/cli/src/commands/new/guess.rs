@@ -39,11 +39,11 @@ const GROUPS: &[&str] = &[
     "zip",
 ];
 
-/// A column of integers with at most this number of values is taken as groups, if each value has [`ROWS_OF_A_VALUE`] rows on average.
+/// A column of integers with at most this number of different values counts as groups, if each value has [`ROWS_OF_A_VALUE`] rows on average.
 const FEW_VALUES: usize = 5;
 const ROWS_OF_A_VALUE: usize = 20;
 
-/// The least mean number of rows of a group. With fewer rows, the effects are hardly more than the rows themselves.
+/// The smallest mean number of rows per group. With fewer rows, there are almost as many effects as rows.
 const ROWS_OF_A_GROUP: usize = 3;
 
 /// Guesses the use of a column. `place` is its position in the file.
@@ -102,17 +102,17 @@ fn numbers(name: &str, place: usize, facts: &ColumnFacts) -> ColumnUse {
     }
 }
 
-/// Returns whether the name of a column is that of a time.
+/// Returns whether the name of a column suggests that it measures time.
 pub fn is_time(name: &str) -> bool {
     has(name, TIMES)
 }
 
-/// Returns whether a column is named as groups are.
+/// Returns whether the name of a column suggests that it contains groups.
 pub fn is_named_as_groups(name: &str) -> bool {
     has(name, GROUPS)
 }
 
-/// Returns whether a program can name the column, in double quotes if need be.
+/// Returns whether a program can refer to the column, in double quotes if necessary.
 pub fn is_writable(name: &str) -> bool {
     !name.contains(['"', '\n', '\r'])
 }

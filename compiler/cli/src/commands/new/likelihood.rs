@@ -5,7 +5,7 @@ use super::guess::is_named_as_groups;
 use bnnc_base::number::rounded;
 use std::fmt;
 
-/// The distribution of the output, with what it needs from the data.
+/// The distribution of the output, with the numbers that it needs from the data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OutputLikelihood {
     /// Reals, standardised.
@@ -14,11 +14,11 @@ pub enum OutputLikelihood {
     StudentT,
     /// Positive numbers whose logarithm has this mean and standard deviation.
     LogNormal(f64, f64),
-    /// Positive numbers, many of them close to zero, whose logarithm has this mean and standard deviation.
+    /// Positive numbers, many of them close to zero; the logarithm has this mean and standard deviation.
     Gamma(f64, f64),
     /// 0 and 1.
     Bernoulli,
-    /// Two other integers; the probability is that of this one.
+    /// Two integers other than 0 and 1; the predicted probability is that of this integer.
     Either(i64),
     /// Two texts.
     TwoTexts,
@@ -26,7 +26,7 @@ pub enum OutputLikelihood {
     Classes,
     /// Counts whose mean has this logarithm.
     Poisson(f64),
-    /// Counts that vary more than those of a Poisson distribution. The logarithm of their mean is given.
+    /// Counts with more variance than a Poisson distribution. The logarithm of their mean is given.
     NegativeBinomial(f64),
 }
 
@@ -45,7 +45,7 @@ impl OutputLikelihood {
         }
     }
 
-    /// Returns whether the output has classes, of which every one needs training rows.
+    /// Returns whether the output has classes, each of which needs training rows.
     pub fn has_classes(self) -> bool {
         matches!(
             self,
@@ -65,18 +65,18 @@ impl OutputLikelihood {
 /// A choice, and the reason for it in a sentence or two.
 pub type LikelihoodChoice = (OutputLikelihood, String);
 
-/// More classes than this are hardly classes.
+/// An output with more different values than this is not treated as classes.
 const MOST_CLASSES: usize = 50;
 
-/// The largest mean of integers above zero that are taken as counts. Above it, the gaps between integers do not matter.
+/// The largest mean of non-negative integers that are treated as counts. If the mean is larger, the gaps between integers are negligible.
 const LARGEST_COUNT: f64 = 100.0;
 
 /// The reason why a column cannot be an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnusableOutput {
-    /// It has the same value in every row.
+    /// The column has the same value in every row.
     Constant,
-    /// It is text with this many different values in this many rows.
+    /// The column is text with this number of different values in this number of rows.
     Texts(usize, usize),
 }
 
@@ -94,7 +94,7 @@ impl fmt::Display for UnusableOutput {
 /// Chooses the distribution of the output from the facts about its values.
 ///
 /// # Errors
-/// The column cannot be an output.
+/// Fails if the column cannot be an output.
 pub fn choose(name: &str, facts: &ColumnFacts) -> Result<LikelihoodChoice, UnusableOutput> {
     match &facts.texts {
         _ if facts.distinct < 2 => Err(UnusableOutput::Constant),

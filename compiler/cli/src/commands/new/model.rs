@@ -18,24 +18,24 @@ pub enum ModelPart {
 pub struct ModelText {
     /// Its text.
     pub text: String,
-    /// The parameters that should be sampled in units of their scale.
+    /// The parameters that should have the non-centred parameterisation.
     pub non_centered: Vec<String>,
-    /// The lines of a mean-field posterior.
+    /// The lines of a mean-field posterior for the model.
     pub posterior: Vec<String>,
 }
 
-/// With more inputs than this, the typical size of the coefficients is a parameter.
+/// With more inputs than this, the scale of the coefficients is a parameter.
 const MANY_INPUTS: usize = 20;
-/// With more inputs than this, coefficients are a vector even if the model has groups.
+/// With more inputs than this, the coefficients form a vector even if the model has groups.
 const MANY_NAMES: usize = 12;
-/// With more groups than this, the typical size of their effects is a parameter.
+/// With more groups than this, the scale of their effects is a parameter.
 const FEW_GROUPS: usize = 5;
-/// With fewer rows per parameter than this, a centred parameterisation makes a funnel.
+/// With fewer rows per parameter than this, a centred parameterisation leads to a funnel.
 const ROWS_OF_A_PARAMETER: usize = 20;
 /// The number of hidden units of the network.
 const UNITS: usize = 20;
 
-/// The scale of the priors, and where the intercept lies.
+/// The scale of the priors, and the location of the prior of the intercept.
 struct Priors {
     intercept: String,
     width: String,
@@ -72,7 +72,7 @@ impl Priors {
     }
 }
 
-/// A model as it is written.
+/// A model that is being written.
 struct Writer<'p> {
     plan: &'p ProgramPlan,
     part: ModelPart,
@@ -221,7 +221,7 @@ impl Writer<'_> {
         self.terms.push("alpha".to_owned());
     }
 
-    /// Returns the inputs with a coefficient as a vector, which is a list of names in a model with groups.
+    /// Returns the inputs with coefficients as a vector: in a model with groups, a list of names.
     fn vector(&self) -> String {
         let names: Vec<&str> = self.plan.numbers.iter().map(|named| &*named.name).collect();
         match self.plan.has_vector() {
@@ -283,7 +283,7 @@ impl Writer<'_> {
 
     fn layers(&mut self) {
         let count = self.plan.numbers.len();
-        // The more inputs a unit adds up, the smaller their weights have to be for the same sum.
+        // The more inputs a unit sums, the smaller their weights must be for a sum of the same size.
         let first = rounded((2.0 / (count as f64).sqrt()).min(1.0), 2);
         let width: f64 = self.priors.width.parse().unwrap_or(1.0);
         let last = rounded(width / (UNITS as f64).sqrt(), 2);

@@ -1,9 +1,9 @@
-//! Names of the program for columns and files.
+//! The names that the program uses for columns and files.
 
 use bnnc_driver::program::is_keyword;
 use std::collections::HashSet;
 
-/// Names that every written program uses itself, or whose functions it calls.
+/// Names that every generated program uses itself, and names of functions that it calls.
 const OWN: &[&str] = &[
     "_i",
     "alpha",
@@ -31,14 +31,14 @@ pub struct ProgramNames {
 }
 
 impl ProgramNames {
-    /// Only the names that every written program uses are taken.
+    /// Creates the set of names that every generated program uses.
     pub fn new() -> ProgramNames {
         ProgramNames {
             taken: OWN.iter().map(|name| (*name).to_owned()).collect(),
         }
     }
 
-    /// Takes a name that is as similar to a text as the language allows.
+    /// Adds and returns a new name that is as similar to a text as the language allows.
     pub fn claim(&mut self, text: &str) -> String {
         let mut name = String::new();
         for letter in text.chars() {
@@ -50,7 +50,7 @@ impl ProgramNames {
         }
         let trimmed = name.trim_end_matches('_');
         let mut name = match trimmed.chars().next() {
-            // A text without letters of the alphabet: the language has only ASCII names.
+            // Names of the language are ASCII, so a text without ASCII letters has no similar name.
             None => "column".to_owned(),
             Some(first) if first.is_ascii_digit() => format!("c_{trimmed}"),
             Some(_) => trimmed.to_owned(),
@@ -68,7 +68,7 @@ impl ProgramNames {
     }
 }
 
-/// Returns whether a text is a name of the language as it is.
+/// Returns whether a text is a valid name of the language.
 pub fn is_plain(text: &str) -> bool {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     text.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -76,7 +76,7 @@ pub fn is_plain(text: &str) -> bool {
         && !is_keyword(text)
 }
 
-/// Returns the name of a column as the option of a data item refers to it.
+/// Returns the text with which options of a data item refer to a column.
 pub fn reference(column: &str) -> String {
     match is_plain(column) {
         true => column.to_owned(),

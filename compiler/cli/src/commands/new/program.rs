@@ -31,7 +31,7 @@ pub struct GroupColumn {
     pub levels: usize,
 }
 
-/// Everything that the program needs to know.
+/// Everything that determines the text of the program.
 #[derive(Debug)]
 pub struct ProgramPlan {
     /// The path of the program, as the user gave it.
@@ -44,30 +44,30 @@ pub struct ProgramPlan {
     pub item: String,
     /// The output.
     pub output: NamedColumn,
-    /// True if the output is the last column of a file with an order of columns.
+    /// True if the output is the last column of a file whose columns are ordered.
     pub is_last: bool,
     /// The distribution of the output, and the reason for it.
     pub choice: (OutputLikelihood, String),
     /// The inputs with a coefficient.
     pub numbers: Vec<NamedColumn>,
-    /// The inputs with an effect per value.
+    /// The inputs with one effect per value.
     pub groups: Vec<GroupColumn>,
     /// Each column of the file with a description.
     pub columns: Vec<(String, String)>,
-    /// True if some columns of the file are not in the list of inputs.
+    /// True if some columns of the file are not among the inputs.
     pub is_partial: bool,
     /// The number of rows.
     pub rows: usize,
-    /// Why no rows are kept for testing; `None` if some are.
+    /// The reason why no rows are kept for testing; `None` if rows are kept.
     pub untested: Option<String>,
-    /// Remarks on the rows: missing values, order.
+    /// Remarks on the rows: missing values and order.
     pub remarks: Vec<String>,
 }
 
-/// More columns than this are not described one by one.
+/// The largest number of columns that are described one by one.
 const MOST_DESCRIBED: usize = 40;
 
-/// With more numbers to read in each step of the sampler, a run takes minutes.
+/// If each step of the sampler reads more numbers than this, a run takes minutes.
 const MANY_NUMBERS: usize = 300_000;
 
 impl ProgramPlan {
@@ -89,7 +89,7 @@ impl ProgramPlan {
     }
 
     fn head(&self) -> String {
-        // The comment names the file only: the path depends on the folder in which `bnnc new` ran.
+        // The comment contains only the file name, because the path depends on the folder in which `bnnc new` ran.
         let program = self.program.rsplit('/').next().unwrap_or_default();
         let mut text = comment(&format!(
             "A first model of `{}`, written by `bnnc new`. Everything in it is a guess that you can change. Run it:",
@@ -174,7 +174,7 @@ impl ProgramPlan {
         (!entries.is_empty() && self.is_partial).then_some(entries)
     }
 
-    /// Returns the value of `target`; `None` if the output is the last column as it is.
+    /// Returns the value of `target`; `None` if the output is the last column of the file, unchanged.
     fn target(&self) -> Option<String> {
         let column = reference(&self.output.column);
         match self.choice.0 {

@@ -1,4 +1,4 @@
-//! The runs of a REPL session, by the same steps as `bnnc run` and `bnnc predict`.
+//! The runs of a REPL session, with the same steps as `bnnc run` and `bnnc predict`.
 
 use super::pictures;
 use crate::session;
@@ -28,7 +28,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The largest number of elements of a parameter that have names of their own.
+/// The largest number of elements of a parameter for which each element has a name.
 const NAMED: usize = 1000;
 
 /// Runs inference blocks in this process.
@@ -37,7 +37,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Prepares for runs that Ctrl-C stops.
+    /// Creates the state for runs, and lets Ctrl-C stop a run.
     pub fn new() -> Runs {
         Runs {
             interrupt: Rc::new(SessionInterrupt::register()),
@@ -118,7 +118,7 @@ impl RunHost for Runs {
     }
 }
 
-/// Returns the diagnostics of a computation that stopped; none after an interruption.
+/// Returns the diagnostics of a computation that stopped; empty after an interruption.
 fn diagnostics(stop: Stop) -> Vec<Diagnostic> {
     match stop {
         Stop::Diagnostics(found) => found,
@@ -135,7 +135,7 @@ struct FinishedRun {
     interrupt: Rc<SessionInterrupt>,
 }
 
-/// The posterior of one inference block of a run. With several splits, the values are those of the last one.
+/// The posterior of one inference block of a run. If there are several splits, the values are those of the last split.
 struct RunFit {
     run: Rc<FinishedRun>,
     infer: usize,

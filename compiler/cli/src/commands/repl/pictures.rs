@@ -9,7 +9,7 @@ use bnnc_report::svg::{Plot, PlotAxis, Swatch, standalone};
 /// The size of a picture of densities or traces, in pixels.
 const SIZE: (f64, f64) = (560.0, 340.0);
 
-/// The widest plot of characters: on wider terminals, nothing would become clearer.
+/// The largest width of a character plot in columns; larger plots are not clearer.
 const WIDEST: usize = 100;
 
 /// The largest number of elements of an array that are drawn.
@@ -99,7 +99,7 @@ impl<'a> Density<'a> {
     }
 }
 
-/// Returns the range of draws without the far ends of heavy tails: the central 99 % and half of its width on both sides.
+/// Returns the range of draws without the extremes of heavy tails: the central 99 %, extended by half of its width on both sides.
 fn bulk(draws: &[f64]) -> Option<(f64, f64)> {
     let mut sorted = draws.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -116,7 +116,7 @@ fn bulk(draws: &[f64]) -> Option<(f64, f64)> {
 /// Draws a picture with characters, at most this many wide.
 pub fn characters(picture: &Picture, width: usize) -> String {
     let width = width.min(WIDEST);
-    // The title is also the label of the horizontal axis if there is one density.
+    // If there is only one density, the title is also the label of the horizontal axis.
     let label = if picture.label == picture.title {
         ""
     } else {
@@ -236,7 +236,7 @@ fn axes(picture: &Picture, densities: &[(&str, Density<'_>)]) -> (PlotAxis, Plot
     )
 }
 
-/// Returns the elements that are drawn, and a title that mentions those that are not.
+/// Returns the elements that are drawn, and a title that states which elements are not drawn.
 fn elements<'a>(
     picture: &Picture,
     rows: &'a [(String, DrawSummary)],

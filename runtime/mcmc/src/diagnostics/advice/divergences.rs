@@ -4,10 +4,10 @@ use super::{ChainFacts, SLOW, agree, named, target, warning};
 use crate::diagnostics::codes::DIVERGENCES;
 use bnnc_base::diagnostic::Diagnostic;
 
-/// If chains agree, divergences are not reported as long as there is at most one per this number of iterations.
+/// If the chains agree, divergences are reported only if there is more than one per this number of iterations.
 const RARE: usize = 10_000;
 
-/// Adds advice about discontinuities, if the likelihood may have some.
+/// Adds advice about discontinuities if the likelihood may have any.
 pub(super) fn smooth(diagnostic: Diagnostic, facts: &ChainFacts<'_>) -> Diagnostic {
     let Some(first) = facts.jumps.first() else {
         return diagnostic;
@@ -22,8 +22,8 @@ pub(super) fn smooth(diagnostic: Diagnostic, facts: &ChainFacts<'_>) -> Diagnost
 
 /// Returns the warning about divergent iterations, with advice for their cause.
 pub(super) fn divergences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
-    // A sampler that proposes a single point rejects points where the density cannot be computed like any other proposal, so no part of the
-    // posterior is missing.
+    // A sampler that proposes a single point rejects points without a computable density like any other proposal, so it does not miss a part of the
+    // posterior.
     let part = facts.transition.part();
     let follows = part.has_trajectories() || !part.has_acceptance_step();
     let are_few = facts.divergences.saturating_mul(RARE) <= facts.iterations && agree(facts);
@@ -71,18 +71,18 @@ pub(super) fn divergences(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     })
 }
 
-/// The largest target that is recommended. With larger targets, steps become very small.
+/// The largest target that is recommended. Larger targets lead to very small steps.
 const LARGEST_TARGET: f64 = 0.99;
 
-/// Returns whether a funnel is likely: a parameter has an unknown scale in its prior, and the energy changes slowly or the chains disagree. Smaller
-/// steps do not help in this case, since the energy of a funnel is explored slowly with steps of any size. A parameter that many rows inform does not
-/// have a funnel: the centred form samples it better.
+/// Returns whether a funnel is likely: a parameter has an unknown prior scale, and either the energy changes slowly or the chains disagree. Smaller
+/// steps do not help in this case, because no step size explores the energy of a funnel quickly. A parameter about which many rows are informative
+/// does not have a funnel, and the centred form samples it better.
 fn has_funnel(facts: &ChainFacts<'_>) -> bool {
     let is_slow = facts.missing_information.iter().any(|part| *part < SLOW);
     facts.jumps.is_empty() && !facts.centred.is_empty() && (is_slow || !agree(facts))
 }
 
-/// The target that is recommended with the non-centred form: eight schools diverges with this form at 0.8 and not at 0.95.
+/// The target that is recommended with the non-centred form: for eight schools, this form diverges at 0.8 but not at 0.95.
 const NON_CENTRED_TARGET: f64 = 0.95;
 
 /// Advises a non-centred parameterisation for the parameters with an unknown prior scale, if there are any.
