@@ -159,8 +159,8 @@ fn main() {
     }
 }
 
-/// Prints the time of an empty parallel section in microseconds: for sections that follow each other immediately, and after a pause in
-/// which workers fall asleep.
+/// Prints the time of an empty parallel section in microseconds: for sections in immediate succession, and after a pause in which workers fall
+/// asleep.
 fn sections() {
     let pool = Pool::new(2);
     let busy = best(|| (0..1000).for_each(|_| pool.run(8, &|_, _| {})));

@@ -1,10 +1,10 @@
 //! Assigns places in the arena to buffers.
 //!
 //! Note [When buffers live]. Positions number the steps in order of execution, with loops flattened. A scratch buffer lives from its first to its
-//! last use. A use inside a `Repeat` extends its life over the whole loop, because the next iteration may read what this one wrote. There is one
-//! exception: if all uses of a buffer are inside the loop and the first is a reduction, the life is not extended, because the reduction fills the
-//! buffer before anything reads it. All buffers except scratch buffers live during the whole run. Two buffers share memory only if they are never
-//! alive at the same position.
+//! last use. A use inside a `Repeat` extends this lifetime over the whole loop, because an iteration may read data that the previous iteration wrote.
+//! There is one exception: if all uses of a buffer are inside the loop and the first use is a reduction, the lifetime is not extended, because the
+//! reduction fills the buffer before any read. All other buffers live during the whole run. Two buffers share memory only if they are never alive at
+//! the same position.
 
 use crate::chunks;
 use bnnc_abi::plan::{Buffer, BufferId, BufferRole, Launch, Plan, PlanStep, Storage};
@@ -82,7 +82,7 @@ pub fn predict_arena_bytes(plan: &Plan, sizes: &Sizes) -> u64 {
     layout(plan, sizes).bytes as u64
 }
 
-/// Plans the arena. Buffers that always live are placed one after the other. Then scratch buffers are placed by first fit, the largest first.
+/// Plans the arena. Buffers that always live are placed one after the other. Then scratch buffers are placed by first fit, with the largest first.
 pub fn layout(plan: &Plan, sizes: &Sizes) -> ArenaLayout {
     let lifetimes = lifetimes(plan);
     let size = |id: BufferId| buffer_bytes(plan, id, sizes);
@@ -124,7 +124,7 @@ pub fn layout(plan: &Plan, sizes: &Sizes) -> ArenaLayout {
     }
 }
 
-/// Returns the first place at or after `from` with `size` free bytes. `taken` are the used ranges, sorted by start.
+/// Returns the first place at or after `from` with `size` free bytes. `taken` are the ranges in use, sorted by start.
 fn first_gap<'a>(taken: impl Iterator<Item = &'a Range<usize>>, from: usize, size: usize) -> usize {
     let mut start = from;
     for range in taken {

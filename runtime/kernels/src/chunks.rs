@@ -1,11 +1,11 @@
-//! Cuts launches into chunks by their sizes alone, so that results do not depend on the number of threads.
+//! Divides launches into chunks by their sizes alone, so that results do not depend on the number of threads.
 
 use crate::arena::element_count;
 use bnnc_abi::plan::{Launch, Plan};
 use bnnc_base::shape::Sizes;
 use std::ops::Range;
 
-/// The smallest number of scalar operations for which a separate chunk pays.
+/// The smallest number of scalar operations that makes a separate chunk worthwhile.
 const WORK: i64 = 32_768;
 /// The maximum number of chunks of a launch.
 const MOST: i64 = 64;
@@ -37,7 +37,7 @@ pub fn count(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
 /// Returns the iterations of a chunk. Long chunks begin at the boundaries of blocks of vectors and of random numbers.
 pub fn bounds(outer: i64, chunk: usize, chunks: usize) -> Range<i64> {
     let length = outer / chunks as i64;
-    // Rounding moves a boundary by at most an eighth of a chunk.
+    // Rounding shifts a boundary by at most an eighth of a chunk.
     let unit = (1 << (length / 8).max(1).ilog2()).min(BLOCK);
     let cut = |at: usize| match at == chunks {
         true => outer,

@@ -29,7 +29,7 @@ pub struct Machine {
     pub(crate) addresses: Vec<*mut u8>,
     steps: Vec<Resolved>,
     workers: Workers,
-    /// The mirror of a device's arena, if a device runs the steps. `memory` is then the host's copy of this arena.
+    /// The mirror of a device's arena, if the steps run on a device. `memory` is then the host's copy of this arena.
     pub(crate) mirror: Option<Mutex<Mirror>>,
     /// Ports by name, sorted.
     pub(crate) ports: Vec<(Arc<str>, BufferId)>,
@@ -108,7 +108,7 @@ impl Machine {
     /// Plans and allocates the memory for runs with sizes up to `capacity`, which are also the initial sizes.
     ///
     /// # Errors
-    /// There is not enough memory, or the plan is not well formed.
+    /// Fails if there is not enough memory, or if the plan is not well-formed.
     pub fn new(artifact: &Artifact, capacity: Sizes, pool: Arc<Pool>) -> Result<Machine, Fault> {
         let (plan, code) = (artifact.plan.clone(), artifact.code.clone());
         if code.is_reference() && plan.precision != Precision::F64 {
@@ -168,11 +168,11 @@ impl Machine {
         Ok(())
     }
 
-    /// Sets the sizes of later runs. No size may be above the capacity. The elements of each buffer are contiguous for these sizes. Does not
+    /// Sets the sizes of later runs. No size may be above the capacity. With these sizes, the elements of each buffer are contiguous. Does not
     /// allocate.
     ///
     /// # Errors
-    /// A size is above the capacity.
+    /// Fails if a size is above the capacity.
     pub fn set_sizes(&mut self, sizes: &Sizes) -> Result<(), Fault> {
         if let Some(symbol) = Symbol::ALL
             .into_iter()
@@ -218,8 +218,8 @@ impl Machine {
         element_count(&self.plan.buffers[id], &self.sizes)
     }
 
-    /// Executes all steps once and adds the seconds of each outermost step to `seconds` (see [`Machine::step_names`]). On a device the
-    /// steps are not timed separately, and nothing is added.
+    /// Executes all steps once, and adds the time of each outermost step in seconds to `seconds` (see [`Machine::step_names`]). On a device the steps
+    /// are not timed separately, and nothing is added.
     ///
     /// # Errors
     /// Fails in the same cases as [`Machine::run`].
@@ -261,16 +261,16 @@ impl Machine {
         self.plan.steps.iter().map(name).collect()
     }
 
-    /// Executes all steps. Does not allocate, except for the workspace in which matrix products copy operands.
+    /// Executes all steps. Does not allocate, except for the workspace to which matrix products copy operands.
     ///
     /// # Errors
-    /// The device reports an error, if a device runs the steps.
+    /// Fails if a device runs the steps and reports an error.
     pub fn run(&mut self) -> Result<(), Fault> {
         self.run_for(&[])
     }
 
-    /// Runs as [`Machine::run`] does. If a device runs the steps, the contents of these ports are copied back as part of the run, so that
-    /// reading them needs no further wait.
+    /// Like [`Machine::run`]. If a device runs the steps, the contents of these ports are copied back during the run, so that reading them does not
+    /// wait again.
     ///
     /// # Errors
     /// Fails in the same cases as [`Machine::run`].
@@ -355,7 +355,7 @@ impl Machine {
         unsafe { self.code.launch(launch.kernel, &args) };
     }
 
-    /// Returns the address of the copies of a chunk other than the first.
+    /// Returns the address of the copies of a chunk; the first chunk has no copies.
     fn copies(&self, launch: &ReadyLaunch, chunk: usize) -> *mut u8 {
         self.memory
             .at(self.layout.workspace.start + (chunk - 1) * launch.copy_bytes)

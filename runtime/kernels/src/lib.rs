@@ -1,4 +1,4 @@
-//! The native part of the runtime: array primitives, matrix products, a thread pool, and the executor of plans.
+//! The native part of the runtime: array primitives, matrix products, a thread pool, and the executor for plans.
 
 pub mod arena;
 pub mod arrays;

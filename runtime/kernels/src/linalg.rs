@@ -1,4 +1,4 @@
-//! Cholesky factors, triangular systems and running sums.
+//! Cholesky factors, triangular systems and cumulative sums.
 //!
 //! The parts that take cubic time are matrix products on blocks of `BLOCK` rows. The rest are plain loops along rows.
 
@@ -90,7 +90,7 @@ fn factor<T: MatmulElement>(l: &mut [T], n: usize) {
         let end = (start + BLOCK).min(n);
         factor_columns(l, n, start..end);
         for next in (end..n).step_by(BLOCK) {
-            // The rest of the lower triangle, one block row at a time: l[next.., end..] -= l[next.., block] l[end.., block]^T.
+            // The remaining lower triangle, one block row at a time: l[next.., end..] -= l[next.., block] l[end.., block]^T.
             let (rows, columns) = ((n - next).min(BLOCK), (next + BLOCK).min(n) - end);
             let extents = Extents {
                 m: rows,
@@ -197,7 +197,7 @@ fn solve<T: MatmulElement>(l: &[T], x: &mut [T], n: usize, transposed: bool) {
 struct TriangularSystem {
     /// The number of rows of the matrix.
     n: usize,
-    /// The number of right sides.
+    /// The number of right-hand sides.
     columns: usize,
     /// True if the matrix is transposed.
     transposed: bool,

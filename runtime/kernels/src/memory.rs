@@ -17,10 +17,10 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Allocates at least one line of [`ALIGN`] bytes.
+    /// Allocates at least `ALIGN` bytes.
     ///
     /// # Errors
-    /// The system does not have this much memory.
+    /// Fails if the system does not have enough memory.
     pub fn new(bytes: usize) -> Result<Memory, Fault> {
         let refused = || Fault::Limit(format!("{bytes} bytes of memory are not available"));
         let layout = Layout::from_size_align(bytes.max(ALIGN), ALIGN).map_err(|_| refused())?;

@@ -1,9 +1,9 @@
 //! The arena of a device and its mirror on the host: which side is newer, and the copies that make them agree.
 //!
-//! Note [Which side is newer]. The device has the current bytes, except those of `unsent`, which the host wrote after the last transfer. Outside of
-//! `unsent`, the host's bytes are equally current unless the buffer is stale. Two events make a buffer stale: a run may write every buffer except
-//! inputs, and a change of sizes exposes bytes that were never read back. Only the host writes inputs and constants, so the host's copies of them are
-//! never stale. The exception is an input or constant into which the device copied the bytes of another machine.
+//! Note [Which side is newer]. The device has the current bytes, except those in `unsent`, which the host wrote after the last transfer. Outside
+//! `unsent`, the host's bytes are current too, unless the buffer is stale. A buffer becomes stale by one of two events: a run, which may write every
+//! buffer except inputs, or a change of sizes, which exposes bytes that were never read back. Only the host writes inputs and constants, so the
+//! host's copies of them are never stale. The exception is an input or constant into which the device copied the bytes of another machine.
 
 use crate::arena::ALIGN;
 use bnnc_abi::accelerator::{CachedRows, CopiedRanges, DeviceSession};
@@ -20,7 +20,7 @@ pub struct Mirror {
     states: Vec<State>,
     /// The buffers that the host writes or reads, ordered by their offsets in the arena.
     visible: Vec<BufferId>,
-    /// A counter of the events that may make buffers stale.
+    /// Counts the events that may make buffers stale.
     now: u64,
     /// The number of bytes of the arena.
     bytes: usize,
@@ -31,11 +31,11 @@ pub struct Mirror {
 
 #[derive(Clone)]
 struct State {
-    /// The range of bytes of the arena that only the host has so far.
+    /// The bytes of the arena that the host wrote and has not sent yet.
     unsent: Range<usize>,
-    /// The value of `now` when host and device last agreed; 0 if they never did.
+    /// The value of `now` when host and device last agreed, or 0 if they never agreed.
     seen: u64,
-    /// True if the device changes the bytes by itself.
+    /// True if the device itself changes the bytes.
     computed: bool,
 }
 
@@ -73,16 +73,16 @@ impl Mirror {
         }
     }
 
-    /// Returns whether the host's bytes are those of the last run or newer.
+    /// Returns whether the host's bytes are at least as new as the last run.
     pub fn is_current(&self, id: BufferId) -> bool {
         let state = &self.states[id.index()];
         !state.computed || state.seen == self.now
     }
 
-    /// Prepares a buffer for the host to write the bytes of `span`.
+    /// Prepares a buffer for a write of the bytes of `span` by the host.
     ///
     /// # Errors
-    /// The device reports an error.
+    /// Fails if the device reports an error.
     ///
     /// # Safety
     /// The span must be in the machine's memory, which no other thread writes now.
@@ -105,7 +105,7 @@ impl Mirror {
     /// Makes the host's bytes of a buffer current.
     ///
     /// # Errors
-    /// The device reports an error.
+    /// Fails if the device reports an error.
     ///
     /// # Safety
     /// The span must be in the machine's memory. If the buffer is not current, no references to it may exist now.
@@ -142,7 +142,7 @@ impl Mirror {
     /// Sends the bytes that the host wrote, runs the plan, and makes the host's bytes of the wanted buffers current.
     ///
     /// # Errors
-    /// The device reports an error.
+    /// Fails if the device reports an error.
     ///
     /// # Safety
     /// `start` must be the start of the machine's memory, to which no references exist now. The ranges must be those of the buffers.
@@ -176,8 +176,8 @@ impl Mirror {
         Ok(())
     }
 
-    /// Collects in `sent` the bytes that only the host has, and joins neighbours. The gap after the unsent bytes of an input may be sent
-    /// too, because only the host writes inputs.
+    /// Collects in `sent` the bytes that only the host has, and joins adjacent ranges. The gap after the unsent bytes of an input may be sent too,
+    /// because only the host writes inputs.
     fn gather_unsent(&mut self) {
         self.sent.clear();
         let mut joins = false;
@@ -199,10 +199,10 @@ impl Mirror {
         self.now += 1;
     }
 
-    /// Copies the chosen rows into a buffer on the device. If the host has to do this instead, does nothing and returns false.
+    /// Copies the chosen rows into a buffer on the device. If the device cannot do this, does nothing and returns false.
     ///
     /// # Errors
-    /// The device reports an error.
+    /// Fails if the device reports an error.
     ///
     /// # Safety
     /// The span must be in the machine's memory, which no other thread writes now.
@@ -222,10 +222,10 @@ impl Mirror {
         Ok(gathered)
     }
 
-    /// Copies a buffer of another machine on the device. If this is not possible, does nothing and returns false.
+    /// Copies a buffer of another machine, on the device. If the device cannot do this, does nothing and returns false.
     ///
     /// # Errors
-    /// The device reports an error.
+    /// Fails if the device reports an error.
     ///
     /// # Safety
     /// The spans must be in the memories of their machines and equally long, and no other thread writes them now.
@@ -258,7 +258,7 @@ fn is_near(range: &Range<usize>, later: &Range<usize>) -> bool {
     later.start < range.end + ALIGN
 }
 
-/// Sorts the ranges to be read, and joins neighbours. Nothing may be unsent, so that the bytes between two ranges can be read too.
+/// Sorts the ranges to be read, and joins neighbours. There must be no unsent bytes, so that the bytes between two ranges can be read too.
 fn join(ranges: &mut Vec<Range<usize>>) {
     ranges.sort_unstable_by_key(|range| range.start);
     ranges.dedup_by(|later, range| {

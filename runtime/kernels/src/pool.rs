@@ -1,9 +1,9 @@
 //! A pool of threads for short parallel sections.
 //!
-//! Note [The gate]. To open a section, the caller publishes the job of the section, and then writes its generation to `gate`, whose low half counts
-//! the workers inside. A worker enters by adding one to an open gate of a generation that it has not served. The caller works too, closes the gate
-//! when no piece is left, and waits for the workers inside. If a worker wakes too late, the gate is closed, and the caller does not wait for this
-//! worker. Nothing is allocated and, while workers still spin, no system call is made.
+//! Note [The gate]. To open a section, the caller publishes the job of the section, and then writes the section's generation to `gate`, whose low
+//! half counts the workers inside. A worker enters by adding one to the gate, provided the gate is open and its generation is one that the worker has
+//! not served. The caller works too. When no piece is left, it closes the gate and waits for the workers inside. If a worker wakes too late, it finds
+//! the gate closed, and the caller does not wait for it. No memory is allocated, and no system call is made as long as workers still spin.
 
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
@@ -27,7 +27,7 @@ const INSIDE: u64 = OPEN - 1;
 pub struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
-    /// Held by the caller whose section is running.
+    /// The lock of the caller whose section is running.
     caller: Mutex<()>,
 }
 
@@ -51,11 +51,11 @@ struct Shared {
 unsafe impl Sync for Shared {}
 
 thread_local! {
-    /// The address of the pool whose section this thread executes, and the thread's worker index in that pool.
+    /// The address of the pool whose section runs on this thread, and the thread's worker index in that pool.
     static SECTION: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// Locks a mutex, ignoring poison: a panic elsewhere cannot have left the value half-written.
+/// Locks a mutex and ignores poison: a panic elsewhere cannot have left the value partly written.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -96,11 +96,11 @@ impl Pool {
         self.threads.len() + 1
     }
 
-    /// Runs `task(worker, piece)` for every piece below `count`. Pieces run in any order on any thread, and no two pieces that run at the
-    /// same time have the same worker index. If the caller is inside a section of the same pool already, all pieces run on its thread.
+    /// Runs `task(worker, piece)` for every piece below `count`. Pieces run in any order on any thread, and no two pieces that run at the same time
+    /// have the same worker index. If the caller is already inside a section of the same pool, all pieces run on its thread.
     ///
     /// # Panics
-    /// A piece panics; remaining pieces may then be skipped.
+    /// Panics if a piece panics; remaining pieces may then be skipped.
     pub fn run(&self, count: usize, task: PieceTask<'_>) {
         let (section, worker) = SECTION.get();
         if section == self.address() {
@@ -157,7 +157,7 @@ impl Drop for Pool {
     }
 }
 
-/// Marks the current thread as inside a section until dropped.
+/// Marks the current thread as inside a section until this value is dropped.
 struct Section {
     outer: (usize, usize),
 }
@@ -214,7 +214,7 @@ impl Shared {
         let mut served = 0;
         while let Some(generation) = self.enter(served) {
             served = generation;
-            // SAFETY: this worker is inside, so the job was published before and is not changed.
+            // SAFETY: this worker is inside, so the job has been published and does not change.
             let job = unsafe { *self.job.get() };
             self.work(worker, job);
             self.gate.fetch_sub(1, Ordering::AcqRel);
@@ -241,7 +241,7 @@ impl Shared {
         }
     }
 
-    /// Sleeps unless a section has opened. No wake-up is lost, because the caller reads `sleepers` after it has opened a section.
+    /// Sleeps unless a section has opened. The caller reads `sleepers` after it has opened a section, so no wake-up is lost.
     fn sleep(&self, served: u64) {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let gate = self.gate.load(Ordering::SeqCst);

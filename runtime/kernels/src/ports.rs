@@ -1,4 +1,4 @@
-//! Methods by which the host reads and writes a machine, with the names of the plan's ports.
+//! Methods by which the host reads and writes a machine's ports, with the port names of the plan.
 
 use crate::executor::Machine;
 pub use crate::remote::StampedRows;
@@ -26,28 +26,28 @@ impl Stored for i32 {
     const ELEMENT: StoredElement = StoredElement::Int;
 }
 
-/// A port of one machine, looked up once and used in every run.
+/// A port of one machine, which is looked up once and used in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Port(pub(crate) BufferId);
 
 impl Machine {
-    /// Returns the port of this name, if there is one.
+    /// Returns the port with this name, if there is one.
     pub fn find(&self, name: &str) -> Option<Port> {
         self.port(name).ok().map(Port)
     }
 
-    /// Writes a port, converting to its stored form.
+    /// Writes a port, and converts the values to its stored form.
     ///
     /// # Errors
-    /// The port has a different number of elements.
+    /// Fails if the port has a different number of elements.
     pub fn put(&mut self, port: Port, values: &[f64]) -> Result<(), Fault> {
         self.write_values(port.0, values)
     }
 
-    /// Reads a port into memory of the caller.
+    /// Reads a port into the caller's memory.
     ///
     /// # Errors
-    /// The port has a different number of elements.
+    /// Fails if the port has a different number of elements.
     pub fn take(&self, port: Port, values: &mut [f64]) -> Result<(), Fault> {
         self.check_count(port.0, values.len())?;
         self.load(port.0, 0, values)
@@ -56,7 +56,7 @@ impl Machine {
     /// Writes some elements of a port, from `first` on.
     ///
     /// # Errors
-    /// The port has fewer elements.
+    /// Fails if the port has fewer elements.
     pub fn put_part(&mut self, port: Port, first: usize, values: &[f64]) -> Result<(), Fault> {
         self.check_part(port.0, first, values.len())?;
         self.store(port.0, first, values.iter().copied())
@@ -65,18 +65,18 @@ impl Machine {
     /// Reads some elements of a port, from `first` on.
     ///
     /// # Errors
-    /// The port has fewer elements.
+    /// Fails if the port has fewer elements.
     pub fn take_part(&self, port: Port, first: usize, values: &mut [f64]) -> Result<(), Fault> {
         self.check_part(port.0, first, values.len())?;
         self.load(port.0, first, values)
     }
 
-    /// Returns whether there is a port of this name.
+    /// Returns whether there is a port with this name.
     pub fn has_port(&self, name: &str) -> bool {
         self.port(name).is_ok()
     }
 
-    /// Returns whether there is a port of this name with an axis of draws.
+    /// Returns whether there is a port with this name that has an axis of draws.
     pub fn is_per_draw(&self, name: &str) -> bool {
         self.port(name).is_ok_and(|id| {
             let dims = self.plan.buffers[id].shape.dims();
@@ -87,21 +87,21 @@ impl Machine {
     /// Returns the number of elements of a port under the current sizes.
     ///
     /// # Errors
-    /// There is no such port.
+    /// Fails if there is no such port.
     pub fn count(&self, name: &str) -> Result<usize, Fault> {
         self.port(name).map(|id| self.count_of(id))
     }
 
-    /// Writes a port, converting to its stored form.
+    /// Writes a port, and converts the values to its stored form.
     ///
     /// # Errors
-    /// There is no such port, or it has a different number of elements.
+    /// Fails if there is no such port, or if it has a different number of elements.
     pub fn write_real(&mut self, name: &str, values: &[f64]) -> Result<(), Fault> {
         let id = self.port(name)?;
         self.write_values(id, values)
     }
 
-    /// Writes a port of reals, converting to its precision.
+    /// Writes a port of reals, and converts the values to its precision.
     ///
     /// # Errors
     /// Fails in the same cases as [`Machine::write_real`].
@@ -124,14 +124,14 @@ impl Machine {
     /// Returns the elements of a port.
     ///
     /// # Errors
-    /// There is no such port.
+    /// Fails if there is no such port.
     pub fn read_real(&self, name: &str) -> Result<Vec<f64>, Fault> {
         let mut values = vec![0.0; self.count(name)?];
         self.read_into(name, &mut values)?;
         Ok(values)
     }
 
-    /// Reads a port into memory of the caller.
+    /// Reads a port into the caller's memory.
     ///
     /// # Errors
     /// Fails in the same cases as [`Machine::write_real`].
@@ -144,7 +144,7 @@ impl Machine {
     /// Returns the elements of a port in place.
     ///
     /// # Errors
-    /// There is no such port, or it has another stored form.
+    /// Fails if there is no such port, or if its stored form is not `T`.
     pub fn view<T: Stored>(&self, name: &str) -> Result<&[T], Fault> {
         let id = self.stored_as::<T>(name)?;
         self.fetch(id)?;
@@ -164,10 +164,10 @@ impl Machine {
         Ok(unsafe { std::slice::from_raw_parts_mut(self.addresses[id.index()].cast(), self.count_of(id)) })
     }
 
-    /// Copies a port of this name from another machine, and converts the values if that machine has another precision.
+    /// Copies a port with this name from another machine, and converts the values if that machine has another precision.
     ///
     /// # Errors
-    /// A machine has no such port, or the numbers of elements differ.
+    /// Fails if one of the machines does not have the port, or if the numbers of elements differ.
     pub fn copy_state_from(&mut self, other: &Machine, name: &str) -> Result<(), Fault> {
         let (to, from) = (self.port(name)?, other.port(name)?);
         self.check_count(to, other.count_of(from))?;

@@ -11,7 +11,7 @@ use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The largest number of written elements that are compared with the current elements first, because unchanged elements need not be sent.
+/// The largest number of written elements that are first compared with the current elements, because unchanged elements need not be sent.
 const COMPARED: usize = 8;
 
 /// Rows of a port that the host keeps.
@@ -37,7 +37,7 @@ impl Machine {
         }
     }
 
-    /// Copies a port from the device to the host before the host reads it.
+    /// Copies a port from the device, before the host reads it.
     pub(crate) fn fetch(&self, id: BufferId) -> Result<(), Fault> {
         let Some(mirror) = &self.mirror else {
             return Ok(());
@@ -48,7 +48,7 @@ impl Machine {
         unsafe { lock(mirror).read(id, &span) }
     }
 
-    /// Prepares elements of a port for the host to write.
+    /// Prepares elements of a port, before the host writes them.
     pub(crate) fn announce(&mut self, id: BufferId, first: usize, count: usize) -> Result<(), Fault> {
         if self.mirror.is_none() {
             return Ok(());
@@ -59,7 +59,7 @@ impl Machine {
             .map_or(Ok(()), |mirror| unsafe { mirror.write(id, &span) })
     }
 
-    /// Returns whether a device already has these few elements.
+    /// Returns whether the device already has these few elements.
     pub(crate) fn is_sent(
         &self,
         id: BufferId,
@@ -108,11 +108,11 @@ impl Machine {
         })
     }
 
-    /// Copies the chosen rows into a port on the device that runs the steps. If the host has to do this instead, does nothing and returns
-    /// false. The rows are sent to the device once for each port and stamp.
+    /// Copies the chosen rows into a port on the device that runs the steps. If the device cannot do this, does nothing and returns false. The rows
+    /// are sent to the device once for each port and stamp.
     ///
     /// # Errors
-    /// There is no such port, the port has another stored form or number of elements, or the device reports an error.
+    /// Fails if there is no such port, if the port has another stored form or number of elements, or if the device reports an error.
     pub fn gather<T: Stored>(
         &mut self,
         name: &str,
@@ -164,7 +164,7 @@ impl Machine {
     }
 }
 
-/// Locks a mirror, ignoring poison. A panic leaves the mirror in the same state as an error: bytes that were not sent are not marked as sent.
+/// Locks a mirror and ignores poison. A panic leaves the mirror in the same state as an error: bytes that were not sent are not marked as sent.
 fn lock(mirror: &Mutex<Mirror>) -> MutexGuard<'_, Mirror> {
     mirror.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -108,7 +108,7 @@ pub struct ReadyCall {
 }
 
 impl ResolvingContext<'_> {
-    /// Resolves all parts of the steps except the numbers that depend on sizes, which [`ResolvingContext::update`] fills in.
+    /// Resolves the steps, except for the numbers that depend on sizes; [`ResolvingContext::update`] fills these in.
     pub fn prepare(&self, steps: &[PlanStep]) -> Vec<Resolved> {
         let address = |id: &bnnc_abi::plan::BufferId| self.addresses[id.index()];
         let one = |step: &PlanStep| match step {

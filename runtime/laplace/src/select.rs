@@ -136,8 +136,8 @@ pub fn columns(located: &[Element], array: usize) -> (Vec<i64>, Vec<f64>) {
 /// Returns the squared 2-Wasserstein distance of equation (22) between two Gaussians with the same mean. One has the `covariance` `[D, D]`. The other
 /// has the covariance `subnetwork` `[S, S]` for the `chosen` weights, and zero variance for the others. Matrices are row-major.
 ///
-/// With `B` the covariance of the subnetwork padded with zeros and `A` the `covariance`, `B^1/2 A B^1/2` is zero outside of the chosen rows and
-/// columns. The cost, apart from a trace, is therefore the cost of `S x S` matrices. NaN if a matrix is not finite.
+/// Let `A` be the `covariance`, and `B` the covariance of the subnetwork padded with zeros: `B^1/2 A B^1/2` is zero outside the chosen rows and
+/// columns. Apart from a trace, the computation therefore only needs `S x S` matrices. The result is NaN if a matrix is not finite.
 pub fn wasserstein(covariance: &[f64], subnetwork: &[f64], chosen: &[usize]) -> f64 {
     let (s, d) = (chosen.len(), covariance.len().isqrt());
     let trace = |matrix: &[f64], n: usize| (0..n).map(|i| matrix[i * n + i]).sum::<f64>();

@@ -1,4 +1,4 @@
-//! A stand-in for a method that this build leaves out. It is needed if another build compiled the program.
+//! A stand-in for a method that this build does not include. It is needed for programs that another build compiled.
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{InferenceBlock, Train};
@@ -8,11 +8,11 @@ use bnnc_core::context::Stop;
 use bnnc_inference::method::{MemoryExtent, Method, MethodInputs, Saved};
 use bnnc_inference::posterior::SharedPosterior;
 
-/// The method of an inference block that cannot run in this build. Finding or restoring a posterior reports the missing feature.
+/// The method of an inference block that cannot run in this build. An attempt to find or restore a posterior reports the missing feature.
 pub struct Absent<'a> {
     /// The inference block.
     pub infer: &'a InferenceBlock,
-    /// The plan of the training with which the method would begin.
+    /// The plan of the training that the method would start with.
     pub train: &'a Train,
 }
 

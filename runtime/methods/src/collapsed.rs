@@ -76,7 +76,7 @@ pub struct FoundBox<'a, 'c> {
 /// Returns a forecaster that predicts from the states at the iterates in `found`. The targets of its rows may be unknown.
 ///
 /// # Errors
-/// Some columns do not fit the program, or there is too little memory.
+/// Fails if some columns do not fit the program, or if there is too little memory.
 pub fn forecaster<'a>(
     (infer, collapsed): (&'a InferenceBlock, &'a Collapsed),
     found: &FoundBox<'a, '_>,

@@ -14,7 +14,7 @@ use bnnc_training::{Task, TrainingResult, maximum, restarts, train};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Returns the seed of a member. `map` with this seed finds the same point as the member.
+/// Returns the seed of an ensemble member. `map` with this seed finds the same point as the member.
 pub fn seed_of(seed: u64, member: usize) -> u64 {
     restarts::seed_of(seed, "member", member)
 }
@@ -67,7 +67,7 @@ fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<
                 }
                 Ok(None) => all.interrupted = true,
                 Err(stop) => {
-                    // Members with lower numbers finish, so that the reported failure does not depend on the threads.
+                    // Members with lower numbers still finish, so that the reported failure does not depend on the threads.
                     next.store(count, Ordering::Relaxed);
                     if all.failed.as_ref().is_none_or(|(first, _)| member < *first) {
                         all.failed = Some((member, stop));
@@ -89,7 +89,7 @@ fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<
         return Err(stop);
     }
     found.sort_by_key(|(member, _)| *member);
-    // A member whose training was interrupted differs from the others, so it is kept only if there is no other member.
+    // A member whose training was interrupted is less trained than the others, so it is kept only if there is no other member.
     let is_whole = |(_, fitted): &Numbered| !fitted.interrupted;
     match found.iter().any(is_whole) {
         true => found.retain(is_whole),
@@ -108,7 +108,7 @@ fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<
 }
 
 /// Trains one member, or takes it from the earlier run that is being resumed. Returns `None` if the user interrupted the run before the member began.
-/// A member that is trained at the same time as others runs its restarts one after the other.
+/// If other members are trained at the same time, the restarts of a member run one after another.
 fn one_member(
     task: &Task<'_>,
     member: usize,

@@ -1,8 +1,8 @@
 //! Laplace's approximation: the maximum, the curvature around it, and predictions from both.
 //!
-//! `search` finds the maximum. `online` finds the maximum while it also maximises the marginal likelihood over the prior factors and the noise.
-//! `machines` and `jacobians` call the compiled programs on blocks of rows, `curve` sums the curvature, `select` chooses subnetworks, and `tune`
-//! tunes the factors on the prior. `predictor` computes predictions from the Gaussian, block by block.
+//! `search` finds the maximum. `online` also finds the maximum, but tunes the prior factors and the noise by the marginal likelihood during the
+//! search. `machines` and `jacobians` call the compiled programs on blocks of rows, `curve` sums the curvature, `select` chooses subnetworks, and
+//! `tune` tunes the factors on the prior. `predictor` computes predictions from the Gaussian, block by block.
 
 pub mod bends;
 pub mod closed;
@@ -48,14 +48,14 @@ use prior::LocalPrior;
 use select::EarlierVariances;
 use tune::{TuningProblem, rise};
 
-/// The tolerance for a maximum: the largest rise of the log posterior, per weight, that the Gaussian may predict.
+/// The tolerance for a maximum: the largest increase of the log posterior, per weight, that the Gaussian may predict.
 const RISE: f64 = 0.1;
 
-/// Approximates the posterior of one inference block given the training rows of a split, around the maximum found from each of the given starts.
-/// Several maxima make a mixture with equal weights. Results of an earlier run that is being resumed are taken from its checkpoint.
+/// Approximates the posterior of one inference block, given the training rows of a split, around the maximum that is found from each start. Several
+/// maxima make a mixture with equal weights. Results of an earlier run that is being resumed are taken from its checkpoint.
 ///
 /// # Errors
-/// The training fails, the precision is not positive definite, or the subnetwork cannot be chosen.
+/// Fails if the training fails, if the precision is not positive definite, or if the subnetwork cannot be chosen.
 pub fn laplace(
     infer: &InferenceBlock,
     dataset: &Dataset,
@@ -154,7 +154,7 @@ fn warnings(infer: &InferenceBlock, laplace: &Laplace, members: &[Gaussian]) -> 
             precisions: &member.facts.prior_precision,
             is_normal: member.facts.is_normal,
         };
-        // If the factor is at an end of the searched range, another warning already reports that cause.
+        // If the factor is at an end of the searched range, another warning already reports this as the cause.
         let is_inside = member.facts.at_end.is_none();
         is_inside.then(|| diagnostics::other_centre(&infer.name, &elsewhere, laplace))
     });
@@ -207,7 +207,7 @@ impl Around<'_> {
         }
         let found = match self.laplace.options.online {
             true => {
-                // The restarts run in turn: the curvatures of one search already fill the planned memory.
+                // The restarts run one after another, because the curvatures of one search already fill the planned memory.
                 let (fitted, chosen) = restarts::in_turn(task, &|task| {
                     let start = start(task);
                     self.online(task, start)
@@ -346,7 +346,7 @@ impl Around<'_> {
             member.facts.rise = Some(rise(&member.posterior, &slope, &self.context.pool));
         }
         bends::check(self.infer, self.laplace, (&member, &gradient), &self.context.pool)?;
-        // The Gaussian that chose the subnetwork has the same factor only if the factor is given, not tuned.
+        // The Gaussian that was used to choose the subnetwork has the same factor only if the factor is given and not tuned.
         let is_given = matches!(options.prior_precision, PriorPrecision::Given(_)) && given.is_none();
         let distance = full.filter(|_| is_given).map(|full| self.distance(full, &member));
         member.facts.wasserstein = distance;

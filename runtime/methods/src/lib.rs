@@ -1,4 +1,4 @@
-//! The inference methods, one per folder. No method imports another. Other crates obtain a method from [`of`].
+//! The inference methods, one per folder. No method depends on another. Other crates obtain a method from [`of`].
 
 #[cfg(not(feature = "collapsed"))]
 mod absent;

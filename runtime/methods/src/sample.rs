@@ -28,7 +28,8 @@ use target::Shared;
 /// Samples the posterior of one inference block given the training rows of a dataset, from the given start.
 ///
 /// # Errors
-/// There are no rows, no start has a finite density, some columns do not fit the program, there is too little memory, or a file cannot be written.
+/// Fails if there are no rows, if no start has a finite density, if some columns do not fit the program, if there is too little memory, or if a file
+/// cannot be written.
 pub fn sample(
     infer: &InferenceBlock,
     dataset: &Dataset,
@@ -75,7 +76,7 @@ pub fn sample(
     let interrupted = chains.iter().any(|chain| chain.iterations < planned);
     let mut without_draws = Vec::new();
     if interrupted {
-        // There is nothing to report if the chains were stopped before their first draw.
+        // If the chains were stopped before their first draw, there is nothing to report.
         let numbers = 0..chains.len();
         without_draws = numbers
             .filter(|number| chains[*number].store.is_empty())
@@ -173,7 +174,7 @@ const STATS: usize = 9;
 pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
     let draws = sampling.options.chains.saturating_mul(sampling.options.draws);
     let size = |site: &SiteReport| quantities::of_site(site, sampling);
-    // Diagnostics read the draws one site at a time.
+    // Diagnostics read the draws site by site.
     let site = infer
         .reports
         .iter()
@@ -192,9 +193,9 @@ pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
         .saturating_add(diagnosed)
 }
 
-/// Returns the number of bytes of dense metrics. During adaptation, one chain holds the sums of products of its positions (two such sums if gradients
-/// decide when to forget), the matrix to be factored, and the factor. While the state of the chain is saved, a second copy of all these exists, with
-/// spare capacity. Every chain also has its metric.
+/// Returns the number of bytes of dense metrics. During adaptation, a chain holds the sums of products of its positions (two such sums if gradients
+/// determine when to forget old draws), the matrix to be factored, and the factor. While its state is saved, there is a second copy of all these,
+/// with spare capacity. Every chain also has its metric.
 fn metrics(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
     let matrices = match sampling
         .transition

@@ -3,7 +3,7 @@
 use bnnc_math::approx::functions::Elementwise;
 use bnnc_math::approx::{Arch, Fused, Number, Plain};
 
-/// The number of elements per block: a few of the widest vectors, so that the loop over a block becomes straight-line vector code.
+/// The number of elements per block: a few vectors of the widest kind, so that the loop over a block becomes straight-line vector code.
 const BLOCK: usize = 16;
 
 #[inline(always)]
@@ -23,7 +23,7 @@ fn apply<F: Elementwise, A: Arch, T: Number>(block: &[T; BLOCK]) -> [T; BLOCK] {
 }
 
 /// # Safety
-/// `out` and `x` must point to `n` elements; they are the same or do not overlap.
+/// `out` and `x` must point to `n` elements; the two arrays must be the same or must not overlap.
 #[inline(always)]
 unsafe fn map<F: Elementwise, A: Arch, T: Number>(out: *mut u8, x: *const u8, n: i64) {
     let (out, x, n) = (out.cast::<T>(), x.cast::<T>(), n.max(0) as usize);
@@ -52,7 +52,7 @@ unsafe fn map<F: Elementwise, A: Arch, T: Number>(out: *mut u8, x: *const u8, n:
 /// # Safety
 /// The same conditions as for [`bnnc_abi::symbols::Unary`] apply.
 pub unsafe extern "C" fn plain<F: Elementwise, T: Number>(out: *mut u8, x: *const u8, n: i64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { map::<F, Plain, T>(out, x, n) }
 }
 
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn plain<F: Elementwise, T: Number>(out: *mut u8, x: *cons
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 pub unsafe extern "C" fn avx2<F: Elementwise, T: Number>(out: *mut u8, x: *const u8, n: i64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { map::<F, Fused, T>(out, x, n) }
 }
 
@@ -74,6 +74,6 @@ pub unsafe extern "C" fn avx2<F: Elementwise, T: Number>(out: *mut u8, x: *const
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
 pub unsafe extern "C" fn avx512<F: Elementwise, T: Number>(out: *mut u8, x: *const u8, n: i64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { map::<F, Fused, T>(out, x, n) }
 }

@@ -52,12 +52,12 @@ impl Level {
     }
 }
 
-/// Returns the array primitive for a scalar operation of one operand, if generated code calls one.
+/// Returns the array primitive for a scalar operation of one operand; `None` if generated code computes the operation itself.
 pub fn unary(scalar: Scalar, precision: Precision) -> Option<Unary> {
     unary_at(Level::detect(), scalar, precision)
 }
 
-/// Returns the array primitive for a scalar operation of two operands, if generated code calls one.
+/// Returns the array primitive for a scalar operation of two operands; `None` if generated code computes the operation itself.
 pub fn binary(scalar: Scalar, precision: Precision) -> Option<Binary> {
     rare::binary(scalar, precision)
 }

@@ -1,4 +1,4 @@
-//! Functions that programs seldom call. They are computed element by element, by the `f64` references.
+//! Functions that programs rarely call. The `f64` reference functions compute them element by element.
 
 use bnnc_abi::symbols::{Binary, Unary};
 use bnnc_base::dtype::Precision;

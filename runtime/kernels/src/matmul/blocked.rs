@@ -1,9 +1,9 @@
-//! One product on one thread: the form of its computation, its blocks, and the operands that are copied first.
+//! One product on one thread: the form of its computation, its blocks, and the operands that are copied before it.
 //!
 //! Note [Copied operands]. The kernels take the left operand with any strides, and the right operand with adjacent columns and any row stride. Copies
-//! are therefore needed only in two cases. Columns of the right operand that are not adjacent are copied, one strip at a time. Rows or columns of the
-//! left operand whose stride is a multiple of a page are copied, because they would evict each other from the L1 cache. More copies would not be
-//! faster on processors that reorder loads over hundreds of instructions.
+//! are therefore needed only in two cases. Columns of the right operand that are not adjacent are copied, one strip at a time. If the stride of the
+//! rows or columns of the left operand is a multiple of a page, they are copied, because they would evict each other from the L1 cache. Additional
+//! copies do not speed up processors that reorder loads across hundreds of instructions.
 
 use super::Extents;
 use super::tile::{Kernels, MatmulElement, TileJob, TileKernel, Update};
@@ -11,7 +11,7 @@ use super::workspace::{self, DEPTH, HEIGHT_BYTES, Workspace};
 
 /// The number of columns of a sweep along one row. It is small enough for the row to stay in the L1 cache.
 const SWEEP: usize = 4096;
-/// The number of columns that justifies a copy of the left operand.
+/// The number of columns from which a copy of the left operand is worthwhile.
 const WORTH: usize = 64;
 
 /// The form in which a product is computed. It is chosen once for the whole product, so that all pieces use the same form.
@@ -118,7 +118,7 @@ pub unsafe fn compute<T: MatmulElement>(
     });
 }
 
-/// Cuts `size` into parts of about equal size, each at most `most`, and at least one part. Returns `(start, length)` of each.
+/// Divides `size` into parts of about equal size, each at most `most`; there is at least one part. Returns `(start, length)` of each part.
 fn blocks(size: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
     let count = size.div_ceil(most).max(1);
     let cut = move |at: usize| size * at / count;
@@ -134,12 +134,12 @@ struct Piece<'a, T: 'static> {
     space: Workspace<T>,
 }
 
-/// The columns that one kernel computes, in a block of rows and a block of the contracted axis.
+/// The columns that one kernel computes, for a block of rows and a block of the contracted axis.
 struct Strip<T: 'static> {
     kernels: &'static [TileKernel<T>],
     rows: usize,
     columns: usize,
-    /// The operands at the first row, and the place of the first tile of the result.
+    /// The operands at the first row, and the first tile of the result.
     job: TileJob<T>,
 }
 
@@ -392,7 +392,7 @@ impl<T: MatmulElement> Strip<T> {
         }
     }
 
-    /// Runs [`Strip::compute`] for a result whose columns have the stride `c_n`, by way of a copy in `(tile, stride)`.
+    /// Like [`Strip::compute`], but for a result whose columns have the stride `c_n`; each tile is computed in `(tile, stride)` and then copied.
     ///
     /// # Safety
     /// The operands must hold the rows, and the tile must have room for any rows.

@@ -1,4 +1,4 @@
-//! Products of dense matrices in slices. The result is cut into tiles, which are divided between threads.
+//! Products of dense matrices in slices. The result is divided into tiles, which are distributed among threads.
 
 use super::blocked::{Addresses, compute, form};
 use super::tile::{MatmulElement, Update};
@@ -6,7 +6,8 @@ use super::{Extents, Operands, PIECE};
 use crate::arrays::Level;
 use crate::pool::Pool;
 
-/// The possible sides of a tile of the result. The largest side that gives [`ENOUGH`] tiles is used, or else the smallest side.
+/// The possible sides of a tile of the result. The largest side that gives at least [`ENOUGH`] tiles is used; if there is none, the smallest side is
+/// used.
 const SIDES: [usize; 3] = [256, 128, 64];
 /// The smallest number of tiles with which all threads finish at about the same time.
 const ENOUGH: usize = 16;
@@ -16,7 +17,7 @@ const ENOUGH: usize = 16;
 pub enum ComputedPart {
     /// All elements.
     All,
-    /// The elements on and above the diagonal, and those below it that are in the same tiles.
+    /// The elements on and above the diagonal. Elements below it are computed only if they are in the same tiles.
     Upper,
 }
 
@@ -47,10 +48,10 @@ fn reach(sizes: [usize; 2], strides: [isize; 2]) -> usize {
 }
 
 impl<T: MatmulElement> Product<'_, T> {
-    /// Writes the product to `c`, from its first element. No element depends on the number of threads.
+    /// Writes the product to `c`, from its first element. The elements do not depend on the number of threads.
     ///
     /// # Panics
-    /// A slice is too short, or two elements of the result may have the same address.
+    /// Panics if a slice is too short, or if two elements of the result may have the same address.
     pub fn write(&self, pool: &Pool, c: &mut [T]) {
         let Extents { m, n, k, .. } = self.extents;
         if m == 0 || n == 0 || (k == 0 && self.update != Update::Store) {
@@ -128,7 +129,7 @@ impl<T: MatmulElement> Product<'_, T> {
 }
 
 impl Extents {
-    /// Returns whether the elements of the result certainly have different addresses.
+    /// Returns whether all elements of the result are known to have different addresses.
     fn results_differ(&self) -> bool {
         let [rows, columns] = self.c.map(isize::unsigned_abs);
         let wide = self.n <= 1 || columns > 0;

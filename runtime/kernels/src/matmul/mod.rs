@@ -1,10 +1,10 @@
 //! Batched strided matrix products.
 //!
-//! Note [Pieces of a product]. A product is cut into pieces by its sizes alone: along the batch axes if there are enough items, otherwise
-//! along the longer side of the result. Each piece is one sequential call, so results do not depend on the number of threads.
+//! Note [Pieces of a product]. Only its sizes determine the pieces into which a product is divided: along the batch axes if there are enough items,
+//! otherwise along the longer side of the result. Each piece is one sequential call, so results do not depend on the number of threads.
 //!
-//! `blocked` computes a piece from the kernels of `tile`, which are written once over the vectors of `vector` and
-//! compiled for each instruction set.
+//! `blocked` computes a piece with the kernels of `tile`, which are written once for all vector types in `vector` and compiled for each instruction
+//! set.
 
 mod blocked;
 pub mod dense;
@@ -20,17 +20,17 @@ use bnnc_base::dtype::Precision;
 pub use tile::{MatmulElement, Update};
 pub use workspace::BYTES as WORKSPACE_BYTES;
 
-/// A second thread does not speed up products with fewer floating-point operations than this.
+/// Products with fewer floating-point operations than this do not become faster with a second thread.
 const PIECE: u64 = 800_000;
 /// The number of pieces of a product that is not large. With this number, threads finish at about the same time.
 const FEW: u64 = 4;
-/// Products with more floating-point operations per piece than this are cut into more than [`FEW`] pieces.
+/// Products with more floating-point operations per piece than this are divided into more than [`FEW`] pieces.
 const LARGE: u64 = 40_000_000;
 /// The maximum number of pieces.
 const MOST: u64 = 16;
-/// Cuts are at multiples of this number of rows or columns, so that the inner kernel gets whole tiles.
+/// Products are divided at multiples of this number of rows or columns, so that the inner kernel gets whole tiles.
 const TILE: usize = 32;
-/// Cache lines whose distance is a multiple of this number of bytes compete for the same places of a cache.
+/// Cache lines whose distance is a multiple of this number of bytes compete for the same sets of a cache.
 const PAGE: usize = 4096;
 
 /// The sizes and strides of one product, in elements.
@@ -87,7 +87,7 @@ pub unsafe fn matmul_at(level: Level, pool: &Pool, precision: Precision, buffers
 #[derive(Clone, Copy)]
 struct Batch<'a> {
     axes: &'a [[i64; 4]],
-    /// A bit for each axis that became part of the product.
+    /// A bit for each axis that has become part of the product.
     folded: u64,
 }
 
@@ -118,7 +118,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Makes batch axes part of the product if the operands allow this, the innermost axis first.
+    /// Makes batch axes part of the product if the operands allow it, starting with the innermost axis.
     fn fold(&mut self, extents: &mut Extents) {
         for (at, axis) in self.axes.iter().enumerate().rev().take(64) {
             if extents.absorb(axis) {
@@ -159,7 +159,7 @@ impl Extents {
         2 * self.m as u64 * self.n as u64 * self.k as u64
     }
 
-    /// Makes a batch axis part of the product, if possible, and returns whether it did. The product gets more rows if only `b` is shared
+    /// Makes a batch axis part of the product if the operands allow it, and returns whether they do. The product gets more rows if only `b` is shared
     /// along the axis, and more columns if only `a` is shared.
     fn absorb(&mut self, axis: &[i64; 4]) -> bool {
         let [size, a, b, c] = axis.map(|value| value as isize);
@@ -183,7 +183,7 @@ impl Extents {
         more_rows || more_columns
     }
 
-    /// Returns whether the stride of the left operand makes its rows or columns compete for the same places of a cache.
+    /// Returns whether rows or columns of the left operand compete for the same sets of a cache because of its stride.
     fn lines_compete(&self, element: usize) -> bool {
         let apart = |stride: isize| (stride.unsigned_abs() * element).is_multiple_of(PAGE);
         match self.a {
@@ -192,8 +192,8 @@ impl Extents {
         }
     }
 
-    /// Returns whether to cut along `n`. If an operand is copied, the cut is such that each part is copied only once, if possible.
-    /// Otherwise the cut is along the longer side.
+    /// Returns whether to divide along `n`. If an operand is copied, the product is divided such that each part of the operand is copied only once,
+    /// if possible. Otherwise, it is divided along the longer side.
     fn is_cut_along_n(&self, parts: usize, element: usize) -> bool {
         let enough = |size: usize| size >= parts * TILE;
         if self.b[1] != 1 && enough(self.n) {
@@ -284,7 +284,7 @@ unsafe fn batched<T: MatmulElement>(level: Level, pool: &Pool, buffers: &[*mut u
 /// Computes `c = c - a b` on this thread.
 ///
 /// # Safety
-/// The operands must hold all elements that the extents address; `c` overlaps neither.
+/// The operands must hold all elements that the extents address; `c` must not overlap `a` or `b`.
 pub unsafe fn subtract_product<T: MatmulElement>(extents: &Extents, a: *const T, b: *const T, c: *mut T) {
     if extents.k == 0 {
         return;

@@ -1,8 +1,8 @@
 //! The innermost kernels: a tile of the result in registers.
 //!
-//! Note [One order of summation]. An element of the result is computed by fused multiply-adds over `k`, from first to last, in blocks. The
-//! length of a block depends on `k` alone, and blocks are added in order. An element therefore does not depend on the tile, the piece or
-//! the thread that computes it.
+//! Note [One order of summation]. An element of the result is computed by fused multiply-adds over `k`, from first to last, in blocks. The length of
+//! a block depends on `k` alone, and blocks are added in order. The value of an element therefore does not depend on the tile, the piece or the
+//! thread that computes it.
 
 #![expect(
     clippy::needless_range_loop,
@@ -61,7 +61,7 @@ pub struct TileJob<T> {
     pub c: *mut T,
     /// The stride of the result along rows.
     pub c_stride: isize,
-    /// The number of columns of the last vector of a masked kernel, or the number of all columns of a sweep.
+    /// The number of columns in the last vector of a masked kernel, or the total number of columns of a sweep.
     pub tail: usize,
     /// The update of the result.
     pub update: Update,

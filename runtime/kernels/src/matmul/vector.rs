@@ -1,4 +1,4 @@
-//! Vectors of a processor, with the operations of the product kernels.
+//! Vector types of processors, with the operations that product kernels need.
 //!
 //! Every function is inlined into a kernel that is compiled for the vector's instruction set, and must only be called from such a kernel.
 
@@ -8,7 +8,7 @@ use bnnc_math::approx::{Number, Plain};
 pub trait Vector: Copy {
     /// The type of the elements.
     type Element: Number;
-    /// The lanes that a masked access reads or writes.
+    /// Selects the lanes that a masked access reads or writes.
     type Mask: Copy;
     /// The number of elements of a vector.
     const LANES: usize;
@@ -219,7 +219,7 @@ mod on_x86 {
     use std::arch::x86_64 as x86;
     use std::arch::x86_64::{__m256, __m256d, __m256i, __m512, __m512d};
 
-    /// The masked loads, with their operands in one common order.
+    /// Masked loads with a common order of operands.
     mod load_masked {
         use super::x86::*;
 

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 /// The longest block of the contracted axis.
 pub const DEPTH: usize = 1024;
-/// The number of bytes of one column of the tallest block of rows. With this height a block of the left operand fits into the L2 cache.
+/// The number of bytes of one column of the tallest block of rows. With this height, a block of the left operand fits into the L2 cache.
 pub const HEIGHT_BYTES: usize = 1024;
 
 /// The number of bytes of a cache line.
@@ -38,13 +38,13 @@ thread_local! {
     static LINES: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Returns the distance between copied rows of `depth` elements: an odd number of cache lines, so that rows do not compete for the same
-/// places of a cache.
+/// Returns the distance between copied rows of `depth` elements: an odd number of cache lines, so that rows do not compete for the same sets of a
+/// cache.
 pub fn apart<T>(depth: usize) -> usize {
     ((depth * size_of::<T>()).div_ceil(LINE) | 1) * LINE / size_of::<T>()
 }
 
-/// Calls `body` with this thread's workspace, which must not be in use already.
+/// Calls `body` with this thread's workspace, which must not be in use.
 pub fn with<T, R>(body: impl FnOnce(Workspace<T>) -> R) -> R {
     LINES.with_borrow_mut(|lines| {
         if lines.is_empty() {

@@ -83,7 +83,7 @@ impl Choice {
 /// Chooses the weights. If the choice depends on the training rows and the user interrupts the run, the choice is based on the rows visited so far.
 ///
 /// # Errors
-/// Some columns do not fit the program, or there is too little memory.
+/// Fails if some columns do not fit the program, or if there is too little memory.
 pub fn choose(
     (infer, collapsed): (&InferenceBlock, &Collapsed),
     found: &Collected,
@@ -151,8 +151,8 @@ fn movers(
         .collect())
 }
 
-/// Returns, for each weight, how much it changes one output of one row within its box: the width of the box times the larger of the two slopes in the
-/// middle of the box and across the kinks.
+/// Returns, for each weight, by how much it changes one output of one row within its box: the width of the box times the larger of two slopes, one in
+/// the middle of the box and one across the kinks.
 pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&LocationBlock; 2]) -> Vec<f64> {
     let [here, across] = blocks.map(|block| block.slope_of(row, output));
     let slopes = here
@@ -163,8 +163,8 @@ pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&LocationBl
     widths.zip(slopes).map(|(width, slope)| width * slope).collect()
 }
 
-/// Returns the places in the box of the weights to integrate over, in ascending order: the weights that are integrated over in every row, and the
-/// highest-scoring ones of the rest. Weights with score 0 are left out.
+/// Returns the positions in the box of the weights to integrate over, in ascending order: the weights that are integrated over in every row, and
+/// those of the others with the highest scores. Weights with score 0 are left out.
 pub fn chosen(boxes: &Boxes, options: &CollapsedSettings, scores: &[f64]) -> Vec<usize> {
     let is_always = |at: usize| options.always.contains(&boxes.columns[at].site);
     let part = |always: bool| -> Vec<f64> {
@@ -250,7 +250,7 @@ fn feeding_first(
     Ok(fed(boxes, &[&feeds]))
 }
 
-/// Returns the indices of the incoming weights of the kinks.
+/// Returns the indices of the incoming weights of these kinks.
 fn fed(boxes: &Boxes, feeds: &[&Vec<bool>]) -> Vec<u32> {
     let columns = boxes.columns.iter().enumerate();
     columns

@@ -45,8 +45,8 @@ pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive
     } = *scored;
     let rows = predictive.rows;
     let raw = each(rows, pool, &|row| match raw(all, (row, classes), sigmoid) {
-        // The cubic sigmoid of a logit is 0 if the logit is far below the log-sum-exp of the others. With very many equal logits, this is true of
-        // each of them.
+        // The cubic sigmoid of a logit is 0 if the logit is far below the log-sum-exp of the others. With very many equal logits, this holds for each
+        // of them.
         none if none.iter().sum::<f64>() == 0.0 => self::raw(all, (row, classes), Sigmoid::Exact),
         found => found,
     });
@@ -77,8 +77,8 @@ pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive
         let known = class.filter(|class| *class < classes);
         let log = known.map_or(f64::NAN, |class| raw[class].ln() - total.ln());
         predictive.log_likelihood.push(log);
-        // The relative error of a quotient is at most the sum of the relative errors of numerator and denominator. The bound may be attained,
-        // because classes that share weights share draws.
+        // The relative error of a quotient is at most the sum of the relative errors of the numerator and the denominator. This bound may be
+        // attained, because classes that share weights share draws.
         let of_total = off.iter().sum::<f64>() / total;
         let relative = |class: usize| off[class] / raw[class] + of_total;
         let absolute = |class: usize| off[class] / total + of_total * raw[class] / total;
@@ -227,13 +227,13 @@ struct Spread {
 }
 
 /// Returns the mean of a sigmoid `s` of a variable on `[a, b]` that exceeds `y` with the probability `above(y)`. The mean is `s(a)` plus the integral
-/// of `s' above` from `a` to `b`. No term is negative, so that small means are as accurate as large ones.
+/// of `s' above` from `a` to `b`. All terms are non-negative, so small means are as accurate as large ones.
 fn mean_of_law(above: &dyn Fn(f64) -> f64, spread: &Spread, sigmoid: Sigmoid) -> f64 {
     let &Spread { centre, sd, ends } = spread;
     if sd == 0.0 {
         return value(sigmoid, centre);
     }
-    // A support is often far wider than the range that contains nearly all the probability. If rounding hides the ends of that range, the integral
+    // A support is often much wider than the range that contains nearly all the probability. If rounding hides the ends of that range, the integral
     // covers the whole support.
     let end = |sign: f64, probability: f64, last: f64| {
         let places = (0..DOUBLINGS).map(|power| centre + sign * sd * f64::from(1_u32 << power));
@@ -295,7 +295,8 @@ impl Panel {
     }
 
     /// Returns the integral by Simpson's rule on both halves, extrapolated, and the difference between the halves and the whole. The difference
-    /// exceeds the error where the function is smooth, and is about as large as the error where the function jumps, as distribution functions do.
+    /// exceeds the error where the function is smooth. Where the function jumps, as distribution functions do, the difference is about as large as
+    /// the error.
     fn integral(&self) -> (f64, f64) {
         let width = self.ends.1 - self.ends.0;
         let [first, left, middle, right, last] = self.values;

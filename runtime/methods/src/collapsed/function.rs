@@ -1,6 +1,6 @@
 //! The location of one output of one row around an iterate, as a function of weights that are uniform on a box.
 //!
-//! Between kinks the function is affine, so only the kinks that the box crosses matter. Across a kink, the gradient of the function changes by a
+//! The function is affine between kinks, so only the kinks that cross the box matter. Across a kink, the gradient of the function changes by a
 //! multiple of the gradient of the kink. If the kinks depend on disjoint sets of weights, the function is a sum of independent parts, one per kink.
 //! The slopes on both sides of every kink then determine the function. Two evaluations yield these slopes: one inside the box, and one on the other
 //! side of all kinks.
@@ -75,7 +75,7 @@ pub fn tolerance(precision: Precision) -> f64 {
     }
 }
 
-/// A kink that the box crosses.
+/// A kink that crosses the box.
 struct Crossed<'a> {
     /// The index of the kink among all kinks.
     number: usize,
@@ -106,7 +106,7 @@ impl Spot<'_> {
         }
     }
 
-    /// Returns whether the box crosses a kink, given an evaluation at the base of the box.
+    /// Returns whether a kink crosses the box, given an evaluation at the base of the box.
     pub fn crosses(&self, base: &LocationBlock) -> bool {
         base.kinks_of(self.row)
             .any(|(value, slope)| self.is_crossed(value, slope))
@@ -117,8 +117,8 @@ impl Spot<'_> {
         low < 0.0 && high > 0.0
     }
 
-    /// Returns the function from evaluations at the base of the box and across the kinks. If kinks depend on other kinks, the function is only
-    /// determined for a box that no kink crosses.
+    /// Returns the function from evaluations at the base of the box and across the kinks. If kinks depend on other kinks, the function is determined
+    /// only if no kink crosses the box.
     pub fn function(
         &self,
         base: &LocationBlock,

@@ -69,7 +69,7 @@ impl<'a> Integrals<'a> {
     /// Prepares predictions with `draws` quantiles instead of draws. The targets of the rows may be unknown.
     ///
     /// # Errors
-    /// Some columns do not fit the program, or there is too little memory.
+    /// Fails if some columns do not fit the program, or if there is too little memory.
     pub fn new(
         (infer, collapsed): (&'a InferenceBlock, &'a Collapsed),
         found: &FoundBox<'a, '_>,
@@ -323,8 +323,8 @@ impl Integrals<'_> {
         !self.fixed.is_empty() || (count > 0 && count < self.boxes.columns.len())
     }
 
-    /// Returns the weights that are integrated over for one output: the choice that all rows share, or the weights that move the output most in each
-    /// row.
+    /// Returns the weights that are integrated over for one output: the choice that all rows share, or in each row the weights that change the output
+    /// most.
     fn sets(&self, blocks: [&LocationBlock; 2], output: usize) -> Sets {
         if !self.is_chosen() {
             return Sets::all(&self.boxes);

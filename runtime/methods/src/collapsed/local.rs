@@ -106,7 +106,7 @@ impl<'a> LocalProgram<'a> {
     /// Prepares the program on rows whose target may be unknown. `numbers` is the number of reals per row that the caller allocates in addition.
     ///
     /// # Errors
-    /// Some columns do not fit the program, or there is too little memory.
+    /// Fails if some columns do not fit the program, or if there is too little memory.
     pub fn new(
         (infer, collapsed): (&'a InferenceBlock, &'a Collapsed),
         (values, boxes): (&'a StateValues, &Boxes),
@@ -152,7 +152,7 @@ impl<'a> LocalProgram<'a> {
         self.ids.len()
     }
 
-    /// Selects the columns for which the program computes slopes, a subset of the original ones. Returns the previous selection.
+    /// Selects the columns for which the program computes slopes, as a subset of the original columns. Returns the previous selection.
     pub fn select(&mut self, columns: Vec<BoxedWeight>) -> Vec<BoxedWeight> {
         let programs = std::iter::once(&mut self.whole).chain(&mut self.plain);
         programs.for_each(|program| program.has_columns = false);
@@ -162,7 +162,7 @@ impl<'a> LocalProgram<'a> {
     /// Evaluates rows at an iterate plus `moves` `[rows, selected]`, if given.
     ///
     /// # Errors
-    /// The states have the wrong size, since they come from the folder of another run.
+    /// Fails if the states have the wrong size, because they come from the folder of another run.
     pub fn evaluate(
         &mut self,
         iterate: usize,
@@ -201,7 +201,7 @@ impl<'a> LocalProgram<'a> {
         self.plain.as_ref().unwrap_or(&self.whole).rows_per_call.max(1)
     }
 
-    /// Returns the locations `[places, outputs]` of one row at many points, the sums of an iterate and the rows of `moves` `[places, selected]`.
+    /// Returns the locations `[places, outputs]` of one row at many points; each point is an iterate plus a row of `moves` `[places, selected]`.
     ///
     /// # Errors
     /// Fails in the same cases as [`LocalProgram::evaluate`].

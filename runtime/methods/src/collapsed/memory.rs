@@ -118,7 +118,7 @@ pub fn drawn((_, collapsed): (&InferenceBlock, &Collapsed), planned: usize) -> u
     bytes(numbers)
 }
 
-/// Returns the number of bytes of `numbers` reals, capped so that sums of such sizes do not overflow.
+/// Returns the number of bytes of `numbers` reals, capped so that sums of several such results do not overflow.
 fn bytes(numbers: usize) -> u64 {
     (numbers as u64).min(u64::MAX / (16 * NUMBER)) * NUMBER
 }

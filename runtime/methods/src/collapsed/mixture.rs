@@ -3,8 +3,8 @@
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_piecewise::Law;
 
-/// The tolerance for linear interpolation of the distribution function: an interval is divided if the function deviates from a line at the middle by
-/// more than this fraction of the interval's probability.
+/// The tolerance for linear interpolation of the distribution function: an interval is divided if, in its middle, the function deviates from the line
+/// by more than this fraction of the interval's probability.
 const BENT: f64 = 0.02;
 /// The distance below which two points count as equal, in standard deviations.
 const NEAR: f64 = 1e-9;
@@ -85,7 +85,8 @@ impl Mixture {
         table
     }
 
-    /// Finds the quantiles of `probabilities`, which lie between the two points in `ends`. `first` is the index of the first of these probabilities.
+    /// Finds the quantiles of `probabilities`, all of which lie between the two points in `ends`. `first` is the index of the first of these
+    /// probabilities.
     fn divide(&self, ends: [(f64, f64); 2], probabilities: &[f64], first: usize, table: &mut QuantileTable) {
         let [(low, below), (high, above)] = ends;
         if probabilities.is_empty() {
@@ -176,7 +177,8 @@ fn inverse(points: [(f64, f64); 3], value: f64) -> f64 {
 fn root(of: &dyn Fn(f64) -> f64, low: (f64, f64), high: (f64, f64), near: f64) -> f64 {
     let ((mut a, mut fa), (mut b, mut fb)) = (high, low);
     if fa == 0.0 || fa.signum() == fb.signum() {
-        // The ends are exact up to rounding. If the root lies outside them, the end with the smaller value is closest to it.
+        // The ends are exact up to rounding. If the root lies outside them, the end with the smaller absolute value of the function is closest to the
+        // root.
         return if fa.abs() <= fb.abs() { a } else { b };
     }
     let mut part = 0.5;

@@ -53,7 +53,7 @@ pub fn to_base(boxes: &Boxes, iterate: usize, sets: &Sets, rows: usize) -> Vec<f
 }
 
 /// Returns the moves `[rows, selected]` from an iterate to a corner of the box where as many kinks as possible have a sign opposite to their sign in
-/// the block. Each weight goes to the end of its box that pushes one kink across zero: the kink on which the weight has the largest effect. Weights
+/// the block. Each weight moves to the end of its box that changes the sign of one kink: the kink on which the weight has the largest effect. Weights
 /// outside the sets do not move.
 pub fn across(boxes: &Boxes, iterate: usize, sets: &Sets, block: &LocationBlock) -> Vec<f64> {
     let mut moves = vec![0.0; block.rows * block.selected];
@@ -62,7 +62,7 @@ pub fn across(boxes: &Boxes, iterate: usize, sets: &Sets, block: &LocationBlock)
     for (row, moves) in moves.chunks_exact_mut(block.selected).enumerate() {
         strongest.fill(0.0);
         for (value, slope) in block.kinks_of(row) {
-            // A kink that the box does not cross has the same sign everywhere in the box.
+            // A kink that does not cross the box has the same sign everywhere in the box.
             let half: f64 = sets.of(row).iter().map(|&at| reach(boxes, slope, at)).sum();
             if value.abs() >= half {
                 continue;

@@ -36,7 +36,7 @@ impl CollapsedPosterior {
     /// Collects iterates, and chooses the weights from them.
     ///
     /// # Errors
-    /// The training fails, there is no iterate, or some columns do not fit the program.
+    /// Fails only because of a bug in the machine.
     pub fn find(
         task: &Task<'_>,
         collapsed: &Collapsed,

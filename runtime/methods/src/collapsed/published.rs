@@ -5,8 +5,8 @@
 //! `p(y) = (smoothing + d(y)) / (smoothing (b - a) + F(b) - F(a))`, `a <= y <= b`.
 //!
 //! `p` is a triangle truncated to the interval `[a, b]`, mixed with a uniform distribution on the interval. The interval spans the scored targets
-//! plus a margin. A prediction cannot know these targets, and the truncation raises every density. Means, deviations and quantiles are those of the
-//! triangle without the truncation.
+//! plus a margin. A real prediction does not know these targets, and the truncation raises every density. Means, deviations and quantiles are those
+//! of the triangle without the truncation.
 
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::LocationDist;
@@ -61,7 +61,7 @@ impl Published {
         let (whole, _) = self.whole(law);
         match whole > 0.0 {
             true => (self.smoothing * (y - low) + law.between(low, y).0) / whole,
-            // The limit for vanishing mass is the uniform distribution.
+            // For vanishing mass, the limit is the uniform distribution.
             false => (y - low) / (high - low),
         }
     }
@@ -80,7 +80,7 @@ impl Published {
                 size: of_density / above + of_whole / whole,
                 variance: 0.0,
             },
-            // No draw came near `y` or near the interval, but that does not prove that the density there is small.
+            // That no draw is near `y` or near the interval does not prove that the density there is small.
             LocationDist::Drawn(_) if above <= 0.0 || whole <= 0.0 => Error {
                 size: 0.0,
                 variance: f64::INFINITY,

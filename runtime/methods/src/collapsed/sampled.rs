@@ -30,7 +30,7 @@ struct Strata {
     iterates: usize,
     /// The number of draws from the box around each iterate.
     each: usize,
-    /// The number of predictive draws. They are all draws from the box, an evenly spaced subset of these, or several copies of each.
+    /// The number of predictive draws. They are all draws from the box, an evenly spaced subset of these draws, or several copies of each of them.
     draws: usize,
 }
 
@@ -38,7 +38,7 @@ impl SampledPredictions {
     /// Prepares predictions with `draws` draws for rows whose target may be unknown.
     ///
     /// # Errors
-    /// Some columns do not fit the program, or there is too little memory.
+    /// Fails if some columns do not fit the program, or if there is too little memory.
     pub fn new(
         (infer, collapsed): (&InferenceBlock, &Collapsed),
         (values, boxes): (&StateValues, &Boxes),
@@ -87,7 +87,7 @@ impl Forecaster for SampledPredictions {
 }
 
 impl Strata {
-    /// Iterates over the iterates: returns the entries of a column of `[draws, width]` that belong to each iterate, without repeated draws.
+    /// Returns, for each iterate, the entries of a column of `[draws, width]` that belong to it, without repeated draws.
     fn split<'v>(
         self,
         values: &'v [f64],

@@ -127,7 +127,7 @@ impl Method for Ensembles<'_> {
     }
 
     fn held(&self, _: usize, _: usize) -> u64 {
-        // The positions of each member are held twice: alone and among the draws.
+        // The positions of each member are in memory twice: separately, and among the draws.
         memory::numbers(
             self.infer,
             &self.ensemble.moved,

@@ -1,13 +1,13 @@
-//! Weights at an end of their support whose Gaussian is far wider than the posterior.
+//! Weights near an end of their support whose Gaussian is much wider than the posterior.
 //!
-//! Such a weight is a function `b(u)` of its free coordinates `u`. The generalised Gauss-Newton matrix and the Fisher matrix take the outputs for linear
-//! functions of `u`, so that they leave a term out of the precision of `u`. It is minus the slope of the log likelihood along a coordinate, times the ratio
-//! of the second and the first derivative of `b`, the bend. The term is small beside the precision of a weight that the data determine. At an end of the
-//! support, where the density rises up to the end, it is nearly all of the precision.
+//! Such a weight is a function `b(u)` of its free coordinates `u`. The generalised Gauss-Newton matrix and the Fisher matrix treat the outputs as
+//! linear functions of `u`, so they omit a term of the precision of `u`. The term is minus the slope of the log likelihood along a coordinate, times
+//! the bend: the ratio of the second to the first derivative of `b`. For a weight that the data determine, the term is small compared with the
+//! precision. At an end of the support towards which the density increases, the term is nearly all of the precision.
 //!
-//! Half-open intervals are the images of `exp`, whose bend is 1, as is that of the gaps of ordered vectors. Bounded intervals are the images of the
-//! logistic function, with the bend `1 - 2 p` at the part `p` of the interval. A simplex has the same bend along the log odds of each of its elements: those
-//! of an element are its coordinate, and those of the last element fall with all coordinates together.
+//! Half-open intervals are images of `exp`, whose bend is 1; the same holds for the gaps of ordered vectors. Bounded intervals are images of the
+//! logistic function, whose bend is `1 - 2 p` at the fraction `p` of the interval. For each element of a simplex, the bend along its log odds is the
+//! same function. The log odds of an element are its coordinate; those of the last element decrease with all coordinates together.
 
 use crate::laplace::gaussian::Gaussian;
 use bnnc_abi::laplace::{CurvatureKind, Laplace, Structure, Weights};
@@ -19,14 +19,14 @@ use bnnc_core::diagnostics::found::{NoDeviation, no_deviation_at_bound};
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::matrix::Matrix;
 
-/// The factor by which the variance of a weight may be too large: twice the standard deviation.
+/// The largest allowed ratio between the variance of the Gaussian and the variance of the weight: twice the standard deviation.
 const MOST: f64 = 4.0;
 
-/// Returns an error if a weight at an end of its interval has a Gaussian of which nearly all of the precision was left out. `gradient` is the derivative of
-/// the log likelihood with respect to the random weights.
+/// Returns an error if nearly all of the precision was omitted for a weight near an end of its interval. `gradient` is the derivative of the log
+/// likelihood with respect to the random weights.
 ///
 /// # Errors
-/// The weight whose variance is too large by the largest factor.
+/// The error names the weight whose variance is too large by the largest factor.
 pub fn check(
     infer: &InferenceBlock,
     laplace: &Laplace,
@@ -49,7 +49,7 @@ pub fn check(
         let parts: Option<Vec<(usize, &Part)>> = parts
             .map(|part| random(part.place).map(|at| (at, part)))
             .collect();
-        // An element of a simplex that is partly outside a subnetwork is not judged.
+        // An element of a simplex is not checked if the simplex is partly outside a subnetwork.
         let Some(parts) = parts else { continue };
         let slope: f64 = parts.iter().map(|(at, part)| gradient[*at] * part.moved).sum();
         let variance = match parts[..] {
@@ -81,11 +81,11 @@ pub fn check(
 struct End {
     /// Its name.
     name: String,
-    /// The nearer end of its support.
+    /// The end of its support that is nearer.
     at: f64,
     /// The bend along its coordinate.
     bend: f64,
-    /// The coordinates that move with its own.
+    /// The coordinates that move together with its own coordinate.
     along: Vec<Part>,
 }
 
@@ -93,9 +93,9 @@ struct End {
 struct Part {
     /// Its index among all weights.
     place: usize,
-    /// By how much it moves where the coordinate of the element moves by 1 and the others are held.
+    /// How far the coordinate moves if the coordinate of the element moves by 1 and the other elements are fixed.
     moved: f64,
-    /// The derivative of the coordinate of the element with respect to it.
+    /// The derivative of the coordinate of the element with respect to this coordinate.
     share: f64,
 }
 
@@ -134,7 +134,7 @@ struct SiteEnds<'a> {
 }
 
 impl SiteEnds<'_> {
-    /// Returns the end of an element with a coordinate of its own.
+    /// Returns the end of an element that has its own coordinate.
     fn end(&self, (coordinate, element): (usize, usize), at: f64, bend: f64) -> End {
         let own = Part {
             place: self.first + coordinate,

@@ -9,7 +9,7 @@ use bnnc_laplace::link;
 /// A block of rows of one member, with the covariances `[batch, outputs, outputs]` of its outputs.
 pub type MemberBlock<'a> = (&'a LikelihoodBlock, &'a [f64]);
 
-/// Predictions for outputs with a Normal distribution around `f`. They are quantiles instead of draws: draw `d` of `D` is the `(d + 1/2) / D`
+/// Predictions for outputs with a Normal distribution around `f`. They consist of quantiles instead of draws: draw `d` of `D` is the `(d + 1/2) / D`
 /// quantile.
 pub struct OutputNormals {
     /// The probabilities of the quantiles.
@@ -127,8 +127,8 @@ impl OutputNormals {
         }
         let count = marginals.len() as f64;
         let mean = means.iter().sum::<f64>() / count;
-        // The mean of equally spaced quantiles of a skewed distribution deviates slightly from the mean of the distribution. The shift removes
-        // the deviation.
+        // The mean of equally spaced quantiles of a skewed distribution differs slightly from the mean of the distribution. The shift removes this
+        // difference.
         for values in [&mut predictive.mean, &mut predictive.draw] {
             let own = (at..values.len()).step_by(elements);
             let missed = mean - own.clone().map(|own| values[own]).sum::<f64>() / self.quantiles.len() as f64;

@@ -37,7 +37,7 @@ pub fn pulled(evaluation: &Evaluator) -> Pulled {
 /// Returns the curvature of some weights.
 ///
 /// # Errors
-/// The second derivative of the likelihood is not finite, or there is too little memory.
+/// Fails if the second derivative of the likelihood is not finite, or if there is too little memory.
 pub fn curvature(evaluation: &Evaluator, which: Which) -> Result<Curved, Stop> {
     let is_hessian = evaluation.laplace.options.curvature == laplace::CurvatureKind::Hessian;
     match evaluation.laplace.options.structure {
@@ -132,7 +132,7 @@ fn functional(evaluation: &Evaluator, which: Which, chosen: Option<usize>) -> Re
     Ok(Curved::clipped(Curvature::Functional(Arc::new(matrix)), clipped))
 }
 
-/// Returns the settings of the search for the largest eigenpairs. Predictions need only a few correct digits, and these settings give more.
+/// Returns the settings of the search for the largest eigenpairs. Predictions need only a few correct digits; these settings give more than that.
 fn search(rank: usize) -> EigenpairSearch {
     EigenpairSearch {
         rank,

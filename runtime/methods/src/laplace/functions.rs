@@ -31,7 +31,7 @@ impl Functions {
     /// Prepares predictions for blocks of at most `rows` rows.
     ///
     /// # Errors
-    /// There is too little memory.
+    /// Fails if there is too little memory.
     pub fn new(evaluation: &Evaluator, rows: usize, draws: usize) -> Result<Functions, Stop> {
         let artifact = &evaluation.laplace.programs.functions;
         let rows = Sizes::default().with(Symbol::Batch, rows);
@@ -61,7 +61,7 @@ impl Functions {
     /// Writes the predictions of a block. Each member contributes an equal share of the draws.
     ///
     /// # Errors
-    /// A covariance that is not finite; a bug of the machine.
+    /// Fails if a covariance is not finite, or because of a bug of the machine.
     pub fn write(
         &mut self,
         evaluations: &[Evaluator],

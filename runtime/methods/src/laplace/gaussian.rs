@@ -51,7 +51,7 @@ pub struct GaussianFacts {
     pub weights: usize,
     /// The number of all weights that affect the outputs.
     pub parameters: usize,
-    /// The factors on the precision of the prior: one per site, the only factor, or the lowest and the highest.
+    /// The factors on the precision of the prior: one per site, a single factor, or the lowest and the highest.
     pub prior_precision: Vec<(String, f64)>,
     /// An additional factor on the precision of the prior: the fraction of the weights that are random, or 1.
     pub prior_scale: f64,
@@ -61,16 +61,17 @@ pub struct GaussianFacts {
     pub log_marginal_likelihood: Option<f64>,
     /// The number of rows whose second derivative in the outputs had negative eigenvalues, which were set to zero.
     pub clipped: usize,
-    /// The rise of the log posterior from the centre to the maximum that the approximation predicts; `None` if the slope is not known.
+    /// The increase of the log posterior from the centre to the maximum, as predicted by the approximation; `None` if the slope is not known.
     pub rise: Option<f64>,
-    /// The predicted rise of the log density that the Gaussian approximates, if its prior factors or its temperature differ from those of the search.
+    /// The predicted increase of the log density that the Gaussian approximates, if its prior factors or its temperature differ from those of the
+    /// search.
     #[serde(default)]
     pub rise_of_own: Option<f64>,
-    /// The predicted rise of the log posterior if the states that are not weights are moved; `None` if it is small enough.
+    /// The predicted increase of the log posterior if the states that are not weights are moved; `None` if it is small enough.
     #[serde(default)]
     pub others_rise: Option<f64>,
-    /// The squared 2-Wasserstein distance between this Gaussian and the Gaussian of all weights, whose prior is the model's prior with the factor
-    /// that the options give; `None` if the factor was tuned for this Gaussian.
+    /// The squared 2-Wasserstein distance between this Gaussian and the Gaussian of all weights. The latter has the model's prior with the factor in
+    /// the options; `None` if the factor was tuned for this Gaussian.
     pub wasserstein: Option<f64>,
     /// The largest residual of the eigenpairs of a low-rank form, relative to the largest eigenvalue.
     pub residual: Option<f64>,
@@ -78,7 +79,7 @@ pub struct GaussianFacts {
     pub validation: Option<f64>,
     /// The factor on the prior, if it is at an end of the searched range.
     pub at_end: Option<f64>,
-    /// True if the search for factors ended because it had used all its steps.
+    /// True if the search for factors ended without convergence, because it had used all its steps.
     pub unsettled: bool,
     /// True if the prior of all weights is Normal.
     #[serde(default)]
@@ -112,7 +113,7 @@ pub fn weights(laplace: &Laplace, values: &StateValues) -> Vec<f64> {
 /// Returns the Laplace part of an inference block.
 ///
 /// # Errors
-/// The inference block has another method, which is a bug.
+/// Fails if the inference block has another method, which is a bug.
 pub fn part(infer: &InferenceBlock) -> Result<&Laplace, Fault> {
     let bug = || Fault::Bug(format!("`{}` is not a Gaussian around a maximum", infer.name));
     infer.laplace().ok_or_else(bug)
@@ -122,7 +123,7 @@ impl Approximated {
     /// Prepares predictions for rows whose target may be unknown.
     ///
     /// # Errors
-    /// Some columns do not fit the program, or there is too little memory.
+    /// Fails if some columns do not fit the program, or if there is too little memory.
     pub fn predictor<'a>(
         &'a self,
         infer: &'a InferenceBlock,
@@ -147,7 +148,7 @@ impl Approximated {
         for (number, member) in self.members.iter().enumerate() {
             let mut own = member.posterior.arrays();
             for state in infer.states.iter().filter(|state| state.parameter) {
-                // The maximum of the only member is already among the states.
+                // The states already contain the maximum if there is only one member.
                 if let Some(values) = member.values.get(&state.name).filter(|_| self.members.len() > 1) {
                     own.push((
                         format!("maximum/{}", state.name),
@@ -171,7 +172,7 @@ impl Approximated {
     /// Restores the approximation from states and [`Approximated::arrays`] in the folder of a run.
     ///
     /// # Errors
-    /// Arrays of another program, or damaged arrays.
+    /// Fails if the arrays are damaged or belong to another program.
     pub fn restore(
         infer: &InferenceBlock,
         values: &StateValues,
@@ -209,7 +210,7 @@ impl Approximated {
 /// The prefix of the names of a Gaussian's arrays.
 pub const PREFIX: &str = "laplace/";
 
-/// Restores one member from its own arrays. `wrong` makes the error from the reason why they do not fit the program.
+/// Restores one member from its own arrays. `wrong` creates the error, from the reason why the arrays do not fit the program.
 fn restored(
     laplace: &Laplace,
     values: &Arc<StateValues>,
@@ -257,7 +258,7 @@ fn restored(
     })
 }
 
-/// Returns the training result of a posterior that was not trained in this run, with placeholders for its statistics.
+/// Returns a training result for a posterior that was not trained in this run, with placeholders for its statistics.
 pub fn found(values: Arc<StateValues>) -> TrainingResult {
     TrainingResult {
         values,

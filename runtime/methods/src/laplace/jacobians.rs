@@ -49,7 +49,7 @@ pub fn weights(evaluation: &Evaluator) -> usize {
 /// Returns a program that the compiler generates only for options that need it.
 ///
 /// # Errors
-/// The program is absent, which is a bug.
+/// Fails if the program is absent, which is a bug.
 pub fn needed<'a>(artifact: &'a Option<Artifact>, name: &str) -> Result<&'a Artifact, Fault> {
     artifact
         .as_ref()
@@ -79,7 +79,7 @@ impl<'a> Jacobians<'a> {
     /// Prepares the products of the cotangents `pulled` with the Jacobian with respect to the weights in `which`.
     ///
     /// # Errors
-    /// There is too little memory.
+    /// Fails if there is too little memory.
     pub fn new(evaluation: &'a Evaluator<'a>, which: Which, pulled: Pulled) -> Result<Jacobians<'a>, Stop> {
         let programs = &evaluation.laplace.programs;
         let columns = machines::columns(pulled, evaluation.outputs());
@@ -121,7 +121,7 @@ impl<'a> Jacobians<'a> {
     /// Returns the next block, if there is one.
     ///
     /// # Errors
-    /// A curvature is not finite.
+    /// Fails if a curvature is not finite.
     pub fn advance(&mut self) -> Result<Option<Pulls<'_>>, Stop> {
         self.advance_to(self.size())
     }
@@ -217,7 +217,7 @@ fn sums(
 /// Returns the diagonal of the curvature of all weights, and the counts of clipped rows.
 ///
 /// # Errors
-/// A curvature is not finite.
+/// Fails if a curvature is not finite.
 pub fn squares(evaluation: &Evaluator, pulled: Pulled) -> Result<(Vec<f64>, Clipped), Stop> {
     let artifact = needed(&evaluation.laplace.programs.squares, "squares")?;
     let states = evaluation.laplace.weights.iter();
@@ -231,7 +231,7 @@ pub fn squares(evaluation: &Evaluator, pulled: Pulled) -> Result<(Vec<f64>, Clip
 /// Returns the Kronecker factors of the curvature, and the counts of clipped rows.
 ///
 /// # Errors
-/// A curvature is not finite.
+/// Fails if a curvature is not finite.
 pub fn factors(
     evaluation: &Evaluator,
     pulled: Pulled,
@@ -273,7 +273,7 @@ pub fn factors(
 /// Returns the log likelihood of all rows, and its gradient with respect to all weights.
 ///
 /// # Errors
-/// There is too little memory.
+/// Fails if there is too little memory.
 pub fn gradient(evaluation: &Evaluator) -> Result<(f64, Vec<f64>), Stop> {
     let weights = evaluation.laplace.weights.iter();
     let states: Vec<(&str, usize)> = weights
@@ -285,7 +285,7 @@ pub fn gradient(evaluation: &Evaluator) -> Result<(f64, Vec<f64>), Stop> {
 /// Returns the log likelihood of all rows, and its gradient with respect to some states, given by their names and sizes.
 ///
 /// # Errors
-/// There is too little memory.
+/// Fails if there is too little memory.
 pub fn gradient_in(evaluation: &Evaluator, states: &[(&str, usize)]) -> Result<(f64, Vec<f64>), Stop> {
     let artifact = &evaluation.laplace.programs.gradient;
     let size = blocks::rows_per_call(&[artifact], Sizes::default(), evaluation.rows(), 0);

@@ -16,7 +16,7 @@ use bnnc_laplace::matrix::Matrix;
 /// Returns `J P^-1 J'` without noise, `[rows * outputs, rows * outputs]`. For a mixture it is the total covariance.
 ///
 /// # Errors
-/// Some columns do not fit the program, or there is too little memory.
+/// Fails if some columns do not fit the program, or if there is too little memory.
 pub fn covariance(
     members: &[Gaussian],
     programs: (&InferenceBlock, &Laplace),
@@ -68,7 +68,7 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// Adds a vector. Returns the difference of the vector from the mean of the vectors before it, and the weight of the squared difference in the
+    /// Adds a vector. Returns the difference between the vector and the mean of the earlier vectors, and the weight of the squared difference in the
     /// sum of squares around the mean.
     pub fn add(&mut self, values: &[f64]) -> (Vec<f64>, f64) {
         if self.count == 0.0 {

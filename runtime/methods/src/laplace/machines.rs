@@ -66,7 +66,7 @@ impl<'a> Evaluator<'a> {
     /// Prepares the evaluation on `rows`, whose target may be unknown.
     ///
     /// # Errors
-    /// Some columns do not fit the program.
+    /// Fails if some columns do not fit the program.
     pub fn new(
         (infer, laplace): (&'a InferenceBlock, &'a Laplace),
         values: &'a StateValues,
@@ -120,7 +120,7 @@ impl<'a> Evaluator<'a> {
     /// Returns the same evaluation on other rows.
     ///
     /// # Errors
-    /// Some columns do not fit the program.
+    /// Fails if some columns do not fit the program.
     pub fn on(&self, rows: (&Rows, bool), dataset: &Dataset) -> Result<Evaluator<'a>, Stop> {
         Evaluator::new(
             (self.infer, self.laplace),
@@ -163,7 +163,7 @@ impl<'a> Evaluator<'a> {
     /// Prepares a machine with the states and the inputs that all rows share.
     ///
     /// # Errors
-    /// There is too little memory.
+    /// Fails if there is too little memory.
     pub fn machine(&self, artifact: &Artifact, sizes: Sizes) -> Result<Machine, Fault> {
         let mut machine = Machine::new(artifact, sizes, self.context.pool.clone())?;
         self.write_states(&mut machine)?;
@@ -174,7 +174,7 @@ impl<'a> Evaluator<'a> {
     /// Writes every state for which the program has a single value, not one value per row or draw.
     ///
     /// # Errors
-    /// The states have the wrong size, since they come from the folder of another run.
+    /// Fails if the states have the wrong size, because they come from the folder of another run.
     pub fn write_states(&self, machine: &mut Machine) -> Result<(), Fault> {
         let parameters = self.infer.states.iter().filter(|state| state.parameter);
         for state in parameters {
@@ -202,7 +202,7 @@ impl<'a> Evaluator<'a> {
     /// Runs a machine on some rows.
     ///
     /// # Errors
-    /// The sizes exceed the capacity of the machine, which is a bug.
+    /// Fails if the sizes exceed the capacity of the machine, which is a bug.
     pub fn call(&self, machine: &mut Machine, rows: &Range<usize>, sizes: Sizes) -> Result<(), Fault> {
         machine.set_sizes(&sizes.with(Symbol::Batch, rows.len()))?;
         self.feed.write(machine, &self.ids[rows.clone()])?;
@@ -213,7 +213,7 @@ impl<'a> Evaluator<'a> {
     /// Evaluates the likelihood of all rows in order, by blocks of at most `size` rows.
     ///
     /// # Errors
-    /// A curvature is not finite.
+    /// Fails if a curvature is not finite.
     pub fn blocks(&self, size: usize, pulled: Pulled) -> Result<Blocks<'_>, Stop> {
         let sizes = Sizes::default().with(Symbol::Batch, size);
         Ok(Blocks {
@@ -253,7 +253,7 @@ pub struct Blocks<'a> {
 pub struct Clipped {
     /// The number of rows with negative eigenvalues, which were set to zero.
     pub rows: usize,
-    /// The number of all rows, clipped or not, whose cotangents are not all zero.
+    /// The number of all rows, clipped or not, with a cotangent that is not zero.
     pub left: usize,
 }
 
@@ -261,7 +261,7 @@ impl Blocks<'_> {
     /// Returns the next block, if there is one.
     ///
     /// # Errors
-    /// A curvature is not finite, the machine fails because of a bug, or the user interrupts the run.
+    /// Fails if a curvature is not finite, if the machine has a bug, or if the user interrupts the run.
     pub fn advance(&mut self) -> Result<Option<&LikelihoodBlock>, Stop> {
         self.advance_to(self.size)
     }
@@ -275,7 +275,7 @@ impl Blocks<'_> {
         if from >= all {
             return Ok(None);
         }
-        // Predictions continue after an interruption, so that finished work is reported.
+        // Predictions continue after an interruption, so that the work done so far is reported.
         if self.pulled != Pulled::Identity {
             self.evaluation.heed()?;
         }
@@ -336,7 +336,7 @@ impl Evaluator<'_> {
 /// Returns the reals of a port of a program in this precision.
 ///
 /// # Errors
-/// The program does not have the port, which is a bug.
+/// Fails if the program does not have the port, which is a bug.
 pub fn reals<'a>(machine: &'a Machine, precision: Precision, name: &str) -> Result<Reals<'a>, Fault> {
     Ok(match precision {
         Precision::F64 => Reals::F64(machine.view(name)?),

@@ -16,8 +16,8 @@ use bnnc_laplace::select;
 /// The number of bytes of a number in double precision.
 const NUMBER: u64 = 8;
 
-/// The number of bytes that a thread keeps after it has decomposed a matrix with more than [`UNPACKED`] rows: `faer` packs products of such matrices
-/// into a buffer that it reuses.
+/// The number of bytes that a thread keeps after it has decomposed a matrix with more than [`UNPACKED`] rows: `faer` copies the operands of products
+/// of such matrices to a buffer, and keeps the buffer for reuse.
 const PACKED: u64 = 4 << 20;
 const UNPACKED: usize = 10;
 
@@ -73,9 +73,9 @@ fn form(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) ->
 
 /// Returns the bytes needed to compute an approximation with this number of rows, without the search, the data and the maximum.
 ///
-/// Note \[Phases\]. The phases do not overlap, and the largest one counts. First a subnetwork is chosen among all weights. Then the curvature is
-/// summed over blocks of rows. Then the states that are not weights are moved a little. Finally the curvature becomes a Gaussian. The programs of a
-/// phase are freed before the next phase begins. A few vectors over all weights are in memory until a subnetwork is chosen.
+/// Note \[Phases\]. The phases do not overlap, so only the largest phase counts. First a subnetwork is chosen among all weights. Then the curvature
+/// is summed over blocks of rows. Then the states that are not weights are moved a little. Finally the curvature becomes a Gaussian. The programs of
+/// a phase are freed before the next phase begins. A few vectors over all weights stay in memory until the subnetwork is chosen.
 pub fn finding(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
     let form = form(laplace, laplace.options.structure, selected(laplace), rows);
     // The vectors are the slope of the prior, its precision before and after scaling, and the gradient.
@@ -105,7 +105,7 @@ fn vectors(count: u64, elements: usize) -> u64 {
     count.saturating_mul(NUMBER).saturating_mul(elements as u64)
 }
 
-/// Returns the number of bytes of the programs of the curvature, or of the gradient before it, whichever is larger.
+/// Returns the number of bytes of the programs of the curvature or of the earlier program of the gradient, whichever is larger.
 fn summing(laplace: &Laplace, rows: usize) -> u64 {
     let programs = &laplace.programs;
     let is_of_all = !laplace.options.over.is_subnetwork();
@@ -139,8 +139,8 @@ fn alone(artifact: &Artifact, sizes: Sizes, rows: usize) -> u64 {
     predict_arena_bytes(&artifact.plan, &sizes.with(Symbol::Batch, size))
 }
 
-/// Returns the bytes needed to check that the states other than weights are at the maximum: their slopes at two points, an accumulator, a moved copy
-/// of all states, and a program.
+/// Returns the bytes needed to check whether the states other than weights are at the maximum: their slopes at two points, an accumulator, a moved
+/// copy of all states, and a program.
 fn moving(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
     let programs = &laplace.programs;
     let states = infer.states.iter().filter(|state| state.parameter);
@@ -161,7 +161,7 @@ fn moving(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
         .saturating_add(program)
 }
 
-/// Returns the bytes needed to choose a subnetwork, and the part of these bytes that is kept until the end, for the Gaussian of all weights.
+/// Returns the bytes needed to choose a subnetwork, and how many of these bytes are kept until the end, for the Gaussian of all weights.
 fn choosing_by(laplace: &Laplace, own: Bytes, rows: usize) -> (u64, u64) {
     let Over::Subnetwork { by, .. } = &laplace.options.over else {
         return (0, 0);
@@ -203,8 +203,8 @@ fn is_tuned(laplace: &Laplace) -> bool {
     laplace.options.online || laplace.options.prior_precision == PriorPrecision::MarginalLikelihood
 }
 
-/// Returns the number of bytes that the eigenvalues of a whole matrix take in addition to its factor: a copy of the matrix and its decomposition; 0
-/// if the eigenvalues are not needed.
+/// Returns the number of bytes that the eigenvalues of a full matrix need in addition to its factor: a copy of the matrix and its decomposition; 0 if
+/// the eigenvalues are not needed.
 fn decomposing(laplace: &Laplace, rows: usize) -> u64 {
     match is_tuned(laplace) && is_whole(laplace, rows) {
         true => square(selected(laplace)),
@@ -212,7 +212,7 @@ fn decomposing(laplace: &Laplace, rows: usize) -> u64 {
     }
 }
 
-/// Returns whether the precision is a whole matrix.
+/// Returns whether the precision is a full matrix.
 fn is_whole(laplace: &Laplace, rows: usize) -> bool {
     match laplace.options.structure {
         Structure::Full => true,

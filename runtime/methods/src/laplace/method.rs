@@ -63,8 +63,7 @@ impl Method for Approximates<'_> {
     fn held(&self, rows: usize, planned: usize) -> u64 {
         let gaussians = self.gaussians(rows, planned);
         match self.laplace.options.link {
-            // There are two copies of the draws of the weights: in the order in which they are drawn, and in
-            // the layout of the program.
+            // The draws of the weights are in memory twice: in the order in which they are drawn, and in the layout of the program.
             Link::Weights => {
                 let draws = 2 * self.infer.predictive_draws() as u64 * parameters(self.infer);
                 sum(&[gaussians, draws])
@@ -79,7 +78,7 @@ impl Method for Approximates<'_> {
         let online = laplace.options.online;
         let trains = (infer, &laplace.train);
         let searching = match (laplace.search, online) {
-            // The restarts of an online search run one after the other, since each holds curvatures.
+            // The restarts of an online search run one after another, because each of them holds curvatures.
             (true, true) => bnnc_training::memory::one(trains, extent.schema, rows, true),
             (true, false) => bnnc_training::memory::training(trains, extent.schema, rows, false),
             (false, _) => states(infer),
@@ -93,7 +92,7 @@ impl Method for Approximates<'_> {
             false => searching.max(finding),
         };
         let before = self.gaussians(rows, planned.saturating_sub(1));
-        // While a checkpoint is written, the bytes of all Gaussians are held in addition to the Gaussians themselves.
+        // While a checkpoint is written, memory contains all Gaussians and their serialised bytes.
         let written = self.gaussians(rows, planned).saturating_mul(2);
         before.saturating_add(one).max(written)
     }
@@ -117,7 +116,7 @@ impl Method for Approximates<'_> {
 
     fn summing(&self, members: usize) -> Summing {
         let all = &self.laplace.weights;
-        // The quantiles of weights with real support are known, except for a mixture. A few draws show which weights have real support.
+        // The quantiles of weights with real support have a closed form, except for a mixture. A few draws show which weights have real support.
         let is_known = |weights: &Weights| weights.real || weights.elements > SMALL;
         let is_exact = members == 1 && all.iter().all(is_known);
         let elements: usize = all.iter().map(|weights| weights.elements).sum();

@@ -36,7 +36,7 @@ impl<'a> OutputMoments<'a> {
     /// Prepares the rows of an evaluation at the Gaussian's maximum.
     ///
     /// # Errors
-    /// There is too little memory.
+    /// Fails if there is too little memory.
     pub fn new(evaluation: &'a Evaluator<'a>, gaussian: &'a Gaussian) -> Result<OutputMoments<'a>, Stop> {
         let is_diagonal = evaluation.laplace.options.structure == Structure::Diagonal;
         let programs = &evaluation.laplace.programs;
@@ -86,7 +86,7 @@ impl<'a> OutputMoments<'a> {
     /// `[batch, outputs, outputs]` of the outputs.
     ///
     /// # Errors
-    /// The machine fails because of a bug.
+    /// Fails only because of a bug in the machine.
     pub fn advance(&mut self, size: usize) -> Result<Option<(&LikelihoodBlock, &[f64])>, Stop> {
         let outputs = self.evaluation.outputs();
         match &mut self.source {

@@ -1,12 +1,12 @@
-//! Search for a maximum while the prior factors and the noise are tuned repeatedly to maximise the marginal likelihood (Immer et al. 2021, "Scalable
-//! marginal likelihood estimation for model selection in deep learning", algorithm 1).
+//! The search for a maximum during which the prior factors and the noise are tuned repeatedly to maximise the marginal likelihood (Immer et al. 2021,
+//! "Scalable marginal likelihood estimation for model selection in deep learning", algorithm 1).
 //!
-//! Note [Noise and evidence]. At a point of the search, where the weights need not be at a maximum, the log marginal likelihood is approximated by
-//! the log joint density there minus half the log of the ratio of two determinants: of the posterior precision and of the prior precision. The
-//! optimiser climbs the log joint density. The second term depends on the noise level too. The derivative of this term with respect to the noise
-//! level is added to the gradient that the optimiser follows, and stays constant until the next tuning. For a Normal likelihood, the derivative with
-//! respect to the log of the noise is the effective number of parameters `gamma`. The fixed point is then the same as in MacKay (1992, "Bayesian
-//! interpolation"): the noise variance is the residual sum of squares over `N - gamma`.
+//! Note [Noise and evidence]. At a point of the search, the weights need not be at a maximum. The log marginal likelihood is approximated there by
+//! the log joint density minus half the log of the ratio of the determinants of the posterior precision and the prior precision. The optimiser climbs
+//! the log joint density. The second term depends on the noise level too. The derivative of this term with respect to the noise level is added to the
+//! gradient that the optimiser follows, and stays constant until the next tuning. For a Normal likelihood, the derivative with respect to the log of
+//! the noise is the effective number of parameters `gamma`. The fixed point is then the same as in MacKay (1992, "Bayesian interpolation"): the noise
+//! variance is the residual sum of squares over `N - gamma`.
 
 use super::{Around, Before};
 use crate::laplace::curve::{self, Curved};
@@ -36,7 +36,7 @@ const STEPS: usize = 10;
 pub struct Chosen {
     /// The factors on the precision of the prior.
     pub tuned: TuningResult,
-    /// For each state of the noise, the derivative of the log marginal likelihood without the log joint density.
+    /// For each noise state, the derivative of the log marginal likelihood without its term for the log joint density.
     pub slope: StateValues,
 }
 
@@ -47,9 +47,8 @@ struct Point {
     epoch: usize,
     values: StateValues,
     chosen: Chosen,
-    /// The log marginal likelihood, plus the log prior of the parameters that are not weights. Minus infinity for a subnetwork, because points cannot
-    /// be compared: each point has a subnetwork with other weights, and the marginal likelihood does not include the prior factors of the weights
-    /// outside the subnetwork.
+    /// The log marginal likelihood, plus the log prior of the parameters that are not weights. Minus infinity for a subnetwork, whose points cannot
+    /// be compared: each point has its own subnetwork, and the marginal likelihood does not include the prior factors of the weights outside it.
     log_evidence: f64,
 }
 
@@ -77,8 +76,8 @@ impl Watch for Search<'_> {
         let state = &mut self.state;
         let at = (epoch, parameters(self.around, machine)?);
         let point = match self.around.tune(at, &mut state.factors) {
-            // Before the end of the search, tuning may fail, for example because only a few weights affect an output. The search then continues
-            // with the old factors.
+            // Before the end of the search, tuning may fail, for example if only a few weights affect an output. The search then continues with the
+            // old factors.
             Err(Stop::Diagnostics(_)) if epoch < self.epochs => return Ok(()),
             tuned => tuned?,
         };
@@ -112,7 +111,7 @@ impl Around<'_> {
     /// Searches for the maximum from a start. Keeps the point with the highest marginal likelihood, or the last point for a subnetwork.
     ///
     /// # Errors
-    /// The training fails.
+    /// Fails if the training fails.
     pub(super) fn online(
         &self,
         task: &Task<'_>,
@@ -144,14 +143,14 @@ impl Around<'_> {
             None => self.tune((fitted.best_epoch, fitted.values.as_ref().clone()), &mut factors)?,
         };
         (fitted.values, fitted.best_epoch) = (Arc::new(best.values), best.epoch);
-        // The loss of the steps is based on the joint density under the model's prior, but the best point was selected by the
-        // marginal likelihood.
+        // The loss of the steps is based on the joint density under the model's prior, but the best point was selected by the marginal likelihood, so
+        // the loss is not reported.
         fitted.loss = f64::NAN;
         Ok((fitted, best.chosen))
     }
 
-    /// Tunes the factors of all weights at a point of the search. The factors do not change if there is no posterior, since the second derivative
-    /// away from a maximum need not be definite.
+    /// Tunes the factors of all weights at a point of the search. The factors do not change if there is no posterior, which can happen because the
+    /// second derivative need not be definite away from a maximum.
     fn tune(&self, (epoch, values): (usize, StateValues), factors: &mut Vec<f64>) -> Result<Point, Stop> {
         let evaluation = self.evaluation(&values)?;
         let Before {

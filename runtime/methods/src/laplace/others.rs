@@ -8,15 +8,15 @@ use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
 use bnnc_core::states::StateValues;
 
-/// The tolerances for a maximum in these states: the largest rise of the log posterior per state and per row.
+/// The tolerances for a maximum in these states: the largest increase of the log posterior per state and per row.
 const RISE: (f64, f64) = (0.1, 1e-3);
 
-/// Returns the rise of the log posterior along its gradient in the other states, or `None` if the rise is within the tolerance. The step has the
-/// length of the Newton step along the gradient, but at most 1 on the unconstrained scale. The rise is infinite if the gradient is not finite.
-/// `besides` contains, for each state, the derivative of another term that the search maximises.
+/// Returns the increase of the log posterior along its gradient in the other states, or `None` if the increase is within the tolerance. The step has
+/// the length of the Newton step along the gradient, but at most 1 on the unconstrained scale. The increase is infinite if the gradient is not
+/// finite. `besides` contains, for each state, the derivative of another term that the search maximises.
 ///
 /// # Errors
-/// There is too little memory.
+/// Fails if there is too little memory.
 pub fn rise(evaluation: &Evaluator, besides: Option<&StateValues>) -> Result<Option<f64>, Stop> {
     let states = states(evaluation);
     let elements: usize = states.iter().map(|(_, elements)| elements).sum();
@@ -49,7 +49,7 @@ pub fn rise(evaluation: &Evaluator, besides: Option<&StateValues>) -> Result<Opt
     let length = if curvature > norm { norm / curvature } else { 1.0 };
     let rise = length * norm - 0.5 * curvature.max(0.0) * length * length;
     let most = RISE.0 * elements as f64 + RISE.1 * evaluation.rows() as f64;
-    // A rise that is not a number means that the point may not be a maximum.
+    // If the increase is NaN, the point may not be a maximum.
     let rise = if rise.is_finite() { rise } else { f64::INFINITY };
     Ok((rise > most).then_some(rise))
 }

@@ -40,7 +40,7 @@ pub struct LinearisedPredictor<'a> {
 /// Prepares predictions of a mixture of Gaussians for rows whose target may be unknown.
 ///
 /// # Errors
-/// Some columns do not fit the program, there is too little memory, or the link does not fit the likelihood.
+/// Fails if some columns do not fit the program, if there is too little memory, or if the link does not fit the likelihood.
 pub fn forecaster<'a>(
     members: &'a [Gaussian],
     (infer, laplace): (&'a InferenceBlock, &'a Laplace),
@@ -105,7 +105,7 @@ impl Way {
 
 /// Returns how predictions are computed from the linearised outputs of an inference block.
 pub(super) fn way(infer: &InferenceBlock, laplace: &Laplace) -> Result<Way, Stop> {
-    // Predictions have a closed form only for a single output. With several outputs `elements` is 0, so that no closed form is selected below.
+    // Predictions have a closed form only for no single output. With several outputs `elements` is 0, so that no closed form is selected below.
     let elements = infer.only_output().map_or(0, Output::elements);
     let kind = infer.only_output().map(|output| &output.kind);
     let is_of_classes = match (laplace.likelihood, kind) {

@@ -32,7 +32,7 @@ impl LocalPrior {
     /// Evaluates the prior. Computes the full second derivative if the elements depend on each other and `dense` is set, otherwise its diagonal.
     ///
     /// # Errors
-    /// There is too little memory.
+    /// Fails if there is too little memory.
     pub fn new(evaluation: &Evaluator, dense: bool) -> Result<LocalPrior, Stop> {
         let artifact = &evaluation.laplace.programs.prior;
         let mut machine = evaluation.machine(artifact, Sizes::default())?;
@@ -98,7 +98,7 @@ fn second(evaluation: &Evaluator, artifact: &Option<Artifact>) -> Result<Matrix,
 /// Writes the rows of a matrix `[columns, weights]` to the inputs of a program of products.
 ///
 /// # Errors
-/// The program does not have these inputs, which is a bug.
+/// Fails if the program does not have these inputs, which is a bug.
 pub fn write_vectors(evaluation: &Evaluator, machine: &mut Machine, vectors: &Matrix) -> Result<(), Fault> {
     let mut start = 0;
     for weights in &evaluation.laplace.weights {
@@ -116,7 +116,7 @@ pub fn write_vectors(evaluation: &Evaluator, machine: &mut Machine, vectors: &Ma
 /// Adds the products `[columns, ..]` of a program to the rows of a matrix, from `row` on.
 ///
 /// # Errors
-/// The program does not have these outputs, which is a bug.
+/// Fails if the program does not have these outputs, which is a bug.
 pub fn add_products(
     evaluation: &Evaluator,
     machine: &Machine,

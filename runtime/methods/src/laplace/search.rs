@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Checks that the start of a member can be used as the maximum: without a search, the start must contain every weight.
 ///
 /// # Errors
-/// The start does not contain some weight, which would otherwise have the default value of its state.
+/// Fails if the start lacks a weight, which would otherwise have the default value of its state.
 pub fn stated(
     infer: &InferenceBlock,
     laplace: &Laplace,
@@ -31,7 +31,7 @@ pub fn stated(
 /// Returns the maximum from a start, or the start itself if there is no search.
 ///
 /// # Errors
-/// The training fails.
+/// Fails if the training fails.
 pub fn maximum(
     task: &Task<'_>,
     laplace: &Laplace,
@@ -41,7 +41,7 @@ pub fn maximum(
     if laplace.search {
         let (fitted, ()) = restarts::best(task, &|task| Ok((train(task, start(task), None)?, ())))?;
         return match fitted.interrupted {
-            // A Gaussian around an unfinished point would be wrong.
+            // A Gaussian around an unfinished maximum would be wrong.
             true => Err(Stop::Interrupted),
             false => Ok(fitted),
         };

@@ -26,7 +26,7 @@ pub struct Subnetwork {
 /// Chooses the random weights. Returns `None` if all weights are random.
 ///
 /// # Errors
-/// Fewer weights affect an output than the option requests, or the score needs a precision that is not positive definite.
+/// Fails if fewer weights affect an output than the option requests, or if the score needs a precision that is not positive definite.
 pub fn subnetwork(
     evaluation: &Evaluator,
     prior: &Prior,

@@ -30,7 +30,7 @@ pub struct Slopes {
 /// \[Total covariance\] of [`crate::laplace::joint`]).
 ///
 /// # Errors
-/// Some columns do not fit the program, or there is too little memory.
+/// Fails if some columns do not fit the program, or if there is too little memory.
 pub fn slopes(
     members: &[Gaussian],
     programs: (&InferenceBlock, &Laplace),

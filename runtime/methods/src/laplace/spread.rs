@@ -1,7 +1,7 @@
 //! The variances of weights under an earlier inference block, by which subnetworks are chosen.
 //!
 //! Note \[Scales\]. For iterates, members, chains and Normal families, the variances are those of positions on the unconstrained scale. For every
-//! other family the variance is estimated from draws of the site, on its declared scale. For sites on the whole line both scales are the same.
+//! other family the variance is estimated from draws of the site, on its declared scale. For sites on the reals, both scales are the same.
 
 use crate::laplace::gaussian::part;
 use bnnc_abi::laplace::Weights;
@@ -15,7 +15,7 @@ use bnnc_inference::posterior::Posterior;
 use bnnc_kernels::executor::Machine;
 use bnnc_math::special::softplus;
 
-/// The number of draws of the sites of an inference block whose states do not hold variances.
+/// The number of draws of the sites of an inference block whose states do not contain variances.
 const DRAWS: usize = 1000;
 
 /// The number of draws per call.
@@ -24,7 +24,7 @@ const PER_CALL: usize = 20;
 /// Returns the variances of all weights of `infer` under the posterior of an earlier inference block.
 ///
 /// # Errors
-/// The earlier inference block has no variances, or has other sites.
+/// Fails if the earlier inference block does not have variances, or has other sites.
 pub fn variances(
     infer: &InferenceBlock,
     (by, found): (&InferenceBlock, &dyn Posterior),

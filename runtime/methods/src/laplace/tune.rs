@@ -70,7 +70,7 @@ impl TuningProblem<'_> {
     /// Returns the posterior with these factors of the weights, at a temperature.
     ///
     /// # Errors
-    /// A precision matrix is not positive definite.
+    /// Fails if a precision matrix is not positive definite.
     pub fn posterior(&self, factors: &[f64], temperature: f64) -> Result<GaussianPosterior, NotPositive> {
         let pool = &self.evaluation.context.pool;
         match factors.iter().all(|factor| *factor == 1.0) {
@@ -83,10 +83,10 @@ impl TuningProblem<'_> {
     }
 
     /// Returns the Gaussian with the given factors or, without them, with the factors that the options select. If the derivative of the log
-    /// likelihood is given, the function also predicts the rise of the log density if the centre moved to the maximum.
+    /// likelihood is given, also predicts by how much the log density would increase if the centre moved to the maximum.
     ///
     /// # Errors
-    /// A precision matrix is not positive definite.
+    /// Fails if a precision matrix is not positive definite.
     pub fn gaussian(
         self,
         given: Option<&marginal::TuningResult>,
@@ -123,8 +123,8 @@ impl TuningProblem<'_> {
         })
     }
 
-    /// Returns the predicted rise of the log density with these factors, at the temperature. The prior scale of a subnetwork is left out, because it
-    /// compensates for the weights that are not random and does not shift the maximum.
+    /// Returns the predicted increase of the log density with these factors, at the temperature. The prior scale of a subnetwork is left out, because
+    /// it compensates for the weights that are not random and does not move the maximum.
     fn rise_of_own(
         &self,
         gradient: &[f64],
@@ -176,7 +176,7 @@ impl TuningProblem<'_> {
         Some(evidence).filter(|evidence| evidence.is_finite())
     }
 
-    /// See [`Prior::scatter`].
+    /// Implements [`Prior::scatter`].
     fn scatter(&self) -> Result<Vec<f64>, NotPositive> {
         self.prior.scatter(&self.slope, &self.evaluation.context.pool)
     }
@@ -281,7 +281,7 @@ impl TuningProblem<'_> {
     /// `steps` steps.
     ///
     /// # Errors
-    /// The prior precision, or the posterior precision at the start, is not positive definite.
+    /// Fails if the prior precision, or the posterior precision at the start, is not positive definite.
     pub fn by_evidence(&self, start: &[f64], steps: usize) -> Result<marginal::TuningResult, NotPositive> {
         let pool = &self.evaluation.context.pool;
         let scatter = self.scatter()?;
@@ -370,8 +370,8 @@ impl TuningProblem<'_> {
     }
 }
 
-/// Returns half the squared Newton decrement, `g' P^-1 g / 2`: the rise of the log posterior to its maximum if it were quadratic. Infinite if the
-/// slope is not finite.
+/// Returns half of the squared Newton decrement, `g' P^-1 g / 2`: the increase of the log posterior up to its maximum, if the log posterior were
+/// quadratic. Infinite if the slope is not finite.
 pub fn rise(posterior: &GaussianPosterior, slope: &[f64], pool: &Pool) -> f64 {
     let step = posterior.solve(&Matrix::from_row(slope), pool);
     let rise = 0.5 * dot(step.row(0), slope);

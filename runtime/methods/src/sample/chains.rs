@@ -1,5 +1,5 @@
-//! Runs chains on threads. A worker runs each chain from its start, or from the point that an earlier run saved, to its end. It may run several
-//! chains in lockstep, whose densities are evaluated in the same calls.
+//! Runs chains on threads. A worker runs each chain to its end, from its start or from the point that an earlier run saved. It may run several chains
+//! in lockstep, whose densities are evaluated in the same calls.
 
 use super::member::{Patience, RunningChain};
 use super::target::{DensityMachines, Shared};
@@ -40,8 +40,8 @@ pub struct Chains<'a> {
     pub context: &'a Context,
 }
 
-/// Returns the number of chains that a thread advances in lockstep, if one call evaluates the density at `abreast` positions and every thread has
-/// `each` chains to run. The result divides `abreast`, so that every chain has its own place.
+/// Returns the number of chains that a thread runs in lockstep, if one call evaluates the density at `abreast` positions and every thread has `each`
+/// chains to run. The result divides `abreast`, so that every chain has its own place.
 fn company(abreast: usize, each: usize) -> usize {
     let mut company = abreast.max(1);
     while company > each.max(1) {
@@ -51,11 +51,11 @@ fn company(abreast: usize, each: usize) -> usize {
 }
 
 impl Chains<'_> {
-    /// Runs all chains. Every thread advances as many chains in lockstep as one call of the density takes positions, or fewer if other threads are
-    /// idle. Threads beyond the number of chains work inside the chains.
+    /// Runs all chains. Every thread runs in lockstep as many chains as one call of the density takes positions, or fewer if other threads would be
+    /// idle. If there are more threads than chains, the additional threads work inside the chains.
     ///
     /// # Errors
-    /// No start has a finite density, there is too little memory, or a file cannot be written.
+    /// Fails if no start has a finite density, if there is too little memory, or if a file cannot be written.
     pub fn run(&self) -> Result<Vec<SampledChain>, Stop> {
         let chains = self.sampling.options.chains;
         let threads = self.context.pool.threads().max(1);
@@ -70,7 +70,7 @@ impl Chains<'_> {
         let progress = Mutex::new(progress);
         let work = || self.work(&next, company, threads / workers, &progress);
         let found = thread::scope(|scope| {
-            // If the system cannot start more threads, the existing ones run all chains.
+            // If the system cannot start more threads, the existing threads run all chains.
             let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
             let handles: Vec<_> = (1..workers).map_while(start).collect();
             let mut found = vec![work()];

@@ -16,7 +16,7 @@ use bnnc_mcmc::penalty::report::target;
 /// Diagnoses the draws of a sampling run.
 ///
 /// # Errors
-/// A file cannot be read, or there is too little memory.
+/// Fails if a file cannot be read, or if there is too little memory.
 pub fn diagnose(
     infer: &InferenceBlock,
     sampled: &SamplingResult,
@@ -49,7 +49,7 @@ pub fn diagnose(
     if let Some(penalty) = part.penalty() {
         let rows = examples(&infer.bindings, &dataset.train);
         found.target = Some(target(penalty, rows, sampling.options.temperature));
-        // A single batch gives no estimate of its variance.
+        // The variance cannot be estimated from a single batch.
         if penalty.batches < 2 && !penalty.takes_all(rows) {
             found.means.retain(|(name, _)| *name != "delta_variance");
         }
@@ -83,7 +83,7 @@ pub fn diagnose(
     Ok(found)
 }
 
-/// An R-hat above `APART` indicates chains in different modes. An R-hat below `TOGETHER`, after the values of each draw are sorted, indicates that
+/// An R-hat above `APART` is a sign of chains in different modes. An R-hat below `TOGETHER`, after the values of each draw are sorted, is a sign that
 /// the chains agree.
 const APART: f64 = 1.2;
 const TOGETHER: f64 = 1.05;

@@ -11,7 +11,8 @@ use bnnc_mcmc::seam::{Answer, Sampler, SamplerRequest};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// The time for which iterations continue after an interruption by the user. Quick iterations end within this time, so that their work is not lost.
+/// The time for which iterations continue after an interruption by the user. Iterations that are quick end within this time, so that their work is
+/// not lost.
 const GRACE: Duration = Duration::from_millis(250);
 
 /// The last evaluation that the sampler requested.

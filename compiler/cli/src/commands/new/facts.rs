@@ -89,7 +89,7 @@ impl ColumnFacts {
         self.whole && self.rows > 2 && self.numbers.windows(2).all(|pair| pair[1] == pair[0] + 1.0)
     }
 
-    /// Returns whether numbers never decrease from one row to the next, or texts never decrease in their order of first appearance.
+    /// Returns whether numbers never decrease from one row to the next; for texts, whether new texts appear in sorted order.
     pub fn ascends(&self) -> bool {
         match &self.texts {
             Some(texts) => texts.is_sorted(),
