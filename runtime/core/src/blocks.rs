@@ -6,11 +6,11 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
 
-/// The largest number of rows of a block. In memory, successive draws of one row are one block apart. An odd distance, here 31 cache lines, cycles
+/// The largest number of rows of a block. In memory, consecutive draws of one row are one block apart. An odd distance, here 31 cache lines, cycles
 /// through all sets of the cache, whereas 32 lines would use only a few sets.
 pub const ROWS: usize = 248;
 
-/// The largest number of bytes of a program or of the Jacobian of a block. If full blocks need more, blocks are smaller.
+/// The largest number of bytes of a program or of the Jacobian of a block. If full blocks need more memory, blocks have fewer rows.
 pub const BYTES: u64 = 64 << 20;
 
 /// Returns the number of rows per block such that each of the programs, and `numbers` additional reals per row, need at most [`BYTES`].
@@ -32,7 +32,7 @@ pub fn rows_per_call(artifacts: &[&Artifact], sizes: Sizes, rows: usize, numbers
 /// Reads a whole port into a vector, which is reallocated only if it must grow.
 ///
 /// # Errors
-/// The program does not have the port, which is a bug.
+/// Fails if the program does not have the port, which is a bug.
 pub fn read(machine: &Machine, name: &str, into: &mut Vec<f64>) -> Result<(), Fault> {
     into.resize(machine.count(name)?, 0.0);
     machine.read_into(name, into)

@@ -1,4 +1,4 @@
-//! The folder `checkpoint` of a run: the data to continue after an interruption with bit-identical results.
+//! The folder `checkpoint` of a run: the data from which the run continues after an interruption with bit-identical results.
 //!
 //! | file | holds |
 //! |---|---|
@@ -12,11 +12,11 @@
 //! A later run deletes or replaces only these files, and only for the inference blocks that `run.json` names. All other files in the folder belong to
 //! the user.
 //!
-//! Every file except the first two begins with a checksum of the run, the inference block, the split and the chain to which the file belongs. A file
-//! that has been renamed is therefore rejected.
+//! Every file except the first two begins with a checksum of the run, the inference block, the split and the chain to which the file belongs. A
+//! renamed file is therefore rejected.
 //!
 //! A commit of a chain first writes the draws to the disk, and then the state, under a temporary name. Therefore, even after a crash, there is a
-//! state whose draws are all on disk. Draws after this state are deleted and drawn again.
+//! state all of whose draws are on disk. Draws after this state are deleted and drawn again.
 
 mod own;
 mod training;
@@ -89,7 +89,7 @@ impl Default for Checkpoint {
 }
 
 impl Checkpoint {
-    /// Returns a checkpoint that writes no files, so that the run cannot be continued.
+    /// Returns a checkpoint that does not write files, so that the run cannot be resumed.
     pub fn none() -> Checkpoint {
         Checkpoint {
             folder: None,
@@ -101,7 +101,7 @@ impl Checkpoint {
     /// one if there is none.
     ///
     /// # Errors
-    /// The folder cannot be written or is in use, or it contains the checkpoint of another run and `how` is not [`Opening::Overwrite`].
+    /// Fails if the folder cannot be written or is in use, or if it contains the checkpoint of another run and `how` is not [`Opening::Overwrite`].
     pub fn open(out: &Path, fingerprint: &Fingerprint, how: Opening) -> Result<Checkpoint, Diagnostic> {
         let path = out.join("checkpoint");
         not_a_link(&path)?;
@@ -133,8 +133,7 @@ impl Checkpoint {
         }
         let cannot_write = |error: io::Error| diagnostics::cannot_write(&path, &error.to_string());
         if how != Opening::Resume && then.is_some() {
-            // The fingerprint is removed first, because no run continues from a checkpoint without a
-            // fingerprint.
+            // The fingerprint is removed first, because a checkpoint without a fingerprint is never resumed.
             fs::remove_file(&print).map_err(cannot_write)?;
         }
         clear(&path, &[known, fingerprint.infers()], how == Opening::Resume).map_err(cannot_write)?;
@@ -152,7 +151,7 @@ impl Checkpoint {
         })
     }
 
-    /// Returns whether the run is kept in a folder.
+    /// Returns whether the run is stored in a folder.
     pub fn is_kept(&self) -> bool {
         self.folder.is_some()
     }
@@ -170,7 +169,7 @@ impl Checkpoint {
     /// Opens the file of a chain, with the draws of an earlier run if there are any.
     ///
     /// # Errors
-    /// Files that cannot be read or written; damaged files.
+    /// Fails if files cannot be read or written, or if they are damaged.
     pub fn chain(
         &self,
         id: ChainId<'_>,
@@ -209,7 +208,7 @@ impl Checkpoint {
     /// Stores the result of an inference block on a split, so that a resumed run can skip this inference block.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn keep<T: Serialize>(&self, infer: &str, split: usize, found: &T) -> Result<(), Diagnostic> {
         match &self.folder {
             Some(folder) => {
@@ -221,7 +220,7 @@ impl Checkpoint {
         }
     }
 
-    /// Returns the stored result, or `None` if it is missing or damaged, since it can be computed again.
+    /// Returns the stored result; `None` if it is missing or damaged, because it can be computed again.
     pub fn kept<T: DeserializeOwned>(&self, infer: &str, split: usize) -> Option<T> {
         let folder = self.folder.as_ref()?;
         let name = format!("{infer}-{split}");
@@ -299,7 +298,7 @@ impl ChainFile {
     /// Adds a draw.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn append(&mut self, position: &[f64], stats: &[f64]) -> Result<(), Diagnostic> {
         self.store.append(position, stats)
     }
@@ -323,7 +322,7 @@ impl ChainFile {
     /// the sampler, and `iteration` is the number of iterations, including the warm-up.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn commit(&mut self, iteration: usize, sampler: Vec<u8>) -> Result<(), Diagnostic> {
         let Some((path, of)) = &self.state else {
             return Ok(());
@@ -348,11 +347,11 @@ impl ChainFile {
         Ok(())
     }
 
-    /// Commits for the last time, at the end or after an interruption, and returns the draws. The sampler is only saved if it has completed an
+    /// Commits for the last time, at the end or after an interruption, and returns the draws. The sampler is saved only if it has completed an
     /// iteration.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn finish(
         mut self,
         iteration: usize,
@@ -364,10 +363,10 @@ impl ChainFile {
         self.left()
     }
 
-    /// Returns the draws without a commit, for an interruption in the middle of an iteration. A resumed run continues from the last commit.
+    /// Returns the draws without a commit, after an interruption in the middle of an iteration. A resumed run continues from the last commit.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn left(mut self) -> Result<ChainStore, Diagnostic> {
         self.store.flush()?;
         Ok(self.store)
@@ -412,7 +411,7 @@ fn latest(
             continue;
         }
         if candidate != path {
-            // The next commit renames the file at `path` to `.chain.old`. A damaged file there would then replace this state.
+            // The next commit renames the file at `path` to `.chain.old`. If that file were damaged, it would then replace this state.
             let _ = fs::remove_file(path);
         }
         return Ok(Some(state));

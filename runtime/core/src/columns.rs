@@ -21,8 +21,8 @@ struct OfOutput<'a> {
     output: &'a Output,
     /// One column per class, or `mean`, `sd`, `q05`, `q50`, `q95`. Columns without values for the model stay empty.
     reals: Vec<(String, Vec<f64>)>,
-    /// The epistemic standard deviation (of the mean) and the aleatoric one (of the target given the parameters), if predictions have them; then the
-    /// additional results of integrals. See [`NAMES`].
+    /// The epistemic standard deviation (of the mean) and the aleatoric one (of the target given the parameters), if predictions have them, followed
+    /// by the additional results of integrals. See [`NAMES`].
     parts: [Vec<f64>; 6],
 }
 
@@ -41,7 +41,7 @@ type Part = (&'static str, fn(&DrawSummary) -> f64);
 
 /// The statistics of predictive draws.
 const PARTS: [Part; 4] = [
-    // `sd` comes first, because the code below leaves it out by skipping the first entry if there is no mean.
+    // `sd` comes first, because the code below skips the first entry if there is no mean.
     ("sd", |s| s.sd),
     ("q05", |s| s.q05),
     ("q50", |s| s.q50),
@@ -92,8 +92,8 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Returns the number with the fewest digits that rounds to `value` in single precision, because more digits of a single-precision result have no
-/// meaning.
+/// Returns the number with the fewest digits that rounds to `value` in single precision, because further digits of a single-precision result are
+/// meaningless.
 fn single(value: f64) -> f64 {
     let narrow = value as f32;
     match narrow.is_finite() {
@@ -168,7 +168,7 @@ impl<'a> OfOutput<'a> {
         if all.is_empty() || all.len() != predictive.draws * predictive.rows * classes {
             return;
         }
-        // The loop goes draw by draw. With many classes, the draws of one probability are far apart in memory.
+        // The loop runs draw by draw, because with many classes the draws of one probability are far apart in memory.
         let mut sums = vec![0.0; predictive.rows * classes];
         for draw in all.chunks_exact(sums.len().max(1)) {
             sums.iter_mut().zip(draw).for_each(|(sum, value)| *sum += value);

@@ -1,4 +1,4 @@
-//! The context that the inference blocks of a run share, and the reasons for which a run stops.
+//! The context that the inference blocks of a run share, and the reasons why a run stops.
 
 use crate::checkpoint::Checkpoint;
 use crate::interrupt::Interrupt;

@@ -341,7 +341,7 @@ pub fn no_start(infer: &str, chain: usize, attempts: u64, options: &ChainOptions
     .help("check that the data lie in the support of the likelihood, and standardise the inputs")
 }
 
-/// Adds a note about rows with likelihood zero to the diagnostics of chains that cannot start.
+/// Adds a note about rows with zero likelihood to the diagnostics of chains that cannot start.
 pub fn with_impossible_rows(found: Vec<Diagnostic>, note: Option<String>) -> Vec<Diagnostic> {
     let add = |diagnostic: Diagnostic| match &note {
         Some(note) if diagnostic.code.id == NO_START.id => diagnostic.note(note.clone()),
@@ -365,7 +365,7 @@ pub fn too_many_files(infer: &str, why: &str, help: &str) -> Diagnostic {
     error(&TOO_MANY_FILES, FaultyInput::Program, format!("`{infer}`: {why}")).help(help)
 }
 
-/// An inference block that starts from another one, which has no result on a split (counted from 0).
+/// An inference block that starts from another one that has no result on a split (counted from 0).
 pub fn nothing_found(infer: &str, from: &str, split: usize) -> Diagnostic {
     let text = format!(
         "`{infer}` starts from `{from}`, which has no result for split {}",

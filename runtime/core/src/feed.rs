@@ -29,7 +29,7 @@ struct Port {
     name: String,
     width: usize,
     elements: Elements,
-    /// True if the same elements serve every batch.
+    /// True if all batches use the same elements.
     shared: bool,
     /// A unique number, by which a device recognises elements that are already in its memory.
     stamp: u64,
@@ -53,7 +53,7 @@ pub struct Feed {
 pub struct FeedPorts<'a> {
     /// The ports and their sources.
     pub bindings: &'a [Binding],
-    /// The outputs, whose values may be absent in rows to predict for.
+    /// The outputs, whose values may be missing in rows that are predicted.
     pub outputs: &'a [Output],
     /// The precision of reals.
     pub precision: Precision,
@@ -82,10 +82,10 @@ impl Feed {
         Feed::new(rows, dataset, &wanted, target)
     }
 
-    /// Checks that predictions can be computed for these rows. The check comes before the inference run, whose result would otherwise be lost.
+    /// Checks that predictions can be computed for these rows. This check comes before the inference run, because its result would otherwise be lost.
     ///
     /// # Errors
-    /// An element is too large. Also fails in the same cases as [`Feed::new`].
+    /// Fails if an element is too large. Also fails in the same cases as [`Feed::new`].
     pub fn check(
         infer: &InferenceBlock,
         rows: &Rows,
@@ -114,10 +114,11 @@ impl Feed {
         Ok(())
     }
 
-    /// Prepares `rows`. If `target` is false, outputs on which no other output depends are filled with a placeholder.
+    /// If `target` is false, outputs are filled with a placeholder, unless other outputs depend on them. If `target` is false, outputs on which no
+    /// other output depends are filled with a placeholder.
     ///
     /// # Errors
-    /// The elements of a column do not fit the program (text, fractions where integers are needed).
+    /// Fails if the elements of a column do not fit the program (text, or fractions where integers are needed).
     pub fn new(rows: &Rows, dataset: &Dataset, wanted: &FeedPorts, target: bool) -> Result<Feed, Diagnostic> {
         let mut ports = Vec::new();
         for binding in wanted.bindings {
@@ -177,7 +178,7 @@ impl Feed {
     /// Appends the outputs that a program computed for `rows` more rows. Outputs that all rows share are appended once.
     ///
     /// # Errors
-    /// An output is missing, which is a bug.
+    /// Fails if an output is missing, which is a bug.
     pub fn append(&mut self, machine: &Machine, rows: usize) -> Result<(), Fault> {
         let is_first = self.rows == 0;
         for port in self.ports.iter_mut().filter(|port| is_first || !port.shared) {
@@ -239,7 +240,7 @@ impl Feed {
     /// Writes the ports that all batches share. Ports that the program does not have are skipped, because a feed may serve several programs.
     ///
     /// # Errors
-    /// A port has another size, which is a bug.
+    /// Fails if a port has another size, which is a bug.
     pub fn write_shared(&self, machine: &mut Machine) -> Result<(), Fault> {
         for port in self.ports.iter().filter(|port| port.shared) {
             if machine.has_port(&port.name) {
@@ -252,7 +253,7 @@ impl Feed {
     /// Writes the chosen rows.
     ///
     /// # Errors
-    /// A port has another size, which is a bug.
+    /// Fails if a port has another size, which is a bug.
     pub fn write(&self, machine: &mut Machine, rows: &[u32]) -> Result<(), Fault> {
         self.ports
             .iter()

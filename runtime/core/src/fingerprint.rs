@@ -35,7 +35,7 @@ impl Fingerprint {
     /// has read, the checksum covers the content as it was read.
     ///
     /// # Errors
-    /// A data file that cannot be read.
+    /// Fails if a data file cannot be read.
     pub fn of(manifest: &Manifest, sources: &Sources) -> Result<Fingerprint, Diagnostic> {
         let mut print = Fingerprint::default();
         print.fact(VERSION, env!("CARGO_PKG_VERSION"));
@@ -72,8 +72,8 @@ impl Fingerprint {
         Ok(print)
     }
 
-    /// Adds the facts of a sampler. If another inference block uses the results (`is_needed`), the number of draws must not change, since more draws
-    /// would change the results of that block.
+    /// Adds the facts of a sampler. If another inference block uses the results (`is_needed`), the number of draws must not change, because more
+    /// draws would change the results of that block.
     fn sampling(&mut self, infer: &str, sampling: &Sampling, is_needed: bool) {
         self.fact(
             &format!("the chains of `{infer}`"),
@@ -107,12 +107,12 @@ impl Fingerprint {
         &self.infers
     }
 
-    /// Adds a fact. The name must be usable as the subject of a sentence in a diagnostic.
+    /// Adds a fact. The name must be suitable as the subject of a sentence in a diagnostic.
     pub fn fact(&mut self, name: &str, value: &str) {
         self.facts.insert(name.to_owned(), value.to_owned());
     }
 
-    /// Adds a text under a name. The name must be usable as the subject of a sentence in a diagnostic.
+    /// Adds a text under a name. The name must be suitable as the subject of a sentence in a diagnostic.
     pub fn text(&mut self, name: &str, text: &str) {
         self.content(name, Checksum::of(text.as_bytes()));
     }
@@ -152,7 +152,7 @@ impl Fingerprint {
         checksum
     }
 
-    /// Returns the differences because of which a run with the fingerprint `now` cannot resume a run with the fingerprint `self`, one line each.
+    /// Returns, one per line, the differences because of which a run with the fingerprint `now` cannot resume a run with the fingerprint `self`.
     pub fn differences(&self, now: &Fingerprint) -> Vec<String> {
         let facts = changes(&self.facts, &now.facts).map(|(name, then, now)| {
             format!("{name}: {} in the earlier run, {} now", given(then), given(now))
@@ -193,7 +193,7 @@ fn given(value: Option<&String>) -> &str {
     value.map_or("not given", String::as_str)
 }
 
-/// Returns every file that a data item reads.
+/// Returns whether the iterations of a sampler depend on how many are planned.
 pub fn files(spec: &DataSpec) -> impl Iterator<Item = &PathBuf> {
     let test: &[PathBuf] = match &spec.test {
         Test::None | Test::Fraction(_) => &[],

@@ -15,13 +15,13 @@ pub trait Forecaster {
     /// Computes all predictive quantities in blocks of rows, in order, and passes each block to `take`.
     ///
     /// # Errors
-    /// The machine fails because of a bug, or the user interrupts the run.
+    /// Fails if the machine fails because of a bug, or if the user interrupts the run.
     fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop>;
 
     /// Replaces the rows by other rows, whose target is unknown.
     ///
     /// # Errors
-    /// Some columns do not fit the program.
+    /// Fails if some columns do not fit the program.
     fn replace_rows(&mut self, infer: &InferenceBlock, rows: &Rows, dataset: &Dataset) -> Result<(), Stop>;
 
     /// Returns the counts and errors of the integrals over weights, if there are any.

@@ -10,7 +10,7 @@ use bnnc_data::Dataset;
 /// describes the parameters in the note, for example "where the attempts begin".
 ///
 /// # Errors
-/// There is too little memory, or the user interrupts the run.
+/// Fails if there is too little memory, or if the user interrupts the run.
 pub fn note(
     infer: &InferenceBlock,
     dataset: &Dataset,

@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// The time limit for predictions after an interruption. Most programs predict faster, and a user who presses Ctrl-C does not want to wait longer.
+/// The time limit for predictions after an interruption. Most programs predict faster than this, and a user who presses Ctrl-C does not want to wait
+/// longer.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A flag that a signal handler raises and that long computations check. Chains check the flag before each gradient but complete an iteration that
-/// ends soon. Training checks it after each epoch. Predictions check it after each block of rows, once `GRACE` is over.
+/// A flag that a signal handler raises and that long computations check. Chains check the flag before each gradient, but still complete an iteration
+/// that ends soon. Training checks it after each epoch. Predictions check it after each block of rows, when the time limit `GRACE` has passed.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     raised: Arc<AtomicBool>,
@@ -17,7 +18,7 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Returns an interrupt with this flag, which earlier runs may have used too.
+    /// Returns an interrupt with this flag, which earlier runs may share.
     pub fn of(raised: Arc<AtomicBool>) -> Interrupt {
         Interrupt {
             raised,

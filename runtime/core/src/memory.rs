@@ -9,7 +9,7 @@ use bnnc_kernels::arena::{element_bytes, predict_arena_bytes};
 /// The number of bytes of a number in double precision.
 pub const NUMBER: u64 = 8;
 
-/// Returns the sum of the parts. The sum saturates, since the size of a huge matrix may exceed the range of `u64`.
+/// Returns the sum of the parts. The sum saturates, because the size of a huge matrix may exceed the range of `u64`.
 pub fn sum(parts: &[u64]) -> u64 {
     parts.iter().fold(0, |sum, part| sum.saturating_add(*part))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Returns a number as JSON: null if it is not finite, since JSON does not have infinities.
+/// Returns a number as JSON: null if it is not finite, because JSON does not have infinities.
 pub fn finite(value: f64) -> Value {
     if value.is_finite() {
         json!(value)

@@ -1,4 +1,4 @@
-//! Reads and writes ports of a machine, if the program has them.
+//! Reads and writes ports of a machine, provided the program has them.
 
 use bnnc_base::fault::Fault;
 use bnnc_kernels::executor::Machine;

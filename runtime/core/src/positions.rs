@@ -17,10 +17,10 @@ use std::sync::Arc;
 /// The number of rows per call.
 const ROWS: usize = 256;
 
-/// Checks the positions that depend on the data only. Positions that depend on outputs are only checked if the outputs are known.
+/// Checks the positions that depend on the data only. Positions that depend on outputs are checked only if the outputs are known.
 ///
 /// # Errors
-/// A position is outside its axis (the error names the row), some columns do not fit the program, or there is too little memory.
+/// Fails if a position is outside its axis (the error names the row), if some columns do not fit the program, or if there is too little memory.
 pub fn check(
     infer: &InferenceBlock,
     (rows, has_outputs): (&Rows, bool),
@@ -53,12 +53,12 @@ pub fn check(
     Ok(())
 }
 
-/// Checks the positions that depend on parameters, at `draws` draws of the parameters. Positions that depend on outputs are only checked if the
+/// Checks the positions that depend on parameters, at `draws` draws of the parameters. Positions that depend on outputs are checked only if the
 /// outputs are known.
 ///
 /// # Errors
-/// A position is outside its axis (the error names the row if the position depends on a row), some columns do not fit the program, or there is
-/// too little memory.
+/// Fails if a position is outside its axis (the error names the row if the position depends on a row), if some columns do not fit the program, or if
+/// there is too little memory.
 pub fn check_values(
     infer: &InferenceBlock,
     (values, draws): (&StateValues, usize),
@@ -136,7 +136,7 @@ fn outside(machine: &Machine, number: usize, size: usize) -> Result<Option<Outsi
     }))
 }
 
-/// The data that positions come from.
+/// The data from which positions are computed.
 struct Places<'a> {
     infer: &'a InferenceBlock,
     rows: &'a Rows,
@@ -176,7 +176,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Returns the name of the column of an input. Returns the name unchanged for a parameter and for an input without a column.
+/// Returns the name of the column of an input. A parameter, or an input without a column, keeps its own name.
 fn column<'a>(infer: &'a InferenceBlock, input: &'a str) -> &'a str {
     let binding = infer.bindings.iter().find(|binding| binding.port == input);
     match binding.map(|binding| &binding.from) {

@@ -18,7 +18,7 @@ use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
 use std::ops::Range;
 
-/// The `step` coordinate of predictive noise. No training step uses this value.
+/// The `step` coordinate of predictive noise. Training steps do not use this value.
 pub const PREDICTIVE_STEP: i32 = -1;
 
 /// The largest number of rows per call of the prediction program.
@@ -27,7 +27,8 @@ pub const ROWS: usize = 256;
 /// The largest memory of the prediction program. If a call with all draws needs more, each call computes fewer draws.
 const BYTES: u64 = 16 << 20;
 
-/// The largest number of scalar operations in one call of the prediction program, a few tenths of a second. An interruption the run can stop for a user.
+/// The largest number of scalar operations in one call of the prediction program, which takes a few tenths of a second. A user who interrupts the run
+/// waits for at most one such call.
 const OPERATIONS: u64 = 300_000_000;
 
 /// The kinds of predictive quantities of an output.
@@ -148,7 +149,7 @@ impl Predictive {
         }
     }
 
-    /// Converts means, draws and quantiles of a standardised target to its original units. Classes do not have units.
+    /// Converts means, draws and quantiles of a standardised target to its original units. Classes have no units.
     pub fn undo(&mut self, infer: &InferenceBlock, preparation: &Preparation) {
         for (said, output) in self.each_mut().iter_mut().zip(&infer.outputs) {
             said.undo_one(output, units(infer, output, preparation));
@@ -185,7 +186,7 @@ impl Predictive {
     /// Copies an output of the program for `count` draws to the draws from index `draw` on. Outputs that the program does not have are skipped.
     ///
     /// # Errors
-    /// The machine fails because of a bug.
+    /// Fails only because of a bug in the machine.
     pub fn collect(
         &mut self,
         said: &PredictionOutput,
@@ -264,7 +265,7 @@ impl Predictor {
     /// Prepares predictions for `rows`.
     ///
     /// # Errors
-    /// Some columns do not fit the program, or there is too little memory.
+    /// Fails if some columns do not fit the program, or if there is too little memory.
     pub fn new(
         infer: &InferenceBlock,
         rows: &Rows,
@@ -275,11 +276,11 @@ impl Predictor {
         Predictor::with_target(infer, rows, dataset, (draws, true), context)
     }
 
-    /// Prepares predictions as [`Predictor::new`] does. If `target` is false, the target may be unknown: outputs on which no other output depends are
-    /// filled with a placeholder.
+    /// Prepares predictions as [`Predictor::new`] does. If `target` is false, the target may be unknown: outputs are filled with a placeholder,
+    /// unless other outputs depend on them.
     ///
     /// # Errors
-    /// Some columns do not fit the program, or there is too little memory.
+    /// Fails if some columns do not fit the program, or if there is too little memory.
     pub fn with_target(
         infer: &InferenceBlock,
         rows: &Rows,
@@ -310,7 +311,7 @@ impl Predictor {
     /// Copies the parameters of a training machine.
     ///
     /// # Errors
-    /// The two programs have different shapes of a parameter, which is a bug.
+    /// Fails if a parameter has different shapes in the two programs, which is a bug.
     pub fn take_parameters(&mut self, from: &Machine) -> Result<(), Fault> {
         for name in self.parameters.iter().filter(|name| from.has_port(name)) {
             if self.machine.is_per_draw(name) {
@@ -331,7 +332,7 @@ impl Predictor {
     /// Sets the parameters.
     ///
     /// # Errors
-    /// The values have the wrong size, since they come from the folder of another run.
+    /// Fails if the values have the wrong size, because they come from the folder of another run.
     pub fn set_parameters(&mut self, values: &StateValues) -> Result<(), Fault> {
         self.drawn.clear();
         for (name, values) in self
@@ -353,7 +354,7 @@ impl Predictor {
     /// Replaces the rows by other rows, whose target may be unknown.
     ///
     /// # Errors
-    /// Some columns do not fit the program.
+    /// Fails if some columns do not fit the program.
     pub fn replace_rows(
         &mut self,
         infer: &InferenceBlock,
@@ -373,7 +374,7 @@ impl Predictor {
     /// Sets another input of the program.
     ///
     /// # Errors
-    /// The values have another size, which is a bug.
+    /// Fails if the input has another size, which is a bug.
     pub fn set(&mut self, name: &str, values: &[f64]) -> Result<(), Fault> {
         ports::real(&mut self.machine, name, values)
     }
@@ -381,7 +382,7 @@ impl Predictor {
     /// Returns the mean log predictive density of the rows, on the model's scale.
     ///
     /// # Errors
-    /// The machine fails because of a bug.
+    /// Fails only because of a bug in the machine.
     pub fn log_likelihood(&mut self) -> Result<f64, Fault> {
         let mut sum = 0.0;
         self.each(1, &|| Ok::<(), Fault>(()), |_, block| {
@@ -397,7 +398,7 @@ impl Predictor {
     /// Computes only the joint log likelihood of all outputs, in blocks of rows, in order.
     ///
     /// # Errors
-    /// The machine fails because of a bug, or the user interrupts the run.
+    /// Fails if the machine fails because of a bug, or if the user interrupts the run.
     pub fn likelihoods(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
         self.until_stopped(1, take)
     }
@@ -405,7 +406,7 @@ impl Predictor {
     /// Computes all predictive quantities in blocks of rows, in order.
     ///
     /// # Errors
-    /// The machine fails because of a bug, or the user interrupts the run.
+    /// Fails if the machine fails because of a bug, or if the user interrupts the run.
     pub fn run(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
         self.until_stopped(self.said.len(), take)
     }
@@ -430,7 +431,7 @@ impl Predictor {
     /// Runs the program for all rows and draws. Passes the machine and the index of the first row to `take` after each call.
     ///
     /// # Errors
-    /// The machine fails because of a bug, or `take` returns an error.
+    /// Fails if the machine fails because of a bug, or if `take` returns an error.
     pub fn visit(&mut self, mut take: impl FnMut(&Machine, usize) -> Result<(), Stop>) -> Result<(), Stop> {
         let rows: Vec<u32> = (0..self.feed.rows as u32).collect();
         for (at, chunk) in rows.chunks(self.rows_per_call).enumerate() {

@@ -28,7 +28,7 @@ impl<'a> Scorer<'a> {
     /// Starts scoring predictions for `rows`, which are `examples` examples.
     ///
     /// # Errors
-    /// A target column that does not fit.
+    /// Fails if a target column does not fit.
     pub fn new(
         rows: &Rows,
         examples: usize,
@@ -60,7 +60,7 @@ impl<'a> Scorer<'a> {
         }
         let is_whole = self.infer.examples(2) == 1;
         for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
-            // Elements of one example depend on each other, and the mean of an element given only the parameters does not use the other elements.
+            // The elements of one example depend on each other, but the mean of an element given only the parameters does not use the other elements.
             let is_prior = is_whole && output.joint;
             scores.add(range.clone(), said, (output, is_prior));
         }
@@ -78,8 +78,8 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// Returns, for several fractions, the accuracy on the rows and outliers that remain after this fraction of the most uncertain ones has been
-    /// rejected. Empty without outliers.
+    /// Returns, for several fractions, the accuracy on the remaining rows and outliers after this fraction of them, the most uncertain, has been
+    /// rejected. The result is empty without outliers.
     pub fn rejection(&self) -> Vec<(f64, MetricSet)> {
         let mut lines: Vec<(f64, MetricSet)> = Vec::new();
         for (output, scores) in &self.each {
@@ -146,7 +146,7 @@ impl Scores {
                 if let Some(log_likelihood) = log_likelihood {
                     scores.add_log_likelihood(log_likelihood);
                 }
-                // For a row with several classes only the sum of their log likelihoods is known.
+                // For a row with several classes, only the sum of their log likelihoods is known.
                 let of_class = known.filter(|_| *width == 1);
                 let of_class = of_class.map(|values| DrawMatrix::new(values, range.len()));
                 let targets = &targets[range.start * *width..range.end * *width];
@@ -160,8 +160,7 @@ impl Scores {
                     scores.add_log_likelihood_of(log_likelihood, *width);
                 }
                 let targets = &targets[range.start * *width..range.end * *width];
-                // These metrics need predictions of all elements, and a series whose first elements are given has predictions only of the
-                // other elements.
+                // These metrics need predictions of all elements. A series whose first elements are given has predictions only of the other elements.
                 let complete = |values: &[f64]| {
                     !is_prior && !values.is_empty() && values.len().is_multiple_of(targets.len().max(1))
                 };
@@ -186,7 +185,7 @@ impl Scores {
 /// Returns the observed values in original units: a column, or a whole array if there is only one example.
 ///
 /// # Errors
-/// A column does not fit.
+/// Fails if a column does not fit.
 pub fn targets(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<f64>, Diagnostic> {
     match (rows.field(name), dataset.whole(name)) {
         (None, Some(array)) => Ok((0..array.values.len()).map(|at| array.values.real(at)).collect()),
@@ -197,7 +196,7 @@ pub fn targets(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<f64>, D
 /// Returns the observed values as classes or counts.
 ///
 /// # Errors
-/// A column does not fit.
+/// Fails if a column does not fit.
 pub fn classes(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<i32>, Diagnostic> {
     match (rows.field(name), dataset.whole(name)) {
         (None, Some(_)) => Ok(targets(rows, dataset, name)?

@@ -77,7 +77,7 @@ struct Records {
 impl Drop for Records {
     fn drop(&mut self) {
         if self.temporary {
-            // A temporary file that cannot be deleted is harmless.
+            // If the temporary file cannot be deleted, this does no harm.
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -98,7 +98,7 @@ impl ChainStore {
     /// chain's identity.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn create(
         path: &Path,
         layout: RecordLayout,
@@ -123,7 +123,7 @@ impl ChainStore {
     /// Returns an empty store in a file that must not exist yet and is deleted when the store is dropped. Nothing is kept in memory.
     ///
     /// # Errors
-    /// A file that exists or cannot be written.
+    /// Fails if the file exists or cannot be written.
     pub fn temporary(path: &Path, layout: RecordLayout) -> Result<ChainStore, Diagnostic> {
         let header = layout.header(Checksum::default());
         let file = begin(path, &header, File::options().write(true).create_new(true))?;
@@ -137,7 +137,7 @@ impl ChainStore {
     /// Opens the first `records` records of a file, and truncates the file after them.
     ///
     /// # Errors
-    /// A file cannot be read or written, has another layout, the draws of another chain or too few records, or a record is damaged.
+    /// Fails if a file cannot be read or written, if it has another layout, the draws of another chain or too few records, or if a record is damaged.
     pub fn open(
         path: &Path,
         layout: RecordLayout,
@@ -205,10 +205,10 @@ impl ChainStore {
     /// Adds a record. Files are written in blocks.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Fails if a file cannot be written.
     ///
     /// # Panics
-    /// If the lengths differ from the layout.
+    /// Panics if the lengths differ from the layout.
     pub fn append(&mut self, position: &[f64], stats: &[f64]) -> Result<(), Diagnostic> {
         assert_eq!(position.len(), self.layout.dim, "the length of a position");
         assert_eq!(stats.len(), self.layout.stats, "the number of statistics");
@@ -228,10 +228,10 @@ impl ChainStore {
         Ok(())
     }
 
-    /// Writes every record to the operating system. The records then survive the end of this process, but not a loss of power.
+    /// Writes every record to the operating system. The records then survive the end of this process, but not a power failure.
     ///
     /// # Errors
-    /// A file cannot be written. In this case, the store is unchanged.
+    /// Fails if a file cannot be written. In this case, the store is unchanged.
     pub fn flush(&mut self) -> Result<(), Diagnostic> {
         let (layout, len) = (self.layout, self.len);
         match &mut self.file {
@@ -243,7 +243,7 @@ impl ChainStore {
     /// Writes every record as [`ChainStore::flush`] does, and waits until the records are on the disk.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn sync(&mut self) -> Result<(), Diagnostic> {
         self.flush()?;
         match &self.file {
@@ -258,7 +258,7 @@ impl ChainStore {
     /// Removes all records except the first `to`.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn truncate(&mut self, to: usize) -> Result<(), Diagnostic> {
         let (layout, to) = (self.layout, to.min(self.len));
         if let Some(memory) = &mut self.memory {
@@ -277,19 +277,20 @@ impl ChainStore {
         Ok(())
     }
 
-    /// Returns one number of every record. `element` counts through the position, then through the statistics.
+    /// `element` counts the elements of the position first, and then the statistics. `element` counts through the position, then through the
+    /// statistics.
     ///
     /// # Errors
-    /// A file cannot be read.
+    /// Fails if a file cannot be read.
     pub fn column(&self, element: usize) -> Result<Vec<f64>, Diagnostic> {
         let mut columns = self.columns(element..element + 1)?;
         Ok(columns.pop().unwrap_or_default())
     }
 
-    /// Returns several neighbouring columns in one pass over the file. The memory needed is that of the columns and one block.
+    /// Returns several neighbouring columns in one pass over the file. The memory needed is that of the columns and of one block.
     ///
     /// # Errors
-    /// A file cannot be read.
+    /// Fails if a file cannot be read.
     pub fn columns(&self, elements: Range<usize>) -> Result<Vec<Vec<f64>>, Diagnostic> {
         let mut columns: Vec<Vec<f64>> = elements.clone().map(|_| Vec::with_capacity(self.len)).collect();
         self.blocks(0..self.len, |block| {
@@ -305,7 +306,7 @@ impl ChainStore {
     /// Returns some records, one after the other: `[records, dim + stats]`.
     ///
     /// # Errors
-    /// A file cannot be read.
+    /// Fails if a file cannot be read.
     pub fn records(&self, range: Range<usize>) -> Result<Vec<f64>, Diagnostic> {
         let mut numbers = Vec::with_capacity(range.len() * self.layout.width());
         self.blocks(range, |block| numbers.extend_from_slice(block))?;
@@ -315,7 +316,7 @@ impl ChainStore {
     /// Passes some records to `visit` block by block, each block `[records, dim + stats]`.
     ///
     /// # Errors
-    /// A file cannot be read.
+    /// Fails if a file cannot be read.
     pub fn blocks(&self, range: Range<usize>, mut visit: impl FnMut(&[f64])) -> Result<(), Diagnostic> {
         let width = self.layout.width();
         if range.is_empty() || width == 0 {
@@ -392,7 +393,7 @@ impl Records {
 /// Returns the number of complete records in a file.
 ///
 /// # Errors
-/// A file cannot be read, has another layout, or belongs to another chain.
+/// Fails if a file cannot be read, has another layout, or belongs to another chain.
 pub fn records_of(path: &Path, layout: RecordLayout, of: Checksum) -> Result<usize, Diagnostic> {
     let mut header = Vec::new();
     let read = file::regular(path).and_then(|file| {

@@ -17,7 +17,7 @@ pub struct Tally {
     pub pieces: u64,
     /// The number of integrals that were replaced by draws because they had too many pieces.
     pub drawn: u64,
-    /// The number of rows with at least one integral that draws replaced.
+    /// The number of rows with at least one integral that was replaced by draws.
     pub drawn_rows: u64,
     /// The reason why the first of these integrals was replaced by draws.
     pub why: Option<String>,

@@ -1,4 +1,4 @@
-//! The results of Markov chains as the rest of a run uses them: draws, diagnosed quantities, and convergence diagnostics.
+//! The results of Markov chains in the form that the rest of a run uses: draws, diagnosed quantities, and convergence diagnostics.
 
 use bnnc_abi::manifest::{InferenceBlock, State};
 use bnnc_abi::sampling::Sampling;
@@ -44,7 +44,7 @@ impl SamplingResult {
     /// Returns the sampler statistic `name` for every draw of every chain; `None` if the sampler does not have it.
     ///
     /// # Errors
-    /// A file cannot be read.
+    /// Fails if a file cannot be read.
     pub fn stat(&self, name: &str) -> Result<Option<Vec<Vec<f64>>>, Diagnostic> {
         if !self.stats().contains(&name) {
             return Ok(None);
@@ -61,7 +61,7 @@ impl SamplingResult {
     /// sampler does not have the statistic.
     ///
     /// # Errors
-    /// A file cannot be read.
+    /// Fails if a file cannot be read.
     pub fn visit(
         &self,
         name: &str,
@@ -93,7 +93,7 @@ impl SamplingResult {
     /// Returns all states for a [`bnnc_core::predict::Predictor`] with `count` draws, evenly spaced over all chains.
     ///
     /// # Errors
-    /// A file cannot be read.
+    /// Fails if a file cannot be read.
     pub fn spread(&self, count: usize) -> Result<StateValues, Diagnostic> {
         let mut values = spread(&self.chains, &self.layout, count)?;
         for (name, held) in self.values.iter() {
@@ -220,7 +220,7 @@ pub struct Diagnosis {
     pub quantities: Vec<(String, QuantitySummary)>,
     /// The number of divergent iterations after the warm-up.
     pub divergences: usize,
-    /// The number of trajectories that were cut at the largest tree depth.
+    /// The number of trajectories that were stopped at the largest tree depth.
     pub cut: usize,
     /// The means of the sampler statistics over the draws of each chain, by name.
     pub means: Vec<(&'static str, Vec<f64>)>,

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 pub struct Comparison {
     /// The names of the metrics in the program, without `elpd_loo`, which each line stores separately.
     pub metrics: Vec<String>,
-    /// The inference blocks, sorted by `elpd_loo` if it was computed, the best first.
+    /// The inference blocks; if `elpd_loo` was computed, sorted by it with the best first.
     pub lines: Vec<ComparisonLine>,
     /// True if rows are left out.
     pub leaves_out: bool,
@@ -149,7 +149,8 @@ fn is_log_density(measure: &&ComparedMetric) -> bool {
     matches!(measure.basis(), Some(Basis::LogLikelihood | Basis::LeftOut))
 }
 
-/// Returns the names of the inference blocks whose models have a density and probabilities of the values of one output, in this order.
+/// Returns the names of two inference blocks if the model of the first has a density and that of the second has probabilities of the values of the
+/// same output.
 fn other_measure<'a>(one: &'a InferenceBlock, other: &'a InferenceBlock) -> Option<[&'a str; 2]> {
     let pairs = one.outputs.iter().zip(&other.outputs);
     let mut kinds = pairs.map(|(one, other)| [one, other].map(|output| output.kind == OutputKind::Real));
@@ -164,7 +165,7 @@ fn other_rows(
     first: (&InferenceBlock, &InferenceOutcome),
 ) -> Option<Diagnostic> {
     if one.1.tested != first.1.tested {
-        // The table already shows this difference in the column with the kind of rows.
+        // The table already shows this difference, in the column with the kind of rows.
         return None;
     }
     let [own, reference] = [one, first].map(|(_, outcome)| match outcome.tested {
@@ -308,7 +309,7 @@ fn informed(infer: &InferenceBlock, sites: &[SiteSummary]) -> f64 {
                     .normal(at)
                     .map(|(_, sd)| 1.0 - (element.sd / sd).powi(2)),
             };
-            // Elements with the same value in all draws are reported as fixed.
+            // Elements with the same value in all draws are reported separately, as fixed.
             if let Some(share) = share.filter(|share| share.is_finite() && element.sd > 0.0) {
                 known = true;
                 sum += share.max(0.0);
@@ -344,7 +345,7 @@ fn same_observations(
 }
 
 impl Comparison {
-    /// Returns the kind of rows of all metrics, `test` or `train`; `None` if the kind differs between inference blocks.
+    /// Returns the kind of rows of all metrics, `test` or `train`; `None` if inference blocks have different kinds.
     pub fn rows(&self) -> Option<&'static str> {
         let first = self.lines.first()?.tested;
         let alike = self.lines.iter().all(|line| line.tested == first);

@@ -43,7 +43,7 @@ impl StateDraws {
     /// the predictions.
     ///
     /// # Errors
-    /// There is too little memory.
+    /// Fails if there is too little memory.
     pub fn visit(
         &self,
         infer: &InferenceBlock,
@@ -96,7 +96,7 @@ impl StateDraws {
     /// Keeps only one draw if all draws, and therefore all predictions, are the same.
     ///
     /// # Errors
-    /// There is too little memory.
+    /// Fails if there is too little memory.
     pub fn distinct(self, infer: &InferenceBlock, context: &Context) -> Result<StateDraws, Stop> {
         let is_masked = lookup(infer.method).is_some_and(|method| method.finds == Finds::Masked);
         if !infer.per_draw().is_empty() || is_masked || self.count < 2 {

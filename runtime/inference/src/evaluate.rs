@@ -29,7 +29,7 @@ pub struct Evaluation {
 /// Scores the posterior of an inference block with `draws` predictive draws.
 ///
 /// # Errors
-/// Some columns do not fit the program, or there is too little memory.
+/// Fails if some columns do not fit the program, or if there is too little memory.
 pub fn evaluate(
     found: &dyn Posterior,
     infer: &InferenceBlock,

@@ -86,7 +86,7 @@ impl Posterior for Collected {
 
 /// Returns the iterates of a finished inference block for later inference blocks; `None` if it has no iterates.
 fn found(infer: &InferenceBlock, found: &Collected) -> Option<start::EarlierIterates> {
-    // Draws of a Gaussian are not iterates, but the members of an ensemble can be used like the iterates of one training.
+    // Draws from a Gaussian are not iterates, but the members of an ensemble can be used like the iterates of one training.
     let is_gaussian = infer
         .iterated()
         .is_some_and(|swag| swag.gaussian.covariance != Covariance::Snapshots);

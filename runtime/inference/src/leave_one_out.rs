@@ -33,8 +33,8 @@ pub struct LeftOut {
     pub draws: usize,
 }
 
-/// Returns the number of draws for leave-one-out estimates: all draws, or as many as `LIKELIHOODS` allows, but at least the number of predictive
-/// draws. Returns `None` if the estimates are not computed.
+/// Returns the number of draws for leave-one-out estimates: all draws or, if there are too many, the number that `LIKELIHOODS` allows, but at least
+/// the number of predictive draws. Returns `None` if the estimates are not computed.
 pub fn draws(sampling: &Sampling, sizes: (usize, usize), there_are: (usize, usize)) -> Option<usize> {
     chosen((sampling, sampling.options.leave_one_out), sizes, there_are)
 }
@@ -57,10 +57,10 @@ fn chosen(
 }
 
 /// Computes the leave-one-out estimates of each training row. For chains, the estimates are computed if the options or `asked` request them; for
-/// approximations, only if `asked` does. Returns `None` if there are no draws of a posterior, or if all draws are the same.
+/// approximations, only if `asked` requests them. Returns `None` if there are no draws of a posterior, or if all draws are the same.
 ///
 /// # Errors
-/// A file of draws cannot be read, or there is too little memory.
+/// Fails if a file of draws cannot be read, or if there is too little memory.
 pub fn leave_one_out(
     infer: &InferenceBlock,
     found: &dyn Posterior,
@@ -91,8 +91,8 @@ pub fn leave_one_out(
     Ok(moves.then_some(left_out))
 }
 
-/// Returns the number of draws of an approximation for leave-one-out estimates. The number is at most `DRAWS`, such that likelihoods and positions
-/// stay within `LIKELIHOODS`, but at least the number of predictive draws.
+/// Returns the number of draws of an approximation for leave-one-out estimates. The number is at most `DRAWS` and keeps likelihoods and positions
+/// within `LIKELIHOODS`, but it is at least the number of predictive draws.
 pub fn draws_of_approximation(infer: &InferenceBlock, rows: usize) -> usize {
     let dimension = infer.cost.parameters;
     DRAWS

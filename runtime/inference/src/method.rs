@@ -48,10 +48,10 @@ impl<'a> MethodInputs<'a> {
         }
     }
 
-    /// Returns the posterior that an earlier run stored in the checkpoint; if there is none, calls `find`.
+    /// Returns the posterior that an earlier run stored in the checkpoint or, without such a posterior, the result of `find`.
     ///
     /// # Errors
-    /// `find` fails, a checkpoint cannot be written, or the user interrupts the run.
+    /// Fails if `find` fails, if a checkpoint cannot be written, or if the user interrupts the run.
     pub fn kept<T: Posterior + Serialize + DeserializeOwned>(
         &self,
         infer: &InferenceBlock,
@@ -128,16 +128,17 @@ pub trait Method {
     /// Finds the posterior, or takes it from an earlier run that is being resumed.
     ///
     /// # Errors
-    /// A training or a chain fails, some columns do not fit the program, there is too little memory, or the user interrupts the run.
+    /// Fails if a training or a chain fails, if some columns do not fit the program, if there is too little memory, or if the user interrupts the
+    /// run.
     fn find(&self, given: &MethodInputs<'_>) -> Result<SharedPosterior, Stop>;
 
     /// Restores the parts of a posterior that predictions need from the folder of its run.
     ///
     /// # Errors
-    /// A folder that is damaged or belongs to another program.
+    /// Fails if the folder is damaged or belongs to another program.
     fn restore(&self, saved: &Saved<'_>) -> Result<SharedPosterior, Stop>;
 
-    /// Returns the number of draws over which predictions average, if `held` positions are stored.
+    /// Returns the number of draws over which predictions are averaged, if `held` positions are stored.
     fn predictive_draws(&self, held: usize) -> usize {
         held
     }
@@ -153,7 +154,7 @@ pub trait Method {
     /// Returns the sizes of a full step on a number of rows.
     fn step_sizes(&self, rows: usize) -> Sizes;
 
-    /// Returns the number of iterates that are collected for a number of rows, or stored for other inference blocks, unless the run is stopped.
+    /// Returns the number of iterates that are collected for a number of rows, or stored for other inference blocks, if the run is not stopped early.
     /// `of_earlier` returns this number for an earlier inference block.
     fn iterates(&self, _rows: usize, _of_earlier: &dyn Fn(&str) -> usize) -> usize {
         0
@@ -200,7 +201,7 @@ pub trait Method {
     }
 }
 
-/// Returns the warning about fewer than 20 predictive draws, from which a 5 % quantile cannot be estimated.
+/// Returns a warning if there are fewer than 20 predictive draws, from which a 5 % quantile cannot be estimated.
 pub fn few_draws(infer: &InferenceBlock) -> Option<Diagnostic> {
     let has_quantiles = |output: &Output| matches!(output.kind, OutputKind::Real | OutputKind::Count);
     let is_few = infer.predictive_draws() < 20 && infer.outputs.iter().any(has_quantiles);

@@ -103,9 +103,9 @@ impl InferenceOutcome {
     }
 }
 
-/// Returns the names of the predictive standard deviations that are infinite. A standard deviation is infinite if, for at least 5 % of the posterior,
-/// a parameter has a value at which the variance of the output is infinite. The standard deviation of draws then has no meaning. `q05` returns the 5
-/// % quantile of a parameter; for an array, the lowest over its elements.
+/// Returns the names of the predictive standard deviations that are infinite. A standard deviation is infinite if, with a posterior probability of at
+/// least 5 %, a parameter has a value at which the variance of the output is infinite. The standard deviation of draws is then meaningless. `q05`
+/// returns the 5 % quantile of a parameter; for an array, it returns the lowest quantile of all elements.
 pub fn infinite(infer: &InferenceBlock, q05: impl Fn(&str) -> Option<f64>) -> impl Iterator<Item = String> {
     infer.outputs.iter().filter_map(move |output| {
         let (parameter, threshold) = output.infinite_below.as_ref()?;
@@ -142,15 +142,15 @@ pub struct RunResult {
     pub interrupted: bool,
     /// The name of the inference that failed.
     pub failed: Option<String>,
-    /// The error that ended the run early. The outcomes cover the inferences and splits that had finished.
+    /// The error because of which the run ended early. The outcomes are those of the inferences and splits that finished before it.
     pub stopped: Option<Stop>,
 }
 
 impl RunResult {
-    /// Returns the result unless an error stopped the run.
+    /// Returns the result, unless an error ended the run early.
     ///
     /// # Errors
-    /// The error that stopped the run.
+    /// Fails with the error that ended the run.
     pub fn whole(mut self) -> Result<RunResult, Stop> {
         match self.stopped.take() {
             Some(stop) => Err(stop),

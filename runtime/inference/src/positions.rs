@@ -11,8 +11,8 @@ use std::sync::Arc;
 /// Checks the positions along axes that depend on parameters, at the draws of a posterior, for the training and the test rows.
 ///
 /// # Errors
-/// A position is outside its axis (the error names the row if the position depends on a row), some columns do not fit the program, or there is
-/// too little memory.
+/// Fails if a position is outside its axis (the error names the row if the position depends on a row), if some columns do not fit the program, or if
+/// there is too little memory.
 pub fn check_found(
     infer: &InferenceBlock,
     found: &dyn Posterior,

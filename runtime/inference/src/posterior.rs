@@ -55,7 +55,7 @@ pub trait Posterior: Any + Debug {
         None
     }
 
-    /// Returns whether the posterior is, or is centred on, a point that maximises a density or a bound.
+    /// Returns whether the posterior is a point that maximises a density or a bound, or is centred on such a point.
     fn is_maximum(&self) -> bool {
         false
     }
@@ -65,12 +65,12 @@ pub trait Posterior: Any + Debug {
         self.fitted().is_some_and(|fitted| fitted.interrupted)
     }
 
-    /// Returns the parameters that are fitted to the rows as points, without uncertainty.
+    /// Returns the parameters that are point estimates fitted to the rows, without uncertainty.
     fn held<'a>(&self, _: &'a InferenceBlock) -> FixedParameters<'a> {
         FixedParameters::default()
     }
 
-    /// Returns the warnings about an approximation to the posterior given this number of rows.
+    /// Returns the warnings about a posterior that is approximated from this number of rows.
     fn warnings(&self, infer: &InferenceBlock, rows: usize, dataset: &Dataset) -> Vec<Diagnostic>;
 
     /// Returns the warnings about the integrals in predictions.
@@ -81,7 +81,7 @@ pub trait Posterior: Any + Debug {
     /// Prepares predictions for rows whose target may be unknown.
     ///
     /// # Errors
-    /// Some columns do not fit the program, or there is too little memory.
+    /// Fails if some columns do not fit the program, or if there is too little memory.
     fn forecaster<'a>(
         &'a self,
         infer: &'a InferenceBlock,
@@ -94,14 +94,14 @@ pub trait Posterior: Any + Debug {
         Ok(Box::new(predictor))
     }
 
-    /// Returns the number of draws over which predictions average.
+    /// Returns the number of draws over which predictions are averaged.
     fn predictive_draws(&self, infer: &InferenceBlock) -> usize;
 
     /// Returns draws of an approximation: `wanted` draws of a family, all iterates, or all members. Returns `None` for chains, which store their
     /// draws themselves, and if predictions integrate over some weights.
     ///
     /// # Errors
-    /// The inference block lacks a program that its results need, which is a bug.
+    /// Fails if the inference block lacks a program that its results need, which is a bug.
     fn draws(
         &self,
         infer: &InferenceBlock,
@@ -125,7 +125,7 @@ pub trait Posterior: Any + Debug {
     /// Adds summaries of the last split to the results of the inference. Returns warnings about them.
     ///
     /// # Errors
-    /// There is too little memory, or a file cannot be read.
+    /// Fails if there is too little memory, or if a file cannot be read.
     fn summarise(
         &self,
         infer: &InferenceBlock,
@@ -139,7 +139,7 @@ pub trait Posterior: Any + Debug {
     /// Returns the summaries of the small sites.
     ///
     /// # Errors
-    /// There is too little memory.
+    /// Fails if there is too little memory.
     fn summaries(&self, infer: &InferenceBlock, context: &Context) -> Result<Vec<SiteSummary>, Stop>;
 
     /// Returns the tensors of the posterior that are not states, by name.

@@ -50,7 +50,7 @@ impl PruningLine {
 /// predictions.
 ///
 /// # Errors
-/// Some columns do not fit the program, or there is too little memory.
+/// Fails if some columns do not fit the program, or if there is too little memory.
 pub fn prune(
     infer: &InferenceBlock,
     values: &StateValues,
@@ -119,7 +119,7 @@ pub type Ratios = Vec<(String, Vec<f64>)>;
 /// Returns the signal-to-noise ratios of all weights that may be removed.
 ///
 /// # Errors
-/// There is too little memory.
+/// Fails if there is too little memory.
 pub fn signal_to_noise(pruning: &Pruning, values: &StateValues, context: &Context) -> Result<Ratios, Fault> {
     let mut machine = Machine::new(&pruning.moments, Sizes::default(), context.pool.clone())?;
     for (name, values) in values {

@@ -22,12 +22,12 @@ pub struct SiteDraws {
     pub chains: Vec<usize>,
 }
 
-/// Returns the draws of a site, which is given by its index in [`InferenceBlock::reports`]: those of the chains, evenly thinned if they take too much
-/// memory, or those of an approximation, which are the first draws of its predictions. A point estimate has one draw. Returns `None` for
-/// predictions that are integrals over some weights.
+/// Returns the draws of a site, which is given by its index in [`InferenceBlock::reports`]. For chains, the draws are evenly thinned if they need too
+/// much memory. For an approximation, they are the first draws of its predictions. A point estimate has one draw. Returns `None` for predictions that
+/// are integrals over some weights.
 ///
 /// # Errors
-/// There is too little memory, or a file cannot be read.
+/// Fails if there is too little memory, or if a file cannot be read.
 pub fn site_draws(
     (infer, site): (&InferenceBlock, usize),
     found: &dyn Posterior,

@@ -28,7 +28,7 @@ impl<'a> Sites<'a> {
     /// Prepares the program.
     ///
     /// # Errors
-    /// There is too little memory.
+    /// Fails if there is too little memory.
     pub fn new(
         infer: &'a InferenceBlock,
         sampled: &'a SamplingResult,
@@ -69,7 +69,7 @@ impl<'a> Sites<'a> {
     /// which are given by their indices in [`InferenceBlock::reports`].
     ///
     /// # Errors
-    /// The machine fails because of a bug, or a file cannot be read.
+    /// Fails if a file cannot be read, or because of a bug in the machine.
     pub fn visit(
         &mut self,
         chain: usize,

@@ -12,7 +12,7 @@ use bnnc_kernels::executor::Machine;
 /// The number of draws behind every summary.
 pub const DRAWS: usize = 1000;
 
-/// The `step` coordinate of the noise of draws for summaries. No training step and no prediction uses this value.
+/// The `step` coordinate of the noise of draws for summaries. Neither training steps nor predictions use this value.
 const SUMMARY_STEP: i32 = -2;
 
 /// The largest number of elements of a site that is summarised. Larger sites are only written to files.
@@ -60,7 +60,7 @@ impl SiteSummary {
     }
 }
 
-/// Returns whether a Laplace approximation holds a site at its maximum. The maxima of a mixture differ.
+/// Returns whether a Laplace approximation holds a site at its maximum. In a mixture, this is not the case, because the maxima of its members differ.
 fn is_held(infer: &InferenceBlock, site: &SiteReport) -> bool {
     let part = infer.laplace();
     part.is_some_and(|laplace| laplace.weights.iter().all(|weights| weights.site != site.name))
@@ -85,7 +85,7 @@ pub fn of_draws(infer: &InferenceBlock, quantities: &[Quantity]) -> Vec<SiteSumm
     all.filter(|site| !site.elements.is_empty()).collect()
 }
 
-/// Returns the number of draws per call of the program that draws sites. The program draws all sites, not only small ones.
+/// The program draws all sites, including large ones. The program draws all sites, not only small ones.
 pub fn draws_per_call(infer: &InferenceBlock) -> usize {
     (ELEMENTS / infer.cost.parameters.max(1)).clamp(1, DRAWS)
 }
@@ -93,7 +93,7 @@ pub fn draws_per_call(infer: &InferenceBlock) -> usize {
 /// Returns the summaries of all small sites, from draws that the program makes.
 ///
 /// # Errors
-/// There is too little memory.
+/// Fails if there is too little memory.
 pub fn summaries(
     infer: &InferenceBlock,
     values: &StateValues,
@@ -105,7 +105,7 @@ pub fn summaries(
 /// Returns the summaries of all small sites at `draws` draws. States that differ between draws have one value per draw.
 ///
 /// # Errors
-/// There is too little memory.
+/// Fails if there is too little memory.
 pub fn summaries_of_draws(
     infer: &InferenceBlock,
     values: &StateValues,

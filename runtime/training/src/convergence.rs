@@ -1,20 +1,20 @@
 //! A test of whether a training has converged: the slope of its loss at the end, compared with the noise.
 //!
-//! Time is measured in units of the learning rate: a step at a tenth of the rate moves the parameters a tenth as far. Over the last fifth of that
+//! Time is measured in units of the learning rate: with a tenth of the rate, a step moves the parameters a tenth as far. Over the last fifth of that
 //! time, a line is fitted to the medians of blocks of losses. Its slope predicts how far the loss would fall in another training of the same length.
-//! A falling rate lowers the loss by itself, since the iterates scatter less: the loss falls by about the square of the rate for each weight. If the
-//! rate falls, the fit therefore also includes the rate and its square as regressors, and only the additional slope of the line counts.
+//! A decreasing rate lowers the loss by itself, because the iterates scatter less: the loss decreases by about the square of the rate for each
+//! weight. If the rate decreases, the fit therefore also has the rate and its square as regressors, and only the additional slope of the line counts.
 //!
 //! The constants were chosen on 840 trainings of seven models (linear, logistic, Poisson, hierarchical, three networks; `map` and `vi`, 200 to 40,000
 //! steps, three rates, constant and cosine) whose distance to the best known loss is known, and on the examples. The test misses plateaus, and
-//! trainings under a falling rate that are slightly too short.
+//! trainings under a decreasing rate that are slightly too short.
 
 use super::history::History;
 use bnnc_abi::manifest::RateSchedule;
 
 /// A training counts as not converged if the loss could still fall by more than the largest of three limits: one nat in total, `PER_ROW` nats per
-/// row, and the fall per weight that `laplace` accepts at a maximum, up to `MOST_PER_ROW` per row. The third limit exists because networks fit their
-/// training rows better for as long as they are trained.
+/// row, and the fall per weight that `laplace` accepts at a maximum, up to `MOST_PER_ROW` per row. The third limit is needed because networks fit
+/// their training rows better and better the longer they are trained.
 const PER_ROW: f64 = 0.02;
 const PER_WEIGHT: f64 = 0.1;
 const MOST_PER_ROW: f64 = 0.25;
@@ -85,12 +85,11 @@ struct Block {
 pub fn unfinished(history: &History, schedule: RateSchedule, size: TrainingSize) -> Option<Unfinished> {
     let rows = size.rows;
     let least = material(size.weights, rows);
-    // Every trained parameter scatters. A weight with a mean and a standard deviation counts once.
+    // Every trained parameter scatters. A weight with a mean and a standard deviation counts as one parameter.
     let steep = STEEP * size.weights.max(size.moved / 2).max(1) as f64;
     let found = judge(&blocks(history.means(), schedule, 1.0)?, (least, steep), rows)?;
     match constant(history.means().len(), schedule) {
-        // While the rate was constant, the scatter of the iterates was constant too, so the slope must also show a fall
-        // in that part.
+        // While the rate was constant, the scatter of the iterates was constant too, so the losses of this part must also decrease.
         Some(end) => judge(&blocks(history.means(), schedule, end)?, (least, steep), rows).and(Some(found)),
         None => Some(found),
     }
@@ -187,7 +186,7 @@ fn median(values: &mut [f64]) -> f64 {
 /// A least-squares fit of a line to losses, together with other functions of the block.
 struct Line {
     slope: f64,
-    /// The standard error of the slope.
+    /// The sums of squared residuals of a fit with the line and of a fit without it.
     error: f64,
     /// The sum of squared residuals of a fit with the line, and of a fit without the line.
     residual: f64,

@@ -1,6 +1,6 @@
-//! Descents by L-BFGS (Liu and Nocedal 1989): short descents, which test whether a point is a minimum.
+//! Descents by L-BFGS (Liu and Nocedal 1989). Short descents test whether a point is a minimum.
 //!
-//! A step goes along the negative gradient, scaled by the curvature along the last steps. It is shortened, if necessary, until the value falls in
+//! A step goes along the negative gradient, scaled by the curvature along the previous steps. It is shortened, if necessary, until the value falls in
 //! proportion to its length (Armijo 1966). Pairs of a step and a gradient change without positive curvature are left out. No step moves an argument
 //! by more than `LONGEST`, so that the descent stays in the basin where it began.
 
@@ -9,17 +9,17 @@ use bnnc_core::context::Stop;
 /// The number of pairs of steps and gradient changes from which the curvature is estimated.
 const PAIRS: usize = 20;
 
-/// The length of the first step, which is not scaled by a curvature, and the length of the longest step. The length of a step is its largest change
-/// of an argument. If later steps have no curvature either, their lengths double.
+/// The length of the first step, which is not scaled by a curvature, and the largest length of a step. The length of a step is its largest change of
+/// an argument. If later steps have no curvature either, their length doubles with each step.
 const FIRST: f64 = 1e-3;
 const LONGEST: f64 = 1.0;
 
-/// A step must achieve this fraction of the fall that the slope predicts. Until then, the step is shortened by this factor.
+/// The fraction of the decrease predicted by the slope that a step must achieve. Otherwise, the step is shortened by this factor.
 const ARMIJO: f64 = 1e-4;
 const SHORTER: f64 = 0.3;
 
-/// The number of steps over which the value must fall by less than the tolerance before a descent counts as settled. The predicted fall of a step of
-/// the largest length must also be below the tolerance, because in a narrow valley steps are short even where the gradient is large.
+/// The number of steps over which the value must decrease by less than the tolerance before a descent counts as settled. The predicted decrease of a
+/// step of the largest length must also be below the tolerance, because in a narrow valley steps are short even where the gradient is large.
 const SETTLED: usize = 10;
 
 /// The cosine between a step and the change of the gradient below which the pair is left out.
@@ -80,11 +80,10 @@ pub fn descend(
             steps += 1;
             is_settled = is_flat && before - at.value < tolerance;
         } else if pairs.count > 0 {
-            // The curvature was measured at earlier points, so a step along the gradient alone is tried once.
+            // The curvature was measured at earlier points, so one step along the gradient, without the curvature, is tried.
             (pairs.count, bare) = (0, FIRST);
         } else {
-            // Rounding errors end the descent. Its end is a minimum if no step could lower the value by more
-            // than the tolerance.
+            // Rounding errors stop the descent. The last point is a minimum if no step could lower the value by more than the tolerance.
             is_settled = is_flat;
             break;
         }

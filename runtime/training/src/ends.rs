@@ -1,7 +1,7 @@
-//! Maxima that lie at an end of the range of a parameter.
+//! Finds maxima at an end of the range of a parameter.
 //!
-//! On the unconstrained scale, such a parameter has no maximum: the loss is flat towards the end of the range and rises in the other direction. If
-//! the maximum is inside the range, the loss rises on both sides of it, even close to an end.
+//! On the unconstrained scale, such a maximum does not exist: the loss is flat towards the end of the range and increases in the other direction. If
+//! the maximum is inside the range, the loss increases on both sides of it, even close to an end.
 
 use super::Task;
 use super::maximum::declared;
@@ -15,15 +15,15 @@ use serde::{Deserialize, Serialize};
 
 /// The length of a step on the unconstrained scale. It changes a positive parameter by a factor of 55.
 const STEP: f64 = 4.0;
-/// The largest number of steps away from an end. They lead from a distance of 10^-8 of the interval to the whole interval.
+/// The largest number of steps away from an end. Together, they cover distances from 10^-8 of the interval to the whole interval.
 const STEPS_AWAY: usize = 5;
-/// The largest difference of two losses that count as equal.
+/// The largest difference at which two losses count as equal.
 const FLAT: f64 = 0.05;
-/// The smallest rise of the loss that counts, at which values are less probable by a factor of `e`.
+/// The smallest relevant increase of the loss, at which values are less probable by a factor of `e`.
 const RISE: f64 = 1.0;
 /// A value may be at an end if its distance from the end is below this fraction of a bounded interval.
 const NEAR: f64 = 0.05;
-/// Losses for each element.
+/// The number of losses computed for each element.
 const LOSSES: usize = 1 + STEPS_AWAY;
 
 /// A parameter whose maximum is at an end of its range.
@@ -47,7 +47,7 @@ struct Candidate {
 /// Returns the elements of parameters whose maximum is at an end of their range. Only as many elements are tested as the budget of losses allows.
 ///
 /// # Errors
-/// The machine fails because of a bug.
+/// Fails only because of a bug in the machine.
 pub fn at_ends(
     task: &Task<'_>,
     surface: &mut Surface,

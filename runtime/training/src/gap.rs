@@ -1,15 +1,15 @@
 //! Estimates how much the loss of a training could still fall if the loss has noise, as in variational inference and with random masks (dropout).
 //!
 //! The loss is a mean over noise. Its mean over a few fixed draws of the noise is a smooth function. A descent on it in double precision continues
-//! from the end of the training (common random numbers; the sample average approximation of Kleywegt, Shapiro and Homem-de-Mello 2002). The fall of
-//! this mean alone is not conclusive, since the minimum depends on the draws. But the remaining gain has two bounds (Mak, Morton and Wood 1999). The
-//! lower bound is the fall of the mean over draws that the descent did not use, minus its error. The upper bound exists if the descent has settled.
-//! The upper bound is the fall of the mean loss over the descent's own draws. It is an upper bound because, on average, the minimum of such a mean is
-//! below the loss of the best parameters.
+//! from the end of the training (common random numbers; the sample average approximation of Kleywegt, Shapiro and Homem-de-Mello 2002). The decrease
+//! of this mean alone is not conclusive, because its minimum depends on the draws. Instead, two bounds of the remaining gain are computed (Mak,
+//! Morton and Wood 1999). The lower bound is the decrease of the mean over draws that the descent did not use, minus its error. The upper bound
+//! exists only if the descent has settled. It is the decrease of the mean loss over the descent's own draws. It is an upper bound because, on
+//! average, the minimum of such a mean is below the loss of the best parameters.
 //!
 //! A network has more weights than there are draws, so a descent that settles overfits the draws. Descents that stop early are therefore tried too.
-//! If the noise of the gradient hides the remaining gain, as in a network after some thousand steps under a falling rate, the descents do not find a
-//! lower loss, but a `continuation` of the training does.
+//! The noise of the gradient may hide the remaining gain, as in a network after some thousand steps under a decreasing rate. The descents then do not
+//! find a lower loss, but a `continuation` of the training does.
 //!
 //! Measured on 400 trainings by `vi` and `dropout` of five models (linear, logistic, Poisson, hierarchical, a network of 402 weights; ten seeds). All
 //! 300 trainings of 100 to 400 steps were reported, and none of the 100 with their default length or the settings of the yacht example.
@@ -31,8 +31,8 @@ use std::ops::Range;
 const DRAWS: usize = 32;
 const FEWEST_DRAWS: usize = 4;
 
-/// The number of losses of the longest descent, each of which is a mean over the draws: the largest number; the number that the descent keeps if the
-/// budget is small, by using fewer draws; and the smallest number that gives a result.
+/// The number of losses of the longest descent, each of which is a mean over the draws: the largest number; the number to which the descent is
+/// entitled if the budget is small, by using fewer draws; and the smallest number that gives a result.
 const MOST: usize = 300;
 const WANTED: usize = 30;
 const FEWEST: usize = 16;
@@ -40,14 +40,14 @@ const FEWEST: usize = 16;
 /// The ratios of the number of losses of the longest descent to the numbers of the other descents.
 const EARLIER: [usize; 3] = [8, 4, 2];
 
-/// The largest and the smallest number of draws for the comparison of the ends of the descents with their start.
+/// The largest and the smallest number of draws with which the ends of the descents are compared with their start.
 const HELD: usize = 256;
 const FEWEST_HELD: usize = 8;
 
 /// The budget of floating-point operations for the descents, which take about a fifth of a second.
 const OPERATIONS: u64 = 1_000_000_000;
 
-/// The number of standard errors above which a difference counts.
+/// The number of standard errors above which a difference is significant.
 const ERRORS: f64 = 3.0;
 
 /// The fraction of the smallest relevant fall below which a fall is negligible.
@@ -65,7 +65,7 @@ impl Budget {
     /// Divides a budget of `runs` losses, of `samples` draws each. Returns `None` if the budget is too small.
     fn of(runs: usize, samples: usize) -> Option<Budget> {
         let held = (runs / 16).min(HELD);
-        // The shorter descents together need seven eighths of the losses of the longest descent.
+        // Together, the shorter descents need seven eighths of the losses of the longest descent.
         let left = runs.saturating_sub((2 + EARLIER.len()) * held) / 2;
         let [least, most] = [FEWEST_DRAWS, DRAWS].map(|draws| draws.div_ceil(samples));
         let draws = (left / WANTED).clamp(least, most);
@@ -84,7 +84,7 @@ pub fn numbers(infer: &InferenceBlock) -> usize {
 /// Descends from the parameters of a finished training whose loss has noise. Returns `None` if the budget is too small.
 ///
 /// # Errors
-/// The training fails.
+/// Fails if the training fails.
 pub fn descent(
     task: &Task<'_>,
     fitted: &TrainingResult,
@@ -159,7 +159,8 @@ impl Gain {
             .collect();
         let LossEstimate { loss: mean, error } = LossEstimate::of(&gains);
         gains.sort_by(f64::total_cmp);
-        // Large gains are capped. The mean of capped gains is at most the mean gain, and its standard error is much smaller if a few gains are huge.
+        // Large gains are capped. The mean of capped gains is at most the mean of the gains, and its standard error is much smaller if a few gains
+        // are huge.
         let largest = gains.get(gains.len() * 3 / 4).copied().unwrap_or_default();
         gains.iter_mut().for_each(|gain| *gain = gain.min(largest));
         let cut = LossEstimate::of(&gains);

@@ -25,13 +25,13 @@ use taken::{Iterated, Taken};
 pub struct Collected {
     /// The last training; for an ensemble, the average of its members.
     pub fitted: TrainingResult,
-    /// The states for predictions. Trained states have the shape `[draws, ..]`, and the others have a single value.
+    /// The states for predictions. States that the training changes have the shape `[draws, ..]`; the others have a single value.
     pub values: Arc<StateValues>,
     /// The number of draws in `values`.
     pub draws: usize,
     /// The states for inference blocks that start from this one: the mean of the iterates, or the first member.
     pub mean: Arc<StateValues>,
-    /// The variance over the iterates of each element of the states that move; empty if not needed.
+    /// The variance over the iterates, for each element of the states that the training changes; empty if not needed.
     pub variances: Arc<StateValues>,
     /// The states of each member of an ensemble.
     pub members: Vec<Arc<StateValues>>,
@@ -107,7 +107,7 @@ pub fn moved<'a>(infer: &'a InferenceBlock, names: &'a [String]) -> Vec<(&'a str
 /// Returns the posterior from the iterates of one training, or from the iterates of an earlier inference block.
 ///
 /// # Errors
-/// The training fails, or there are fewer iterates than the covariance needs.
+/// Fails if the training fails, or if there are fewer iterates than the covariance needs.
 pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Collected, Stop> {
     let Task { infer, context, .. } = *task;
     let moved = moved(infer, &swag.moved);
@@ -222,10 +222,10 @@ impl Watch for Collector<'_> {
     }
 }
 
-/// Uses the iterates of an earlier inference block, and its values of the states that are not trained, instead of a new training.
+/// Uses the iterates of an earlier inference block, and its values of the states that the training does not change, instead of a new training.
 ///
 /// # Errors
-/// The two inference blocks have different states, which is a bug.
+/// Fails if the two inference blocks have different states, which is a bug.
 fn taken_before(
     infer: &InferenceBlock,
     found: &start::EarlierIterates,

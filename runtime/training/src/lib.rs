@@ -61,9 +61,9 @@ pub struct TrainingResult {
     pub steps: u64,
     /// True if the user stopped the training before its end.
     pub interrupted: bool,
-    /// The rise of the loss because of which earlier parameters were kept instead of the last ones, if there was such a rise.
+    /// If the loss rose so much that earlier parameters were kept instead of the last ones, this rise.
     pub worsened: Option<Worsened>,
-    /// The restarts, of which this training is the best; empty if there was only one training.
+    /// The restarts, among which this training is the best; empty if there was only one training.
     pub restarts: Vec<Restart>,
     /// The result of a descent from the parameters, if such a descent was cheap enough.
     pub descent: Option<Descent>,
@@ -88,29 +88,30 @@ pub struct Task<'a> {
 
 /// Observes a training after each epoch.
 pub trait Watch {
-    /// Called after each epoch, counted from 1, with the machine that contains the parameters. The method may write the inputs of the next step.
+    /// Called after each epoch (counted from 1) with the machine that contains the parameters. The method may write the inputs of the next step.
     ///
     /// # Errors
-    /// An error ends the training.
+    /// Fails if the training must end.
     fn epoch(&mut self, epoch: usize, machine: &mut Machine) -> Result<(), Stop>;
 
     /// Returns the state as bytes.
     ///
     /// # Errors
-    /// The state cannot be serialised, which is a bug.
+    /// Fails if the state cannot be serialised, which is a bug.
     fn save(&self) -> Result<Vec<u8>, Fault>;
 
-    /// Restores the state from the bytes of `save`, and writes the inputs of the next step again. Returns false if the bytes are not such a state.
+    /// Restores the state from the bytes of `save`, and writes the inputs of the next step again. Returns false if the bytes do not represent such a
+    /// state.
     ///
     /// # Errors
-    /// There is too little memory.
+    /// Fails if there is too little memory.
     fn restore(&mut self, bytes: &[u8], machine: &mut Machine) -> Result<bool, Stop>;
 }
 
 /// Fits an inference block once to the training rows of a dataset, from the given start and without a checkpoint.
 ///
 /// # Errors
-/// The loss diverges, some columns do not fit the program, or there is too little memory.
+/// Fails if the loss diverges, if some columns do not fit the program, or if there is too little memory.
 pub fn fit(
     infer: &InferenceBlock,
     dataset: &Dataset,

@@ -1,17 +1,17 @@
-//! A test of whether a training that maximises a density without noise ended at a maximum.
+//! A test of whether a training of a density without noise ended at a maximum.
 //!
 //! A descent in double precision over all rows continues from the end of the training. If it finds a lower loss nearby, the training was too short or
 //! ended on a plateau, even if its losses show no slope. If the descent drives a constrained parameter far towards an end of its range without
-//! settling, there is no maximum. For example, the joint density of a scale and of the parameters that it scales grows without bound as the scale
-//! goes to zero.
+//! settling, there is no maximum. For example, the joint density of a scale and the parameters that it scales grows without bound as the scale
+//! decreases to zero.
 //!
-//! The descent may take a twentieth of the work of the training, or `OPERATIONS` if that is more. If that is too little, only the slope of the losses
-//! is known.
+//! The descent may take a twentieth of the work of the training, or `OPERATIONS` if that is more. If this budget is too small, only the slope of the
+//! losses is known.
 //!
 //! Measured on 540 trainings by `map` of five models (linear, logistic, Poisson, hierarchical, a network of 82 weights; 200 to 20,000 steps, three
 //! rates, three schedules, batches of 32 and full batches) whose distance to the best known loss is known. Of these, 239 trainings were too short.
-//! The test misses 15 of them (12 of the network, in other optima); a test of the slope alone misses 79. The other 301 were long enough. The test
-//! reports 2 of them; a test of the slope alone reports 8.
+//! The test misses 15 of them (12 of the network, which ended in other optima); a test of the slope alone misses 79. The other 301 were long enough.
+//! The test reports 2 of them; a test of the slope alone reports 8.
 
 use super::descent::{self, End, descend};
 use super::ends::{AtEnd, at_ends};
@@ -35,15 +35,15 @@ use std::ops::Range;
 const MOST: usize = 200;
 const FEWEST: usize = 50;
 
-/// The floating-point operations that every descent may use: about a tenth of a second. Ten times as many would take two thirds of the time of a
+/// The floating-point operations that every descent may use: about a tenth of a second. Ten times this number would take two thirds of the time of a
 /// short training of a network, which never reaches a maximum.
 const OPERATIONS: u64 = 100_000_000;
 
 /// The ratio of the work of a training to the work of the descent after it.
 pub const TRAININGS: usize = 20;
 
-/// The acceptable fall of the loss is the larger of two limits: `PER_ROW` per row, and `PER_WEIGHT` per weight, as at the maximum of `laplace`. The
-/// second is capped at `MOST_PER_ROW` per row, because networks continue to fit their training rows.
+/// The acceptable decrease of the loss is the larger of two limits: `PER_ROW` per row, and `PER_WEIGHT` per weight, as at the maximum of `laplace`.
+/// The second limit is capped at `MOST_PER_ROW` per row, because networks continue to fit their training rows.
 const PER_WEIGHT: f64 = 0.1;
 const MOST_PER_ROW: f64 = 0.25;
 const PER_ROW: f64 = 1e-3;
@@ -57,7 +57,7 @@ const SQUARES: usize = 100;
 /// The fraction of the acceptable fall below which a fall is negligible.
 const NOTHING: f64 = 0.01;
 
-/// The distance on the unconstrained scale at or above which a parameter counts as diverging: a factor of 55 for a positive parameter.
+/// The smallest distance on the unconstrained scale at which a parameter counts as diverging: a factor of 55 for a positive parameter.
 const FAR: f64 = 4.0;
 
 /// A parameter that the descent after training moves far towards an end of its range, without settling.
@@ -85,9 +85,9 @@ pub struct Breadth {
 pub struct Descent {
     /// The fall of the loss.
     pub fall: f64,
-    /// True if the loss fell so far that the training has not converged.
+    /// True if the loss decreased so much that the training has not converged.
     pub is_short: bool,
-    /// True if the loss cannot fall further at the end of the descent. If `is_short` is false, the training then ended at a minimum.
+    /// True if the loss cannot decrease further at the end of the descent. If `is_short` is false, the training then ended at a minimum.
     pub is_settled: bool,
     /// The parameters without a maximum.
     pub runaways: Vec<Runaway>,
@@ -99,7 +99,7 @@ pub struct Descent {
 /// the training, or if the budget is too small.
 ///
 /// # Errors
-/// The training fails.
+/// Fails if the training fails.
 pub fn descent(task: &Task<'_>, fitted: &TrainingResult) -> Result<Option<Descent>, Stop> {
     let train = training(task.infer)?;
     let rows = examples(&task.infer.bindings, &task.dataset.train);
@@ -129,8 +129,7 @@ pub fn descent(task: &Task<'_>, fitted: &TrainingResult) -> Result<Option<Descen
     )?;
     let Some(end) = end else { return Ok(None) };
     let is_short = end.fall > least;
-    // In `vi`, a diverging argument is a parameter of the variational family, not a value of a model
-    // parameter.
+    // In `vi`, a diverging argument is a parameter of the variational family and not the value of a model parameter.
     let may_run = is_short && !end.is_settled && !task.infer.maximises_bound();
     let runaways = match may_run {
         true => runaways(task, &surface, (&fitted.values, &start), &end)?,
@@ -154,7 +153,7 @@ pub fn descent(task: &Task<'_>, fitted: &TrainingResult) -> Result<Option<Descen
 /// finite at a draw. Returns `None` if the objective has noise or the budget is too small.
 ///
 /// # Errors
-/// The training fails.
+/// Fails if the training fails.
 pub fn breadth(
     task: &Task<'_>,
     centre: &StateValues,
@@ -222,7 +221,7 @@ fn narrowest(
         deviations.for_each(|(sum, (draw, centre))| *sum += (draw - centre).powi(2));
     }
     let sd = |at: usize| (squares[at] / count.clamp(1, SQUARES) as f64).sqrt();
-    // The rows do not inform the weights of a unit that is never active. Single weights of layers are therefore not tested.
+    // The rows have no information about the weights of a unit that is never active. Single weights of layers are therefore not tested.
     let is_layer = |site: &str| site.contains('.');
     let own: usize = places
         .iter()
@@ -236,7 +235,7 @@ fn narrowest(
     let mut worst: Option<(String, f64)> = None;
     for (site, range) in places {
         let mut take = |name: String, ratio: f64| {
-            // If the loss is not convex, the ratio has no meaning.
+            // If the loss is not convex, the ratio is meaningless.
             if ratio >= 0.0 && worst.as_ref().is_none_or(|(_, least)| ratio < *least) {
                 worst = Some((name, ratio));
             }
@@ -296,8 +295,7 @@ fn curvature(
     Ok(found)
 }
 
-/// Returns the descent of several trainings that shows the largest remaining fall, among the trainings that have a descent: the validation rows may
-/// have ended the others.
+/// Returns the descent with the largest remaining decrease among several trainings. Trainings that the validation rows ended have no descent.
 pub fn worst(found: &[TrainingResult]) -> Option<Descent> {
     let all = found.iter().filter_map(|fitted| fitted.descent.as_ref());
     let worse = |worst: &&Descent, other: &&Descent| {
@@ -326,7 +324,7 @@ pub fn numbers(infer: &InferenceBlock) -> usize {
     descent::numbers(infer.cost.variational_parameters)
 }
 
-/// Returns the constrained parameters that a descent drove far.
+/// Returns the constrained parameters that diverged during a descent.
 fn runaways(
     task: &Task<'_>,
     surface: &Surface,
@@ -358,7 +356,7 @@ fn runaways(
         }
         let shape = report.shape.resolve(&Sizes::default());
         for (element, at) in argument.range.clone().enumerate().filter(|(_, at)| far(*at)) {
-            // A parameter with real support changes exactly as its argument does.
+            // A parameter with real support changes by the same amount as its argument.
             let moved = end.point[at] - start[at];
             let is_real = (to[element] - from[element] - moved).abs() <= 1e-3 * moved.abs();
             if !is_real {

@@ -33,7 +33,7 @@ pub fn at_a_time(
 }
 
 /// Returns the number of bytes of one training: the machine, the rows and the results. If the iterates are collected (`is_observed`), the best
-/// parameters are not kept.
+/// parameters are not stored.
 pub fn one(
     (infer, train): (&InferenceBlock, &Train),
     schema: &Schema,

@@ -12,7 +12,7 @@ use bnnc_data::{Dataset, Preparation, Rows, Standardisation};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// An inference block with a memory of rows. A step targets the posterior given the rows in memory, so the likelihood of a batch is scaled to the
+/// An inference block with a memory of rows. A step targets the posterior given the rows in memory, so the likelihood of a batch is scaled up to the
 /// number of these rows. Rows must be on the model's scale, because they are not standardised.
 pub struct Online<'a> {
     infer: &'a InferenceBlock,
@@ -24,7 +24,7 @@ pub struct Online<'a> {
     capacity: usize,
     /// The place of the next row once the memory is full.
     oldest: usize,
-    /// The key of the random batches.
+    /// The place of the next row when the memory is full.
     key: u64,
     /// The indices of the rows in memory, in any order.
     order: Vec<u32>,
@@ -81,7 +81,7 @@ impl<'a> Online<'a> {
     /// Adds rows to the memory. If the memory is full, each new row replaces the oldest one.
     ///
     /// # Errors
-    /// Some columns do not fit the program.
+    /// Fails if some columns do not fit the program.
     pub fn observe(&mut self, rows: &Rows) -> Result<(), Stop> {
         let arrived = self.stepper.feed(rows, &self.nothing)?;
         for row in 0..arrived.rows {
@@ -97,11 +97,11 @@ impl<'a> Online<'a> {
         Ok(())
     }
 
-    /// Trains on random batches from the memory. The learning rate is constant, since schedules need a planned end. Returns the mean loss, or NaN
+    /// Trains on random batches from the memory. The learning rate is constant, because schedules need a planned end. Returns the mean loss, or NaN
     /// without rows or steps.
     ///
     /// # Errors
-    /// The machine fails because of a bug.
+    /// Fails only because of a bug in the machine.
     pub fn learn(&mut self, steps: usize) -> Result<f64, Fault> {
         let Some(memory) = self.memory.as_ref() else {
             return Ok(f64::NAN);
@@ -130,11 +130,11 @@ impl<'a> Online<'a> {
         Ok(sum / steps as f64)
     }
 
-    /// Computes the predictions in blocks of rows, in order. Targets may be unknown. Draws with the same index have the same noise throughout the
-    /// session. A single draw with a new index is a Thompson sample.
+    /// Computes the predictions in blocks of rows, in order. Targets may be unknown. Draws with the same index have the same noise in all calls. A
+    /// single draw with a new index is a Thompson sample.
     ///
     /// # Errors
-    /// Some columns do not fit the program, or there is too little memory.
+    /// Fails if some columns do not fit the program, or if there is too little memory.
     pub fn predict(
         &mut self,
         rows: &Rows,

@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 /// The number of rows per weight above which a maximum does not overfit, so that early stopping is not needed.
 const ROWS_PER_WEIGHT: usize = 10;
 
-/// Returns whether early stopping ended a training that should reach its optimum. Such trainings are those of a variational posterior, which would
-/// keep the standard deviations of its start; of a maximum of few parameters; and of iterates, which scatter around the optimum only after the
-/// training has reached it.
+/// Returns whether early stopping ended a training that should have reached its optimum. Such trainings are: those of a variational posterior, whose
+/// standard deviations would otherwise stay close to their starts; those of a maximum of few parameters; and those whose iterates are collected,
+/// because iterates scatter around the optimum only after the training has reached it.
 pub(super) fn is_cut_off(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> bool {
     let is_stopped = fitted.epochs < fitted.planned && !fitted.interrupted;
     let is_small = ROWS_PER_WEIGHT.saturating_mul(weights(infer)) <= rows;
@@ -38,7 +38,7 @@ fn longer(options: &Training, is_cut_off: bool) -> String {
     }
 }
 
-/// The largest learning rate for which a larger one is recommended. At a few times this rate, trainings in the book diverge or scatter.
+/// The largest learning rate for which a larger rate is recommended. At a few times this rate, trainings in the book diverge or scatter.
 const LARGE: f64 = 1e-2;
 
 /// Returns the advice to use a larger learning rate, if the rate of a training is small.
@@ -123,10 +123,10 @@ pub enum Doubt<'a> {
     Unfinished(Unfinished),
 }
 
-/// Returns the most serious doubt about a training. If the user or the validation rows stopped the training, its convergence is not judged.
+/// Returns the most serious doubt about a training. The convergence of a training that the user or the validation rows stopped is not judged.
 pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize) -> Option<Doubt<'a>> {
     let options = &infer.training()?.options;
-    // Averaged iterates are supposed to scatter, so a loss above the minimum does not cast doubt on them.
+    // Iterates that are averaged are supposed to scatter, so a loss above the minimum is no reason to doubt them.
     let is_point = infer.iterated().is_none();
     if let Some(descent) = fitted
         .descent
@@ -143,7 +143,7 @@ pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize
     }
     match fitted.descent.as_ref().filter(|_| is_point) {
         Some(descent) if descent.is_short => return Some(Doubt::Above(descent.fall)),
-        // A loss at its minimum cannot fall further. Noisy losses then do not mean that the training is unfinished.
+        // If the loss is at its minimum, it cannot fall further. Noisy losses then do not mean that the training is unfinished.
         Some(descent) if descent.is_settled => return None,
         Some(_) | None => {}
     }
@@ -155,7 +155,7 @@ pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize
     unfinished(&fitted.history, options.schedule, size).map(Doubt::Unfinished)
 }
 
-/// Returns whether the losses of a training show whether it has converged. In an ensemble, this is so if one member ran to its end.
+/// Returns whether the losses of a training can show that it has converged. For an ensemble, this is the case if one member ran to its end.
 fn is_judged(infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) -> bool {
     let is_whole = fitted.epochs == fitted.planned && !fitted.interrupted;
     (is_whole || is_cut_off(infer, fitted, rows)) && fitted.loss.is_finite()
@@ -169,7 +169,7 @@ fn unbounded_density(infer: &InferenceBlock, runaways: &[Runaway], rise: f64) ->
     training::unbounded_density(&infer.name, &moves.collect::<Vec<_>>(), rise)
 }
 
-/// Returns the warning about a missing maximum, for a method that judges its maximum itself.
+/// Returns the warning about a missing maximum, for a method with its own check of the maximum.
 pub fn unbounded(infer: &InferenceBlock, fitted: &TrainingResult) -> Option<Diagnostic> {
     let descent = fitted.descent.as_ref()?;
     let warning = unbounded_density(infer, &descent.runaways, descent.fall);
@@ -211,8 +211,7 @@ pub fn warnings(infer: &InferenceBlock, fitted: &TrainingResult, dataset: &Datas
         Doubt::Unfinished(Unfinished::Noisy(error)) => training::noisy_loss(trained, error, rows),
     });
     let mut warnings: Vec<Diagnostic> = doubt.into_iter().collect();
-    // If there are few losses with much noise, the best one may be best by chance, and the kept parameters may come from
-    // an early epoch.
+    // If there are only few and noisy losses, the lowest loss may be low by chance, and the kept parameters may come from an early epoch.
     if let (Some(_), Some(descent)) = (&fitted.worsened, &fitted.descent)
         && train.has_noise
         && descent.is_short
@@ -245,7 +244,7 @@ fn spread(fitted: &TrainingResult) -> Option<(LossEstimate, LossEstimate)> {
 }
 
 /// Adds the convergence and the restarts to the diagnostics of an inference block. The convergence is null if the validation rows ended a training
-/// that need not reach its optimum.
+/// that need not have reached its optimum.
 pub fn diagnostics(value: &mut Value, infer: &InferenceBlock, fitted: &TrainingResult, rows: usize) {
     if fitted.steps == 0 {
         return;

@@ -1,7 +1,7 @@
 //! Several trainings from different starts, of which the best is kept.
 //!
 //! Several trainings run at the same time, on the threads of the machine. Each result depends only on the seed of its training, not on the number of
-//! threads. The results are compared in a fixed order, so that the best one does not depend on which training ends first.
+//! threads. The results are compared in a fixed order, so the best result does not depend on which training ends first.
 
 use super::windows::LossEstimate;
 use super::{Task, TrainingResult};
@@ -38,8 +38,8 @@ pub fn seed_of(seed: u64, kind: &str, number: usize) -> u64 {
     }
 }
 
-/// Returns the loss at the end of a training: the mean loss over the last twentieth of the training, or over the best window if the parameters of
-/// that window are kept.
+/// Returns the loss at the end of a training: the mean loss over the last twentieth of the training, or over the best window if its parameters are
+/// kept.
 pub fn settled(fitted: &TrainingResult) -> LossEstimate {
     if let Some(worsened) = &fitted.worsened {
         return worsened.best.estimate;
@@ -60,8 +60,8 @@ pub fn at_once(options: &Training) -> usize {
     options.restarts.clamp(1, AT_ONCE)
 }
 
-/// Returns the largest number of results in memory in addition to the running trainings: the best so far, and the result of a training that has just
-/// ended.
+/// Returns the largest number of results in memory in addition to those of running trainings: the best result so far, and the result of a training
+/// that has just ended.
 pub fn kept(options: &Training) -> usize {
     if options.restarts > 1 { 2 } else { 0 }
 }
@@ -70,7 +70,7 @@ pub fn kept(options: &Training) -> usize {
 /// and the other result of `one`. The finished trainings of an interrupted task are kept in the checkpoint.
 ///
 /// # Errors
-/// The training fails.
+/// Fails if the training fails.
 pub fn best<T: Serialize + DeserializeOwned + Send>(
     task: &Task<'_>,
     one: &OneOnThread<'_, T>,
@@ -111,7 +111,7 @@ pub fn on_threads(context: &Context, workers: usize, work: &(dyn Fn(&Arc<Pool>, 
 /// Runs the trainings of a task as [`best`] does, but one after the other.
 ///
 /// # Errors
-/// The training fails.
+/// Fails if the training fails.
 pub fn in_turn<T: Serialize + DeserializeOwned>(
     task: &Task<'_>,
     one: &One<'_, T>,
@@ -167,8 +167,7 @@ where
                 Ok(Some(found)) => self.compared().add(number, context.seed, found),
                 Ok(None) => self.compared().interrupted = true,
                 Err(stop) => {
-                    // Trainings with lower indices still finish, so that the reported failure does not depend on the
-                    // scheduling of threads.
+                    // Trainings with lower indices still finish, so that the reported failure does not depend on thread scheduling.
                     self.next.store(self.count, Ordering::Relaxed);
                     self.compared().fail(number, stop);
                 }

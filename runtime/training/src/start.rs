@@ -41,9 +41,9 @@ pub struct EarlierIterates {
 pub struct Starts<'a> {
     infer: &'a InferenceBlock,
     earlier: HashMap<String, Arc<StateValues>>,
-    /// The given values of each member, used in turn; empty if the states have their default starts.
+    /// The given values of each member, which are used in turn; empty if the states have their default starts.
     given: Vec<Arc<StateValues>>,
-    /// The iterates of an earlier inference block that replace a training.
+    /// The iterates of an earlier inference block that are used instead of a training.
     iterates: Option<EarlierIterates>,
 }
 
@@ -85,7 +85,7 @@ impl<'a> Starts<'a> {
         })
     }
 
-    /// Returns the iterates of an earlier inference block that replace a training.
+    /// Returns the iterates of an earlier inference block that are used instead of a training.
     pub fn iterates(&self) -> Option<&EarlierIterates> {
         self.iterates.as_ref()
     }
@@ -128,7 +128,7 @@ const JITTER: f64 = 1.0;
 
 impl Starts<'_> {
     /// Returns the start of a member in a task. In all restarts except the first, scalars and vectors with a constant start are shifted at random.
-    /// Given values are not shifted. Matrices are not shifted either, since their starts are random or deliberately constant.
+    /// Given values are not shifted. Matrices are not shifted either, because their starts are random or deliberately constant.
     pub fn of_task(&self, task: &Task<'_>, member: usize) -> StateValues {
         let seed = task.context.seed;
         let mut start = self.of(seed, member);
@@ -150,7 +150,7 @@ impl Starts<'_> {
     }
 }
 
-/// Copies the given values to every state of the same name and size that does not start from a state of another inference block.
+/// Copies the given values to the states with the same name and size, except states that start from a state of another inference block.
 fn warm(infer: &InferenceBlock, start: &mut StateValues, given: &StateValues) {
     for state in infer.states.iter().filter(|state| state.from.is_none()) {
         let (Some(own), Some(values)) = (start.get_mut(&state.name), given.get(&state.name)) else {

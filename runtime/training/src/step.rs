@@ -18,7 +18,7 @@ pub struct Stepper<'a> {
     train: &'a Train,
     /// The machine with the parameters and the optimiser's state.
     pub machine: Machine,
-    /// The port of the loss and, if the program has it, the port of the number of positions outside their axes that parameters selected.
+    /// The port of the loss. If the program has it, also the port of the number of positions that parameters selected outside their axes.
     wanted: Vec<Port>,
     /// True if parameters selected a position outside its axis in the last step.
     pub is_outside: bool,
@@ -32,13 +32,13 @@ pub struct Stepper<'a> {
 /// Returns the training part of an inference block.
 ///
 /// # Errors
-/// The inference block is sampled, not trained, which is a bug.
+/// Fails if the inference block is sampled and not trained, which is a bug.
 pub fn training(infer: &InferenceBlock) -> Result<&Train, Fault> {
     let bug = || Fault::Bug(format!("`{}` does not train", infer.name));
     infer.training().ok_or_else(bug)
 }
 
-/// Returns the diagnostic of a step in which parameters selected a position outside its axis, without its row.
+/// Returns the diagnostic of a step in which parameters selected a position outside its axis; the row is not known.
 pub fn outside(infer: &InferenceBlock, step: u64) -> Diagnostic {
     let first = infer.reached.first();
     let names: Vec<&str> = first.map_or_else(Vec::new, |check| {
@@ -51,7 +51,7 @@ pub fn outside(infer: &InferenceBlock, step: u64) -> Diagnostic {
 /// The inputs of a step in addition to its rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
-    /// The number of all training rows. The likelihood of the rows in a step is scaled to this number.
+    /// The number of all training rows. The likelihood of the rows in a step is scaled up to this number.
     pub rows: usize,
     /// The learning rate.
     pub rate: f64,
@@ -63,7 +63,7 @@ impl<'a> Stepper<'a> {
     /// Prepares steps of at most `rows` rows, from the parameters `start`.
     ///
     /// # Errors
-    /// There is too little memory, or the inference block does not train.
+    /// Fails if there is too little memory, or if the inference block does not train.
     pub fn new(
         infer: &'a InferenceBlock,
         rows: usize,
@@ -93,7 +93,7 @@ impl<'a> Stepper<'a> {
     /// Returns rows in the form that the training program reads.
     ///
     /// # Errors
-    /// The elements of a column do not fit the program.
+    /// Fails if the elements of a column do not fit the program.
     pub fn feed(&self, rows: &Rows, dataset: &Dataset) -> Result<Feed, Diagnostic> {
         let plan = &self.train.step.plan;
         Feed::of_plan((self.infer, plan), rows, dataset, true)
@@ -102,7 +102,7 @@ impl<'a> Stepper<'a> {
     /// Takes a step on the rows `batch` of `feed`. Returns the loss.
     ///
     /// # Errors
-    /// The machine fails because of a bug.
+    /// Fails only because of a bug in the machine.
     pub fn step(&mut self, feed: &Feed, batch: &[u32], terms: Terms) -> Result<f64, Fault> {
         let machine = &mut self.machine;
         let sizes = self.train.sizes(terms.rows);
@@ -127,7 +127,7 @@ impl<'a> Stepper<'a> {
     /// Returns the parameters.
     ///
     /// # Errors
-    /// The program does not have a parameter, which is a bug.
+    /// Fails if the program does not have a parameter, which is a bug.
     pub fn parameters(&self) -> Result<StateValues, Fault> {
         let parameters = self.infer.states.iter().filter(|state| state.parameter);
         parameters
@@ -136,7 +136,7 @@ impl<'a> Stepper<'a> {
     }
 }
 
-/// Returns the share of the KL divergence in batch `at` of `batches`, counted from 0. The shares of an epoch sum to 1.
+/// Returns the fraction of the KL divergence that batch `at` of `batches` gets, counted from 0. The fractions of an epoch sum to 1.
 pub fn share(how: KlWeight, at: usize, batches: usize) -> f64 {
     match how {
         KlWeight::Exact | KlWeight::Graves => 1.0 / batches as f64,
@@ -146,7 +146,7 @@ pub fn share(how: KlWeight, at: usize, batches: usize) -> f64 {
     }
 }
 
-/// Returns the weight of the KL divergence in a step on `batch` of `rows` rows, whose likelihood counts `rows / batch` times.
+/// Returns the weight of the KL divergence in a step on `batch` of `rows` rows, whose likelihood is multiplied by `rows / batch`.
 pub fn kl_weight(how: KlWeight, (at, batches): (usize, usize), batch: usize, rows: usize) -> f64 {
     match how {
         KlWeight::Exact => 1.0,

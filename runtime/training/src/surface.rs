@@ -61,7 +61,7 @@ impl Surface {
     /// Prepares the loss of the training rows of a task. `gradient` is a program that computes this loss with its gradient.
     ///
     /// # Errors
-    /// Some columns do not fit the program, or there is too little memory.
+    /// Fails if some columns do not fit the program, or if there is too little memory.
     pub fn new(task: &Task<'_>, gradient: &Artifact) -> Result<Surface, Stop> {
         let infer = task.infer;
         let rows = examples(&infer.bindings, &task.dataset.train);
@@ -110,7 +110,7 @@ impl Surface {
     /// Returns the arguments, taken from the parameters of a training. The other states are written to the machine.
     ///
     /// # Errors
-    /// The parameters have another size, which is a bug.
+    /// Fails if the parameters have another size, which is a bug.
     pub fn take(&mut self, values: &StateValues) -> Result<Vec<f64>, Fault> {
         let mut point = vec![0.0; self.part.len()];
         for (name, values) in values {
@@ -140,7 +140,7 @@ impl Surface {
     /// Returns the loss of all rows, and writes its gradient.
     ///
     /// # Errors
-    /// The machine fails because of a bug.
+    /// Fails only because of a bug in the machine.
     pub fn value(&mut self, point: &[f64], gradient: &mut [f64]) -> Result<f64, Fault> {
         gradient.fill(0.0);
         self.add(point, 0, gradient)
@@ -150,7 +150,7 @@ impl Surface {
     /// noise.
     ///
     /// # Errors
-    /// The machine fails because of a bug.
+    /// Fails only because of a bug in the machine.
     pub fn mean(&mut self, point: &[f64], noise: Range<usize>, gradient: &mut [f64]) -> Result<f64, Fault> {
         gradient.fill(0.0);
         let count = noise.len() as f64;
@@ -165,7 +165,7 @@ impl Surface {
     /// Returns the loss of all rows with the noise of this index, and adds its gradient.
     ///
     /// # Errors
-    /// The machine fails because of a bug.
+    /// Fails only because of a bug in the machine.
     pub fn add(&mut self, point: &[f64], noise: usize, gradient: &mut [f64]) -> Result<f64, Fault> {
         for argument in &self.arguments {
             self.machine.put(argument.state, &point[argument.range.clone()])?;

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// The smallest number of losses in a history: enough to distinguish a slope from noise.
 const LEAST_LOSSES: usize = 64;
 
-/// The number of draws that are searched for a position outside its axis, so that the error can name the row.
+/// The number of draws that are searched for a position outside its axis, so that the error can name its row.
 const LOCATED: usize = 1000;
 
 /// A sum of losses over rows.
@@ -56,7 +56,7 @@ struct Position {
     batch: usize,
     /// The order of the rows in the current epoch.
     order: Vec<u32>,
-    /// The losses of the current epoch, and of its current piece.
+    /// The sums of losses of the current epoch and of its current part.
     of_epoch: Sum,
     of_piece: Sum,
     /// The loss of the last complete epoch.
@@ -65,11 +65,11 @@ struct Position {
     /// The windows from which the best parameters are selected; `None` if another criterion selects them.
     windows: Option<LossWindows>,
     validation: Option<Validated>,
-    /// True if validation ended the training.
+    /// True if the validation rows ended the training.
     stopped: bool,
 }
 
-/// The losses of the validation rows and, with early stopping, the best epoch by them.
+/// The losses of the validation rows and, with early stopping, the best epoch according to these losses.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Validated {
     curve: ValidationCurve,
@@ -108,7 +108,7 @@ pub(super) struct Trainer<'a, 'w> {
 }
 
 impl<'a, 'w> Trainer<'a, 'w> {
-    /// Prepares a training from `start`, or from the state of an interrupted run.
+    /// The key of the random order of the rows.
     pub(super) fn new(
         task: &'a Task<'a>,
         start: StateValues,
@@ -148,7 +148,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         };
         let batch = options.batch_of(rows);
         let (epochs, batches) = (options.epochs_of(rows), rows.div_ceil(batch));
-        // The weight of the KL divergence may change within an epoch. Losses are then only comparable between whole epochs.
+        // The weight of the KL divergence may change within an epoch. Losses are then comparable only between whole epochs.
         let pieces = match train.kl_weight() {
             KlWeight::Exact => LEAST_LOSSES.div_ceil(epochs.max(1)).clamp(1, batches),
             KlWeight::Graves | KlWeight::Blundell => 1,
@@ -220,7 +220,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         Ok(())
     }
 
-    /// Commits the current state, from which a later run can continue.
+    /// Commits the current state, from which a later run can resume.
     fn commit(&mut self) -> Result<(), Stop> {
         let machine = &self.stepper.machine;
         let states = self.task.infer.states.iter();
@@ -352,7 +352,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         let note = values.map(|values| impossible::note(infer, dataset, (values, begin), context));
         match note {
             Some(Ok(Some(note))) => error.note(note).into(),
-            // The note is optional: an error while finding the row does not replace the diagnostic.
+            // If the search for the row fails, the diagnostic does not name a row.
             Some(Ok(None) | Err(_)) | None => error.into(),
         }
     }

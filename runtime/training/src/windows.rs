@@ -1,7 +1,7 @@
 //! The best parameters of a training, selected by the mean loss in windows of equal length.
 //!
-//! The loss of one step or one epoch is noisy, because of its rows and draws, so the lowest of these losses is lowest by chance. The mean over a
-//! twentieth of the training is an estimate of the loss of its iterates, with a known standard error.
+//! The loss of one step or one epoch is noisy, because it depends on rows and draws, so the lowest of these losses is partly low by chance. The mean
+//! over a twentieth of the training estimates the loss of its iterates, with a known standard error.
 
 use bnnc_core::context::Stop;
 use bnnc_core::states::StateValues;
@@ -55,7 +55,7 @@ pub struct LossWindows {
     /// The estimate of the last closed window.
     last: LossEstimate,
     best: Option<Best>,
-    /// The parameters at the end of the best window. They are allocated at the start, since a step must not allocate.
+    /// The parameters at the end of the best window. They are allocated at the start, because a step must not allocate.
     values: StateValues,
 }
 
@@ -95,7 +95,7 @@ impl LossWindows {
     /// Adds a loss. If the loss ends the best window so far, the parameters are copied.
     ///
     /// # Errors
-    /// The machine does not have a parameter, which is a bug.
+    /// Fails if the machine does not have a parameter, which is a bug.
     pub fn push(&mut self, loss: f64, epoch: usize, machine: &Machine) -> Result<(), Stop> {
         self.added += 1;
         self.count += 1;
@@ -129,12 +129,12 @@ impl LossWindows {
         Ok(())
     }
 
-    /// Returns the parameters at the end of the best window so far, or the parameters at the start before the first window has ended.
+    /// Returns the parameters at the end of the best window so far; before the first window has ended, the parameters at the start.
     pub fn values(&self) -> &StateValues {
         &self.values
     }
 
-    /// Returns the best window and its parameters, if the loss of the last window is higher by more than noise explains and by more than `least`.
+    /// Returns the best window and its parameters, if the loss of the last window is higher by more than `least` and by more than noise explains.
     pub fn worsened(self, least: f64) -> Option<(Worsened, StateValues)> {
         let best = self.best?;
         let is_worse = self.last.is_above(best.estimate, least);

@@ -1,4 +1,4 @@
-//! The files of a checkpoint that belong to a run, and the lock on its folder.
+//! The files in a checkpoint that a run may delete or replace, and the lock on its folder.
 
 use crate::diagnostics;
 use bnnc_base::diagnostic::Diagnostic;

@@ -53,7 +53,7 @@ impl TrainingFile {
     /// Returns the state that an interrupted run saved; `None` if there is no such state.
     ///
     /// # Errors
-    /// The file is damaged.
+    /// Fails if the file is damaged.
     pub fn resumed<T: DeserializeOwned>(&self) -> Result<Option<T>, Diagnostic> {
         let Some((path, of)) = &self.place else {
             return Ok(None);
@@ -88,7 +88,7 @@ impl TrainingFile {
     /// Replaces the state to continue from.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn commit<T: Serialize>(&mut self, state: &T) -> Result<(), Diagnostic> {
         let Some((path, of)) = &self.place else {
             return Ok(());
@@ -101,16 +101,16 @@ impl TrainingFile {
         Ok(())
     }
 
-    /// Deletes the state of a training that failed, since it would fail again.
+    /// Deletes the state of a training that failed, because it would fail again.
     ///
     /// # Errors
-    /// A file cannot be deleted.
+    /// Fails if a file cannot be deleted.
     pub fn forget(&self) -> Result<(), Diagnostic> {
         self.place.as_ref().map_or(Ok(()), |(path, _)| remove(path))
     }
 }
 
-/// Deletes the state of a training whose result is kept.
+/// Deletes the state of a training whose result is stored.
 pub(super) fn forget(folder: &Path, name: &str) -> Result<(), Diagnostic> {
     remove(&path(folder, name))
 }

@@ -1,4 +1,4 @@
-//! Diagnostics of data and settings with which the results of a run would be misleading.
+//! Diagnostics of data and settings that would make the results of a run misleading.
 
 use super::error;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
@@ -263,7 +263,7 @@ pub fn extrapolation(
         ))
 }
 
-/// Test rows that are chosen at random, although the rows are in the order of a column.
+/// Test rows that are chosen at random although the rows are ordered by a column.
 pub fn ordered_rows(column: &str) -> Diagnostic {
     let text = format!("the rows are in the order of `{column}`, but the test rows are chosen at random");
     warn(&ORDERED_ROWS, text)
@@ -273,7 +273,7 @@ pub fn ordered_rows(column: &str) -> Diagnostic {
         ))
 }
 
-/// A level that test rows have, but no training row.
+/// A level that occurs in test rows but not in training rows.
 pub fn untrained_level(column: &str, level: i32, rows: usize) -> Diagnostic {
     let text = format!("`{column}` is {level} in {rows} test rows and in no training row");
     warn(&UNTRAINED_LEVEL, text)
@@ -300,7 +300,7 @@ pub fn missing_as_level(column: &str, level: &str) -> Diagnostic {
         .help("leave the rows with this level out; if it is a real level and not a missing value, give it another name")
 }
 
-/// A target whose smallest or largest value occurs in many rows, which suggests censoring.
+/// A target whose smallest or largest value occurs in many rows, which is a sign of censoring.
 pub fn cut_off(target: &str, (end, which): (f64, &str), (rows, all): (usize, usize)) -> Diagnostic {
     let text = format!("{rows} of {all} training rows have the {which} value of `{target}`, {end}");
     let beyond = match which {

@@ -57,7 +57,7 @@ pub fn shared_outputs(infer: &str, outputs: (usize, usize)) -> Diagnostic {
     error(&SHARED_OUTPUTS, FaultyInput::Program, text).help("write `over = last_layer`")
 }
 
-/// The rows for which weights are drawn because the box around an iterate has too many pieces for an exact integral.
+/// The rows whose weights are drawn, because the box around an iterate has too many pieces for an exact integral.
 #[derive(Clone, Copy, Debug)]
 pub struct DrawnRows {
     /// The number of rows for which weights are drawn.
@@ -69,7 +69,7 @@ pub struct DrawnRows {
 }
 
 /// Returns a warning about rows whose weights are drawn. `error` is the largest standard error of a log density, if it is known. `why` is the reason
-/// for one of these rows.
+/// for one of the rows.
 pub fn too_many_pieces(infer: &str, drawn: &DrawnRows, (why, error): (&str, Option<f64>)) -> Diagnostic {
     let DrawnRows { rows, all, draws } = drawn;
     let text = format!(
@@ -90,7 +90,7 @@ pub fn too_many_pieces(infer: &str, drawn: &DrawnRows, (why, error): (&str, Opti
         .help("or use more `draws`")
 }
 
-/// A warning: the likelihoods can be compared with the published tables only.
+/// A warning: the likelihoods can be compared only with the published tables.
 pub fn looks_ahead(infer: &str) -> Diagnostic {
     let text = format!("the likelihood of `{infer}` uses the targets that it scores");
     let mut warning = warning(error(&LOOKS_AHEAD, FaultyInput::Program, text));

@@ -95,7 +95,7 @@ pub fn not_computed(measure: &ComparedMetric, infer: &str) -> Diagnostic {
         .help("compare by another metric; `bnnc explain E0567` lists the reasons")
 }
 
-/// A warning: the metrics of an inference block are for other rows or targets than those of the first inference block.
+/// A warning: the metrics of an inference block are of other rows or targets than those of the first inference block.
 pub fn other_rows(infer: &str, first: &str, of: &str) -> Diagnostic {
     super::warning(
         &OTHER_ROWS,
@@ -104,7 +104,7 @@ pub fn other_rows(infer: &str, first: &str, of: &str) -> Diagnostic {
     .help("use one data item for both, or list the test rows in a file: `test = splits(\"splits.json\")`")
 }
 
-/// A warning: a metric of log densities, for an inference block with a density and another one with probabilities of the same values.
+/// A warning: in a metric of log densities, one inference block has a density and the other has probabilities of the same values.
 pub fn other_measure(measure: &ComparedMetric, [density, probability]: [&str; 2]) -> Diagnostic {
     let text = format!(
         "`{}` of `{density}` is a log density, and that of `{probability}` is a log probability",

@@ -1,4 +1,4 @@
-//! Diagnostics about the folder of a run, and about rows to predict for from it.
+//! Diagnostics about the folder of a run, and about rows that are predicted from it.
 
 use super::error;
 use bnnc_base::diagnostic::{Code, Diagnostic, FaultyInput, Severity};
@@ -72,7 +72,7 @@ pub fn holds_another_run(folder: &Path, what: &str, differences: &[String]) -> D
         .help("write into another folder, or add `--overwrite` to replace the run")
 }
 
-/// Files that a run would replace, but that no run wrote.
+/// Files that a run would replace although no run wrote them.
 pub fn foreign_files(folder: &Path, names: &[&str]) -> Diagnostic {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let (verb, what) = match names {

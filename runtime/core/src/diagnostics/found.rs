@@ -102,7 +102,7 @@ pub struct PriorFallback<'a> {
     /// The standard deviation of the target; `None` for classes.
     pub target: Option<f64>,
     /// The mean squared difference of the targets of neighbouring rows, divided by the mean squared difference of random pairs of rows. For classes,
-    /// the fraction of neighbouring rows with different classes, divided by the same fraction among random pairs.
+    /// the fraction of neighbouring rows with different classes, divided by this fraction among random pairs.
     pub likeness: f64,
 }
 
@@ -227,7 +227,7 @@ pub struct NoDeviation<'a> {
     pub is_dense: bool,
 }
 
-/// A Laplace approximation that has no standard deviation of a parameter, because the curvature leaves the slope towards an end out.
+/// A Laplace approximation without a standard deviation of a parameter, because the curvature does not include the slope towards an end.
 pub fn no_deviation_at_bound(found: &NoDeviation<'_>) -> Diagnostic {
     let NoDeviation {
         infer,
@@ -250,7 +250,7 @@ pub fn no_deviation_at_bound(found: &NoDeviation<'_>) -> Diagnostic {
         .help("or widen the interval, or leave the interval out")
 }
 
-/// 90 % intervals that hold too small a share (`held`) of the rows.
+/// 90 % intervals that contain too small a fraction (`held`) of the rows.
 pub fn narrow_intervals(infer: &str, output: &Output, held: f64, fitted: IntervalRows<'_>) -> Diagnostic {
     let IntervalRows { rows, is_point } = fitted;
     let text = format!(
@@ -313,7 +313,7 @@ pub struct IntervalRows<'a> {
     pub is_point: bool,
 }
 
-/// Predictions whose mean error is larger than the scatter of their errors.
+/// Predictions with a mean error that is larger than the scatter of their errors.
 ///
 /// If the training has not converged, that is the likely reason.
 pub fn biased(
@@ -372,7 +372,7 @@ fn number(value: f64) -> String {
     rounded(value, 4)
 }
 
-/// A likelihood that does not decrease in some direction of the parameters with flat priors, so that there is no finite maximum.
+/// A likelihood that does not decrease in some direction of parameters with flat priors, so that there is no finite maximum.
 pub fn no_finite_maximum(infer: &str, parameters: &[&str]) -> Diagnostic {
     let names: Vec<String> = parameters.iter().map(|name| format!("`{name}`")).collect();
     let text = format!(

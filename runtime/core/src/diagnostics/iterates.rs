@@ -64,7 +64,7 @@ pub fn still_iterates(infer: &str, rows: usize) -> Diagnostic {
     ))
 }
 
-/// A warning: the learning rate falls by this factor while iterates are taken.
+/// A warning: the learning rate decreases by this factor while iterates are collected.
 pub fn falling_rate(infer: &str, fall: f64) -> Diagnostic {
     let how = match fall < 1e6 {
         true => format!("by a factor of {}", rounded(fall, 4)),

@@ -164,7 +164,7 @@ fn lacks_bridge(laplace: &Laplace) -> bool {
 }
 
 /// Returns the options with which a Gaussian over logits predicts as well as its centre; `None` if no such options are known. A diagonal structure
-/// ignores the correlations of the weights, so that the variance of the logits is several times too large. With this structure, the bridge alone is
+/// ignores the correlations of the weights, which makes the variance of the logits several times too large. For this structure, the bridge alone is
 /// not enough.
 fn milder(laplace: &Laplace) -> Option<&'static str> {
     let is_diagonal = laplace.options.structure == Structure::Diagonal;
@@ -183,8 +183,8 @@ fn milder(laplace: &Laplace) -> Option<&'static str> {
 const AVERAGE: &str =
     "average over the weights by `nuts` or `vi`, which do not use the curvature at the maximum";
 
-/// A warning: an approximation predicts worse than its centre. The two numbers are the mean log predictive densities of the rows of this `kind`: at
-/// the centre and of the approximation.
+/// A warning: an approximation predicts worse than its centre. The two numbers are the mean log predictive densities of the rows of this `kind`, at
+/// the centre and under the approximation.
 pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, laplace: &Laplace) -> Diagnostic {
     let text = format!(
         "`{infer}` predicts worse than its own centre: the mean log predictive density of the {kind} rows is {}, but {} under the centre alone",
@@ -281,7 +281,7 @@ pub fn prior_averaged(infer: &str) -> Diagnostic {
     warning.help("use `structure = full` or `diagonal`, or a prior with one precision per matrix")
 }
 
-/// An approximation without a maximum: the weights of a site do not have given values.
+/// An approximation that needs given values as its maximum, but has none for the weights of a site.
 pub fn no_maximum(infer: &str, site: &str) -> Diagnostic {
     let text = format!("`{infer}` uses its start as the maximum, but its start gives no value for `{site}`");
     error(&NO_MAXIMUM, FaultyInput::Program, text)

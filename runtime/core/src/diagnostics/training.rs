@@ -190,7 +190,7 @@ pub fn noisy_loss(trained: WarnedTraining<'_>, noise: f64, rows: usize) -> Diagn
         .help("for `vi`: start with narrower posteriors (`Normal(scale = 0.1)`), or use more `samples`")
 }
 
-/// A warning: the loss of a training rose from `best` to `last`. The parameters of epoch `epoch`, with the best loss, were kept.
+/// A warning: the loss of a training rose from `best` to `last`. The parameters of epoch `epoch`, which has the best loss, were kept.
 pub fn worsened(
     trained: WarnedTraining<'_>,
     (best, last): (f64, f64),
@@ -240,7 +240,7 @@ pub fn restarts_differ(infer: &str, losses: RestartLosses, rows: usize) -> Diagn
     let warning = warning(&RESTARTS_DIFFER, text)
         .note(format!("{near} of {count} restarts {ends} near the lowest loss"));
     match near {
-        // The share of the optima that were found once estimates the probability that a further start ends in an unknown optimum (Good 1953).
+        // The fraction of the optima that were found only once estimates the probability that a further start ends in an unknown optimum (Good 1953).
         1 => warning.help(format!(
             "try `restarts = {}`: an optimum that only one restart has found may not be the best",
             2 * count

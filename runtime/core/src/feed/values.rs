@@ -48,7 +48,7 @@ pub(super) fn bounded(
 /// Returns the values of an input or output as the model sees them. Every value has the declared type.
 ///
 /// # Errors
-/// A value that does not have that type.
+/// Fails if a value does not have this type.
 pub fn column<'a>(
     binding: &Binding,
     is_output: bool,
@@ -82,7 +82,7 @@ fn prepared<'a>(
     dataset: &Dataset,
 ) -> Result<Cow<'a, [f64]>, Diagnostic> {
     let is_target = dataset.preparation.target_name.as_deref() == Some(name);
-    // Observed columns other than the target are not standardised, unlike inputs.
+    // Unlike inputs, observed columns other than the target are not standardised.
     let values = match is_output && !is_target {
         true => rows.original(name)?,
         false => rows.reals(name).or_else(|_| rows.ints(name).map(as_reals))?,
@@ -151,7 +151,8 @@ pub(super) fn integers(binding: &Binding, rows: &Rows, dataset: &Dataset) -> Res
     }
 }
 
-/// Rejects a level that no training row has. A level of text that no training row has is already rejected when the rows are read.
+/// Rejects a level that does not occur in the training rows. A text level that does not occur in the training rows is already rejected when the rows
+/// are read.
 pub(super) fn seen(
     values: &[i32],
     binding: &Binding,

@@ -105,10 +105,11 @@ pub fn warnings(
 /// five.
 const BROAD: f64 = 25.0;
 
-/// The largest factor by which the learning rate may fall such that the iterates still scatter as under a constant rate.
+/// The largest factor by which the learning rate may decrease such that the iterates still scatter as under a constant rate.
 const FALL: f64 = 2.0;
 
-/// Returns the factor by which the learning rate falls while iterates are taken, if it is above [`FALL`]. Infinite if the rate falls to zero.
+/// Returns the factor by which the learning rate decreases while iterates are collected, if the factor is above [`FALL`]. The factor is infinite if
+/// the rate decreases to zero.
 fn fall(swag: &Swag, fitted: &TrainingResult) -> Option<f64> {
     let planned = fitted.planned;
     let taken: Vec<f64> = (1..=fitted.epochs)

@@ -72,7 +72,7 @@ impl Prior {
     /// term belongs to one element.
     ///
     /// # Errors
-    /// The prior is not positive definite.
+    /// Fails if the prior is not positive definite.
     pub fn scatter(&self, slope: &[f64], pool: &Pool) -> Result<Vec<f64>, NotPositive> {
         let mut rooted = Matrix::from_row(slope);
         self.root(pool)?.forward(&mut rooted, pool);
@@ -82,7 +82,7 @@ impl Prior {
     /// Returns the log density of a Normal distribution with this precision at a point with this slope: `(log det P0 - D log(2 pi) - scatter) / 2`.
     ///
     /// # Errors
-    /// The prior is not positive definite.
+    /// Fails if the prior is not positive definite.
     pub fn log_density_of_normal(&self, slope: &[f64], pool: &Pool) -> Result<f64, NotPositive> {
         let scatter: f64 = self.scatter(slope, pool)?.iter().sum();
         let normaliser = self.log_determinant(pool) - slope.len() as f64 * TAU.ln();
@@ -92,7 +92,7 @@ impl Prior {
     /// Returns the map to coordinates in which the prior is standard normal.
     ///
     /// # Errors
-    /// The prior is not positive definite.
+    /// Fails if the prior is not positive definite.
     pub(crate) fn root(&self, pool: &Pool) -> Result<PriorRoot, NotPositive> {
         match &self.dense {
             None => {

@@ -17,7 +17,7 @@ impl Spectrum {
     /// Decomposes a symmetric matrix; only the lower triangle is read.
     ///
     /// # Errors
-    /// An element is not finite.
+    /// Fails if an element is not finite.
     pub fn new(matrix: &Matrix) -> Result<Spectrum, NotPositive> {
         let size = matrix.rows;
         check_finite(matrix)?;

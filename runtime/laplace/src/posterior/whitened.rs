@@ -11,7 +11,7 @@ use bnnc_kernels::pool::Pool;
 /// precision of the prior and a temperature `T`, the precision there is `mu / T + t`. The eigenvalues are not sorted, and zeros may be missing.
 ///
 /// # Errors
-/// The prior is not positive definite.
+/// Fails if the prior is not positive definite.
 pub fn whitened(curvature: &Curvature, prior: &Prior, pool: &Pool) -> Result<Vec<f64>, NotPositive> {
     if let Some((gram, prior)) = whole(curvature, prior, pool) {
         return whitened(&Curvature::Full(gram), &prior, pool);

@@ -91,7 +91,7 @@ fn line(values: &[f64], at: usize, width: usize) -> &[f64] {
 /// Returns the program of the location of an inference block whose integrals are exact.
 ///
 /// # Errors
-/// The inference block does not have such a program, which is a bug.
+/// Fails if the inference block does not have such a program, which is a bug.
 pub fn program<'a>(infer: &InferenceBlock, collapsed: &'a Collapsed) -> Result<&'a Artifact, Fault> {
     let missing = || Fault::Bug(format!("`{}` has no program of its location", infer.name));
     collapsed.local.as_ref().ok_or_else(missing)

@@ -61,7 +61,7 @@ impl fmt::Display for NoLaw {
 /// row within its block.
 ///
 /// # Errors
-/// The machine fails because of a bug.
+/// Fails only because of a bug in the machine.
 pub fn law(
     place: &RowPlace<'_>,
     local: &mut LocalProgram<'_>,

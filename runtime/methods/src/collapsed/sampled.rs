@@ -178,7 +178,7 @@ pub fn drawn(
 /// Returns the location of an output of a row at each draw of the row's weights, for a row whose box has too many pieces.
 ///
 /// # Errors
-/// The machine fails because of a bug.
+/// Fails only because of a bug in the machine.
 pub fn locations(
     place: &RowPlace<'_>,
     local: &mut LocalProgram<'_>,

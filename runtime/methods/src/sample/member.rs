@@ -35,13 +35,13 @@ pub struct RunningChain {
     /// The number of iterations made so far.
     iteration: usize,
     asked: Asked,
-    /// The result of a request `Value`, or the part of the result of `Differences` that is due to the prior.
+    /// The result of a request `Value`, or the prior's part of the result of `Differences`.
     value: f64,
     gradient: Vec<f64>,
     sums: Vec<f64>,
     /// The index of the statistic that marks a divergent iteration.
     diverging: Option<usize>,
-    /// The number of divergences that are not yet part of the progress line, and the iteration that the progress line shows.
+    /// The number of divergences that the progress line does not include yet, and the iteration that it shows.
     diverged: u64,
     shown: usize,
 }
@@ -50,7 +50,7 @@ impl RunningChain {
     /// Prepares a chain at its start, or at the point that an earlier run saved.
     ///
     /// # Errors
-    /// The file is damaged.
+    /// Fails if the file is damaged.
     pub fn new(
         number: usize,
         place: usize,
@@ -81,10 +81,10 @@ impl RunningChain {
     }
 
     /// Passes the evaluated density to the sampler, and runs the sampler until it has written the next position to evaluate. Returns `false` if the
-    /// chain is complete, or if an iteration has just ended and the user has interrupted the run.
+    /// chain is complete, or if the user has interrupted the run and an iteration has just ended.
     ///
     /// # Errors
-    /// The machine fails because of a bug, or a file cannot be written.
+    /// Fails if a file cannot be written, or because of a bug in the machine.
     pub fn advance(
         &mut self,
         chains: &Chains<'_>,
@@ -173,11 +173,11 @@ impl RunningChain {
     /// Returns the finished chain with its number.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn finished(self) -> Result<(usize, SampledChain), Stop> {
         let stats = self.sampler.stats();
         let inverse_metric = self.sampler.inverse_metric();
-        // A sampler can only be saved between iterations.
+        // A sampler can be saved only between iterations.
         let store = match self.asked {
             Asked::Nothing => self.file.finish(self.iteration, || self.sampler.save())?,
             Asked::Gradient | Asked::Value | Asked::Differences => self.file.left()?,

@@ -26,7 +26,7 @@ pub struct Samples<'a> {
 }
 
 impl Samples<'_> {
-    /// Returns the bytes needed for leave-one-out estimates: the likelihoods, and two copies of the draws (selected, and in the layout of the
+    /// Returns the bytes needed for leave-one-out estimates: the likelihoods, and two copies of the draws (as selected, and in the layout of the
     /// program).
     fn leaving_out(&self, rows: usize) -> u64 {
         let Samples { infer, sampling } = *self;
@@ -42,7 +42,7 @@ impl Samples<'_> {
     }
 }
 
-/// Returns the warning about several chains that share their start.
+/// Returns the warning about several chains that have the same start.
 fn one_start(infer: &InferenceBlock, sampling: &Sampling) -> Option<Diagnostic> {
     let options = &sampling.options;
     let from = match &infer.start {

@@ -110,10 +110,10 @@ impl Posterior for ChainsPosterior {
     }
 }
 
-/// The smallest difference between starts that counts, as a fraction of a posterior standard deviation.
+/// The smallest difference between starts that is not negligible, as a fraction of a posterior standard deviation.
 const APART: f64 = 1e-3;
 
-/// Returns a warning if the program's jitter of the starts is negligible compared to every posterior standard deviation. The standard deviation on
+/// Returns a warning if the program's jitter of the starts is negligible compared with every posterior standard deviation. The standard deviation on
 /// the unconstrained scale is approximated by the standard deviation of the values times the derivative of the transformation at their mean.
 fn close_starts(infer: &InferenceBlock, found: &[Quantity]) -> Option<Diagnostic> {
     let sampling = infer.sampling()?;

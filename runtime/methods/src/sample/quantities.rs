@@ -23,7 +23,7 @@ pub const PREDICTIONS: usize = 31;
 /// The number of draws per block of predictions.
 const BLOCK: usize = 256;
 
-/// The largest number of reals of a site that are held at a time, if draws are only on disk.
+/// The largest number of reals of a site that are in memory at a time, if draws are only on disk.
 const HELD: usize = 1 << 22;
 
 /// The draws of a quantity before they are diagnosed.
@@ -62,7 +62,7 @@ impl Collector {
 }
 
 /// Returns whether a site is diagnosed by its elements: if `report` names it, or if it is small and not part of a layer. The units of a layer may
-/// switch places.
+/// swap places between draws.
 fn by_element(site: &SiteReport, sampling: &Sampling) -> bool {
     let is_named = match &sampling.options.report {
         DiagnosedQuantities::Sites(names) => names.contains(&site.name),
@@ -77,8 +77,8 @@ fn by_norm(site: &SiteReport) -> bool {
     is_of_layer || site.shape.count(&Sizes::default()) > SMALL
 }
 
-/// Returns whether predictions are diagnosed. They are if there is a large site or a layer, since the norms of such sites may not show whether
-/// predictions have converged.
+/// Returns whether predictions are diagnosed. They are diagnosed if there is a large site or a layer, because the norms of such sites may not show
+/// whether predictions have converged.
 pub fn predicts(infer: &InferenceBlock) -> bool {
     infer.reports.iter().any(by_norm)
 }
@@ -96,7 +96,7 @@ pub fn of_site(site: &SiteReport, sampling: &Sampling) -> usize {
 /// density of the position.
 ///
 /// # Errors
-/// A file cannot be read, or there is too little memory.
+/// Fails if a file cannot be read, or if there is too little memory.
 pub fn quantities(
     infer: &InferenceBlock,
     sampled: &SamplingResult,
@@ -219,7 +219,7 @@ fn norm(sites: &mut Sites<'_>, site: usize, name: &str, sampled: &SamplingResult
 }
 
 /// Returns the mean of the first element of each output at evenly spaced test rows (training rows if there are none), in original units, or the log
-/// likelihood if the output does not have a mean. The weights of a network may switch places without changing its predictions.
+/// likelihood if the output does not have a mean. The weights of a network may swap places between draws, which does not change its predictions.
 fn predictions(
     infer: &InferenceBlock,
     sampled: &SamplingResult,

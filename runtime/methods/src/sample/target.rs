@@ -37,7 +37,7 @@ impl<'a> Shared<'a> {
     /// Prepares the training rows of a dataset.
     ///
     /// # Errors
-    /// Some columns do not fit the program, or there is too little memory.
+    /// Fails if some columns do not fit the program, or if there is too little memory.
     pub fn new(
         infer: &'a InferenceBlock,
         sampling: &'a Sampling,
@@ -124,10 +124,10 @@ const TERMS: &str = "log_likelihood";
 /// The number of rows per call of the preparing program.
 const ROWS: usize = 256;
 
-/// Computes the quantities that do not depend on the position, for all training rows, as ports of the programs that a sampler calls.
+/// Computes, for all training rows, the quantities that do not depend on the position, in the form of ports of the programs that a sampler calls.
 ///
 /// # Errors
-/// Some columns do not fit the program, or there is too little memory.
+/// Fails if some columns do not fit the program, or if there is too little memory.
 pub fn prepare(
     infer: &InferenceBlock,
     sampling: &Sampling,
@@ -156,7 +156,7 @@ pub fn prepare(
     Ok(Some(found))
 }
 
-/// Returns the number of bytes of the machines of one chain and of the rows that they read, or of the preparation if that is larger.
+/// Returns the number of bytes of the machines of one chain and of the rows that they read, or of the preparation, whichever is larger.
 pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
     let evaluation = sampling.transition.part().evaluation(rows);
     let sizes = |count: usize| sizes(sampling, count, rows);
@@ -188,7 +188,7 @@ struct Program {
     scale: Option<Port>,
     /// The port of the scalar result of the program.
     value: Port,
-    /// All ports that are read after a run.
+    /// All ports that are read after a call of the program.
     read: Vec<Port>,
 }
 
@@ -266,7 +266,7 @@ impl<'a> DensityMachines<'a> {
     /// Prepares the machines on a pool.
     ///
     /// # Errors
-    /// There is too little memory.
+    /// Fails if there is too little memory.
     pub fn new(shared: &'a Shared<'a>, pool: &Arc<Pool>) -> Result<DensityMachines<'a>, Fault> {
         let EvaluationRows {
             gradient,
@@ -282,7 +282,7 @@ impl<'a> DensityMachines<'a> {
         };
         let mut density = Program::new(density, &shared.layout, "log_density")?;
         if !shared.sampling.transition.part().takes_gradients() {
-            // A random walk needs gradients at the start only.
+            // A random walk needs gradients only at the start.
             density.read = vec![density.value];
         }
         Ok(DensityMachines {
@@ -301,7 +301,7 @@ impl<'a> DensityMachines<'a> {
     /// call takes. The position is written to every place.
     ///
     /// # Errors
-    /// The machine fails because of a bug.
+    /// Fails only because of a bug in the machine.
     pub fn density_at(&mut self, at: &[f64], gradient: &mut [f64]) -> Result<f64, Fault> {
         let evaluation = self.shared.evaluation.gradient;
         let some = self.all[..evaluation.min(self.all.len())].to_vec();
@@ -313,11 +313,11 @@ impl<'a> DensityMachines<'a> {
         self.gradient(0, gradient)
     }
 
-    /// Writes the position of a chain to its place, for the next run. `rows` and `scale` are as in `bnnc_mcmc::seam::SamplerRequest`, and are the same for
-    /// all chains that share a run.
+    /// Writes the position of a chain to its place, for the next call of the program. `rows` and `scale` are as in `bnnc_mcmc::seam::SamplerRequest`,
+    /// and are the same for all chains that share a call.
     ///
     /// # Errors
-    /// The machine fails because of a bug.
+    /// Fails only because of a bug in the machine.
     pub fn ask(&mut self, place: usize, at: &[f64], rows: Option<&[u32]>, scale: f64) -> Result<(), Fault> {
         let machine = &mut self.density.machine;
         match rows {
@@ -340,7 +340,7 @@ impl<'a> DensityMachines<'a> {
     /// Computes the log density at all places.
     ///
     /// # Errors
-    /// The machine fails because of a bug.
+    /// Fails only because of a bug in the machine.
     pub fn run(&mut self) -> Result<(), Fault> {
         self.density.run(self.scale)
     }
@@ -348,7 +348,7 @@ impl<'a> DensityMachines<'a> {
     /// Returns the log density at a place.
     ///
     /// # Errors
-    /// The machine fails because of a bug.
+    /// Fails only because of a bug in the machine.
     pub fn value(&self, place: usize) -> Result<f64, Fault> {
         self.density.value(place)
     }
@@ -356,7 +356,7 @@ impl<'a> DensityMachines<'a> {
     /// Returns the log density at a place, and writes its gradient.
     ///
     /// # Errors
-    /// The machine fails because of a bug.
+    /// Fails only because of a bug in the machine.
     pub fn gradient(&self, place: usize, gradient: &mut [f64]) -> Result<f64, Fault> {
         self.density.gradient(place, gradient)?;
         self.density.value(place)
@@ -384,7 +384,7 @@ impl<'a> DensityMachines<'a> {
     /// group, and returns the change of the log prior.
     ///
     /// # Errors
-    /// The machine fails because of a bug.
+    /// Fails only because of a bug in the machine.
     pub fn differences(
         &mut self,
         (from, to): (&[f64], &[f64]),

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 pub struct Taken {
     /// The number of last iterates that are kept; 0 keeps all.
     keep: usize,
-    /// True if iterates are held rather than summed.
+    /// True if iterates are stored instead of summed.
     holds: bool,
     held: VecDeque<Vec<f64>>,
     moments: IterateMoments,

@@ -14,7 +14,7 @@ const LINES: usize = 12;
 /// Returns the states in a file. Sites are transformed to the unconstrained scale by the bijections of their supports.
 ///
 /// # Errors
-/// A file cannot be read, a tensor is missing, unknown, or of another shape or type, or a value lies outside its support.
+/// Fails if a file cannot be read, if a tensor is missing, unknown, or of another shape or type, or if a value lies outside its support.
 pub fn read(infer: &InferenceBlock, file: &StartFile, split: usize) -> Result<StateValues, Diagnostic> {
     let fail = |why: &str| diagnostics::no_start_file(&infer.name, &file.path, &[why.to_owned()]);
     let bytes = bnnc_data::file::whole(&file.path).map_err(|error| fail(&error.to_string()))?;
