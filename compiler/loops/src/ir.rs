@@ -1,9 +1,11 @@
 //! Kernels: a scalar body that is evaluated over a rectangular domain, with stores and reductions.
 //!
-//! Note [Semantics of a kernel]. The points of the domain are visited in row-major order, with the outermost axis restricted to `start..end`. At
-//! every point, the body is evaluated and each output is applied. A plain output stores its value. A reducing output combines its value with the
-//! stored value, which the executor has initialised with the identity of the reduction. Bodies contain neither vectors nor control flow; a backend
-//! vectorises the innermost axis. Within one invocation, a backend may choose the order of a reduction, but only by the domain.
+//! Note [Semantics of a kernel]. The points of the domain are visited in row-major order, with the outermost
+//! axis restricted to `start..end`. At every point, the body is evaluated and each output is applied. A plain
+//! output stores its value. A reducing output combines its value with the stored value, which the executor
+//! has initialised with the identity of the reduction. Bodies contain neither vectors nor control flow; a
+//! backend vectorises the innermost axis. Within one invocation, a backend may choose the order of a
+//! reduction, but this order must depend only on the domain.
 
 use bnnc_abi::plan::{Combine, Plan, Storage};
 use bnnc_abi::symbols::NoiseKind;

@@ -17,7 +17,7 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Allocates at least `ALIGN` bytes.
+    /// Allocates `bytes` bytes, but at least [`ALIGN`].
     ///
     /// # Errors
     /// Fails if the system does not have enough memory.

@@ -31,8 +31,8 @@ use std::ops::Range;
 const DRAWS: usize = 32;
 const FEWEST_DRAWS: usize = 4;
 
-/// The number of losses of the longest descent, each of which is a mean over the draws: the largest number; the number to which the descent is
-/// entitled if the budget is small, by using fewer draws; and the smallest number that gives a result.
+/// The number of losses of the longest descent, each of which is a mean over the draws: the largest number; the number that a small budget does not
+/// reduce, because it reduces the draws instead; and the smallest number that gives a result.
 const MOST: usize = 300;
 const WANTED: usize = 30;
 const FEWEST: usize = 16;

@@ -61,7 +61,7 @@ pub struct TrainingResult {
     pub steps: u64,
     /// True if the user stopped the training before its end.
     pub interrupted: bool,
-    /// If the loss rose so much that earlier parameters were kept instead of the last ones, this rise.
+    /// The rise of the loss, if it was so large that earlier parameters were kept instead of the last ones.
     pub worsened: Option<Worsened>,
     /// The restarts, among which this training is the best; empty if there was only one training.
     pub restarts: Vec<Restart>,

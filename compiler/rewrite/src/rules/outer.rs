@@ -84,7 +84,7 @@ fn contracted_factors(builder: &mut Builder, call: &PendingNode<'_>, _: &Binding
     put_together(builder, &taken, &labels.result, &sizes).filter(|value| !is_call(builder, *value, call))
 }
 
-/// Returns whether a value is an equivalent of the call that is being rewritten.
+/// Returns whether a value equals the call that is being rewritten.
 fn is_call(builder: &Builder, value: Value, call: &PendingNode<'_>) -> bool {
     application(builder, value, call.op.0)
         .is_some_and(|(args, attrs)| args == call.args && attrs == call.attrs)
