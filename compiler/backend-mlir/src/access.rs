@@ -14,7 +14,7 @@ pub(crate) const SINGLE_BYTES: usize = 3 * LINE;
 pub(crate) const LINE: usize = 64;
 
 impl Emitter<'_> {
-    /// The index of an axis without a loop is 0. If an axis has no loop, its index is 0.
+    /// Emits `offset + sum strides * index` over the enclosing loops. The index of an axis without a loop is 0.
     pub fn linear(&mut self, offset: LoopSize, strides: &[LoopSize]) -> Value {
         let mut position = (offset != LoopSize::Fixed(0)).then(|| self.size(offset));
         for (stride, index) in strides.iter().zip(self.indices.clone()) {

@@ -8,7 +8,7 @@ use bnnc_graph::function::Value;
 pub struct PartOfValue {
     /// The declared name.
     pub name: &'static str,
-    /// The values below and above the support.
+    /// The values of the part below and above the support.
     pub outside: [f64; 2],
     /// True if the end of the support counts as outside.
     pub ends_are_outside: bool,
@@ -16,7 +16,7 @@ pub struct PartOfValue {
     pub from: &'static [(&'static str, Derivation)],
 }
 
-/// The values of the part below and above the support.
+/// A function that computes one part from another.
 pub type Derivation = fn(&mut Builder, Value) -> Value;
 
 const INFINITY: f64 = f64::INFINITY;

@@ -24,9 +24,8 @@ const FEWEST_DRAWS: usize = 400;
 const MOST_NUMBERS: usize = 1 << 24;
 
 impl Session {
-    /// The path begins with an inference block (`fit.beta`), with a model (`M.beta`), or with a model and inputs that determine its sizes (`M([1,
-    /// 2]).beta`). The path begins with an inference block (`fit.beta`), a model (`M.beta`), or a model with inputs that give its sizes (`M([1,
-    /// 2]).beta`).
+    /// Returns draws of a parameter from its prior, `[draws, ..]`. The path begins with an inference block (`fit.beta`), with a model (`M.beta`), or
+    /// with a model and inputs that determine its sizes (`M([1, 2]).beta`).
     pub(super) fn prior_draws(&mut self, written: &Expr, reply: &mut Reply) -> Result<Tensor, Refused> {
         let (start, parameter) = paths::path(written);
         let (id, dims) = self.prior_model(start, reply)?;

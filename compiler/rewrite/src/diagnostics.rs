@@ -77,7 +77,7 @@ pub static UNKNOWN_KL: Code = Code {
               Declare how fast the density of the distribution falls:\n\n    tails = exponential(1 / scale, 1)",
 };
 
-/// A family whose log density is unknown, so that its KL divergence cannot be estimated.
+/// A family without a differentiable sampler.
 pub static NO_SAMPLER: Code = Code {
     id: "E0303",
     title: "family without a sampler",
@@ -114,7 +114,7 @@ Wrong: `y ~ Own(if w > 0 { 1 } else { 0 })` for a distribution \
 Right: a parameter of the type `real`; or `nuts` or `vi`, which do not linearise the model.",
 };
 
-/// A family whose KL divergence cannot be estimated.
+/// A family with neither an entropy nor a density, so that its KL divergence cannot be estimated.
 pub static NO_DENSITY: Code = Code {
     id: "E0310",
     title: "family without entropy or density",

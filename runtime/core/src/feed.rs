@@ -114,8 +114,7 @@ impl Feed {
         Ok(())
     }
 
-    /// If `target` is false, outputs are filled with a placeholder, unless other outputs depend on them. If `target` is false, outputs on which no
-    /// other output depends are filled with a placeholder.
+    /// Prepares `rows`. If `target` is false, outputs are filled with a placeholder, unless other outputs depend on them.
     ///
     /// # Errors
     /// Fails if the elements of a column do not fit the program (text, or fractions where integers are needed).

@@ -193,7 +193,7 @@ fn given(value: Option<&String>) -> &str {
     value.map_or("not given", String::as_str)
 }
 
-/// Returns whether the iterations of a sampler depend on how many are planned.
+/// Returns every file that a data item reads.
 pub fn files(spec: &DataSpec) -> impl Iterator<Item = &PathBuf> {
     let test: &[PathBuf] = match &spec.test {
         Test::None | Test::Fraction(_) => &[],
@@ -208,7 +208,7 @@ pub fn files(spec: &DataSpec) -> impl Iterator<Item = &PathBuf> {
     spec.files.iter().chain(test).chain(shared).chain(outliers)
 }
 
-/// Returns whether the iterations of a sampler depend on their planned number.
+/// Returns whether the iterations of a sampler depend on how many are planned.
 fn is_stretched(transition: &Transition) -> bool {
     matches!(transition.part().schedule(), Steps::Cyclical { .. })
 }

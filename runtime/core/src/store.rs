@@ -277,8 +277,7 @@ impl ChainStore {
         Ok(())
     }
 
-    /// `element` counts the elements of the position first, and then the statistics. `element` counts through the position, then through the
-    /// statistics.
+    /// Returns one number of every record. `element` counts the elements of the position first, and then the statistics.
     ///
     /// # Errors
     /// Fails if a file cannot be read.

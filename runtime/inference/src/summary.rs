@@ -85,7 +85,7 @@ pub fn of_draws(infer: &InferenceBlock, quantities: &[Quantity]) -> Vec<SiteSumm
     all.filter(|site| !site.elements.is_empty()).collect()
 }
 
-/// The program draws all sites, including large ones. The program draws all sites, not only small ones.
+/// Returns the number of draws per call of the program that draws sites. The program draws all sites, including large ones.
 pub fn draws_per_call(infer: &InferenceBlock) -> usize {
     (ELEMENTS / infer.cost.parameters.max(1)).clamp(1, DRAWS)
 }

@@ -23,10 +23,10 @@ pub enum Next {
     Step {
         /// The point from which the step starts.
         from: PointSlot,
-        /// The iteration ends.
+        /// The step size.
         size: f64,
     },
-    /// The end of the iteration.
+    /// The iteration ends.
     End(TrajectoryOutcome),
 }
 

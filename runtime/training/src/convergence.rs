@@ -186,9 +186,9 @@ fn median(values: &mut [f64]) -> f64 {
 /// A least-squares fit of a line to losses, together with other functions of the block.
 struct Line {
     slope: f64,
-    /// The sums of squared residuals of a fit with the line and of a fit without it.
+    /// The standard error of the slope.
     error: f64,
-    /// The sum of squared residuals of a fit with the line, and of a fit without the line.
+    /// The sums of squared residuals of a fit with the line and of a fit without it.
     residual: f64,
     without: f64,
 }

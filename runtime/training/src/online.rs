@@ -22,9 +22,9 @@ pub struct Online<'a> {
     predictor: Option<(Predictor, usize, usize)>,
     memory: Option<Feed>,
     capacity: usize,
-    /// The place of the next row once the memory is full.
-    oldest: usize,
     /// The place of the next row when the memory is full.
+    oldest: usize,
+    /// The key of the random batches.
     key: u64,
     /// The indices of the rows in memory, in any order.
     order: Vec<u32>,

@@ -94,7 +94,7 @@ pub(super) struct Trainer<'a, 'w> {
     train: &'a Train,
     stepper: Stepper<'a>,
     feed: Feed,
-    /// The key of the order of the rows.
+    /// The key of the random order of the rows.
     shuffle: u64,
     batch: usize,
     /// The number of epochs; then the number of steps and the number of recorded losses per epoch.
@@ -108,7 +108,7 @@ pub(super) struct Trainer<'a, 'w> {
 }
 
 impl<'a, 'w> Trainer<'a, 'w> {
-    /// The key of the random order of the rows.
+    /// Prepares a training from `start`, or from the state of an interrupted run.
     pub(super) fn new(
         task: &'a Task<'a>,
         start: StateValues,

@@ -28,9 +28,9 @@ pub struct Forms {
     counters: Vec<[AffineExpr; 2]>,
     /// The name of each counter, and the end of its range as written in the program.
     names: Vec<[String; 2]>,
-    /// Forms that are known to be non-negative in the current branch.
+    /// The end of the next range as written in the program.
     written: Option<String>,
-    /// Forms that are not negative in the current branch.
+    /// Forms that are known to be non-negative in the current branch.
     facts: Vec<AffineExpr>,
 }
 

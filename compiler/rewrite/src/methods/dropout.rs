@@ -65,7 +65,8 @@ pub fn dropped(
 ) -> Result<Dropped, Refusal> {
     let mut sites = BTreeSet::new();
     let mut treat = |function: &Function, sites: &mut BTreeSet<Arc<str>>| -> Result<Function, Refusal> {
-        // If all examples share their inputs, as in a model of a whole file, the shared inputs count as inputs of the layers.
+        // The search for layers runs after simplification, because simplification moves transpositions into
+        // products.
         let function = pipeline::run(function, pipelines::BEFORE_DERIVATIVE, context)?;
         let products = products(&function, model, masks.layers);
         sites.extend(products.iter().flat_map(|product| product.sites.iter().cloned()));
@@ -141,8 +142,7 @@ fn products(row: &Function, model: &Model, layers: &[Arc<str>]) -> Vec<Product> 
         names.filter_map(|name| row.param(name)).collect()
     };
     let weights = named(&mut model.sites.iter().map(|site| &site.name));
-    // If all examples share their inputs, as in a model of a whole file, the shared inputs count as the
-    // inputs of the layers.
+    // If all examples share their inputs, as in a model of a whole file, the shared inputs count as inputs of the layers.
     let inputs = match model.inputs.is_empty() {
         true => &model.shared,
         false => &model.inputs,

@@ -113,11 +113,11 @@ pub struct Spreads {
 impl Spreads {
     /// The number of draws in a short window.
     const SHORT: u64 = 10;
-    /// The smallest number of draws per dimension for a covariance, and the smallest number for a covariance without shrinkage.
+    /// The number of draws in the first long window.
     const LONG: u64 = 80;
-    /// The number of draws per dimension that are needed for a covariance, and the number for a covariance without shrinkage.
+    /// The smallest number of draws per dimension for a covariance, and the smallest number for a covariance without shrinkage.
     const ENOUGH: [u64; 2] = [2, 5];
-    /// The smallest number of iterations in which the step size converges from its start, as in the last stage of Stan's warm-up.
+    /// The smallest number of draws from which a metric is computed.
     const LEAST: u64 = 3;
     /// The smallest number of iterations in which the step size converges from its start, as in the last stage of Stan's warm-up.
     const SETTLING: usize = 50;

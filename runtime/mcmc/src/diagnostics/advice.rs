@@ -30,11 +30,11 @@ pub struct ChainFacts<'a> {
     pub chains: usize,
     /// The indices of the chains that were stopped before their first draw.
     pub without_draws: &'a [usize],
-    /// The number of iterations whose trajectory was stopped at the largest depth.
+    /// The iterations of all chains together.
     pub iterations: usize,
     /// The number of iterations that diverged.
     pub divergences: usize,
-    /// The number of iterations that were cut at the largest depth.
+    /// The number of iterations whose trajectory was stopped at the largest depth.
     pub cut: usize,
     /// The mean acceptance rate of each chain; empty for samplers without rejections.
     pub acceptance: &'a [f64],
@@ -52,11 +52,11 @@ pub struct ChainFacts<'a> {
     pub jumps: &'a [String],
     /// The parameters with an unknown prior scale in the centred parameterisation.
     pub centred: &'a [String],
-    /// Parameters whose elements have swapped places between chains.
+    /// The label switching that was found, if any.
     pub swapped: Option<&'a Swapped>,
     /// The number of parameters.
     pub parameters: usize,
-    /// The label switching that was found, if any.
+    /// True if the model has layers.
     pub has_layers: bool,
 }
 

@@ -36,7 +36,7 @@ impl CollapsedPosterior {
     /// Collects iterates, and chooses the weights from them.
     ///
     /// # Errors
-    /// Fails only because of a bug in the machine.
+    /// Fails if the training fails, if there is no iterate, or if some columns do not fit the program.
     pub fn find(
         task: &Task<'_>,
         collapsed: &Collapsed,
