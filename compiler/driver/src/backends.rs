@@ -10,7 +10,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_loops::backend::Backend;
 use bnnc_loops::reference::Reference;
 
-/// The backend that generates code if `--backend` is not given.
+/// The name of the backend that generates code if `--backend` is not given.
 pub const DEFAULT: &str = "cranelift";
 
 /// The backend for NVIDIA GPUs.

@@ -129,7 +129,7 @@ impl Describer<'_> {
     }
 }
 
-/// Replaces the layer's constructor integers in a type by their values.
+/// Replaces the layer's constructor parameters in a type by their integer values.
 fn settled(ty: &Ty, params: &[ParamBinding], args: &[Datum]) -> Ty {
     let known = |atom: &Atom| match atom {
         Atom::Local(local) => params.iter().zip(args).find_map(|(binding, arg)| match arg {

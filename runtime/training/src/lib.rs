@@ -91,7 +91,7 @@ pub trait Watch {
     /// Called after each epoch (counted from 1) with the machine that contains the parameters. The method may write the inputs of the next step.
     ///
     /// # Errors
-    /// Fails if the training must end.
+    /// An error ends the training.
     fn epoch(&mut self, epoch: usize, machine: &mut Machine) -> Result<(), Stop>;
 
     /// Returns the state as bytes.

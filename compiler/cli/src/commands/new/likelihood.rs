@@ -68,7 +68,7 @@ pub type LikelihoodChoice = (OutputLikelihood, String);
 /// An output with more different values than this is not treated as classes.
 const MOST_CLASSES: usize = 50;
 
-/// The largest mean of non-negative integers that are treated as counts. If the mean is larger, the gaps between integers are negligible.
+/// The largest mean of positive integers that are treated as counts. If the mean is larger, the gaps between integers are negligible.
 const LARGEST_COUNT: f64 = 100.0;
 
 /// The reason why a column cannot be an output.
