@@ -692,7 +692,7 @@ fn missing_iterates_are_rejected_at_their_option() {
 infer s = nuts(M, d) { chains = 1, non_centered = [w] }
 infer c = collapsed(M, d) { over = [w], iterates = s }
 ";
-    refused("noise", text, "samples `w` in its non-centred parameterisation");
+    refused("noise", text, "samples the noise of `w`");
     // A noise level is a site, but not a weight, because the mean does not depend on it.
     let noisy = LINE
         .replace("  out =", "  s: positive ~ HalfNormal(1)\n  out =")

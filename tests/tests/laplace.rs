@@ -641,7 +641,7 @@ fn known_errors_are_reported_before_training() {
         (
             "laplace(Shared, rows) { structure = diagonal }",
             "E0614",
-            "depend on each other",
+            "correlates weights",
         ),
     ] {
         let found = refused(&one, &format!("{EARLIER}infer l = {infer}\n"));
