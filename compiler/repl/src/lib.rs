@@ -42,7 +42,7 @@ use fits::Fits;
 pub use host::{ChainDraws, FittedPosterior, FittedSite, PredictedRows, RunHost, RunReport};
 use items::Items;
 pub use pending::PendingEntry;
-pub use picture::{DrawSummary, Picture, PictureContent, PictureMarks};
+pub use picture::{IntervalSummary, Picture, PictureContent, PictureMarks};
 use std::collections::HashMap;
 use variables::{Variable, VariableValue};
 

@@ -19,7 +19,7 @@ pub enum PictureContent {
     /// Densities by name, in one coordinate system.
     Densities(Vec<(String, PictureMarks)>),
     /// The mean and the central 90 % of each element of an array, by name.
-    Intervals(Vec<(String, DrawSummary)>),
+    Intervals(Vec<(String, IntervalSummary)>),
     /// The draws of each chain in order.
     Traces(Vec<Vec<f64>>),
 }
@@ -39,7 +39,7 @@ pub enum PictureMarks {
 
 /// A summary of some draws.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DrawSummary {
+pub struct IntervalSummary {
     /// The mean.
     pub mean: f64,
     /// The standard deviation, with the divisor `draws - 1`.
@@ -50,14 +50,14 @@ pub struct DrawSummary {
     pub high: f64,
 }
 
-impl DrawSummary {
+impl IntervalSummary {
     /// Summarises draws.
-    pub fn of(draws: &[f64]) -> DrawSummary {
+    pub fn of(draws: &[f64]) -> IntervalSummary {
         let count = draws.len().max(1) as f64;
         let mean = draws.iter().sum::<f64>() / count;
         let squares: f64 = draws.iter().map(|draw| (draw - mean) * (draw - mean)).sum();
         let sorted = ascending(draws);
-        DrawSummary {
+        IntervalSummary {
             mean,
             sd: (squares / (count - 1.0).max(1.0)).sqrt(),
             low: quantile(&sorted, 0.05),
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn summaries_match_numpy() {
         // numpy.mean, numpy.std(ddof=1) and numpy.quantile of [3, 1, 4, 1, 5, 9, 2, 6].
-        let found = DrawSummary::of(&[3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0]);
+        let found = IntervalSummary::of(&[3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0]);
         assert_eq!(found.mean, 3.875);
         assert!((found.sd - 2.748_376_143_938_713).abs() < 1e-12);
         assert!((found.low - 1.0).abs() < 1e-12 && (found.high - 7.95).abs() < 1e-12);

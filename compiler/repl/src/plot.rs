@@ -2,8 +2,8 @@
 
 use super::commands::{CommandText, refuse, usage};
 use super::distribution::ValueSizes;
-use super::picture::{DrawSummary, Picture, PictureContent, PictureMarks, ascending, columns, quantile};
-use super::predictive::{self, OutputDraws};
+use super::picture::{IntervalSummary, Picture, PictureContent, PictureMarks, ascending, columns, quantile};
+use super::predictive::{self, PredictiveDraws};
 use super::variables::VariableValue;
 use super::{Checked, Refused, Reply, Session, evaluate};
 use bnnc_base::source::Span;
@@ -331,7 +331,7 @@ fn of_draws(name: &str, draws: &Tensor, names: Vec<String>, span: Span) -> Resul
             Ok(PictureContent::Densities(vec![(name.to_owned(), marks)]))
         }
         _ => {
-            let summaries = columns.iter().map(|column| DrawSummary::of(column));
+            let summaries = columns.iter().map(|column| IntervalSummary::of(column));
             Ok(PictureContent::Intervals(
                 names.into_iter().zip(summaries).collect(),
             ))
@@ -340,7 +340,7 @@ fn of_draws(name: &str, draws: &Tensor, names: Vec<String>, span: Span) -> Resul
 }
 
 /// Returns the content for the outputs of a model that is called `name`. Several outputs are intervals, one for each element.
-fn of_outputs(name: &str, outputs: &[OutputDraws], span: Span) -> Result<PictureContent, Refused> {
+fn of_outputs(name: &str, outputs: &[PredictiveDraws], span: Span) -> Result<PictureContent, Refused> {
     if let [only] = outputs {
         return of_draws(name, &only.draws, names_of(name, &only.draws), span);
     }
@@ -350,7 +350,7 @@ fn of_outputs(name: &str, outputs: &[OutputDraws], span: Span) -> Result<Picture
         names
             .into_iter()
             .zip(columns)
-            .map(|(name, column)| (name, DrawSummary::of(&column)))
+            .map(|(name, column)| (name, IntervalSummary::of(&column)))
             .collect::<Vec<_>>()
     });
     Ok(PictureContent::Intervals(intervals.collect()))

@@ -2,7 +2,7 @@
 
 use super::distribution::{self, ValueSizes};
 use super::evaluate::Streams;
-use super::picture::{DrawSummary, ascending, columns, quantile};
+use super::picture::{IntervalSummary, ascending, columns, quantile};
 use super::variables::VariableValue;
 use super::{Checked, Refused, Session, evaluate, paths, show};
 use bnnc_base::dtype::DType;
@@ -137,8 +137,8 @@ impl Session {
             .at_draws(&checked, draw, count)
             .map_err(|diagnostic| vec![*diagnostic])?;
         let reduce = |draws: Vec<f64>| match *function {
-            "mean" => DrawSummary::of(&draws).mean,
-            "sd" => DrawSummary::of(&draws).sd,
+            "mean" => IntervalSummary::of(&draws).mean,
+            "sd" => IntervalSummary::of(&draws).sd,
             _ => quantile(&ascending(&draws), level.unwrap_or(0.5)),
         };
         let sizes = draws.shape[1..].to_vec();
@@ -231,7 +231,7 @@ pub fn text(draws: &Tensor, dtype: DType, names: &[String]) -> String {
     }
     let columns = columns(draws);
     if let ([only], 1) = (columns.as_slice(), draws.shape.len()) {
-        let all = DrawSummary::of(only);
+        let all = IntervalSummary::of(only);
         return match dtype {
             DType::Bool => format!("probability {} ({count} draws)", shown(all.mean)),
             DType::Int | DType::Real => format!(
@@ -251,7 +251,7 @@ pub fn text(draws: &Tensor, dtype: DType, names: &[String]) -> String {
     };
     let mut lines = vec![format!("{:width$} {head}", "")];
     for (name, column) in names.iter().zip(&columns).take(SHOWN) {
-        let all = DrawSummary::of(column);
+        let all = IntervalSummary::of(column);
         let cells = match dtype {
             DType::Bool => vec![all.mean],
             DType::Int | DType::Real => vec![all.mean, all.sd, all.low, all.high],

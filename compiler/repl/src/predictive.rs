@@ -62,7 +62,7 @@ impl Session {
         call: &ModelCall,
         count: usize,
         reply: &mut Reply,
-    ) -> Result<Vec<OutputDraws>, Refused> {
+    ) -> Result<Vec<PredictiveDraws>, Refused> {
         let given = self.inputs(call, reply)?;
         let line = self.next_draw();
         let dims = self.dims(call, &given);
@@ -86,7 +86,7 @@ impl Session {
         let stacked = model.outputs.iter().zip(&draws);
         let stacked = stacked.filter_map(|(output, draws)| {
             let sizes = draws.first()?.shape.clone();
-            Some(OutputDraws {
+            Some(PredictiveDraws {
                 name: output.name.clone(),
                 draws: Tensor::stack(&sizes, draws),
                 sizes,
@@ -161,7 +161,7 @@ impl Session {
 }
 
 /// The draws of one output of a model.
-pub struct OutputDraws {
+pub struct PredictiveDraws {
     /// The name of the output.
     pub name: Arc<str>,
     /// The sizes of one draw.

@@ -1,6 +1,6 @@
 //! Draws the pictures of `:plot`, with the plots of the report: as characters for the terminal, and as SVG.
 
-use bnnc_repl::{DrawSummary, Picture, PictureContent, PictureMarks};
+use bnnc_repl::{IntervalSummary, Picture, PictureContent, PictureMarks};
 use bnnc_report::chains::{CHAINS, outline};
 use bnnc_report::characters::CharacterPlot;
 use bnnc_report::histogram::Histogram;
@@ -239,8 +239,8 @@ fn axes(picture: &Picture, densities: &[(&str, Density<'_>)]) -> (PlotAxis, Plot
 /// Returns the elements that are drawn, and a title that states which elements are not drawn.
 fn elements<'a>(
     picture: &Picture,
-    rows: &'a [(String, DrawSummary)],
-) -> (String, &'a [(String, DrawSummary)]) {
+    rows: &'a [(String, IntervalSummary)],
+) -> (String, &'a [(String, IntervalSummary)]) {
     match rows.get(..ELEMENTS).filter(|_| rows.len() > ELEMENTS) {
         Some(first) => (
             format!("{} (the first {ELEMENTS} of {})", picture.title, rows.len()),
@@ -250,7 +250,7 @@ fn elements<'a>(
     }
 }
 
-fn interval_axes(picture: &Picture, rows: &[(String, DrawSummary)]) -> (PlotAxis, PlotAxis) {
+fn interval_axes(picture: &Picture, rows: &[(String, IntervalSummary)]) -> (PlotAxis, PlotAxis) {
     let ends = rows.iter().flat_map(|(_, one)| [one.low, one.mean, one.high]);
     let names = rows.iter().map(|(name, _)| name.clone()).collect();
     (PlotAxis::around(&picture.label, ends), PlotAxis::named("", names))
