@@ -1,5 +1,7 @@
 //! One inference: from its checked item to functions, programs and machine code, with the time of each stage.
 
+pub use crate::failure::CompileFailure;
+
 use crate::diagnostics;
 use crate::methods::train::CHECKED;
 use crate::methods::{self, Parts};
@@ -34,33 +36,6 @@ use bnnc_rewrite::methods::train::{Objective, Refusal, TrainingSettings, objecti
 use bnnc_rewrite::pass::PassContext;
 use bnnc_rewrite::{density::Densities, kl};
 use std::time::Instant;
-
-/// The reason why an inference could not be compiled.
-#[derive(Clone, Debug)]
-pub enum CompileFailure {
-    /// The program has errors.
-    Program(Vec<Diagnostic>),
-    /// A limit or a bug of the compiler.
-    Fault(Fault),
-}
-
-impl From<Fault> for CompileFailure {
-    fn from(fault: Fault) -> CompileFailure {
-        CompileFailure::Fault(fault)
-    }
-}
-
-impl From<Mismatch> for CompileFailure {
-    fn from(mismatch: Mismatch) -> CompileFailure {
-        CompileFailure::Fault(Fault::Bug(mismatch.to_string()))
-    }
-}
-
-impl From<Box<Diagnostic>> for CompileFailure {
-    fn from(diagnostic: Box<Diagnostic>) -> CompileFailure {
-        CompileFailure::Program(vec![*diagnostic])
-    }
-}
 
 /// The time of each stage in seconds, in order.
 pub type Timings = Vec<(&'static str, f64)>;

@@ -9,6 +9,7 @@ mod design;
 pub mod diagnostics;
 pub mod documented;
 pub mod emit;
+mod failure;
 pub mod infer;
 mod intercepts;
 pub mod manual;

@@ -355,13 +355,8 @@ impl Predictor {
     ///
     /// # Errors
     /// Fails if some columns do not fit the program.
-    pub fn replace_rows(
-        &mut self,
-        infer: &InferenceBlock,
-        rows: &Rows,
-        dataset: &Dataset,
-    ) -> Result<(), Stop> {
-        self.feed = Feed::of_plan((infer, &infer.predict.plan), rows, dataset, false)?;
+    pub fn replace_rows(&mut self, infer: &InferenceBlock, rows: &Rows, data: &Dataset) -> Result<(), Stop> {
+        self.feed = Feed::of_plan((infer, &infer.predict.plan), rows, data, false)?;
         Ok(())
     }
 

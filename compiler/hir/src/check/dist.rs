@@ -19,7 +19,7 @@ use crate::tree::{DistId, DistItem, LocalId, LocalKind, TypedExpr, TypedExprKind
 use crate::types::{Elem, Ty};
 use crate::walk;
 use bnnc_base::source::Span;
-use bnnc_grammar::ast::{self, DefinitionKind, Ident};
+use bnnc_grammar::ast::{self, Arg, DefinitionKind, DistDecl, Ident};
 use bnnc_graph::dist::{MeasureKind, Support};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ const MIXTURE: &str = "mixture";
 const FLAGS: &[&str] = &[PER_TENSOR, POINT, IMPROPER, MIXTURE];
 
 /// Checks a `dist` item.
-pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &ast::DistDecl, library: bool) {
+pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &DistDecl, library: bool) {
     let mut body = Checker::new(
         &session.module,
         &session.names,
@@ -168,12 +168,7 @@ fn flag(body: &mut Checker<'_>, line: &ast::Definition, dist: &mut DistItem) {
 
 /// Checks the parts of a distribution whose measure is not a density. A point needs a `draw` without noise and cannot have a density. An improper
 /// distribution needs `log_density` and cannot have a `draw`.
-fn check_measure(
-    body: &mut Checker<'_>,
-    item: &ast::DistDecl,
-    dist: &DistItem,
-    seen: &HashMap<Arc<str>, Span>,
-) {
+fn check_measure(body: &mut Checker<'_>, item: &DistDecl, dist: &DistItem, seen: &HashMap<Arc<str>, Span>) {
     let (flag, wanted, excluded) = match dist.measure {
         MeasureKind::Density => return,
         MeasureKind::Point => (POINT, "draw", &["log_density", "cdf", "entropy", IMPROPER][..]),
@@ -281,7 +276,7 @@ fn check_result(body: &mut Checker<'_>, name: &str, value: &TypedExpr, on: &Ty) 
 
 impl Checker<'_> {
     /// Checks the construction of a distribution, such as `Normal(0, 1)`. Also returns the domain of the distribution.
-    pub fn make_dist(&mut self, id: DistId, args: &[ast::Arg], span: Span) -> (TypedExpr, Option<DistValue>) {
+    pub fn make_dist(&mut self, id: DistId, args: &[Arg], span: Span) -> (TypedExpr, Option<DistValue>) {
         let id = match parameterisation::chosen(self.module, id, args) {
             Ok(id) => id,
             Err(diagnostic) => {
@@ -381,13 +376,7 @@ impl Checker<'_> {
     }
 
     /// Checks the use of a distribution's part, such as `prior.mean` or `prior.log_density(x)`.
-    pub fn part(
-        &mut self,
-        base: &ast::Expr,
-        part: &Ident,
-        args: Option<&[ast::Arg]>,
-        span: Span,
-    ) -> TypedExpr {
+    pub fn part(&mut self, base: &ast::Expr, part: &Ident, args: Option<&[Arg]>, span: Span) -> TypedExpr {
         if let Some(module) = self.foreign_module(base) {
             self.skip(args.unwrap_or_default(), span);
             return self.in_foreign_module(&module, &part.name, span);

@@ -17,3 +17,4 @@ pub mod open;
 pub mod optimiser;
 pub mod posterior;
 pub mod repeat;
+mod start;

@@ -5,6 +5,7 @@ use super::dist::{CalledWith, fixed_shape, support};
 use super::frame::{Elaborated, Elaborator};
 use super::joint::{self, Share};
 use super::model::limit;
+use super::start;
 use crate::dims::{Atom, DimExpr};
 use crate::tree::{
     DistId, DistItem, InferId, LocalId, Module, PosteriorId, PosteriorLine, PosteriorValue, StartValue,
@@ -19,9 +20,6 @@ use bnnc_graph::dist::{self, Instance, MeasureKind, Support};
 use bnnc_graph::model::{ApproximatePosterior, FamilyParam, FamilyStart, Model, Site, SitePosterior};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
-
-/// The default start value of a positive parameter of a family.
-const START_SCALE: f64 = 0.05;
 
 /// The maximum number of elements of one parameter of a family: 4 GiB in single precision.
 const MOST_ELEMENTS: usize = 1 << 30;
@@ -367,7 +365,7 @@ impl<'a> Line<'a> {
             Some(StartValue::Draw(expr)) => FamilyStart::Optimise(random(self.module, expr)?),
             None if self.is_bounded() && support == POSITIVE => FamilyStart::Optimise(Init::Constant(1.0)),
             None if self.is_square(name) => FamilyStart::Optimise(Init::Constant(0.0)),
-            None => FamilyStart::Optimise(default_start(support, shape, &own)),
+            None => FamilyStart::Optimise(start::default(support, shape, &own)),
         })
     }
 
@@ -435,25 +433,6 @@ fn size_of(
         .as_number()
         .and_then(|number| usize::try_from(number).ok());
     number.ok_or_else(|| limit(span, "a size of this family is not known".to_owned()))
-}
-
-/// Returns the default start value. The locations of weight matrices start as in the linear layers of PyTorch: uniformly distributed between -1 and 1
-/// over the square root of the fan-in, so that units differ. Other locations start at zero, and positive parameters start small.
-fn default_start(support: Support, shape: &Shape, site: &Shape) -> Init {
-    match support {
-        Support::Interval(low, high) if low == 0.0 && high.is_infinite() => Init::Constant(START_SCALE),
-        Support::Interval(low, high) if low.is_finite() && high.is_finite() => {
-            Init::Constant(0.5 * (low + high))
-        }
-        _ if shape != site => Init::Normal(0.0, 0.01),
-        _ => match (site.rank(), site.dims().last().and_then(|dim| dim.fixed())) {
-            (2.., Some(fan_in)) => {
-                let bound = 1.0 / (fan_in.max(1) as f64).sqrt();
-                Init::Uniform(-bound, bound)
-            }
-            _ => Init::Constant(0.0),
-        },
-    }
 }
 
 fn number(module: &Module, expr: &TypedExpr) -> Elaborated<f64> {
