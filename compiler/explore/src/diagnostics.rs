@@ -26,7 +26,7 @@ impl ExploreError {
                 let texts = texts.map(|diagnostic| render::text(diagnostic, &program.sources, false));
                 ExploreError::Program(texts.collect::<Vec<String>>().join("\n"))
             }
-            CompileFailure::Fault(fault) => ExploreError::Program(format!("error: {fault}")),
+            CompileFailure::Fault(why) => ExploreError::Program(format!("error: {why}")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Functions that code generators call without being told to: rounding and fused multiply-adds for processors without these instructions, and memory
+//! Functions that code generators call on their own: rounding and fused multiply-adds for processors without these instructions, and memory
 //! functions.
 
 use bnnc_abi::symbols::Address;

@@ -6,11 +6,11 @@
 //! store depends on the time, so that the same draws give the same bytes.
 //!
 //! ```no_run
-//! use bnnc_data::write::zarr::{Dim, Kind, Store, Variable};
+//! use bnnc_data::write::zarr::{ZarrDim, ZarrStore, ZarrType, ZarrVariable};
 //! # fn main() -> Result<(), bnnc_base::diagnostic::Diagnostic> {
-//! let mut store = Store::create("run/posterior.zarr".as_ref(), [("model".to_owned(), "radon".into())])?;
+//! let mut store = ZarrStore::create("run/posterior.zarr".as_ref(), [("model".to_owned(), "radon".into())])?;
 //! let posterior = store.samples("posterior", 4, 1000)?;
-//! let theta = Variable { name: "theta", kind: Kind::Real, dims: &[Dim::named("school", 8)] };
+//! let theta = ZarrVariable { name: "theta", kind: ZarrType::Real, dims: &[ZarrDim::named("school", 8)] };
 //! let theta = store.variable(posterior, &theta)?;
 //! store.append(theta, 0, &[0.0; 8])?;
 //! store.finish()

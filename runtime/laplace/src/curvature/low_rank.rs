@@ -18,7 +18,7 @@ pub struct LowRank {
     /// The eigenvalues in descending order, all above zero.
     pub values: Vec<f64>,
     /// The largest norm of a residual divided by the largest eigenvalue when the search stopped. NaN if a product was not finite, in which case there
-    /// is no posterior.
+    /// is not a posterior.
     pub residual: f64,
 }
 
