@@ -17,8 +17,8 @@ pub struct LowRank {
     pub vectors: Matrix,
     /// The eigenvalues in descending order, all above zero.
     pub values: Vec<f64>,
-    /// The largest norm of a residual divided by the largest eigenvalue when the search stopped. NaN if a product was not finite, in which case there
-    /// is not a posterior.
+    /// The largest norm of a residual divided by the largest eigenvalue when the search stopped. NaN if a product was not finite; then
+    /// the posterior does not exist.
     pub residual: f64,
 }
 
