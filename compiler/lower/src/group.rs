@@ -23,7 +23,7 @@ use std::collections::{BTreeSet, HashMap};
 /// The number of groups with which a merge of a task is tried. The latest groups come first. In all examples, a task joins one of the three latest
 /// groups. In chains of hundreds of layers, a task joins the latest group.
 const NEAR: usize = 16;
-/// The largest number of tasks of a kernel whose tasks do not read each other's elements. In larger kernels, the launch is no longer the main cost,
+/// The largest number of tasks of a kernel whose tasks do not read each other's elements. In larger kernels, other costs exceed that of the launch,
 /// and code generators take more than linear time per kernel. With the updates of 2000 layers in one kernel, Cranelift takes a minute; with this
 /// limit, it takes 0.3 s.
 const MOST: usize = 64;

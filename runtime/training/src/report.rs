@@ -126,7 +126,7 @@ pub enum Doubt<'a> {
 /// Returns the most serious doubt about a training. The convergence of a training that the user or the validation rows stopped is not judged.
 pub fn doubt<'a>(infer: &InferenceBlock, fitted: &'a TrainingResult, rows: usize) -> Option<Doubt<'a>> {
     let options = &infer.training()?.options;
-    // Iterates that are averaged are supposed to scatter, so a loss above the minimum is no reason to doubt them.
+    // Iterates that are averaged are supposed to scatter, so a loss above the minimum does not make them doubtful.
     let is_point = infer.iterated().is_none();
     if let Some(descent) = fitted
         .descent

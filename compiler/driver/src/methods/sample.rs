@@ -60,7 +60,7 @@ impl Compilation<'_> {
     /// Derives the functions that the sampler of the inference evaluates.
     ///
     /// # Errors
-    /// Fails if a non-centred parameterisation is requested for a site that has none, or if an op has no derivative.
+    /// Fails if a non-centred parameterisation is requested for a site that does not have one, or if an op has no derivative.
     pub fn sampled(
         &mut self,
         elaborated: &ElaboratedInference,

@@ -32,7 +32,7 @@ pub struct Signature<'s> {
     pub lifts: Lifts<'s>,
 }
 
-/// Whether a callee applies elementwise to arrays.
+/// The elementwise application of a callee to arrays.
 #[derive(Clone, Copy)]
 pub enum Lifts<'s> {
     /// The callee applies elementwise.

@@ -281,7 +281,7 @@ pub fn prior_averaged(infer: &str) -> Diagnostic {
     warning.help("use `structure = full` or `diagonal`, or a prior with one precision per matrix")
 }
 
-/// An approximation that needs given values as its maximum, but has none for the weights of a site.
+/// An approximation that needs given values as its maximum, but does not have them for the weights of a site.
 pub fn no_maximum(infer: &str, site: &str) -> Diagnostic {
     let text = format!("`{infer}` uses its start as the maximum, but its start gives no value for `{site}`");
     error(&NO_MAXIMUM, FaultyInput::Program, text)

@@ -93,7 +93,7 @@ struct End {
 struct Part {
     /// Its index among all weights.
     place: usize,
-    /// How far the coordinate moves if the coordinate of the element moves by 1 and the other elements are fixed.
+    /// The distance that the coordinate moves if the coordinate of the element moves by 1 and the other elements are fixed.
     moved: f64,
     /// The derivative of the coordinate of the element with respect to this coordinate.
     share: f64,
