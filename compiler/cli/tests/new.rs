@@ -547,7 +547,7 @@ fn marks_of_missing_texts_are_gaps() {
     let trial = Trial::new().file("cars.csv", &text);
     let (program, shown) = written(&trial, &["cars.csv"]);
     assert_has(&shown, &["the 48 of 60 rows"]);
-    assert_has(&program, &["Bernoulli"]);
+    assert_has(&program, &["2 different texts: no, yes"]);
 }
 
 #[test]
