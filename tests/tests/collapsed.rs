@@ -703,7 +703,11 @@ infer c = collapsed(M, d) { over = [w], iterates = s }
     ) {
         Err(CompileFailure::Program(found)) => {
             assert_eq!(found[0].code.id, "E0313");
-            assert!(found[0].message.contains("a noise level"), "{}", found[0].message);
+            let message = &found[0].message;
+            assert!(
+                message.contains("parameters that affect the outputs"),
+                "{message}"
+            );
         }
         other => panic!("{:?}", other.err()),
     }
