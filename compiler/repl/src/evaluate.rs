@@ -40,6 +40,17 @@ pub struct Streams {
 }
 
 impl Streams {
+    /// Returns the streams of one of the draws of a model from its prior. `prefix` separates the draws of different entries.
+    pub fn of_model(seed: u64, at: usize, prefix: String) -> Streams {
+        Streams {
+            seed,
+            line: at as u32,
+            prefix,
+            layers: HashMap::new(),
+            posterior: None,
+        }
+    }
+
     /// Returns the name of a site's stream.
     pub fn name(&self, site: &str) -> String {
         format!("prompt/{}/{}{site}", self.seed, self.prefix)

@@ -119,10 +119,13 @@ impl Session {
             locals,
         };
         let count = self.posterior_draws(&checked.expr);
-        // If the expression has errors, the check of the whole entry reports them.
-        let (Some(count), false, false) = (count, is_hidden, found.iter().any(|one| one.is_error())) else {
+        let (Some(count), false) = (count, is_hidden) else {
             return Ok(());
         };
+        // The function of the library with the same name averages over elements, not over draws.
+        if let Some(error) = found.iter().find(|one| one.is_error()) {
+            return Err(vec![codes::not_alone(expr.span, function, &error.message)]);
+        }
         let level = match (*function, args.as_slice()) {
             ("quantile", [_, level]) => Some(self.level(&level.value)?),
             ("mean" | "median" | "sd", [_]) => None,

@@ -72,13 +72,7 @@ impl Session {
         let places = places(&model, call.span).map_err(shown)?;
         let mut draws: Vec<Vec<Tensor>> = vec![Vec::with_capacity(count); model.outputs.len()];
         for at in 0..count {
-            let streams = Streams {
-                seed: self.world.seed,
-                line: at as u32,
-                prefix: format!("draw{line}/"),
-                layers: HashMap::new(),
-                posterior: None,
-            };
+            let streams = Streams::of_model(self.world.seed, at, format!("draw{line}/"));
             let drawn = outputs(&model, &given, &places, (&streams, call.span)).map_err(shown)?;
             let columns = draws.iter_mut().zip(drawn);
             columns.for_each(|(column, drawn)| column.push(drawn));

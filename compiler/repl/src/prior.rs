@@ -63,13 +63,7 @@ impl Session {
         let line = self.next_draw();
         let mut draws = Vec::with_capacity(count);
         for at in 0..count {
-            let streams = Streams {
-                seed: self.world.seed,
-                line: at as u32,
-                prefix: format!("prior{line}/"),
-                layers: HashMap::new(),
-                posterior: None,
-            };
+            let streams = Streams::of_model(self.world.seed, at, format!("prior{line}/"));
             let computed = compute_some(function.clone(), &[], &streams, written.span, |value| {
                 needed.contains(&value)
             });

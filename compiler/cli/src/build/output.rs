@@ -218,7 +218,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // After a successful rename, there is no file to remove.
+        // After a successful rename, the file does not exist under this name.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -42,8 +42,8 @@ model Groups(group: index(J), s: positive) -> y: real {
 infer fit = nuts(Groups, rows) { OPTIONS }
 "#;
 
-/// The posterior of eight schools is a funnel. Only the non-centred parameterisation is advised, and it removes the divergences. With forty rows in
-/// each group there is no funnel, and another parameter causes the divergences. In this case, smaller steps are advised first, and they remove the
+/// The posterior of eight schools is a funnel. Only the non-centred parameterisation is advised, and it removes the divergences. Forty rows in
+/// each group remove the funnel, and another parameter causes the divergences. In this case, smaller steps are advised first, and they remove the
 /// divergences.
 #[test]
 fn the_advice_on_divergences_depends_on_their_cause() {

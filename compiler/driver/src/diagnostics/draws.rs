@@ -68,6 +68,15 @@ pub fn one_value(span: Span) -> Diagnostic {
     .help("`mean(..)`, `sd(..)`, `median(..)` and `quantile(.., 0.9)` of it are single values")
 }
 
+/// Reports a summary over draws of a value that cannot be computed before the rest of the entry, such as one with the counter of a comprehension.
+pub fn not_alone(span: Span, function: &str, why: &str) -> Diagnostic {
+    let text =
+        format!("`{function}` over posterior draws needs a value that can be computed on its own: {why}");
+    Diagnostic::error(&NO_DRAWS, span, text)
+        .label("depends on posterior values")
+        .help(format!("inside a comprehension, take the summary of all elements: `{function}([fit.beta * i for i in 1..3])`"))
+}
+
 /// Reports a distribution, layer or function that depends on posterior values.
 pub fn not_a_number(span: Span) -> Diagnostic {
     Diagnostic::error(

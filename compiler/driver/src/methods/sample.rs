@@ -139,7 +139,7 @@ impl Compilation<'_> {
         })
     }
 
-    /// Compiles the program of values that stay the same in all iterations; `None` if there are no such values.
+    /// Compiles the program of values that stay the same in all iterations; `None` if all values change.
     fn prepare(
         &mut self,
         sampled: &SamplingPrograms,

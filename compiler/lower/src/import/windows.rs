@@ -79,7 +79,7 @@ impl Import<'_> {
         self.reduce(shifted, &axes, Combine::Sum)
     }
 
-    /// Places the elements of a tensor between zeros. If there are no gaps, no zeros are written.
+    /// Places the elements of a tensor between zeros. Without gaps between the elements, the tensor is copied.
     pub(super) fn placed(&mut self, arg: TensorId, to: Vec<Coordinate>, ty: &Type) -> TensorId {
         let part = |value: TensorId, to: Vec<Coordinate>| AssembledPart {
             value,

@@ -73,7 +73,7 @@ impl Search<'_> {
         let mut inside = mean.clone();
         let mut width = step.clone();
         let mut is_bounded = vec![false; mean.data.len()];
-        // After 40 doublings, the search is beyond 10^12 standard deviations. If the density has not dropped by then, there is no limit.
+        // After 40 doublings, the search is beyond 10^12 standard deviations. If the density has not dropped by then, the values are taken as unlimited.
         for _ in 0..40 {
             let next = add(&inside, &width);
             let falls = self.falls(&next)?;

@@ -122,7 +122,7 @@ fn drawn(builder: &mut Builder, scope: &Scope, prior: &SitePrior, coordinates: [
     }
 }
 
-/// Returns, element by element, the first value along the leading axis that lies in a support; NaN if there is no such value.
+/// Returns, element by element, the first value along the leading axis that lies in a support; NaN if all values lie outside.
 fn first_inside(builder: &mut Builder, support: Support, tries: Value) -> Value {
     let interval = dist::range(support);
     let shape = builder.shape(tries);

@@ -245,7 +245,7 @@ impl Writer<'_> {
             "The coefficients: by how many {about} the prediction rises if an input rises by one standard deviation and the others stay."
         );
         if count > MANY_INPUTS {
-            remark += " With so many inputs most coefficients are small. `tau` is their typical size, which the data decide.";
+            remark += " With many inputs, most coefficients are small. `tau` is their typical size, which is learned from the data.";
         }
         self.remark(&remark);
         if count > MANY_INPUTS {

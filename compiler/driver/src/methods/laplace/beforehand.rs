@@ -98,7 +98,7 @@ impl Compilation<'_> {
         Err(self.apart(GaussianOptions::online(), &message, &help))
     }
 
-    /// Rejects options of the search if the start is used as the maximum, because there is no search.
+    /// Rejects options of the search if the start is used as the maximum without a search.
     pub(super) fn heard(&self) -> Result<(), CompileFailure> {
         let mut set = OF_SEARCH.into_iter().filter(|option| self.is_set(*option));
         let searches = self.searches()?;
