@@ -185,7 +185,7 @@ const ROUNDS: usize = 12;
 
 /// Applies rules until no rule fires, and removes unused nodes. Records each firing in `trace`.
 ///
-/// Note [Termination]. Every case with a term as its replacement makes a function smaller in the measure of
+/// Note \[Termination\]. Every case with a term as its replacement makes a function smaller in the measure of
 /// `tests/termination.rs`, whatever the variables are bound to, so these cases alone always terminate. For the rules
 /// that compute their replacements, the limit on rounds is the guarantee.
 ///
