@@ -17,7 +17,7 @@
 use super::continuation;
 use super::descent::{descend, numbers as descending};
 use super::maximum::{Descent, TRAININGS, material};
-use super::surface::{Surface, affordable};
+use super::surface::{ROWS, Surface, affordable};
 use super::windows::LossEstimate;
 use super::{Task, TrainingResult};
 use crate::step::training;
@@ -76,9 +76,10 @@ impl Budget {
 }
 
 /// Returns the number of reals that the descents allocate in addition to their machine and rows.
-pub fn numbers(infer: &InferenceBlock) -> usize {
+pub fn numbers(infer: &InferenceBlock, rows: usize) -> usize {
     let moved = infer.cost.variational_parameters;
-    descending(moved) + (EARLIER.len() + 2) * moved
+    // Two indices of rows take as many bytes as a real.
+    descending(moved) + (EARLIER.len() + 2) * moved + rows.div_ceil(2)
 }
 
 /// Descends from the parameters of a finished training whose loss has noise. Returns `None` if the budget is too small.
@@ -122,10 +123,12 @@ pub fn descent(
     }
     let is_settled = end.is_settled && end.fall + ERRORS * last.error < least;
     let mut is_short = best.least > least;
-    let steps = affordable(task.infer, train, rows, continuation::OPERATIONS).min(continuation::MOST);
+    let batch = train.options.batch_of(rows);
+    let operations = continuation::OPERATIONS.saturating_mul(rows.div_ceil(batch) as u64);
+    let steps = affordable(task.infer, train, rows, operations).min(continuation::MOST);
     if !is_short && !is_settled && steps >= continuation::FEWEST {
         let noise = held.end..held.end + steps;
-        let point = continuation::end(&mut surface, &start, noise)?;
+        let point = continuation::end(&mut surface, &start, noise, batch.min(ROWS))?;
         let gain = Gain::new(&before, &losses(&mut surface, &point, held)?);
         if gain.least > continuation::RECOVERED * least {
             (best, is_short) = (gain, true);

@@ -59,7 +59,7 @@ pub fn one(
     let descending = train.gradient.as_ref().map_or(0, |gradient| {
         let machine = machine(gradient, &surface::sizes(train, rows));
         let numbers = match train.has_noise {
-            true => gap::numbers(infer),
+            true => gap::numbers(infer, rows),
             false => maximum::numbers(infer),
         };
         let numbers = (numbers as u64).saturating_mul(NUMBER);

@@ -15,7 +15,7 @@ use bnnc_kernels::ports::Port;
 use std::ops::Range;
 
 /// The largest number of rows per call.
-const ROWS: usize = 256;
+pub const ROWS: usize = 256;
 
 /// Returns the sizes of a machine that computes the loss of this number of rows.
 pub fn sizes(train: &Train, rows: usize) -> Sizes {
@@ -89,7 +89,6 @@ impl Surface {
             }
         }
         ports::int(&mut machine, "iteration", 1)?;
-        ports::real(&mut machine, "scale", &[1.0])?;
         Ok(Surface {
             loss: machine.find("loss").ok_or_else(missing)?,
             machine,
@@ -105,6 +104,11 @@ impl Surface {
     /// Returns the number of arguments.
     pub fn count(&self) -> usize {
         self.part.len()
+    }
+
+    /// Returns the number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
     }
 
     /// Returns the arguments, taken from the parameters of a training. The other states are written to the machine.
@@ -167,34 +171,73 @@ impl Surface {
     /// # Errors
     /// Fails only because of a bug in the machine.
     pub fn add(&mut self, point: &[f64], noise: usize, gradient: &mut [f64]) -> Result<f64, Fault> {
+        self.put(point)?;
+        let all = std::mem::take(&mut self.rows);
+        let blocks = all.len().div_ceil(ROWS);
+        let mut loss = Ok(0.0);
+        for (at, rows) in all.chunks(ROWS).enumerate() {
+            // The prior counts only in the first block.
+            let prior = if at == 0 { 1.0 } else { 0.0 };
+            let own = self.block(rows, noise * blocks + at, 1.0, prior, gradient);
+            self.is_fed = blocks == 1;
+            loss = loss.and_then(|sum| Ok(sum + own?));
+        }
+        self.rows = all;
+        loss
+    }
+
+    /// Returns an estimate of the loss of all rows from a batch of them, with the noise of this index, and adds its gradient.
+    ///
+    /// # Errors
+    /// Fails only because of a bug in the machine.
+    pub fn estimate(
+        &mut self,
+        point: &[f64],
+        batch: &[u32],
+        noise: usize,
+        gradient: &mut [f64],
+    ) -> Result<f64, Fault> {
+        self.put(point)?;
+        self.is_fed = false;
+        let blocks = self.rows.len().div_ceil(ROWS);
+        let scale = self.rows.len() as f64 / batch.len() as f64;
+        self.block(batch, noise * blocks, scale, 1.0, gradient)
+    }
+
+    fn put(&mut self, point: &[f64]) -> Result<(), Fault> {
         for argument in &self.arguments {
             self.machine.put(argument.state, &point[argument.range.clone()])?;
         }
-        let mut loss = 0.0;
-        let blocks = self.rows.len().div_ceil(ROWS);
-        for (at, rows) in self.rows.chunks(ROWS).enumerate() {
-            if !self.is_fed {
-                self.machine
-                    .set_sizes(&self.sizes.with(Symbol::Batch, rows.len()))?;
-                self.feed.write(&mut self.machine, rows)?;
-                self.is_fed = blocks == 1;
-            }
-            // The steps of a training have non-negative indices. Negative indices give other noise.
-            let step = -1 - (noise * blocks + at) as i64;
-            ports::int(&mut self.machine, "step", step as i32)?;
-            // The prior counts only in the first block.
-            ports::real(&mut self.machine, "kl_weight", &[if at == 0 { 1.0 } else { 0.0 }])?;
-            self.machine.run()?;
-            let mut own = [0.0];
-            self.machine.take(self.loss, &mut own)?;
-            loss += own[0];
-            for argument in &self.arguments {
-                let part = &mut self.part[argument.range.clone()];
-                self.machine.take(argument.gradient, part)?;
-                let sums = gradient[argument.range.clone()].iter_mut().zip(&*part);
-                sums.for_each(|(sum, slope)| *sum += slope);
-            }
+        Ok(())
+    }
+
+    /// Returns the loss of a block of rows, with the likelihood times `scale` and the prior times `prior`, and adds its gradient.
+    fn block(
+        &mut self,
+        rows: &[u32],
+        noise: usize,
+        scale: f64,
+        prior: f64,
+        gradient: &mut [f64],
+    ) -> Result<f64, Fault> {
+        if !self.is_fed {
+            self.machine
+                .set_sizes(&self.sizes.with(Symbol::Batch, rows.len()))?;
+            self.feed.write(&mut self.machine, rows)?;
         }
-        Ok(loss)
+        // The steps of a training have non-negative indices. Negative indices give other noise.
+        ports::int(&mut self.machine, "step", (-1 - noise as i64) as i32)?;
+        ports::real(&mut self.machine, "scale", &[scale])?;
+        ports::real(&mut self.machine, "kl_weight", &[prior])?;
+        self.machine.run()?;
+        let mut loss = [0.0];
+        self.machine.take(self.loss, &mut loss)?;
+        for argument in &self.arguments {
+            let part = &mut self.part[argument.range.clone()];
+            self.machine.take(argument.gradient, part)?;
+            let sums = gradient[argument.range.clone()].iter_mut().zip(&*part);
+            sums.for_each(|(sum, slope)| *sum += slope);
+        }
+        Ok(loss[0])
     }
 }
