@@ -148,19 +148,22 @@ options! {
         weights: Option<usize> { "", from(0), Phase::Run };
         /// Layers or parameters in `over` whose weights are all integrated over in every row, in addition to those that `weights` chooses.
         always: Vec<Arc<str>> { "", OptionKind::Names, Phase::Run };
-        /// The number of hidden units, in the first layer after the weights, whose incoming weights are integrated over, most influential first (with
-        /// `compat`: the first units). 0 does not select by units.
+        /// Restricts the integration to the incoming weights of this number of hidden units in the first layer after the weights: the most
+        /// influential units or, with `compat`, the first units. 0 does not restrict it.
         units: usize { "0", from(0), Phase::Run };
-        /// The choice of weights: `row` chooses them for each row; `fixed` uses the same weights for all rows, those that are best on average over the training rows.
+        /// The choice of weights: `row` chooses them for each row; `fixed` uses the same weights for all rows, those that are most influential on
+        /// average over the training rows.
         selection: Selection { "row", Selection::KIND, Phase::Run };
-        /// The box of a weight: the `range` of its iterates, or, with `moments`, their mean plus and minus the square root of 3 times their standard deviation.
+        /// The box of a weight: the `range` of its values at the iterates, or, with `moments`, `m - sqrt(3) s` to `m + sqrt(3) s`, where `m` and `s`
+        /// are the mean and the standard deviation of these values.
         extent as "box": BoxExtent { "range", BoxExtent::KIND, Phase::Run };
-        /// The noise of a Normal likelihood: `normal`, or `triangular` in its place.
+        /// The noise of a Normal likelihood: `normal`, or replaced by `triangular` noise.
         noise: NoiseForm { "normal", NoiseForm::KIND, Phase::Run };
         /// The radius of a triangular noise in standard deviations: a number, `variance` (the square root of 6, which keeps the variance) or `l2`
-        /// (2.2970, the closest in mean square). Without a value, it is `variance`, or 2.45 with `compat`.
+        /// (2.2970, the radius at which the triangle is closest to the Normal in mean square). Without a value, it is `variance`, or 2.45 with
+        /// `compat`.
         alpha: Option<Radius> { "", OptionKind::NumberOr(f64::MIN_POSITIVE, f64::MAX, &["variance", "l2"]), Phase::Run };
-        /// The weight of a Normal in a mixture with the triangular noise, so that no observation is impossible.
+        /// The weight of a Normal in a mixture with the triangular noise, so that every observation has a positive density.
         floor: f64 { "0.001", OptionKind::AtLeast(0.0), Phase::Run };
         /// `published` scores a Normal observation as the authors' code does, with a triangle truncated to the range of the scored targets; only for
         /// comparison with their tables.
@@ -170,8 +173,8 @@ options! {
         smoothing: f64 { "0.001", OptionKind::AtLeast(0.0), Phase::Run };
         /// The function from a class's logit to its probability: the `exact` sigmoid, or a `cubic` polynomial.
         sigmoid: Sigmoid { "exact", Sigmoid::KIND, Phase::Run };
-        /// Draws from the box per iterate, if the integral has no exact form (10 without a value), and for single rows whose box has too
-        /// many pieces (1000 without a value).
+        /// Draws from the box per iterate, for integrals without an exact form and for rows whose box has too many pieces. Without a value: 10 if the
+        /// integral has no exact form, otherwise 1000.
         draws: Option<usize> { "", from(1), Phase::Run, &["n_draws", "n_samples", "num_draws", "num_samples", "samples"] };
     }
 }

@@ -61,8 +61,9 @@ options! {
     /// Options of `swag`.
     #[derive(Copy)]
     pub struct SwagOptions {
-        /// The form of the covariance: `diagonal`, `low_rank(rank)` (half from the variances, half from the last `rank` deviations), `point` (none:
-        /// stochastic weight averaging), or `snapshots` (no Gaussian: the iterates themselves, a snapshot ensemble).
+        /// The form of the covariance: `diagonal` (variances only); `low_rank(rank)` (one half of the variances plus one half of the covariance of
+        /// the last `rank` deviations from the mean); `point` (no covariance: plain stochastic weight averaging); or `snapshots` (the iterates
+        /// themselves instead of a Gaussian: a snapshot ensemble).
         covariance: Covariance { "low_rank(20)", Covariance::KIND, Phase::Run };
         /// A factor on the covariance.
         scale: f64 { "1", POSITIVE, Phase::Run };

@@ -25,9 +25,11 @@ options! {
         draws: usize { "0", from(0), Phase::Compile, &["n_draws", "n_samples", "num_draws", "num_samples"] };
         /// The estimator of the KL divergence: `auto` uses the closed form if there is one, `monte_carlo` the best estimate by draws, `direct` the plain mean over draws.
         estimator as "kl": KlEstimator { "auto", KlEstimator::KIND, Phase::Compile };
-        /// The weight of the KL divergence in the batches of an epoch: `exact` (in proportion to the rows of each batch), `graves` (the same in every batch) or `blundell` (half of it in the first batch, then half of the rest).
+        /// The weight of the KL divergence in the batches of an epoch: `exact` (in proportion to the rows of each batch), `graves` (the same in every
+        /// batch) or `blundell` (half of it in the first batch, and half of the remainder in each further batch).
         kl_weight: KlWeight { "exact", KlWeight::KIND, Phase::Run };
-        /// The means of noise in a factorised KL divergence: `law` draws each mean from its own distribution if that is known, and then the time does not depend on `draws`; `sums` averages draws of the noise.
+        /// How the means over noise in a factorised KL divergence are computed: `law` draws each mean directly from the distribution of the mean if
+        /// this distribution is known, so that the time does not depend on `draws`; `sums` averages over `draws` draws of the noise.
         statistics: KlStatistics { "law", KlStatistics::KIND, Phase::Compile };
         /// The order of the Taylor series that replaces the parts of a KL divergence that do not factorise (biased; checked against its radius of convergence); 0 uses no series.
         taylor: usize { "0", OptionKind::Int(0, 64), Phase::Compile };
@@ -35,10 +37,10 @@ options! {
         local: Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
         /// Layers or parameters with flipout: all rows share one draw of the weights' deviations from their centre, and each row flips their signs at random.
         flipout: Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
-        /// Layers or parameters over which the likelihood is integrated in closed form. The likelihood must be a polynomial in their outputs, or
-        /// logistic.
+        /// Layers or parameters over which the likelihood is integrated in closed form. The log likelihood must be a polynomial in the outputs of
+        /// these layers, or logistic.
         integrate: Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
-        /// The order of the Taylor series of a logistic likelihood that is integrated (biased).
+        /// The order of the Taylor series that replaces a logistic log likelihood under `integrate` (biased).
         series: usize { "4", OptionKind::Int(2, 64), Phase::Compile };
         /// Fractions of weights to remove by signal-to-noise ratio for the pruning table, such as `[0, 0.5, 0.95]`.
         prune: Vec<f64> { "", OptionKind::Fractions, Phase::Compile };

@@ -43,15 +43,16 @@ options! {
         structure: Structure { "full", Structure::KIND, Phase::Compile };
         /// The curvature of the log likelihood: `ggn` (generalised Gauss-Newton), `fisher` (empirical Fisher) or `hessian`.
         curvature: CurvatureKind { "ggn", CurvatureKind::KIND, Phase::Compile };
-        /// The method of prediction: `glm` linearises, in closed form for a Normal likelihood, by `probit` for classes and by `monte_carlo` over
-        /// functions for other likelihoods; `bridge` and `bridge_normalised` are the Laplace bridge; `weights` draws weights.
+        /// The method of prediction. `weights` draws weights; all other methods linearise the network. `glm` has a closed form for a Normal
+        /// likelihood, uses `probit` for classes, and `monte_carlo` for other likelihoods. `probit` is the probit approximation, `bridge` and
+        /// `bridge_normalised` are the Laplace bridge, and `monte_carlo` draws the network outputs.
         link: Link { "glm", Link::KIND, Phase::Compile };
         /// A factor on the precision of the prior: a number, or tuned by `marginal_likelihood` or on the `validation` rows.
         prior_precision: PriorPrecision { "1", OptionKind::NumberOr(1e-8, 1e8, &["marginal_likelihood", "validation"]), Phase::Run };
-        /// The weights that share a factor: all weights (`scalar`), the weights of one parameter (`layer`), or none (`diagonal`: one factor per
-        /// weight).
+        /// The weights that share a factor: all weights (`scalar`) or the weights of one parameter (`layer`). With `diagonal`, each weight has its
+        /// own factor.
         prior_structure: PriorStructure { "scalar", PriorStructure::KIND, Phase::Run };
-        /// If S of D weights are random, multiplies their prior precision by S / D. Without a value, only for `subnetwork`.
+        /// If S of D weights are random, multiplies their prior precision by S / D. Without a value, this applies only to `subnetwork`.
         scale_prior: Option<bool> { "", OptionKind::Bool, Phase::Run };
         /// Tunes the factors on the prior precision, and a learned noise, by the marginal likelihood during the search for the maximum.
         online: bool { "false", OptionKind::Bool, Phase::Compile };

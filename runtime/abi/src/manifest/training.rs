@@ -122,7 +122,8 @@ options! {
         batch: usize { "128", from(0), Phase::Run, &["batch_size"] };
         /// The optimiser and its arguments.
         optimiser: OptimiserChoice { "Adam(5e-3)", OptionKind::Optimiser, Phase::Compile, &["learning_rate", "lr", "step_size", "stepsize"] };
-        /// The learning rate over the run: `constant`, `cooldown` (constant for the first half, then to zero by a cosine), `cosine` (to zero), `linear` (to zero), or `step(fraction, factor)`.
+        /// The learning rate over the run: `constant`; `cooldown` (constant in the first half, then to zero along a cosine); `cosine` (to zero along
+        /// a cosine); `linear` (to zero linearly); or `step(fraction, factor)` (multiplied by `factor` after this fraction of the epochs).
         schedule: RateSchedule { "cooldown", RateSchedule::KIND, Phase::Run };
         /// Stop after this many epochs without improvement on the validation rows; 0 never stops.
         patience: usize { "0", from(0), Phase::Run };

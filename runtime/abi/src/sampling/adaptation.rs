@@ -15,7 +15,11 @@ options! {
             &["adapt_delta", "delta", "target_accept", "target_accept_prob"] };
         /// The step size; without a value, it is adapted in the warm-up.
         step_size: Option<f64> { "", POSITIVE, Phase::Run, &["learning_rate", "lr"] };
-        /// The metric that the warm-up adapts. `diagonal`, or `dense` with correlations, is estimated from positions and, in `nuts` and `hmc`, also from gradients. `windowed` and `windowed_dense` use only positions, in the windows of Stan. `unit` is not adapted. `automatic` is `dense` for `nuts` and `hmc` of models without layers in at most 50 dimensions, otherwise `diagonal`. A `dense` metric is diagonal until a window has two draws for each dimension; a warm-up of 1000 reaches that in up to 230 dimensions.
+        /// The metric that the warm-up adapts. `diagonal`, and `dense` with correlations, are estimated from positions and, in `nuts` and `hmc`, also
+        /// from gradients. `windowed` and `windowed_dense` are estimated from positions only, in the windows of Stan. `unit` is the identity and is
+        /// not adapted. `automatic` is `dense` for `nuts` and `hmc` if the model has no layers and at most 50 dimensions, otherwise `diagonal`. A
+        /// `dense` metric is diagonal until a window of the warm-up has two draws for each dimension; a warm-up of 1000 iterations has such a window
+        /// in up to 230 dimensions.
         metric: MetricKind { "automatic", MetricKind::KIND, Phase::Run };
     }
 }

@@ -13,7 +13,8 @@ options! {
     pub struct ChainOptions {
         /// Independent chains.
         chains: usize { "4", few(), Phase::Run, &["n_chains", "num_chains"] };
-        /// Iterations of each chain before draws are kept; they adapt the step size and the metric.
+        /// Iterations of each chain before draws are kept. During these iterations, `nuts`, `hmc`, `mala` and `random_walk` adapt the step size and
+        /// the metric.
         warmup: usize { "1000", OptionKind::Int(0, DRAWS), Phase::Run, &["burn", "burn_in", "burnin", "num_warmup", "tune"] };
         /// Draws to keep from each chain.
         draws: usize { "1000", OptionKind::Int(1, DRAWS), Phase::Resume,
@@ -29,9 +30,12 @@ options! {
         jitter: Option<f64> { "", OptionKind::AtLeast(0.0), Phase::Run };
         /// Posterior draws that predictions average over, evenly spaced over all chains.
         predictive_draws: usize { "1000", OptionKind::Int(1, DRAWS), Phase::Run };
-        /// Parameters to diagnose element by element; the table lists only these. Without names, all parameters of a small model are diagnosed, and of a large model the predictions and the norm of each parameter.
+        /// Parameters to diagnose element by element; the table lists only these. Without names, parameters of layers and parameters with more than
+        /// 64 elements are diagnosed by their norms, together with some predictions; all others are diagnosed element by element.
         report: DiagnosedQuantities { "", OptionKind::Names, Phase::Run };
-        /// Leave-one-out estimates by PSIS-LOO: `auto` (if they need at most a few million likelihoods), `always`, or `never`; not available for a tempered posterior. They use all draws if that needs at most a few million likelihoods, otherwise some evenly spaced draws, but at least `predictive_draws`.
+        /// Leave-one-out estimates by PSIS-LOO: `auto` (if `predictive_draws` times the number of rows is at most 8 million), `always`, or `never`;
+        /// not available for a tempered posterior. They use all draws or, if draws times rows (or times parameters) exceed 8 million, as many evenly
+        /// spaced draws as stay within this limit, but at least `predictive_draws`.
         leave_one_out as "loo": LooPolicy { "auto", LooPolicy::KIND, Phase::Run };
         /// Where draws are kept until the end: in `memory`, or only on `disk`, from which the draws are read one parameter at a time.
         store: DrawStorage { "memory", DrawStorage::KIND, Phase::Run };

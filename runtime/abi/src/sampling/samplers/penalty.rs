@@ -26,17 +26,17 @@ options! {
         /// Batches per iteration, from which the variance of the loss difference is estimated.
         batches: usize { "10", from(1), Phase::Run };
         /// The rows that the likelihood of a batch represents: with `data` all rows, which gives the ordinary posterior; with `batch` only its own
-        /// rows, which gives the posterior tempered by batch / rows.
+        /// rows, which gives a tempered posterior, whose log likelihood is multiplied by batch / rows.
         loss: Loss { "batch", Loss::KIND, Phase::Run };
         /// The estimator of the loss difference: the `mean` over all batches, or the difference on a `single` batch, with a variance estimated from
         /// the other batches.
         estimator: Estimator { "mean", Estimator::KIND, Phase::Run };
-        /// The correction for the noise of the difference: `plain` (half its variance), `corrected` (also for the noise
-        /// of the variance) or `naive` (none).
+        /// The correction for the noise of the loss difference: `plain` (subtracts half of its variance), `corrected` (also corrects for the noise of
+        /// the estimated variance) or `naive` (no correction).
         correction as "penalty": Correction { "plain", Correction::KIND, Phase::Run };
         /// The proposal: `random_walk(step)` or `mala(step)`, whose gradient uses a separate batch.
         proposal: Proposal { "random_walk(1e-3)", Proposal::KIND, Phase::Run };
-        /// Rows of the batch for the gradient of the proposal; 0 takes the value of `batch`.
+        /// Rows of the batch from which the gradient of the proposal is computed; 0 takes the value of `batch`.
         gradient_batch: usize { "0", from(0), Phase::Run };
         /// Allows a row to be in a batch more than once.
         replacement: bool { "false", OptionKind::Bool, Phase::Run };

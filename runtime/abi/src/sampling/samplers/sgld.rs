@@ -23,7 +23,9 @@ options! {
         batch: usize { "128", from(0), Phase::Run, &["batch_size"] };
         /// The step size; stable below 2 divided by the largest curvature of the negative log density, which grows with the number of rows.
         step_size: f64 { "1e-5", POSITIVE, Phase::Run, &["learning_rate", "lr"] };
-        /// The step size over the run: `constant`, `polynomial(b, gamma)` (times (1 + t / b)^-gamma in iteration t), or `cyclical(cycles, exploration)` (a cosine to zero in each cycle; the draws of the first part of each cycle are not kept).
+        /// The step size over the run: `constant`, `polynomial(b, gamma)` (`step_size * (1 + t / b)^-gamma` in iteration `t`), or
+        /// `cyclical(cycles, exploration)` (falls from `step_size` to zero along a cosine in each cycle; the first fraction `exploration` of each
+        /// cycle has no noise, and its draws are not kept).
         schedule: Steps { "constant", Steps::KIND, Phase::Run };
     }
 }
