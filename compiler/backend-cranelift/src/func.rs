@@ -18,9 +18,9 @@ use std::mem::offset_of;
 
 /// The kernel from which a function is emitted, and the decisions about this kernel.
 pub(crate) struct Source<'a> {
-    /// The number of iterations of the kernel's outermost axis that correspond to one iteration of the launch's outer axis.
+    /// The kernel.
     pub kernel: &'a Kernel,
-    /// The number of iterations of the kernel's outermost axis per iteration of the launch's outer axis.
+    /// The number of iterations of the kernel's outermost axis that correspond to one iteration of the launch's outer axis.
     pub factor: i64,
     /// The axis that is divided among launches, which is the outermost axis unless axes were exchanged.
     pub divided: usize,

@@ -19,7 +19,7 @@ const KILL: i32 = 9;
 const FROM_OUTSIDE: [i32; 4] = [1, 2, 15, 24];
 /// The number of characters of a worker's diagnostics that a message quotes.
 const QUOTED: usize = 600;
-/// The interval at which a worker that has sent its response is checked for its end.
+/// The interval between two checks of whether a worker that has sent its response has ended.
 const GLANCE: Duration = Duration::from_millis(2);
 
 /// A worker and its limits.

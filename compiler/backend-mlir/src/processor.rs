@@ -21,7 +21,8 @@ pub(crate) fn features() -> Vec<String> {
     }
 }
 
-/// Returns whether the processor has fused multiply-add. Without it, different recordings evaluate the functions.
+/// Returns whether the processor has fused multiply-add. Without it, the functions are made from other
+/// recordings.
 pub(crate) fn has_fused_products() -> bool {
     #[cfg(target_arch = "x86_64")]
     {

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         arguments::Color::Always => terminal::set_colour(true),
         arguments::Color::Never => terminal::set_colour(false),
     }
-    // The checker and the elaborator recurse on deep programs; the limit on nesting is set for the stack of this thread.
+    // The checker and the elaborator recurse on nested expressions; the limit on nesting is chosen for the stack of this
+    // thread.
     ExitCode::from(terminal::work(move || commands::run(parsed.command)))
 }

@@ -1,4 +1,4 @@
-//! Tips for invalid command lines that the argument parser does not have: options of items, and programs named without their extension.
+//! Tips for invalid command lines that the argument parser cannot give: options of items, and programs named without their extension.
 
 use crate::arguments::CommandLine;
 use crate::session::with_ending;
@@ -68,8 +68,8 @@ fn has(command: &Command, option: &str) -> bool {
         .any(|argument| argument.get_long() == Some(option))
 }
 
-/// Returns the items that have an option with this name or synonym, each with the text that sets the option. For example, a rate is an argument of
-/// the optimiser of a training run, and the step size of a chain.
+/// Returns the items that have an option with this name or synonym, each with the text that sets the option. For example, `learning_rate` means
+/// the optimiser of a training, or the step size of a chain.
 fn settings(word: &str) -> Vec<(String, String)> {
     let mut settings: Vec<(String, String)> = Vec::new();
     for method in method::ALL {

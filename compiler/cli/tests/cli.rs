@@ -178,7 +178,7 @@ fn empty_or_huge_ranges_are_rejected() {
     );
 }
 
-/// A window may be too large for a size that only the data determine, or inside a layer.
+/// A window may be larger than an axis whose size only the data determine, or larger than an axis inside a layer.
 #[test]
 fn windows_larger_than_their_input_are_rejected() {
     let image = |layer: &str, f: &str| {
@@ -739,7 +739,7 @@ fn operations(inputs: usize, options: &[&str]) -> [u64; 3] {
 }
 
 /// Each row takes two operations per input for its location, and two for the gradient. The number of other operations does not depend on the number
-/// of inputs. The prior is an exception, but its operations do not depend on the number of rows.
+/// of inputs, except for the operations of the prior, whose number does not depend on the number of rows.
 #[test]
 fn the_cost_of_a_step_is_linear_in_its_batch() {
     let with = |inputs, batch: usize| {

@@ -63,7 +63,7 @@ fn the_colour_of_diagnostics_is_an_option() {
     let coloured = shown(&["--color", "always"]);
     assert!(coloured.starts_with("\u{1b}["), "{coloured}");
     assert!(!coloured.contains('\u{fffd}'), "{coloured}");
-    // A file may not write to the terminal through a diagnostic.
+    // Control characters of a file must not reach the terminal through a diagnostic.
     let hostile = Trial::new().program("model M() -> y: real { y ~ Normal(wrong\u{1b}[2J, 1) }\n");
     let hidden = hostile.bnnc("check", &["--color", "always"]).stderr;
     assert!(

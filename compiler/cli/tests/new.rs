@@ -482,7 +482,7 @@ fn compressed_tables_and_json_are_read() {
 /// The prior of the intercept covers the data, whatever their spread relative to their size.
 #[test]
 fn the_prior_of_the_intercept_covers_the_data() {
-    // The output doubles between the smallest and the largest value, far from one.
+    // The outputs are far from one, and the largest output is about twice the smallest.
     let text = table("x,y", 80, |at, _| {
         let share = (at as f64 + 0.5) / 80.0;
         format!("{share:.3},{:.4}", 1e6 * (-(1.0 - share).ln()).exp().powf(0.3))
@@ -507,7 +507,8 @@ fn the_prior_of_the_intercept_covers_the_data() {
     );
 }
 
-/// A column that is left out does not come back after rows are dropped: its own gaps would be in the rows that remain.
+/// A column that is left out because of all rows stays left out, even if it would be usable in the rows that remain. The choice of
+/// these rows ignored its gaps, so some of its cells there may be empty.
 #[test]
 fn columns_that_are_left_out_stay_left_out() {
     let text = table("rownum,age,who,y", 80, |at, random| {

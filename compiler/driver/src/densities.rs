@@ -1,4 +1,4 @@
-//! Derives the densities of a model as functions of the parameters that the families of the posterior cover.
+//! Derives the densities of a model, and merges sites whose posterior is one joint family.
 
 use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
 use bnnc_base::fault::Fault;

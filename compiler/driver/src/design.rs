@@ -1,7 +1,8 @@
 //! The linear part of a model: the parameters that are multiplied by columns of the data.
 //!
-//! Coefficients of linearly dependent columns are not identifiable if they occur only in sums with these columns. The analysis therefore follows the
-//! model element by element. It starts from the values that some operation uses non-linearly, and goes back through sums and products with data.
+//! The coefficients of linearly dependent columns are not identifiable if the model uses them only as factors of these columns in sums. The analysis
+//! therefore follows the model element by element. It starts from the values that some operation uses non-linearly, and goes back through sums and
+//! products with data.
 
 mod elements;
 
@@ -391,8 +392,8 @@ impl Linear<'_> {
         all.for_each(|(one, _)| {
             selected.entry(&one.site).or_default().insert(one.selected_by);
         });
-        // If two columns select elements of a parameter, or a column selects elements of a parameter that is also used as a whole, it depends on the
-        // row which elements two terms share.
+        // If two columns select elements of a parameter, or a column selects elements of a parameter that is also used as a whole, the elements that
+        // two terms share depend on the row.
         let mixed = selected.into_iter().filter(|(_, by)| by.len() > 1);
         self.left_out.extend(mixed.map(|(site, _)| site.clone()));
         let mut uses: HashMap<Coefficient, usize> = HashMap::new();

@@ -34,7 +34,7 @@ pub struct SelectedAxis {
     pub ports: Vec<String>,
 }
 
-/// An offset that makes test sizes larger than all sizes of the run, so that no other axis has the same size by coincidence.
+/// An offset that makes the sizes that [`apart`] returns larger than all sizes of the run, so that no other axis has the same size by coincidence.
 const APART: usize = 1009;
 
 /// Returns the axes of an inference that may have new levels: named dimensions whose positions are the levels of columns that inputs take.

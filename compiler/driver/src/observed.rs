@@ -117,7 +117,7 @@ fn meant_input<'m>(entry: &InputEntry, schema: &Schema, model: &'m ModelItem) ->
 }
 
 impl Compilation<'_> {
-    /// Warns about links that the values of untransformed inputs suggest are applied twice.
+    /// Warns about links that are probably applied twice, judging by the values of the untransformed inputs.
     fn doubled_links(&self, bound: &DataBindings, schema: &Schema) -> Vec<Diagnostic> {
         let module = &self.program.module;
         let spec = &module.datas[self.item.data].spec;

@@ -238,7 +238,7 @@ mod tests {
     fn known_integrals_are_found() {
         let root = (2.0 * std::f64::consts::PI).sqrt();
         close(IntegralRange::Line(0.0, 1.0), &[], |x| (-0.5 * x * x).exp(), root);
-        // A narrow function that is far from the location that the range expects.
+        // A narrow function that is far from the location given to the range.
         close(
             IntegralRange::Line(0.0, 1.0),
             &marks(5.0, 1e-3),

@@ -126,8 +126,8 @@ pub enum Vjp {
     /// A rule that returns one entry per operand. The entry is `None` if the operand has no derivative, like
     /// an integer or a condition.
     Rule(fn(&mut Builder, &OpCall, Value) -> Vec<Option<Value>>),
-    /// Like [`Vjp::Rule`], but for a random result. The derivative is that of the quantile at a fixed probability. It is valid for expectations. With
-    /// the same random numbers, a single value may change differently.
+    /// Like [`Vjp::Rule`], but for a random result. The derivative is that of the quantile at a fixed probability. Derivatives of expectations are
+    /// therefore correct, although a single value, computed from the same random numbers, may change differently.
     Implicit(fn(&mut Builder, &OpCall, Value) -> Vec<Option<Value>>),
     /// The op is constant almost everywhere, or not differentiable on purpose. The text is the reason.
     Zero(&'static str),

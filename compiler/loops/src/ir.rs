@@ -93,7 +93,8 @@ pub enum InstOp {
     Const(f64),
     /// The index of the point along an axis of the domain, as an integer.
     Index(u32),
-    /// An element of a buffer. If the result has the type `Bool`, it means "not zero".
+    /// An element of a buffer. If the type of the result is `Bool`, the result is true if the element is not
+    /// zero.
     Load(Access),
     /// A scalar operation. Comparisons and arithmetic have two operands that are both reals or both integers.
     /// The first operand of `Select` is a Boolean.

@@ -6,10 +6,10 @@
 //! chain of tensors that each have a single consumer, only the last tensor is stored. Storing a tensor can change the grouping, so both steps
 //! alternate until no further tensor is stored.
 //!
-//! Note [Draws in memory]. Memory must not depend on the number of draws of a divergence. Tensors that have elements for every such draw are
-//! therefore never stored because of their cost. Instead, each kernel computes such tensors again from the noise. Draws of weights are operands of
-//! products, and they are stored for this reason. Values that are computed from such draws are recomputed if they are only summed over the draws. A
-//! single number for each draw, such as a norm, may be stored.
+//! Note [Draws in memory]. Memory must not depend on the number of draws of a divergence. For a tensor that has elements for every such draw, a
+//! high cost is therefore not a reason to store it. Instead, each kernel computes such tensors again from the noise. Draws of weights are stored
+//! nevertheless, because they are operands of matrix products. Values that are computed from such draws are recomputed if they are only summed over
+//! the draws. A single number for each draw, such as a norm, may be stored.
 
 use crate::contract;
 use crate::group::{self, Grouped, Groups};
@@ -233,7 +233,7 @@ fn dear(tensors: &Tensors, live: &[bool], storage: &TensorStorage, groups: &Grou
     more.into_iter().collect()
 }
 
-/// Returns, for each tensor, whether it is never stored because of its cost. See Note [Draws in memory].
+/// Returns, for each tensor, whether it is computed again instead of being stored, however high its cost. See Note [Draws in memory].
 fn made_anew(tensors: &Tensors, storage: &TensorStorage, users: &[Vec<TensorId>]) -> Vec<bool> {
     let mut anew = vec![false; tensors.len()];
     let ids: Vec<TensorId> = tensors.ids().collect();

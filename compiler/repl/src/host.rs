@@ -13,7 +13,7 @@ pub trait RunHost {
     /// Runs the inference blocks that `options.only` names and those that they need, or all blocks.
     fn run(&self, program: &CheckedProgram, options: &CompileOptions) -> RunReport;
 
-    /// Draws a picture with characters, at most this many wide.
+    /// Draws a picture with characters, at most `width` characters wide.
     fn characters(&self, picture: &Picture, width: usize) -> String;
 
     /// Draws a picture as an SVG document.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The number of draws.
 const DRAWS: usize = 4000;
 
-/// With fewer draws, an interval of 90 % is not known well.
+/// With fewer draws, the ends of a 90 % interval are imprecise.
 const FEWEST_DRAWS: usize = 400;
 /// The largest number of reals that the draws take (128 MiB).
 const MOST_NUMBERS: usize = 1 << 24;

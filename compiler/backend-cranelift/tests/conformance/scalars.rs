@@ -139,7 +139,7 @@ fn text(scalar: Scalar, types: &[DType], result: DType, (precision, layout): (Pr
     )
 }
 
-/// Returns the operand with index `operand` of all pairs.
+/// Returns, for every pair of operands, the value of the operand with index `operand`.
 fn contents(dtype: DType, operand: usize) -> Vec<f64> {
     let pairing = |at: usize| [at % 24, at / 24 % 24, (at * 7 + 3) % 24][operand];
     (0..COUNT)

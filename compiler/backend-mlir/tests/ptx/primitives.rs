@@ -173,8 +173,8 @@ fn by_columns(precision: Precision, l: &mut [f64], (batch, n): (usize, usize)) {
     }
 }
 
-/// One positive definite matrix, and several matrices. The factorisation of each of these fails at one column: the first or the last column of a
-/// block, or a column in between.
+/// One positive definite matrix, and several matrices whose factorisation fails at one column: the first or the last column of a block, or a
+/// column in between.
 #[test]
 fn cholesky_factors_by_columns_of_blocks_match_the_reference() {
     let (n, faults) = (130, [0, 40, 63, 64, 127, 128, 129]);

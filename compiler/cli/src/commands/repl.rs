@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// The limit on the size of an entry in bytes, because a device file may be endless.
 const LONGEST: u64 = 1 << 24;
 
-/// The exit status after an entry above this limit, which is the status for data that cannot be read.
+/// The exit status after an entry above this limit; it is the same as for data that cannot be read.
 const TOO_LONG: u8 = 3;
 
 /// Runs the command.

@@ -26,7 +26,7 @@ pub struct Browser {
     pub complaints: Vec<String>,
 }
 
-/// Finds the browser of this machine. If there is none, prints a note, or fails the test if `BNNC_BROWSER=required` is set.
+/// Finds the browser of this machine. If no browser is found, prints a note, or fails the test if `BNNC_BROWSER=required` is set.
 pub fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path)

@@ -1,4 +1,4 @@
-//! Mistakes in links, scales and types, which do not fit the data.
+//! Mistakes in likelihoods: links, scales and types that do not fit the data.
 
 use crate::tables::{classes, counts, csv, each, line, normal, uniform, votes};
 use crate::{Folder, mistakes};

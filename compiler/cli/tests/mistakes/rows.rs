@@ -26,7 +26,8 @@ fn leaking(name: &str, of: impl Fn(f64) -> f64) -> String {
     csv(&[("x", x), (name, leak), ("y", y)])
 }
 
-/// Sixty rows of three species with a code of the species, which is that of another one in the first rows.
+/// Returns sixty rows of three species, each with a code of its species. The first `wrong` rows have the code of another
+/// species.
 fn coded(codes: &[&str], wrong: usize) -> String {
     let species = ["adelie", "gentoo", "chinstrap"];
     let x = normal(1, 60);
@@ -50,7 +51,7 @@ fn classified(item: &str) -> String {
     )
 }
 
-/// A group that predicts the class of all rows but one is not a code of it.
+/// A group column that predicts the class of all rows except one is not a code of the class.
 #[test]
 fn a_group_that_merely_predicts_well_is_not_a_leak() {
     let program = classified("data d = csv(\"d.csv\") { target = species, inputs = [x, code] }");

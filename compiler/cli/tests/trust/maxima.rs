@@ -227,8 +227,8 @@ fn a_network_whose_maximum_is_a_constant_is_reported() {
                 "is 0.2",
             ],
         );
-        // Under such a prior, the posterior itself has nearly constant functions, so chains and small networks would not find another
-        // function either.
+        // Under such a prior, the functions of the exact posterior are nearly constant, so chains and small networks would not find another function
+        // either.
         let stderr = trial.bnnc("run", &[]).stderr;
         assert!(
             !stderr.contains("use `nuts`") && !stderr.contains("fewer"),
@@ -305,8 +305,8 @@ fn an_approximation_that_predicts_worse_than_its_centre_is_reported() {
     // The predictions of the exact posterior are close to the predictions at the maximum.
     assert!(chain < best + 0.05, "{chain} {best}");
     assert!(nll(&result, "last") > chain + 0.05, "{result}");
-    // The validation rows select a factor that leaves the Gaussian without any spread. Under this factor, the maximum would be a worse model. So the
-    // link is the cause with this option too.
+    // The validation rows select a factor on the prior precision that leaves the Gaussian without any spread. Under this factor, the maximum would
+    // be a worse model. With this option too, the link is therefore the cause of the bad predictions.
     let (validation, _) = run(", validation = 0.1", "prior_precision = validation");
     validation.assert_warning("E0551", &["without spread", "`link = bridge`"]);
     for absent in ["E0570", "prior_precision = 1`", "steps = 20000"] {
@@ -357,8 +357,8 @@ fn chains_are_advised_where_a_gaussian_is_too_wide_for_a_boolean() {
     assert!(nll(&result, "last") > chain + 0.05, "{result}");
 }
 
-/// If validation rows chose the factor, the message must not advise using this factor in the search for a maximum. For normal outputs, the advice
-/// is to tune the factor by the marginal likelihood during the search.
+/// If validation rows chose the factor on the prior precision, the message must not advise using this factor in the search for a maximum. For normal
+/// outputs, the advice is to tune the factor by the marginal likelihood during the search.
 #[test]
 fn tuning_by_marginal_likelihood_is_advised_instead_of_validation() {
     // Unlike in `uniform`, neighbouring numbers are unrelated, so that their sums are nearly normal.

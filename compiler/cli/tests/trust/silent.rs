@@ -53,8 +53,9 @@ fn outputs_with_several_values_per_row_are_not_reported_to_lack_a_mean() {
     }
 }
 
-/// A joint family whose coordinate `i`, counted from 1, is a Laplace distribution with the rate `i / scale`. On its free coordinate, the log
-/// density of `InverseGamma` falls like `-exp(-z)`, whose mean exists under a Laplace distribution if its rate is above 1.
+/// A joint family whose coordinate `i`, counted from 1, is a Laplace distribution with the rate `i / scale`. On its free coordinate `z`, the log
+/// density of `InverseGamma` falls like `-exp(-z)`. Under a Laplace distribution, the mean of `exp(-z)` exists if the rate of this distribution is
+/// above 1.
 #[test]
 fn a_member_of_a_joint_family_is_compared_with_its_own_coordinates() {
     let program = |members: &str| {
@@ -212,7 +213,7 @@ infer fit = laplace(M, d) {{ {options} }}
         .program(&program)
 }
 
-/// With the wrong sign the posterior of `b` is nearly exponential at 0, and with too small a bound it is so at the bound.
+/// With the wrong sign, the posterior of `b` is nearly exponential at 0. With a bound that is too small, it is nearly exponential at the bound.
 #[test]
 fn a_laplace_approximation_at_an_end_needs_the_whole_second_derivative() {
     for (sign, ty, end) in [("-", "positive", "at 0,"), ("", "real(-5, 1.2)", "at 1.2,")] {

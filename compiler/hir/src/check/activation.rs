@@ -40,9 +40,9 @@ struct Summary {
 #[derive(Clone, Copy, Debug)]
 struct Second {
     at: Span,
-    /// The position in the program of the inner product.
+    /// The position in the program of the first product, whose result the second product uses.
     first: Span,
-    /// The number of elements of the inner product's input, of the value between both products, and of the result, where known.
+    /// The number of elements of the first product's input, of the value between both products, and of the result, where known.
     inputs: Option<i64>,
     between: Option<i64>,
     outputs: Option<i64>,

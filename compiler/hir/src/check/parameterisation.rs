@@ -62,7 +62,7 @@ pub fn chosen(module: &Module, first: DistId, args: &[ast::Arg]) -> Result<DistI
     }))
 }
 
-/// Like [`chosen`], but reports errors. Errors are reported.
+/// Like [`chosen`], but reports errors.
 pub fn chosen_or_reported(
     session: &mut CheckSession<'_>,
     first: DistId,
@@ -170,8 +170,8 @@ impl Checker<'_> {
 }
 
 /// Like [`Checker::applied_twice`], but for arguments whose ranges are known only from the values of the inputs, such as `exposure * exp(x)` for
-/// positive exposures. bnnc does not warn about inverse link function, such as the product of a positive slope and a positive column, may be
-/// intended and does not get a warning.
+/// positive exposures. There is a warning only if an inverse link function computes the argument. A positive argument without one, such as the
+/// product of a positive slope and a positive column, may be intended.
 pub fn applied_twice_to_data(
     module: &Module,
     model: &ModelItem,

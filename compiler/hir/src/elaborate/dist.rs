@@ -228,8 +228,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    /// Returns the interval to which an observation is truncated. Only observations have a truncated sampler; sites do not need it, because
-    /// draws found by bisection have no gradients.
+    /// Returns the interval to which an observation is truncated. Only observations have a truncated sampler. Sites cannot use it, because
+    /// its draws are found by a search and have no gradients.
     fn inside(&self, is_truncated: bool, support: Support) -> Option<(f64, f64)> {
         match (support, self.values) {
             (Support::Interval(low, high), CalledWith::Any) if is_truncated && !self.is_improper() => {

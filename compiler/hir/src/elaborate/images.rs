@@ -1,8 +1,8 @@
 //! Elaborates image operations. Images are arrays of channels, rows and columns.
 //!
 //! Note \[Convolutions\]. A convolution is a contraction of the kernel with all windows of the image, `conv = contract(kernel, patches(x))`. The
-//! derivatives of a convolution, and its batched forms over examples and draws, follow from those of the two ops. Most of the work is done by the
-//! matrix product.
+//! derivatives of a convolution, and its batched forms over examples and draws, follow from those of the two ops. Most of the time is spent in
+//! the contraction, which becomes a matrix product unless it is tiny (see Note \[Contractions\] in `compiler/lower`).
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator};

@@ -49,9 +49,9 @@ pub struct OptionalPrograms {
     pub jacobian: bool,
     /// Jacobians of selected weights.
     pub selected: bool,
-    /// The diagonals of the products of Jacobians.
+    /// The diagonals of `J' J` for the Jacobians `J`.
     pub squares: bool,
-    /// The products of Jacobians with a diagonal matrix between them.
+    /// The products `J V J'` of the Jacobians `J` with a diagonal matrix `V`.
     pub spread: bool,
     /// Kronecker factors.
     pub factors: bool,
@@ -68,11 +68,11 @@ pub struct SmallerPrograms {
     pub weights: Vec<Weights>,
     /// Jacobians of selected weights.
     pub selected: Function,
-    /// The diagonals of the products of Jacobians, for all weights.
+    /// The diagonals of `J' J` for the Jacobians `J`, for all weights.
     pub squares: Function,
-    /// The diagonals of the products of Jacobians, for the weights in the approximation.
+    /// The diagonals of `J' J` for the Jacobians `J`, for the weights in the approximation.
     pub diagonal: Function,
-    /// The products of Jacobians with a diagonal matrix between them, for the weights in the approximation.
+    /// The products `J V J'` of the Jacobians `J` with a diagonal matrix `V`, for the weights in the approximation.
     pub spread: Function,
     /// Products of vectors with the second derivative of the likelihood.
     pub products: Option<Function>,
@@ -115,13 +115,13 @@ pub struct Approximation {
     pub jacobian: Option<Function>,
     /// Jacobians of selected weights.
     pub selected: Option<Function>,
-    /// The diagonals of the products of Jacobians.
+    /// The diagonals of `J' J` for the Jacobians `J`.
     pub squares: Option<Function>,
-    /// The products of Jacobians with a diagonal matrix between them.
+    /// The products `J V J'` of the Jacobians `J` with a diagonal matrix `V`.
     pub spread: Option<Function>,
     /// Kronecker factors.
     pub factors: Option<Function>,
-    /// The products of Jacobians with a matrix between them. The matrix is diagonal in the eigenbases of the Kronecker factors.
+    /// The products `J M J'` of the Jacobians `J` with a matrix `M` that is diagonal in the eigenbases of the Kronecker factors.
     pub turned: Option<Function>,
     /// Products of vectors with the second derivative of the likelihood.
     pub products: Option<Function>,

@@ -1,4 +1,5 @@
-//! Cholesky factors. One block of threads factors a whole matrix; for large matrices, there are separate functions that a runtime launches.
+//! Cholesky factors. One block of threads factors a whole matrix. For large matrices, the runtime launches separate functions for the parts of the
+//! factorisation.
 
 use super::{Entry, at, flat, long, read, repeat, when, with, write};
 use crate::gpu::kernel::{over_threads, place};
@@ -7,8 +8,8 @@ use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::device::{self, Blocked, Count};
 use bnnc_base::dtype::Precision;
 
-/// The number of rows of a diagonal block. A thread rereads a row of a block many times, so thirty-two of these rows should fit into the nearest
-/// cache. Larger blocks, however, leave fewer and larger matrix products, which are more efficient.
+/// The number of rows of a diagonal block. A thread reads a row of a block many times, so the rows that the 32 threads of a warp read should fit
+/// into the nearest cache. This argues for small blocks. Larger blocks, however, leave fewer and larger matrix products, which are more efficient.
 const ROWS: u32 = 64;
 
 /// A square part of a matrix: the position of the first element, the distance between rows, and the number of rows.

@@ -1,4 +1,4 @@
-//! The columns of a table and their uses: the output, the inputs, and the rows with values in all these columns.
+//! Chooses the use of each column of a table (such as output or input), and finds the rows that have values in all columns used.
 
 use super::diagnostics;
 use super::facts::{ColumnFacts, shown};
@@ -72,7 +72,7 @@ impl<'t> TableColumns<'t> {
             return Err(diagnostics::too_few(path, columns.rows.len(), dropped));
         }
         if !columns.is_complete() {
-            // A column that is left out at first keeps its gaps in the rows that remain.
+            // A column that is left out because of all rows stays left out: the choice of the remaining rows ignored its gaps.
             let again = self::uses(table, &columns.gaps, Some(&columns.rows));
             let both = columns.uses.into_iter().zip(again);
             columns.uses = both

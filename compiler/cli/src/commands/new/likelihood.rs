@@ -273,7 +273,8 @@ mod tests {
             OutputLikelihood::Gamma(..)
         ));
         assert_eq!(of(grid(|p| 10.0 + p)), OutputLikelihood::Normal);
-        // Exponential beyond a large offset: an effect adds to the output.
+        // An exponential variable plus a large offset: effects are additive, so neither a log-normal nor a gamma likelihood is
+        // chosen.
         assert_eq!(of(grid(|p| 1000.0 - (1.0 - p).ln())), OutputLikelihood::StudentT);
         // Quantiles of a Cauchy variable.
         assert_eq!(

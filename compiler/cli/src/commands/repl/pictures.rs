@@ -113,7 +113,7 @@ fn bulk(draws: &[f64]) -> Option<(f64, f64)> {
     }
 }
 
-/// Draws a picture with characters, at most this many wide.
+/// Draws a picture with characters, at most `width` characters wide.
 pub fn characters(picture: &Picture, width: usize) -> String {
     let width = width.min(WIDEST);
     // If there is only one density, the title is also the label of the horizontal axis.
@@ -264,7 +264,7 @@ fn trace_axes(chains: &[Vec<f64>]) -> (PlotAxis, PlotAxis) {
     )
 }
 
-/// Returns the name of a trace. A single one may hold the draws of several chains, one after the other.
+/// Returns the name of a trace. If there is only one trace, it may hold the draws of several chains, one after the other.
 fn trace_name(number: usize, count: usize) -> String {
     match count {
         1 => "draws, chain after chain".to_owned(),

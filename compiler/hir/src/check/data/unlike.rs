@@ -36,7 +36,8 @@ pub fn degrees(session: &mut CheckSession<'_>, written: &ast::Expr) -> Vec<f64> 
     degrees
 }
 
-/// Reads the value of `outliers`, which is `idx("file")`, a file of inputs, or `shuffled(7)`.
+/// Reads the value of `outliers`: a file of inputs in the format of the data, such as `csv("far.csv")` or
+/// `idx("file")`; or `shuffled(7)`.
 pub fn outliers(session: &mut CheckSession<'_>, written: &ast::Expr, format: Format) -> Option<Outliers> {
     let own = format.word();
     if let ast::ExprKind::Call(callee, args) = &*strip(written).kind

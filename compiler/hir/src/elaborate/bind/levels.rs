@@ -21,7 +21,7 @@ pub struct Selector<'a> {
     pub field: &'a Field,
     /// The position in the program at which the input or output is declared.
     pub span: Span,
-    /// True for an output, whose integers are classes. Its integers are classes.
+    /// True for an output, whose integers are classes.
     pub is_class: bool,
     /// True if something other than the columns determines the size.
     pub is_fixed: bool,

@@ -40,14 +40,14 @@ const NORMAL: f64 = 0.398_942_280_401_432_7;
 /// A search for values in an interval.
 pub(super) struct Search {
     pub(super) inside: Interval,
-    /// `(arguments.., y) -> log beyond(y)`, minus that of the whole interval.
+    /// `(arguments.., y) -> log beyond(y)`, minus the `log beyond` of the whole interval.
     beyond: Function,
-    /// `(arguments.., y) ->` the logarithm of the density of `y`, relative to the whole interval.
+    /// `(arguments.., y) ->` the log density of `y`, normalised by the probability of the whole interval.
     pub(super) terms: Function,
     /// The parameters, then 1 if values are measured from the upper end or 0 if not, then `log beyond` of the whole interval.
     pub(super) arguments: Vec<Value>,
     is_upper: Option<Value>,
-    /// The logarithm of the density of the distance from the end, at the end and relative to the whole interval.
+    /// The log density of the distance from the end, evaluated at the end and normalised by the probability of the whole interval.
     at_end: Option<Value>,
     guess: Option<Guess>,
 }

@@ -182,7 +182,7 @@ impl<'a, 'm> Elements<'a, 'm> {
             if low > high {
                 continue;
             }
-            // Elements of a joint distribution may be read by its own parameters in sequence, as in an autoregression.
+            // The parameters of a joint distribution may read elements of its own output, as in an autoregression.
             let is_own = is_one && found.output == given.sample.local;
             let place = |at: i64| if is_one { first } else { first + at as usize };
             edges.push(Edge {

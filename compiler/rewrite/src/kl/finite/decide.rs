@@ -1,4 +1,4 @@
-//! Decides whether the KL divergence between two elements is finite.
+//! Decides whether the KL divergence of one element is finite.
 
 use super::Finiteness;
 use super::ends::{DensityEnd, DensityTail, SupportInterval};

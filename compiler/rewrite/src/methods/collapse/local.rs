@@ -1,4 +1,4 @@
-//! The program that computes the location of each row and the derivatives of the location in the collapsed weights.
+//! The program that computes the location of each row, and the derivatives of the location with respect to the collapsed weights.
 
 use super::super::laplace::outputs::{LaplaceParts, bind_row};
 use super::super::train::{Refusal, is_of_row};

@@ -37,9 +37,8 @@ pub struct KinkedFunction {
     pub direct: usize,
 }
 
-/// Finds the pieces between which a function has kinks, as a function of the named parameters. The function
-/// must have one result, the vector `outputs`. The inner error is the reason why the function is not
-/// piecewise affine.
+/// Finds the kinks between the pieces on which a function is affine in the named parameters. The function must have one result, the vector
+/// `outputs`. The inner error is the reason why the function is not piecewise affine.
 ///
 /// # Errors
 /// Fails for an op without a derivative.

@@ -13,8 +13,8 @@ use bnnc_graph::function::{Function, Value};
 use std::sync::Arc;
 
 /// Returns `(.., cotangents [batch, columns, outputs], STATE/vector.. [batch, columns, ..]) -> INPUT/slope, INPUT/bend [batch, columns, ..]` for each
-/// real input of a row: the derivatives of `cotangent . f` and of `cotangent . df/dw . vector` with respect to the input. For the vector `P^-1 J'
-/// c'`, twice the second derivative is the derivative of the variance `c J P^-1 J' c'`.
+/// real input of a row: the derivatives of `cotangent . f` and of `cotangent . df/dw . vector` with respect to the input. For the vector `P^-1 J' c'`
+/// with the precision matrix `P`, twice the second of these is the derivative of the variance `c J P^-1 J' c'`.
 pub fn inputs(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let of_one = of_one(parts)?;
     let has_columns = |name: &str| name == "cotangents" || name.ends_with("/vector");
