@@ -1,7 +1,7 @@
 //! `sampled`: the functions that samplers evaluate at a position. Positions are on the unconstrained scale.
 //!
-//! A position has one tensor for each moving site; fixed sites keep their states. The log density is `log prior + log Jacobian + scale *
-//! sum over rows of log p(row)`.
+//! A position has one tensor for each moving site (a site that is not fixed); fixed sites keep their states. The log density is `log
+//! prior + log Jacobian + scale * sum over rows of log p(row)`.
 
 pub mod hoist;
 mod jumps;
@@ -206,7 +206,7 @@ pub fn at_draws(
     task.at_draws(drawn, context)
 }
 
-/// Checks that every name is a moving site with a non-centred parameterisation.
+/// Checks that every name is a site that is not fixed and has a non-centred parameterisation.
 fn check(plans: &[SitePlan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diagnostic>> {
     let refusal = |name: &Arc<str>| {
         let plan = plans.iter().find(|plan| *plan.site.name == **name);
@@ -350,7 +350,8 @@ impl Task<'_> {
         let params = nodes::params_of(&mut builder, density);
         let value = builder.inline(density, &params)[0];
         let moved = states::optimised(self.plans);
-        // If the density does not depend on a state, the function no longer has the parameter of this state. Its gradient is zero.
+        // If the density does not depend on a state, the function no longer has the parameter of this state. The gradient of the state
+        // is zero.
         let wrt: Vec<Value> = moved
             .iter()
             .map(|(name, shape)| {

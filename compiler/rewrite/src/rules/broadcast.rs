@@ -45,7 +45,7 @@ pub static RULES: &[Rule] = &[
     Rule {
         name: "div-by-broadcast",
         about: "A quotient by a repeated array is a product with the reciprocal of the array, computed before the repetition.",
-        // Only a factor can be moved out of sums, and a divisor cannot.
+        // Other rules move factors out of sums, but not divisors.
         cases: || vec![equal(X / repeat(Y, P), X * repeat(1.0 / Y, P))],
         examples: || vec![example(X / broadcast(exp(sum(X, &[0, 1])), &[2, 3], &[]))],
     },

@@ -8,8 +8,8 @@ use bnnc_graph::op::{OpDef, Vjp};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 
-/// Returns calls with real results, converted to losses, with their operands. Omits the op that hides its derivative on purpose, and ops whose
-/// derivative is that of a distribution.
+/// Returns calls with real results, converted to losses, with their operands. Omits `stop_gradient`, whose derivative is zero on purpose, and
+/// ops whose derivative is that of a quantile ([`Vjp::Implicit`]).
 fn losses(op: &'static OpDef) -> Vec<(Function, Vec<Tensor>)> {
     if op.is(&ops::stop_gradient::STOP_GRADIENT) || matches!(op.vjp, Vjp::Implicit(_)) {
         return Vec::new();

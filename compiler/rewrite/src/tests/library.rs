@@ -198,7 +198,7 @@ pub fn spike_and_slab(shape: &Shape) -> Instance {
     instance
 }
 
-/// A normal radius times a direction. The variance is `scale^2 / D` (section 4.4 of the methods).
+/// A normal radius times a direction that is uniform on the sphere. The variance of each of the `D` elements is `scale^2 / D`.
 pub fn radial(size: usize) -> Instance {
     let shape = Shape::fixed(&[size]);
     let mut instance = normal(&shape);

@@ -1,4 +1,4 @@
-//! Compares training steps with known numbers, from sections 6.4 and 6.5 of the methods and from closed forms.
+//! Compares training steps with independently computed numbers and with closed forms.
 
 use super::inputs::differences;
 use super::library::{
@@ -304,7 +304,7 @@ fn graph_size_does_not_depend_on_the_number_of_draws() {
     assert_eq!(few, sizes(1000));
 }
 
-/// One step of Bayes by Backprop in which the noise is fixed at 0.7 (section 6.5).
+/// One step of Bayes by Backprop in which the noise is fixed at 0.7.
 #[test]
 fn one_step_of_bayes_by_backprop_equals_the_known_numbers() {
     let mut family = normal(&scalar());
@@ -348,7 +348,7 @@ fn line() -> Model {
     })
 }
 
-/// The evidence lower bounds of the conjugate model (section 6.5).
+/// The evidence lower bounds of the conjugate model agree with its closed form.
 #[test]
 fn evidence_lower_bounds_agree_with_the_conjugate_model() {
     const DRAWS: usize = 20_000;

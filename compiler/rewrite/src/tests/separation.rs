@@ -1,4 +1,4 @@
-//! Tests factorised KL divergences with known noise (section 6.4 of the methods): the values, the gradients, and which computation is chosen.
+//! Tests factorised KL divergences with known noise: the values, the gradients, and which computation is chosen.
 
 use super::library::{
     approximation, declared, exponential, laplace, logistic, normal, posterior, regression, sgd,
@@ -276,8 +276,8 @@ fn separated_divergences_equal_direct_ones() {
     }
 }
 
-/// The prior has the log density `-log w`. The family is normal around 1.1 with scale 0.1, with the noise of the tables (section 6.4). The
-/// gradient is computed by differences.
+/// The prior has the log density `-log w`. The family is normal around 1.1 with scale 0.1, and its noise comes from the tables. The gradient
+/// is computed by differences.
 #[test]
 fn the_taylor_series_of_the_logarithm_is_within_its_remainder() {
     let family = || {

@@ -43,7 +43,8 @@ impl Linear {
     }
 }
 
-/// Returns the number of an application as `weight + sum of factors * operands`. The factors are at least 1.
+/// Returns the weight and the factors of an op. The number of its application is `weight + sum of factor * number of the operand`; the factors are
+/// at least 1.
 ///
 /// A product must count less than a repetition, because a sum of a repetition becomes a product. A sum counts its operand twice, so that moving a
 /// factor out of the sum makes the number smaller. A quotient counts its divisor twice for the same reason, because a repetition is moved out of the

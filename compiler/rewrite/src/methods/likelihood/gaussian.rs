@@ -204,8 +204,9 @@ pub fn sum(builder: &mut Builder, x: Option<Value>, y: Option<Value>) -> Option<
 }
 
 /// Returns the coefficients of the even powers `z^2, z^4, ..` up to `z^(order + 2)` of `log(sigmoid(z)) - z /
-/// 2 + log 2`, which is `-log cosh(z / 2)`. The next coefficient after `order` bounds the error, because the
-/// derivatives of the logistic density have positive spectra and are therefore largest at zero.
+/// 2 + log 2`, which is `-log cosh(z / 2)`. The next coefficient after `order` bounds the error, because the Fourier
+/// transform of each even derivative of the logistic density has a constant sign, so this derivative is largest at
+/// zero.
 pub fn log_sigmoid_series(order: usize) -> Vec<f64> {
     // `tanh' = 1 - tanh^2` gives the coefficients of `tanh x` one by one. Integrating this series gives the
     // series of `log cosh`.
