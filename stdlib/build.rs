@@ -1,4 +1,4 @@
-//! Embeds every `.bnn` file of this folder, so that a new file needs no Rust.
+//! Embeds every `.bnn` file of this folder, so that a new file needs no change of Rust code.
 
 use std::path::{Path, PathBuf};
 

@@ -150,7 +150,8 @@ impl<'a> Printer<'a> {
                 |at: usize| at > 0 && (blocks[at - 1] || blocks[at] || !rows[at - 1].is_like(&rows[at]));
             let apart: Vec<bool> = (0..rows.len()).map(is_apart).collect();
             let widths = self.widths(rows, &apart);
-            // A row may become several lines only because its neighbours are long. Blank lines separate such a row from its neighbours.
+            // A row may take several lines only because it is aligned with long neighbours. Blank lines separate such a row from its
+            // neighbours.
             let wide = rows.iter().zip(&widths);
             let now: Vec<bool> = wide.map(|(row, width)| self.is_block(row, *width)).collect();
             let all: Vec<bool> = blocks.iter().zip(now).map(|(was, is)| *was || is).collect();

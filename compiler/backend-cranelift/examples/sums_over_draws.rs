@@ -20,8 +20,8 @@ use std::time::Instant;
 
 const ELEMENTS: usize = 16 * 1024;
 
-/// Builds a program that sums functions of a noise value `v2` over the draws. `body` computes the functions, and `sums` gives the numbers
-/// of the instructions that are their values.
+/// Builds a program that sums functions of a noise value `v2` over the draws. `body` computes the functions, and `sums` lists the numbers
+/// of the instructions whose values are summed.
 fn program(precision: Precision, body: &str, sums: &[usize]) -> LoopProgram {
     let count = sums.len();
     let buffers: String = (0..count + 2)

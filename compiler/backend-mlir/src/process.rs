@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// The maximum size of a response that is read, even if the worker's memory limit would allow more.
+/// The maximum size of a response in bytes, even if the worker's memory limit would allow more.
 const LONGEST_ANSWER: u64 = 1 << 30;
 /// The maximum size in bytes of the worker's diagnostics that is kept.
 const LONGEST_COMPLAINT: u64 = 1 << 16;

@@ -1,9 +1,9 @@
 //! Sums over draws. All draws of a block of elements are processed before the next block of elements.
 //!
-//! Note \[Sweeps\]. Noise of many elements may be summed over an axis, such as an axis of draws. The axis of draws is then the
-//! second-to-last axis, and the elements are the innermost axis. The elements are split into blocks outside the loop over draws. The data
-//! that a block reads and accumulates then stay in the nearest cache while all draws are processed. The sums are kept in scratch memory in
-//! `f64`, so that rounding errors do not grow with the number of draws. At the end, the sums are added to the output once.
+//! Note \[Sweeps\]. A kernel may compute the noise of many elements and sum it over draws. The axis of draws is then the second-to-last
+//! axis, and the elements are the innermost axis. The elements are split into blocks outside the loop over draws. The data that a block
+//! reads and accumulates then stay in the nearest cache while all draws are processed. The sums are kept in scratch memory in `f64`, so
+//! that rounding errors do not grow with the number of draws. At the end, the sums are added to the output once.
 
 use crate::func::Emitter;
 use crate::scalar;

@@ -144,7 +144,7 @@ fn links() -> bool {
     links
 }
 
-/// Returns the options for each way to make an executable that this machine supports.
+/// Returns the options of `bnnc build`, for each way of making an executable that works on this machine.
 fn ways() -> Vec<&'static [&'static str]> {
     let mut ways: Vec<&[&str]> = vec![&["--no-linker"]];
     if links() {

@@ -192,8 +192,8 @@ fn a_killed_run_resumes_to_the_same_bytes() {
     let (expected, time) = undisturbed(&workshop);
     let mut kills = assert_kills_change_nothing(&workshop, (&expected, time), &[0.3, 0.3, 0.3]);
     kills += assert_kills_change_nothing(&workshop, (&expected, time), &[0.9]);
-    // If the load of the machine varies, the same fraction of two runs' durations is not the same stage of both. The size of the file of draws shows
-    // the stage.
+    // If the load of the machine varies, two runs are at different stages after the same fraction of their durations. The size of the file of draws
+    // shows the stage.
     let mut tries = 0;
     while kills == 0 && tries < 20 {
         kills += usize::from(kill_while_it_samples(&workshop, &expected));

@@ -61,7 +61,8 @@ fn number(value: &Value) -> f64 {
 fn the_test_images_as_outliers_have_an_auroc_of_one_half() {
     let found = fitted(&[], Some(TEST));
     let metrics = &found["metrics"];
-    // Every pair has its mirror image, and a pair of equal entropies counts one half.
+    // The outliers are the test images themselves. So each pair of different entropies also occurs in the
+    // opposite order, and a pair of equal entropies counts one half.
     assert!((number(&metrics["ood_auroc"]) - 0.5).abs() < 1e-12, "{metrics}");
     assert_eq!(metrics["ood_entropy"], metrics["entropy"]);
     let accuracy = number(&metrics["accuracy"]);

@@ -129,7 +129,8 @@ impl Concrete {
         whole && value.data.iter().all(within)
     }
 
-    /// Returns the probabilities of 0, 1, 2, .. for each element, until they sum to 1 up to `LEFT_OUT`.
+    /// Returns the probabilities of 0, 1, 2, .. for each element, up to a value beyond which the probability is at most
+    /// `LEFT_OUT`.
     ///
     /// # Errors
     /// Fails if 1e-6 or more of the probability is missing after `LONGEST_TABLE` values.

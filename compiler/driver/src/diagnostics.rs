@@ -155,7 +155,7 @@ pub static USELESS_OUTLIERS: Code = Code {
               count has no class probabilities, so the option has no effect.\n\nRight: leave `outliers` out, or use `bnnc predict` and compare the `sd_epistemic` of such rows.",
 };
 
-/// A Laplace approximation whose likelihood has a zero derivative of the order that the curvature needs.
+/// A Laplace approximation of a likelihood with a derivative that is zero, although the curvature is computed from this derivative.
 pub static NO_SECOND_DERIVATIVE: Code = Code {
     id: "E0624",
     title: "a likelihood without the derivative that the curvature needs",

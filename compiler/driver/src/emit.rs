@@ -40,7 +40,7 @@ pub fn syntactic(program: &CheckedProgram, stage: Stage) -> Option<String> {
     }
 }
 
-/// Prints a stage of one inference, the first of the chosen ones unless `infer` names one.
+/// Prints a stage of the inference that `infer` names; without a name, of the first inference that was chosen.
 ///
 /// # Errors
 /// The errors of the compilation up to the stage.
@@ -115,8 +115,8 @@ pub fn emit(
     of_loops(&loops, stage, backend, options)
 }
 
-/// Compiles the whole inference, and prints the functions that a pass returned, in order. No inference runs the pipeline of the KL divergence alone,
-/// so it runs here if its pass is requested.
+/// Compiles the whole inference, and prints the functions that a pass returned, in order. No inference runs the pipeline that builds only the KL
+/// divergence. If the pass of this pipeline is requested, the pipeline runs here.
 fn after(
     compilation: &mut Compilation<'_>,
     pass: &'static str,

@@ -66,7 +66,7 @@ pub(crate) trait Method {
         false
     }
 
-    /// Returns whether training minimises a fixed loss, so that a descent can check the end of the training.
+    /// Returns whether training minimises a fixed loss, so that a descent from its end can check whether it has converged.
     fn minimises_loss(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Checks that the outputs of a model fit the inputs and the preparation of its data.
+//! Checks the outputs of a model against its inputs and against the options of its data item.
 
 use crate::infer::{Compilation, CompileFailure};
 use crate::program::CheckedProgram;

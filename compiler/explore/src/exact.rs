@@ -34,8 +34,8 @@ pub struct Exact {
     pub value: Option<f64>,
     /// True if the approximation is defined on the reals and is transformed to the support of the prior.
     pub carried: bool,
-    /// Both densities in the region that contains most of the approximation's mass, before its transformation to the support. Each entry has the
-    /// weight, the posterior density and the prior density.
+    /// Both densities, in the region that contains most of the approximation's mass and on the scale before the transformation to the support.
+    /// Each entry has the weight, the posterior density and the prior density.
     pub curve: Vec<[f64; 3]>,
 }
 

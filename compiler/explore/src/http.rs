@@ -183,8 +183,8 @@ fn parse(head: &[u8], port: u16) -> Result<HttpRequest, Response> {
     })
 }
 
-/// Rejects requests with another host name (DNS rebinding), requests with a body, and requests from a page of another site unless they are
-/// navigation.
+/// Rejects requests with another host name (DNS rebinding), requests with a body, and requests from pages of other sites, except for links to this
+/// server.
 fn guard(headers: &[(String, &str)], port: u16) -> Result<(), Response> {
     let mut hosts = headers
         .iter()

@@ -3,9 +3,9 @@
 //! Note [Merging groups]. Two groups with the same domain may merge under two conditions. First, if a task reads memory that another task writes, it
 //! reads at each point only the element that the other task writes at the same point. Such reads then use the computed value. Second, there must be
 //! no path from one group to the other through a third group. Paths follow true dependences and the order that states impose: a task that reads the
-//! old value of a state precedes the task that writes the new value. Groups are merged in this order of preference. Tasks that overwrite data that
-//! another of them reads come first: unless they are one kernel, one of them must write to other memory, which is copied at the end. The next are
-//! consumers with the producers of the elements that they read, then readers of the same elements, and finally kernels whose launch costs more than
+//! old value of a state precedes the task that writes the new value. Groups are merged in this order of preference. First, tasks that overwrite data
+//! that another of these tasks reads: if they do not become one kernel, one of them must write to other memory, which is copied at the end. Second,
+//! consumers with the producers of the elements that they read. Third, readers of the same elements. Last, kernels whose launch costs more than
 //! their work.
 //!
 //! Note [Compile time]. The pairs of the last two kinds may be anywhere in the function. Examining all pairs

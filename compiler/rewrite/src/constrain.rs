@@ -158,8 +158,8 @@ fn inverse_softplus(y: f64) -> f64 {
 /// The bijection between an unconstrained state and a parameter of a family.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// The parameter is the value of a site itself. The bijection is [`constrain`], which draws use too, so the values of one family can start
-    /// another.
+    /// The parameter is the value of a site itself. The bijection is [`constrain`], as for draws, so the values of one family can be the starting
+    /// values of another.
     Site(Support),
     /// The parameter is not the value of a site. The bijection is [`parameter`].
     Parameter(Support),

@@ -35,10 +35,9 @@ pub struct Densities {
     pub log_prior: Function,
     /// The distributions of the observations, in order.
     pub observations: Vec<Arc<Instance>>,
-    /// `(sites.., shared.., inputs..) -> one result per parameter`: the arguments of the densities of the
-    /// observations, named by position and parameter (`0/loc`). `looped/0` is the log density of the
-    /// observations inside a loop. Where observations depend on each other (an autoregression), the outputs
-    /// are parameters too.
+    /// `(sites.., shared.., inputs..) -> one result per parameter`: the arguments of the densities of the observations, named by the number of the
+    /// observation and the parameter (`0/loc`). `looped/0` is the log density of the observations inside a loop. Where observations depend on each
+    /// other (an autoregression), the outputs are parameters too.
     pub likelihood_arguments: Function,
     /// `(arguments.., outputs..) -> real[]`: the sum of the log-likelihoods of all observations.
     pub log_likelihood: Function,

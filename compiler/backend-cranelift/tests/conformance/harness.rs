@@ -146,7 +146,8 @@ pub fn launch(program: &LoopProgram) -> &Launch {
     }
 }
 
-/// A program of one kernel, the contents of every buffer, and the end of each of the consecutive invocations.
+/// A test case: a program with one kernel, the initial contents of every buffer, and the points at which each of the consecutive
+/// invocations ends.
 pub struct Case {
     pub program: LoopProgram,
     pub contents: Vec<Elements>,

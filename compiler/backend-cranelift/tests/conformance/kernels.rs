@@ -1,4 +1,4 @@
-//! Tests of kernels like those of training, and of the requirements on a backend other than correct numbers.
+//! Tests of kernels like those of training steps, and of the requirements on a backend besides correct numbers.
 
 use crate::harness;
 use bnnc_abi::code::KernelCode;

@@ -16,7 +16,7 @@ use bnnc_loops::ir::{Kernel, LoopSize};
 use std::collections::BTreeSet;
 use walk::Walk;
 
-/// The bytes of shared memory in which the threads of a block combine one number each.
+/// The number of bytes of shared memory that hold one number for each thread of a block, until the numbers are combined.
 const SHARED: u32 = 8 * THREADS as u32;
 
 /// The number of bytes of a block's partial result, for every type of result.

@@ -17,7 +17,7 @@ const FLAGS: &[&str] = if cfg!(target_os = "linux") {
     &[]
 };
 
-/// Messages of a linker, or of the system when the linker ends, if the disk is too full for the executable.
+/// Messages with which a linker or the system reports that the disk is too full for the executable.
 const FULL: &[&str] = &[
     "No space left on device",
     "Disk quota exceeded",

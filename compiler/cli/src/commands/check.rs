@@ -35,7 +35,7 @@ fn run_inner(arguments: &CheckArguments) -> Result<(), u8> {
     let program = session::load(&arguments.file, &options, display)?;
     let checked = clock.elapsed().as_secs_f64();
     if program.module.infers.is_empty() {
-        // The cost is that of the inference blocks; without them the report ends here.
+        // Only inference blocks have a cost, so the report on a program without inference blocks ends here.
         return Ok(());
     }
     let sources = session::sources(&program, &options, limit, display)?;

@@ -128,7 +128,7 @@ fn next(pages: &Mutex<Vec<Page>>) -> Option<Page> {
     pages.lock().expect("a list of pages").pop()
 }
 
-/// A reader of one page, who follows it in a folder of its own.
+/// A reader of one page, who executes its blocks in a separate folder.
 struct Reader<'b> {
     page: &'b Page,
     extent: Extent,

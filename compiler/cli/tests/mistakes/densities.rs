@@ -1,4 +1,4 @@
-//! Mistakes in likelihoods: they are not a density of the data, or not the intended density.
+//! Likelihoods that are not a density of the data, or not the intended density.
 
 use crate::mistakes;
 use crate::tables::{classes, counts, csv, each, line, normal, shuffled, uniform, votes};

@@ -19,7 +19,7 @@ fn line(infer: &str) -> Trial {
         .program(&format!("{LINE}{infer}\n"))
 }
 
-/// If the program is a device that never ends, a command must not read the device until memory runs out.
+/// If the program file is a device without an end, a command must not read the device until memory runs out.
 #[test]
 #[cfg(unix)]
 fn a_program_without_an_end_is_rejected() {

@@ -1,4 +1,5 @@
-//! Programs as users write them, for which a wrong or meaningless result without a warning is likely if a check is missing.
+//! Programs as users write them. If a check of `bnnc` were missing, these programs would give wrong or meaningless results
+//! without a warning.
 
 #[path = "../support/mod.rs"]
 mod support;

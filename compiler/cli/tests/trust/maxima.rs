@@ -1,4 +1,4 @@
-//! Training without noise that ends at a maximum, that ends before it, or whose density grows without bound.
+//! Tests of training without noise, in three situations: it ends at a maximum, it ends before a maximum, or the density grows without bound.
 
 use super::support::rendered::hold;
 use super::support::trial::Trial;

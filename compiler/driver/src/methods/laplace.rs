@@ -383,7 +383,7 @@ fn wanted(options: &GaussianOptions) -> OptionalPrograms {
     OptionalPrograms {
         jacobian: by_marginal || !is_subnetwork && !is_diagonal,
         selected: is_subnetwork,
-        // The diagonal is needed to find dead weights, whose diagonal elements are zero.
+        // The sums of squares are needed to find weights that do not affect the outputs: their sums are zero.
         squares: is_subnetwork || is_diagonal,
         spread: is_diagonal && !is_subnetwork,
         factors: options.structure == Structure::Kronecker,

@@ -11,7 +11,7 @@ use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::train::{Objective, prune};
 
-/// The largest number of optimised scalars for which a gradient descent checks the end of a training run.
+/// The largest number of optimised scalars for which a gradient descent checks whether a training run has converged.
 pub(crate) const CHECKED: usize = 10_000;
 
 /// The methods that find the posterior by an optimiser.
@@ -141,7 +141,8 @@ impl Compilation<'_> {
         }))
     }
 
-    /// Returns whether a gradient descent may check the end of training. The method must minimise a fixed loss.
+    /// Returns whether a gradient descent may check whether the training has converged. The method must minimise a fixed
+    /// loss.
     pub(crate) fn descends(&self, elaborated: &ElaboratedInference) -> bool {
         methods::of(self.item.method.finds).minimises_loss() && !elaborated.is_online
     }

@@ -99,8 +99,8 @@ operations! {
     /// Adds zeros around elements (`low`, `high`) and between elements (`interior`). Each list has one entry per axis.
     pad(x: Value, low: &[usize], high: &[usize], interior: &[usize]) = ops::pad::PAD, [x],
         [Attr::positions(low), Attr::positions(high), Attr::positions(interior)];
-    /// All windows with these `sizes` over the last axes, at distances of `strides`. The axes of positions in a window come first, then the
-    /// axes of positions of windows.
+    /// All windows with these `sizes` over the last axes, at distances of `strides`. The axes of the position within a window come first,
+    /// then the axes of the position of the window.
     patches(x: Value, sizes: &[usize], strides: &[usize]) = ops::patches::PATCHES, [x],
         [Attr::positions(sizes), Attr::positions(strides)];
     /// Joins operands along an axis.

@@ -358,8 +358,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Resolves the position that each value of type `index` selects. If nothing else determines the size, all columns with this size determine it
-    /// together.
+    /// Resolves the position that each value of type `index` selects. If nothing else determines the size of an axis, the columns that select from
+    /// the axis determine the size together.
     fn select(&mut self) {
         let mut selectors = std::mem::take(&mut self.selectors);
         for selector in &mut selectors {

@@ -142,7 +142,7 @@ fn products(row: &Function, model: &Model, layers: &[Arc<str>]) -> Vec<Product> 
         names.filter_map(|name| row.param(name)).collect()
     };
     let weights = named(&mut model.sites.iter().map(|site| &site.name));
-    // If all examples share their inputs, as in a model of a whole file, the shared inputs count as inputs of the layers.
+    // If all examples share their inputs, as in a model that treats the whole file as one example, the shared inputs count as inputs of the layers.
     let inputs = match model.inputs.is_empty() {
         true => &model.shared,
         false => &model.inputs,

@@ -53,7 +53,8 @@ pub struct SamplingPrograms {
     pub noncentred: Vec<usize>,
     /// The moving sites whose values affect a comparison or a rounding in the model.
     pub jumps: Vec<Arc<str>>,
-    /// The sites that are sampled in the centred parameterisation although a non-centred one exists and their scale is unknown.
+    /// The sites that are sampled in the centred parameterisation, although a non-centred one exists and the scale of their prior is
+    /// itself a parameter.
     pub centred: Vec<Arc<str>>,
     /// The number of nodes of the log density through which a gradient flows.
     pub gradient_nodes: usize,
@@ -222,7 +223,7 @@ fn check(plans: &[SitePlan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diag
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// Returns whether a site could be non-centred and its prior depends on a constrained moving site, such as an unknown scale.
+/// Returns whether a site could have the non-centred parameterisation, and the scale of its prior depends on a site that is not fixed.
 fn is_centred(plan: &SitePlan<'_>, plans: &[SitePlan<'_>]) -> bool {
     if noncentre::refusal(plan.site, plan.prior, moves(plan)).is_some() {
         return false;

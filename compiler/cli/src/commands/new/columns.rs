@@ -17,7 +17,7 @@ use std::path::Path;
 /// A column with missing values in more than this fraction of the rows is left out, because its gaps would remove too many rows.
 const MOST_MISSING: f64 = 0.3;
 
-/// With fewer rows than this, a test set of a fifth of the rows measures predictions too imprecisely to justify removing these rows from the fit.
+/// With fewer rows than this, all rows are used for the fit: a test set of a fifth of the rows would measure predictions too imprecisely.
 const FEW_ROWS: usize = 40;
 
 /// With at least this number of rows in each group and class, a random fifth of the rows almost never contains all rows of one group or class.

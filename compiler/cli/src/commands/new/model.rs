@@ -222,7 +222,7 @@ impl Writer<'_> {
         self.terms.push("alpha".to_owned());
     }
 
-    /// Returns the inputs with coefficients as a vector: in a model with groups, a list of names.
+    /// Returns the vector of the inputs with coefficients: `x`, or a list of names in a model that has other inputs too.
     fn vector(&self) -> String {
         let names: Vec<&str> = self.plan.numbers.iter().map(|named| &*named.name).collect();
         match self.plan.has_vector() {

@@ -3,7 +3,7 @@
 //! Note \[Chains in lockstep\]. Chains run on threads. In addition, one evaluation of the density can serve several chains in lockstep. The gradient
 //! of a small model takes about as long as its kernel launches. If several chains share an evaluation, the product of the data matrix and a position
 //! becomes a product of two matrices, which reads the data only once. The table shows nanoseconds per gradient of a chain on one thread (`cargo bench
-//! -p bnnc-tests --bench chains`, the best of several rounds). The machine was not idle, so the numbers are accurate only to a third:
+//! -p bnnc-tests --bench chains`, the best of several rounds). The machine was not idle, so the numbers may be off by a third:
 //!
 //! | model | dimension | rows | operations | alone | 2 in lockstep | 4 | 8 |
 //! |---|---:|---:|---:|---:|---:|---:|---:|

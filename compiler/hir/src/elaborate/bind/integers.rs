@@ -1,4 +1,4 @@
-//! Warns about positions of an axis that no row selects, where integer columns without the type `index` select the positions directly.
+//! Warns about positions of an axis that no row selects, if integer columns without the type `index` select from the axis.
 
 use super::DataBindings;
 use super::diagnostics::{self, Selected};

@@ -1,11 +1,11 @@
 //! Builds samplers and means of distributions that a declared type truncates to an interval.
 //!
-//! Note \[Truncation\]. All values are measured from one end of the interval and as logarithms, so that digits do not cancel far out in a tail. A
-//! value is `end + exp(y)` or `end - exp(y)`. In a bounded interval, a value lies at the fraction `sigmoid(y)` of the interval, measured from `end`.
-//! `beyond(y)` is the probability of values further away from this end: a survival function or a cumulative function. In a bounded interval, `end` is
-//! the end outside of which the distribution has more probability. A draw is the `y` at which `log beyond(y)` equals the logarithm of a uniform
-//! variate; Note \[Root\] describes the search for this `y`. The mean is an integral over `y` between two such values. The integrand vanishes at both
-//! values of `y`, so the trapezoidal rule converges exponentially.
+//! Note \[Truncation\]. Values are represented by the logarithm of their distance from one end of the interval, so that no digits are lost far out in
+//! a tail. A value is `end + exp(y)` or `end - exp(y)`. In a bounded interval, a value lies at the fraction `sigmoid(y)` of the interval, measured
+//! from `end`. `beyond(y)` is the probability of values further away from this end: a survival function or a cumulative function. In a bounded
+//! interval, `end` is the end outside of which the distribution has more probability. A draw is the `y` at which `log beyond(y)` equals the logarithm
+//! of a uniform variate; Note \[Root\] describes the search for this `y`. The mean is an integral over `y` between two such values. The integrand
+//! vanishes at both values of `y`, so the trapezoidal rule converges exponentially.
 
 use super::InstanceBuilder;
 use super::parts::ends;

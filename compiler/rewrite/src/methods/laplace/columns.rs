@@ -1,5 +1,5 @@
-//! Programs that need only a part of a Jacobian: some of its columns, the sums of squares of its columns, or its product with a diagonal matrix and
-//! its transpose.
+//! Programs that need only a part of a Jacobian `J`: some of its columns, the sums of squares of its columns, or the product `J V J'` with a
+//! diagonal matrix `V`.
 //!
 //! Each program is written in its plain form. The gradient of a weight matrix is an outer product. Rewrite rules avoid storing this gradient if only
 //! a part of it, or a sum, is needed.

@@ -1,7 +1,7 @@
-//! Products of Jacobians with a matrix between them. The matrix is diagonal in the eigenbases of Kronecker factors.
+//! Products `J M J'` of the Jacobians `J` with a matrix `M` that is diagonal in the eigenbases of Kronecker factors.
 //!
-//! The Jacobian of a block is an outer product of two vectors, and its product with the two bases is one too. Rewrite rules ensure that only these
-//! two vectors are rotated.
+//! The Jacobian of a block is an outer product of two vectors. The product of this Jacobian with the two bases is therefore also an outer product.
+//! Rewrite rules ensure that only these two vectors are rotated.
 
 use super::super::train::Refusal;
 use super::columns::{gradients, sum_of};

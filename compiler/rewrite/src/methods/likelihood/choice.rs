@@ -10,8 +10,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use std::sync::Arc;
 
-/// The user's estimators for the layers of a model. A name stands for one site or for a layer, which means
-/// all weights below the layer.
+/// The user's estimators for the layers of a model. A name stands for one site, or for all weights of a layer and of the layers inside it.
 #[derive(Clone, Copy, Debug)]
 pub struct Layers<'a> {
     /// Local reparameterisation.

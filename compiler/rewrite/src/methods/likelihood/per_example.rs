@@ -17,8 +17,9 @@ use bnnc_graph::map::NodeImages;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A small amount that is added to variances. If all factors of a product are zero, its variance is zero, and the square root has no slope
-/// there. The amount is below the rounding error of any variance above `1e-22`, and it keeps the slope at zero finite in both precisions.
+/// A small amount that is added to variances. If all factors of a product are zero, its variance is zero, and the square root has no finite
+/// slope at zero. The amount is below the rounding error of any variance above `1e-22`, and it keeps the slope at zero finite in both
+/// precisions.
 const LEAST_VARIANCE: f64 = 1e-30;
 
 /// A row function in which some sites have separate draws per example, with sentences for the report.

@@ -32,7 +32,7 @@ const WORTH: u64 = 4;
 /// once per evaluation and not once per row.
 const SHARED_WORTH: u64 = 1 << 12;
 
-/// The number of elements per row that hoisted values may have beyond the number of elements of the data, which they often replace.
+/// The number of elements per row by which hoisted values may exceed the data, which they often replace.
 const SPARE: u64 = 64;
 
 /// A function split into two parts.
