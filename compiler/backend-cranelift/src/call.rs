@@ -9,7 +9,8 @@ use bnnc_base::dtype::{DType, Precision};
 use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel};
 use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Type, Value, types};
 
-/// The number of scratch bytes before the blocks: one cache line each for the result and the two operands of a call on one element.
+/// The number of bytes at the start of scratch memory for calls on one element: one cache line each for the result and the two operands.
+/// The blocks follow.
 pub(crate) const SINGLE_BYTES: i64 = 3 * LINE;
 const LINE: i64 = 64;
 

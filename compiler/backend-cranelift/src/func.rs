@@ -387,7 +387,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         );
     }
 
-    /// Computes the instructions that vary only along the axes before `depth`. If `needed` is given, only the instructions marked in it are
+    /// Computes the instructions whose values vary only along the first `depth` axes. If `needed` is given, only the instructions marked in it are
     /// computed.
     pub fn hoist(&mut self, depth: usize, pointers: &[Value], needed: Option<&[bool]>) {
         let Source {

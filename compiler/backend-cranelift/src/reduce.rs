@@ -63,7 +63,8 @@ impl Emitter<'_, '_> {
         identities
     }
 
-    /// Emits `copies` accumulators for each reduction. The first copy starts with the current value, the others with the initial value.
+    /// Emits `copies` accumulators for each reduction. The first copy starts with the current value, the others with the identity of the
+    /// reduction.
     pub fn spread_copies(
         &mut self,
         reductions: &[Reduction],

@@ -12,7 +12,7 @@ use cranelift_frontend::FunctionBuilder;
 pub(crate) struct Scalars<'a, 'f> {
     /// The builder that receives the instructions.
     pub builder: &'a mut FunctionBuilder<'f>,
-    /// The shape of the operands.
+    /// The number of elements in each operand, and the width of reals.
     pub lanes: Lanes,
 }
 

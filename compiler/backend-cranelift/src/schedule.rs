@@ -35,7 +35,7 @@ pub(crate) struct Schedule {
     pub tile: Option<(i64, i64)>,
     /// For each instruction outside the innermost loop, true if vectors in this loop need its value in every lane.
     pub splat: Vec<bool>,
-    /// The outputs that are summed in scratch memory. The list is empty unless the last two axes are swept.
+    /// The outputs that are summed in scratch memory. The list is empty unless the last two axes are swept (see Note \[Sweeps\] in `sweep`).
     pub sums: Vec<usize>,
 }
 

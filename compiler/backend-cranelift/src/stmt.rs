@@ -60,7 +60,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// Returns the whole innermost axis as a span. `skipped` is the offset in the scratch slots of the axis's values.
+    /// Returns the whole innermost axis as a span. `skipped` is the offset of the axis's values in the scratch slots.
     pub fn whole_axis(&mut self, pointers: &[Value], skipped: Option<Value>) -> Span {
         let kernel = self.source.kernel;
         let pointers = self.placed(pointers);
@@ -336,7 +336,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// Returns the value of an operand in one copy.
+    /// Returns the value of an operand for one of the copies of a group.
     fn value(&mut self, group: &mut Group<'_>, id: InstId, copy: usize) -> Value {
         let lanes = group.pass.lanes;
         if self.source.schedule.is_hoisted(self.source.kernel, id) {
@@ -485,7 +485,7 @@ impl<'a> Emitter<'a, '_> {
         (moving, strides)
     }
 
-    /// Adds its stride to every pointer.
+    /// Advances every pointer by its stride.
     pub fn advance(&mut self, pointers: &[Value], strides: &[Value]) -> Vec<Value> {
         let mut next = Vec::new();
         for (pointer, stride) in pointers.iter().zip(strides) {

@@ -1,4 +1,4 @@
-//! Accesses to elements of buffers and of scratch memory. Alias scopes state for LLVM which accesses never overlap.
+//! Accesses to elements of buffers and of scratch memory. Alias scopes mark accesses that never overlap, for LLVM.
 
 use crate::func::{Emitter, plus, times};
 use crate::text::{Type, Value};
@@ -8,7 +8,8 @@ use bnnc_base::dtype::DType;
 use bnnc_loops::analysis::staging::BLOCK;
 use bnnc_loops::ir::{Access, InstId, LoopSize};
 
-/// The number of scratch bytes before the blocks: one cache line each for the result and the two operands of a call on one element.
+/// The number of bytes at the start of scratch memory for calls on one element: one cache line each for the result and the two
+/// operands. The blocks follow.
 pub(crate) const SINGLE_BYTES: usize = 3 * LINE;
 /// The distance in bytes between these single elements of scratch memory.
 pub(crate) const LINE: usize = 64;

@@ -25,7 +25,7 @@ pub(crate) struct Source<'a> {
     pub schedule: &'a Schedule,
     /// The width of reals.
     pub precision: Precision,
-    /// True if the kernel's slots are different buffers in every launch.
+    /// True if no launch binds one buffer to several of the kernel's slots.
     pub distinct: bool,
     /// True if the function is for a GPU, where the runtime cannot be called.
     pub device: bool,
@@ -197,8 +197,8 @@ impl<'a> Emitter<'a> {
         });
     }
 
-    /// Computes the instructions that vary only along the axes before `depth`. If `needed` is given, only the instructions marked in it are
-    /// computed.
+    /// Computes the instructions whose values vary only along the first `depth` axes. If `needed` is given, only the instructions marked in
+    /// it are computed.
     pub fn hoist(&mut self, depth: usize, needed: Option<&[bool]>) {
         let Source { kernel, schedule, .. } = self.source;
         for id in kernel.body.ids() {

@@ -12,7 +12,8 @@ use std::ptr::null_mut;
 /// Opaque LLVM types that the bindings of MLIR lack.
 type Opaque = *mut c_void;
 
-/// Machine code may be loaded at any address, and it calls the runtime through stubs that are nearby.
+/// The relocation model: machine code may be loaded at any address, and it calls the runtime through stubs
+/// that are nearby.
 const POSITION_INDEPENDENT: c_int = 2;
 const DEFAULT_CODE_MODEL: c_int = 0;
 const AGGRESSIVE: c_int = 3;

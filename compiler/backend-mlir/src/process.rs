@@ -33,7 +33,7 @@ pub struct Worker {
     pub time: Duration,
 }
 
-/// The end of a worker, and the text that the worker wrote.
+/// The exit status of a worker, and the output that it wrote.
 struct Outcome {
     status: ExitStatus,
     answer: Vec<u8>,

@@ -23,7 +23,8 @@ pub(crate) struct Schedule {
     pub homes: usize,
     /// The number of rows and the length of a row, if a block contains several whole rows.
     pub tile: Option<(i64, i64)>,
-    /// The outputs that have a sum per element in scratch memory. The list is empty unless the last two axes are swept.
+    /// The outputs that have a sum per element in scratch memory. The list is empty unless the last two axes are swept (see Note \[Sweeps\] in
+    /// `sweep`).
     pub sums: Vec<usize>,
     /// True if the last two axes are swept.
     pub swept: bool,

@@ -67,7 +67,7 @@ impl<'a> Emitter<'a> {
         true
     }
 
-    /// Emits a loop over a block, without reductions that it carries.
+    /// Emits a loop over a block that does not carry reductions.
     fn every_element(&mut self, count: Value, body: crate::func::Body<'_, 'a>) {
         let zero = self.text.long(0);
         let held = self.held.iter_mut().map(Option::take).collect();

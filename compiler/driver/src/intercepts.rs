@@ -90,7 +90,7 @@ fn term(function: &Function, value: Value) -> Option<Term> {
     port.map(|port| Term::Weighted(port.clone()))
 }
 
-/// Returns the value below operations that only repeat or reorder elements.
+/// Returns the value to which operations that only repeat or reorder elements were applied.
 fn plain(function: &Function, value: Value) -> Value {
     let through: [&'static OpDef; 3] = [
         &ops::broadcast::BROADCAST,

@@ -23,7 +23,8 @@ pub struct Measured {
     pub bytes: u64,
 }
 
-/// Evaluates the value and the gradient up to `repetitions` times. After `time`, no further evaluation starts, except for the first two.
+/// Evaluates the value and the gradient up to `repetitions` times. At least two evaluations run. After `time`, no further evaluation
+/// starts.
 ///
 /// # Errors
 /// Fails if there is not enough memory.

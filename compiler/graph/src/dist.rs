@@ -85,7 +85,7 @@ impl TailKind {
     }
 }
 
-/// The decay of a density, in which the numbers are functions of the parameters.
+/// How a density decays, with the numbers of the decay as functions of the distribution's parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeclaredTail {
     /// The kind of decay.

@@ -71,7 +71,7 @@ impl Partition {
     }
 
     /// Returns whether a path from `left` to `right` leads through a third group. The search alternates between both ends. It therefore takes about
-    /// twice the time of a search from the end with fewer reachable groups. Most groups that are far apart, such as updates of parameters, have no
+    /// twice the time of a search from the end with fewer reachable groups. Most groups that are far apart are updates of parameters, which have no
     /// successors.
     pub fn detour(&mut self, left: usize, right: usize) -> bool {
         self.search += 1;

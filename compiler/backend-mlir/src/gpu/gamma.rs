@@ -110,7 +110,7 @@ pub(crate) fn variate(text: &mut Text, precision: Precision) {
     end(text, results[2], Some(smallest), real);
 }
 
-/// Computes the key of an attempt; see `bnnc_math::philox::attempt`.
+/// Computes the key of the random numbers for one attempt of the rejection sampler; see `bnnc_math::philox::attempt`.
 fn attempt_key(text: &mut Text, key: Value, number: Value) -> Value {
     let step = with(text, "arith.muli", number, 0x9E37_79B9_7F4A_7C15_u64 as i64);
     let mut mixed = text.alike("arith.addi", &[key, step]);

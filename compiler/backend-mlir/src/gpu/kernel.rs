@@ -49,7 +49,7 @@ pub(super) struct Function<'a> {
     pub part: &'a KernelPart,
     /// The width of reals.
     pub precision: Precision,
-    /// True if the kernel's slots are different buffers in every launch.
+    /// True if no launch binds one buffer to several of the kernel's slots.
     pub distinct: bool,
 }
 
@@ -194,7 +194,7 @@ impl Function<'_> {
             .collect()
     }
 
-    /// Emits one thread for each kept point.
+    /// Emits the code in which one thread computes each kept point.
     fn by_threads(&self, emitter: &mut Emitter<'_>) {
         let (thread, block) = place(emitter.text);
         let threads = emitter.text.long(THREADS);
@@ -212,7 +212,8 @@ impl Function<'_> {
         emitter.text.close("}");
     }
 
-    /// Emits one block for each kept point, or [`PIECES`] blocks that store partial results in `scratch`.
+    /// Emits the code in which one block computes each kept point, or in which [`PIECES`] blocks do this and store partial results in
+    /// `scratch`.
     fn by_blocks(&self, emitter: &mut Emitter<'_>, symbol: &str, scratch: Option<Value>) {
         let (thread, block) = place(emitter.text);
         let (mut point, mut first, mut step) = (block, thread, THREADS);
@@ -256,7 +257,7 @@ impl Function<'_> {
         }
     }
 
-    /// Emits one block for each kept point, which combines the partial results.
+    /// Emits the code in which one block combines the partial results of each kept point.
     fn by_pieces(&self, emitter: &mut Emitter<'_>, symbol: &str, scratch: Value) {
         let (thread, point) = place(emitter.text);
         self.go_to(emitter, point, &self.axes(true));

@@ -96,7 +96,7 @@ fn project(arguments: &New) -> Result<String, Faults> {
     Ok(summary(&plan, &columns, &complete))
 }
 
-/// The format for files with other extensions, and of the table of complete rows.
+/// The format of files with an unknown extension, and of the table of complete rows.
 const TEXT: &str = "csv";
 
 /// Extensions of files that are not tables, in addition to those of formats that consist of pairs of files.

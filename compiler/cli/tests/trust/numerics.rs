@@ -94,7 +94,7 @@ infer fit = vi(Q, d) { steps = 2000, samples = 8 }
     assert!((mean - 0.75).abs() < 0.08 && low > 0.0, "{rate}");
 }
 
-/// The KL is known to be finite only if the distribution declares its tails.
+/// The KL divergence is known to be finite only if the distribution declares its tails.
 #[test]
 fn a_kl_is_finite_if_the_distribution_declares_its_tails() {
     let run = |tails: &str| {

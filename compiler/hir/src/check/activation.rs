@@ -80,7 +80,7 @@ struct Walk<'m> {
 }
 
 impl Checker<'_> {
-    /// Warns about products of parameters with products of parameters.
+    /// Warns about consecutive linear layers: products of parameters with the result of a product of parameters.
     pub fn missing_activations(&mut self, inputs: &[LocalId], statements: &[TypedStmt]) {
         if self.in_library {
             return;

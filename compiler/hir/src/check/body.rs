@@ -338,7 +338,7 @@ impl<'a> Checker<'a> {
         self.dependence(expr).is_some()
     }
 
-    /// Returns a variable of the example on which a value depends, if there is one.
+    /// Returns a variable that differs between examples and on which a value depends, if there is one.
     pub fn dependence(&self, expr: &TypedExpr) -> Option<LocalId> {
         let mut found = None;
         walk::any(expr, &mut |part| match &part.kind {

@@ -94,7 +94,7 @@ pub fn elaborate(
     })
 }
 
-/// Builds the posterior that `map` on a model uses, with a point estimate at every site.
+/// Builds the posterior for `map` on a model: a point estimate at every site.
 ///
 /// # Errors
 /// Fails only if the library lacks a family of point estimates.

@@ -217,7 +217,7 @@ fn unsupported_sites_are_rejected_with_a_reason() {
     assert!(unknown.message.contains("tehta") && unknown.help == ["did you mean `theta`?"]);
 }
 
-/// For `exp(loc + scale noise)`, the noise is not added to a location.
+/// A draw `exp(loc + scale noise)` is not the sum of a location and scaled noise.
 #[test]
 fn a_draw_without_location_and_scale_is_rejected() {
     let shape = Shape::fixed(&[SIZE]);

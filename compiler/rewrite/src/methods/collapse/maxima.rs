@@ -2,7 +2,7 @@
 //!
 //! The maximum of two values is affine on both sides of a kink, and its derivative compares the two values.
 //! The derivative of a maximum along an axis instead tests which elements equal the maximum. This test does
-//! not compare two values whose difference is zero at a kink, so the kinks cannot be read off it.
+//! not compare two values whose difference is zero at a kink, so it does not show where the kinks are.
 
 use bnnc_base::dtype::DType;
 use bnnc_graph::builder::{Builder, Window};

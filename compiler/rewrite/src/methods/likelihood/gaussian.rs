@@ -1,8 +1,8 @@
 //! Polynomials in normal variates (one variate for each element), and the expectations of these polynomials.
 //!
 //! An element is `c0 + c1 d + c2 d^2 + ..`, where `d` is normal with mean zero. The coefficient `c0` contains
-//! the mean of the integrated variate. Differences are therefore taken before squares, and they do not
-//! cancel.
+//! the mean of the integrated variate. A difference such as `y - f` is therefore computed before it is squared, so
+//! that no digits are lost to cancellation.
 
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
