@@ -33,7 +33,7 @@ struct Pass<'s> {
     lanes: Lanes,
     /// The number of independent values per iteration. The instructions of these values are interleaved, which hides latencies.
     copies: usize,
-    /// The reductions, which only the stage that writes outputs has.
+    /// The reductions; `None` in all stages except the stage that writes outputs.
     reductions: Option<&'s [Reduction]>,
 }
 

@@ -266,7 +266,7 @@ fn the_page_shows_the_chosen_distributions() {
     assert!(page.text("#nodes-before").contains("need gradients"));
     let before = page.text("#sizes");
 
-    // The keyboard selects another prior, for which the KL has a closed form.
+    // The keyboard selects another prior, for which the KL divergence has a closed form.
     page.keys("document.querySelector('#prior-family')", "Norm");
     page.wait("document.querySelector('#exact').innerText.startsWith('0.363')");
     page.wait(DONE);

@@ -82,7 +82,7 @@ impl Way {
         Way::ALL.into_iter().find(|way| way.name() == name)
     }
 
-    /// Returns the options of `vi` that select the way.
+    /// Returns the options of `vi` that select this way.
     fn options(self) -> &'static str {
         match self {
             Way::Best => "kl = auto",

@@ -27,7 +27,7 @@ pub fn library() -> Module {
     program::load(NAME, "", &CompileOptions::default()).module
 }
 
-/// Returns the text of the program for a question and a way.
+/// Returns the text of the program that answers a question in a given way.
 pub fn text(question: &Question, way: Way) -> String {
     let Question {
         posterior,

@@ -154,7 +154,7 @@ fn gradients_flow_only_to_optimised_parameters() {
         gradients("Normal(0.3, fixed(0.5))"),
     );
     assert!(held.gradient_nodes() < free.gradient_nodes());
-    // Before the rewrite, each draw adds the nodes on its path to the gradient. The noise does not add nodes to the path.
+    // Before the rewrite, every draw adds numbers that the gradient keeps. No gradient flows through the noise.
     assert!(free.gradient_numbers(1001) - free.gradient_numbers(1) >= 3000);
     assert!(
         free.nodes

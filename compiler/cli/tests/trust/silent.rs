@@ -1,4 +1,4 @@
-//! Wrong results and false messages of runs that wrote no warning about them.
+//! Tests that runs do not give wrong results or false messages without a warning.
 
 use crate::support::run;
 use crate::support::trial::Trial;

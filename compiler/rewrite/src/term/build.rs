@@ -132,7 +132,7 @@ impl Building<'_> {
                 matching::size(self.builder.ty(*arg).dims(), &axes.list(self.bindings))
             }
             Term::Apply(op, terms, _) => {
-                // An example contains the operations on numbers that rules shall fold.
+                // An example keeps its operations on numbers, because the rules must fold them.
                 self.call?;
                 let numbers: Option<Vec<f64>> = terms.iter().map(|term| self.number(term)).collect();
                 let operands: Vec<Tensor> = numbers?.into_iter().map(Tensor::scalar).collect();
