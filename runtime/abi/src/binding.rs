@@ -15,7 +15,7 @@ pub struct Binding {
     pub elements: Elements,
     /// The interval that the model declares for its reals.
     pub support: Option<(f64, f64)>,
-    /// The sizes of the axes, without the axis of examples if there is one value per example.
+    /// The sizes of the axes; without the axis of examples if each example has its own values.
     pub shape: Vec<usize>,
     /// The map from the values of the column to positions along an axis.
     pub codes: Codes,
@@ -26,11 +26,11 @@ pub struct Binding {
 /// The map from the values of an `index` column to positions along an axis.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Codes {
-    /// An integer selects the element at that position. A text selects the position of its level.
+    /// An integer is itself the position. The position of a text is the index of its level.
     Positions,
-    /// An integer selects its position among these integers, which are the values at build time in ascending order.
+    /// The position of an integer is its index in this list: the distinct integers of the column at build time, in ascending order.
     Ids(Vec<i64>),
-    /// A text selects the position at which it occurs in this list.
+    /// The position of a text is its index in this list.
     Texts(Vec<String>),
 }
 

@@ -45,8 +45,8 @@ impl Format {
     }
 }
 
-/// The largest size of an integer in a column. Programs have 32-bit integers. With this limit, the sum of an integer in a column and a constant of up
-/// to 147,483,647 does not overflow.
+/// The largest absolute value of an integer in a column. Programs have 32-bit integers. With this limit, the sum of an integer in a column and a
+/// constant of up to 147,483,647 does not overflow.
 pub const LARGEST_INTEGER: i64 = 2_000_000_000;
 
 /// The contents of the files of a format.
@@ -263,9 +263,9 @@ pub struct Field {
     pub distinct: Option<Vec<i64>>,
     /// The sizes of the axes, without the axis of examples if `per_example`.
     pub shape: Vec<usize>,
-    /// True if there is one value per example.
+    /// True if each example has its own values.
     pub per_example: bool,
-    /// The row of the first text that is not a number, as messages count rows.
+    /// The row of the first text that is not a number, counted as in messages.
     #[serde(default)]
     pub text_row: Option<usize>,
     /// The least and the largest element of a field of reals.

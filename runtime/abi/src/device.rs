@@ -137,7 +137,7 @@ pub enum Count {
     Quotient(Box<Count>, i64),
 }
 
-/// The values bound to the slots of one launch from which counts are computed.
+/// The values bound to the slots of one launch. Counts are computed from them.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchValues<'a> {
     /// The integers, by slot.
@@ -166,7 +166,7 @@ impl Count {
         }
     }
 
-    /// Returns whether every slot that it names exists, given the numbers of buffers and of integers.
+    /// Returns whether every slot that the count names exists, given the numbers of buffer slots and of integer slots.
     fn is_bound(&self, buffers: usize, ints: usize) -> bool {
         match self {
             Count::Fixed(_) | Count::Outer => true,

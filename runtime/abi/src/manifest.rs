@@ -49,9 +49,9 @@ pub struct Manifest {
 /// A `compare` item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CompareBlock {
-    /// The inference blocks in the rows.
+    /// The inference blocks, one per row of the table.
     pub infers: Vec<String>,
-    /// The metrics in the columns.
+    /// The metrics, one per column of the table.
     pub metrics: Vec<ComparedMetric>,
 }
 

@@ -13,7 +13,7 @@ pub enum Basis {
     Draws,
     /// Probabilities of classes.
     Probabilities,
-    /// Probabilities of classes of the outliers of the data.
+    /// Class probabilities of the outliers in the data.
     Outliers,
     /// The log density of the target.
     LogLikelihood,

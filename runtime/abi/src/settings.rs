@@ -27,7 +27,7 @@ pub type Files = Vec<(String, Vec<PathBuf>)>;
 /// Splits each `NAME=PATH` into the name and the path.
 ///
 /// # Errors
-/// Returns the words without `=`.
+/// Returns the words that do not contain `=`.
 pub fn pairs(words: &[String]) -> Result<Vec<(String, PathBuf)>, Vec<Diagnostic>> {
     let mut pairs = Vec::new();
     let mut diagnostics = Vec::new();

@@ -61,7 +61,7 @@ pub enum KlEstimator {
 
 words!(KlEstimator { "auto" => Best, "monte_carlo" => Sampled, "direct" => Direct });
 
-/// The computation of the means of noise in a factorised KL divergence.
+/// How the means over noise in a factorised KL divergence are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KlStatistics {
     #[default]

@@ -17,7 +17,7 @@ use bnnc_core::states::StateValues;
 use bnnc_data::{Dataset, Rows};
 use bnnc_inference::posterior::Posterior;
 
-/// The number of elements at or above which a parameter counts as an array of weights.
+/// The smallest number of elements of a parameter that counts as an array of weights.
 const ELEMENTS: usize = 10;
 
 /// The tolerance within which the posterior of a weight counts as equal to its prior. The tolerance applies to two numbers: the distance of the means
@@ -107,8 +107,7 @@ fn of_site(report: &SiteReport, values: &StateValues) -> Option<(usize, usize)> 
     if !is_weights || means.len() < ELEMENTS || means.len() != scales.len() {
         return None;
     }
-    // The prior of a large parameter is not known in this form, but a collapse is also visible in the other
-    // parameters.
+    // The prior scales of a large parameter may be unknown, but a collapse is also visible in the other parameters.
     report.prior.normal(0)?;
     let is_same = |at: usize| {
         report.prior.normal(at).is_some_and(|(mean, sd)| {

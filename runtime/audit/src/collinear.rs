@@ -398,7 +398,7 @@ impl<'a> Columns<'a> {
 struct Rest {
     /// The values in the selected rows.
     values: Vec<f64>,
-    /// The coefficients of the part as a combination of the columns.
+    /// The coefficients that express these values as a linear combination of the columns.
     factors: Vec<f64>,
 }
 

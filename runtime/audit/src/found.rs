@@ -21,7 +21,8 @@ use std::collections::BTreeMap;
 /// The number of rows below which intervals and accuracies are not informative.
 const LEAST: usize = 20;
 
-/// The number of rows that lie all in the central half of their predictive distributions only with a probability of 2^-50.
+/// The smallest number of rows for the check of wide intervals. The probability that this number of rows all lie in the central half of their
+/// predictive distributions is 2^-50.
 const MANY: usize = 50;
 
 /// Classes count as imbalanced if the fraction of the most frequent class is at least this value.

@@ -18,8 +18,8 @@ const MOST: usize = 30;
 const ROWS_PER_COLUMN: usize = 10;
 
 /// A target counts as computed from the inputs if the unexplained fraction of its variance is below this value. The residual is then below 0.1 % of
-/// the standard deviation of the target, which rounding may cause. The most precise calibration among the NIST reference data for linear regression
-/// (Norris) leaves 0.25 %.
+/// the standard deviation of the target, so small that it may come from rounding. The most precise calibration among the NIST reference data for
+/// linear regression (Norris) leaves 0.25 %.
 const COMPUTED: f64 = 1e-6;
 
 /// Returns the warnings about inputs that determine a target. Either a single input determines the target exactly, or a real target is nearly a
@@ -44,7 +44,7 @@ pub(super) fn warnings(columns: &[Column], output: &Output, target: &Column) -> 
 }
 
 /// The smallest number of rows per class for the check of levels that occur in one class only. With fewer rows, such levels may be due to chance.
-/// Uninformative levels separate two classes of ten rows in one of 92,378 data sets.
+/// Uninformative levels separate two classes of ten rows each in one of 92,378 data sets.
 const ROWS_PER_CLASS: usize = 10;
 
 /// Returns the warnings about columns of levels or integers that encode a class: each level occurs with one class, and each class with one level.

@@ -11,7 +11,7 @@ pub const NEARLY: f64 = 1e-4;
 /// The number of rows that are compared first.
 const FIRST: usize = 500;
 
-/// The largest distance from 1 of a squared correlation that rounding to ten digits can cause.
+/// The largest amount by which rounding to ten digits can reduce a squared correlation of 1.
 const ROUNDING: f64 = 1e-10;
 
 /// Describes the relation by which an input determines a target in every row. `None` if there is no such relation.

@@ -231,9 +231,9 @@ impl SessionInterrupt {
         found
     }
 
-    /// Does some work that Ctrl-C stops through the interrupt that the work is given.
+    /// Runs `work`. During this time, Ctrl-C raises the interrupt that `work` receives.
     pub fn during<T>(&self, work: impl FnOnce(Interrupt) -> T) -> T {
-        /// Ends the work even if it panics.
+        /// Marks the session as idle when it is dropped, even if the work panics.
         struct Busy<'a>(&'a AtomicBool);
         impl Drop for Busy<'_> {
             fn drop(&mut self) {

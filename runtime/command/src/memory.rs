@@ -5,9 +5,9 @@ use std::path::Path;
 
 /// Returns the number of bytes that this process can still allocate, if the system reports it. A run that needs more is rejected before it starts.
 ///
-/// The result is the minimum of three sizes: the available memory of the machine; what the control groups of the process allow, which limit
-/// containers; and the remaining address space under `ulimit -v`. If the process exceeds the first or the second size, the system kills the process.
-/// If the process exceeds the third, an allocation fails.
+/// The result is the minimum of three sizes: the available memory of the machine; the memory that the control groups of the process allow
+/// (containers are limited by control groups); and the remaining address space under `ulimit -v`. If the process exceeds the first or the second
+/// size, the system kills the process. If the process exceeds the third, an allocation fails.
 pub fn available() -> Option<u64> {
     let machine = read_to_string("/proc/meminfo")
         .ok()

@@ -19,7 +19,7 @@ pub struct Columns<'a> {
 /// The columns of one output.
 struct OfOutput<'a> {
     output: &'a Output,
-    /// One column per class, or `mean`, `sd`, `q05`, `q50`, `q95`. Columns without values for the model stay empty.
+    /// One column per class, or `mean`, `sd`, `q05`, `q50`, `q95`. Columns for which the model has no values stay empty.
     reals: Vec<(String, Vec<f64>)>,
     /// The epistemic standard deviation (of the mean) and the aleatoric one (of the target given the parameters), if predictions have them, followed
     /// by the additional results of integrals. See [`NAMES`].

@@ -82,7 +82,8 @@ impl Feed {
         Feed::new(rows, dataset, &wanted, target)
     }
 
-    /// Checks that predictions can be computed for these rows. This check comes before the inference run, because its result would otherwise be lost.
+    /// Checks that predictions can be computed for these rows. This check precedes the inference run, because a failure after the run would lose the
+    /// result of the run.
     ///
     /// # Errors
     /// Fails if an element is too large. Also fails in the same cases as [`Feed::new`].

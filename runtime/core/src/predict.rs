@@ -27,8 +27,8 @@ pub const ROWS: usize = 256;
 /// The largest memory of the prediction program. If a call with all draws needs more, each call computes fewer draws.
 const BYTES: u64 = 16 << 20;
 
-/// The largest number of scalar operations in one call of the prediction program, which takes a few tenths of a second. A user who interrupts the run
-/// waits for at most one such call.
+/// The largest number of scalar operations in one call of the prediction program. Such a call takes a few tenths of a second. A user who interrupts
+/// the run waits for at most one call.
 const OPERATIONS: u64 = 300_000_000;
 
 /// The kinds of predictive quantities of an output.

@@ -16,9 +16,9 @@
 
 use crate::products::{BatchedProduct, MatrixOperand};
 
-/// The number of rows from which on a matrix is factored by blocks. Our kernel of one block of threads makes `n^3 / 3` multiply-adds, 256
-/// at a time, each of which takes some 20 ns. For 256 rows this is 0.4 ms. The same matrix has four columns of blocks, which take eleven
-/// launches of some 40 us. These times are estimates and not measured.
+/// The smallest number of rows of a matrix that is factored by blocks. Our kernel, with one block of threads, makes `n^3 / 3` multiply-adds, 256
+/// at a time; each takes about 20 ns. For 256 rows this is 0.4 ms. By blocks, such a matrix has four columns of blocks and needs eleven launches
+/// of about 40 us each. These times are estimates, not measurements.
 const FROM: i64 = 256;
 
 /// The matrices of a call of `cholesky`.

@@ -18,7 +18,7 @@ pub const PTX: &str = include_str!("gather.ptx");
 pub const ENTRY: &str = "bnnc_gather";
 /// The number of threads per block.
 const THREADS: usize = 256;
-/// Tables leave one in `LEFT` parts of the free memory for other uses.
+/// Tables leave the fraction `1 / LEFT` of the free memory for other uses.
 const LEFT: usize = 4;
 
 /// The tables for each place of an arena.

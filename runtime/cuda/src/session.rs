@@ -149,7 +149,8 @@ impl CudaSession {
         }
     }
 
-    /// Returns page-locked memory that no unfinished copy uses; `None` if the session's page-locked memory has fewer bytes in total.
+    /// Returns `bytes` bytes of page-locked memory that no unfinished copy uses, or `None` if the session's page-locked memory is smaller
+    /// than that in total.
     fn stage(&mut self, bytes: usize) -> Result<Option<*mut u8>, Fault> {
         if !self.staging.may_hold(bytes) {
             return Ok(None);

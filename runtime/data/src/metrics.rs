@@ -7,7 +7,7 @@
 //! | `coverage_50`, `_90`, `_95` | fraction of y inside the central predictive interval, ends included | |
 //! | `crps` | mean of E abs(X - y) - E abs(X - X') / 2, fair estimator | Gneiting and Raftery 2007; Ferro 2014 |
 //! | `sd` | mean predictive standard deviation | |
-//! | `accuracy` | fraction of rows whose most probable class is the true class (the first one of equals) | |
+//! | `accuracy` | fraction of rows whose most probable class (the first, in a tie) is the true class | |
 //! | `nll` | minus the mean log probability of the true class | |
 //! | `brier` | mean of the sum over classes of (p - indicator) squared, 0 to 2 | Brier 1950 |
 //! | `ece` | mean gap between confidence and accuracy in 15 equal-width bins | Guo et al. 2017 |
@@ -121,7 +121,7 @@ impl DrawSummary {
 
     /// Summarises sorted draws.
     pub fn of_sorted(sorted: &[f64]) -> DrawSummary {
-        // Sums of equal numbers have rounding errors, which would be a standard deviation above zero.
+        // Sums of equal numbers have rounding errors, which would give a standard deviation above zero.
         let constant = sorted.first().filter(|first| sorted.last() == Some(*first));
         let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
         let mean = constant.copied().unwrap_or(mean);

@@ -287,8 +287,8 @@ fn leave_out(table: &mut Comparison, found: &[(&InferenceBlock, &InferenceOutcom
     );
 }
 
-/// The limit for the ratio of the effective number of parameters to the number of parameters that the rows inform. Below this ratio, the posterior is
-/// too narrow by a factor of more than four.
+/// The limit for the ratio of the effective number of parameters to the number of parameters that the rows inform. Below this ratio, the standard
+/// deviations of the posterior are less than a quarter of the correct ones.
 const LEAST_P: f64 = 0.05;
 
 /// Estimates the number of parameters that the rows inform by the sum of `1 - posterior variance / prior variance` over the parameters. For a linear

@@ -170,7 +170,7 @@ pub trait Method {
         iterates
     }
 
-    /// Returns the number of bytes of the posterior in addition to its parameters.
+    /// Returns the number of bytes that the posterior needs beyond its parameters, for example for draws or iterates.
     fn held(&self, _rows: usize, _planned: usize) -> u64 {
         0
     }

@@ -105,7 +105,7 @@ impl InferenceOutcome {
 
 /// Returns the names of the predictive standard deviations that are infinite. A standard deviation is infinite if, with a posterior probability of at
 /// least 5 %, a parameter has a value at which the variance of the output is infinite. The standard deviation of draws is then meaningless. `q05`
-/// returns the 5 % quantile of a parameter; for an array, it returns the lowest quantile of all elements.
+/// returns the 5 % quantile of a parameter; for an array, it returns the smallest of the 5 % quantiles of its elements.
 pub fn infinite(infer: &InferenceBlock, q05: impl Fn(&str) -> Option<f64>) -> impl Iterator<Item = String> {
     infer.outputs.iter().filter_map(move |output| {
         let (parameter, threshold) = output.infinite_below.as_ref()?;

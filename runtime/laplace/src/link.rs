@@ -30,7 +30,8 @@ pub fn deviation(variance: f64, noise: f64) -> Deviation {
     }
 }
 
-/// Replaces a negative variance, which is a rounding error, by zero. NaN stays NaN, unlike with `f64::max`, because it must not appear as certainty.
+/// Replaces a negative variance, which is a rounding error, by zero. NaN stays NaN, unlike with `f64::max`, because a variance of zero would look
+/// like certainty.
 fn positive(variance: f64) -> f64 {
     if variance < 0.0 { 0.0 } else { variance }
 }
@@ -201,10 +202,10 @@ pub fn probit(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
 /// Writes log probabilities of classes: the mean of the Dirichlet distribution that the Laplace bridge finds for the logits (Hobbhahn et al. 2022,
 /// "Fast predictive uncertainty for classification with Bayesian deep networks"), after they are conditioned on a sum of zero.
 ///
-/// Each parameter is divided by the variance of its logit, regardless of the other variances. Under a covariance of low rank with one small variance,
-/// that logit alone determines the result, and the mean is far from the mean of the softmax. For a logit with zero variance, the Dirichlet
-/// distribution does not exist, because its parameter would be infinite relative to the others. If a variance is zero once the logits sum to zero, as
-/// under a covariance of rank one, the result is the softmax of the mean.
+/// Each parameter is divided by the variance of its logit, regardless of the other variances. If the covariance has a low rank and one logit has a
+/// small variance, this logit alone determines the result, which is then far from the mean of the softmax. For a logit with zero variance, the
+/// Dirichlet distribution does not exist, because its parameter would be infinite relative to the others. If a variance is zero once the logits sum
+/// to zero, as under a covariance of rank one, the result is the softmax of the mean.
 pub fn bridge(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
     through_bridge(mean, covariance, log_probabilities, |_| 1.0);
 }

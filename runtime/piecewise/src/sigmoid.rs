@@ -27,9 +27,10 @@ const SATURATED: f64 = 38.0;
 /// least positive number.
 const FADED: f64 = 800.0;
 
-/// Computes `E sigma(offset + sum terms)`, where `sigma` is the logistic function. For one term, if the form lies in `[v, v + D]`, the mean has the
-/// closed form `log1p(expm1(D) sigma(v)) / D`, which is accurate up to rounding. For more terms, a Gauss-Legendre rule is applied on panels over the
-/// density of the form. Its relative error is about 1e-14 for up to eight terms, and 1e-12 for more terms.
+/// Computes `E sigma(offset + sum terms)`, where `sigma` is the logistic function. For one term, if `offset + sum terms` lies in `[v, v + D]`, the
+/// mean has the closed form `log1p(expm1(D) sigma(v)) / D`, which is accurate up to rounding. For more terms, the logistic function times the density
+/// of `offset + sum terms` is integrated by a Gauss-Legendre rule on each panel. Its relative error is about 1e-14 for up to eight terms, and 1e-12
+/// for more terms.
 pub fn mean_sigmoid(terms: &[UniformTerm], offset: f64) -> f64 {
     let form = UniformSum::new(offset, terms, 1.0);
     match form.widths[..] {

@@ -226,7 +226,7 @@ macro_rules! words {
             /// The kind of an option that takes one of the words.
             pub const KIND: $crate::method::OptionKind = $crate::method::OptionKind::Word(Self::WORDS);
 
-            /// Returns the word of the variant in programs.
+            /// Returns the word that programs use for this variant.
             pub fn word(self) -> &'static str {
                 match self {
                     $( $name::$variant => $word, )+

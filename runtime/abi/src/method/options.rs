@@ -3,7 +3,7 @@
 use super::declare::{OptionName, find};
 use super::{OptionDef, OptionKind};
 
-/// The upper bound of lengths of runs, numbers of rows and similar counts.
+/// The upper bound of counts such as epochs, steps and rows.
 pub const MOST: i64 = 1_000_000_000_000;
 /// The upper bound of the numbers of chains, restarts and members. A run stores or computes each of these separately.
 const MANY: i64 = 10_000;

@@ -72,7 +72,7 @@ samplers! {
 /// The number of rows on which the programs of a chain are evaluated in one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EvaluationRows {
-    /// The number of rows of a log density with its gradient.
+    /// The number of rows on which a log density and its gradient are evaluated.
     pub gradient: usize,
     /// The number of rows whose log likelihoods are computed to estimate a difference; 0 if densities are exact.
     pub differences: usize,
@@ -166,7 +166,7 @@ pub trait SamplerPart {
     /// Checks that the options suit data with these numbers of rows in each file.
     ///
     /// # Errors
-    /// A batch has fewer rows than there are files with rows.
+    /// A batch size is smaller than the number of files that are not empty; each batch takes rows of every file.
     fn check_shards(&self, shards: &[usize]) -> Result<(), OptionConflict> {
         let _ = shards;
         Ok(())

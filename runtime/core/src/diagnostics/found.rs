@@ -221,9 +221,9 @@ pub struct NoDeviation<'a> {
     pub parameter: &'a str,
     /// The end.
     pub end: f64,
-    /// The factor by which its standard deviation would be too large.
+    /// The standard deviation that the approximation would give, divided by the correct one.
     pub factor: f64,
-    /// True if the structure of the approximation allows the whole second derivative.
+    /// True if the approximation can represent the full matrix of second derivatives.
     pub is_dense: bool,
 }
 

@@ -1,9 +1,9 @@
 //! One product on one thread: the form of its computation, its blocks, and the operands that are copied before it.
 //!
 //! Note [Copied operands]. The kernels take the left operand with any strides, and the right operand with adjacent columns and any row stride. Copies
-//! are therefore needed only in two cases. Columns of the right operand that are not adjacent are copied, one strip at a time. If the stride of the
-//! rows or columns of the left operand is a multiple of a page, they are copied, because they would evict each other from the L1 cache. Additional
-//! copies do not speed up processors that reorder loads across hundreds of instructions.
+//! are therefore needed only in two cases. First, columns of the right operand that are not adjacent are copied, one strip at a time. Second, rows or
+//! columns of the left operand are copied if their stride is a multiple of a page, because they would otherwise evict each other from the L1 cache.
+//! Additional copies do not speed up processors that reorder loads across hundreds of instructions.
 
 use super::Extents;
 use super::tile::{Kernels, MatmulElement, TileJob, TileKernel, Update};
@@ -11,7 +11,7 @@ use super::workspace::{self, DEPTH, HEIGHT_BYTES, Workspace};
 
 /// The number of columns of a sweep along one row. It is small enough for the row to stay in the L1 cache.
 const SWEEP: usize = 4096;
-/// The number of columns from which a copy of the left operand is worthwhile.
+/// The smallest number of columns for which a copy of the left operand is worthwhile.
 const WORTH: usize = 64;
 
 /// The form in which a product is computed. It is chosen once for the whole product, so that all pieces use the same form.

@@ -1,7 +1,8 @@
 //! Batched strided matrix products.
 //!
-//! Note [Pieces of a product]. Only its sizes determine the pieces into which a product is divided: along the batch axes if there are enough items,
-//! otherwise along the longer side of the result. Each piece is one sequential call, so results do not depend on the number of threads.
+//! Note [Pieces of a product]. The division of a product into pieces depends only on the sizes of the product: it is divided along the batch axes if
+//! there are enough items, otherwise along the longer side of the result. Each piece is one sequential call, so results do not depend on the number
+//! of threads.
 //!
 //! `blocked` computes a piece with the kernels of `tile`, which are written once for all vector types in `vector` and compiled for each instruction
 //! set.

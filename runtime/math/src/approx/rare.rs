@@ -1,8 +1,8 @@
 //! Functions that programs seldom call, in `f64`: powers, the logarithm of the gamma function and its derivatives, sines of large
 //! angles. The formulas are those of [`crate::special`], with a fixed number of steps, and selections instead of branches.
 //!
-//! The errors, as far as the references are exact: for powers, `1e-15` of the value; for the other functions, `4e-15` of the size of the
-//! terms that they add (for negative arguments, the terms of the reflection).
+//! The errors, where exact references are known, are at most `1e-15` of the value for powers. For the other functions they are at most `4e-15` of the
+//! size of the terms that are added (for negative arguments, the terms of the reflection).
 
 use super::format::{Double, FloatFormat};
 use super::functions::{log, log1p};

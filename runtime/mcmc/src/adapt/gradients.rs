@@ -18,8 +18,9 @@
 //! `gp_pois_regr` of posteriordb (target acceptance 0.9), R-hat was above 1.1 for two of eight seeds. The squared lengths show this: under the dense
 //! metric, their mean was 60 to 90 in 13 dimensions, and their variance was 10 to 14 times that of a normal distribution with this mean. Under the
 //! diagonal metric the factor was 7.5 to 8. At the end of the last window, the dense metric is therefore replaced by the diagonal metric under two
-//! conditions. The mean squared length is above `2 d`, and either this mean or the variance divided by the squared mean is larger than under the
-//! diagonal metric. For a correlated normal distribution, the mean under the dense metric is 1.0 to 1.2 `d`, so that the dense metric is kept.
+//! conditions. First, the mean squared length under the dense metric is above `2 d`. Second, this mean, or the ratio of the variance to the squared
+//! mean, is larger under the dense metric than under the diagonal metric. For a correlated normal distribution, the mean under the dense metric is
+//! 1.0 to 1.2 `d`, so that the dense metric is kept.
 
 use super::Change;
 use super::metric::{RunningMoments, Whitening};

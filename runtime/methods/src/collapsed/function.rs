@@ -141,7 +141,7 @@ impl Spot<'_> {
         }
     }
 
-    /// Removes duplicates among kinks that lie on the same hyperplane.
+    /// Keeps one kink per hyperplane.
     fn different<'b>(&self, crossed: Vec<Crossed<'b>>) -> Vec<Crossed<'b>> {
         let mut kept: Vec<Crossed<'b>> = Vec::new();
         for kink in crossed {
