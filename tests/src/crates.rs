@@ -80,7 +80,7 @@ pub fn architecture() -> Vec<ArchitectureRow> {
 
 /// Reads the table whose columns include `crate`, `folder` and `may import`.
 pub fn rows(text: &str) -> Vec<ArchitectureRow> {
-    // Other tables may stand before and after it.
+    // Other tables may stand before and after the table of crates.
     let mut lines = text.lines().skip_while(|line| !line.contains("| may import |"));
     let Some(head) = lines.next().map(cells) else {
         return Vec::new();

@@ -116,7 +116,7 @@ fn compare(
     faults
 }
 
-/// Returns the differences of the predictions with the same states.
+/// Predicts with both backends from the same states. Returns the differences that exceed the tolerance.
 fn predicted(
     reference: &InferenceBlock,
     native: &InferenceBlock,

@@ -94,7 +94,8 @@ fn step_by_program(
 }
 
 /// Returns the difference between the paper's `f` at one draw and the compiler's loss. The compiler computes the entropy of `q` in closed form, and
-/// `-log q(w)` exceeds the entropy by `eps^2 / 2 - 1 / 2`. This does not depend on the parameters, so both have the same gradients at every draw.
+/// `-log q(w)` exceeds the entropy by `eps^2 / 2 - 1 / 2`. This difference does not depend on the parameters, so both have the same gradients at
+/// every draw.
 fn excess(eps: f64) -> f64 {
     0.5 - 0.5 * eps * eps
 }
@@ -243,7 +244,7 @@ fn batches_sum_to_the_loss_of_all_rows() {
     }
 }
 
-/// The data carry no information. A step with rate `r` therefore subtracts `r` times the weight of the KL times the gradient of the KL from the mean.
+/// The data carry no information. A step with rate `r` therefore changes the mean by `-r` times the weight of the KL times the gradient of the KL.
 /// This gradient is the mean itself.
 const UNINFORMED: &str = "
 data line = csv(\"line.csv\") { target = y }

@@ -22,7 +22,7 @@ fn compiled(name: &str, rows: &[f64], program: &str, (backend, precision): (&str
     compile::text(&path, &program, &options(backend, Some(precision)))
 }
 
-/// Returns the two parameters of the only family after training.
+/// Trains the program and returns the two parameters of the one distribution in its posterior.
 fn fitted(name: &str, rows: &[f64], program: &str, parameters: [&str; 2]) -> [f64; 2] {
     let training = "epochs = 8000, batch = 0, samples = 64, optimiser = Adam(0.1), schedule = cosine";
     let program = format!("{program}\ninfer fit = vi(Q, rows) {{ {training} }}");

@@ -1,4 +1,5 @@
-//! The pass `hoist` moves certain values out of the programs of samplers, leaves others, and does not change results.
+//! Tests of the pass `hoist`: the values that it moves out of the programs of samplers, and the values that it leaves there. The results do not
+//! change.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::{Dim, Sizes, Symbol};

@@ -943,8 +943,8 @@ fn a_matrix_beyond_the_memory_is_rejected() {
     assert!(found.help[0].contains("by = diagonal"), "{found:?}");
 }
 
-/// The advice for runs with too much memory is accurate. The advised size fits, and the next size does not. Structures that are not advised do not
-/// fit.
+/// The advice for runs that need too much memory is accurate. The advised size fits, and the next size does not. Structures that are not advised do
+/// not fit.
 #[test]
 fn advice_on_memory_fits_the_memory() {
     let folder = folder("offers", &[("rows.csv", POINTS.to_owned())]);

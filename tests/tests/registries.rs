@@ -54,8 +54,8 @@ fn rules_are_complete_and_named_once() {
     }
 }
 
-/// The files of rules that have more code than [`MOST`] around the entries, each with its own limit. Each file holds one algorithm, for the rules
-/// that name a reason why they are not terms.
+/// The files of rules that may have more lines around the entries than [`MOST`], each with its own limit. Each of these files holds one algorithm.
+/// Its rules state a reason why they are not written as terms.
 const ALGORITHMS: [(&str, usize); 3] = [
     ("outer.rs", 405),
     ("outer/product.rs", 105),

@@ -40,8 +40,8 @@ fn of_machine(text: &str) -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// Returns the smallest memory limit of the control groups that a text in the format of `/proc/self/cgroup` lists, and of their parent groups. The
-/// files of the groups are below `root`.
+/// `text` has the format of `/proc/self/cgroup`. Returns the smallest memory limit of the control groups in this text and of their parent groups.
+/// The files of the groups are below `root`.
 ///
 /// A line is `id:controllers:path`. Version 2 has one line, without controllers. Version 1 has one line for memory. In a container, the path may be
 /// the path of the group on the host, for which the container has no file. In this case, the limit of `root` is used.

@@ -6,7 +6,7 @@
 
 /// The maximum number of calls of cuBLAS per call of the primitive.
 const MOST: i64 = 64;
-/// The number of sequential multiply-adds that a thread of our own kernel makes in the time of one cuBLAS call. A multiply-add takes some
+/// The number of sequential multiply-adds that a thread of our own kernel makes in the time of one cuBLAS call. A multiply-add takes about
 /// 20 ns, and a call 10 us. These times are estimates and not measured.
 const CALL: i64 = 500;
 

@@ -114,7 +114,7 @@ pub fn digamma(x: f64) -> f64 {
     z.ln() - log_minus_digamma(z) - shift
 }
 
-/// Returns `log z - digamma z` for `z` from 10 (Abramowitz and Stegun 6.3.18).
+/// Returns `log z - digamma z` for `z` of at least 10 (Abramowitz and Stegun 6.3.18).
 pub(crate) fn log_minus_digamma(z: f64) -> f64 {
     let w = 1.0 / (z * z);
     let series = w

@@ -1,4 +1,4 @@
-//! Measures the time of a leapfrog step in addition to its gradient: `cargo bench -p bnnc-mcmc --bench overhead`.
+//! Measures the time that a leapfrog step takes beyond the time of its gradient: `cargo bench -p bnnc-mcmc --bench overhead`.
 
 use bnnc_abi::sampling::{Adaptation, MetricKind, NutsOptions, Transition};
 use bnnc_mcmc::noise::ChainNoise;

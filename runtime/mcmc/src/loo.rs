@@ -78,7 +78,7 @@ impl LooEstimator {
             return UNKNOWN;
         }
         let draws = log_likelihood.len();
-        // The importance ratio, that of the posterior without the row to the posterior with it, is 1 / likelihood.
+        // The importance ratio (the posterior density without the row over the posterior density with the row) is proportional to 1 / likelihood.
         let lowest = log_likelihood.iter().copied().fold(f64::INFINITY, f64::min);
         self.weights.clear();
         self.weights

@@ -35,8 +35,8 @@ impl Drift {
         }
     }
 
-    /// Returns the step size at which the adaptation begins, which is optimal on a round target in many dimensions (Roberts and Rosenthal 2001): `l^2
-    /// d^-1 / 2` with `l = 2.38` for a random walk, and `l^2 d^(-1/3) / 2` with `l = 1.65` for proposals along the gradient.
+    /// Returns the step size at which the adaptation begins. It is the optimal step size on a round target in many dimensions (Roberts and Rosenthal
+    /// 2001): `l^2 d^-1 / 2` with `l = 2.38` for a random walk, and `l^2 d^(-1/3) / 2` with `l = 1.65` for proposals along the gradient.
     fn step_size(self, dimension: usize) -> f64 {
         let dimension = dimension.max(1) as f64;
         match self {

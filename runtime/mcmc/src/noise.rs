@@ -140,8 +140,8 @@ mod tests {
         }
     }
 
-    /// Below 2^40 iterations the coordinates are the halves of the iteration, to which trial steps add multiples of 2^40: published draws depend on
-    /// these numbers.
+    /// For iterations below 2^40, the coordinates are the two halves of the iteration, and trial steps add multiples of 2^40. Published draws depend
+    /// on these numbers.
     #[test]
     fn ordinary_iterations_have_the_numbers_of_their_halves() {
         for iteration in [0, 9, u64::from(u32::MAX), (1 << 40) - 1] {

@@ -234,7 +234,7 @@ fn warm_ups_with_gradients_take_few_steps() {
 }
 
 /// With a dense metric, four quantities with correlations near 1 have trajectories as short as those of independent quantities: with a step size of
-/// about 1, half a turn takes `pi` steps, and doublings make 3 or 7 steps of it.
+/// about 1, half a turn takes `pi` steps, so trajectories have 3 or 7 steps.
 #[test]
 fn dense_metrics_remove_correlations_near_one() {
     // Each of the other quantities differs from the first by a ten-thousandth.

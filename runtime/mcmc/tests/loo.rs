@@ -138,7 +138,7 @@ fn conjugate_model_is_estimated_within_the_errors() {
             .map(|theta| log_normal_density(*y, *theta, 1.0))
             .collect();
         let row = estimator.row(&log_likelihood, 1.0);
-        // This is the variance of the posterior given the other rows.
+        // The variance of the posterior given the other rows.
         let without = 1.0 / (1.0 / variance - 1.0);
         let left_out = log_normal_density(*y, without * (mean / variance - y), 1.0 + without);
         let given_all = log_normal_density(*y, mean, 1.0 + variance);
@@ -148,7 +148,7 @@ fn conjugate_model_is_estimated_within_the_errors() {
             row.elpd
         );
         assert!(row.mcse < 0.02 && row.k < 0.5, "{row:?}");
-        // The log likelihood is a quadratic function of a normal number; its kurtosis is at most 15.
+        // The log likelihood is a quadratic function of a normal variate, so the kurtosis of the log likelihood is at most 15.
         let spread = variance * variance / 2.0 + variance * (mean - y).powi(2);
         assert!(
             (row.p_waic / spread - 1.0).abs() < 4.0 * (14.0 / draws as f64).sqrt(),

@@ -51,7 +51,8 @@ const MOST_WIDE: usize = 13;
 const MOST_PIECES: f64 = 8192.0;
 /// The maximum number of products of a mass and a term for a series.
 const MOST_INNER: f64 = 1e7;
-/// If a wave turns by at most this angle, in radians, a quadrature rule is accurate up to rounding if it has 16 more nodes than the polynomial needs.
+/// If the phase of an oscillating factor changes by at most this angle (in radians) over a panel, a quadrature rule with 16 more nodes than the
+/// polynomial needs is accurate up to rounding.
 const RESOLVED: f64 = 8.6;
 /// The estimated accuracy of such rules, relative to the density.
 const QUADRATURE: f64 = 1e-14;
@@ -345,7 +346,7 @@ fn series(
     let mut all = summands(widths, sd);
     all.masses = masses(f64::INFINITY, 4);
     let (terms, period) = Series::size_needed(&all)?;
-    // Over a panel, the fastest wave turns by about the angle that a rule with 16 more nodes resolves.
+    // Over a panel, the phase of the fastest term changes by about the angle that a rule with 16 more nodes resolves.
     let length = RESOLVED * period / (2.0 * PI * terms as f64);
     let nodes = |law: &Measure| law.count_masses(length, 16);
     if terms as f64 * laws.iter().map(nodes).sum::<f64>() > most {

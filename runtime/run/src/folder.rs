@@ -75,7 +75,7 @@ impl Inventory {
         match inventory.clone().text() == text {
             true => Ok(Some(inventory)),
             // The text is generated again from the values that were read. If a value was changed, the checksum of the new text differs from the one
-            // in the file. If only the format was changed, the text differs.
+            // in the file. If only the format was changed, the new text differs from the text in the file.
             false => Err(diagnostics::damaged_part(&path, "its checksum differs")),
         }
     }

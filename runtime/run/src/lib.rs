@@ -306,7 +306,7 @@ impl Run<'_> {
         }
     }
 
-    /// Rejects rows that cannot be used. This is called before an inference run, whose result would otherwise be lost.
+    /// Rejects rows that cannot be used. This check precedes an inference run, because a failure after the run would lose its result.
     fn check_rows(&self, infer: &InferenceBlock, dataset: &Dataset) -> Result<(), Stop> {
         Feed::check(infer, &dataset.test, dataset, true)?;
         Feed::check(infer, &dataset.outliers, dataset, false)?;

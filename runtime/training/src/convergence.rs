@@ -2,8 +2,9 @@
 //!
 //! Time is measured in units of the learning rate: with a tenth of the rate, a step moves the parameters a tenth as far. Over the last fifth of that
 //! time, a line is fitted to the medians of blocks of losses. Its slope predicts how far the loss would fall in another training of the same length.
-//! A decreasing rate lowers the loss by itself, because the iterates scatter less: the loss decreases by about the square of the rate for each
-//! weight. If the rate decreases, the fit therefore also has the rate and its square as regressors, and only the additional slope of the line counts.
+//! A decreasing rate lowers the loss by itself, because the iterates scatter less: the part of the loss that is due to scatter is roughly
+//! proportional to the square of the rate and to the number of weights. If the rate decreases, the fit therefore also has the rate and its square as
+//! regressors, and only the additional slope of the line counts.
 //!
 //! The constants were chosen on 840 trainings of seven models (linear, logistic, Poisson, hierarchical, three networks; `map` and `vi`, 200 to 40,000
 //! steps, three rates, constant and cosine) whose distance to the best known loss is known, and on the examples. The test misses plateaus, and
@@ -23,7 +24,7 @@ const MOST_PER_ROW: f64 = 0.25;
 const CONSTANT: f64 = 0.4;
 
 /// Under a falling rate, only the part of the slope that the rate does not explain counts, with two exceptions. The whole slope counts if it predicts
-/// a fall of at least `CLEAR` times the smallest relevant one and the line reduces the squared residuals by the factor `BETTER`. It also counts if
+/// a fall of at least `CLEAR` times the smallest relevant fall and the line reduces the squared residuals by the factor `BETTER`. It also counts if
 /// the fall per weight is above `STEEP`, which scatter cannot explain.
 const CLEAR: f64 = 5.0;
 const BETTER: f64 = 0.5;

@@ -14,8 +14,9 @@ const PAIRS: usize = 20;
 const FIRST: f64 = 1e-3;
 const LONGEST: f64 = 1.0;
 
-/// The fraction of the decrease predicted by the slope that a step must achieve. Otherwise, the step is shortened by this factor.
+/// A step must achieve at least this fraction of the decrease that the slope predicts.
 const ARMIJO: f64 = 1e-4;
+/// The length of a step that does not achieve this decrease is multiplied by this factor.
 const SHORTER: f64 = 0.3;
 
 /// The number of steps over which the value must decrease by less than the tolerance before a descent counts as settled. The predicted decrease of a

@@ -19,7 +19,7 @@ const STEP: f64 = 4.0;
 const STEPS_AWAY: usize = 5;
 /// The largest difference at which two losses count as equal.
 const FLAT: f64 = 0.05;
-/// The smallest relevant increase of the loss, at which values are less probable by a factor of `e`.
+/// The smallest relevant increase of the loss. An increase by 1 makes a value less probable by a factor of `e`.
 const RISE: f64 = 1.0;
 /// A value may be at an end if its distance from the end is below this fraction of a bounded interval.
 const NEAR: f64 = 0.05;

@@ -36,7 +36,7 @@ const MOST: usize = 200;
 const FEWEST: usize = 50;
 
 /// The floating-point operations that every descent may use: about a tenth of a second. Ten times this number would take two thirds of the time of a
-/// short training of a network, which never reaches a maximum.
+/// short training of a network, and such a training never reaches a maximum.
 const OPERATIONS: u64 = 100_000_000;
 
 /// The ratio of the work of a training to the work of the descent after it.

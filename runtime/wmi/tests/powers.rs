@@ -200,7 +200,8 @@ fn assert_near(solution: &Solution, expected: &Rational) {
     );
 }
 
-/// Integrals of high powers of a sum agree with the formula by corners, over a whole box, and over boxes that planes unrelated to the sum cut in two.
+/// The integral of a high power of a linear form over a box agrees with the sum over the box's corners (`by_corners`). This also holds if two other
+/// planes cut a box into four parts and the integrals over the parts are added.
 #[test]
 fn high_powers_over_boxes_match_their_corners() {
     for (count, power) in [(1, 4096), (2, 2000), (4, 60), (4, 512), (8, 60), (12, 60)] {
@@ -407,7 +408,7 @@ fn high_powers_of_forms_without_a_constant() {
     }
 }
 
-/// An exact moment of such a form has some hundred thousand bits. The moments of all faces would take too much work, so the integral is abandoned
+/// An exact moment of such a form has about a hundred thousand bits. The moments of all faces would take too much work, so the integral is abandoned
 /// before the work begins.
 #[test]
 fn numbers_that_would_be_too_long_are_given_up() {

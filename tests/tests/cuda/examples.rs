@@ -21,8 +21,8 @@ fn there(path: &Path, precision: Precision, settings: Vec<String>) -> Compiled {
     compile::file(path, &options)
 }
 
-/// Returns the allowed difference. A device sums in a different order than the host, over at most some thousand terms, and cuBLAS may compute
-/// products.
+/// Returns the allowed difference. A device sums in a different order than the host, over at most a few thousand terms, and cuBLAS may
+/// compute products.
 fn tolerance(precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 1e-4,

@@ -276,8 +276,8 @@ fn spread(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, slo
     check(name, found.spread.as_ref().unwrap(), "spread", &input, &want.data);
 }
 
-/// Checks that the Kronecker product of the factors is the outer product of the Jacobian with itself. If the gradient is a single outer product, this
-/// is checked for one row and one column, and for factors that are whole blocks, for several rows and columns.
+/// Checks that the Kronecker product of the factors is the outer product of the Jacobian with itself. For factors that are whole blocks, the check
+/// uses several rows and columns. For other factors, it uses one row and one column, if the gradient is then a single outer product.
 fn factors(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, slopes: &[Tensor]) {
     let function = found.factors.as_ref().unwrap();
     let exact = !matches!(name, "twice" | "positions" | "convolutions" | "pools");

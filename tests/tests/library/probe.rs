@@ -21,8 +21,9 @@ use std::sync::Arc;
 /// The number of parameter settings.
 pub const SETTINGS: usize = 3;
 
-/// The number of elements of a joint distribution, and the rank of a low-rank factor.
+/// The number of elements of a joint distribution.
 pub const ELEMENTS: usize = 3;
+/// The rank of a low-rank factor.
 const RANK: usize = 2;
 
 /// Returns the library with the distributions of `text`.

@@ -1,7 +1,8 @@
 //! The unchanged programs of `examples/posteriors`, from source to draws, find the published posteriors.
 //!
-//! The mean of every quantity must be within four combined standard errors of the reference. The logarithm of the ratio of standard deviations must
-//! be within four times its own standard error, `sqrt((kurtosis - 1) / 4 (1 / ess + 1 / 10000))`, with the kurtosis of the reference.
+//! The mean of every quantity must be within four combined standard errors of the reference. The logarithm of the ratio of the two standard
+//! deviations (ours to the reference's) must be within four standard errors of zero. Its standard error is `sqrt((kurtosis - 1) / 4 * (1 / ess + 1 /
+//! 10000))`, with the kurtosis of the reference and, for a published reference, its 10000 draws.
 
 use super::{by_hand, exact};
 use bnnc_mcmc::diagnostics::{QuantitySummary, Summariser};

@@ -223,7 +223,7 @@ pub struct NoDeviation<'a> {
     pub end: f64,
     /// The standard deviation that the approximation would give, divided by the correct one.
     pub factor: f64,
-    /// True if the approximation can represent the full matrix of second derivatives.
+    /// True if the structure of the approximation permits `curvature = hessian`.
     pub is_dense: bool,
 }
 

@@ -2,15 +2,15 @@
 //!
 //! Note \[Spreads\]. For independent normal quantities, if an element of the position has the variance `v`, the same element of the gradient has the
 //! variance `1 / v`. The square root of the ratio of the two variances is `v`, even from very few draws and before the chain has converged. In
-//! general this is the diagonal that minimises a Fisher divergence between the whitened target and a standard normal distribution (the warm-up of
-//! nutpie). After every iteration, the metric is computed again from the draws of a window. Windows are short at first, so that draws from before the
-//! chain reached the bulk of the posterior are soon forgotten. Later windows are longer.
+//! general, these square roots form the diagonal metric that minimises a Fisher divergence between the whitened target and a standard normal
+//! distribution (the warm-up of nutpie). After every iteration, the metric is computed again from the draws of a window. Windows are short at first,
+//! so that draws from before the chain reached the bulk of the posterior are soon forgotten. Later windows are longer.
 //!
-//! A dense metric begins as this diagonal. From the first long window on, the metric is the covariance of the positions, provided there are at least
-//! twice as many draws as dimensions. For any posterior, the noise of a covariance is the same in all directions: with `n` draws in `d` dimensions, a
-//! round posterior appears `(1 + sqrt(d / n)) / (1 - sqrt(d / n))` times as long as wide, which is 5.8 for two draws per dimension and 2.6 for five.
-//! Below five draws per dimension the correlations are shrunk in proportion to their noise ([`RunningMoments::noise`]). With five or more draws per
-//! dimension they are not shrunk: shrinking would mostly reduce correlations near 1, which are the reason to use a dense metric.
+//! A dense metric begins as this diagonal metric. From the first long window on, the metric is the covariance of the positions, provided there are at
+//! least twice as many draws as dimensions. For any posterior, the noise of a covariance is the same in all directions: with `n` draws in `d`
+//! dimensions, a round posterior appears `(1 + sqrt(d / n)) / (1 - sqrt(d / n))` times as long as wide, which is 5.8 for two draws per dimension and
+//! 2.6 for five. Below five draws per dimension the correlations are shrunk in proportion to their noise ([`RunningMoments::noise`]). With five or
+//! more draws per dimension they are not shrunk: shrinking would mostly reduce correlations near 1, which are the reason to use a dense metric.
 //!
 //! Note \[Lengths\]. Under the right metric, the squared length of a whitened gradient of a normal distribution in `d` dimensions has the mean `d`
 //! and the variance `2 d`. If the curvature varies between regions, as for a Gaussian process with an unknown length scale, a dense metric can be
@@ -320,8 +320,8 @@ mod tests {
         }
     }
 
-    /// Windows have 10 draws until iteration 300, and then 80 or more; draws before the previous window are forgotten. In the last 150
-    /// iterations the metric is constant, and the step size is averaged over these alone.
+    /// Windows have 10 draws until iteration 300, and then 80 or more; draws before the previous window are forgotten. In the last 150 iterations the
+    /// metric is constant, and the step size is averaged over these iterations alone.
     #[test]
     fn windows_grow_and_end_before_the_last_iterations() {
         let mut spreads = Spreads::new(1, 1000, false);

@@ -353,7 +353,8 @@ fn trajectories_cut(facts: &ChainFacts<'_>) -> Option<Diagnostic> {
     Some(diagnostic.help("standardise inputs and target, and give every parameter a proper prior"))
 }
 
-/// The largest accepted ratio between the odds of the acceptance rate and the odds of its target, or its inverse.
+/// The largest accepted ratio of the odds of the acceptance rate to the odds of its target. The smallest accepted ratio is the inverse of this
+/// number.
 const ODDS: f64 = 6.0;
 
 fn acceptance_off(facts: &ChainFacts<'_>) -> Option<Diagnostic> {

@@ -16,9 +16,9 @@ pub struct NoisyDifference {
     pub penalty: f64,
 }
 
-/// Estimator (a): returns the first difference, and the variance of one difference, estimated from the other differences around their own
-/// mean (Kawasaki, Holzmann and Adu-Gyamfi 2022, equations 12 and 23). The paper prints the variance around the first difference, which
-/// would be too large by more than half. With fewer than two other differences the variance is 0.
+/// Estimator (a): returns the first difference, and the variance of one difference, estimated from the other differences around their own mean
+/// (Kawasaki, Holzmann and Adu-Gyamfi 2022, equations 12 and 23). The paper prints the variance around the first difference, which would exceed
+/// the correct variance by more than half. With fewer than two other differences the variance is 0.
 pub fn single(differences: &[f64]) -> (f64, f64) {
     match differences {
         [] => (0.0, 0.0),

@@ -122,7 +122,7 @@ fn assert_samples(draws: &[Vec<f64>; 2], law: &Law, z: f64, bias: f64) {
 
 /// An iteration has 5 batches of 5 rows each, out of 2000. The step size makes the mean variance of the difference lie between 0.8 and 1. Relative to
 /// the tempered posterior, the standard deviation of the draws differs by at most 3.5 % with the plain penalty, by at most 3 % with the corrected
-/// penalty, and is more than 7 % too large without a penalty. The bounds leave room for more than three standard errors of the ratio.
+/// penalty, and is more than 7 % larger without a penalty. The bounds leave room for more than three standard errors of the ratio.
 #[test]
 fn corrected_batches_sample_the_tempered_posterior() {
     let mut line = many();
@@ -169,8 +169,8 @@ fn several_files_sample_the_target_of_one_file() {
     assert_samples(&draws, &law, 4.0, 0.03);
 }
 
-/// If batches have all rows, the chain is exact with both proposals. The Langevin step is so long that without the acceptance step the
-/// variance would be larger by `1 / (1 - eta / (2 variance)) - 1`, which is more than a third here.
+/// If batches have all rows, the chain is exact with both proposals. The Langevin step is so long that without the acceptance step the variance would
+/// be larger by the fraction `1 / (1 - eta / (2 variance)) - 1`, which is more than a third here.
 #[test]
 fn all_rows_sample_the_posterior() {
     let mut line = eight();
@@ -190,8 +190,8 @@ fn all_rows_sample_the_posterior() {
     }
 }
 
-/// Langevin proposals use gradients of batches. The test covers both losses, each with one of the estimators. Without the acceptance step, the
-/// first chain would have more than 1.2 times the standard deviation.
+/// Langevin proposals use gradients of batches. The test covers both losses, each with one of the estimators. Without the acceptance step, the first
+/// chain would have more than 1.2 times the correct standard deviation.
 #[test]
 fn langevin_proposals_from_batches_sample_the_target() {
     let mut line = many();

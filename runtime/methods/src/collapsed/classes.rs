@@ -1,7 +1,7 @@
 //! Predictions of classes and Booleans: means of sigmoids over weights, averaged over the iterates.
 //!
-//! The probability of a class is the mean of the sigmoid of its logit minus the log-sum-exp of the other logits, which stay at their values at the
-//! iterate. The probabilities of all classes are therefore normalised at the end.
+//! The probability of a class is the mean of `sigmoid(f - g)`, where `f` is the logit of the class and `g` is the log-sum-exp of the other logits.
+//! The other logits keep their values at the iterate. The probabilities of all classes therefore do not sum to one, and are normalised at the end.
 
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::LocationDist;
@@ -337,9 +337,9 @@ impl Ord for Panel {
     }
 }
 
-/// Returns the integral of a function over panels. The panel with the largest error is halved until the error, relative to the integral plus `least`,
-/// is at most [`ACCURACY`]. If the rounding errors of the function exceed this accuracy, the loop ends after [`HALVINGS`] halvings, when the errors
-/// are spread evenly over the panels.
+/// Returns the integral of a function over panels. Repeatedly halves the panel that currently has the largest error, until the sum of the errors is
+/// at most [`ACCURACY`] times the sum of the integral and `least`. If the rounding errors of the function exceed this accuracy, the loop ends after
+/// [`HALVINGS`] halvings, when the errors are spread evenly over the panels.
 fn integral(of: &dyn Fn(f64) -> f64, panels: BinaryHeap<Panel>, least: f64) -> f64 {
     let sums = |panels: &BinaryHeap<Panel>| {
         let integrals = panels.iter().map(Panel::integral);

@@ -1,9 +1,9 @@
-//! Weights near an end of their support whose Gaussian is much wider than the posterior.
+//! A check for weights near an end of their support: their Gaussian may be much wider than the posterior.
 //!
 //! Such a weight is a function `b(u)` of its free coordinates `u`. The generalised Gauss-Newton matrix and the Fisher matrix treat the outputs as
 //! linear functions of `u`, so they omit a term of the precision of `u`. The term is minus the slope of the log likelihood along a coordinate, times
-//! the bend: the ratio of the second to the first derivative of `b`. For a weight that the data determine, the term is small compared with the
-//! precision. At an end of the support towards which the density increases, the term is nearly all of the precision.
+//! the bend. The bend is the ratio of the second to the first derivative of `b`. For a weight that the data determine, the term is small compared
+//! with the precision. At an end of the support towards which the density increases, the term is nearly all of the precision.
 //!
 //! Half-open intervals are images of `exp`, whose bend is 1; the same holds for the gaps of ordered vectors. Bounded intervals are images of the
 //! logistic function, whose bend is `1 - 2 p` at the fraction `p` of the interval. For each element of a simplex, the bend along its log odds is the
@@ -19,14 +19,15 @@ use bnnc_core::diagnostics::found::{NoDeviation, no_deviation_at_bound};
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::matrix::Matrix;
 
-/// The largest allowed ratio between the variance of the Gaussian and the variance of the weight: twice the standard deviation.
+/// The largest allowed ratio of the variance of the Gaussian to the variance of the weight. At this ratio, the standard deviation of the Gaussian is
+/// twice that of the weight.
 const MOST: f64 = 4.0;
 
-/// Returns an error if nearly all of the precision was omitted for a weight near an end of its interval. `gradient` is the derivative of the log
-/// likelihood with respect to the random weights.
+/// Returns an error if more than three quarters of the precision was omitted for a weight near an end of its interval. `gradient` is the derivative
+/// of the log likelihood with respect to the random weights.
 ///
 /// # Errors
-/// The error names the weight whose variance is too large by the largest factor.
+/// The error names the weight with the largest ratio of the two variances.
 pub fn check(
     infer: &InferenceBlock,
     laplace: &Laplace,
@@ -81,7 +82,7 @@ pub fn check(
 struct End {
     /// Its name.
     name: String,
-    /// The end of its support that is nearer.
+    /// The nearer end of its support.
     at: f64,
     /// The bend along its coordinate.
     bend: f64,

@@ -20,7 +20,7 @@ pub const COLUMNS: usize = 32;
 pub struct Curved {
     /// The curvature.
     pub curvature: Curvature,
-    /// The number of rows whose second derivative in the outputs had negative eigenvalues.
+    /// The number of rows whose second derivative with respect to the outputs had negative eigenvalues.
     pub clipped: usize,
     /// True if clipping set the second derivative of every row to zero, because the log likelihood is not concave in any row.
     pub is_empty: bool,

@@ -59,7 +59,7 @@ pub struct GaussianFacts {
     pub log_likelihood: f64,
     /// The log marginal likelihood of the training rows in the approximation; `None` where it is not defined.
     pub log_marginal_likelihood: Option<f64>,
-    /// The number of rows whose second derivative in the outputs had negative eigenvalues, which were set to zero.
+    /// The number of rows whose second derivative with respect to the outputs had negative eigenvalues, which were set to zero.
     pub clipped: usize,
     /// The increase of the log posterior from the centre to the maximum, as predicted by the approximation; `None` if the slope is not known.
     pub rise: Option<f64>,

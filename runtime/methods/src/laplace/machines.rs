@@ -35,9 +35,10 @@ pub struct Evaluator<'a> {
 /// The cotangents that are pulled back through a Jacobian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulled {
-    /// Roots of minus the second derivatives of the log likelihood in the outputs: `[batch, outputs, outputs]`.
+    /// Matrix roots `C`, with `C' C = H`, where `H` is the negative Hessian of the log likelihood with respect
+    /// to the outputs (negative eigenvalues set to zero): `[batch, outputs, outputs]`.
     Roots,
-    /// First derivatives of the log likelihood in the outputs: `[batch, 1, outputs]`.
+    /// First derivatives of the log likelihood with respect to the outputs: `[batch, 1, outputs]`.
     Slopes,
     /// Unit vectors, which yield the Jacobian itself.
     Identity,
@@ -52,9 +53,10 @@ pub struct LikelihoodBlock {
     pub outputs: Vec<f64>,
     /// The log likelihood of each row `[batch]`.
     pub log_likelihood: Vec<f64>,
-    /// The derivative of the log likelihood in the outputs `[batch, outputs]`.
+    /// The derivative of the log likelihood with respect to the outputs `[batch, outputs]`.
     pub slope: Vec<f64>,
-    /// Minus the second derivative of the log likelihood in the outputs `[batch, outputs, outputs]`.
+    /// Minus the second derivative of the log likelihood with respect to the outputs `[batch, outputs,
+    /// outputs]`.
     pub curvature: Vec<f64>,
     /// The cotangents `[batch, columns, outputs]`.
     pub cotangents: Vec<f64>,
@@ -248,7 +250,8 @@ pub struct Blocks<'a> {
     pub clipped: Clipped,
 }
 
-/// Counts of rows whose second derivative in the outputs had to be clipped to be positive semidefinite.
+/// Counts of rows whose second derivative with respect to the outputs had to be clipped to be positive
+/// semidefinite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clipped {
     /// The number of rows with negative eigenvalues, which were set to zero.

@@ -105,7 +105,8 @@ impl Way {
 
 /// Returns how predictions are computed from the linearised outputs of an inference block.
 pub(super) fn way(infer: &InferenceBlock, laplace: &Laplace) -> Result<Way, Stop> {
-    // Predictions have a closed form only for no single output. With several outputs `elements` is 0, so that no closed form is selected below.
+    // Predictions have a closed form only if the model has a single output. With several outputs, `elements` is 0, so that no closed form is
+    // selected below.
     let elements = infer.only_output().map_or(0, Output::elements);
     let kind = infer.only_output().map(|output| &output.kind);
     let is_of_classes = match (laplace.likelihood, kind) {

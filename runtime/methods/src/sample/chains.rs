@@ -51,8 +51,8 @@ fn company(abreast: usize, each: usize) -> usize {
 }
 
 impl Chains<'_> {
-    /// Runs all chains. Every thread runs in lockstep as many chains as one call of the density takes positions, or fewer if other threads would be
-    /// idle. If there are more threads than chains, the additional threads work inside the chains.
+    /// Runs all chains. Every thread runs several chains in lockstep: as many as one call of the density takes positions, or fewer if other threads
+    /// would otherwise be idle. If there are more threads than chains, the additional threads work inside the chains.
     ///
     /// # Errors
     /// Fails if no start has a finite density, if there is too little memory, or if a file cannot be written.

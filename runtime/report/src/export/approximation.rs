@@ -12,8 +12,9 @@ use std::path::Path;
 /// The number of draws that are written, if the limits below allow it.
 const DRAWS: usize = 1000;
 
-/// The largest number of reals of parameters that are written (32 MiB), and the smallest number of draws for which a store is written.
+/// The maximum number of parameter values that are written, over all draws (32 MiB).
 const NUMBERS: usize = 1 << 22;
+/// If [`NUMBERS`] allows fewer draws than this, no store is written.
 const FEWEST: usize = 10;
 
 /// Writes `posterior`, `observed_data` and, unless they are too large, `log_likelihood` and `posterior_predictive` of the training rows, in the

@@ -3,8 +3,8 @@
 use super::budget::Spent;
 use std::collections::{BTreeSet, HashMap};
 
-/// The maximum total number of exponents of all monomials, where each monomial counts as at least [`FEWEST`]. An exponent takes some 16 bytes, and a
-/// monomial takes one number on every face.
+/// The maximum total number of exponents of all monomials, where each monomial counts as at least [`FEWEST`]. An exponent takes about 16 bytes, and
+/// a monomial takes one number on every face.
 const MOST_EXPONENTS: usize = 1 << 24;
 
 /// The smallest number of exponents with which a monomial is counted; see [`MOST_EXPONENTS`].

@@ -91,7 +91,7 @@ impl Number for Rational {
     }
 }
 
-/// The cost of keeping a number, in steps of a budget. With this cost, a billion steps keep no more than some gigabytes.
+/// The cost of keeping a number, in steps of a budget. With this cost, a billion steps keep no more than a few gigabytes.
 const KEPT: u64 = 8;
 
 /// The bytes that the allocator adds to two small allocations, including the reference counts in one of them.

@@ -35,8 +35,8 @@ const OUT_OF_TIME: &str = "the time limit was reached";
 /// The maximum number of nodes of formulas and terms.
 const MOST_NODES: usize = 5_000_000;
 
-/// The deepest nesting of case distinctions and eliminations. Each level takes some three thousand bytes of the stack, and several times as
-/// many without optimisation.
+/// The deepest nesting of case distinctions and eliminations. Each level takes about three thousand bytes of the stack, and several times as many
+/// without optimisation.
 pub(super) const DEEPEST: usize = 1_500;
 
 /// The statistics of a search.
