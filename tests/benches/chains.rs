@@ -1,6 +1,6 @@
-//! The benchmark that justifies the number of chains in lockstep. It prints a Markdown table of the nanoseconds per gradient of a chain, alone and in
-//! lockstep. `cargo bench -p bnnc-tests --bench chains [-- PROGRAM.bnn ...]`; without arguments it measures the programs of `examples/posteriors`,
-//! the network of `tests/peers/mcmc`, and regressions of several sizes, which it creates in a temporary folder.
+//! The benchmark that justifies the number of chains in lockstep. The output is a Markdown table of the nanoseconds per gradient of a chain, alone
+//! and in lockstep. `cargo bench -p bnnc-tests --bench chains [-- PROGRAM.bnn ...]`; without arguments it measures the programs of
+//! `examples/posteriors`, the network of `tests/peers/mcmc`, and regressions of several sizes, which it creates in a temporary folder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bnnc_abi::code::Artifact;

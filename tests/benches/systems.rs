@@ -20,8 +20,8 @@ const SIZES: [usize; 9] = [32, 64, 128, 256, 384, 512, 1024, 2048, 4096];
 const BATCHES: [usize; 2] = [1, 16];
 /// The limit on the elements of the matrices of a call.
 const MOST: usize = 1 << 26;
-/// The number of runs. The benchmark waits for each run and takes the minimum of the times. This excludes the first runs, which enqueue and capture
-/// the launches.
+/// The number of runs. The benchmark waits for each run and takes the minimum of the times. The minimum excludes the first runs, which enqueue and
+/// capture the launches.
 const RUNS: usize = 12;
 
 /// Returns a plan with a call on the operand `a`, and a small second call. When the result of the second call is complete, the first call has

@@ -101,7 +101,7 @@ const IMPURE: &[&str] = &[
     "eprintln!(",
 ];
 
-/// The crate of these tests. It may import everything, and no crate imports it.
+/// The crate of these tests. This crate may import every other crate, and is not imported itself.
 const TESTS: &str = "bnnc-tests";
 
 #[test]

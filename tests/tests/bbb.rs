@@ -198,7 +198,7 @@ fn vi_finds_the_optimum_of_a_conjugate_model() {
 }
 
 /// Every partition into batches gives an unbiased estimate of the loss of all rows. The mean loss over the batches of an epoch, weighted by their
-/// numbers of rows, is the loss of one step with all rows and the same noise. This does not hold for layers that draw noise or masks for every row.
+/// numbers of rows, is the loss of one step with all rows and the same noise. Layers that draw noise or masks for every row are exceptions.
 #[test]
 fn batches_sum_to_the_loss_of_all_rows() {
     for path in compile::examples() {

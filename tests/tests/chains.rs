@@ -1,5 +1,5 @@
-//! Tests of the chains of one inference. They sample the same distribution in lockstep and singly. Their numbers do not depend on other chains or on
-//! the number of threads. Stopped chains keep their draws, and an invalid start is reported.
+//! Tests of the chains of one inference. Chains in lockstep and single chains sample the same distribution. Their numbers do not depend on other
+//! chains or on the number of threads. Stopped chains keep their draws, and an invalid start is reported.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::sampling::Sampling;

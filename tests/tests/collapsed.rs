@@ -436,8 +436,8 @@ fn single_precision_training_keeps_integrals_finite() {
     );
 }
 
-/// A second rectifier does not change any value. Its kink depends on the first rectifier, so the integral uses pieces instead of units. Both give the
-/// same result.
+/// A second rectifier does not change any value. Its kink depends on the first rectifier, so the integral uses pieces instead of units. Pieces and
+/// units give the same result.
 #[test]
 fn pieces_and_units_agree() {
     let twice = UNIT.replace("relu(hidden(x))", "relu(relu(hidden(x)) - 0.1)");

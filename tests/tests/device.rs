@@ -207,8 +207,8 @@ fn a_leapfrog_step_copies_once_each_way() {
         let start = places[id.index()];
         start..start + 8 * plan.buffers[id].shape.count(&sizes)
     };
-    // A step uploads eight effects, their mean and the logarithm of their scale, for every chain in lockstep. It downloads the density and
-    // its slopes.
+    // A step uploads eight effects, their mean and the logarithm of their scale, for every chain in lockstep. The step downloads the
+    // density and its slopes.
     let step = [
         Asked::Upload(bytes("eta/loc").start..bytes("tau/loc").end),
         Asked::Run,

@@ -248,7 +248,7 @@ fn the_same_run_writes_the_same_bytes_on_any_number_of_threads() {
     let compiled = folder.compile();
     let more = folder.compile_text(&PROGRAM.replace("chains = 2", "chains = 3"));
     let (one, other) = (folder.run(&compiled, "one", 1), folder.run(&more, "other", 3));
-    // A second run into the same folder replaces the files. It must also remove the files of chains that no longer exist.
+    // A second run into the same folder replaces the files. The second run must also remove the files of chains that no longer exist.
     assert!(other.join("stan/chains_3.csv").exists());
     folder.run(&compiled, "other", 2);
     for part in ["posterior.zarr", "stan"] {

@@ -1,6 +1,6 @@
 //! Tests of prior factors and noise levels that are tuned during the search for a maximum. For linear models with Normal noise, the tuned values
-//! maximise the marginal likelihood of the rows. This likelihood is a Normal density with the covariance of all rows, which these tests compute
-//! without any weights.
+//! maximise the marginal likelihood of the rows. The marginal likelihood is a Normal density whose covariance covers all rows. These tests compute
+//! this density without any weights.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::diagnostic::Diagnostic;

@@ -323,7 +323,7 @@ fn resuming_keeps_finished_members() {
     );
 }
 
-/// The results of a run can be read from its folder. They give the same predictions, and name iterates and members.
+/// The results of a run can be read from its folder. The restored results give the same predictions, and name iterates and members.
 #[test]
 fn results_can_be_read_back() {
     let folder = folder("written");

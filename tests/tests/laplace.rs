@@ -931,7 +931,7 @@ fn a_matrix_beyond_the_memory_is_rejected() {
         found.notes[0].contains("full precision matrix of 1761 weights"),
         "{found:?}"
     );
-    // This is the memory of the Gaussian, and of its bytes while it is written.
+    // The peak includes the Gaussian, and its bytes while it is written.
     let whole = whole.manifest.infers[0].cost.peak_bytes;
     assert!(whole >= 2 * 8 * 1761 * 1761, "{whole}");
     // The subnetwork is selected by the marginal variances of the whole matrix, so a smaller subnetwork does not take less memory.
@@ -1074,8 +1074,8 @@ fn inverse([aa, ab, bb]: [f64; 3]) -> [f64; 3] {
     [bb / determinant, -ab / determinant, aa / determinant]
 }
 
-/// At the factors that maximise the marginal likelihood, the effective number of parameters of each group of weights equals the group's factor times
-/// the sum of its squared weights (MacKay 1992).
+/// At the factors that maximise the marginal likelihood, each group of weights satisfies: the effective number of parameters equals the factor times
+/// the sum of the squared weights (MacKay 1992).
 #[test]
 fn factors_on_the_prior_maximise_the_marginal_likelihood() {
     let folder = folder("factors", &[("rows.csv", POINTS.to_owned())]);

@@ -375,8 +375,8 @@ fn iterates_and_members_are_predicted() {
 /// The bytes of names, tables of ports and small vectors, which no prediction includes.
 const SLACK: u64 = 512 << 10;
 
-/// In every form, Gaussians around maxima take at most the predicted memory, and not much less. This also holds if their factors and the
-/// noise are tuned during the search.
+/// In every form, Gaussians around maxima take at most the predicted memory, and not much less. The prediction is as accurate if the factors and
+/// the noise are tuned during the search.
 #[test]
 fn approximations_are_predicted_in_every_form() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

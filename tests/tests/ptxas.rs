@@ -18,7 +18,7 @@ use std::thread;
 /// The GPUs for which the default text is assembled.
 const CHIPS: [&str; 2] = ["sm_80", "sm_90"];
 /// The GPU with a separate PTX text. This text differs from the default text only in the version of PTX, the header, and the notation for the unused
-/// half of a register. It is therefore enough to assemble the largest program of each example.
+/// half of a register. Assembling the largest program of each example is therefore enough.
 const OWN: &str = "sm_90";
 
 thread_local! {

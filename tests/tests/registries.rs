@@ -241,7 +241,7 @@ fn has_word(text: &str, word: &str) -> bool {
         .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part))
 }
 
-/// Returns whether a file is or contains tests. This file is excluded, because it does not trigger any code.
+/// Returns whether a file is or contains tests. The file `registries.rs` itself is excluded, because it does not trigger any code.
 fn is_or_has_tests(file: &File) -> bool {
     let tests = file.is_test() || file.path.ends_with(".snap") || file.text.contains("#[cfg(test)]");
     tests && !file.path.ends_with("registries.rs")

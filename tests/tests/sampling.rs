@@ -1,4 +1,4 @@
-//! Samplers on compiled models. They find the exact posteriors of conjugate models on every support. Fixed sites keep their values, chains
+//! Samplers on compiled models. The samplers find the exact posteriors of conjugate models on every support. Fixed sites keep their values, chains
 //! start where the program states, and results do not depend on the number of threads.
 #![allow(clippy::unwrap_used)]
 

@@ -7,7 +7,7 @@ use bnnc_driver::program;
 use bnnc_math::philox;
 use std::time::{Duration, Instant};
 
-/// Pieces of programs. They keep mutations close to valid texts.
+/// Pieces of programs. Mutations that use these pieces stay close to valid texts.
 const PIECES: &[&str] = &[
     "~",
     "=",

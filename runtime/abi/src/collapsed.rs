@@ -124,7 +124,8 @@ pub enum LocationForm {
     Piecewise {
         /// The number of kinks.
         kinks: usize,
-        /// The number of kinks that do not depend on other kinks, so that each of them is affine over the whole box. These kinks come first.
+        /// The number of kinks that do not depend on other kinks, so that each of them is affine over the whole box. In the list of kinks, these come
+        /// before all others.
         direct: usize,
     },
     /// Any other form, for which the weights are drawn from the box. The text is the reason.
@@ -252,8 +253,8 @@ pub struct CollapsedSettings {
     pub noise: LikelihoodNoise,
     /// The probability of a class from its logit.
     pub sigmoid: Sigmoid,
-    /// The number of draws from the box per iterate. They are used for all rows if the form is [`LocationForm::Sampled`], otherwise for rows whose
-    /// box has too many pieces.
+    /// The number of draws from the box per iterate. These draws are used for all rows if the form is [`LocationForm::Sampled`], otherwise for rows
+    /// whose box has too many pieces.
     pub draws: usize,
 }
 

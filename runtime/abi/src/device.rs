@@ -1,10 +1,10 @@
 //! A program for a device with its own memory: the images of its kernels, and how each of them is launched.
 //!
-//! Note [What entries owe]. A device runs a launch of a plan as a whole and never cuts it into chunks. The entries of the kernel run in order. They
-//! must write the same values to every output as the executor on the host, up to rounding. Reducing outputs start from the identity of their
-//! [`crate::plan::Combine`], even if the domain is empty, so an earlier entry must fill these outputs with the identity. The previous content of an
-//! output must not be read unless the body loads it. Results must be the same in every run, so reductions must not use floating-point atomics in
-//! global memory. A primitive must compute the same function as its naive reference.
+//! Note [What entries owe]. A device runs a launch of a plan as a whole and never cuts it into chunks. The entries of the kernel run in order. The
+//! entries must write the same values to every output as the executor on the host, up to rounding. Reducing outputs start from the identity of
+//! their [`crate::plan::Combine`], even if the domain is empty, so an earlier entry must fill these outputs with the identity. The previous content
+//! of an output must not be read unless the body loads it. Results must be the same in every run, so reductions must not use floating-point atomics
+//! in global memory. A primitive must compute the same function as its naive reference.
 
 use crate::plan::{Launch, Plan, PlanStep, PrimitiveCall};
 use crate::primitive::Primitive;
@@ -55,9 +55,9 @@ pub struct Routine {
     pub blocked: Option<Blocked>,
 }
 
-/// A factorisation of the matrices in the result, one column of blocks at a time. The integer slots are those of the call, followed by three more:
-/// the first row of the column of blocks, the number of rows of its diagonal block, and the number of rows below this block. The contributions of
-/// earlier columns have already been subtracted.
+/// A factorisation of the matrices in the result, one column of blocks at a time. The integer slots are those of the call, followed by three
+/// others: the first row of the column of blocks, the number of rows of its diagonal block, and the number of rows below this block. The
+/// contributions of earlier columns have already been subtracted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Blocked {
     /// The rows of each block on the diagonal except the last.

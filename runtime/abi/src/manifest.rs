@@ -259,7 +259,7 @@ impl InferenceBlock {
         self.work.part().predictive_draws()
     }
 
-    /// Returns the temperature if it is not 1, in which case the spread of the draws differs from that of the posterior.
+    /// Returns the temperature if it is not 1. The draws then have another spread than the posterior.
     pub fn tempered(&self) -> Option<f64> {
         let temperature = self.work.part().temperature();
         (temperature != 1.0).then_some(temperature)
@@ -373,7 +373,7 @@ impl InferenceBlock {
             .collect()
     }
 
-    /// Returns whether the optimiser maximises an evidence lower bound. Otherwise, it maximises the log density of the posterior.
+    /// Returns whether the optimiser maximises an evidence lower bound. Otherwise, the optimiser maximises the log density of the posterior.
     pub fn maximises_bound(&self) -> bool {
         method::lookup(self.method).is_some_and(MethodDef::maximises_bound)
     }

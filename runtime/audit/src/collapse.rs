@@ -99,7 +99,8 @@ fn at_prior(infer: &InferenceBlock, values: &StateValues) -> (usize, f64) {
     (arrays, same as f64 / all.max(1) as f64)
 }
 
-/// Returns the number of elements of an array of weights with a normal family, and the number of elements whose posterior equals the prior.
+/// Returns two numbers for an array of weights with a normal family: the number of its elements, and the number of elements whose posterior equals
+/// the prior.
 fn of_site(report: &SiteReport, values: &StateValues) -> Option<(usize, usize)> {
     let means = values.get(&format!("{}/loc", report.name))?;
     let scales = values.get(&format!("{}/scale", report.name))?;

@@ -68,7 +68,7 @@ struct Coefficient<'a> {
 }
 
 impl Coefficient<'_> {
-    /// Returns the non-zero number to which the column is equal in all sums that contain the coefficient, if there is one.
+    /// Returns the value of the column if it is the same non-zero number in all sums that contain the coefficient; otherwise `None`.
     fn flat(&self) -> Option<f64> {
         let mut numbers = self.columns.values().map(|formula| number(formula));
         let first = numbers.next().flatten().filter(|first| *first != 0.0)?;

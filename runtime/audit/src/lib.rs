@@ -1,4 +1,4 @@
-//! Checks for data and settings with which the results of a run would be misleading: leaks, duplicates, gaps between training and test rows.
+//! Checks for data and settings that make the results of a run misleading: leaks, duplicates, gaps between training and test rows.
 //!
 //! Every check is exact or has a wide margin, so that sound data pass it. Every check takes one pass over the rows.
 

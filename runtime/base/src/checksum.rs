@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// The 64-bit FNV-1a hash (Fowler, Noll and Vo). It detects accidental changes and does not protect against deliberate ones.
+/// The 64-bit FNV-1a hash (Fowler, Noll and Vo). The hash detects accidental changes but does not protect against deliberate
+/// ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Checksum(u64);
 

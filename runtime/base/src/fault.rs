@@ -26,7 +26,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// A broken invariant of bnnc: which one, and where. It becomes a [`Fault::Bug`] where a check ends.
+/// A broken invariant of bnnc: which one, and where. The check that detects the bug converts it to a [`Fault::Bug`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bug(pub String);
 

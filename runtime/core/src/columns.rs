@@ -208,8 +208,7 @@ impl<'a> OfOutput<'a> {
             for (column, deviations) in self.parts.iter_mut().zip(known) {
                 column.extend(deviations);
             }
-            // This standard deviation is exact, whereas the standard deviation of finitely many quantiles is
-            // not.
+            // The given standard deviation is exact. The standard deviation of finitely many quantiles would not be.
             if let Some((_, sd)) = others.first_mut() {
                 let both = predictive.epistemic.iter().zip(&predictive.aleatoric);
                 sd.truncate(sd.len().saturating_sub(rows));

@@ -152,7 +152,7 @@ impl Fingerprint {
         checksum
     }
 
-    /// Returns, one per line, the differences because of which a run with the fingerprint `now` cannot resume a run with the fingerprint `self`.
+    /// Returns the reasons, one per line, why a run with the fingerprint `now` cannot resume a run with the fingerprint `self`.
     pub fn differences(&self, now: &Fingerprint) -> Vec<String> {
         let facts = changes(&self.facts, &now.facts).map(|(name, then, now)| {
             format!("{name}: {} in the earlier run, {} now", given(then), given(now))

@@ -53,12 +53,12 @@ pub fn feed(infer: &InferenceBlock, program: &Artifact, rows: usize) -> u64 {
     rows as u64 * widths.sum::<u64>()
 }
 
-/// Returns the number of bytes of a prediction program with its rows and the outputs for a block of them.
+/// Returns the number of bytes of a prediction program, its rows, and its outputs for a block of rows.
 pub fn predicting(infer: &InferenceBlock, program: &Artifact, rows: usize, draws: usize) -> u64 {
     predicting_some(infer, program, (rows, draws), &predict::said(infer))
 }
 
-/// Returns the number of bytes of a prediction program with its rows and some of the outputs for a block of them.
+/// Returns the number of bytes of a prediction program, its rows, and some of its outputs for a block of rows.
 pub fn predicting_some(
     infer: &InferenceBlock,
     program: &Artifact,

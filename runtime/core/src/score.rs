@@ -160,7 +160,8 @@ impl Scores {
                     scores.add_log_likelihood_of(log_likelihood, *width);
                 }
                 let targets = &targets[range.start * *width..range.end * *width];
-                // These metrics need predictions of all elements. A series whose first elements are given has predictions only of the other elements.
+                // Metrics of predictions need predictions of all elements. A series whose first elements are given has predictions only of the other
+                // elements.
                 let complete = |values: &[f64]| {
                     !is_prior && !values.is_empty() && values.len().is_multiple_of(targets.len().max(1))
                 };

@@ -17,7 +17,7 @@ use std::ops::Range;
 /// The alignment of the parts of page-locked memory, in bytes.
 const ALIGN: usize = 64;
 
-/// A run for given sizes with given copies. It is captured when it occurs for the second time.
+/// A run for given sizes with given copies. An exchange is captured when it occurs for the second time.
 pub struct Exchange {
     sizes: Sizes,
     sent: Vec<Range<usize>>,

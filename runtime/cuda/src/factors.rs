@@ -4,10 +4,10 @@
 //! earlier columns from a column of blocks, on and below the diagonal; these products are nearly all of the work. Then our own kernels
 //! factor the block on the diagonal, with one block of threads per matrix, and solve for the rows below, with one thread per row.
 //!
-//! If a matrix is not positive definite, the result is what the primitive specifies, including NaN. This holds because an element of a
-//! product depends on one row of each operand only, even if there are NaN, and because the rest is our own code. `trsm` could solve for the
-//! rows below, but its documentation does not guarantee this property: an implementation that multiplies by the inverse of a block spreads
-//! a NaN at the end of the block to earlier columns.
+//! If a matrix is not positive definite, the result is what the primitive specifies, including NaN. This is guaranteed for two reasons: an
+//! element of a product depends on only one row of each operand, even if there are NaN, and all other steps are our own code. `trsm` could solve
+//! for the rows below, but its documentation does not guarantee this property: an implementation that multiplies by the inverse of a block
+//! spreads a NaN at the end of the block to earlier columns.
 //!
 //! cuSOLVER is not used, for two reasons. First, the manual of cuBLAS states which of its calls a capture may contain, but the manual of cuSOLVER
 //! (12.9) does not, and some functions of cuSOLVER are known to fail in a capture. If a library enqueues work on another stream during a capture,

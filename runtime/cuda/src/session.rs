@@ -317,8 +317,8 @@ impl DeviceSession for CudaSession {
             self.address(range.start, range.len())?;
         }
         self.on.device.enter()?;
-        // An exchange without results does not wait, so the next step could overwrite page-locked memory before the device has read it.
-        // Such an exchange is not replayed.
+        // An exchange without results does not wait, so the next step could overwrite page-locked memory before the device has read it. An
+        // exchange without results is therefore not replayed.
         if !traffic.wanted.is_empty() {
             self.recall(sizes, traffic)?;
             if self.exchanges[0].replay(&self.stream, mirror)? {

@@ -18,7 +18,7 @@ use bnnc_kernels::executor::Machine;
 use bnnc_math::philox;
 use stub::{Stub, blocks, fixed, image, planned, sizes, work};
 
-/// The number of rows of the matrices. It is large enough for blocks, and not a multiple of the rows of a block.
+/// The number of rows of the matrices. This number is large enough for blocks, and is not a multiple of the number of rows of a block.
 const N: usize = 300;
 /// The number of rows of a block.
 const ROWS: usize = 64;

@@ -15,7 +15,7 @@ use bnnc_kernels::executor::Machine;
 use bnnc_math::philox;
 use stub::{Stub, blocks, fixed, image, planned, sizes, work};
 
-/// The number of rows of the matrices. It is large enough for cuBLAS to solve one or two systems at a time.
+/// The number of rows of the matrices. This number is so large that cuBLAS solves the systems if there are one or two of them.
 const N: usize = 50;
 /// The number of right sides of each matrix.
 const COLUMNS: usize = 3;

@@ -26,7 +26,7 @@ pub struct LoadedData {
     /// The number of levels of each array in the data files (test files may add more); 0 for numbers.
     pub(crate) levels: Vec<usize>,
     pub(crate) inputs: Vec<Input>,
-    /// Arrays that are separate inputs. They are standardised even if they are bound by name.
+    /// Arrays that are separate inputs. Such arrays are standardised even if they are bound by name.
     pub(crate) named: Vec<usize>,
     pub(crate) target: Option<usize>,
     /// The shared table.
@@ -97,8 +97,8 @@ impl LoadedData {
         8 * (fields + self.table.rows * (self.schema.inputs + 3))
     }
 
-    /// Builds a source of rows to predict for. The source has no splits and has the same inputs as in training. It has the target only if the file
-    /// has it.
+    /// Builds a source of rows to predict for. The source has no splits and has the same inputs as in training. The source has the target only if
+    /// the file has it.
     pub(crate) fn of_new_rows(
         spec: &DataSpec,
         mut table: Table,

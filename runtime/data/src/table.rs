@@ -170,7 +170,8 @@ fn reals(values: &ArrayValues) -> impl Iterator<Item = f64> + '_ {
     (0..values.len()).map(|i| values.real(i))
 }
 
-/// Returns the code of a level. A new level is added to `levels`. It need not be added to `places`, because the new names of one file are distinct.
+/// Returns the code of a level. A new level is added to `levels`. The new level need not be added to `places`, because the new names of one file
+/// are distinct.
 fn code_of(places: &HashMap<String, u32>, levels: &mut Vec<String>, name: String) -> u32 {
     places.get(&name).copied().unwrap_or_else(|| {
         levels.push(name);
@@ -320,7 +321,7 @@ pub struct Table {
     pub shards: Vec<Shard>,
     /// The number of examples.
     pub rows: usize,
-    /// The number of the first example in messages. It is 2 if a header line is row 1.
+    /// The number of the first example in messages. The number is 2 if a header line is row 1.
     pub first_row: usize,
     /// The arrays.
     pub arrays: Vec<Array>,

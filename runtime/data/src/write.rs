@@ -1,4 +1,4 @@
-//! Result files. They are written under a temporary name in the same folder, and renamed when they are complete.
+//! Result files. Result files are written under a temporary name in the same folder, and renamed when they are complete.
 
 mod pending;
 pub mod stan_csv;
@@ -103,7 +103,8 @@ pub fn npy(path: &Path, sizes: &[usize], values: &[f64]) -> Result<(), Diagnosti
     })
 }
 
-/// Returns the shortest text that reads back as the same number. It is valid JSON: numbers that are not finite become `null`.
+/// Returns the shortest text that reads back as the same number. The text is valid JSON: numbers that are not finite become
+/// `null`.
 pub fn number(value: f64) -> String {
     if value.is_finite() {
         format!("{value:?}")

@@ -136,7 +136,7 @@ fn contents_beyond_the_memory_are_not_read() {
     assert_eq!(fault(Format::Parquet, &rows, 100_000), "E0435");
 }
 
-/// One row whose text has a million bytes: the number of rows does not bound the memory that text takes.
+/// The file has one row whose text has a million bytes. The number of rows does not bound the memory that text takes.
 #[test]
 fn long_text_of_a_parquet_file_counts_against_the_memory_limit() {
     let folder = Folder::new();

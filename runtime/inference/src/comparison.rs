@@ -149,8 +149,8 @@ fn is_log_density(measure: &&ComparedMetric) -> bool {
     matches!(measure.basis(), Some(Basis::LogLikelihood | Basis::LeftOut))
 }
 
-/// Returns the names of two inference blocks if the model of the first has a density and that of the second has probabilities of the values of the
-/// same output.
+/// Returns the names of two inference blocks if their models assign different kinds of measure to the same output: a density in the first,
+/// probabilities in the second.
 fn other_measure<'a>(one: &'a InferenceBlock, other: &'a InferenceBlock) -> Option<[&'a str; 2]> {
     let pairs = one.outputs.iter().zip(&other.outputs);
     let mut kinds = pairs.map(|(one, other)| [one, other].map(|output| output.kind == OutputKind::Real));

@@ -63,7 +63,7 @@ pub struct InferenceOutcome {
     pub dataset: Arc<Dataset>,
     /// True if the metrics are computed on test rows.
     pub tested: bool,
-    /// The time at which the inference run finished, in UTC. It differs between otherwise identical runs.
+    /// The time at which the inference run finished, in UTC. This time differs between otherwise identical runs.
     pub finished: String,
 }
 

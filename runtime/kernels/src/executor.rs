@@ -1,4 +1,4 @@
-//! The executor of plans. It allocates memory and resolves steps once, and then runs the steps many times.
+//! The executor of plans. The executor allocates memory and resolves steps once, and then runs the steps many times.
 
 use crate::arena::{self, ArenaLayout, element_count};
 use crate::chunks;

@@ -24,7 +24,7 @@ pub struct Mirror {
     now: u64,
     /// The number of bytes of the arena.
     bytes: usize,
-    /// The ranges that the last run sent and fetched. They are kept so that their memory is reused.
+    /// The ranges that the last run sent and fetched. The lists are kept so that their memory is reused.
     sent: Vec<Range<usize>>,
     wanted: Vec<Range<usize>>,
 }

@@ -123,7 +123,7 @@ impl Pool {
         }
     }
 
-    /// Returns the address that identifies this pool in [`SECTION`]. It is the same for the caller and the workers.
+    /// Returns the address that identifies this pool in [`SECTION`]. The address is the same for the caller and the workers.
     fn address(&self) -> usize {
         Arc::as_ptr(&self.shared) as usize
     }

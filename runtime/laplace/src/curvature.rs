@@ -1,8 +1,8 @@
 //! The curvature of the log likelihood with respect to the weights, in one of several forms, summed over blocks of rows.
 //!
-//! The matrix `G` stacks, for all rows of the data, the Jacobian of the row multiplied by a root of the curvature of its likelihood. `G` has one row
-//! per row of the data and column of the root, and `G'G` is the curvature. With a temperature `T` and the precision `P0` of the prior, the posterior
-//! has the precision `P = G'G / T + P0`.
+//! For each row of the data, the Jacobian of the outputs is multiplied by a root of the curvature of the row's likelihood. The matrix `G` stacks
+//! these products. `G` has one row per row of the data and column of the root, and `G'G` is the curvature. With a temperature `T` and the precision
+//! `P0` of the prior, the posterior has the precision `P = G'G / T + P0`.
 
 mod gram;
 mod kronecker;

@@ -199,8 +199,8 @@ pub fn probit(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
     normalise(log_probabilities);
 }
 
-/// Writes log probabilities of classes: the mean of the Dirichlet distribution that the Laplace bridge finds for the logits (Hobbhahn et al. 2022,
-/// "Fast predictive uncertainty for classification with Bayesian deep networks"), after they are conditioned on a sum of zero.
+/// Writes log probabilities of classes. The logits are conditioned on a sum of zero. The Laplace bridge maps them to a Dirichlet distribution
+/// (Hobbhahn et al. 2022, "Fast predictive uncertainty for classification with Bayesian deep networks"), whose mean gives the probabilities.
 ///
 /// Each parameter is divided by the variance of its logit, regardless of the other variances. If the covariance has a low rank and one logit has a
 /// small variance, this logit alone determines the result, which is then far from the mean of the softmax. For a logit with zero variance, the

@@ -44,8 +44,8 @@ pub fn size(stated: f64, parameters: usize) -> usize {
 }
 
 /// Returns the indices of the `wanted` weights with the highest scores in ascending order. Weights whose diagonal element of the curvature is not
-/// positive do not affect the outputs. They are skipped, although their variance, that of the prior, would be the highest. Of equal scores, the one
-/// with the lower index is taken.
+/// positive do not affect the outputs. Such weights are skipped, although they keep the variance of the prior, which would be the highest. Of equal
+/// scores, the one with the lower index is taken.
 ///
 /// # Errors
 /// Fewer than `wanted` weights affect the outputs.

@@ -3,9 +3,9 @@
 //! Note \[Conventions\]. A quantity is one slice of draws per chain, without warm-up; chains are truncated to the shortest. The numbers are defined
 //! as in Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), "Rank-normalization, folding, and localization: an improved R-hat for assessing
 //! convergence of MCMC", Bayesian Analysis 16(2), and computed as in the R package posterior and in ArviZ: with halves of chains, Geyer's initial
-//! monotone sequence, effective sample sizes of at most `S log10 S`, normal scores `(r - 3/8) / (S + 1/4)`. Undefined numbers are NaN. These are:
-//! R-hat, effective sample sizes and standard errors of a constant quantity; all numbers of a quantity with a draw that is not finite; and R-hat,
-//! effective sample sizes and standard errors with fewer than four draws per chain.
+//! monotone sequence, effective sample sizes of at most `S log10 S`, normal scores `(r - 3/8) / (S + 1/4)`. Undefined numbers are NaN. The
+//! following numbers are undefined: R-hat, effective sample sizes and standard errors of a constant quantity; all numbers of a quantity with a draw
+//! that is not finite; and R-hat, effective sample sizes and standard errors with fewer than four draws per chain.
 
 pub mod advice;
 pub mod autocovariance;

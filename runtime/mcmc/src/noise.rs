@@ -1,5 +1,5 @@
-//! The random numbers of a chain. They depend only on the seed, the inference block, the chain, the purpose and the iteration, not on the order of
-//! calls.
+//! The random numbers of a chain. The numbers depend only on the seed, the inference block, the chain, the purpose and the iteration, not on the
+//! order of calls.
 
 use bnnc_math::philox;
 
@@ -60,8 +60,8 @@ impl ChainNoise {
         [purpose as u32 | (above << 8), middle, iteration as u32]
     }
 
-    /// Returns the coordinates of the momentum of a trial step before an iteration. They differ from the coordinates of every iteration and of every
-    /// other trial.
+    /// Returns the coordinates of the momentum of a trial step before an iteration. These coordinates differ from those of every iteration and of
+    /// every other trial.
     fn trial_coordinates(iteration: u64, trial: TrialStep) -> [u32; 3] {
         let [purpose, middle, low] = ChainNoise::coordinates(Purpose::Motion, iteration);
         [purpose, middle | (trial.0 << 8), low]

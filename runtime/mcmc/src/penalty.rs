@@ -1,9 +1,9 @@
 //! Metropolis sampling on mini-batches with the penalty method (Ceperley and Dewing 1999; for networks Kawasaki, Holzmann and
 //! Adu-Gyamfi 2022).
 //!
-//! The acceptance of a proposal depends on the change of the loss on a few batches instead of all rows. This change is noisy. A penalty, computed
-//! from the estimated variance of the change, reduces acceptance by exactly the amount by which the noise increases it. With `d` the estimated
-//! difference of the losses and `u` the penalty, the acceptance is `min(1, q(back) / q(forth) exp(-d - u))`.
+//! The acceptance of a proposal depends on the change of the loss on a few batches instead of all rows. An estimate of this change is noisy, and the
+//! noise increases the mean acceptance. A penalty, computed from the estimated variance of the change, reduces the acceptance by exactly the same
+//! amount. With `d` the estimated difference of the losses and `u` the penalty, the acceptance is `min(1, q(back) / q(forth) exp(-d - u))`.
 
 pub mod correction;
 pub mod estimate;
@@ -18,7 +18,7 @@ use bnnc_abi::sampling::{Penalty, Proposal};
 use estimate::{Losses, NoisyDifference, power};
 
 /// The names of the numbers that accompany a draw. `delta` is the estimated difference of the losses, and `delta_variance` is the estimated variance
-/// of `delta`. Both are 0 if the density cannot be computed (`diverging`).
+/// of `delta`. Both numbers are 0 if the density cannot be computed (`diverging`).
 pub const STATS: [&str; 6] = [
     "acceptance_rate",
     "accepted",

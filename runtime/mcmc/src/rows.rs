@@ -1,4 +1,4 @@
-//! The choice of the rows of batches. It depends only on the iteration and the purpose, not on earlier choices.
+//! The choice of the rows of batches. The choice depends only on the iteration and the purpose, not on earlier choices.
 //!
 //! Rows are numbered over all shards of the data in order, so that each shard is a contiguous range. Batches are chosen
 //! independently of each other. Within a batch every shard contributes a fixed number of rows, and each subset of that size is equally likely
@@ -128,8 +128,9 @@ impl Chooser {
     }
 }
 
-/// The rows over which a gradient sums. They are chosen from all shards as if these were a single one. If each shard contributed a fixed number of
-/// rows, this number would be rounded, and the gradient times [`GradientRows::factor`] would be a biased estimate of the gradient over all rows.
+/// The rows over which a gradient sums. The rows are chosen from all shards as if these were a single shard. If each shard contributed a fixed
+/// number of rows, this number would be rounded, and the gradient times [`GradientRows::factor`] would be a biased estimate of the gradient over all
+/// rows.
 #[derive(Clone, Debug)]
 pub struct GradientRows {
     /// `None` if all rows are used.

@@ -6,8 +6,8 @@
 //! - Hamiltonian (Chen, Fox and Guestrin 2014, equation 15, with `beta = 0`): `theta' = theta + v`,
 //!   `v' = (1 - alpha) v + eta g(theta') + sqrt(2 alpha eta) e`.
 //!
-//! Both are written so that the gradient at a new position is computed before the position becomes a draw. If this gradient is not finite,
-//! the chain stays at its previous position, so that every draw is a point at which the density can be computed.
+//! Both recursions are written so that the gradient at a new position is computed before the position becomes a draw. If this gradient is
+//! not finite, the chain stays at its previous position, so that every draw is a point at which the density can be computed.
 
 use crate::noise::{ChainNoise, Purpose};
 use crate::registry::Setup;

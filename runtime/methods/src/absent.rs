@@ -1,4 +1,4 @@
-//! A stand-in for a method that this build does not include. It is needed for programs that another build compiled.
+//! A stand-in for a method that this build does not include. The stand-in is needed for programs that another build compiled.
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{InferenceBlock, Train};

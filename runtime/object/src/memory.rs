@@ -9,7 +9,7 @@ pub(crate) struct Open {
     pages: Allocation,
 }
 
-/// Pages whose final protection has been set. They are freed on drop.
+/// Pages whose final protection has been set. The pages are freed on drop.
 pub(crate) struct Closed {
     pages: Allocation,
 }
@@ -32,7 +32,7 @@ impl Open {
         unsafe { std::slice::from_raw_parts_mut(self.pages.as_mut_ptr(), self.pages.len()) }
     }
 
-    /// Makes `code` executable and `constants` read-only. Both become unwritable, and the rest stays writable. Both ranges must be whole pages.
+    /// Makes `code` executable and `constants` read-only. Neither range stays writable; all other pages do. Both ranges must be whole pages.
     pub fn close(self, code: Range<usize>, constants: Range<usize>) -> Result<Closed, Fault> {
         self.protect(code, Protection::READ_EXECUTE)?;
         self.protect(constants, Protection::READ)?;

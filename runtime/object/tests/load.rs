@@ -200,7 +200,7 @@ fn other_kinds_of_files_are_rejected() {
     for bytes in [&b""[..], b"\x7FELF", b"MZ", &[0; 4096]] {
         assert!(load(bytes, &[]).is_err());
     }
-    // This executable is ELF, but not relocatable.
+    // The executable of the test is ELF, but not relocatable.
     let itself = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     let message = load(&itself, &[]).err().unwrap().to_string();
     assert!(message.contains("relocatable"), "{message}");

@@ -1,9 +1,9 @@
 //! Sums of independent distributions on a grid, for distributions with too many pieces for an exact convolution and without a short Fourier
 //! series. The work depends only on the grid and the number of distributions.
 //!
-//! Every distribution becomes masses at equidistant positions, by integrals against cubic Lagrange weights. These keep the total mass and the first
-//! three moments of the distribution (Monaghan, "Extrapolating B splines for interpolation", 1985, on the order of such assignments). The masses are
-//! convolved by the fast Fourier transform. The origin of a distribution is its first atom, so that atoms of units keep their positions.
+//! Every distribution becomes masses at equidistant positions, by integrals against cubic Lagrange weights. These weights keep the total mass and the
+//! first three moments of the distribution (Monaghan, "Extrapolating B splines for interpolation", 1985, on the order of such assignments). The
+//! masses are convolved by the fast Fourier transform. The origin of a distribution is its first atom, so that atoms of units keep their positions.
 
 use super::bernstein::Piece;
 use super::cumulant::Summands;
@@ -77,15 +77,15 @@ fn origin(law: &Measure) -> Twofold {
         .unwrap_or_default()
 }
 
-/// Returns the mass of the sum at the sum of all origins. It is positive if every distribution has an atom.
+/// Returns the mass of the sum at the sum of all origins. This mass is positive if every distribution has an atom.
 fn atom(laws: &[Measure]) -> f64 {
     laws.iter()
         .map(|law| law.atoms.first().map_or(0.0, |atom| atom.mass))
         .product()
 }
 
-/// Returns the ends of the grid relative to the origin of the sum. They are the ends of the support, or of a shorter range where the
-/// density is above about `exp(-CUT)` of its maximum. The range is at least as long as the support of each distribution.
+/// Returns the ends of the grid relative to the origin of the sum. The ends are those of the support, or of a shorter range where the density is
+/// above about `exp(-CUT)` of its maximum. The range is at least as long as the support of each distribution.
 fn reach(laws: &[Measure], origins: &[Twofold]) -> (f64, f64) {
     let supports: Vec<(f64, f64)> = laws
         .iter()

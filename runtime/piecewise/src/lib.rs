@@ -1,7 +1,7 @@
 //! Distributions of piecewise linear functions of independent uniforms: the outputs of a network whose weights are uniform, and noisy observations
 //! of the outputs.
 //!
-//! Distributions of sums of uniforms are box splines. They are represented by exact pieces, by Fourier series, or by both
+//! Distributions of sums of uniforms are box splines. A box spline is represented by exact pieces, by a Fourier series, or by both
 //! ([`shape::Representation`]). The cheapest representation for the given widths is used. None of these representations loses digits to cancellation,
 //! and tails keep their relative accuracy.
 

@@ -62,7 +62,7 @@ impl Measure {
     }
 
     /// Returns the largest exponent of an atom or a piece: the kernel's exponent at the nearest point plus the log of the mass. The mass is included
-    /// so that an atom or a piece with little mass does not determine the scale only because it is the nearest.
+    /// because otherwise the nearest atom or piece would determine the scale even if its mass is small.
     fn nearest(&self, position: Twofold, sd: f64) -> f64 {
         let exponent = |distance: f64, mass: f64| {
             let scaled = distance / sd;

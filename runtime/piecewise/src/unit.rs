@@ -132,7 +132,7 @@ pub enum UnitContribution {
     Off,
     /// The input is never negative, so that the unit is linear.
     On(UniformSum),
-    /// The input may have both signs. This is the distribution of the contribution.
+    /// The input may have both signs. The variant holds the distribution of the contribution.
     Both(Measure),
 }
 

@@ -336,7 +336,7 @@ fn rank_counts(chains: &[Vec<f64>]) -> Vec<[f64; RANK_BINS]> {
     counts
 }
 
-/// Draws the histogram of the ranks of each chain among all draws. It is flat if the chains agree.
+/// Draws the histogram of the ranks of each chain among all draws. The histogram is flat if the chains agree.
 fn ranks(quantity: &Quantity) -> String {
     let counts = rank_counts(&quantity.chains);
     let x = PlotAxis::between("rank among all draws", 0.0, 1.0);

@@ -44,7 +44,7 @@ fn trained(manifest: &Manifest, infer: &InferenceBlock) -> Option<usize> {
     Some(infer.examples(schema.train))
 }
 
-/// Returns the number of bytes of the results of a finished inference block, for a number of rows and iterates.
+/// Returns the number of bytes that the results of a finished inference block take, for a number of rows and iterates.
 fn kept_of(infer: &InferenceBlock, (rows, planned): (usize, usize)) -> u64 {
     sum(&[parameters(infer), bnnc_methods::of(infer).held(rows, planned)])
 }

@@ -1,7 +1,7 @@
 //! The folder of a run: the inventory of the run's own files, and the replacement of earlier results as a whole.
 //!
-//! `manifest.json` names every file of the results. It also contains the run's identity and the checksums of the files that `bnnc predict` reads. New
-//! results are first written to a separate folder. When all are written, they replace the old results in four steps:
+//! `manifest.json` names every file of the results. This inventory also contains the run's identity and the checksums of the files that `bnnc
+//! predict` reads. New results are first written to a separate folder. When all are written, they replace the old results in four steps:
 //!
 //! 1. write an inventory of the old and the new names, which states that the results are being replaced,
 //! 2. move every new file to its place,
@@ -203,7 +203,7 @@ pub fn has_results(folder: &Path) -> bool {
     Inventory::read(folder).map_or(true, |read| read.is_some_and(|inventory| !inventory.failed))
 }
 
-/// New results that are being collected for a folder. They are deleted if they are dropped before they are complete.
+/// New results that are being collected for a folder. The new files are deleted if this value is dropped before [`Staging::commit`].
 #[derive(Debug)]
 pub struct Staging {
     folder: PathBuf,

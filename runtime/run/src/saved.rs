@@ -154,9 +154,9 @@ pub fn far_from(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset, rows
     far(infer, (spec, &dataset.preparation), rows, &ranges)
 }
 
-/// Returns the joint covariance of the outputs of all rows under the Gaussian of the weights, without noise: `[rows * outputs, rows * outputs]`. It
-/// is in the units of the target if the outputs are the means of a Normal likelihood, otherwise in the units of the model, where outputs may be
-/// logits or the logarithm of a rate.
+/// Returns the joint covariance of the outputs of all rows under the Gaussian of the weights, without noise: `[rows * outputs, rows * outputs]`.
+/// The covariance is in the units of the target if the outputs are the means of a Normal likelihood, otherwise in the units of the model, where
+/// outputs may be logits or the logarithm of a rate.
 ///
 /// # Errors
 /// The inference block has no such covariance, the covariance needs more than `max_memory` bytes, or [`predict`] would fail.
@@ -187,9 +187,9 @@ pub fn joint(
     Ok(covariance)
 }
 
-/// Returns the derivatives of the mean and of the variance of each output of new rows with respect to the inputs, as the columns of a table. The
-/// derivatives are per unit of an input before it is standardised. They are in the units of the target if the outputs are the means of a Normal
-/// likelihood (`mean/..`, `variance/..`), otherwise in the units of the model (`model_mean/..`, `model_variance/..`).
+/// Returns the derivatives with respect to the inputs, as the columns of a table: for each output of new rows, those of its mean and of its
+/// variance. The derivatives are per unit of an input before it is standardised. They are in the units of the target if the outputs are the means
+/// of a Normal likelihood (`mean/..`, `variance/..`), otherwise in the units of the model (`model_mean/..`, `model_variance/..`).
 ///
 /// # Errors
 /// Fails in the same cases as [`joint()`].

@@ -24,8 +24,8 @@ const MOST_PER_ROW: f64 = 0.25;
 const CONSTANT: f64 = 0.4;
 
 /// Under a falling rate, only the part of the slope that the rate does not explain counts, with two exceptions. The whole slope counts if it predicts
-/// a fall of at least `CLEAR` times the smallest relevant fall and the line reduces the squared residuals by the factor `BETTER`. It also counts if
-/// the fall per weight is above `STEEP`, which scatter cannot explain.
+/// a fall of at least `CLEAR` times the smallest relevant fall and the line reduces the squared residuals by the factor `BETTER`. The whole slope
+/// also counts if the fall per weight is above `STEEP`, because scatter cannot explain such a fall.
 const CLEAR: f64 = 5.0;
 const BETTER: f64 = 0.5;
 const STEEP: f64 = 5.0;
@@ -41,7 +41,7 @@ const NOISY: f64 = 0.5;
 const BLOCKS: usize = 20;
 const FEWEST: usize = 5;
 
-/// The last fraction of the time, to which the line is fitted. It is larger for trainings with few losses.
+/// The last fraction of the time, to which the line is fitted. For trainings with few losses, the fraction is larger.
 const LAST: f64 = 0.2;
 const LAST_OF_FEW: f64 = 0.5;
 const FEW: usize = 150;

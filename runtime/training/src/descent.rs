@@ -1,8 +1,8 @@
 //! Descents by L-BFGS (Liu and Nocedal 1989). Short descents test whether a point is a minimum.
 //!
-//! A step goes along the negative gradient, scaled by the curvature along the previous steps. It is shortened, if necessary, until the value falls in
-//! proportion to its length (Armijo 1966). Pairs of a step and a gradient change without positive curvature are left out. No step moves an argument
-//! by more than `LONGEST`, so that the descent stays in the basin where it began.
+//! A step goes along the negative gradient, scaled by the curvature along the previous steps. If necessary, the step is shortened until the value
+//! falls in proportion to the length of the step (Armijo 1966). Pairs of a step and a gradient change without positive curvature are left out. No
+//! step moves an argument by more than `LONGEST`, so that the descent stays in the basin where it began.
 
 use bnnc_core::context::Stop;
 

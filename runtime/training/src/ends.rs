@@ -13,7 +13,7 @@ use bnnc_base::support::Support;
 use bnnc_core::states::StateValues;
 use serde::{Deserialize, Serialize};
 
-/// The length of a step on the unconstrained scale. It changes a positive parameter by a factor of 55.
+/// The length of a step on the unconstrained scale. Such a step changes a positive parameter by a factor of 55.
 const STEP: f64 = 4.0;
 /// The largest number of steps away from an end. Together, they cover distances from 10^-8 of the interval to the whole interval.
 const STEPS_AWAY: usize = 5;

@@ -60,8 +60,8 @@ pub fn at_once(options: &Training) -> usize {
     options.restarts.clamp(1, AT_ONCE)
 }
 
-/// Returns the largest number of results in memory in addition to those of running trainings: the best result so far, and the result of a training
-/// that has just ended.
+/// Returns the largest number of results of ended trainings that are in memory: the best result so far, and the result of a training that has just
+/// ended.
 pub fn kept(options: &Training) -> usize {
     if options.restarts > 1 { 2 } else { 0 }
 }

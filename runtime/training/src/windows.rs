@@ -55,7 +55,7 @@ pub struct LossWindows {
     /// The estimate of the last closed window.
     last: LossEstimate,
     best: Option<Best>,
-    /// The parameters at the end of the best window. They are allocated at the start, because a step must not allocate.
+    /// The parameters at the end of the best window. The memory for them is allocated at the start, because a step must not allocate.
     values: StateValues,
 }
 

@@ -252,7 +252,7 @@ impl Estimate {
     }
 }
 
-/// Returns the states of a KL divergence. These are the states of the program, except that the elements of moving states get different values.
+/// Returns the states of a KL divergence. The states are those of the program, except that the elements of moving states get different values.
 pub fn states(divergence: &Divergence) -> StateValues {
     let mut states = start(&divergence.states, 1, &HashMap::new());
     let moves = |name: &str| divergence.gradient.result(name).is_some();

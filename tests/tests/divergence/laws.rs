@@ -206,8 +206,8 @@ pub fn radial_element(z: f64) -> f64 {
     e1_scaled(half) * (-half).exp() / (8.0 * PI).sqrt()
 }
 
-/// Returns the negative entropy of the radial distribution in `n` dimensions with unit scales. This is the constant term of its KL divergence from a
-/// normal distribution.
+/// Returns the negative entropy of the radial distribution in `n` dimensions with unit scales. The negative entropy is the constant term of the KL
+/// divergence of the radial distribution from a normal distribution.
 pub fn radial_constant(n: usize) -> f64 {
     let n = n as f64;
     let sphere = 2f64.ln() + 0.5 * n * PI.ln() - log_gamma(0.5 * n);

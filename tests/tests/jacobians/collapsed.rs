@@ -214,7 +214,7 @@ fn slopes_match_differences() {
     }
 }
 
-/// The port `moves` shifts the weights of each row separately. It does not shift the noise or the target.
+/// The port `moves` shifts the weights of each row separately. The noise and the target are not shifted.
 #[test]
 fn rows_have_moves_of_their_own() {
     let found = collapsed(TWO_HEADS, OverWeights::Names(&named("hidden")));

@@ -56,7 +56,8 @@ fn gradients_of_rows_are_not_kept_in_memory() {
     assert_eq!(weights, 784 * 50 + 50 + 50 * 10 + 10);
     let (batch, selection) = (4 * ROWS * 784, 4 * ROWS * COLUMNS * SELECTED);
     let hidden = 4 * ROWS * COLUMNS * 50;
-    // The usual memory is that of the data twice, a few arrays of the size of the weights, and a few of the size of the hidden layer.
+    // The usual memory consists of two copies of the data, a few arrays as large as the weights, and a few arrays as large as the
+    // hidden layer.
     let usual = (2 * batch + 4 * 4 * weights + 8 * hidden) as u64;
     let programs = [
         ("selected", found.selected, usual + 2 * selection as u64),

@@ -203,7 +203,7 @@ fn jacobian(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, s
     }
 }
 
-/// Checks seven columns that are spread over the states. They include the first and the last element of each state.
+/// Checks seven columns that are spread over the states. The columns include the first and the last element of each state.
 fn selected(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, slopes: &[Tensor]) {
     let states = found.weights.len();
     let pick = |column: usize| {

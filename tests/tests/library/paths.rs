@@ -105,8 +105,8 @@ fn mean_slopes_are_slopes_of_means() {
     all(unbiased);
 }
 
-/// A wrong derivative is detected. This sampler chooses between two values with a probability that is its parameter, so the derivative of its draws
-/// with respect to the parameter is zero.
+/// A wrong derivative is detected. The tested sampler chooses between two values, and its parameter is the probability of the choice. The
+/// derivative of the draws with respect to the parameter is therefore zero, which is wrong.
 #[test]
 fn a_hidden_slope_is_detected() {
     let module = module(

@@ -549,7 +549,7 @@ fn far_cauchy_tails_keep_their_digits() {
     }
 }
 
-/// The expected values contain differences of log gamma functions of large arguments. They were computed with 60 digits.
+/// The expected values contain differences of log gamma functions of large arguments. The values were computed with 60 digits.
 #[test]
 fn large_parameters_keep_their_digits() {
     let module = module("");

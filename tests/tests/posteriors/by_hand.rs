@@ -52,7 +52,7 @@ pub fn blr(data: &Value, q: &[f64]) -> f64 {
     regression(&y, sigma, |i| dot(&row(i), beta)) + prior + half_normal(sigma, 10.0)
 }
 
-/// Returns the log density at `q`: theta[1..8], mu, tau. It includes the density of theta given mu and tau.
+/// Returns the log density at `q`: theta[1..8], mu, tau. The log density includes the density of theta given mu and tau.
 pub fn schools_centred(data: &Value, q: &[f64]) -> f64 {
     let (y, s) = (numbers(data, "y"), numbers(data, "sigma"));
     let (theta, mu, tau) = (&q[..8], q[8], q[9]);

@@ -272,8 +272,8 @@ pub(super) static FAR_FROM_ZERO: Code = Code {
               Normal()`.\n\nRight: `standardise = [inputs]`, or one family for both, `a, b ~ FullRankNormal()`.",
 };
 
-/// A warning: the mean of an input is `ratio` standard deviations from zero, and the variational family of the intercept is independent of that of
-/// the weights.
+/// A warning: the mean of an input is `ratio` standard deviations from zero, and the variational family makes the intercept independent of the
+/// weights.
 pub fn far_from_zero(data: &str, column: &str, intercept: &str, ratio: f64) -> Diagnostic {
     let text = format!(
         "`vi` treats `{intercept}` and the weight of `{column}` as independent, but they are correlated"

@@ -31,8 +31,8 @@ const MOST_FAULTS: usize = 10;
 /// The largest number of empty cells of a column that are reported one by one. If there are more, a single diagnostic reports all of them.
 const FEW_EMPTY: usize = 3;
 
-/// Marks for missing values. A mark is an error in a column of numbers. It is also an error at the top of a column, because it would turn the column
-/// into text.
+/// Marks for missing values. A mark is an error in a column of numbers. A mark at the top of a column is also an error, because the mark would turn
+/// the column into text.
 const MISSING: &[&str] = &["?", "N/A", "NA", "NULL", "null"];
 
 /// Reads a file.

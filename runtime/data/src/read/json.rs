@@ -23,8 +23,8 @@ pub(super) fn read(path: &Path, target: Option<&str>, reading: &Reading) -> Resu
 }
 
 /// Returns the arrays of a file and the number of examples. The number of examples is the length of `target`'s first axis if a target is named.
-/// Otherwise, it is the most frequent length of an array. If several lengths are equally frequent, it is the largest of these. Arrays of this length
-/// have one element per example. Arrays that are not read are counted too.
+/// Otherwise, the number is the most frequent length of an array. If several lengths are equally frequent, it is the largest of these. Arrays of
+/// this length have one element per example. Arrays that are not read are counted too.
 fn arrays(
     path: &Path,
     bytes: &[u8],

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that does not have its final name yet. It is removed if it is dropped unfinished.
+/// A file that does not have its final name yet. If the value is dropped before [`Pending::finish`], the file is removed.
 #[derive(Debug)]
 pub(super) struct Pending {
     target: PathBuf,

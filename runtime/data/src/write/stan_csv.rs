@@ -57,7 +57,7 @@ const STATISTICS: [(&str, &str); 7] = [
     ("energy", "energy__"),
 ];
 
-/// The file of one chain. It gets its name in [`ChainWriter::finish`], and is removed if it is dropped unfinished.
+/// The file of one chain. The file gets its name in [`ChainWriter::finish`]. If the writer is dropped before that, the file is removed.
 #[derive(Debug)]
 pub struct ChainWriter {
     path: PathBuf,

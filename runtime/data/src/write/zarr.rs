@@ -1,9 +1,9 @@
 //! Draws as a Zarr store that `xarray.open_datatree(engine="zarr")` and `arviz.from_zarr` open.
 //!
-//! The store is Zarr version 2 with consolidated metadata. Its uncompressed little-endian chunks each hold some draws of one chain, so that
-//! the store grows with the draws while memory stays bounded. Groups and names follow the InferenceData schema: `posterior`,
-//! `sample_stats`, `log_likelihood`, `posterior_predictive`, `observed_data`. The dimensions `chain` and `draw` come first. Nothing in the
-//! store depends on the time, so that the same draws give the same bytes.
+//! The store is Zarr version 2 with consolidated metadata. Each chunk (uncompressed, little-endian) holds some draws of one chain, so that the store
+//! grows with the draws while memory stays bounded. Groups and names follow the InferenceData schema: `posterior`, `sample_stats`, `log_likelihood`,
+//! `posterior_predictive`, `observed_data`. The dimensions `chain` and `draw` come first. Nothing in the store depends on the time, so that the same
+//! draws give the same bytes.
 //!
 //! ```no_run
 //! use bnnc_data::write::zarr::{ZarrDim, ZarrStore, ZarrType, ZarrVariable};
@@ -119,7 +119,7 @@ struct Group {
     names: Names,
 }
 
-/// A store that does not have its final name yet. It is removed if it is dropped unfinished.
+/// A store that does not have its final name yet. If the value is dropped before [`ZarrStore::finish`], the store is removed.
 #[derive(Debug)]
 pub struct ZarrStore {
     target: PathBuf,

@@ -105,7 +105,7 @@ pub fn warnings(
 /// five.
 const BROAD: f64 = 25.0;
 
-/// The largest factor by which the learning rate may decrease such that the iterates still scatter as under a constant rate.
+/// The largest factor by which the learning rate may decrease. With a larger factor, the iterates no longer scatter as under a constant rate.
 const FALL: f64 = 2.0;
 
 /// Returns the factor by which the learning rate decreases while iterates are collected, if the factor is above [`FALL`]. The factor is infinite if

@@ -1,4 +1,4 @@
-//! One product on one thread: the form of its computation, its blocks, and the operands that are copied before it.
+//! One matrix product on one thread: the form of its computation, its blocks, and the operands that are copied before the computation.
 //!
 //! Note [Copied operands]. The kernels take the left operand with any strides, and the right operand with adjacent columns and any row stride. Copies
 //! are therefore needed only in two cases. First, columns of the right operand that are not adjacent are copied, one strip at a time. Second, rows or
@@ -9,12 +9,12 @@ use super::Extents;
 use super::tile::{Kernels, MatmulElement, TileJob, TileKernel, Update};
 use super::workspace::{self, DEPTH, HEIGHT_BYTES, Workspace};
 
-/// The number of columns of a sweep along one row. It is small enough for the row to stay in the L1 cache.
+/// The number of columns of a sweep along one row. A sweep of this length leaves the row in the L1 cache.
 const SWEEP: usize = 4096;
 /// The smallest number of columns for which a copy of the left operand is worthwhile.
 const WORTH: usize = 64;
 
-/// The form in which a product is computed. It is chosen once for the whole product, so that all pieces use the same form.
+/// The form in which a product is computed. The form is chosen once for the whole product, so that all pieces use the same form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProductForm {
     /// Tiles of the result, with sums along `k`.

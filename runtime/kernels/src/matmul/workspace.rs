@@ -1,4 +1,4 @@
-//! Memory of each thread for copied operands. It is allocated at the first product of the thread, and kept until the thread ends.
+//! Memory of each thread for copied operands. The memory is allocated at the first product of the thread, and kept until the thread ends.
 
 use std::cell::RefCell;
 

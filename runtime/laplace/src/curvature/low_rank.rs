@@ -1,9 +1,9 @@
 //! The largest eigenpairs of a curvature that can only be multiplied by vectors.
 //!
 //! Note [Thick restarts]. The search keeps an orthonormal basis and extends it by the residuals of the best Ritz vectors. When the basis is full, the
-//! search restarts from its best half: a block Lanczos method with thick restarts (Wu and Simon 2000). One pass over the data multiplies as many
-//! vectors as the block has rows. The norm of the residual of each Ritz vector bounds the error of its eigenvalue (Parlett, The Symmetric Eigenvalue
-//! Problem, theorem 4.5.1); the search stops when these norms are small enough.
+//! search restarts from its best half: a block Lanczos method with thick restarts (Wu and Simon 2000). In one pass over the data, the curvature is
+//! multiplied by a block of vectors: one vector for each row of the block. The norm of the residual of each Ritz vector bounds the error of its
+//! eigenvalue (Parlett, The Symmetric Eigenvalue Problem, theorem 4.5.1); the search stops when these norms are small enough.
 
 use super::NotPositive;
 use crate::matrix::{Matrix, dot};
@@ -76,7 +76,8 @@ impl LowRank {
 pub type Passes<'a, E> = &'a mut dyn FnMut(&mut dyn FnMut(&Matrix)) -> Result<(), E>;
 
 impl EigenpairSearch {
-    /// Returns the number of rows of noise from which the search starts. It is slightly larger than the rank, so that the last pairs converge too.
+    /// Returns the number of rows of noise from which the search starts. This number is slightly larger than the rank, so that the last pairs
+    /// converge too.
     pub fn start_rows(&self, elements: usize) -> usize {
         self.rank
             .saturating_add((self.rank / 4).clamp(4, 16))

@@ -1,9 +1,9 @@
 //! A precision that is the sum of the precision of the prior and outer products of few rows.
 //!
-//! Note [A root by residuals]. With `A = G P0^-1/2` and `B = (T I + A A')^-1 A`, the covariance is `P0^-1/2 (I - A' B) P0^-1/2` (Woodbury). This
-//! difference loses digits if the data determine the weights well. The code therefore uses the equal sum `S S' + T B' B` with `S = I - A' B`. The two
-//! are equal because `A S = T B` implies `S S + T B' B = S S + B' A S = (S + A' B) S = S`. A draw with this root is a draw from the prior, corrected
-//! by its residuals (Matheron's rule).
+//! Note [A root by residuals]. With `A = G P0^-1/2` and `B = (T I + A A')^-1 A`, the covariance is `P0^-1/2 (I - A' B) P0^-1/2` (Woodbury). The
+//! difference `I - A' B` loses digits if the data determine the weights well. The code therefore uses the equal sum `S S' + T B' B` with `S = I - A'
+//! B`. The two are equal because `A S = T B` implies `S S + T B' B = S S + B' A S = (S + A' B) S = S`. A draw with this root is a draw from the
+//! prior, corrected by its residuals (Matheron's rule).
 
 use super::{Cholesky, Form, GaussianPosterior, Root};
 use crate::curvature::{NotPositive, Prior};

@@ -110,7 +110,7 @@ pub enum RecordedOp {
 /// An operand or a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordedOperand {
-    /// A constant, given by its bits. It is the same for every element.
+    /// A constant, given by its bits. The constant is the same for every element.
     Known(RecordedType, u64),
     /// An input, by position.
     Input(usize),

@@ -15,12 +15,12 @@
 //! Note \[Lengths\]. Under the right metric, the squared length of a whitened gradient of a normal distribution in `d` dimensions has the mean `d`
 //! and the variance `2 d`. If the curvature varies between regions, as for a Gaussian process with an unknown length scale, a dense metric can be
 //! worse than a diagonal one: its steps are long on average, and a chain that reaches a stiff region stays there. For the Poisson process
-//! `gp_pois_regr` of posteriordb (target acceptance 0.9), R-hat was above 1.1 for two of eight seeds. The squared lengths show this: under the dense
-//! metric, their mean was 60 to 90 in 13 dimensions, and their variance was 10 to 14 times that of a normal distribution with this mean. Under the
-//! diagonal metric the factor was 7.5 to 8. At the end of the last window, the dense metric is therefore replaced by the diagonal metric under two
-//! conditions. First, the mean squared length under the dense metric is above `2 d`. Second, this mean, or the ratio of the variance to the squared
-//! mean, is larger under the dense metric than under the diagonal metric. For a correlated normal distribution, the mean under the dense metric is
-//! 1.0 to 1.2 `d`, so that the dense metric is kept.
+//! `gp_pois_regr` of posteriordb (target acceptance 0.9), R-hat was above 1.1 for two of eight seeds. The squared lengths reveal such a metric: under
+//! the dense metric, their mean was 60 to 90 in 13 dimensions, and their variance was 10 to 14 times that of a normal distribution with this mean.
+//! Under the diagonal metric the factor was 7.5 to 8. At the end of the last window, the dense metric is therefore replaced by the diagonal metric
+//! under two conditions. First, the mean squared length under the dense metric is above `2 d`. Second, this mean, or the ratio of the variance to the
+//! squared mean, is larger under the dense metric than under the diagonal metric. For a correlated normal distribution, the mean under the dense
+//! metric is 1.0 to 1.2 `d`, so that the dense metric is kept.
 
 use super::Change;
 use super::metric::{RunningMoments, Whitening};
@@ -107,7 +107,7 @@ pub struct Spreads {
     correlated: bool,
     /// The draws from which the metric is computed.
     used: Pairs,
-    /// The most recent of these draws. They are kept when the older draws are forgotten.
+    /// The most recent of these draws. These draws are kept when the older draws are forgotten.
     kept: Pairs,
 }
 

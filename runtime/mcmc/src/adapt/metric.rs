@@ -237,9 +237,9 @@ impl RunningMoments {
         }
     }
 
-    /// Returns the fraction by which all correlations must shrink to minimise the expected error. It is the sum of the variances of the correlations,
-    /// `(1 - r^2)^2 / (n - 1)` for `n` normal draws, over the sum of their squares, and at most 1 (Schaefer and Strimmer 2005, Statistical
-    /// Applications in Genetics and Molecular Biology 4(1), 32). Only for dense moments of at least two positions.
+    /// Returns the fraction by which all correlations must shrink to minimise the expected error. The fraction is at most 1. It is the sum of the
+    /// variances of the correlations, `(1 - r^2)^2 / (n - 1)` for `n` normal draws, divided by the sum of the squared correlations (Schaefer and
+    /// Strimmer 2005, Statistical Applications in Genetics and Molecular Biology 4(1), 32). Only for dense moments of at least two positions.
     pub fn noise(&self) -> f64 {
         let (dimension, degrees) = (self.mean.len(), (self.count - 1) as f64);
         let (mut variances, mut squares) = (0.0, 0.0);

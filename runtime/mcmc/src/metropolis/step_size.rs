@@ -1,8 +1,8 @@
 //! Step sizes of methods with a single step per iteration: stochastic approximation of the acceptance rate.
 //!
 //! The acceptance of one step is too noisy for dual averaging, whose gains are made for the mean acceptance over a trajectory: step sizes would vary
-//! by large factors, and the acceptance at the mean step size would differ from the mean acceptance. The gains here are smaller. They shrink only
-//! when the error changes its sign (Kesten 1958), so that a start that is wrong by orders of magnitude costs few iterations.
+//! by large factors, and the acceptance at the mean step size would differ from the mean acceptance. The gains here are smaller. The gains shrink
+//! only when the error changes its sign (Kesten 1958), so that a start that is wrong by orders of magnitude costs few iterations.
 
 use serde::{Deserialize, Serialize};
 

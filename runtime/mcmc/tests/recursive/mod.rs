@@ -1,5 +1,5 @@
-//! The no-U-turn sampler as in the papers: recursive, in the coordinates of the target, with one momentum per point. It makes the same random choices
-//! as the sampler under test, and can have a deliberate defect.
+//! The no-U-turn sampler as in the papers: recursive, in the coordinates of the target, with one momentum per point. This implementation makes the
+//! same random choices as the sampler under test, and can have a deliberate defect.
 
 use bnnc_mcmc::noise::{ChainNoise, Purpose};
 use bnnc_mcmc::seam::Target;

@@ -151,8 +151,8 @@ fn movers(
         .collect())
 }
 
-/// Returns, for each weight, by how much it changes one output of one row within its box: the width of the box times the larger of two slopes, one in
-/// the middle of the box and one across the kinks.
+/// Returns a score for each weight: the change of one output of one row when the weight moves across its box. The score is the width of the box times
+/// the larger of two slopes, one in the middle of the box and one across the kinks.
 pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&LocationBlock; 2]) -> Vec<f64> {
     let [here, across] = blocks.map(|block| block.slope_of(row, output));
     let slopes = here
@@ -163,8 +163,8 @@ pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&LocationBl
     widths.zip(slopes).map(|(width, slope)| width * slope).collect()
 }
 
-/// Returns the positions in the box of the weights to integrate over, in ascending order: the weights that are integrated over in every row, and
-/// those of the others with the highest scores. Weights with score 0 are left out.
+/// Returns the positions in the box of the weights to integrate over, in ascending order: all weights that are integrated over in every row, and the
+/// weights with the highest scores among the others. Weights with score 0 are left out.
 pub fn chosen(boxes: &Boxes, options: &CollapsedSettings, scores: &[f64]) -> Vec<usize> {
     let is_always = |at: usize| options.always.contains(&boxes.columns[at].site);
     let part = |always: bool| -> Vec<f64> {

@@ -340,8 +340,8 @@ impl Integrals<'_> {
     }
 }
 
-/// Returns the distribution of a location that two evaluations do not determine. It is computed from the pieces of the location, or from draws if
-/// there are too many pieces.
+/// Returns the distribution of a location that two evaluations do not determine. The distribution is computed from the pieces of the location, or
+/// from draws if there are too many pieces.
 fn bent(
     place: &RowPlace<'_>,
     local: &mut LocalProgram<'_>,

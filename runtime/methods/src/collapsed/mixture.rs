@@ -150,7 +150,7 @@ pub struct QuantileTable {
 }
 
 /// Interpolates the inverse of a monotone function through three points at `value`. The interpolation is quadratic and is clamped to the interval
-/// between the neighbouring points. It is linear if two of the points have the same value.
+/// between the neighbouring points. The interpolation is linear if two of the points have the same value.
 fn inverse(points: [(f64, f64); 3], value: f64) -> f64 {
     let [(x0, f0), (x1, f1), (x2, f2)] = points;
     let ((xa, fa), (xb, fb)) = if value <= f1 {

@@ -141,8 +141,8 @@ pub fn law(
     })
 }
 
-/// Adds weights in which the location is affine. They are independent of the other weights. `measure` was computed with these weights at their values
-/// at the base.
+/// Adds weights in which the location is affine. These weights are independent of the other weights. `measure` was computed with these weights at
+/// their values at the base.
 fn with_rest(measure: Measure, boxes: &Boxes, rest: &[usize], slope: &[f64]) -> Measure {
     rest.iter().fold(measure, |measure, &at| {
         let column = &boxes.columns[at];

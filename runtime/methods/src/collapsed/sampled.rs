@@ -30,7 +30,8 @@ struct Strata {
     iterates: usize,
     /// The number of draws from the box around each iterate.
     each: usize,
-    /// The number of predictive draws. They are all draws from the box, an evenly spaced subset of these draws, or several copies of each of them.
+    /// The number of predictive draws. The predictive draws are all draws from the box, an evenly spaced subset of these draws, or several copies
+    /// of each draw.
     draws: usize,
 }
 

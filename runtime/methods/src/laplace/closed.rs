@@ -9,8 +9,8 @@ use bnnc_laplace::link;
 /// A block of rows of one member, with the covariances `[batch, outputs, outputs]` of its outputs.
 pub type MemberBlock<'a> = (&'a LikelihoodBlock, &'a [f64]);
 
-/// Predictions for outputs with a Normal distribution around `f`. They consist of quantiles instead of draws: draw `d` of `D` is the `(d + 1/2) / D`
-/// quantile.
+/// Predictions for outputs with a Normal distribution around `f`. The predictions consist of quantiles instead of draws: draw `d` of `D` is the
+/// quantile of order `(d + 1/2) / D`.
 pub struct OutputNormals {
     /// The probabilities of the quantiles.
     probabilities: Vec<f64>,
@@ -144,7 +144,7 @@ impl OutputNormals {
     }
 }
 
-/// Returns the moments of one element of the outputs of all rows of a block.
+/// Returns, for all rows of a block, the moments of one element of the outputs.
 fn marginal((block, covariance): &MemberBlock, element: usize, outputs: usize) -> Marginal {
     let (row, output) = (element / outputs, element % outputs);
     let square = (row * outputs + output) * outputs + output;

@@ -1,8 +1,8 @@
 //! The joint covariance of the outputs of several rows, under a Gaussian of the weights or a mixture of several.
 //!
 //! Note [Total covariance]. The covariance of a mixture with equal weights is the mean of the covariances of its members plus the covariance of their
-//! means. It is summed member by member: member `m` adds `(m - 1) / m` times the outer product of its difference from the mean of the members before
-//! it (Welford 1962).
+//! means. This covariance is summed member by member: member `m` adds `(m - 1) / m` times the outer product of its difference from the mean of the
+//! members before it (Welford 1962).
 
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;

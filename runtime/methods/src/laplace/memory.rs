@@ -35,7 +35,7 @@ pub fn all(laplace: &Laplace) -> usize {
     laplace.weights.iter().map(|weights| weights.elements).sum()
 }
 
-/// Returns the number of bytes of the matrices of the precision of an approximation with this number of rows.
+/// Returns the number of bytes of the matrices from which an approximation with this number of rows computes its precision.
 pub fn precision(laplace: &Laplace, rows: usize) -> u64 {
     matrices(laplace, laplace.options.structure, selected(laplace), rows)
 }
@@ -105,7 +105,7 @@ fn vectors(count: u64, elements: usize) -> u64 {
     count.saturating_mul(NUMBER).saturating_mul(elements as u64)
 }
 
-/// Returns the number of bytes of the programs of the curvature or of the earlier program of the gradient, whichever is larger.
+/// Returns the number of bytes for calling the programs of the curvature, or the program of the gradient that runs before them, whichever needs more.
 fn summing(laplace: &Laplace, rows: usize) -> u64 {
     let programs = &laplace.programs;
     let is_of_all = !laplace.options.over.is_subnetwork();
@@ -177,15 +177,15 @@ fn choosing_by(laplace: &Laplace, own: Bytes, rows: usize) -> (u64, u64) {
     let calls = called(laplace, &laplace.programs.jacobian, (all(laplace), rows));
     let making = full.curvature.saturating_add(calls).max(full.decomposition);
     let making = making.saturating_add(vectors(6, all(laplace)));
-    // The distance between both Gaussians is computed last. It needs their covariances, one after the other, and the matrices that rotate one of
-    // the covariances.
+    // The distance between both Gaussians is computed last. The distance needs the covariances of both Gaussians, one after the other, and the
+    // matrices that rotate one of these covariances.
     let inverting = full.decomposition.saturating_add(own.posterior);
     let turning = square(selected(laplace)).saturating_mul(7);
     let comparing = inverting.max(full.posterior.saturating_add(turning));
     (ranking.max(making).max(comparing), full.posterior)
 }
 
-/// Returns the number of bytes of the matrix of a prior whose elements depend on each other, and of its factor.
+/// Returns the number of bytes of the precision matrix of a prior with dependent elements, and of the factor of this matrix.
 fn dependent(laplace: &Laplace) -> u64 {
     match laplace.independent {
         true => 0,
@@ -301,7 +301,7 @@ pub fn together(infer: &InferenceBlock, laplace: &Laplace, members: usize, rows:
     matrices.saturating_add(differentiating(infer, laplace, rows))
 }
 
-/// Returns the number of matrices of the size of a Jacobian that are needed to multiply it by a root of the covariance.
+/// Returns the number of matrices as large as the Jacobian that its product with a root of the covariance needs.
 fn copies(laplace: &Laplace) -> u64 {
     match laplace.options.structure {
         Structure::Full | Structure::Diagonal => 1,

@@ -207,8 +207,8 @@ pub fn lines(infer: &InferenceBlock, found: &Approximated, sites: &[SiteSummary]
     lines
 }
 
-/// Returns the summaries of all small sites. They are exact for weights with real support, and computed from draws otherwise. Sites that stay at the
-/// maximum have no standard deviation.
+/// Returns the summaries of all small sites. The summaries are exact for weights with real support, and computed from draws otherwise. Sites that
+/// stay at the maximum have no standard deviation.
 ///
 /// # Errors
 /// Fails if there is too little memory.

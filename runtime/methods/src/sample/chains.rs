@@ -1,5 +1,5 @@
-//! Runs chains on threads. A worker runs each chain to its end, from its start or from the point that an earlier run saved. It may run several chains
-//! in lockstep, whose densities are evaluated in the same calls.
+//! Runs chains on threads. A worker runs each chain to its end, from its start or from the point that an earlier run saved. A worker may run several
+//! chains in lockstep and evaluate their densities in the same calls.
 
 use super::member::{Patience, RunningChain};
 use super::target::{DensityMachines, Shared};

@@ -77,8 +77,8 @@ fn by_norm(site: &SiteReport) -> bool {
     is_of_layer || site.shape.count(&Sizes::default()) > SMALL
 }
 
-/// Returns whether predictions are diagnosed. They are diagnosed if there is a large site or a layer, because the norms of such sites may not show
-/// whether predictions have converged.
+/// Returns whether predictions are diagnosed. Predictions are diagnosed if there is a large site or a layer, because the norms of such sites may not
+/// show whether predictions have converged.
 pub fn predicts(infer: &InferenceBlock) -> bool {
     infer.reports.iter().any(by_norm)
 }

@@ -156,7 +156,7 @@ pub fn prepare(
     Ok(Some(found))
 }
 
-/// Returns the number of bytes of the machines of one chain and of the rows that they read, or of the preparation, whichever is larger.
+/// Returns the number of bytes of the machines of one chain with their rows, or the number of bytes of the preparation, whichever is larger.
 pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
     let evaluation = sampling.transition.part().evaluation(rows);
     let sizes = |count: usize| sizes(sampling, count, rows);
@@ -297,8 +297,8 @@ impl<'a> DensityMachines<'a> {
         })
     }
 
-    /// Returns the log density at a position, and writes its gradient. Both are computed from all rows, or from the largest number of rows that one
-    /// call takes. The position is written to every place.
+    /// Returns the log density at a position, and writes its gradient. The density and the gradient are computed from all rows, or from the largest
+    /// number of rows that one call takes. The position is written to every place.
     ///
     /// # Errors
     /// Fails only because of a bug in the machine.

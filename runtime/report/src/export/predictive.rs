@@ -13,8 +13,8 @@ use bnnc_inference::leave_one_out::log_unit;
 use bnnc_math::philox;
 use std::ops::Range;
 
-/// The largest product of the number of rows and the number of draws of all chains for which log likelihoods and predictions (128 MiB each) are
-/// written without a request for PSIS-LOO.
+/// Without a request for PSIS-LOO, log likelihoods and predictions are written only if the number of rows times the number of draws of all chains is
+/// at most this number (128 MiB each).
 pub(super) const MOST: usize = 1 << 24;
 
 /// The largest product of rows and draws in memory at a time.

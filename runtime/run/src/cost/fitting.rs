@@ -15,7 +15,7 @@ const ABOVE: usize = 64;
 /// A smaller approximation that would fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// A subnetwork of this size. It would not fit with one more weight.
+    /// A subnetwork of this size. A subnetwork with one more weight would not fit.
     Subnetwork {
         /// The number of weights.
         size: usize,
@@ -24,7 +24,7 @@ pub enum Offer {
     },
     /// The requested subnetwork, chosen by a score that needs less memory. The text has the options to write.
     Chosen(String),
-    /// A kernel of this number of rows, chosen at random. It would not fit with one more row.
+    /// A kernel of this number of rows, chosen at random. A kernel with one more row would not fit.
     Rows(usize),
     /// A diagonal precision of the same weights.
     Diagonal,

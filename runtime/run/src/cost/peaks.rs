@@ -15,7 +15,7 @@ pub(super) struct Peak {
     pub earlier: u64,
 }
 
-/// Returns the number of bytes of the results of earlier inference blocks at the peak of this one.
+/// Returns the number of bytes that the results of earlier inference blocks take at the memory peak of this one.
 pub fn earlier(manifest: &Manifest, infer: &InferenceBlock) -> u64 {
     let at = manifest.infers.iter().position(|own| own.name == infer.name);
     let peak = at.and_then(|at| *peaks(manifest, manifest.infers.iter()).get(at)?);

@@ -127,7 +127,7 @@ struct Dictionary<T> {
     margin: usize,
     /// The basic variables, one per row, which are expressed by the nonbasic variables.
     basic: Vec<usize>,
-    /// The nonbasic variables, one per column, which express the basic variables. They are zero in the current solution.
+    /// The nonbasic variables, one per column, which express the basic variables. The nonbasic variables are zero in the current solution.
     free: Vec<usize>,
     /// The entries by row: a coefficient per column, then the constant.
     entries: Vec<Vec<T>>,

@@ -17,11 +17,10 @@ const MOST_WORDS: u64 = 1 << 31;
 /// The maximum number of powers of a variable for which a form of several terms is substituted.
 const MOST_POWERS: usize = 1024;
 
-/// If there are at most this number of monomials, including divisors, powers of forms are kept, regardless of the number of monomials in their
-/// expansion.
+/// Powers of forms are kept if they lead to at most this number of monomials (including divisors), even if their expansion would have fewer.
 const FEW_KEPT: u64 = 2000;
 
-/// The index of the first kept form. It is larger than the indices of all variables.
+/// The index of the first kept form. This index is larger than the indices of all variables.
 const FIRST_FORM: usize = usize::MAX / 2;
 
 /// Powers of variables, ordered by variable and non-zero.
@@ -93,8 +92,9 @@ impl Sparse {
         Sparse::linear(&LinearForm::variable(FIRST_FORM + at))
     }
 
-    /// Converts a term without conditions to a polynomial in `reals` and in powers of forms of `reals`; `None` if the polynomial has too
-    /// many monomials. It will be integrated over a polytope, each of whose rows mentions only one of the `blocks` (indices into `reals`).
+    /// Converts a term without conditions to a polynomial in `reals` and in powers of forms of `reals`; `None` if the polynomial has too many
+    /// monomials. The polynomial will be integrated over a polytope, each of whose rows mentions only one of the `blocks` (indices into
+    /// `reals`).
     ///
     /// A form over two blocks would join them into one block, whose number of faces is the product of theirs. Such forms are expanded if
     /// possible. Other forms are kept if there are few monomials, or fewer than in the expansion.
@@ -213,8 +213,8 @@ impl Sparse {
         self.0.keys().map(of).max().unwrap_or(0)
     }
 
-    /// Returns whether this may be a polynomial of degree `degree` in a form of this number of variables: whether it has this degree, and
-    /// at least as many monomials as the power of the form with this degree.
+    /// Returns whether this may be a polynomial of degree `degree` in a single linear form with `variables` variables. Such a polynomial has
+    /// this degree, and at least as many monomials as the power `degree` of the form.
     pub(super) fn may_be_along(&self, degree: usize, variables: usize) -> bool {
         self.degree() == degree as u64 && combinations(degree as u32, variables).round() <= self.len() as f64
     }
