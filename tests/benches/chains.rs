@@ -26,9 +26,9 @@ use std::time::{Duration, Instant};
 
 /// The numbers of chains in lockstep.
 const CHAINS: [usize; 3] = [2, 4, 8];
-/// The time of one measurement, and the number of measurements. The minimum counts, because other work on the machine can only slow a measurement
-/// down.
+/// The time of one measurement.
 const SPAN: Duration = Duration::from_millis(15);
+/// The number of measurements. The minimum counts, because other work on the machine can only slow a measurement down.
 const ROUNDS: usize = 20;
 /// The numbers of rows and inputs of the generated regressions.
 const REGRESSIONS: [(usize, usize); 5] = [(200, 10), (1_000, 5), (1_000, 20), (5_000, 50), (20_000, 20)];

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const BACKENDS: [&str; 2] = ["cranelift", "mlir"];
-/// The time of one measurement, and the number of measurements. The minimum counts, because other work on the machine can only slow a measurement
-/// down.
+/// The time of one measurement.
 const SPAN: Duration = Duration::from_millis(20);
+/// The number of measurements. The minimum counts, because other work on the machine can only slow a measurement down.
 const ROUNDS: usize = 25;
 
 /// The first inference of a program that trains.

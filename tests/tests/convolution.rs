@@ -11,6 +11,7 @@ use std::path::PathBuf;
 const ROWS: usize = 9;
 /// The image has three rows and four columns, so a kernel of two by two has six positions.
 const POSITIONS: f64 = 6.0;
+/// The standard deviation of the noise.
 const NOISE: f64 = 0.5;
 
 fn pixel(row: usize, at: usize) -> f64 {

@@ -318,7 +318,8 @@ infer given = nuts(Given, rows) { draws = 2000 }
     );
 }
 
-/// A prior scale counts as unknown if it depends on parameters in any way. An unknown location is not a scale, and a constant scale is known.
+/// A prior scale counts as unknown if it depends on parameters in any way. An unknown location does not count, because it is not a scale. A constant
+/// scale does not count, because it is known.
 #[test]
 fn any_scale_that_depends_on_a_parameter_makes_a_centred_hierarchy() {
     let scales = [
@@ -353,8 +354,8 @@ infer f{at} = nuts(M{at}, rows) {{ draws = 10 }}
     assert_eq!(found, [true, true, true, true, true, false, false]);
 }
 
-/// Diagnostics of the sites of a layer use norms and predictions, even for small sites, and elements if `report` names the site. Diagnostics of sites
-/// of the model itself use elements.
+/// Sites of a layer, even small ones, are diagnosed by norms and predictions. If `report` names such a site, its elements are diagnosed. Sites of the
+/// model itself are diagnosed by their elements.
 #[test]
 fn weights_of_layers_are_diagnosed_on_request() {
     let program = "

@@ -195,7 +195,7 @@ pub enum Elements {
 }
 
 impl Elements {
-    /// Returns the text of this type if a value does not have the type; otherwise `None`. The type `index` is checked by its
+    /// Returns the text of this type if a value does not have the type; otherwise `None`. Values of the type `index` are checked by
     /// [`Codes`](crate::binding::Codes) instead.
     pub fn excludes(self, value: f64) -> Option<&'static str> {
         let is_whole = value.fract() == 0.0;

@@ -1,4 +1,4 @@
-//! A check for variational posteriors of networks that have collapsed to the prior.
+//! A check for networks whose variational posterior has collapsed to the prior.
 //!
 //! Under a factorised family, the evidence lower bound of a wide network may have a global or local maximum at which the posterior of nearly all
 //! weights equals their prior and the function is constant (Trippe and Turner 2018, "Overpruning in variational Bayesian neural networks"; Coker et
@@ -27,17 +27,19 @@ const NEAR: f64 = 0.3;
 /// A posterior counts as collapsed if at least this fraction of the weights is at the prior.
 const MOST: f64 = 0.5;
 
-/// A function counts as constant if the standard deviation of its predictions over rows is below this value. For probabilities the standard deviation
-/// is absolute; otherwise it is relative to the standard deviation of the target (less than 4 % of the variance).
+/// A function counts as constant if the standard deviation of its predictions over rows, relative to the standard deviation of the target, is below
+/// this value (less than 4 % of the variance).
 const CONSTANT: f64 = 0.2;
+/// A function for classes counts as constant if the standard deviation of its probabilities over rows is below this value.
 const CONSTANT_PROBABILITY: f64 = 0.05;
 
 /// The largest number of training rows for which the check runs. A pass over more rows takes noticeable time, and posteriors do not collapse if there
 /// are more training rows.
 const ROWS: usize = 20_000;
 
-/// The largest and the smallest number of rows whose nearest neighbours are searched. The search takes quadratic time.
+/// The largest number of rows whose nearest neighbours are searched. The search takes quadratic time.
 const COMPARED: usize = 500;
+/// The smallest number of rows whose nearest neighbours are searched.
 const LEAST: usize = 30;
 
 /// Returns a warning if `vi` has left most weights of a network at their prior and its mean function is the same in all training rows, although rows

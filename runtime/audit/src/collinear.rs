@@ -21,8 +21,8 @@ const COMPARED: usize = 60;
 /// The largest number of column values that are examined.
 const CELLS: usize = 20_000_000;
 
-/// The largest residual of a linear combination of columns that counts as exact, relative to the norm of the column. The bound allows for rounding
-/// errors.
+/// A column counts as an exact linear combination of other columns if the residual, relative to the norm of the column, is at most this bound. The
+/// bound allows for rounding errors.
 const ROUNDING: f64 = 1e-9;
 
 /// The values of a port in all rows.

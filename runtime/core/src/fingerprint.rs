@@ -135,7 +135,7 @@ impl Fingerprint {
         }
     }
 
-    /// Sets the number of draws per chain of an inference block, which may increase.
+    /// Sets the number of draws per chain of an inference block. This number may increase.
     pub fn draws(&mut self, infer: &str, draws: u64) {
         self.draws.insert(infer.to_owned(), draws);
     }

@@ -41,7 +41,8 @@ mod tests {
         assert!(first.iter().copied().eq(0..100));
     }
 
-    /// Each of 10 elements is chosen in 3 of 10 steps when 3 are chosen. The bound is five standard deviations of a binomial.
+    /// If 3 of 10 elements are chosen in each step, each element is chosen in 3 of 10 steps. The bound is five standard deviations of a
+    /// binomial.
     #[test]
     fn every_element_is_chosen_equally_often() {
         let mut order: Vec<u32> = (0..10).collect();

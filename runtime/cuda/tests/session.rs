@@ -176,7 +176,7 @@ fn an_evaluation_is_one_launch() {
     assert_eq!(stub.live(), 0);
 }
 
-/// There are evaluations of many sizes, some of which are too large to capture their copies in a graph.
+/// There are evaluations of many sizes. For some of them, the copies are too large to be captured in a graph.
 #[test]
 fn only_recent_evaluations_are_kept() {
     let Some(stub) = Stub::with_blas() else { return };

@@ -239,7 +239,7 @@ pub fn not_finite(at: At<'_>, name: &str, text: &str) -> Diagnostic {
     .help("drop the row or fill in a value; missing data are not supported")
 }
 
-/// A number that is too large for the precision of a run after it was scaled and standardised.
+/// A number that, after scaling and standardisation, is too large for the precision of a run.
 pub fn too_large(at: At<'_>, name: &str, value: f64, (precision, is_output): (&str, bool)) -> Diagnostic {
     let text = match is_output {
         true => format!(

@@ -90,7 +90,7 @@ impl ArrayValues {
         let FieldKind::Int(low, high) = self.kind() else {
             return None;
         };
-        // A few integers that are far apart are sorted. Otherwise the integers that occur are marked in an array.
+        // If there are few integers and they are far apart, they are sorted. Otherwise the integers that occur are marked in an array.
         let span = high.checked_sub(low).and_then(|span| usize::try_from(span).ok());
         let span = span.filter(|span| *span <= 8 * self.len() + 256);
         let Some(span) = span else {

@@ -65,7 +65,7 @@ fn scales_are_adapted() {
     }
 }
 
-/// A dense metric makes a distribution with a correlation of 0.999 round.
+/// In the coordinates of a dense metric, a distribution with a correlation of 0.999 is round.
 #[test]
 fn a_dense_metric_removes_correlation() {
     let (variance, covariance) = (1.0, 0.999);

@@ -21,8 +21,9 @@ use std::sync::Arc;
 /// The number of replicated data sets.
 const REPLICATES: usize = 40;
 
-/// The largest number of rows in a replicated data set, and the smallest number, which is used even for a large network.
+/// The largest number of rows in a replicated data set.
 const ROWS: usize = 2000;
+/// The smallest number of rows in a replicated data set. This number is used even for a large network.
 const FEWEST: usize = 100;
 
 /// The product of rows, data sets and parameters that takes about a second on one thread.

@@ -30,20 +30,24 @@ const CLEAR: f64 = 5.0;
 const BETTER: f64 = 0.5;
 const STEEP: f64 = 5.0;
 
-/// The numbers of standard errors above which a slope counts, at a constant rate and under a falling rate.
+/// At a constant rate, a slope counts if it is above this number of standard errors.
 const ERRORS: f64 = 3.0;
+/// Under a falling rate, a slope counts if it is above this number of standard errors.
 const MORE_ERRORS: f64 = 4.0;
 
 /// The noise per row above which a slope cannot be detected.
 const NOISY: f64 = 0.5;
 
-/// The usual number and the smallest number of blocks of losses to which a line is fitted.
+/// The usual number of blocks of losses to which a line is fitted.
 const BLOCKS: usize = 20;
+/// The smallest number of blocks of losses to which a line is fitted.
 const FEWEST: usize = 5;
 
-/// The last fraction of the time, to which the line is fitted. For trainings with few losses, the fraction is larger.
+/// The line is fitted to this last fraction of the time.
 const LAST: f64 = 0.2;
+/// The same fraction for trainings with fewer than [`FEW`] losses.
 const LAST_OF_FEW: f64 = 0.5;
+/// The number of losses below which the larger fraction is used.
 const FEW: usize = 150;
 
 /// The reason why a training does not count as converged.

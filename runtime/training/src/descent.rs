@@ -1,17 +1,18 @@
 //! Descents by L-BFGS (Liu and Nocedal 1989). Short descents test whether a point is a minimum.
 //!
 //! A step goes along the negative gradient, scaled by the curvature along the previous steps. If necessary, the step is shortened until the value
-//! falls in proportion to the length of the step (Armijo 1966). Pairs of a step and a gradient change without positive curvature are left out. No
-//! step moves an argument by more than `LONGEST`, so that the descent stays in the basin where it began.
+//! falls in proportion to the length of the step (Armijo 1966). A pair of a step and a gradient change is left out if its curvature is not positive.
+//! No step moves an argument by more than `LONGEST`, so that the descent stays in the basin where it began.
 
 use bnnc_core::context::Stop;
 
 /// The number of pairs of steps and gradient changes from which the curvature is estimated.
 const PAIRS: usize = 20;
 
-/// The length of the first step, which is not scaled by a curvature, and the largest length of a step. The length of a step is its largest change of
-/// an argument. If later steps have no curvature either, their length doubles with each step.
+/// The length of the first step, for which no curvature is known. The length of a step is its largest change of an argument. If no curvature is known
+/// for later steps either, the length doubles with each step.
 const FIRST: f64 = 1e-3;
+/// The largest length of a step.
 const LONGEST: f64 = 1.0;
 
 /// A step must achieve at least this fraction of the decrease that the slope predicts.

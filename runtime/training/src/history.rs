@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The largest number of losses that are kept. A figure of a report is about 600 points wide.
 const MOST: usize = 2048;
 
-/// The mean losses of consecutive parts of a training, which have equal lengths.
+/// The mean losses of consecutive parts of a training. All parts have the same length.
 ///
 /// A part is a fraction of an epoch or several epochs. Whenever there are `MOST` parts, neighbouring parts are merged in pairs, so that the memory
 /// does not depend on the length of the training.

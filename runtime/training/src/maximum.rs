@@ -30,9 +30,9 @@ use bnnc_kernels::executor::Machine;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The largest number of losses that a descent computes, and the smallest number that gives a result. The smallest is five times the number of steps
-/// after which a descent can settle.
+/// The largest number of losses that a descent computes.
 const MOST: usize = 200;
+/// The smallest number of losses with which a descent gives a result: five times the number of steps after which a descent can settle.
 const FEWEST: usize = 50;
 
 /// The floating-point operations that every descent may use: about a tenth of a second. Ten times this number would take two thirds of the time of a

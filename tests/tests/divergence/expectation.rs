@@ -6,8 +6,9 @@ use super::integral;
 use super::pairs::{Method, Pair};
 use bnnc_core::states::StateValues;
 
-/// The number of draws of one estimate, and the number of estimates.
+/// The number of draws of one estimate.
 const DRAWS: usize = 100;
+/// The number of estimates.
 const ESTIMATES: i32 = 60;
 
 /// The compiled KL divergence and the result of quadrature.

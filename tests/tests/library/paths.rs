@@ -10,8 +10,9 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_rewrite::differentiate::gradient;
 use std::sync::Arc;
 
-/// The number of draws whose derivatives are summed at once, and the number of such sums.
+/// The number of draws whose derivatives are summed at once.
 const DRAWS: usize = 500;
+/// The number of sums of this many draws.
 const BATCHES: usize = 40;
 
 /// Parameters without a pathwise derivative.

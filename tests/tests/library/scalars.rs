@@ -160,8 +160,8 @@ fn cumulative_functions_have_the_density_as_slope() {
     });
 }
 
-/// A site of a narrower type has the truncated distribution. Its density integrates to one on the interval, and parts that are not valid for it are
-/// removed.
+/// A site of a narrower type has the truncated distribution. The truncated density integrates to one on the interval, and parts that are not valid
+/// for it are removed.
 #[test]
 fn narrowed_densities_integrate_to_one() {
     all(|probe| {

@@ -230,9 +230,9 @@ words!(Link {
 pub enum PriorPrecision {
     /// This number; 1 keeps the prior of the model.
     Given(f64),
-    /// The maximum of the marginal likelihood.
+    /// The factor with the highest marginal likelihood.
     MarginalLikelihood,
-    /// The maximum over a grid of the predictive log likelihood of the validation rows.
+    /// The factor with the highest predictive log likelihood of the validation rows, searched on a grid.
     Validation,
 }
 

@@ -7,8 +7,9 @@ use super::{OptionDef, OptionKind};
 pub const MOST: i64 = 1_000_000_000_000;
 /// The upper bound of the numbers of chains, restarts and members. A run stores or computes each of these separately.
 const MANY: i64 = 10_000;
-/// The upper bounds of draws and of iterations per draw. Their product, the iterations of a chain, fits in an `i64`.
+/// The upper bound of the number of draws. Times [`PER_DRAW`], it gives the iterations of a chain, which fit in an `i64`.
 pub(crate) const DRAWS: i64 = 1_000_000_000;
+/// The upper bound of the number of iterations per draw.
 pub(crate) const PER_DRAW: i64 = 1_000_000;
 
 /// The kind of positive numbers.

@@ -152,7 +152,7 @@ fn malformed(path: &Path, detail: &str) -> Diagnostic {
 
 fn columns(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>, usize), Diagnostic> {
     let unreadable = |error: std::io::Error| diagnostics::unreadable(path, &error);
-    // The columns are read from the open file, whose contents another file of the same name does not replace.
+    // The columns are read from the open file, so that a file that replaces it under the same name has no effect.
     let (before, own) = (state(&file).map_err(unreadable)?, file.try_clone());
     let mut own = own.map_err(unreadable)?;
     reading.keep(path, checksum(&mut own).map_err(unreadable)?);
@@ -163,7 +163,7 @@ fn columns(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>, us
     }
 }
 
-/// Returns what changes whenever a file is written to: its size, and the time of the last change.
+/// Returns the properties of a file that change whenever it is written to: the size, and the time of the last change.
 fn state(file: &File) -> std::io::Result<(u64, Option<SystemTime>)> {
     let about = file.metadata()?;
     // Some file systems do not keep times.

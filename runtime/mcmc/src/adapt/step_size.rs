@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(with, without);
     }
 
-    /// The acceptance falls below 0.8 at a step of 3: the search ends at a power of two next to it.
+    /// The acceptance falls below 0.8 at a step of 3: the search ends at a power of two next to 3.
     #[test]
     fn search_ends_next_to_the_threshold() {
         for start in [1e-4, 1.0, 64.0] {

@@ -426,7 +426,7 @@ fn published(
     }
 }
 
-/// Returns the true classes of rows, if the likelihood has classes and they are known.
+/// Returns the true classes of rows, if the likelihood has classes and the true classes are known.
 fn right(
     infer: &InferenceBlock,
     collapsed: &Collapsed,

@@ -140,7 +140,7 @@ impl Method for Ensembles<'_> {
         let trains = (infer, &ensemble.train);
         let training = match ensemble.options.members {
             0 | 1 => training(trains, extent.schema, extent.rows, false),
-            // Several members run at the same time, and the restarts of each run one after the other.
+            // Several members run at the same time. The restarts of a member run one after the other.
             _ => at_a_time(trains, extent.schema, extent.rows, at_once(ensemble)),
         };
         // The memory of a running member already includes its result.

@@ -9,8 +9,9 @@ use bnnc_laplace::matrix::Matrix;
 use bnnc_math::philox;
 use std::ops::Range;
 
-/// The largest number of draws in a block, and the largest number of reals.
+/// The largest number of draws in a block.
 const DRAWS: usize = 64;
+/// The largest number of reals in a block of draws.
 const NUMBERS: usize = 1 << 20;
 
 /// Returns the states with `draws` draws `[draws, ..]` of the weights. The members contribute equal shares, and at least one draw each.

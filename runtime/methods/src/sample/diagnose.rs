@@ -83,9 +83,9 @@ pub fn diagnose(
     Ok(found)
 }
 
-/// An R-hat above `APART` is a sign of chains in different modes. An R-hat below `TOGETHER`, after the values of each draw are sorted, is a sign that
-/// the chains agree.
+/// An R-hat above this value is a sign of chains in different modes.
 const APART: f64 = 1.2;
+/// If the R-hat is below this value once the values of each draw are sorted, the chains agree except for the order of the values.
 const TOGETHER: f64 = 1.05;
 
 /// The largest number of elements of a vector whose sorted values are compared.

@@ -13,8 +13,9 @@ use std::collections::VecDeque;
 /// The smallest variance of an element, for elements that do not move.
 const LEAST_VARIANCE: f64 = 1e-30;
 
-/// The coordinates in the random stream of the noise for the elements and of the noise for the deviations.
+/// The coordinate in the random stream for the noise of the elements.
 const OF_ELEMENTS: u32 = 0;
+/// The coordinate in the random stream for the noise of the deviations.
 const OF_DEVIATIONS: u32 = 1;
 
 /// The moments of iterates, updated one iterate at a time: `O((K + 2) D)` numbers for `D` elements and `K` deviations.

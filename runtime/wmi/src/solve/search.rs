@@ -336,7 +336,7 @@ impl Search {
         }
     }
 
-    /// Records a formula that must hold as a known constraint, if it is simple enough.
+    /// If a formula that must hold is simple enough, records it as a known constraint.
     fn assume(&mut self, id: FormulaId, ranges: &mut Ranges, bools: &mut HashMap<usize, bool>) -> Assumed {
         let (inner, value) = match self.store.formula(id) {
             Formula::Not(inner) => (self.store.formula(*inner), false),
