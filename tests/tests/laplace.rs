@@ -1570,7 +1570,7 @@ infer one = laplace(Line, rows) { epochs = 50, structure = diagonal }
     }
 }
 
-/// An inference without a Gaussian and too little memory are errors.
+/// A joint covariance of an inference without a Gaussian, or with too little memory, is an error.
 #[test]
 fn joint_covariances_need_a_gaussian_and_memory() {
     let kept = Kept::new("unsaid");

@@ -14,8 +14,8 @@ use bnnc_data::Dataset;
 use bnnc_mcmc::loo::{LooEstimator, LooRow, Total};
 use std::sync::Arc;
 
-/// The largest number of log likelihoods that are computed without an explicit request in the program. It also limits the number of reals that are
-/// stored for the draws (draws times parameters).
+/// The largest number of log likelihoods that are computed without an explicit request in the program. This number also limits the number of reals
+/// that are stored for the draws (draws times parameters).
 const LIKELIHOODS: usize = 8_000_000;
 
 /// The number of draws of an approximation for leave-one-out estimates, if the limits allow it. With 1000 draws, the threshold for the Pareto shape

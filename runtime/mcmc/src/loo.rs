@@ -72,7 +72,7 @@ impl LooEstimator {
     }
 
     /// Returns the estimates for a row from its log likelihood under each draw. `efficiency` is the result of [`LooEstimator::relative_efficiency`],
-    /// 1 for independent draws. It determines the length of the smoothed tail, and enters the standard error.
+    /// 1 for independent draws. The efficiency determines the length of the smoothed tail, and enters the standard error.
     pub fn row(&mut self, log_likelihood: &[f64], efficiency: f64) -> LooRow {
         if log_likelihood.is_empty() || !log_likelihood.iter().all(|value| value.is_finite()) {
             return UNKNOWN;

@@ -188,8 +188,8 @@ pub fn joint(
 }
 
 /// Returns the derivatives with respect to the inputs, as the columns of a table: for each output of new rows, those of its mean and of its
-/// variance. The derivatives are per unit of an input before it is standardised. They are in the units of the target if the outputs are the means
-/// of a Normal likelihood (`mean/..`, `variance/..`), otherwise in the units of the model (`model_mean/..`, `model_variance/..`).
+/// variance. The derivatives are per unit of an input before it is standardised. The derivatives are in the units of the target if the outputs
+/// are the means of a Normal likelihood (`mean/..`, `variance/..`), otherwise in the units of the model (`model_mean/..`, `model_variance/..`).
 ///
 /// # Errors
 /// Fails in the same cases as [`joint()`].

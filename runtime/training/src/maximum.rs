@@ -54,7 +54,7 @@ const MIRRORED: usize = 50;
 /// The number of draws from which the variance of a parameter is estimated. The relative error is a seventh.
 const SQUARES: usize = 100;
 
-/// The fraction of the acceptable fall below which a fall is negligible.
+/// A fall below this fraction of the acceptable fall is negligible.
 const NOTHING: f64 = 0.01;
 
 /// The smallest distance on the unconstrained scale at which a parameter counts as diverging: a factor of 55 for a positive parameter.

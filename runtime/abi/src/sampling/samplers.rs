@@ -189,7 +189,7 @@ impl Transition {
     }
 }
 
-/// The number of rows of a batch; the option `batch` is 0 to take all.
+/// Returns the number of rows of a batch. If the option `batch` is 0, a batch has all rows.
 fn batch(batch: usize, rows: usize) -> usize {
     match batch {
         0 => rows,

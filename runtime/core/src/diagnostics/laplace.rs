@@ -164,8 +164,8 @@ fn lacks_bridge(laplace: &Laplace) -> bool {
 }
 
 /// Returns the options with which a Gaussian over logits predicts as well as its centre; `None` if no such options are known. A diagonal structure
-/// ignores the correlations of the weights, which multiplies the variance of the logits several times. For this structure, the bridge alone is not
-/// enough.
+/// ignores the correlations of the weights, so that the variance of the logits is several times its correct value. For this structure, the bridge
+/// alone is not enough.
 fn milder(laplace: &Laplace) -> Option<&'static str> {
     let is_diagonal = laplace.options.structure == Structure::Diagonal;
     let is_subnetwork = laplace.options.over.is_subnetwork();

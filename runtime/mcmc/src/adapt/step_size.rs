@@ -25,7 +25,7 @@ impl DualAveraging {
     const DELAY: f64 = 10.0;
     /// The rate at which old iterates are forgotten in the mean (`kappa` in the paper).
     const FORGETTING: f64 = 0.75;
-    /// The ratio of the centre to the initial step size. It is large because large steps cost less to try than small steps.
+    /// The ratio of the centre to the initial step size. The ratio is large because large steps cost less to try than small steps.
     const OPTIMISM: f64 = 10.0;
 
     /// Begins at a step size.
