@@ -26,9 +26,9 @@ impl<'a> Neighbours<'a> {
     /// Returns the mean over rows of the difference between a row and its nearest row. If several rows have the smallest distance, the difference is
     /// averaged over them.
     ///
-    /// With discrete inputs, many rows have the same distance. If only one of them were used, all rows of a cell would be compared with the same row,
-    /// whose noise would dominate the mean. If the next row in the file were used, the rows would be too similar in a file that is sorted by the
-    /// target.
+    /// With discrete inputs, many rows have the same distance. If only one of these rows were used, all rows of a cell would be compared with the
+    /// same row, whose noise would dominate the mean. If the next row in the file were used, the rows would be too similar in a file that is sorted
+    /// by the target.
     pub(super) fn nearby(&self, apart: &impl Fn(usize, usize) -> f64) -> f64 {
         self.mean(&|row| {
             let (mut least, mut sum, mut count) = (f64::INFINITY, 0.0, 0_u32);

@@ -26,7 +26,7 @@ const ROWS: usize = 2000;
 /// The smallest number of rows in a replicated data set. This number is used even for a large network.
 const FEWEST: usize = 100;
 
-/// The product of rows, data sets and parameters that takes about a second on one thread.
+/// The product of the numbers of rows, data sets and parameters for which the replicates take about a second on one thread.
 const WORK: usize = 1 << 32;
 
 /// The statistics that are computed for each data set, with their names.

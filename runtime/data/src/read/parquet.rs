@@ -429,7 +429,7 @@ fn unsupported(at: At<'_>, what: &str) -> Diagnostic {
 mod tests {
     use super::*;
 
-    /// Fuzzing found a file of 1.7 KB whose runs of equal values filled the memory of the machine.
+    /// Without a limit, runs of equal values in a file of 1.7 KB can fill the memory.
     #[test]
     fn a_small_file_holds_bounded_values() -> std::io::Result<()> {
         let path = std::env::temp_dir().join(format!("bnnc-room-{}", std::process::id()));

@@ -75,7 +75,7 @@ impl DualAveraging {
     }
 }
 
-/// The search for a step size of the right order. It doubles or halves the step size until the acceptance of a single step crosses 0.8
+/// The search for a step size of the right order. The search doubles or halves the step size until the acceptance of a single step crosses 0.8
 /// (Hoffman and Gelman 2014, algorithm 4, with the threshold of Stan).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepSizeSearch {
