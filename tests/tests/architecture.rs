@@ -17,6 +17,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("csv", &["bnnc-data"]),
     ("dashu-*", &["bnnc-wmi"]),
     ("faer", &["bnnc-laplace"]),
+    ("fixedbitset", &["bnnc-wmi"]),
     ("flate2", &["bnnc-data"]),
     ("hashbrown", &["bnnc-graph"]),
     ("indicatif", &["bnnc-core"]),

@@ -5,7 +5,6 @@
 //! bound on the error.
 
 pub(crate) mod ball;
-mod bits;
 mod budget;
 mod cone;
 pub(crate) mod echelon;

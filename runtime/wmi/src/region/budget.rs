@@ -1,7 +1,13 @@
 //! Limits the work on one region.
 
 use crate::integral::{IntegrationLimits, Limit};
+use fixedbitset::FixedBitSet;
 use std::time::Instant;
+
+/// Returns the bytes that the members of a set take.
+pub(crate) fn bytes_of(set: &FixedBitSet) -> usize {
+    size_of_val(set.as_slice())
+}
 
 /// The error of exceeding a limit.
 pub(crate) type Spent = Limit;

@@ -1,10 +1,10 @@
 //! Computes the extreme rays of a cone exactly, by the double description method.
 
-use super::bits::Bits;
-use super::budget::{Budget, Spent};
+use super::budget::{Budget, Spent, bytes_of};
 use crate::rational::make_primitive;
 use dashu_base::Signed;
 use dashu_int::IBig;
+use fixedbitset::FixedBitSet;
 
 /// An extreme ray of a cone.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub(crate) struct Ray {
     /// The direction of the ray, as integers without a common factor.
     pub direction: Vec<IBig>,
     /// The rows that are zero on the ray.
-    pub tight: Bits,
+    pub tight: FixedBitSet,
 }
 
 /// Computes the extreme rays of `{z : row . z >= 0 for all rows}`; `None` if the cone contains a line. The number of rays may grow exponentially with
@@ -36,7 +36,7 @@ impl Ray {
     /// Returns the number of bytes of a ray and of the corner that it becomes. The coordinates of the corner are fractions, with twice as many
     /// integers as the ray. Integers of at most two words need no separate memory, and few integers are longer.
     fn bytes(&self) -> usize {
-        3 * self.direction.len() * size_of::<IBig>() + 2 * self.tight.bytes() + size_of::<Ray>()
+        3 * self.direction.len() * size_of::<IBig>() + 2 * bytes_of(&self.tight) + size_of::<Ray>()
     }
 }
 
@@ -63,7 +63,7 @@ fn simplicial_start(rows: &[Vec<IBig>]) -> Option<(Vec<Ray>, Vec<usize>)> {
         return None;
     }
     let rays = basis.into_iter().enumerate().map(|(place, direction)| {
-        let mut tight = Bits::none(rows.len());
+        let mut tight = FixedBitSet::with_capacity(rows.len());
         chosen
             .iter()
             .enumerate()
@@ -110,7 +110,7 @@ fn cut(mut rays: Vec<Ray>, row: usize, normal: &[IBig], budget: &mut Budget) -> 
         budget.in_time()?;
         for &outside in &below {
             if adjacent(&rays, inside, outside, budget)? {
-                let mut tight = rays[inside].tight.and(&rays[outside].tight);
+                let mut tight = &rays[inside].tight & &rays[outside].tight;
                 tight.insert(row);
                 // Both coefficients are positive, because the value outside is negative.
                 let direction = combination(
@@ -138,18 +138,18 @@ fn cut(mut rays: Vec<Ray>, row: usize, normal: &[IBig], budget: &mut Budget) -> 
 fn adjacent(rays: &[Ray], one: usize, other: usize, budget: &mut Budget) -> Result<bool, Spent> {
     let (a, b) = (&rays[one], &rays[other]);
     let dimension = a.direction.len();
-    let shared = a.tight.shared(&b.tight);
+    let shared = a.tight.intersection_count(&b.tight);
     if shared + 2 < dimension {
         return Ok(false);
     }
     // A ray that is zero on the fewest possible rows is zero on linearly independent rows. All of these rows except one define a face of
     // dimension two.
-    if shared + 2 == dimension && (a.tight.len() + 1 == dimension || b.tight.len() + 1 == dimension) {
+    if shared + 2 == dimension && [a, b].iter().any(|ray| ray.tight.count_ones(..) + 1 == dimension) {
         return Ok(true);
     }
     budget.spend(rays.len() as u64)?;
-    let common = a.tight.and(&b.tight);
-    let third = |(place, ray): (usize, &Ray)| place != one && place != other && common.within(&ray.tight);
+    let common = &a.tight & &b.tight;
+    let third = |(place, ray): (usize, &Ray)| place != one && place != other && common.is_subset(&ray.tight);
     Ok(!rays.iter().enumerate().any(third))
 }
 

@@ -1,8 +1,7 @@
 //! Computes the moments of a polytope, face by face.
 
 use super::ball::Ball;
-use super::bits::Bits;
-use super::budget::{Budget, Spent};
+use super::budget::{Budget, Spent, bytes_of};
 use super::echelon::Echelon;
 use super::exponents::Exponents;
 use super::frame::power_of_two;
@@ -10,6 +9,7 @@ use super::skeleton::Skeleton;
 use crate::rational::{Rational, bits, common_denominator};
 use dashu_base::Abs;
 use dashu_int::IBig;
+use fixedbitset::FixedBitSet;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -124,7 +124,8 @@ pub(crate) fn moments<T: Number>(
     exponents: &Exponents,
     budget: &mut Budget,
 ) -> Result<Vec<T>, Spent> {
-    let everywhere = Bits::all(skeleton.vertices.len());
+    let mut everywhere = FixedBitSet::with_capacity(skeleton.vertices.len());
+    everywhere.insert_range(..);
     let longest = values.iter().flatten().map(bits).max().unwrap_or(0);
     let mut faces = Faces {
         skeleton,
@@ -136,23 +137,23 @@ pub(crate) fn moments<T: Number>(
     };
     let face = Face {
         corners: everywhere,
-        facets: Bits::none(skeleton.facets.len()),
+        facets: FixedBitSet::with_capacity(skeleton.facets.len()),
         dimension: skeleton.dimension,
     };
     Ok(faces.moments(&face, &Echelon::default())?.to_vec())
 }
 
 struct Face {
-    corners: Bits,
+    corners: FixedBitSet,
     /// All facets of the polytope that contain the face.
-    facets: Bits,
+    facets: FixedBitSet,
     dimension: usize,
 }
 
 impl Face {
     /// Returns the bytes that the face takes while its moments are computed.
     fn bytes(&self) -> usize {
-        size_of::<Face>() + self.corners.bytes() + self.facets.bytes()
+        size_of::<Face>() + bytes_of(&self.corners) + bytes_of(&self.facets)
     }
 }
 
@@ -162,7 +163,7 @@ struct Faces<'a, T> {
     /// The values of the forms at each corner.
     values: Vec<Vec<T>>,
     /// The moments of faces, keyed by the facets that contain them.
-    known: HashMap<Bits, Rc<[T]>>,
+    known: HashMap<FixedBitSet, Rc<[T]>>,
     /// The cost of one product and one sum, in steps.
     steps: u64,
     budget: &'a mut Budget,
@@ -171,7 +172,7 @@ struct Faces<'a, T> {
 impl<T: Number> Faces<'_, T> {
     /// Returns the moments of a face that is defined by `equations`.
     fn moments(&mut self, face: &Face, equations: &Echelon) -> Result<Rc<[T]>, Spent> {
-        let Some(apex) = face.corners.first() else {
+        let Some(apex) = face.corners.minimum() else {
             unreachable!("a face has corners")
         };
         let count = self.exponents.len();
@@ -194,7 +195,7 @@ impl<T: Number> Faces<'_, T> {
                 None => {
                     let base = self.moments(&facet, &equations.with(reduced))?;
                     // The table grows by doubling, so an entry takes up to twice its own size.
-                    let entry = size_of::<(Bits, Rc<[T]>)>() * 2 + facet.facets.bytes();
+                    let entry = size_of::<(FixedBitSet, Rc<[T]>)>() * 2 + bytes_of(&facet.facets);
                     self.budget.keep(entry + count * size_of::<T>() + ALLOCATIONS)?;
                     self.known.insert(facet.facets, base.clone());
                     base
@@ -224,9 +225,9 @@ impl<T: Number> Faces<'_, T> {
             return Ok(Vec::new());
         }
         let rows = (0..self.skeleton.facets.len()).filter(|&row| !face.facets.contains(row));
-        let cuts: Vec<(usize, Bits)> = rows
-            .map(|row| (row, face.corners.and(&self.skeleton.corners_of[row])))
-            .filter(|(_, corners)| !corners.is_empty())
+        let cuts: Vec<(usize, FixedBitSet)> = rows
+            .map(|row| (row, &face.corners & &self.skeleton.corners_of[row]))
+            .filter(|(_, corners)| !corners.is_clear())
             .collect();
         self.budget.spend(cuts.len() as u64 * cuts.len() as u64)?;
         let mut found: Vec<(usize, Face)> = Vec::new();
@@ -235,11 +236,11 @@ impl<T: Number> Faces<'_, T> {
                 continue;
             }
             let facets = self.facets_through(corners);
-            let within = |(other, (_, set)): (usize, &(usize, Bits))| {
-                other != place && corners.within(set) && (other < place || corners != set)
+            let within = |(other, (_, set)): (usize, &(usize, FixedBitSet))| {
+                other != place && corners.is_subset(set) && (other < place || corners != set)
             };
             // One more row reduces the dimension by one. Several more rows may give a face that was found before, or a face of lower dimension.
-            let single = facets.len() == face.facets.len() + 1;
+            let single = facets.count_ones(..) == face.facets.count_ones(..) + 1;
             if single || !cuts.iter().enumerate().any(within) {
                 let corners = corners.clone();
                 found.push((
@@ -255,11 +256,12 @@ impl<T: Number> Faces<'_, T> {
         Ok(found)
     }
 
-    fn facets_through(&self, corners: &Bits) -> Bits {
-        let mut facets = Bits::all(self.skeleton.facets.len());
+    fn facets_through(&self, corners: &FixedBitSet) -> FixedBitSet {
+        let mut facets = FixedBitSet::with_capacity(self.skeleton.facets.len());
+        facets.insert_range(..);
         corners
-            .members()
-            .for_each(|corner| facets.keep(&self.skeleton.facets_of[corner]));
+            .ones()
+            .for_each(|corner| facets.intersect_with(&self.skeleton.facets_of[corner]));
         facets
     }
 }

@@ -1,12 +1,12 @@
 //! Computes the corners of a polytope and the facets that contain them, exactly.
 
-use super::bits::Bits;
 use super::budget::{Budget, Spent};
 use super::cone::{Ray, dot, extreme_rays};
 use super::echelon::Echelon;
 use crate::linear::{HalfSpace, Polytope};
 use crate::rational::{Rational, primitive_integers};
 use dashu_int::IBig;
+use fixedbitset::FixedBitSet;
 
 /// A bounded polytope with a volume, represented by its corners and facets in homogeneous coordinates. The first coordinate scales the others. A
 /// corner is a ray, and a facet is `(bound, -coefficients)`. The slack of a corner is the scalar product of corner and facet, divided by the first
@@ -19,9 +19,9 @@ pub(crate) struct Skeleton {
     /// The rows of the facets, without duplicates and without other rows.
     pub facets: Vec<Vec<IBig>>,
     /// The facets that contain each corner.
-    pub facets_of: Vec<Bits>,
+    pub facets_of: Vec<FixedBitSet>,
     /// The corners of each facet.
-    pub corners_of: Vec<Bits>,
+    pub corners_of: Vec<FixedBitSet>,
 }
 
 impl Skeleton {
@@ -75,8 +75,8 @@ pub(crate) fn skeleton(polytope: &Polytope, budget: &mut Budget) -> Result<Skele
     // A corner on many facets is a good origin, because few facets do not contain it.
     rays.sort_by(|a, b| {
         b.tight
-            .len()
-            .cmp(&a.tight.len())
+            .count_ones(..)
+            .cmp(&a.tight.count_ones(..))
             .then_with(|| a.direction.cmp(&b.direction))
     });
     Ok(assemble(dimension, &cone, rays))
@@ -92,22 +92,23 @@ fn homogeneous(row: &HalfSpace) -> Vec<IBig> {
 /// Builds the skeleton. A row is a facet unless another row contains all corners of the row. Rows that are not facets are dropped.
 fn assemble(dimension: usize, rows: &[Vec<IBig>], corners: Vec<Ray>) -> Skeleton {
     let on_row = |row: usize| {
-        let mut on = Bits::none(corners.len());
+        let mut on = FixedBitSet::with_capacity(corners.len());
         let corners = corners.iter().enumerate();
         corners
             .filter(|(_, corner)| corner.tight.contains(row))
             .for_each(|(place, _)| on.insert(place));
         on
     };
-    let on_rows: Vec<Bits> = (0..rows.len()).map(on_row).collect();
+    let on_rows: Vec<FixedBitSet> = (0..rows.len()).map(on_row).collect();
     let is_facet = |row: &usize| {
         let on = &on_rows[*row];
-        let repeated = |other: usize| on.within(&on_rows[other]) && (other < *row || *on != on_rows[other]);
-        !on.is_empty() && !(0..on_rows.len()).any(|other| other != *row && repeated(other))
+        let repeated =
+            |other: usize| on.is_subset(&on_rows[other]) && (other < *row || *on != on_rows[other]);
+        !on.is_clear() && !(0..on_rows.len()).any(|other| other != *row && repeated(other))
     };
     let kept: Vec<usize> = (0..on_rows.len()).filter(is_facet).collect();
     let facets_of = (0..corners.len()).map(|corner| {
-        let mut facets = Bits::none(kept.len());
+        let mut facets = FixedBitSet::with_capacity(kept.len());
         let on = kept
             .iter()
             .enumerate()
