@@ -124,8 +124,7 @@ pub enum LocationForm {
     Piecewise {
         /// The number of kinks.
         kinks: usize,
-        /// The number of kinks that do not depend on other kinks, so that each of them is affine over the whole box. In the list of kinks, these come
-        /// before all others.
+        /// The number of kinks that do not depend on other kinks, so that each of them is affine over the whole box. These kinks come first.
         direct: usize,
     },
     /// Any other form, for which the weights are drawn from the box. The text is the reason.
@@ -150,38 +149,37 @@ options! {
         /// Layers or parameters in `over` whose weights are all integrated over in every row, in addition to those that `weights` chooses.
         always: Vec<Arc<str>> { "", OptionKind::Names, Phase::Run };
         /// Restricts the integration to the incoming weights of this number of hidden units in the first layer after the weights: the most
-        /// influential units or, with `compat = published`, the first units. 0 does not restrict it.
+        /// influential units or, with `compat`, the first units. 0 does not restrict it.
         units: usize { "0", from(0), Phase::Run };
         /// The choice of weights: `row` chooses them for each row; `fixed` uses the same weights for all rows, those that are most influential on
         /// average over the training rows.
         selection: Selection { "row", Selection::KIND, Phase::Run };
-        /// The box of a weight: `range` (from the smallest to the largest of its values at the iterates), or `moments` `m - sqrt(3) s` to `m + sqrt(3) s`, where `m` and `s`
-        /// are the mean and the has deviation of these values.
+        /// The box of a weight: the `range` of its values at the iterates, or, with `moments`, `m - sqrt(3) s` to `m + sqrt(3) s`, where `m` and `s`
+        /// are the mean and the standard deviation of these values.
         extent as "box": BoxExtent { "range", BoxExtent::KIND, Phase::Run };
         /// The noise of a Normal likelihood: `normal`, or replaced by `triangular` noise.
         noise: NoiseForm { "normal", NoiseForm::KIND, Phase::Run };
         /// The radius of a triangular noise in standard deviations: a number, `variance` (the square root of 6, which keeps the variance) or `l2`
-        /// (2.2970, the radius at which the triangle is closest to the Normal in mean square difference from the Normal). Without a value, it is `variance`, or 2.45 with
-        /// `compat =
-        /// published`.
+        /// (2.2970, the radius at which the triangle is closest to the Normal in mean square). Without a value, it is `variance`, or 2.45 with
+        /// `compat`.
         alpha: Option<Radius> { "", OptionKind::NumberOr(f64::MIN_POSITIVE, f64::MAX, &["variance", "l2"]), Phase::Run };
-        /// The weight of a Normal that is mixed with the triangular noise, so that every observation has a positive density.
+        /// The weight of a Normal in a mixture with the triangular noise, so that every observation has a positive density.
         floor: f64 { "0.001", OptionKind::AtLeast(0.0), Phase::Run };
-        /// `published` scores a Normal observation as the code of Zeng and Van den Broeck (2023) does, with a triangle truncated to the range of the
-        /// scored targets; only for comparison with their tables.
+        /// `published` scores a Normal observation as the authors' code does, with a triangle truncated to the range of the scored targets; only for
+        /// comparison with their tables.
         compat: Compat { "none", Compat::KIND, Phase::Run };
-        /// The constant that `compat = published` adds to the density of a target before it is normalised, in the units of the model; Zeng and Van
-        /// den Broeck do not publish their value.
+        /// The constant that `compat = published` adds to the density of a target before it is normalised, in the units of the model; the authors do
+        /// not publish their value.
         smoothing: f64 { "0.001", OptionKind::AtLeast(0.0), Phase::Run };
         /// The function from a class's logit to its probability: the `exact` sigmoid, or a `cubic` polynomial.
         sigmoid: Sigmoid { "exact", Sigmoid::KIND, Phase::Run };
-        /// Draws from the box per iterate: for all rows for integrals without an exact form and for rows whose box has too many pieces. Without a value: 10 if the
+        /// Draws from the box per iterate, for integrals without an exact form and for rows whose box has too many pieces. Without a value: 10 if the
         /// integral has no exact form, otherwise 1000.
         draws: Option<usize> { "", from(1), Phase::Run, &["n_draws", "n_samples", "num_draws", "num_samples", "samples"] };
     }
 }
 
-/// The rows that share a choice of weights.
+/// The assignment of choices of weights to rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Selection {
     /// Each row has its own choice.
@@ -253,8 +251,8 @@ pub struct CollapsedSettings {
     pub noise: LikelihoodNoise,
     /// The probability of a class from its logit.
     pub sigmoid: Sigmoid,
-    /// The number of draws from the box per iterate. These draws are used for all rows if the form is [`LocationForm::Sampled`], otherwise for rows
-    /// whose box has too many pieces.
+    /// The number of draws from the box per iterate. They are used for all rows if the form is [`LocationForm::Sampled`], otherwise for rows whose
+    /// box has too many pieces.
     pub draws: usize,
 }
 

@@ -61,7 +61,7 @@ pub enum KlEstimator {
 
 words!(KlEstimator { "auto" => Best, "monte_carlo" => Sampled, "direct" => Direct });
 
-/// How the means over noise in a factorised KL divergence are computed.
+/// The computation of the means of noise in a factorised KL divergence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KlStatistics {
     #[default]
@@ -82,8 +82,8 @@ pub enum KlWeight {
     /// Weight 1: every step is an unbiased estimate of the negative evidence lower bound, for every batch size.
     #[default]
     Exact,
-    /// Graves (2011): each batch takes `1/M` of the KL divergence and the likelihood of its rows. The weight is therefore `N / (M n)`. This weight is
-    /// 1 if all batches have the same size, and larger for a smaller last batch.
+    /// Graves (2011): each batch takes `1/M` of the KL divergence and the likelihood of its rows. The weight is therefore `N / (M n)`. It is 1 if all
+    /// batches have the same size, and larger for a smaller last batch.
     Graves,
     /// Blundell et al. (2015), equation 9: batch `i`, counted from 1, takes `2^(M - i) / (2^M - 1)` of the KL divergence. The weight is that fraction
     /// times `N / n`. Only the sum over an epoch is the bound: the first steps mostly follow the prior, and the last steps mostly follow the

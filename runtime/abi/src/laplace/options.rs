@@ -43,9 +43,9 @@ options! {
         structure: Structure { "full", Structure::KIND, Phase::Compile };
         /// The curvature of the log likelihood: `ggn` (generalised Gauss-Newton), `fisher` (empirical Fisher) or `hessian`.
         curvature: CurvatureKind { "ggn", CurvatureKind::KIND, Phase::Compile };
-        /// The method of prediction. `weights` draws weights; all other methods linearise the network. `glm` has a (closed form for a Normal
+        /// The method of prediction. `weights` draws weights; all other methods linearise the network. `glm` has a closed form for a Normal
         /// likelihood, uses `probit` for classes, and `monte_carlo` for other likelihoods. `probit` is the probit approximation, `bridge` and
-        /// `bridge_normalised` linearise it and apply the Laplace bridge, and `monte_carlo` draws the network outputs.
+        /// `bridge_normalised` are the Laplace bridge, and `monte_carlo` draws the network outputs.
         link: Link { "glm", Link::KIND, Phase::Compile };
         /// A factor on the precision of the prior: a number, or tuned by `marginal_likelihood` or on the `validation` rows.
         prior_precision: PriorPrecision { "1", OptionKind::NumberOr(1e-8, 1e8, &["marginal_likelihood", "validation"]), Phase::Run };
@@ -230,9 +230,9 @@ words!(Link {
 pub enum PriorPrecision {
     /// This number; 1 keeps the prior of the model.
     Given(f64),
-    /// The factor with the highest marginal likelihood.
+    /// The maximum of the marginal likelihood.
     MarginalLikelihood,
-    /// The factor with the highest predictive log likelihood of the validation rows, searched on a grid.
+    /// The maximum over a grid of the predictive log likelihood of the validation rows.
     Validation,
 }
 

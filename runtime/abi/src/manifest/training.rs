@@ -92,7 +92,7 @@ impl MethodPart for Train {
 
 /// The programs and weights of a pruning table.
 ///
-/// The weights are the elements of `sites`. The weights are ranked by their signal-to-noise ratio, abs(mean) over standard deviation.
+/// The weights are the elements of `sites`. They are ranked by their signal-to-noise ratio, abs(mean) over standard deviation.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Pruning {
     /// The fractions of the weights to remove.

@@ -17,10 +17,8 @@ options! {
         step_size: Option<f64> { "", POSITIVE, Phase::Run, &["learning_rate", "lr"] };
         /// The metric that the warm-up adapts. `diagonal`, and `dense` with correlations, are estimated from positions and, in `nuts` and `hmc`, also
         /// from gradients. `windowed` and `windowed_dense` are estimated from positions only, in the windows of Stan. `unit` is the identity and is
-        /// not adapted. `automatic` is `dense`
-        /// for `nuts` and `hmc` if the model has no layers and at most 50 dimensions, otherwise `diagonal`. A
-        /// `dense` metric stays diagonal until a
-        /// window of the warm-up has two draws per dimension; a warm-up of 1000 iterations has such a window
+        /// not adapted. `automatic` is `dense` for `nuts` and `hmc` if the model has no layers and at most 50 dimensions, otherwise `diagonal`. A
+        /// `dense` metric is diagonal until a window of the warm-up has two draws for each dimension; a warm-up of 1000 iterations has such a window
         /// in up to 230 dimensions.
         metric: MetricKind { "automatic", MetricKind::KIND, Phase::Run };
     }
@@ -29,8 +27,7 @@ options! {
 /// The shape of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MetricKind {
-    /// [`MetricKind::Dense`] for small models whose sampler follows trajectories, else [`MetricKind::Diagonal`]: see
-    /// [`Transition::resolve`](super::Transition::resolve).
+    /// [`MetricKind::Dense`] for small models with trajectories, else [`MetricKind::Diagonal`]: see [`Transition::resolve`](super::Transition::resolve).
     Automatic,
     /// The identity, which is not adapted.
     Unit,

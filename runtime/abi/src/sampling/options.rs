@@ -31,10 +31,10 @@ options! {
         /// Posterior draws that predictions average over, evenly spaced over all chains.
         predictive_draws: usize { "1000", OptionKind::Int(1, DRAWS), Phase::Run };
         /// Parameters to diagnose element by element; the table lists only these. Without names, parameters of layers and parameters with more than
-        /// 64 elements is diagnosed by their norms, together with some predictions; all others are diagnosed element by element.
+        /// 64 elements are diagnosed by their norms, together with some predictions; all others are diagnosed element by element.
         report: DiagnosedQuantities { "", OptionKind::Names, Phase::Run };
         /// Leave-one-out estimates by PSIS-LOO: `auto` (if `predictive_draws` times the number of rows is at most 8 million), `always`, or `never`;
-        /// not available for a tempered posterior. They use all draws, or, or, if draws times rows (or times parameters) exceed 8 million, as many evenly
+        /// not available for a tempered posterior. They use all draws or, if draws times rows (or times parameters) exceed 8 million, as many evenly
         /// spaced draws as stay within this limit, but at least `predictive_draws`.
         leave_one_out as "loo": LooPolicy { "auto", LooPolicy::KIND, Phase::Run };
         /// Where draws are kept until the end: in `memory`, or only on `disk`, from which the draws are read one parameter at a time.
@@ -62,7 +62,7 @@ impl ChainOptions {
 /// When PSIS-LOO and WAIC are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LooPolicy {
-    /// If PSIS-LOO needs at most 8 million log likelihoods.
+    /// If PSIS-LOO takes at most a few million log likelihoods.
     Automatic,
     /// Always.
     Always,

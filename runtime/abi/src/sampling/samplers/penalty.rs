@@ -25,13 +25,13 @@ options! {
         batch: usize { "100", from(0), Phase::Run, &["batch_size"] };
         /// Batches per iteration, from which the variance of the loss difference is estimated.
         batches: usize { "10", from(1), Phase::Run };
-        /// The rows that the likelihood of a batch represents: `data` (all rows, so that the target is the ordinary posterior) or `batch` (only its
-        /// own rows, so that a tempered posterior, whose log likelihood is multiplied the target has the power batch / rows).
+        /// The rows that the likelihood of a batch represents: with `data` all rows, which gives the ordinary posterior; with `batch` only its own
+        /// rows, which gives a tempered posterior, whose log likelihood is multiplied by batch / rows.
         loss: Loss { "batch", Loss::KIND, Phase::Run };
         /// The estimator of the loss difference: the `mean` over all batches, or the difference on a `single` batch, with a variance estimated from
         /// the other batches.
         estimator: Estimator { "mean", Estimator::KIND, Phase::Run };
-        /// The correction for the noise of the loss difference: `plain` (subtracts half of its variance of the difference), `corrected` (also corrects for the noise of
+        /// The correction for the noise of the loss difference: `plain` (subtracts half of its variance), `corrected` (also corrects for the noise of
         /// the estimated variance) or `naive` (no correction).
         correction as "penalty": Correction { "plain", Correction::KIND, Phase::Run };
         /// The proposal: `random_walk(step)` or `mala(step)`, whose gradient uses a separate batch.
@@ -57,7 +57,7 @@ forms!(Proposal {
 /// The rows that the likelihood of a batch represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Loss {
-    /// The batch itself: the likelihood in the target has the power batch / rows.
+    /// The batch itself: the target is tempered by batch / rows.
     Batch,
     /// All rows: the target is the ordinary posterior.
     Data,
