@@ -2,6 +2,7 @@
 
 use bnnc_base::fault::Fault;
 use bnnc_kernels::executor::Machine;
+use bnnc_kernels::ports::Port;
 
 /// Writes an integer scalar. If the program does not use the scalar, it does not have the port, and nothing is written.
 pub fn int(machine: &mut Machine, name: &str, value: i32) -> Result<(), Fault> {
@@ -18,6 +19,14 @@ pub fn real(machine: &mut Machine, name: &str, values: &[f64]) -> Result<(), Fau
         machine.write_real(name, values)
     } else {
         Ok(())
+    }
+}
+
+/// Writes a scalar to a port that was looked up before. If the program does not have the port, nothing is written.
+pub fn put(machine: &mut Machine, port: Option<Port>, value: f64) -> Result<(), Fault> {
+    match port {
+        Some(port) => machine.put(port, &[value]),
+        None => Ok(()),
     }
 }
 

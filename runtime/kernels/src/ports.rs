@@ -33,7 +33,7 @@ pub struct Port(pub(crate) BufferId);
 impl Machine {
     /// Returns the port with this name, if there is one.
     pub fn find(&self, name: &str) -> Option<Port> {
-        self.port(name).ok().map(Port)
+        self.lookup(name).map(Port)
     }
 
     /// Writes a port, and converts the values to its stored form.
@@ -73,12 +73,12 @@ impl Machine {
 
     /// Returns whether there is a port with this name.
     pub fn has_port(&self, name: &str) -> bool {
-        self.port(name).is_ok()
+        self.lookup(name).is_some()
     }
 
     /// Returns whether there is a port with this name that has an axis of draws.
     pub fn is_per_draw(&self, name: &str) -> bool {
-        self.port(name).is_ok_and(|id| {
+        self.lookup(name).is_some_and(|id| {
             let dims = self.plan.buffers[id].shape.dims();
             dims.first() == Some(&Dim::Symbol(Symbol::Draws))
         })
@@ -189,11 +189,14 @@ impl Machine {
         }
     }
 
-    fn port(&self, name: &str) -> Result<BufferId, Fault> {
+    fn lookup(&self, name: &str) -> Option<BufferId> {
         let found = self.ports.binary_search_by(|(port, _)| (**port).cmp(name));
-        found
-            .map(|at| self.ports[at].1)
-            .map_err(|_| Fault::Bug(format!("{} has no port {name}", self.plan.name)))
+        found.ok().map(|at| self.ports[at].1)
+    }
+
+    fn port(&self, name: &str) -> Result<BufferId, Fault> {
+        let missing = || Fault::Bug(format!("{} has no port {name}", self.plan.name));
+        self.lookup(name).ok_or_else(missing)
     }
 
     pub(crate) fn element(&self, id: BufferId) -> StoredElement {

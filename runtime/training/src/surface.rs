@@ -46,6 +46,10 @@ pub struct Surface {
     machine: Machine,
     feed: Feed,
     loss: Port,
+    /// The ports of the index of the noise and of the factors of the likelihood and the prior, if the program has them.
+    step: Option<Port>,
+    scale: Option<Port>,
+    kl_weight: Option<Port>,
     /// The trained states, in order.
     pub arguments: Vec<Argument>,
     /// The indices of all rows.
@@ -91,6 +95,9 @@ impl Surface {
         ports::int(&mut machine, "iteration", 1)?;
         Ok(Surface {
             loss: machine.find("loss").ok_or_else(missing)?,
+            step: machine.find("step"),
+            scale: machine.find("scale"),
+            kl_weight: machine.find("kl_weight"),
             machine,
             feed,
             arguments,
@@ -226,9 +233,10 @@ impl Surface {
             self.feed.write(&mut self.machine, rows)?;
         }
         // The steps of a training have non-negative indices. Negative indices give other noise.
-        ports::int(&mut self.machine, "step", (-1 - noise as i64) as i32)?;
-        ports::real(&mut self.machine, "scale", &[scale])?;
-        ports::real(&mut self.machine, "kl_weight", &[prior])?;
+        let step = -1 - noise as i64;
+        ports::put(&mut self.machine, self.step, f64::from(step as i32))?;
+        ports::put(&mut self.machine, self.scale, scale)?;
+        ports::put(&mut self.machine, self.kl_weight, prior)?;
         self.machine.run()?;
         let mut loss = [0.0];
         self.machine.take(self.loss, &mut loss)?;
