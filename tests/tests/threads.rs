@@ -4,12 +4,14 @@
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_core::context::{Context, Stop};
+use bnnc_core::states::start;
 use bnnc_driver::options::CompileOptions;
 use bnnc_kernels::pool::Pool;
 use bnnc_tests::compile::{self, Compiled, faults_of_examples, options};
 use bnnc_training::restarts::{self, OneOnThread};
-use bnnc_training::{Task, TrainingResult};
+use bnnc_training::{Task, TrainingResult, maximum, train};
 use serde_json::Value;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -131,6 +133,54 @@ fn restarts_have_the_same_result_on_any_number_of_threads() {
         for threads in [2, 3, 7] {
             assert_eq!(one, result(&compiled, threads), "{method}, {threads} threads");
         }
+    }
+}
+
+/// The kept restart is the same as a separate training with its seed, and so is the descent from its parameters.
+#[test]
+fn only_the_best_restart_is_followed_by_a_descent() {
+    for method in ["map(Net, yacht)", "vi(Q, yacht)", "swag(Net, yacht)"] {
+        let compiled = restarted(method, "restarts = 4");
+        let infer = &compiled.manifest.infers[0];
+        let dataset = compiled.dataset(&infer.data);
+        let context = Context::new(Arc::new(Pool::new(2)), 1);
+        let task = Task {
+            infer,
+            dataset: &dataset,
+            split: 0,
+            name: &infer.name,
+            context: &context,
+            restart: 0,
+        };
+        let trained = |task: &Task<'_>| {
+            let start = start(&infer.states, task.context.seed, &HashMap::new());
+            let fitted = train(task, start, None)?;
+            assert!(fitted.descent.is_none(), "{method}");
+            Ok((fitted, task.restart))
+        };
+        let (best, number) = restarts::best(&task, &trained).unwrap();
+        assert_eq!(best.restarts.len(), 4, "{method}");
+        let context = Context {
+            seed: restarts::seed_of(1, "restart", number),
+            ..context.clone()
+        };
+        let own = Task {
+            context: &context,
+            restart: number,
+            ..task
+        };
+        let (alone, _) = trained(&own).unwrap();
+        assert_eq!(best.values, alone.values, "{method}");
+        assert_eq!(
+            best.restarts[number].settled,
+            restarts::settled(&alone),
+            "{method}"
+        );
+        let descent = maximum::descent(&own, &alone).unwrap();
+        assert!(
+            descent.is_some() && best.descent == descent,
+            "{method}: {descent:?}"
+        );
     }
 }
 

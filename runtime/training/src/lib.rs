@@ -65,7 +65,7 @@ pub struct TrainingResult {
     pub worsened: Option<Worsened>,
     /// The restarts, among which this training is the best; empty if there was only one training.
     pub restarts: Vec<Restart>,
-    /// The result of a descent from the parameters, if such a descent was cheap enough.
+    /// The result of a descent from the parameters of the best restart, if such a descent was cheap enough. Added by `restarts`.
     pub descent: Option<Descent>,
 }
 
@@ -142,7 +142,5 @@ pub fn train(
     start: StateValues,
     watch: Option<&mut dyn Watch>,
 ) -> Result<TrainingResult, Stop> {
-    let mut fitted = Trainer::new(task, start, watch)?.run()?;
-    fitted.descent = maximum::descent(task, &fitted)?;
-    Ok(fitted)
+    Trainer::new(task, start, watch)?.run()
 }

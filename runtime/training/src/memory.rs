@@ -5,8 +5,8 @@ use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{InferenceBlock, Train};
 use bnnc_core::memory::{NUMBER, feed, machine, parameters, predicting, states, sum};
 
-/// Returns the number of bytes of the trainings that run at the same time, and of the results of the trainings that have ended. The arguments are
-/// those of [`one`].
+/// Returns the number of bytes of the trainings that run at the same time, or of the descent after them, and of the results of the trainings that have
+/// ended. The arguments are those of [`one`].
 pub fn training(
     (infer, train): (&InferenceBlock, &Train),
     schema: &Schema,
@@ -15,8 +15,11 @@ pub fn training(
 ) -> u64 {
     let runs = restarts::at_once(&train.options) as u64;
     let results = (restarts::kept(&train.options) as u64).saturating_mul(parameters(infer));
-    let one = one((infer, train), schema, rows, is_observed);
-    one.saturating_mul(runs).saturating_add(results)
+    let steps = steps((infer, train), schema, rows, is_observed);
+    let running = steps.saturating_mul(runs);
+    running
+        .max(descending(infer, train, rows))
+        .saturating_add(results)
 }
 
 /// Returns the number of bytes of `count` trainings at the same time, each of which runs its restarts one after the other. The arguments are those of
@@ -32,14 +35,20 @@ pub fn at_a_time(
     one.saturating_add(results).saturating_mul(count as u64)
 }
 
-/// Returns the number of bytes of one training: the machine, the rows and the results. If the iterates are collected (`is_observed`), the best
-/// parameters are not stored.
+/// Returns the number of bytes of one training and of the descent after it.
 pub fn one(
     (infer, train): (&InferenceBlock, &Train),
     schema: &Schema,
     rows: usize,
     is_observed: bool,
 ) -> u64 {
+    let steps = steps((infer, train), schema, rows, is_observed);
+    steps.max(descending(infer, train, rows))
+}
+
+/// Returns the number of bytes of the steps of one training: the machine, the rows and the results. If the iterates are collected (`is_observed`),
+/// the best parameters are not stored.
+fn steps((infer, train): (&InferenceBlock, &Train), schema: &Schema, rows: usize, is_observed: bool) -> u64 {
     let options = &train.options;
     let order = rows as u64 * 4;
     let validating = match schema.validation {
@@ -55,15 +64,19 @@ pub fn one(
     let watching = validating + kept;
     // The start is freed after it has been written to the machine. The rows are allocated after that, and the result at the end.
     let around = states(infer).max(feed(infer, &train.step, rows) + order + watching + parameters(infer));
-    let training = machine(&train.step, &train.sizes(rows)) + around;
-    let descending = train.gradient.as_ref().map_or(0, |gradient| {
-        let machine = machine(gradient, &surface::sizes(train, rows));
-        let numbers = match train.has_noise {
-            true => gap::numbers(infer, rows),
-            false => maximum::numbers(infer),
-        };
-        let numbers = (numbers as u64).saturating_mul(NUMBER);
-        sum(&[machine, feed(infer, gradient, rows), numbers, parameters(infer)])
-    });
-    training.max(descending)
+    machine(&train.step, &train.sizes(rows)) + around
+}
+
+/// Returns the number of bytes of a descent and of its start, or 0 without a descent.
+fn descending(infer: &InferenceBlock, train: &Train, rows: usize) -> u64 {
+    let Some(gradient) = &train.gradient else {
+        return 0;
+    };
+    let numbers = match train.has_noise {
+        true => gap::numbers(infer, rows),
+        false => maximum::numbers(infer),
+    };
+    let numbers = (numbers as u64).saturating_mul(NUMBER);
+    let machine = machine(gradient, &surface::sizes(train, rows));
+    sum(&[machine, feed(infer, gradient, rows), numbers, parameters(infer)])
 }

@@ -1,10 +1,11 @@
 //! Several trainings from different starts, of which the best is kept.
 //!
 //! Several trainings run at the same time, on the threads of the machine. Each result depends only on the seed of its training, not on the number of
-//! threads. The results are compared in a fixed order, so the best result does not depend on which training ends first.
+//! threads. The results are compared in a fixed order, so the best result does not depend on which training ends first. Only the best training is
+//! followed by a descent.
 
 use super::windows::LossEstimate;
-use super::{Task, TrainingResult};
+use super::{Task, TrainingResult, maximum};
 use crate::step::training;
 use bnnc_abi::manifest::Training;
 use bnnc_core::context::{Context, Stop};
@@ -67,7 +68,7 @@ pub fn kept(options: &Training) -> usize {
 }
 
 /// Runs the trainings of a task with `one`, each with its own seed, on the threads of the machine. Returns the training with the lowest final loss,
-/// and the other result of `one`. The finished trainings of an interrupted task are kept in the checkpoint.
+/// with a descent from its parameters, and the other result of `one`. The finished trainings of an interrupted task are kept in the checkpoint.
 ///
 /// # Errors
 /// Fails if the training fails.
@@ -118,11 +119,21 @@ pub fn in_turn<T: Serialize + DeserializeOwned>(
 ) -> Result<(TrainingResult, T), Stop> {
     let restarts = training(task.infer)?.options.restarts;
     if restarts <= 1 {
-        return one(task);
+        return descended(task, one(task)?);
     }
     let runs = Runs::new(task, one, restarts);
     runs.work(&task.context.pool, task.context.progress);
     runs.finish()
+}
+
+/// Adds the result of a descent to the training that is kept. A descent may take longer than a short training, and the other trainings are only
+/// compared by their losses.
+fn descended<T>(
+    task: &Task<'_>,
+    (mut fitted, rest): (TrainingResult, T),
+) -> Result<(TrainingResult, T), Stop> {
+    fitted.descent = maximum::descent(task, &fitted)?;
+    Ok((fitted, rest))
 }
 
 /// The running trainings of a task.
@@ -177,7 +188,8 @@ where
 
     fn finish(self) -> Result<(TrainingResult, T), Stop> {
         let compared = self.compared.into_inner();
-        compared.unwrap_or_else(PoisonError::into_inner).finish()
+        let best = compared.unwrap_or_else(PoisonError::into_inner).finish()?;
+        descended(self.task, best)
     }
 
     fn compared(&self) -> MutexGuard<'_, Compared<T>> {
