@@ -1,0 +1,242 @@
+//! The benchmark that justifies that restarts do not run in lockstep. It prints a Markdown table of the microseconds per step of a restart on one
+//! thread: of the training step, and of a step that advances several restarts. `cargo bench -p bnnc-tests --bench restarts [-- PROGRAM.bnn ...]`;
+//! without arguments it measures the programs of `examples`. `--steps` also prints the times of the kernels and calls.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use bnnc_abi::code::Artifact;
+use bnnc_abi::manifest::{InferenceBlock, Train};
+use bnnc_base::shape::{Dim, Sizes, Symbol};
+use bnnc_core::feed::{Feed, examples};
+use bnnc_core::ports;
+use bnnc_core::states::{StateValues, start};
+use bnnc_data::Dataset;
+use bnnc_driver::{
+    backends, compile as driver,
+    infer::{Compilation, CompileFailure},
+    options::CompileOptions,
+    program,
+};
+use bnnc_kernels::executor::Machine;
+use bnnc_kernels::pool::Pool;
+use bnnc_kernels::ports::Port;
+use bnnc_loops::backend::{BackendOptions, CodePlacement};
+use bnnc_rewrite::{batch, pipeline, pipelines};
+use bnnc_tests::compile;
+use bnnc_tests::step::training;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The numbers of restarts in lockstep.
+const LANES: [usize; 3] = [2, 4, 8];
+/// The time of one measurement, and the number of measurements. The minimum counts, because other work on the machine can only slow a measurement
+/// down. A measurement is about as long as a time slice of the scheduler.
+const SPAN: Duration = Duration::from_millis(4);
+const ROUNDS: usize = 200;
+/// The scalar inputs that restarts in lockstep have in common.
+const SHARED: [&str; 4] = ["iteration", "rate", "scale", "kl_weight"];
+/// The axis of restarts.
+const RESTARTS: Symbol = Symbol::Columns;
+
+fn ready<T>(made: Result<T, CompileFailure>) -> T {
+    match made {
+        Ok(made) => made,
+        Err(failure) => panic!("{failure:?}"),
+    }
+}
+
+/// Returns the training step of an inference block, and the step that advances several restarts.
+fn programs(path: &Path, infer: &str, options: &CompileOptions) -> [Artifact; 2] {
+    let text = std::fs::read_to_string(path).unwrap();
+    let program = program::load(&path.display().to_string(), &text, options);
+    let mut ids = program.module.infers.ids();
+    let id = ids.find(|id| &*program.module.infers[*id].name == infer).unwrap();
+    let data = &program.module.datas[program.module.infers[id].data].name;
+    let specs = driver::data(&program, options).unwrap();
+    let spec = specs.iter().find(|spec| spec.name == **data).unwrap();
+    let schema = bnnc_data::schema(spec).unwrap();
+    let backend = backends::lookup("cranelift").unwrap();
+    let mut compilation = Compilation::new(&program, id, options);
+    let elaborated = ready(compilation.elaborate(&schema));
+    let densities = ready(compilation.density(&elaborated.model));
+    let (elaborated, densities) = ready(
+        compilation
+            .grouped(elaborated, densities)
+            .map_err(CompileFailure::from),
+    );
+    let objective = ready(compilation.objective(&elaborated, &densities));
+    let precision = compilation.precision(backend).unwrap();
+    let step = &objective.train;
+    let names = step.params.iter().map(|param| step.param_name(*param).unwrap());
+    let mapped: Vec<bool> = names.map(|name| !SHARED.contains(&&**name)).collect();
+    let lockstep = batch::batch(step, &mapped, Dim::Symbol(RESTARTS));
+    let lockstep = pipeline::run(&lockstep, pipelines::BEFORE_LOWERING, &mut compilation.context).unwrap();
+    let states: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
+    [step, &lockstep].map(|function| {
+        let program = compilation.lower("train", function, &states, precision).unwrap();
+        let options = BackendOptions {
+            symbols: options.symbols.clone(),
+            form: CodePlacement::Memory,
+            gpu: None,
+        };
+        let code = backend.compile(&program, &options).unwrap();
+        Artifact {
+            plan: Arc::new(program.plan),
+            code,
+        }
+    })
+}
+
+/// A machine that advances some restarts.
+struct Subject<'a> {
+    train: &'a Train,
+    machine: Machine,
+    feed: Feed,
+    lanes: usize,
+    sizes: Sizes,
+    rows: usize,
+    shared: [Option<Port>; SHARED.len()],
+    step: Option<Port>,
+    loss: Port,
+    /// The chosen rows, the indices of the steps and the losses of all restarts.
+    chosen: Vec<u32>,
+    steps: Vec<f64>,
+    losses: Vec<f64>,
+}
+
+impl<'a> Subject<'a> {
+    fn new(infer: &'a InferenceBlock, dataset: &Dataset, artifact: &Artifact, lanes: usize) -> Subject<'a> {
+        let rows = examples(&infer.bindings, &dataset.train);
+        let train = training(infer);
+        let sizes = train.sizes(rows).with(RESTARTS, lanes);
+        let mut machine = Machine::new(artifact, sizes, Arc::new(Pool::new(1))).unwrap();
+        let feed = Feed::of_plan((infer, &artifact.plan), &dataset.train, dataset, true).unwrap();
+        let mut states = StateValues::default();
+        for lane in 0..lanes {
+            for (name, values) in start(&infer.states, lane as u64, &HashMap::new()) {
+                states.entry(name).or_default().extend(values);
+            }
+        }
+        for (name, values) in &states {
+            ports::real(&mut machine, name, values).unwrap();
+        }
+        let batch = sizes.get(Symbol::Batch);
+        let row = |lane: usize, at: usize| ((at * 7 + lane * 11) % rows) as u32;
+        Subject {
+            train,
+            feed,
+            lanes,
+            sizes,
+            rows,
+            shared: SHARED.map(|name| machine.find(name)),
+            step: machine.find("step"),
+            loss: machine.find("loss").unwrap(),
+            chosen: (0..lanes)
+                .flat_map(|lane| (0..batch).map(move |at| row(lane, at)))
+                .collect(),
+            steps: vec![0.0; lanes],
+            losses: vec![0.0; lanes],
+            machine,
+        }
+    }
+
+    /// Takes one step of every restart, with the inputs that a training writes.
+    fn step(&mut self, at: usize) {
+        let machine = &mut self.machine;
+        machine.set_sizes(&self.sizes).unwrap();
+        self.feed.write(machine, &self.chosen).unwrap();
+        let scale = self.rows as f64 / self.sizes.get(Symbol::Batch) as f64;
+        let values = [at as f64 + 1.0, self.train.rate, scale, 1.0];
+        for (port, value) in self.shared.iter().zip(values) {
+            ports::put(machine, *port, value).unwrap();
+        }
+        if let Some(port) = self.step {
+            let own = self.steps.iter_mut().enumerate();
+            own.for_each(|(lane, step)| *step = (at + 100_000 * lane) as f64);
+            machine.put(port, &self.steps).unwrap();
+        }
+        machine.run().unwrap();
+        machine.take(self.loss, &mut self.losses).unwrap();
+    }
+
+    /// Returns the seconds of a step of one restart.
+    fn seconds(&mut self) -> f64 {
+        let (clock, mut count) = (Instant::now(), 0);
+        while clock.elapsed() < SPAN {
+            self.step(count);
+            count += 1;
+        }
+        clock.elapsed().as_secs_f64() / (count * self.lanes) as f64
+    }
+
+    /// Prints the shortest time of each kernel and call.
+    fn print_steps(&mut self) {
+        let names = self.machine.step_names();
+        let mut least = vec![f64::INFINITY; names.len()];
+        for _ in 0..3000 {
+            let mut seconds = vec![0.0; names.len()];
+            self.machine.run_timed(&mut seconds).unwrap();
+            let pairs = least.iter_mut().zip(seconds);
+            pairs.for_each(|(least, seconds)| *least = least.min(seconds));
+        }
+        println!("{} restarts", self.lanes);
+        for (name, seconds) in names.iter().zip(least) {
+            let name: String = name.chars().take(70).collect();
+            println!("{:8.2} us {name}", seconds * 1e6 / self.lanes as f64);
+        }
+    }
+}
+
+fn row(path: &Path, is_detailed: bool) -> Option<String> {
+    let options = compile::options("cranelift", None);
+    let compiled = compile::file(path, &options);
+    let infers = &compiled.manifest.infers;
+    let infer = infers.iter().find(|infer| infer.training().is_some())?;
+    let dataset = compiled.dataset(&infer.data);
+    let [alone, lockstep] = programs(path, &infer.name, &options);
+    let mut subjects = vec![Subject::new(infer, &dataset, &alone, 1)];
+    subjects.extend(LANES.map(|lanes| Subject::new(infer, &dataset, &lockstep, lanes)));
+    let mut best = vec![f64::INFINITY; subjects.len()];
+    for _ in 0..ROUNDS {
+        for (subject, best) in subjects.iter_mut().zip(&mut best) {
+            *best = best.min(subject.seconds());
+        }
+    }
+    if is_detailed {
+        subjects.iter_mut().for_each(Subject::print_steps);
+    }
+    let times: Vec<String> = best
+        .iter()
+        .map(|seconds| format!("{:.2}", seconds * 1e6))
+        .collect();
+    let sizes = &subjects[0].sizes;
+    Some(format!(
+        "| {} {} | {} | {} | {} | {} |",
+        path.file_stem().unwrap_or_default().to_string_lossy(),
+        infer.name,
+        infer.cost.variational_parameters,
+        sizes.get(Symbol::Batch),
+        infer.cost.step.at(sizes).flops,
+        times.join(" | "),
+    ))
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let mut programs: Vec<PathBuf> = words
+        .iter()
+        .filter(|word| word.ends_with(".bnn"))
+        .map(PathBuf::from)
+        .collect();
+    if programs.is_empty() {
+        programs = compile::examples();
+    }
+    println!("| program | parameters | rows | operations | alone | 2 in lockstep | 4 | 8 |");
+    println!("|---|{}", "---:|".repeat(7));
+    for program in programs {
+        if let Some(row) = row(&program, words.iter().any(|word| word == "--steps")) {
+            println!("{row}");
+        }
+    }
+}
