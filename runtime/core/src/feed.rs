@@ -319,12 +319,32 @@ fn put<T: Copy>(to: &mut Vec<T>, from: &[T], width: usize, (at, row): (Option<us
 fn copy<T: Copy>(values: &[T], width: usize, rows: Option<&[u32]>, target: &mut [T]) {
     match rows {
         None => target.copy_from_slice(&values[..target.len()]),
-        Some(rows) => {
-            for (row, place) in rows.iter().zip(target.chunks_exact_mut(width.max(1))) {
-                let start = *row as usize * width;
-                place.copy_from_slice(&values[start..start + width]);
+        Some(rows) => match width {
+            1 => copy_narrow::<T, 1>(values, rows, target),
+            2 => copy_narrow::<T, 2>(values, rows, target),
+            3 => copy_narrow::<T, 3>(values, rows, target),
+            4 => copy_narrow::<T, 4>(values, rows, target),
+            5 => copy_narrow::<T, 5>(values, rows, target),
+            6 => copy_narrow::<T, 6>(values, rows, target),
+            7 => copy_narrow::<T, 7>(values, rows, target),
+            8 => copy_narrow::<T, 8>(values, rows, target),
+            _ => {
+                for (row, place) in rows.iter().zip(target.chunks_exact_mut(width.max(1))) {
+                    let start = *row as usize * width;
+                    place.copy_from_slice(&values[start..start + width]);
+                }
             }
-        }
+        },
+    }
+}
+
+/// Copies rows of a few elements. With a constant width, a row takes some instructions instead of a call of `memcpy`, which would take longer than a
+/// small kernel.
+fn copy_narrow<T: Copy, const WIDTH: usize>(values: &[T], rows: &[u32], target: &mut [T]) {
+    let (values, _) = values.as_chunks::<WIDTH>();
+    let (target, _) = target.as_chunks_mut::<WIDTH>();
+    for (row, place) in rows.iter().zip(target) {
+        *place = values[*row as usize];
     }
 }
 
@@ -343,5 +363,23 @@ fn reals(values: &[f64], precision: Precision) -> Elements {
     match precision {
         Precision::F32 => Elements::F32(values.iter().map(|value| *value as f32).collect()),
         Precision::F64 => Elements::F64(values.to_vec()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_every_width_are_copied() {
+        for width in 1..=10 {
+            let values: Vec<f32> = (0..7 * width).map(|at| at as f32).collect();
+            let chosen = [6_u32, 0, 3, 3];
+            let mut target = vec![-1.0; chosen.len() * width];
+            copy(&values, width, Some(&chosen), &mut target);
+            let row = |row: &u32| values[*row as usize * width..][..width].to_vec();
+            let expected: Vec<f32> = chosen.iter().flat_map(row).collect();
+            assert_eq!(target, expected, "{width}");
+        }
     }
 }
