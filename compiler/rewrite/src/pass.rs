@@ -4,15 +4,13 @@ use crate::rule::Firing;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
-use bnnc_graph::spec::Spec;
+use bnnc_graph::spec::{DENSITY, Spec};
 
 /// One step of a compilation.
 #[derive(Debug)]
 pub struct Pass {
     /// The name on the command line. `bnnc emit` accepts it, and `--without` accepts it unless the pass is required.
     pub name: &'static str,
-    /// One sentence that describes the pass.
-    pub about: &'static str,
     /// The specification of the pass's input.
     pub from: Spec,
     /// The specification of the pass's output.
@@ -21,6 +19,27 @@ pub struct Pass {
     pub required: bool,
     /// The implementation of the pass.
     pub run: PassRun,
+}
+
+impl Pass {
+    /// Creates a step of methods from densities to densities on which later passes rely.
+    pub const fn required(name: &'static str) -> Pass {
+        Pass {
+            name,
+            from: DENSITY,
+            to: DENSITY,
+            required: true,
+            run: PassRun::Method,
+        }
+    }
+
+    /// Creates a step of methods from densities to densities that can be disabled.
+    pub const fn optional(name: &'static str) -> Pass {
+        Pass {
+            required: false,
+            ..Pass::required(name)
+        }
+    }
 }
 
 /// The implementation of a pass.

@@ -29,8 +29,6 @@ pub struct PendingNode<'a> {
 pub struct Rule {
     /// The name, for example `log-of-exp`.
     pub name: &'static str,
-    /// One sentence that describes the rule.
-    pub about: &'static str,
     /// The cases of the rule, in the order in which they are tried. No case may make a function more
     /// expensive.
     pub cases: fn() -> Vec<Case>,

@@ -4,17 +4,100 @@ use super::{files, folder, load, options, schemas};
 use bnnc_driver::backends;
 use bnnc_driver::infer::{Compilation, CompileFailure};
 use bnnc_driver::options::CompileOptions;
-use bnnc_rewrite::pass::PassRun;
-use bnnc_rewrite::pipelines::{self, Pipeline};
+use bnnc_rewrite::pass::{Pass, PassRun};
+use bnnc_rewrite::pipelines;
 use std::collections::BTreeSet;
 
-fn pipeline(method: &str) -> Pipeline {
+/// The pipeline of variational inference, `map`, and training with dropout. Masks are added before the search for layers in the log-likelihood. The
+/// loss is differentiated once both of its terms are known.
+static TRAINING: &[&Pass] = &[
+    &pipelines::SPLIT,
+    &pipelines::POSITIONS,
+    &pipelines::PRIOR,
+    &pipelines::GROUP,
+    &pipelines::DROPOUT,
+    &pipelines::ESTIMATORS,
+    &pipelines::EXACT_KL,
+    &pipelines::LOSS,
+    &pipelines::UPDATE,
+    &pipelines::GRADIENT,
+    &pipelines::PREDICT,
+    &pipelines::SITES,
+    &pipelines::PRUNE,
+];
+
+/// The pipeline of samplers. Constant computations are hoisted before differentiation, so that only the rest is differentiated.
+static SAMPLING: &[&Pass] = &[
+    &pipelines::SPLIT,
+    &pipelines::POSITIONS,
+    &pipelines::PRIOR,
+    &pipelines::GROUP,
+    &pipelines::NONCENTRE,
+    &pipelines::HOIST,
+    &pipelines::LOG_DENSITY,
+    &pipelines::GRADIENT,
+    &pipelines::PREDICT,
+    &pipelines::SITES,
+    &pipelines::LOCKSTEP,
+];
+
+/// The pipeline of ensembles and averages of iterates: the predictions at several positions, then the
+/// training that finds the positions.
+static ITERATES: &[&Pass] = &[
+    &pipelines::SPLIT,
+    &pipelines::POSITIONS,
+    &pipelines::PRIOR,
+    &pipelines::GROUP,
+    &pipelines::PREDICT,
+    &pipelines::SITES,
+    &pipelines::ESTIMATORS,
+    &pipelines::EXACT_KL,
+    &pipelines::LOSS,
+    &pipelines::UPDATE,
+    &pipelines::GRADIENT,
+];
+
+/// The pipeline of the Laplace approximation: a training, then derivatives at the optimum.
+static LAPLACE: &[&Pass] = &[
+    &pipelines::SPLIT,
+    &pipelines::POSITIONS,
+    &pipelines::PRIOR,
+    &pipelines::GROUP,
+    &pipelines::SCALED_PRIOR,
+    &pipelines::ESTIMATORS,
+    &pipelines::EXACT_KL,
+    &pipelines::LOSS,
+    &pipelines::UPDATE,
+    &pipelines::GRADIENT,
+    &pipelines::PREDICT,
+    &pipelines::SITES,
+    &pipelines::CURVATURE,
+];
+
+/// The pipeline of collapsed inference. The kinks of the location are found before anything is trained.
+static COLLAPSED: &[&Pass] = &[
+    &pipelines::SPLIT,
+    &pipelines::POSITIONS,
+    &pipelines::PRIOR,
+    &pipelines::GROUP,
+    &pipelines::PREDICT,
+    &pipelines::SITES,
+    &pipelines::KINKS,
+    &pipelines::COLLAPSE,
+    &pipelines::ESTIMATORS,
+    &pipelines::EXACT_KL,
+    &pipelines::LOSS,
+    &pipelines::UPDATE,
+    &pipelines::GRADIENT,
+];
+
+fn pipeline(method: &str) -> &'static [&'static Pass] {
     match method {
-        "vi" | "map" | "dropout" => pipelines::TRAINING,
-        "laplace" => pipelines::LAPLACE,
-        "collapsed" => pipelines::COLLAPSED,
-        "swag" | "ensemble" => pipelines::ITERATES,
-        _ => pipelines::SAMPLING,
+        "vi" | "map" | "dropout" => TRAINING,
+        "laplace" => LAPLACE,
+        "collapsed" => COLLAPSED,
+        "swag" | "ensemble" => ITERATES,
+        _ => SAMPLING,
     }
 }
 

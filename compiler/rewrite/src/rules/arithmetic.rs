@@ -6,15 +6,15 @@ use bnnc_graph::function::Function;
 
 /// The rules, in order.
 pub static RULES: &[Rule] = &[
+    // Adding or subtracting zero changes nothing.
     Rule {
         name: "add-zero",
-        about: "Adding or subtracting zero changes nothing.",
         cases: || vec![equal(X + 0.0, X), equal(X - 0.0, X), equal(0.0 - X, -X)],
         examples: || vec![example(X + 0.0), example(0.0 + X), example(0.0 - X)],
     },
+    // Multiplying or dividing by one changes nothing; by minus one it is a negation.
     Rule {
         name: "mul-one",
-        about: "Multiplying or dividing by one changes nothing; by minus one it is a negation.",
         cases: || {
             vec![
                 equal(X * 1.0, X),
@@ -25,45 +25,45 @@ pub static RULES: &[Rule] = &[
         },
         examples: || vec![example(X / 1.0), example(-1.0 * X)],
     },
+    // A product with zero is zero, for every finite factor.
     Rule {
         name: "mul-zero",
-        about: "A product with zero is zero, for every finite factor.",
         cases: || vec![equal(X * 0.0, number(0.0))],
         examples: || vec![example(X + Y * 0.0), example(X + 0.0 * Y)],
     },
+    // Dividing by a constant is multiplying by its reciprocal.
     Rule {
         name: "div-by-constant",
-        about: "Dividing by a constant is multiplying by its reciprocal.",
         cases: || vec![equal(X / A, X * (1.0 / A)).when(has_reciprocal)],
         examples: || vec![example(X / 0.5)],
     },
+    // Two negations cancel.
     Rule {
         name: "neg-of-neg",
-        about: "Two negations cancel.",
         cases: || vec![equal(-(-X), X)],
         examples: || vec![example(-(-X))],
     },
+    // A negation inside a sum or difference becomes a difference or sum.
     Rule {
         name: "add-of-neg",
-        about: "A negation inside a sum or difference becomes a difference or sum.",
         cases: || vec![equal(X + -Y, X - Y), equal(X - -Y, X + Y)],
         examples: || vec![example(X + -Y), example(-X + Y), example(X - -Y)],
     },
+    // Negations of both factors cancel; a constant factor absorbs one.
     Rule {
         name: "mul-of-neg",
-        about: "Negations of both factors cancel; a constant factor absorbs one.",
         cases: || vec![equal(-X * -Y, X * Y), equal(-X * A, X * -A)],
         examples: || vec![example(-X * -Y), example(-X * 3.0), example(3.0 * -X)],
     },
+    // Two constant factors become one.
     Rule {
         name: "mul-of-constants",
-        about: "Two constant factors become one.",
         cases: || vec![equal(X * A * B, X * (A * B))],
         examples: || vec![example(X * 2.0 * 3.0), example(3.0 * (2.0 * X))],
     },
+    // Two constant summands become one, on the right.
     Rule {
         name: "add-of-constants",
-        about: "Two constant summands become one, on the right.",
         cases: || {
             vec![
                 equal(X + A + B, X + (A + B)),
@@ -74,9 +74,9 @@ pub static RULES: &[Rule] = &[
         },
         examples: sums_of_constants,
     },
+    // A power with the exponent -1, 0, 1, 2 or 3 is a product or quotient.
     Rule {
         name: "pow-of-constant",
-        about: "A power with the exponent -1, 0, 1, 2 or 3 is a product or quotient.",
         cases: || {
             vec![
                 equal(power(X, -1.0), 1.0 / X),

@@ -12,27 +12,27 @@ use bnnc_graph::ops::broadcast::BROADCAST;
 
 /// The rules, in order.
 pub static RULES: &[Rule] = &[
+    // A repetition of a repetition is one repetition.
     Rule {
         name: "broadcast-of-broadcast",
-        about: "A repetition of a repetition is one repetition.",
         cases: || vec![equal(repeat(repeat(X, P), Q), repeat(X, Q.at(P)))],
         examples: || {
             let inner = broadcast(X, &[2, 4, 3], &[0, 2]);
             vec![example(broadcast(inner, &[5, 2, 4, 3], &[1, 2, 3]))]
         },
     },
+    // A repeated constant is a constant.
     Rule {
         name: "broadcast-of-constant",
-        about: "A repeated constant is a constant.",
         cases: || vec![equal(repeat(A, P), A)],
         examples: || {
             let scalar = constant(DType::Real, &[], 2.0);
             vec![example(X * broadcast(scalar, &[2, 3], &[]))]
         },
     },
+    // An elementwise operation on repeated operands is computed before the repetition.
     Rule {
         name: "elementwise-of-broadcast",
-        about: "An elementwise operation on repeated operands is computed before the repetition.",
         cases: || vec![elementwise(computed_once, "the rule is for every op")],
         examples: || {
             let rows = |row| broadcast(row, &[2, 3], &[1]);
@@ -42,9 +42,9 @@ pub static RULES: &[Rule] = &[
             ]
         },
     },
+    // A quotient by a repeated array is a product with the reciprocal of the array, computed before the repetition.
     Rule {
         name: "div-by-broadcast",
-        about: "A quotient by a repeated array is a product with the reciprocal of the array, computed before the repetition.",
         // Other rules move factors out of sums, but not divisors.
         cases: || vec![equal(X / repeat(Y, P), X * repeat(1.0 / Y, P))],
         examples: || vec![example(X / broadcast(exp(sum(X, &[0, 1])), &[2, 3], &[]))],

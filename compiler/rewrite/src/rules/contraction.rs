@@ -6,9 +6,9 @@ use crate::term::{broadcast, contract, example, lettered, repeat, size, transpos
 
 /// The rules, in order.
 pub static RULES: &[Rule] = &[
+    // A contraction with a repeated operand contracts the operand before its repetition.
     Rule {
         name: "contract-of-broadcast",
-        about: "A contraction with a repeated operand contracts the operand before its repetition.",
         cases: || vec![of_repetition(0, LEFT, RIGHT), of_repetition(1, RIGHT, LEFT)],
         examples: || {
             let cube = |size| broadcast(X, &[size, 2, 3], &[1, 2]);
@@ -17,9 +17,9 @@ pub static RULES: &[Rule] = &[
             [left].into_iter().chain(right).map(example).collect()
         },
     },
+    // A contraction with a permuted operand permutes its labels instead.
     Rule {
         name: "contract-of-transpose",
-        about: "A contraction with a permuted operand permutes its labels instead.",
         cases: || {
             let (left, right) = (
                 [LEFT.placed_at(P), RIGHT, RESULT],

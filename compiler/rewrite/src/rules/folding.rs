@@ -10,15 +10,15 @@ use bnnc_graph::tensor::Tensor;
 
 /// The rules, in order.
 pub static RULES: &[Rule] = &[
+    // An elementwise operation on constants is a constant.
     Rule {
         name: "constant-folding",
-        about: "An elementwise operation on constants is a constant.",
         cases: || vec![elementwise(folded, "the rule is for every op")],
         examples: || vec![example(X * power(number(2.0), 3.0))],
     },
+    // A selection whose condition is known, or whose branches are the same, is a branch.
     Rule {
         name: "select-of-constant",
-        about: "A selection whose condition is known, or whose branches are the same, is a branch.",
         cases: || {
             vec![
                 equal(select(Y, X, X), X),

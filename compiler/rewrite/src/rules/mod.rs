@@ -34,8 +34,3 @@ pub static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
 
 /// Every rule, indexed by op.
 pub static SET: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::new(ALL.iter().copied()));
-
-/// Returns the rule with this name.
-pub fn lookup(name: &str) -> Option<&'static Rule> {
-    ALL.iter().copied().find(|rule| rule.name == name)
-}

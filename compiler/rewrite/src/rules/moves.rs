@@ -10,9 +10,9 @@ use bnnc_graph::ops::transpose::TRANSPOSE;
 
 /// The rules, in order.
 pub static RULES: &[Rule] = &[
+    // Two permutations of axes are one, or none.
     Rule {
         name: "transpose-of-transpose",
-        about: "Two permutations of axes are one, or none.",
         cases: || vec![equal(transpose(transpose(X, P), Q), transpose(X, P.at(Q)))],
         examples: || {
             let cube = broadcast(X, &[4, 2, 3], &[1, 2]);
@@ -23,15 +23,15 @@ pub static RULES: &[Rule] = &[
             ]
         },
     },
+    // Only the last of several shapes matters.
     Rule {
         name: "reshape-of-reshape",
-        about: "Only the last of several shapes matters.",
         cases: || vec![equal(reshaped(reshaped(X)), reshaped(X))],
         examples: || vec![example(reshape(reshape(X, &[6]), &[3, 2]))],
     },
+    // A permuted, reshaped or cut constant is a constant.
     Rule {
         name: "move-of-constant",
-        about: "A permuted, reshaped or cut constant is a constant.",
         cases: || {
             let moves = [&TRANSPOSE, &RESHAPE, &SLICE, &PATCHES];
             moves.map(|op| equal(on(op, [A]), A)).into()

@@ -31,9 +31,9 @@ const SEARCH: &str = "the number of factors differs from sum to sum, and the bes
 
 /// The rules, in order.
 pub static RULES: &[Rule] = &[
+    // A sum of a product with an outer product in it contracts the factors.
     Rule {
         name: "sum-of-outer-product",
-        about: "A sum of a product with an outer product in it contracts the factors.",
         cases: || vec![computed(on(&REDUCE_SUM, [X]), contracted_sum, SEARCH)],
         examples: || {
             let cube = contract(X, Y, "no,ni->noi");
@@ -43,9 +43,9 @@ pub static RULES: &[Rule] = &[
                 .into()
         },
     },
+    // A contraction of an outer product contracts its factors.
     Rule {
         name: "contract-of-outer-product",
-        about: "A contraction of an outer product contracts its factors.",
         cases: || vec![computed(on(&CONTRACT, [X, Y]), contracted_factors, SEARCH)],
         examples: || {
             let one = contract(contract(X, Y, "ki,bj->kibj"), X, "kibj,ki->bj");

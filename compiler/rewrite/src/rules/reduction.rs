@@ -9,15 +9,15 @@ use bnnc_graph::ops::iota::IOTA;
 
 /// The rules, in order.
 pub static RULES: &[Rule] = &[
+    // A sum over no axis is its operand.
     Rule {
         name: "sum-over-nothing",
-        about: "A sum over no axis is its operand.",
         cases: || vec![equal(sum(X, &[]), X)],
         examples: || vec![example(exp(sum(X, &[])))],
     },
+    // The sum of a repeated array is the sum of the array times the number of repetitions.
     Rule {
         name: "reduce-of-broadcast",
-        about: "The sum of a repeated array is the sum of the array times the number of repetitions.",
         cases: || {
             let sum_of_source = sum(X, P.places_of(Q)) * size(0, Q.without(P));
             let result = repeat(sum_of_source, P.after_removal_of(Q));
@@ -29,39 +29,39 @@ pub static RULES: &[Rule] = &[
             vec![example(sum(cube, &[0, 1])), example(sum(rows, &[1]))]
         },
     },
+    // The sum of a constant is a constant.
     Rule {
         name: "reduce-of-constant",
-        about: "The sum of a constant is a constant.",
         cases: || vec![equal(sum(A, P), A * size(0, P))],
         examples: || vec![example(ROW * sum(constant(DType::Real, &[4, 3], 2.0), &[0]))],
     },
+    // The largest element of a repeated array is that of the array.
     Rule {
         name: "max-of-broadcast",
-        about: "The largest element of a repeated array is that of the array.",
         cases: || {
             let result = repeat(largest(X, P.places_of(Q)), P.after_removal_of(Q));
             vec![equal(largest(repeat(X, P), Q), result)]
         },
         examples: || vec![example(largest(broadcast(ROW, &[4, 3, 2], &[1]), &[0, 1]))],
     },
+    // The largest of the first `n` integers is known.
     Rule {
         name: "max-of-iota",
-        about: "The largest of the first `n` integers is known.",
         cases: || vec![equal(largest(on(&IOTA, []), &[0]), size(0, (&[0]).into()) - 1.0)],
         examples: || {
             let last = to_real(largest(iota(5), &[0]));
             vec![example(ROW * broadcast(last, &[3], &[]))]
         },
     },
+    // A sum of negations is the negation of the sum.
     Rule {
         name: "sum-of-neg",
-        about: "A sum of negations is the negation of the sum.",
         cases: || vec![equal(sum(-X, P), -sum(X, P))],
         examples: || vec![example(sum(-X, &[0]))],
     },
+    // A factor that all summands share multiplies the sum.
     Rule {
         name: "sum-of-scaled",
-        about: "A factor that all summands share multiplies the sum.",
         cases: || {
             let repeated = repeat(Y, P.after_removal_of(Q));
             let is_shared = equal(sum(X * repeat(Y, P), Q), sum(X, Q) * repeated);
@@ -73,9 +73,9 @@ pub static RULES: &[Rule] = &[
             vec![example(sum(X * 2.0, &[1])), example(sum(total * exp(X), &[0]))]
         },
     },
+    // A sum of sums is one sum.
     Rule {
         name: "sum-of-sum",
-        about: "A sum of sums is one sum.",
         cases: || vec![equal(sum(sum(X, P), Q), sum(X, P.and(Q.before_removal_of(P))))],
         examples: || vec![example(sum(sum(X, &[1]), &[0]))],
     },

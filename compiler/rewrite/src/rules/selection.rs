@@ -27,7 +27,7 @@ const THROUGH: &str = "a selection is moved through any number of operations at 
 /// The rules, in order.
 pub static RULES: &[Rule] = &[Rule {
     name: "selection-of-product",
-    about: "Elements selected from a product with merged axes are products of elements selected from its factors.",
+    // Elements selected from a product with merged axes are products of elements selected from its factors.
     cases: || vec![computed(gathered(), picked_product, THROUGH)],
     examples: || {
         vec![
