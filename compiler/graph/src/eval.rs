@@ -45,7 +45,7 @@ pub fn evaluate_all(function: &Function, inputs: &[&Tensor]) -> Vec<Tensor> {
             }
             NodeKind::Apply { op, args, attrs } => {
                 let args: Vec<&Tensor> = args.iter().map(|arg| &values[arg.0 as usize]).collect();
-                (op.eval)(&args, attrs)
+                op.evaluate(&args, attrs)
             }
         };
         values.push(tensor);

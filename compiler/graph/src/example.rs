@@ -57,6 +57,11 @@ pub fn elementwise(intervals: &[(f64, f64)]) -> Vec<Example> {
     vec![of(&[]), of(&[3]), of(&[2, 3]), of(&[2, 1, 3])]
 }
 
+/// Creates calls of an elementwise op on two reals, and on two integers.
+pub fn two_numbers() -> Vec<Example> {
+    both(elementwise(&[(-3.0, 3.0), (-3.0, 3.0)]), elementwise_ints(2))
+}
+
 /// Creates calls of an elementwise op on integers.
 pub fn elementwise_ints(count: usize) -> Vec<Example> {
     let of = |sizes: &[usize]| call(vec![int(sizes, -3, 4); count], Vec::new());

@@ -2,8 +2,9 @@
 
 use crate::attr::{Attr, AttrKind, AttrSpec};
 use crate::builder::Builder;
+use crate::elementwise;
 use crate::function::Value;
-use crate::infer::Inferred;
+use crate::infer::{self, Inferred};
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::shape::Dim;
@@ -21,6 +22,9 @@ pub enum Arity {
     AtLeast(usize),
 }
 
+/// Evaluates an op on its operands and attributes.
+pub type OpEvaluation = fn(&[&Tensor], &[Attr]) -> Tensor;
+
 /// An op, with all its properties.
 pub struct OpDef {
     /// The name of the op in text form. The registry is sorted by name.
@@ -33,9 +37,8 @@ pub struct OpDef {
     pub attrs: &'static [AttrSpec],
     /// Returns the type of the result, or the reason why the operands do not fit.
     pub infer: fn(&[&Type], &[Attr]) -> Inferred,
-    /// Evaluates the op in `f64` on static shapes. Backends, rules and derivatives are tested against this
-    /// evaluation.
-    pub eval: fn(&[&Tensor], &[Attr]) -> Tensor,
+    /// The evaluation of [`OpDef::evaluate`]; `None` applies the operation of [`Lower::Scalar`] to each element.
+    pub eval: Option<OpEvaluation>,
     /// The reverse-mode derivative of the op.
     pub vjp: Vjp,
     /// The batching rule of the op, for operands with a mapped axis.
@@ -50,6 +53,33 @@ pub struct OpDef {
 }
 
 impl OpDef {
+    /// Creates an op that applies a scalar operation to each element of reals. The op still needs documentation and examples, its derivative, and
+    /// narrower bounds where they are known.
+    pub const fn scalar(scalar: Scalar) -> OpDef {
+        OpDef {
+            name: scalar.name(),
+            doc: "",
+            arity: Arity::Exactly(scalar.arity()),
+            attrs: &[],
+            infer: infer::reals,
+            eval: None,
+            vjp: Vjp::None("the op declares no derivative"),
+            batch: Batch::Elementwise,
+            range: |_, _| Interval::REALS,
+            lower: Lower::Scalar(scalar),
+            examples: Vec::new,
+        }
+    }
+
+    /// Evaluates the op in `f64` on static shapes. Backends, rules and derivatives are tested against this evaluation.
+    pub fn evaluate(&self, x: &[&Tensor], attrs: &[Attr]) -> Tensor {
+        match (self.eval, &self.lower) {
+            (None, Lower::Scalar(scalar)) => elementwise::eval(*scalar, x),
+            (None, _) => unreachable!("`{}` has an evaluation", self.name),
+            (Some(eval), _) => eval(x, attrs),
+        }
+    }
+
     /// Returns whether this is the given op of the registry.
     pub fn is(&self, op: &'static OpDef) -> bool {
         std::ptr::eq(self, op)

@@ -88,6 +88,8 @@ fn ops_are_sorted_and_documented() {
             op.name
         );
         assert!(!(op.examples)().is_empty(), "`{}` lacks examples", op.name);
+        let is_left_out = matches!(op.vjp, Vjp::None(why) if why.contains("declares no derivative"));
+        assert!(!is_left_out, "`{}` lacks a derivative", op.name);
         assert_eq!(ops::lookup(op.name).unwrap().name, op.name);
     }
     assert!(ops::lookup("no_such_op").is_none());
@@ -112,7 +114,7 @@ fn every_file_of_the_folder_is_in_the_list() {
 fn types_agree_with_evaluation() {
     each_example(|op, example, context| {
         let inputs = operands(example, 0);
-        let result = (op.eval)(&references(&inputs), &example.attrs);
+        let result = op.evaluate(&references(&inputs), &example.attrs);
         assert_eq!(
             Some(result.shape),
             result_type(op, example).shape.static_sizes(),
@@ -169,7 +171,7 @@ fn numeric_derivative(
     let value = |offset: f64| {
         let mut moved = inputs.to_vec();
         moved[at.0].data[at.1] += offset;
-        let result = (op.eval)(&references(&moved), &example.attrs);
+        let result = op.evaluate(&references(&moved), &example.attrs);
         result
             .data
             .iter()
@@ -295,7 +297,7 @@ fn check_batch(op: &'static OpDef, example: &Example, mapped: &[bool], dim: Dim,
     let draws: Vec<Vec<Tensor>> = (0..COUNT).map(|draw| operands(example, draw as u32)).collect();
     let rows = (0..COUNT).map(|draw| {
         let pick = |at: usize| &draws[if mapped[at] { draw } else { 0 }][at];
-        (op.eval)(&(0..mapped.len()).map(pick).collect::<Vec<_>>(), &example.attrs)
+        op.evaluate(&(0..mapped.len()).map(pick).collect::<Vec<_>>(), &example.attrs)
     });
     let rows: Vec<Tensor> = rows.collect();
     let want = Tensor::stack(&rows[0].shape, &rows);
@@ -348,7 +350,7 @@ fn expansions_agree_with_evaluation() {
         let got = evaluate(&function, &inputs, &Sizes::default());
         assert_close(
             &got[0],
-            &(op.eval)(&references(&inputs), &example.attrs),
+            &op.evaluate(&references(&inputs), &example.attrs),
             1e-13,
             context,
         );
@@ -363,7 +365,7 @@ fn ranges_enclose_evaluation() {
         }
         for draw in 0..5 {
             let inputs = operands(example, draw);
-            let result = (op.eval)(&references(&inputs), &example.attrs);
+            let result = op.evaluate(&references(&inputs), &example.attrs);
             let bounds: Vec<_> = example.operands.iter().map(|(_, interval)| *interval).collect();
             let range = (op.range)(&bounds, &example.attrs);
             assert!(range.lo <= range.hi, "{context}: {range:?}");

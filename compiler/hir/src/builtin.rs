@@ -119,7 +119,7 @@ impl Builtin {
         };
         let operands: Vec<Tensor> = args.iter().copied().map(Tensor::scalar).collect();
         let operands: Vec<&Tensor> = operands.iter().collect();
-        (args.len() == self.params.len()).then(|| (op.eval)(&operands, &[]).data[0])
+        (args.len() == self.params.len()).then(|| op.evaluate(&operands, &[]).data[0])
     }
 }
 

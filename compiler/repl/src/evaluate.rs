@@ -244,7 +244,7 @@ pub fn compute_some(
             NodeKind::Apply { op, args, attrs } => {
                 let args: Vec<&Tensor> = args.iter().map(|arg| &values[arg.0 as usize]).collect();
                 if !is_random(op.0) {
-                    values.push((op.eval)(&args, attrs));
+                    values.push(op.evaluate(&args, attrs));
                     continue;
                 }
                 let (instance, site) = ((**ops::sample::dist(attrs)).clone(), ops::sample::site(attrs));

@@ -14,12 +14,12 @@ macro_rules! scalars {
             pub const ALL: &'static [Scalar] = &[$(Scalar::$variant,)*];
 
             /// Returns the operation's name in the text of the intermediate representation.
-            pub fn name(self) -> &'static str {
+            pub const fn name(self) -> &'static str {
                 match self { $(Scalar::$variant => $name,)* }
             }
 
             /// Returns the number of operands.
-            pub fn arity(self) -> usize {
+            pub const fn arity(self) -> usize {
                 match self { $(Scalar::$variant => $arity,)* }
             }
         }

@@ -52,7 +52,7 @@ pub fn evaluate(
             }
             NodeKind::Apply { op, args, attrs } => {
                 let args: Vec<&Tensor> = args.iter().map(|arg| &values[arg.index()]).collect();
-                (op.eval)(&args, attrs)
+                op.evaluate(&args, attrs)
             }
         };
         values.push(tensor);

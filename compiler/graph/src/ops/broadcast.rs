@@ -20,7 +20,7 @@ pub static BROADCAST: OpDef = OpDef {
     arity: Arity::Exactly(1),
     attrs: ATTRS,
     infer,
-    eval,
+    eval: Some(eval),
     vjp: Vjp::Rule(|b, site, dy| {
         let axes = axes(site.attrs);
         let new: Vec<usize> = (0..b.rank(dy))

@@ -20,7 +20,7 @@ pub static CHOLESKY: OpDef = OpDef {
     arity: Arity::Exactly(1),
     attrs: &[],
     infer,
-    eval: |x, _| eval(x[0]),
+    eval: Some(|x, _| eval(x[0])),
     vjp: Vjp::Rule(vjp),
     batch: Batch::Elementwise,
     range: |_, _| Interval::REALS,
@@ -28,22 +28,22 @@ pub static CHOLESKY: OpDef = OpDef {
     examples,
 };
 
-/// Checks that operand `at` is a stack of square matrices.
-pub(super) fn expect_square(types: &[&Type], at: usize) -> Result<(), CallError> {
-    infer::expect_dtype(types, at, &[DType::Real])?;
-    infer::expect_rank(types, at, 2)?;
-    let dims = types[at].dims();
+/// Checks that the first operand is a stack of square matrices.
+pub(super) fn expect_square(types: &[&Type]) -> Result<(), CallError> {
+    infer::expect_dtype(types, 0, &[DType::Real])?;
+    infer::expect_rank(types, 0, 2)?;
+    let dims = types[0].dims();
     match dims[dims.len() - 1] == dims[dims.len() - 2] {
         true => Ok(()),
         false => Err(CallError::Type {
-            expected: format!("the last two axes of operand {} to be equal", at + 1),
-            found: types[at].clone(),
+            expected: "the last two axes of operand 1 to be equal".to_owned(),
+            found: types[0].clone(),
         }),
     }
 }
 
 fn infer(types: &[&Type], _: &[Attr]) -> Inferred {
-    expect_square(types, 0)?;
+    expect_square(types)?;
     Ok(types[0].clone())
 }
 

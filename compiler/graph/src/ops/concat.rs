@@ -21,7 +21,7 @@ pub static CONCAT: OpDef = OpDef {
     arity: Arity::AtLeast(1),
     attrs: ATTRS,
     infer,
-    eval,
+    eval: Some(eval),
     vjp: Vjp::Rule(vjp),
     batch: Batch::Rule(batch),
     range: |x, _| Interval::union(x),

@@ -22,7 +22,7 @@ pub static CONTRACT: OpDef = OpDef {
     arity: Arity::Exactly(2),
     attrs: ATTRS,
     infer,
-    eval,
+    eval: Some(eval),
     vjp: Vjp::Rule(vjp),
     batch: Batch::Rule(batch),
     range: |x, attrs| {

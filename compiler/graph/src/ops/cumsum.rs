@@ -20,7 +20,7 @@ pub static CUMSUM: OpDef = OpDef {
         infer::expect_axis(axis(attrs), types[0].rank())?;
         Ok(types[0].clone())
     },
-    eval,
+    eval: Some(eval),
     vjp: Vjp::Rule(|b, site, dy| {
         let (axis, reverse) = (axis(site.attrs) as usize, reverse(site.attrs) != 0);
         vec![Some(b.cumsum(dy, axis, !reverse))]

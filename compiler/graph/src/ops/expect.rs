@@ -24,7 +24,7 @@ pub static EXPECT: OpDef = OpDef {
     arity: Arity::AtLeast(0),
     attrs: ATTRS,
     infer,
-    eval,
+    eval: Some(eval),
     vjp: Vjp::None("`differentiate` handles it itself, through its function"),
     batch: Batch::Rule(batch),
     range: |_, _| Interval::REALS,

@@ -22,7 +22,7 @@ pub static GAMMA_NOISE: OpDef = OpDef {
     arity: Arity::Exactly(4),
     attrs: ATTRS,
     infer,
-    eval,
+    eval: Some(eval),
     vjp: Vjp::Implicit(vjp),
     batch: Batch::Elementwise,
     range: |_, _| Interval::new(f64::MIN_POSITIVE, f64::INFINITY),

@@ -20,7 +20,7 @@ pub static GATHER: OpDef = OpDef {
     arity: Arity::Exactly(2),
     attrs: ATTRS,
     infer,
-    eval,
+    eval: Some(eval),
     vjp: Vjp::Rule(|b, site, dy| {
         let axis = axis(site.attrs) as usize;
         let dim = b.shape(site.args[0]).dims()[axis];

@@ -1,28 +1,20 @@
 //! `lgamma x`: the logarithm of the gamma function.
 
 use crate::attr::Attr;
-use crate::elementwise;
 use crate::example;
-use crate::infer;
-use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
+use crate::op::{Interval, OpDef, Vjp};
 use bnnc_math::scalar::Scalar;
 
 /// `lgamma x`: the logarithm of the gamma function.
 pub static LGAMMA: OpDef = OpDef {
-    name: "lgamma",
     doc: "The logarithm of `|Gamma(x)|`.",
-    arity: Arity::Exactly(1),
-    attrs: &[],
-    infer: infer::reals,
-    eval: |x, _| elementwise::eval(Scalar::Lgamma, x),
     vjp: Vjp::Rule(|b, site, dy| {
         let slope = b.digamma(site.args[0]);
         vec![Some(b.mul(dy, slope))]
     }),
-    batch: Batch::Elementwise,
     range,
-    lower: Lower::Scalar(Scalar::Lgamma),
     examples: || example::elementwise(&[(0.3, 5.0)]),
+    ..OpDef::scalar(Scalar::Lgamma)
 };
 
 /// The position at which `lgamma` has its minimum on the positive reals, and a lower bound of this minimum.

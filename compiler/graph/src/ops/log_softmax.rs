@@ -21,7 +21,7 @@ pub static LOG_SOFTMAX: OpDef = OpDef {
         infer::expect_axis(axis(attrs), types[0].rank())?;
         Ok(types[0].clone())
     },
-    eval: |x, attrs| {
+    eval: Some(|x, attrs| {
         let axis = position(attrs);
         let less = |of: &Tensor, by: &Tensor| {
             Tensor::from_fn(of.shape.clone(), |index| {
@@ -31,8 +31,11 @@ pub static LOG_SOFTMAX: OpDef = OpDef {
             })
         };
         let shifted = less(x[0], &fold(x[0], &[axis], f64::NEG_INFINITY, special::max));
-        less(&shifted, &(super::logsumexp::LOGSUMEXP.eval)(&[&shifted], attrs))
-    },
+        less(
+            &shifted,
+            &super::logsumexp::LOGSUMEXP.evaluate(&[&shifted], attrs),
+        )
+    }),
     vjp: Vjp::Rule(vjp),
     batch: Batch::Rule(|b, site, _, _| b.log_softmax(site.args[0], position(site.attrs) + 1)),
     range: |_, _| Interval::new(f64::NEG_INFINITY, 0.0),

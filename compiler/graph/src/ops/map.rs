@@ -21,7 +21,7 @@ pub static MAP: OpDef = OpDef {
     arity: Arity::AtLeast(1),
     attrs: ATTRS,
     infer,
-    eval,
+    eval: Some(eval),
     vjp: Vjp::None("`batch` inlines it before differentiation"),
     batch: Batch::Rule(batch),
     range: |_, _| Interval::REALS,

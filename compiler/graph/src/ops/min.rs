@@ -1,31 +1,20 @@
 //! `min x, y`: the smaller of two reals or integers.
 
-use crate::elementwise;
 use crate::example;
 use crate::infer;
-use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
+use crate::op::{Interval, OpDef, Vjp};
 use bnnc_math::scalar::Scalar;
 
 /// `min x, y`: the smaller of two reals or integers.
 pub static MIN: OpDef = OpDef {
-    name: "min",
     doc: "The smaller of two values. If they are equal, the first one gets the derivative.",
-    arity: Arity::Exactly(2),
-    attrs: &[],
     infer: infer::numbers,
-    eval: |x, _| elementwise::eval(Scalar::Min, x),
     vjp: Vjp::Rule(|b, site, dy| {
         let first = b.le(site.args[0], site.args[1]);
         let zero = b.like(0.0, dy);
         vec![Some(b.select(first, dy, zero)), Some(b.select(first, zero, dy))]
     }),
-    batch: Batch::Elementwise,
     range: |x, _| Interval::hull(&[x[0].lo.min(x[1].lo), x[0].hi.min(x[1].hi)]),
-    lower: Lower::Scalar(Scalar::Min),
-    examples: || {
-        example::both(
-            example::elementwise(&[(-3.0, 3.0), (-3.0, 3.0)]),
-            example::elementwise_ints(2),
-        )
-    },
+    examples: example::two_numbers,
+    ..OpDef::scalar(Scalar::Min)
 };

@@ -21,7 +21,7 @@ pub static NOISE: OpDef = OpDef {
     arity: Arity::Exactly(3),
     attrs: ATTRS,
     infer,
-    eval,
+    eval: Some(eval),
     vjp: Vjp::Zero("noise does not depend on parameters"),
     batch: Batch::Elementwise,
     range: |_, attrs| match NoiseKind::from_name(kind(attrs)) {

@@ -17,7 +17,7 @@ pub static OBSERVE: OpDef = OpDef {
     arity: Arity::AtLeast(1),
     attrs: ATTRS,
     infer,
-    eval: |x, attrs| crate::eval::only_result(&dist(attrs).log_density, x),
+    eval: Some(|x, attrs| crate::eval::only_result(&dist(attrs).log_density, x)),
     vjp: Vjp::None("a model is split into densities before it is differentiated"),
     batch: Batch::Expand,
     range: |_, _| Interval::REALS,

@@ -23,14 +23,14 @@ pub static ONE_HOT: OpDef = OpDef {
         infer::expect_dtype(types, 0, &[DType::Int])?;
         Ok(Type::real(append(&types[0].shape, dim(attrs))))
     },
-    eval: |x, attrs| {
+    eval: Some(|x, attrs| {
         let mut shape = x[0].shape.clone();
         shape.push(crate::eval::size(dim(attrs)));
         Tensor::from_fn(shape, |index| {
             let (last, outer) = index.split_last().unwrap_or((&0, &[]));
             f64::from(u8::from(x[0].at(outer) == *last as f64))
         })
-    },
+    }),
     vjp: Vjp::Zero("integers have no derivative"),
     batch: Batch::Elementwise,
     range: |_, _| Interval::UNIT,

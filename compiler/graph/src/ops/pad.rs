@@ -20,7 +20,7 @@ pub static PAD: OpDef = OpDef {
     arity: Arity::Exactly(1),
     attrs: ATTRS,
     infer,
-    eval,
+    eval: Some(eval),
     vjp: Vjp::Rule(vjp),
     batch: Batch::Rule(|b, site, _, _| {
         let widths = [low(site.attrs), high(site.attrs), interior(site.attrs)];

@@ -2,27 +2,19 @@
 
 use crate::attr::Attr;
 use crate::builder::Builder;
-use crate::elementwise;
 use crate::example;
 use crate::function::Value;
-use crate::infer;
 use crate::op::OpCall;
-use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
+use crate::op::{Interval, OpDef, Vjp};
 use bnnc_math::scalar::Scalar;
 
 /// `pow x, y`: the power.
 pub static POW: OpDef = OpDef {
-    name: "pow",
     doc: "`x ^ y`. For negative `x` it is defined only for integer `y`, and the derivative with respect to `y` is 0 where `x <= 0`.",
-    arity: Arity::Exactly(2),
-    attrs: &[],
-    infer: infer::reals,
-    eval: |x, _| elementwise::eval(Scalar::Pow, x),
     vjp: Vjp::Rule(vjp),
-    batch: Batch::Elementwise,
     range,
-    lower: Lower::Scalar(Scalar::Pow),
     examples: || example::elementwise(&[(0.3, 3.0), (-2.0, 2.0)]),
+    ..OpDef::scalar(Scalar::Pow)
 };
 
 fn vjp(b: &mut Builder, site: &OpCall, dy: Value) -> Vec<Option<Value>> {

@@ -14,7 +14,7 @@ pub static REDUCE_MAX: OpDef = OpDef {
     arity: Arity::Exactly(1),
     attrs: ATTRS,
     infer,
-    eval: |x, attrs| fold(x[0], &positions(attrs), f64::NEG_INFINITY, special::max),
+    eval: Some(|x, attrs| fold(x[0], &positions(attrs), f64::NEG_INFINITY, special::max)),
     vjp: Vjp::Rule(vjp),
     batch: Batch::Rule(|b, site, _, _| {
         let axes: Vec<usize> = positions(site.attrs).iter().map(|axis| axis + 1).collect();

@@ -21,7 +21,7 @@ pub static SAMPLE: OpDef = OpDef {
         expect_params(dist, types)?;
         Ok(dist.value.clone())
     },
-    eval,
+    eval: Some(eval),
     vjp: Vjp::None("a model is split into densities before it is differentiated"),
     batch: Batch::Expand,
     range: |_, attrs| dist::range(dist(attrs).support),

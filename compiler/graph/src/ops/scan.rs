@@ -23,7 +23,7 @@ pub static SCAN: OpDef = OpDef {
     arity: Arity::AtLeast(2),
     attrs: ATTRS,
     infer,
-    eval,
+    eval: Some(eval),
     vjp: Vjp::None("`differentiate` handles it itself, through its function"),
     batch: Batch::Rule(batch),
     range: |_, _| Interval::REALS,

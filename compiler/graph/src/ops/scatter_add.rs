@@ -22,7 +22,7 @@ pub static SCATTER_ADD: OpDef = OpDef {
     arity: Arity::Exactly(2),
     attrs: ATTRS,
     infer,
-    eval,
+    eval: Some(eval),
     vjp: Vjp::Rule(|b, site, dy| {
         let axis = axis(site.attrs) as usize;
         vec![None, Some(b.gather(dy, site.args[0], axis))]

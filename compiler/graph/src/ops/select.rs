@@ -1,31 +1,25 @@
 //! `select c, x, y`: `x` where the Boolean `c` is true, otherwise `y`.
 
 use crate::attr::Attr;
-use crate::elementwise;
 use crate::example;
 use crate::infer::{self, Inferred};
-use crate::op::{Arity, Batch, Example, Interval, Lower, OpDef, Vjp};
+use crate::op::{Example, Interval, OpDef, Vjp};
 use crate::types::Type;
 use bnnc_base::dtype::DType;
 use bnnc_math::scalar::Scalar;
 
 /// `x` where `c` is true, otherwise `y`.
 pub static SELECT: OpDef = OpDef {
-    name: "select",
     doc: "`x` where the Boolean `c` is true, otherwise `y`. Both are real or both are integers.",
-    arity: Arity::Exactly(3),
-    attrs: &[],
     infer,
-    eval: |x, _| elementwise::eval(Scalar::Select, x),
     vjp: Vjp::Rule(|b, site, dy| {
         let zero = b.like(0.0, dy);
         let (taken, left) = (b.select(site.args[0], dy, zero), b.select(site.args[0], zero, dy));
         vec![None, Some(taken), Some(left)]
     }),
-    batch: Batch::Elementwise,
     range: |x, _| Interval::union(&x[1..]),
-    lower: Lower::Scalar(Scalar::Select),
     examples,
+    ..OpDef::scalar(Scalar::Select)
 };
 
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {

@@ -1,31 +1,23 @@
 //! `sigmoid x`: the logistic function.
 
-use crate::elementwise;
 use crate::example;
-use crate::infer;
-use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
+use crate::op::{Interval, OpDef, Vjp};
 use bnnc_math::scalar::Scalar;
 
 /// `sigmoid x`: the logistic function.
 pub static SIGMOID: OpDef = OpDef {
-    name: "sigmoid",
     doc: "`1 / (1 + exp(-x))`.",
-    arity: Arity::Exactly(1),
-    attrs: &[],
-    infer: infer::reals,
-    eval: |x, _| elementwise::eval(Scalar::Sigmoid, x),
     vjp: Vjp::Rule(|b, site, dy| {
         let one = b.like(1.0, dy);
         let rest = b.sub(one, site.result());
         let slope = b.mul(site.result(), rest);
         vec![Some(b.mul(dy, slope))]
     }),
-    batch: Batch::Elementwise,
     range: |x, _| {
         // Strictly inside (0, 1): see Note [Exact arithmetic] in `interval`.
         let ends = x[0].monotone(|at| Scalar::Sigmoid.eval(&[at])).above_zero();
         Interval::new(ends.lo, ends.hi.min(1.0 - f64::EPSILON / 2.0))
     },
-    lower: Lower::Scalar(Scalar::Sigmoid),
     examples: || example::elementwise(&[(-4.0, 4.0)]),
+    ..OpDef::scalar(Scalar::Sigmoid)
 };

@@ -20,7 +20,7 @@ pub static SLICE: OpDef = OpDef {
     arity: Arity::Exactly(1),
     attrs: ATTRS,
     infer,
-    eval,
+    eval: Some(eval),
     vjp: Vjp::Rule(vjp),
     batch: Batch::Rule(|b, site, _, _| {
         let widen = |full: i64, entries: &[i64]| Attr::Ints([&[full], entries].concat());

@@ -13,10 +13,10 @@ pub static SOFTMAX: OpDef = OpDef {
     arity: Arity::Exactly(1),
     attrs: ATTRS,
     infer: super::log_softmax::LOG_SOFTMAX.infer,
-    eval: |x, attrs| {
-        let log = (super::log_softmax::LOG_SOFTMAX.eval)(x, attrs);
+    eval: Some(|x, attrs| {
+        let log = super::log_softmax::LOG_SOFTMAX.evaluate(x, attrs);
         Tensor::new(log.shape, log.data.into_iter().map(f64::exp).collect())
-    },
+    }),
     vjp: Vjp::Rule(vjp),
     batch: Batch::Rule(|b, site, _, _| b.softmax(site.args[0], position(site.attrs) + 1)),
     range: |_, _| Interval::UNIT,

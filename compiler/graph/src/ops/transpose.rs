@@ -18,7 +18,7 @@ pub static TRANSPOSE: OpDef = OpDef {
     arity: Arity::Exactly(1),
     attrs: ATTRS,
     infer,
-    eval,
+    eval: Some(eval),
     vjp: Vjp::Rule(|b, site, dy| {
         let axes = axes(site.attrs);
         let mut inverse = vec![0; axes.len()];

@@ -21,7 +21,7 @@ pub static TRIANGULAR_SOLVE: OpDef = OpDef {
     arity: Arity::Exactly(2),
     attrs: ATTRS,
     infer,
-    eval,
+    eval: Some(eval),
     vjp: Vjp::Rule(vjp),
     batch: Batch::Elementwise,
     range: |_, _| Interval::REALS,
@@ -30,7 +30,7 @@ pub static TRIANGULAR_SOLVE: OpDef = OpDef {
 };
 
 fn infer(types: &[&Type], _: &[Attr]) -> Inferred {
-    expect_square(types, 0)?;
+    expect_square(types)?;
     infer::expect_dtype(types, 1, &[DType::Real])?;
     let (l, b) = (types[0], types[1]);
     let rows = l.rank() - 1;

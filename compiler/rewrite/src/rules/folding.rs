@@ -40,5 +40,5 @@ fn folded(builder: &mut Builder, call: &PendingNode<'_>, _: &Bindings) -> Option
     let numbers: Option<Vec<f64>> = call.args.iter().map(|arg| constant_of(builder, *arg)).collect();
     let operands: Vec<Tensor> = numbers?.into_iter().map(Tensor::scalar).collect();
     let operands: Vec<&Tensor> = operands.iter().collect();
-    Some(builder.constant(call.ty, (call.op.eval)(&operands, call.attrs).data[0]))
+    Some(builder.constant(call.ty, call.op.evaluate(&operands, call.attrs).data[0]))
 }

@@ -137,7 +137,7 @@ impl Building<'_> {
                 let numbers: Option<Vec<f64>> = terms.iter().map(|term| self.number(term)).collect();
                 let operands: Vec<Tensor> = numbers?.into_iter().map(Tensor::scalar).collect();
                 let operands: Vec<&Tensor> = operands.iter().collect();
-                (op.is_elementwise() && !operands.is_empty()).then(|| (op.eval)(&operands, &[]).data[0])
+                (op.is_elementwise() && !operands.is_empty()).then(|| op.evaluate(&operands, &[]).data[0])
             }
         }
     }
