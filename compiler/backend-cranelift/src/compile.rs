@@ -16,15 +16,6 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::{FuncId, Linkage, Module, ModuleError};
 use std::collections::{HashMap, HashSet};
 
-/// The form in which code is printed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Listing {
-    /// Cranelift's intermediate form.
-    Clif,
-    /// Machine instructions.
-    Assembly,
-}
-
 /// A compiled kernel whose address is not known yet.
 pub(crate) struct Draft {
     /// The id of the function in the module.
@@ -35,8 +26,6 @@ pub(crate) struct Draft {
     pub scratch: usize,
     /// The function in Cranelift's intermediate form.
     pub clif: Function,
-    /// The function as machine instructions, if the listing was requested.
-    pub assembly: Option<String>,
 }
 
 /// Defines every kernel of a program in `module`. If there is a `prefix`, kernel `n` becomes a global symbol that consists of `prefix` and
@@ -45,7 +34,7 @@ pub(crate) fn define<M: Module>(
     module: &mut M,
     program: &LoopProgram,
     options: &BackendOptions,
-    (listing, prefix): (Listing, Option<&str>),
+    prefix: Option<&str>,
 ) -> Result<Vec<Draft>, Fault> {
     let known = options.symbols.iter().map(|symbol| symbol.name.as_str());
     let mut compiler = Compiler {
@@ -54,7 +43,6 @@ pub(crate) fn define<M: Module>(
         functions: FunctionBuilderContext::new(),
         known: known.collect(),
         precision: program.plan.precision,
-        listing,
     };
     let kernels = program.kernels.iter().enumerate();
     kernels
@@ -68,7 +56,6 @@ struct Compiler<'a, M> {
     functions: FunctionBuilderContext,
     known: HashSet<&'a str>,
     precision: Precision,
-    listing: Listing,
 }
 
 impl<M: Module> Compiler<'_, M> {
@@ -91,16 +78,9 @@ impl<M: Module> Compiler<'_, M> {
         let builder = FunctionBuilder::new(&mut self.context.func, &mut self.functions);
         Emitter::emit(&source, builder).finalize(self.module.target_config());
         let function = declare(self.module, symbol.as_deref(), &self.context.func.signature).map_err(bug)?;
-        let assembly = self.listing == Listing::Assembly;
-        self.context.set_disasm(assembly);
         self.module
             .define_function(function, &mut self.context)
             .map_err(bug)?;
-        let assembly = self
-            .context
-            .compiled_code()
-            .filter(|_| assembly)
-            .and_then(|code| code.vcode.clone());
         let clif = std::mem::replace(&mut self.context.func, Function::new());
         self.module.clear_context(&mut self.context);
         let scratch = scratch_bytes(schedule, self.precision);
@@ -109,7 +89,6 @@ impl<M: Module> Compiler<'_, M> {
             name: kernel.name.clone(),
             scratch,
             clif,
-            assembly,
         })
     }
 

@@ -1,6 +1,6 @@
 //! Compiles a program to machine code in this process.
 
-use crate::compile::{Draft, Listing, bug, define};
+use crate::compile::{Draft, bug, define};
 use crate::isa::host;
 use bnnc_abi::code::{KernelArgs, KernelCode};
 use bnnc_base::fault::Fault;
@@ -26,7 +26,6 @@ struct Entry {
     function: KernelFunction,
     scratch: usize,
     clif: Function,
-    assembly: Option<String>,
 }
 
 impl KernelCode for Compiled {
@@ -46,10 +45,13 @@ impl KernelCode for Compiled {
     fn text(&self) -> String {
         let mut text = String::new();
         for (at, entry) in self.kernels.iter().enumerate() {
-            let clif = || entry.clif.display().to_string();
-            let code = entry.assembly.clone().unwrap_or_else(clif);
             // Writing to a string does not fail.
-            let _ = write!(text, "; kernel {at} \"{}\"\n{code}\n", entry.name);
+            let _ = write!(
+                text,
+                "; kernel {at} \"{}\"\n{}\n",
+                entry.name,
+                entry.clif.display()
+            );
         }
         text
     }
@@ -66,17 +68,13 @@ impl Drop for Compiled {
 }
 
 /// Compiles every kernel of a program.
-pub(crate) fn compile(
-    program: &LoopProgram,
-    options: &BackendOptions,
-    listing: Listing,
-) -> Result<Compiled, Fault> {
+pub(crate) fn compile(program: &LoopProgram, options: &BackendOptions) -> Result<Compiled, Fault> {
     let mut builder = JITBuilder::with_isa(host(&options.form)?, default_libcall_names());
     for symbol in &options.symbols {
         builder.symbol(&symbol.name, symbol.pointer as *const u8);
     }
     let mut module = JITModule::new(builder);
-    let drafts = define(&mut module, program, options, (listing, None))
+    let drafts = define(&mut module, program, options, None)
         .and_then(|drafts| module.finalize_definitions().map_err(bug).map(|()| drafts));
     let drafts = match drafts {
         Ok(drafts) => drafts,
@@ -94,7 +92,6 @@ pub(crate) fn compile(
         name: draft.name,
         scratch: draft.scratch,
         clif: draft.clif,
-        assembly: draft.assembly,
     };
     let kernels = drafts.into_iter().map(entry).collect();
     Ok(Compiled {

@@ -24,7 +24,6 @@ use bnnc_abi::code::{Detached, KernelCode};
 use bnnc_base::fault::Fault;
 use bnnc_loops::backend::{Backend, BackendOptions, CodePlacement};
 use bnnc_loops::ir::LoopProgram;
-use compile::Listing;
 pub use entry::entry;
 use std::sync::Arc;
 
@@ -38,20 +37,10 @@ impl Backend for Cranelift {
 
     fn compile(&self, program: &LoopProgram, options: &BackendOptions) -> Result<Arc<dyn KernelCode>, Fault> {
         match &options.form {
-            CodePlacement::Memory => Ok(Arc::new(jit::compile(program, options, Listing::Clif)?)),
+            CodePlacement::Memory => Ok(Arc::new(jit::compile(program, options)?)),
             CodePlacement::Object { prefix, .. } => {
                 Ok(Arc::new(Detached(object::compile(program, options, prefix)?)))
             }
         }
-    }
-}
-
-impl Cranelift {
-    /// Returns the machine instructions of all kernels as text, for `bnnc emit asm`.
-    ///
-    /// # Errors
-    /// Fails in the same cases as [`Backend::compile`].
-    pub fn assembly(&self, program: &LoopProgram, options: &BackendOptions) -> Result<String, Fault> {
-        Ok(jit::compile(program, options, Listing::Assembly)?.text())
     }
 }

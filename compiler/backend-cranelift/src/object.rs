@@ -1,6 +1,6 @@
 //! Compiles a program to a relocatable object, for executables without a compiler.
 
-use crate::compile::{Listing, define};
+use crate::compile::define;
 use crate::isa::{features, host};
 use bnnc_abi::code::{Object, ObjectKernel};
 use bnnc_base::fault::Fault;
@@ -20,7 +20,7 @@ pub(crate) fn compile(
     let limit = |error: &dyn std::fmt::Display| Fault::Limit(format!("no object can be made: {error}"));
     let builder = ObjectBuilder::new(isa, &*program.plan.name, default_libcall_names());
     let mut module = ObjectModule::new(builder.map_err(|error| limit(&error))?);
-    let drafts = define(&mut module, program, options, (Listing::Clif, Some(prefix)))?;
+    let drafts = define(&mut module, program, options, Some(prefix))?;
     let bytes = module.finish().emit().map_err(|error| limit(&error))?;
     let kernels = drafts.iter().zip(&program.kernels).enumerate();
     Ok(Object {

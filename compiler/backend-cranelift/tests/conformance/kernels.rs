@@ -118,9 +118,6 @@ fn listings_name_their_kernels() {
     let clif = code.text();
     assert!(clif.starts_with("; kernel 0 \"step\"\nfunction"), "{clif}");
     assert!(clif.contains("f64x2"), "{clif}");
-    let assembly = Cranelift.assembly(&program, &harness::options()).unwrap();
-    assert!(assembly.starts_with("; kernel 0 \"step\""), "{assembly}");
-    assert!(!assembly.contains("f64x2"), "{assembly}");
     assert!(!code.is_reference());
 }
 
