@@ -186,7 +186,7 @@ impl<'a> Emitter<'a> {
             if staged && axis + 1 == rank {
                 return emitter.blocks((from, to));
             }
-            emitter.count(LoopBounds { from, to, step: 1 }, &mut |emitter, index| {
+            emitter.count(LoopBounds::by_one(from, to), &mut |emitter, index| {
                 emitter.indices.push(index);
                 match axis + 1 == rank {
                     true => emitter.point(0, None),

@@ -1,7 +1,7 @@
 //! Compiles the LLVM dialect to an object through LLVM's C interface.
 
 use crate::diagnostics::LoweringError;
-use crate::passes::{OPTIMISE, names};
+use crate::passes::OPTIMISE;
 use mlir_sys::{
     LLVMContextCreate, LLVMDisposeMessage, LLVMModuleRef, LLVMSetDataLayout, LLVMSetTarget, MlirOperation,
     mlirTranslateModuleToLLVMIR,
@@ -133,7 +133,7 @@ pub(crate) fn object(module: MlirOperation) -> Result<Vec<u8>, LoweringError> {
             ));
         }
         let machine = machine(module)?;
-        let passes = c_text(&names(OPTIMISE))?;
+        let passes = c_text(OPTIMISE)?;
         let error = LLVMRunPasses(module, passes.as_ptr(), machine, LLVMCreatePassBuilderOptions());
         if !error.is_null() {
             return Err(LoweringError::Llvm(taken(LLVMGetErrorMessage(error))));

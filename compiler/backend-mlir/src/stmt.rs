@@ -114,14 +114,7 @@ impl<'a> Emitter<'a> {
             true => None,
             false => Some(self.held.iter_mut().map(Option::take).collect()),
         };
-        self.count(
-            LoopBounds {
-                from: zero,
-                to: count,
-                step: 1,
-            },
-            body,
-        );
+        self.count(LoopBounds::by_one(zero, count), body);
         if let Some(held) = held {
             self.held = held;
         }

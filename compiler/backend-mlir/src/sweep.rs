@@ -34,7 +34,7 @@ impl<'a> Emitter<'a> {
                         emitter.write_sum(sum, within, zero);
                     });
                 }
-                emitter.count(LoopBounds { from, to, step: 1 }, &mut |emitter, draw| {
+                emitter.count(LoopBounds::by_one(from, to), &mut |emitter, draw| {
                     emitter.indices.push(draw);
                     emitter.hoist(elements, None);
                     emitter.reduce(elements, &mut |emitter| emitter.block((first, count)));
@@ -71,14 +71,7 @@ impl<'a> Emitter<'a> {
     fn every_element(&mut self, count: Value, body: crate::func::Body<'_, 'a>) {
         let zero = self.text.long(0);
         let held = self.held.iter_mut().map(Option::take).collect();
-        self.count(
-            LoopBounds {
-                from: zero,
-                to: count,
-                step: 1,
-            },
-            body,
-        );
+        self.count(LoopBounds::by_one(zero, count), body);
         self.held = held;
     }
 

@@ -95,6 +95,13 @@ pub struct LoopBounds {
     pub step: i64,
 }
 
+impl LoopBounds {
+    /// Returns the bounds of a loop over all values from `from` to below `to`.
+    pub fn by_one(from: Value, to: Value) -> LoopBounds {
+        LoopBounds { from, to, step: 1 }
+    }
+}
+
 impl Text {
     /// Returns the whole text.
     pub fn finish(self) -> String {

@@ -63,17 +63,10 @@ impl<'a> Walk<'a> {
         };
         let zero = emitter.text.long(0);
         let size = emitter.size(self.function.kernel.dims[*axis]);
-        emitter.count(
-            LoopBounds {
-                from: zero,
-                to: size,
-                step: 1,
-            },
-            &mut |emitter, index| {
-                emitter.indices[*axis] = index;
-                self.through(emitter, inner);
-            },
-        );
+        emitter.count(LoopBounds::by_one(zero, size), &mut |emitter, index| {
+            emitter.indices[*axis] = index;
+            self.through(emitter, inner);
+        });
     }
 
     /// Writes the results of the reductions to memory.

@@ -68,11 +68,7 @@ fn panel(text: &mut Text, precision: Precision) -> device::KernelEntry {
         let zero = text.long(0);
         repeat(
             text,
-            LoopBounds {
-                from: zero,
-                to: block.rows,
-                step: 1,
-            },
+            LoopBounds::by_one(zero, block.rows),
             &[],
             &mut |text, j, _| {
                 let pivot_row = at(text, j, block.stride, block.first);
@@ -121,11 +117,7 @@ fn rest(
     let (zero, nothing) = (text.long(0), text.literal(Type::Real(precision), 0.0));
     let dot = repeat(
         text,
-        LoopBounds {
-            from: zero,
-            to: j,
-            step: 1,
-        },
+        LoopBounds::by_one(zero, j),
         &[nothing],
         &mut |text, k, sums| {
             let (own, other) = (long(text, "addi", row, k), long(text, "addi", pivot_row, k));
@@ -145,11 +137,7 @@ fn factor(text: &mut Text, precision: Precision, [a, l]: [Value; 2], square: Squ
     let zero = text.long(0);
     repeat(
         text,
-        LoopBounds {
-            from: zero,
-            to: square.rows,
-            step: 1,
-        },
+        LoopBounds::by_one(zero, square.rows),
         &[],
         &mut |text, j, _| {
             let pivot_row = at(text, j, square.stride, square.first);

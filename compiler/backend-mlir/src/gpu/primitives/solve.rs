@@ -25,11 +25,7 @@ pub(super) fn cumsum(text: &mut Text, precision: Precision) -> device::KernelEnt
         let (zero, sum) = (text.long(0), text.literal(Type::Real(precision), 0.0));
         repeat(
             text,
-            LoopBounds {
-                from: zero,
-                to: length,
-                step: 1,
-            },
+            LoopBounds::by_one(zero, length),
             &[sum],
             &mut |text, number, sums| {
                 let t = at(text, number, step, first);
@@ -70,46 +66,37 @@ pub(super) fn triangular(text: &mut Text, precision: Precision) -> device::Kerne
         let matrix = long(text, "muli", s, square);
         let first_row = long(text, "muli", s, n);
         let last = with(text, "subi", n, 1);
-        repeat(
-            text,
-            LoopBounds {
-                from: zero,
-                to: n,
-                step: 1,
-            },
-            &[],
-            &mut |text, number, _| {
-                let mirrored = long(text, "subi", last, number);
-                let i = text.select(is_transposed, mirrored, number);
-                let above = with(text, "addi", i, 1);
-                let from = text.select(is_transposed, above, zero);
-                let to = text.select(is_transposed, n, i);
-                let row = at(text, i, row_stride, matrix);
-                let nothing = text.literal(Type::Real(precision), 0.0);
-                let known = repeat(
-                    text,
-                    LoopBounds { from, to, step: 1 },
-                    &[nothing],
-                    &mut |text, j, sums| {
-                        let position = at(text, j, column_stride, row);
-                        let factor = read(text, precision, l, position);
-                        let solved = long(text, "addi", first_row, j);
-                        let solved = at(text, solved, columns, c);
-                        let solved = read(text, precision, x, solved);
-                        vec![text.intrinsic("fma", &[factor, solved, sums[0]])]
-                    },
-                );
-                let diagonal = at(text, i, column_stride, row);
-                let diagonal = read(text, precision, l, diagonal);
-                let position = long(text, "addi", first_row, i);
-                let position = at(text, position, columns, c);
-                let right = read(text, precision, b, position);
-                let rest = text.alike("arith.subf", &[right, known[0]]);
-                let value = text.alike("arith.divf", &[rest, diagonal]);
-                write(text, x, position, value);
-                Vec::new()
-            },
-        );
+        repeat(text, LoopBounds::by_one(zero, n), &[], &mut |text, number, _| {
+            let mirrored = long(text, "subi", last, number);
+            let i = text.select(is_transposed, mirrored, number);
+            let above = with(text, "addi", i, 1);
+            let from = text.select(is_transposed, above, zero);
+            let to = text.select(is_transposed, n, i);
+            let row = at(text, i, row_stride, matrix);
+            let nothing = text.literal(Type::Real(precision), 0.0);
+            let known = repeat(
+                text,
+                LoopBounds::by_one(from, to),
+                &[nothing],
+                &mut |text, j, sums| {
+                    let position = at(text, j, column_stride, row);
+                    let factor = read(text, precision, l, position);
+                    let solved = long(text, "addi", first_row, j);
+                    let solved = at(text, solved, columns, c);
+                    let solved = read(text, precision, x, solved);
+                    vec![text.intrinsic("fma", &[factor, solved, sums[0]])]
+                },
+            );
+            let diagonal = at(text, i, column_stride, row);
+            let diagonal = read(text, precision, l, diagonal);
+            let position = long(text, "addi", first_row, i);
+            let position = at(text, position, columns, c);
+            let right = read(text, precision, b, position);
+            let rest = text.alike("arith.subf", &[right, known[0]]);
+            let value = text.alike("arith.divf", &[rest, diagonal]);
+            write(text, x, position, value);
+            Vec::new()
+        });
     });
     let counts = Count::Product(vec![Count::Int(0), Count::Int(2)]);
     entry.end(text, 0, over_threads(counts))
