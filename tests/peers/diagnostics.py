@@ -107,10 +107,6 @@ def expected(draws):
         "ess_sd": ess("sd"),
         "ess_median": ess("median"),
         "ess_q10": ess("quantile", prob=0.1),
-        "mcse_median": mcse("median"),
-        "mcse_q10": mcse("quantile", prob=0.1),
-        # ArviZ gives 0 where no draw is above the quantile; the R package posterior, as bnnc, nothing.
-        "mcse_q95": mcse("quantile", prob=0.95) if np.quantile(draws, 0.95) < draws.max() else np.nan,
         "bfmi": float(np.mean(np.diff(draws[0]) ** 2) / np.var(draws[0], ddof=1)),
     }
 

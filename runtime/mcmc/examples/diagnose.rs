@@ -2,7 +2,7 @@
 //!
 //! The first column is the chain, the second column is the draw, and each further column is a quantity.
 
-use bnnc_mcmc::diagnostics::{Summariser, effective, energy, errors, rhat};
+use bnnc_mcmc::diagnostics::{Summariser, effective, energy, rhat};
 use std::io::Read;
 
 /// A column: its name, and the draws of each chain.
@@ -38,9 +38,6 @@ const MORE: &[More] = &[
     ("ess_sd", effective::sd),
     ("ess_median", effective::median),
     ("ess_q10", |chains| effective::quantile(chains, 0.1)),
-    ("mcse_median", errors::median),
-    ("mcse_q10", |chains| errors::quantile(chains, 0.1)),
-    ("mcse_q95", |chains| errors::quantile(chains, 0.95)),
     ("bfmi", |chains| {
         energy::fraction_of_missing_information(chains[0])
     }),

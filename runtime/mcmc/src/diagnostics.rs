@@ -12,7 +12,6 @@ pub mod autocovariance;
 mod codes;
 pub mod effective;
 pub mod energy;
-pub mod errors;
 pub mod halves;
 pub mod ranks;
 pub mod rhat;
@@ -94,7 +93,7 @@ impl Summariser {
             q05,
             q95,
             mcse_mean: (variance / effective::size(&self.halves, &mut self.covariance)).sqrt(),
-            mcse_sd: errors::sd_of(&self.pooled, mean, size_sd),
+            mcse_sd: error_of_sd(&self.pooled, mean, size_sd),
             ess_bulk,
             ess_tail: below.min(above),
             rhat: rhat::greatest(bulk, folded),
@@ -145,3 +144,17 @@ const NOTHING: QuantitySummary = QuantitySummary {
     ess_tail: f64::NAN,
     rhat: f64::NAN,
 };
+
+/// Returns the Monte Carlo standard error of the standard deviation, by the delta method from the error of the mean square (Kenney and Keeping
+/// 1951, page 141): `sqrt((m4 - m2^2) / ESS / (4 m2))` with the central moments `m2` and `m4`.
+fn error_of_sd(values: &[f64], mean: f64, size: f64) -> f64 {
+    let (mut second, mut fourth) = (0.0, 0.0);
+    for value in values {
+        let square = (value - mean) * (value - mean);
+        second += square;
+        fourth += square * square;
+    }
+    let all = values.len() as f64;
+    let (second, fourth) = (second / all, fourth / all);
+    ((fourth - second * second) / size / second / 4.0).sqrt()
+}
