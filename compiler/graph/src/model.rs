@@ -114,8 +114,6 @@ pub struct ApproximatePosterior {
 /// the same shape.
 #[derive(Clone, Debug)]
 pub struct ElaboratedOptimiser {
-    /// The name of the optimiser.
-    pub name: String,
     /// The names of the states with their starting values.
     pub states: Vec<(Arc<str>, f64)>,
     /// The initial learning rate.

@@ -34,8 +34,7 @@ pub fn evaluate(module: &Module, expr: &TypedExpr, known: &HashMap<LocalId, f64>
             binary(*op, recur(left)?, recur(right)?, integral)
         }
         TypedExprKind::If(condition, yes, no) => recur(if recur(condition)? != 0.0 { yes } else { no }),
-        TypedExprKind::Text(_)
-        | TypedExprKind::Row
+        TypedExprKind::Row
         | TypedExprKind::FnValue(_)
         | TypedExprKind::BuiltinValue(_)
         | TypedExprKind::CallLocal(..)

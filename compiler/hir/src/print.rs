@@ -76,16 +76,6 @@ fn dist_source(item: &DistItem) -> Option<SourceId> {
     item.values.first().map(|(_, value)| value.span.source)
 }
 
-/// Prints one expression with the names of `locals`.
-pub fn expr(module: &Module, locals: &Locals, expr: &TypedExpr) -> String {
-    Printer {
-        module,
-        text: String::new(),
-        indent: 0,
-    }
-    .expr(expr, locals)
-}
-
 struct Printer<'a> {
     module: &'a Module,
     text: String,
@@ -417,7 +407,6 @@ impl Printer<'_> {
             TypedExprKind::Int(value) if *value < 0 => format!("(-{})", value.unsigned_abs()),
             TypedExprKind::Int(value) => value.to_string(),
             TypedExprKind::Bool(value) => value.to_string(),
-            TypedExprKind::Text(text) => format!("\"{text}\""),
             TypedExprKind::Local(local) => show::name(*local, locals),
             TypedExprKind::Const(id) => self.module.consts[*id].name.to_string(),
             TypedExprKind::Row => "row".to_owned(),

@@ -1,6 +1,5 @@
 //! Checks REPL entries, given the variables of earlier entries.
 
-use crate::check::Want;
 use crate::check::body::{BodyKind, Calls, Checker, DistValue, Made};
 use crate::check::names::ItemNames;
 use crate::dims::DimExpr;
@@ -84,17 +83,4 @@ fn enter<'a>(module: &'a Module, names: &'a ItemNames, environment: &Environment
     body.made = environment.made.clone();
     body.calls = environment.calls.clone();
     body
-}
-
-/// Checks an expression as a dimension, as in brackets. There, `3 / 2` is 1.
-pub fn check_dim(
-    module: &Module,
-    environment: &Environment,
-    written: &ast::Expr,
-) -> (Option<DimExpr>, Vec<Diagnostic>) {
-    let names = ItemNames::of(module);
-    let mut body = enter(module, &names, environment);
-    let value = body.expr(written, Want::Int);
-    let dim = body.static_dim(&value, "a dimension");
-    (dim, body.diagnostics)
 }

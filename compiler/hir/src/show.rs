@@ -36,8 +36,6 @@ pub fn ty(ty: &Ty, locals: &Locals) -> String {
         Ty::Layer(_) => "layer".to_owned(),
         Ty::List(element, length) => format!("list of {} {}", dim(length, locals), self::ty(element, locals)),
         Ty::Function(_) => "fn".to_owned(),
-        Ty::Text => "text".to_owned(),
-        Ty::Optimiser => "optimiser".to_owned(),
         Ty::Error => "_".to_owned(),
     }
 }

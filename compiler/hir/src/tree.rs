@@ -401,8 +401,6 @@ pub enum TypedExprKind {
     Int(i64),
     /// A Boolean.
     Bool(bool),
-    /// A string.
-    Text(Arc<str>),
     /// A variable.
     Local(LocalId),
     /// A constant.

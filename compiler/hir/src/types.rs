@@ -34,10 +34,6 @@ pub enum Ty {
     List(Box<Ty>, DimExpr),
     /// A function with this number of arguments. A parameter of type `fn`, such as `activation`, takes one real and is applied elementwise.
     Function(usize),
-    /// A string.
-    Text,
-    /// An optimiser with its arguments.
-    Optimiser,
     /// The type of an expression whose error has been reported. This type fits everywhere, so that one mistake is reported only once.
     Error,
 }

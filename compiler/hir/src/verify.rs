@@ -112,7 +112,7 @@ impl Faults {
             Ty::Error => self
                 .found
                 .push(format!("`{}` has a type that was already reported", self.owner)),
-            Ty::Layer(_) | Ty::Function(_) | Ty::Text | Ty::Optimiser => {}
+            Ty::Layer(_) | Ty::Function(_) => {}
         }
     }
 

@@ -8,7 +8,6 @@ pub fn children(expr: &TypedExpr) -> Vec<&TypedExpr> {
         TypedExprKind::Real(_)
         | TypedExprKind::Int(_)
         | TypedExprKind::Bool(_)
-        | TypedExprKind::Text(_)
         | TypedExprKind::Local(_)
         | TypedExprKind::Const(_)
         | TypedExprKind::Row
@@ -50,7 +49,6 @@ pub fn children_mut(expr: &mut TypedExpr) -> Vec<&mut TypedExpr> {
         TypedExprKind::Real(_)
         | TypedExprKind::Int(_)
         | TypedExprKind::Bool(_)
-        | TypedExprKind::Text(_)
         | TypedExprKind::Local(_)
         | TypedExprKind::Const(_)
         | TypedExprKind::Row

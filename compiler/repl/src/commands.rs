@@ -353,9 +353,7 @@ fn type_of(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Resu
         .computed_with(&checked, session.streams_at(draw, 0, 1))
         .map_err(|diagnostic| vec![*diagnostic])?;
     reply.result(match datum {
-        Datum::Tensor(_) | Datum::Static(_) | Datum::Text(_) => {
-            bnnc_hir::show::ty(&checked.expr.ty, &checked.locals)
-        }
+        Datum::Tensor(_) | Datum::Static(_) => bnnc_hir::show::ty(&checked.expr.ty, &checked.locals),
         other => session.describer(&computed).datum(&other),
     });
     Ok(())
@@ -381,7 +379,7 @@ fn shape(session: &mut Session, line: &CommandText, reply: &mut Reply) -> Result
                 Datum::Dist(_) => session
                     .concrete_with(&checked, ValueSizes::Own, streams)
                     .map(|concrete| concrete.sizes()),
-                Datum::Layer(_) | Datum::Function(_) | Datum::Text(_) => {
+                Datum::Layer(_) | Datum::Function(_) => {
                     let why = "this has no shape; `:type` shows its arguments and its result".to_owned();
                     Err(model::limit(checked.expr.span, why))
                 }

@@ -41,7 +41,7 @@ impl Describer<'_> {
                     builtin.doc
                 )
             }
-            Datum::Tensor(_) | Datum::Static(_) | Datum::Text(_) => self.argument(datum),
+            Datum::Tensor(_) | Datum::Static(_) => self.argument(datum),
         }
     }
 
@@ -53,7 +53,6 @@ impl Describer<'_> {
                 show::tensor(tensor, dtype)
             }
             Datum::Static(number) => number.to_string(),
-            Datum::Text(text) => format!("{text:?}"),
             Datum::Dist(dist) => {
                 let item = &self.module.dists[dist.dist];
                 format!("{}({})", item.name, self.arguments(&item.params, &dist.args))

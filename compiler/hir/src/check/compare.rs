@@ -1,7 +1,7 @@
 //! Checks `compare` items: the inference blocks and the metrics.
 
 use super::names::Def;
-use super::options::number;
+use super::options::{called, number};
 use super::session::CheckSession;
 use super::statements::strip;
 use crate::diagnostics::{infer as report, names as report_names};
@@ -18,7 +18,7 @@ const COVERAGE: &str = "coverage";
 const LEVELS: [u32; 3] = [50, 90, 95];
 
 /// Checks a `compare` item.
-pub fn check(session: &mut CheckSession<'_>, item: &ast::CompareDecl, span: Span) {
+pub fn check(session: &mut CheckSession<'_>, item: &ast::CompareDecl) {
     let mut infers = Vec::new();
     for name in &item.infers {
         match session.find(&name.name) {
@@ -41,20 +41,13 @@ pub fn check(session: &mut CheckSession<'_>, item: &ast::CompareDecl, span: Span
         .iter()
         .filter_map(|metric| self::metric(session, &infers, metric))
         .collect();
-    session.module.compares.push(CompareItem {
-        infers,
-        metrics,
-        span,
-    });
+    session.module.compares.push(CompareItem { infers, metrics });
 }
 
 /// Resolves a metric. `coverage(0.9)` is the metric `coverage_90`, and `y.rmse` is the metric `rmse` of the output `y`.
 fn metric(session: &mut CheckSession<'_>, infers: &[InferId], written: &ast::Expr) -> Option<ComparedMetric> {
     let written = strip(written);
-    let (callee, args) = match &*written.kind {
-        ast::ExprKind::Call(callee, args) => (callee, args.as_slice()),
-        _ => (written, &[] as &[ast::Arg]),
-    };
+    let (callee, args) = called(written);
     let (output, name) = match &*callee.kind {
         ast::ExprKind::Name(name) => (None, name),
         ast::ExprKind::Field(base, part) => match &*strip(base).kind {

@@ -73,13 +73,7 @@ const FLAGS: &[&str] = &[PER_TENSOR, POINT, IMPROPER, MIXTURE];
 
 /// Checks a `dist` item.
 pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &DistDecl, library: bool) {
-    let mut body = Checker::new(
-        &session.module,
-        &session.names,
-        library,
-        BodyKind::Dist,
-        &item.name.name,
-    );
+    let mut body = session.body(BodyKind::Dist, library, &item.name.name);
     let mut lists = body.params(&[&item.params], true);
     let mut params = lists.pop().unwrap_or_default();
     body.defaults(&item.params, &mut params);
@@ -91,7 +85,7 @@ pub fn check(session: &mut CheckSession<'_>, id: DistId, item: &DistDecl, librar
     let scalar = |ty: &Ty| match ty {
         Ty::Tensor(_, dims) => dims.is_empty(),
         Ty::Dist(_) | Ty::Function(_) | Ty::Error => true,
-        Ty::Layer(_) | Ty::List(..) | Ty::Text | Ty::Optimiser => false,
+        Ty::Layer(_) | Ty::List(..) => false,
     };
     let joint = matches!(&on, Ty::Tensor(Elem::Real(Support::Real), dims) if dims.len() == 1);
     let mut dist = DistItem {

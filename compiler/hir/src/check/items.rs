@@ -1,6 +1,6 @@
 //! Checks constants and functions.
 
-use super::body::{BodyKind, Checker};
+use super::body::BodyKind;
 use super::expr::Want;
 use super::session::CheckSession;
 use crate::constant::{constant, integer};
@@ -11,13 +11,7 @@ use bnnc_grammar::ast;
 
 /// Checks a `const` item, whose value is arithmetic on numbers.
 pub fn check_const(session: &mut CheckSession<'_>, id: ConstId, item: &ast::ConstDecl, library: bool) {
-    let mut body = Checker::new(
-        &session.module,
-        &session.names,
-        library,
-        BodyKind::Constant,
-        &item.name.name,
-    );
+    let mut body = session.body(BodyKind::Constant, library, &item.name.name);
     let mut value = body.expr(&item.value, Want::Any);
     // `const HALF = 50 / 2` is an integer and can be a dimension, while `const THIRD = 50 / 3` is a real.
     let number = constant(&session.module, &value);
@@ -48,13 +42,7 @@ pub fn check_const(session: &mut CheckSession<'_>, id: ConstId, item: &ast::Cons
 
 /// Checks a `fn` item.
 pub fn check_fn(session: &mut CheckSession<'_>, id: FnId, item: &ast::FnDecl, library: bool) {
-    let mut body = Checker::new(
-        &session.module,
-        &session.names,
-        library,
-        BodyKind::Function,
-        &item.name.name,
-    );
+    let mut body = session.body(BodyKind::Function, library, &item.name.name);
     let mut params = body.params(&[&item.params], true).pop().unwrap_or_default();
     body.defaults(&item.params, &mut params);
     let result = body.ty(&item.result, false);

@@ -17,13 +17,7 @@ use bnnc_grammar::ast;
 
 /// Checks a `layer` item.
 pub fn check(session: &mut CheckSession<'_>, id: LayerId, item: &ast::LayerDecl, library: bool) {
-    let mut body = Checker::new(
-        &session.module,
-        &session.names,
-        library,
-        BodyKind::Layer,
-        &item.name.name,
-    );
+    let mut body = session.body(BodyKind::Layer, library, &item.name.name);
     let mut lists = body.params(&[&item.params, &item.inputs], true).into_iter();
     let (mut params, mut inputs) = (lists.next().unwrap_or_default(), lists.next().unwrap_or_default());
     body.defaults(&item.params, &mut params);

@@ -11,13 +11,7 @@ use bnnc_grammar::ast;
 
 /// Checks a `model` item.
 pub fn check(session: &mut CheckSession<'_>, id: ModelId, item: &ast::ModelDecl) {
-    let mut body = Checker::new(
-        &session.module,
-        &session.names,
-        false,
-        BodyKind::Model,
-        &item.name.name,
-    );
+    let mut body = session.body(BodyKind::Model, false, &item.name.name);
     let mut lists = body
         .params(&[&item.shared, &item.inputs, &item.outputs], false)
         .into_iter();

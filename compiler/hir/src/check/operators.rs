@@ -122,19 +122,20 @@ impl Checker<'_> {
         None
     }
 
+    fn wrong_ranks(&mut self, left: &TypedExpr, right: &TypedExpr, span: Span, help: &str) -> Ty {
+        let [l, r] = [left, right].map(|operand| show::ty(&operand.ty, &self.locals));
+        self.report(report::matrix_ranks(
+            span,
+            (&l, left.span),
+            (&r, right.span),
+            help,
+        ));
+        Ty::Error
+    }
+
     fn matrix_product(&mut self, left: &TypedExpr, right: &TypedExpr, text: &str, span: Span) -> Ty {
         let (Ty::Tensor(a, left_dims), Ty::Tensor(b, right_dims)) = (&left.ty, &right.ty) else {
-            let (l, r) = (
-                show::ty(&left.ty, &self.locals),
-                show::ty(&right.ty, &self.locals),
-            );
-            self.report(report::matrix_ranks(
-                span,
-                (&l, left.span),
-                (&r, right.span),
-                "use arrays of numbers",
-            ));
-            return Ty::Error;
+            return self.wrong_ranks(left, right, span, "use arrays of numbers");
         };
         let (inner, dims) = match (left_dims.as_slice(), right_dims.as_slice()) {
             ([m, k], [l]) => ((k, l), vec![m.clone()]),
@@ -146,17 +147,7 @@ impl Checker<'_> {
                     ([], _) | (_, []) => "for a scalar write `*`",
                     _ => "select a matrix of the array by an index first",
                 };
-                let (l, r) = (
-                    show::ty(&left.ty, &self.locals),
-                    show::ty(&right.ty, &self.locals),
-                );
-                self.report(report::matrix_ranks(
-                    span,
-                    (&l, left.span),
-                    (&r, right.span),
-                    help,
-                ));
-                return Ty::Error;
+                return self.wrong_ranks(left, right, span, help);
             }
         };
         if *a == Elem::Bool || *b == Elem::Bool {

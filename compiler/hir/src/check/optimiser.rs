@@ -46,13 +46,7 @@ fn predefined(locals: &mut Locals, span: Span) -> [LocalId; 3] {
 
 /// Checks an `optimiser` item.
 pub fn check(session: &mut CheckSession<'_>, id: OptimiserId, item: &ast::OptimiserDecl, library: bool) {
-    let mut body = Checker::new(
-        &session.module,
-        &session.names,
-        library,
-        BodyKind::Optimiser,
-        &item.name.name,
-    );
+    let mut body = session.body(BodyKind::Optimiser, library, &item.name.name);
     let [gradient, parameter, iteration] = predefined(&mut body.locals, item.name.span);
     body.used.extend([gradient, parameter, iteration]);
     let names = ["gradient", "parameter", "iteration"].map(Arc::from);

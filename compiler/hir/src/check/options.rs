@@ -198,15 +198,10 @@ fn number_or(
         bnnc_abi::method::range(low, high),
         crate::diagnostics::quoted(words.iter().copied())
     );
-    let value = number(session, def.name, &expected, written)?;
-    if (low..=high).contains(&value) {
-        return Some(SettingValue::Real(value));
-    }
-    let found = format!("{expected}, found {}", exact(value));
-    session
-        .diagnostics
-        .push(report::option_value(written.span, def.name, &found));
-    None
+    within(session, (def, written), &expected, |value| {
+        (low..=high).contains(&value)
+    })
+    .map(SettingValue::Real)
 }
 
 /// Reads the name of an inference block, or `safetensors("FILE")`.
@@ -228,6 +223,14 @@ fn start(session: &mut CheckSession<'_>, name: &str, written: &ast::Expr) -> Opt
             .push(report::option_value(written.span, name, expected));
     }
     file.map(SettingValue::File)
+}
+
+/// Returns the callee and the arguments of a call. Any other expression is its own callee, without arguments.
+pub fn called(written: &ast::Expr) -> (&ast::Expr, &[ast::Arg]) {
+    match &*written.kind {
+        ast::ExprKind::Call(callee, args) => (callee, args),
+        _ => (written, &[]),
+    }
 }
 
 fn word(written: &ast::Expr) -> Option<Arc<str>> {
@@ -307,10 +310,7 @@ fn infer(session: &mut CheckSession<'_>, name: &str, written: &ast::Expr) -> Opt
 /// Reads an optimiser such as `Adam(1e-3)`.
 fn optimiser(session: &mut CheckSession<'_>, name: &str, written: &ast::Expr) -> Option<SettingValue> {
     let written = strip(written);
-    let (callee, args) = match &*written.kind {
-        ast::ExprKind::Call(callee, args) => (callee, args.as_slice()),
-        _ => (written, &[] as &[ast::Arg]),
-    };
+    let (callee, args) = called(written);
     let Some(word) = word(callee) else {
         session.diagnostics.push(report::option_value(
             written.span,
@@ -372,10 +372,7 @@ fn call(
     let mut names: Vec<&str> = forms.iter().map(|form| form.word).collect();
     names.dedup();
     let written = strip(written);
-    let (callee, args) = match &*written.kind {
-        ast::ExprKind::Call(callee, args) => (callee, args.as_slice()),
-        _ => (written, &[] as &[ast::Arg]),
-    };
+    let (callee, args) = called(written);
     let Some(word) = word(callee) else {
         let expected = format!("one of {}", crate::diagnostics::quoted(names));
         session

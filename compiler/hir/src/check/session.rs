@@ -72,7 +72,7 @@ pub fn check(
     }
     for item in &program.items {
         if let ItemKind::Compare(item_) = &item.kind {
-            compare::check(&mut session, item_, item.span);
+            compare::check(&mut session, item_);
         }
     }
     session.module.infer_order = order
@@ -308,11 +308,16 @@ impl<'a> CheckSession<'a> {
     /// Runs `work` on the state of an item without variables.
     pub fn with_constants<T>(&mut self, work: impl FnOnce(&mut super::body::Checker<'_>) -> T) -> T {
         let name: Arc<str> = "option".into();
-        let mut body = super::body::Checker::new(&self.module, &self.names, false, BodyKind::Constant, &name);
+        let mut body = self.body(BodyKind::Constant, false, &name);
         let result = work(&mut body);
         let (_, diagnostics) = body.finish();
         self.diagnostics.extend(diagnostics);
         result
+    }
+
+    /// Begins the check of the body of an item.
+    pub fn body(&self, kind: BodyKind, library: bool, name: &Arc<str>) -> super::body::Checker<'_> {
+        super::body::Checker::new(&self.module, &self.names, library, kind, name)
     }
 
     /// Looks up a name of the program. Returns `None` if the name does not exist, and an inner `None` if the item with this name has

@@ -4,7 +4,6 @@ use crate::builtin::Builtin;
 use crate::tree::{DistId, FnId, LayerId};
 use bnnc_graph::function::Value;
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// The result of elaborating an expression.
 #[derive(Clone, Debug)]
@@ -21,8 +20,6 @@ pub enum Datum {
     List(Rc<Vec<Datum>>),
     /// A function.
     Function(Callee),
-    /// A string.
-    Text(Arc<str>),
 }
 
 /// A distribution as a value.
@@ -77,7 +74,7 @@ impl Datum {
             Datum::List(items) => Datum::List(Rc::new(
                 items.iter().map(|item| item.map_values(replace)).collect(),
             )),
-            Datum::Static(_) | Datum::Function(_) | Datum::Text(_) => self.clone(),
+            Datum::Static(_) | Datum::Function(_) => self.clone(),
         }
     }
 

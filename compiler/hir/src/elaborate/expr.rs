@@ -35,7 +35,6 @@ impl<'a> Elaborator<'a> {
             TypedExprKind::Bool(value) => Ok(Datum::Tensor(
                 self.constant(f64::from(u8::from(*value)), DType::Bool),
             )),
-            TypedExprKind::Text(text) => Ok(Datum::Text(text.clone())),
             TypedExprKind::Local(local) => match frame.values.get(local) {
                 Some(datum) => Ok(datum.clone()),
                 None => Err(no_value(span, &frame.locals[*local].name)),

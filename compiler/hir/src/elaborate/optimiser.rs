@@ -72,7 +72,6 @@ pub fn elaborate(
     results.insert(0, ("step".into(), value));
     let update = Arc::new(elaborator.builder.finish(results));
     Ok(ElaboratedOptimiser {
-        name: item.name.to_string(),
         states,
         rate: start_rate,
         update,

@@ -131,6 +131,4 @@ pub struct CompareItem {
     pub infers: Vec<InferId>,
     /// The metrics.
     pub metrics: Vec<ComparedMetric>,
-    /// The position of the comparison in the source.
-    pub span: Span,
 }

@@ -263,7 +263,6 @@ pub fn sgd(rate: f64) -> ElaboratedOptimiser {
     let mut renamed = (*update).clone();
     renamed.results[0].0 = "step".into();
     ElaboratedOptimiser {
-        name: "Sgd".into(),
         states: Vec::new(),
         rate,
         update: Arc::new(renamed),
@@ -282,7 +281,6 @@ pub fn momentum() -> ElaboratedOptimiser {
     let step = b.neg(scaled);
     let update = Arc::new(b.finish(vec![("step".into(), step), ("m".into(), next)]));
     ElaboratedOptimiser {
-        name: "Momentum".into(),
         states: vec![("m".into(), 0.0)],
         rate: 0.1,
         update,
