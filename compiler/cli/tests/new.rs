@@ -558,10 +558,6 @@ fn errors_have_codes_and_places() {
         .file("one.csv", "age,price\n3,9.5\n")
         .file("empty.csv", "")
         .file("same.csv", "age,price\n3,9.5\n7,9.5\n")
-        .file(
-            "gaps.csv",
-            "age,km,price\n3,,1\n,4,2\n5,5,3\n6,6,4\n7,,5\n8,8,\n9,9,6\n,10,7\n11,11,\n12,12,\n",
-        )
         .file("cars.bnn", "// mine\n");
     let new = |arguments: &[&str]| {
         let mut all = vec![

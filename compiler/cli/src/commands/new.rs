@@ -20,7 +20,7 @@ use bnnc_command::terminal::{self, OK};
 use bnnc_data::read::{self, Reading};
 use bnnc_data::write;
 use columns::TableColumns;
-use program::ProgramPlan;
+use program::{ProgramPaths, ProgramPlan};
 use std::path::{Path, PathBuf};
 
 /// Errors in the file or the command line.
@@ -86,7 +86,7 @@ fn project(arguments: &New) -> Result<String, Faults> {
     };
     let data = path_text(&data).ok_or_else(|| vec![diagnostics::unwritable_path(&data)])?;
     let program = target.display().to_string();
-    let plan = columns.plan((program, data), format, &stem);
+    let plan = columns.plan(ProgramPaths { program, data }, format, &stem);
     let text = plan.text();
     let text = formatted(&text).unwrap_or(text);
     if !columns.is_complete() {
@@ -203,7 +203,7 @@ fn summary(plan: &ProgramPlan, columns: &TableColumns, complete: &Path) -> Strin
     };
     let mut text = format!(
         "wrote `{}`: a model of `{}` ({}) with {inputs}\n",
-        plan.program,
+        plan.paths.program,
         facts::shown(&plan.output.column),
         plan.choice.0.name(),
     );
@@ -224,5 +224,5 @@ fn summary(plan: &ProgramPlan, columns: &TableColumns, complete: &Path) -> Strin
             complete.display()
         );
     }
-    text + &format!("next: bnnc run {}\n", plan.program)
+    text + &format!("next: bnnc run {}\n", plan.paths.program)
 }

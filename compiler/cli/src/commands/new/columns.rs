@@ -5,7 +5,7 @@ use super::facts::{ColumnFacts, shown};
 use super::guess::{ColumnUse, guess, is_time, is_writable};
 use super::likelihood::{LikelihoodChoice, choose};
 use super::names::ProgramNames;
-use super::program::{GroupColumn, NamedColumn, ProgramPlan};
+use super::program::{GroupColumn, NamedColumn, ProgramPaths, ProgramPlan};
 use bnnc_abi::data::{Contents, Format};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::read::Gaps;
@@ -150,8 +150,8 @@ impl<'t> TableColumns<'t> {
         inputs.chain(std::iter::once(self.output)).map(column).collect()
     }
 
-    /// Returns the plan of a program at the path `program` that reads data in this format from the path `data`.
-    pub fn plan(&self, (program, data): (String, String), format: Format, stem: &str) -> ProgramPlan {
+    /// Returns the plan of a program that reads data in this format.
+    pub fn plan(&self, paths: ProgramPaths, format: Format, stem: &str) -> ProgramPlan {
         let mut items = ProgramNames::new();
         for own in ["Linear", "Network", "MeanField", "fit", "network"] {
             items.claim(own);
@@ -186,8 +186,7 @@ impl<'t> TableColumns<'t> {
         let is_partial = format.contents() != Contents::Columns || !groups.is_empty() || leaves_out;
         let has_inputs = !(numbers.is_empty() && groups.is_empty());
         ProgramPlan {
-            program,
-            data,
+            paths,
             format,
             item: items.claim(stem),
             output,

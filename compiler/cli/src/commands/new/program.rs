@@ -31,13 +31,20 @@ pub struct GroupColumn {
     pub levels: usize,
 }
 
-/// Everything that determines the text of the program.
+/// The paths of a program and of its data.
 #[derive(Debug)]
-pub struct ProgramPlan {
+pub struct ProgramPaths {
     /// The path of the program, as the user gave it.
     pub program: String,
     /// The path of the data, relative to the program.
     pub data: String,
+}
+
+/// Everything that determines the text of the program.
+#[derive(Debug)]
+pub struct ProgramPlan {
+    /// The paths of the program and of the data.
+    pub paths: ProgramPaths,
     /// The format of the data.
     pub format: Format,
     /// The name of the data item.
@@ -90,7 +97,7 @@ impl ProgramPlan {
 
     fn head(&self) -> String {
         // The comment contains only the file name, because the path depends on the folder in which `bnnc new` ran.
-        let program = self.program.rsplit('/').next().unwrap_or_default();
+        let program = self.paths.program.rsplit('/').next().unwrap_or_default();
         let mut text = comment(&format!(
             "A first model of `{}`, written by `bnnc new`. Everything in it is a guess that you can change. Run it:",
             shown(&self.output.column)
@@ -152,7 +159,7 @@ impl ProgramPlan {
             1 => options.push(comment(why) + &format!("standardise = {list}\n")),
             _ => options.push(comment(why) + &format!("standardise = [{list}]\n")),
         }
-        let (item, format, data) = (&self.item, self.format.word(), &self.data);
+        let (item, format, data) = (&self.item, self.format.word(), &self.paths.data);
         format!(
             "data {item} = {format}(\"{data}\") {{\n{}}}\n\n",
             options.join("\n")
