@@ -49,17 +49,16 @@ pub(crate) struct Programs {
     pub cost: Cost,
 }
 
+/// The programs of an inference block, or the reason why they cannot be built.
+pub(crate) type BuiltPrograms = Result<Programs, CompileFailure>;
+
 /// The part of a method of inference that belongs to the compiler.
 pub(crate) trait Method {
     /// Builds the programs of an inference.
     ///
     /// # Errors
     /// Fails for a model, data or options that the method does not support.
-    fn programs(
-        &self,
-        compilation: &mut Compilation<'_>,
-        parts: Parts<'_>,
-    ) -> Result<Programs, CompileFailure>;
+    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> BuiltPrograms;
 
     /// Returns whether a model without sites is rejected before any program is built.
     fn needs_sites(&self) -> bool {
@@ -113,7 +112,7 @@ struct Absent;
 
 #[cfg(not(feature = "collapsed"))]
 impl Method for Absent {
-    fn programs(&self, compilation: &mut Compilation<'_>, _: Parts<'_>) -> Result<Programs, CompileFailure> {
+    fn programs(&self, compilation: &mut Compilation<'_>, _: Parts<'_>) -> BuiltPrograms {
         Err(CompileFailure::Program(vec![diagnostics::absent_method(
             compilation.item,
         )]))

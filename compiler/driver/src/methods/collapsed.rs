@@ -4,7 +4,7 @@ mod treated;
 
 use crate::diagnostics;
 use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
-use crate::methods::{Kept, Method, Parts, Programs};
+use crate::methods::{BuiltPrograms, Kept, Method, Parts, Programs};
 use bnnc_abi::collapsed::{
     Collapsed, CollapsedOptions, CollapsedSettings, Compat, LikelihoodNoise, LocationForm, NoiseForm, Radius,
     Selection,
@@ -42,11 +42,7 @@ type Apart = (OptionName, String, &'static str);
 pub(crate) struct Collapses;
 
 impl Method for Collapses {
-    fn programs(
-        &self,
-        compilation: &mut Compilation<'_>,
-        parts: Parts<'_>,
-    ) -> Result<Programs, CompileFailure> {
+    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> BuiltPrograms {
         compilation.collapsed_programs(parts)
     }
 
@@ -68,7 +64,7 @@ impl Method for Collapses {
 
 impl Compilation<'_> {
     /// Builds the programs of an inference that integrates over some weights at each iterate.
-    fn collapsed_programs(&mut self, parts: Parts<'_>) -> Result<Programs, CompileFailure> {
+    fn collapsed_programs(&mut self, parts: Parts<'_>) -> BuiltPrograms {
         let Parts {
             elaborated,
             densities,

@@ -1,7 +1,7 @@
 //! Inference blocks that train under random masks. Predictions draw masks too.
 
 use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
-use crate::methods::{Method, Parts, Programs};
+use crate::methods::{BuiltPrograms, Method, Parts};
 use bnnc_abi::dropout::DropoutOptions;
 use bnnc_abi::method::MethodDef;
 use bnnc_rewrite::density::Densities;
@@ -13,11 +13,7 @@ use bnnc_rewrite::{pipeline, pipelines};
 pub(crate) struct Drops;
 
 impl Method for Drops {
-    fn programs(
-        &self,
-        compilation: &mut Compilation<'_>,
-        parts: Parts<'_>,
-    ) -> Result<Programs, CompileFailure> {
+    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> BuiltPrograms {
         compilation.training_programs(parts)
     }
 

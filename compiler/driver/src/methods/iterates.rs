@@ -6,7 +6,7 @@ pub(crate) mod taken;
 
 use crate::diagnostics::nothing_to_sample;
 use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
-use crate::methods::{Method, Parts, Programs};
+use crate::methods::{BuiltPrograms, Method, Parts, Programs};
 use bnnc_abi::iterates::{Covariance, Ensemble, Swag, SwagOptions};
 use bnnc_abi::manifest::{SiteReport, Train, Work};
 use bnnc_rewrite::density::Densities;
@@ -16,11 +16,7 @@ use bnnc_rewrite::methods::sample::{self, PositionPrograms};
 pub(crate) struct Averages;
 
 impl Method for Averages {
-    fn programs(
-        &self,
-        compilation: &mut Compilation<'_>,
-        parts: Parts<'_>,
-    ) -> Result<Programs, CompileFailure> {
+    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> BuiltPrograms {
         let made = |this: &Compilation<'_>, train, moved| {
             let swag = this.iterates(train, moved, this.options_of()?)?;
             let family = match swag.gaussian.covariance {
@@ -41,11 +37,7 @@ impl Method for Averages {
 pub(crate) struct Ensembles;
 
 impl Method for Ensembles {
-    fn programs(
-        &self,
-        compilation: &mut Compilation<'_>,
-        parts: Parts<'_>,
-    ) -> Result<Programs, CompileFailure> {
+    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> BuiltPrograms {
         let made = |this: &Compilation<'_>, train, moved| {
             let options = this.options_of()?;
             let ensemble = Ensemble {
@@ -71,7 +63,7 @@ impl Compilation<'_> {
         &mut self,
         parts: Parts<'_>,
         made: impl FnOnce(&Self, Train, Vec<String>) -> Result<(Work, &'static str), CompileFailure>,
-    ) -> Result<Programs, CompileFailure> {
+    ) -> BuiltPrograms {
         let Parts {
             elaborated,
             densities,

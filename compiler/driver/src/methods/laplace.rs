@@ -4,7 +4,7 @@ pub mod beforehand;
 
 use crate::diagnostics;
 use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
-use crate::methods::{Method, Parts, Programs};
+use crate::methods::{BuiltPrograms, Method, Parts, Programs};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Schema;
@@ -33,11 +33,7 @@ const MOST: f64 = 1e9;
 pub(crate) struct Approximates;
 
 impl Method for Approximates {
-    fn programs(
-        &self,
-        compilation: &mut Compilation<'_>,
-        parts: Parts<'_>,
-    ) -> Result<Programs, CompileFailure> {
+    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> BuiltPrograms {
         compilation.laplace_programs(parts)
     }
 
@@ -56,7 +52,7 @@ impl Method for Approximates {
 
 impl Compilation<'_> {
     /// Builds the programs of an inference that approximates the posterior by a Gaussian around a maximum.
-    fn laplace_programs(&mut self, parts: Parts<'_>) -> Result<Programs, CompileFailure> {
+    fn laplace_programs(&mut self, parts: Parts<'_>) -> BuiltPrograms {
         let Parts {
             elaborated,
             densities,

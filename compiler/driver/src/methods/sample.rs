@@ -4,7 +4,7 @@ mod abreast;
 
 use crate::diagnostics;
 use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
-use crate::methods::{Kept, Method, Parts, Programs};
+use crate::methods::{BuiltPrograms, Kept, Method, Parts, Programs};
 use bnnc_abi::cost::Cost;
 use bnnc_abi::manifest::{InferenceBlock, Work};
 use bnnc_abi::method::MethodDef;
@@ -33,11 +33,7 @@ const SMALL: usize = 50;
 pub(crate) struct Samples(pub SamplerKind);
 
 impl Method for Samples {
-    fn programs(
-        &self,
-        compilation: &mut Compilation<'_>,
-        parts: Parts<'_>,
-    ) -> Result<Programs, CompileFailure> {
+    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> BuiltPrograms {
         compilation.sampling_programs(self.0, parts)
     }
 
@@ -75,11 +71,7 @@ impl Compilation<'_> {
     }
 
     /// Builds the programs of an inference by Markov chains.
-    fn sampling_programs(
-        &mut self,
-        sampler: SamplerKind,
-        parts: Parts<'_>,
-    ) -> Result<Programs, CompileFailure> {
+    fn sampling_programs(&mut self, sampler: SamplerKind, parts: Parts<'_>) -> BuiltPrograms {
         let Parts {
             elaborated,
             densities,

@@ -2,7 +2,7 @@
 
 use crate::diagnostics;
 use crate::infer::{Compilation, CompileFailure, ElaboratedInference};
-use crate::methods::{self, Kept, Method, Parts, Programs};
+use crate::methods::{self, BuiltPrograms, Kept, Method, Parts, Programs};
 use bnnc_abi::cost::Cost;
 use bnnc_abi::manifest::{InferenceBlock, Pruning, Train, Training, Work};
 use bnnc_abi::method::MethodDef;
@@ -18,11 +18,7 @@ pub(crate) const CHECKED: usize = 10_000;
 pub(crate) struct Trains;
 
 impl Method for Trains {
-    fn programs(
-        &self,
-        compilation: &mut Compilation<'_>,
-        parts: Parts<'_>,
-    ) -> Result<Programs, CompileFailure> {
+    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> BuiltPrograms {
         compilation.training_programs(parts)
     }
 
@@ -49,7 +45,7 @@ impl Method for Trains {
 
 impl Compilation<'_> {
     /// Builds the programs of an inference by training.
-    pub(crate) fn training_programs(&mut self, parts: Parts<'_>) -> Result<Programs, CompileFailure> {
+    pub(crate) fn training_programs(&mut self, parts: Parts<'_>) -> BuiltPrograms {
         let Parts {
             elaborated,
             densities,
