@@ -52,6 +52,15 @@ pub struct SeparatedForm {
 }
 
 impl SeparatedForm {
+    /// Returns the form of a value that is the elementwise sum of the terms.
+    fn of(value: Value, terms: Vec<SeparatedTerm>) -> SeparatedForm {
+        SeparatedForm {
+            value,
+            terms,
+            summed: false,
+        }
+    }
+
     fn only_term(&self) -> Option<&SeparatedTerm> {
         match &self.terms[..] {
             [term] if !self.summed => Some(term),
@@ -181,11 +190,7 @@ impl<'b> Algebra<'b> {
             }
         };
         let is_zero = self.is_constant(term.coefficient, 0.0);
-        SeparatedForm {
-            value,
-            terms: if is_zero { Vec::new() } else { vec![term] },
-            summed: false,
-        }
+        SeparatedForm::of(value, if is_zero { Vec::new() } else { vec![term] })
     }
 
     fn is_constant(&self, value: Value, number: f64) -> bool {
@@ -271,22 +276,14 @@ impl<'b> Algebra<'b> {
         if x.terms.len() * y.terms.len() > MOST_TERMS {
             return self.whole(value);
         }
-        let mut sum = SeparatedForm {
-            value,
-            terms: Vec::new(),
-            summed: false,
-        };
+        let mut sum = SeparatedForm::of(value, Vec::new());
         for left in &x.terms {
             for right in &y.terms {
                 let term = SeparatedTerm {
                     coefficient: self.product(left.coefficient, right.coefficient),
                     monomial: self.multiply(&left.monomial, &right.monomial),
                 };
-                let single = SeparatedForm {
-                    value,
-                    terms: vec![term],
-                    summed: false,
-                };
+                let single = SeparatedForm::of(value, vec![term]);
                 sum = self.add(value, &sum, &single);
             }
         }
@@ -362,11 +359,7 @@ impl<'b> Algebra<'b> {
                 monomial: self.normal(factors),
             });
         }
-        SeparatedForm {
-            value,
-            terms,
-            summed: false,
-        }
+        SeparatedForm::of(value, terms)
     }
 
     fn moved_atom(&mut self, atom: Value, op: &'static OpDef, attrs: &[Attr]) -> Value {

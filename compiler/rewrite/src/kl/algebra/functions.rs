@@ -54,14 +54,19 @@ impl Algebra<'_> {
             vec![(self.monomial_value(&term.monomial), exponent)]
         };
         let coefficient = self.power_of(term.coefficient, exponent);
-        SeparatedForm {
+        self.product_of(value, coefficient, factors)
+    }
+
+    /// Returns the form of a value that is one product.
+    fn product_of(&self, value: Value, coefficient: Value, factors: Vec<(Value, f64)>) -> SeparatedForm {
+        let monomial = self.normal(factors);
+        SeparatedForm::of(
             value,
-            terms: vec![SeparatedTerm {
+            vec![SeparatedTerm {
                 coefficient,
-                monomial: self.normal(factors),
+                monomial,
             }],
-            summed: false,
-        }
+        )
     }
 
     /// Returns an equal product whose coefficient is not negative, if the sign of the coefficient is known.
@@ -87,14 +92,13 @@ impl Algebra<'_> {
             return form;
         }
         let one = self.builder.like(1.0, atom);
-        SeparatedForm {
+        SeparatedForm::of(
             value,
-            terms: vec![SeparatedTerm {
+            vec![SeparatedTerm {
                 coefficient: one,
                 monomial: Monomial(vec![(atom, exponent)]),
             }],
-            summed: false,
-        }
+        )
     }
 
     /// Builds `x ^ exponent` for a constant exponent, with the cheapest op.
@@ -192,22 +196,11 @@ impl Algebra<'_> {
         for part in [noise, mixed].into_iter().filter(|part| !part.is_empty()) {
             let sum = self.sum_of(&part);
             let atom = self.builder.exp(sum);
-            let logarithm = SeparatedForm {
-                value: sum,
-                terms: part,
-                summed: false,
-            };
+            let logarithm = SeparatedForm::of(sum, part);
             self.logarithms.insert(atom, logarithm);
             factors.push((atom, 1.0));
         }
-        SeparatedForm {
-            value,
-            terms: vec![SeparatedTerm {
-                coefficient,
-                monomial: self.normal(factors),
-            }],
-            summed: false,
-        }
+        self.product_of(value, coefficient, factors)
     }
 
     /// Builds the sum of the terms. There must be at least one term.
@@ -250,14 +243,7 @@ impl Algebra<'_> {
                 };
                 factors.push((atom, *power));
             }
-            return SeparatedForm {
-                value,
-                terms: vec![SeparatedTerm {
-                    coefficient,
-                    monomial: self.normal(factors),
-                }],
-                summed: false,
-            };
+            return self.product_of(value, coefficient, factors);
         }
         let sign = self.sign(x.value);
         self.mul(value, &sign, x)
