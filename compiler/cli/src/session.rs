@@ -144,22 +144,7 @@ pub fn read_sources(
     most: Option<u64>,
 ) -> Result<HashMap<String, LoadedData>, Vec<Diagnostic>> {
     let specs = bnnc_driver::compile::data(program, options)?;
-    let most = most.or_else(memory::available);
-    let mut sources = HashMap::new();
-    let mut diagnostics = Vec::new();
-    for spec in specs {
-        match LoadedData::read_within(&spec, most) {
-            Ok(source) => {
-                sources.insert(spec.name.clone(), source);
-            }
-            Err(found) => diagnostics.extend(found),
-        }
-    }
-    if diagnostics.is_empty() {
-        Ok(sources)
-    } else {
-        Err(diagnostics)
-    }
+    LoadedData::read_all(&specs, most.or_else(memory::available))
 }
 
 /// Returns every diagnostic code of this build, sorted.

@@ -12,7 +12,7 @@ use crate::table::{Array, ArrayValues, Table};
 use bnnc_abi::data::{ColumnExpr, Contents, DataSpec, Field, FieldKind, Outliers, Schema, Test};
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 /// All data of a data item in memory. The rows of each split are selected from these data.
@@ -43,6 +43,26 @@ impl LoadedData {
     /// Reads all files of a data item and checks everything that does not depend on a split.
     pub fn read(spec: &DataSpec) -> Result<LoadedData, Faults> {
         LoadedData::read_within(spec, None)
+    }
+
+    /// Reads the files of several data items, each with at most `most` bytes of memory. Returns the data by the name of the item.
+    ///
+    /// # Errors
+    /// The diagnostics of all items that cannot be read.
+    pub fn read_all(specs: &[DataSpec], most: Option<u64>) -> Result<HashMap<String, LoadedData>, Faults> {
+        let (mut sources, mut faults) = (HashMap::new(), Vec::new());
+        for spec in specs {
+            match LoadedData::read_within(spec, most) {
+                Ok(source) => {
+                    sources.insert(spec.name.clone(), source);
+                }
+                Err(found) => faults.extend(found),
+            }
+        }
+        match faults.is_empty() {
+            true => Ok(sources),
+            false => Err(faults),
+        }
     }
 
     /// Reads as [`LoadedData::read`] does, with at most this many bytes of memory.

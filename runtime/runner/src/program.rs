@@ -208,20 +208,5 @@ fn remember_files(known: &mut Vec<String>, words: &[String]) {
 
 /// Reads the data, with at most `most` bytes of memory per item; without `most`, with at most the memory that the machine has available.
 fn sources(manifest: &Manifest, most: Option<u64>) -> Result<HashMap<String, LoadedData>, Vec<Diagnostic>> {
-    let most = most.or_else(memory::available);
-    let mut sources = HashMap::new();
-    let mut diagnostics = Vec::new();
-    for spec in &manifest.data {
-        match LoadedData::read_within(spec, most) {
-            Ok(source) => {
-                sources.insert(spec.name.clone(), source);
-            }
-            Err(found) => diagnostics.extend(found),
-        }
-    }
-    if diagnostics.is_empty() {
-        Ok(sources)
-    } else {
-        Err(diagnostics)
-    }
+    LoadedData::read_all(&manifest.data, most.or_else(memory::available))
 }
