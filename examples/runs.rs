@@ -175,11 +175,16 @@ impl Done {
             .filter(|(_, range)| !range.is_empty())
             .ok_or_else(|| format!("no site `{site}`"))?;
         let of = |element: usize| -> Result<Vec<f64>, String> {
-            let chains = sampled.chains.iter().map(|chain| chain.store.column(element));
-            let chains: Result<Vec<Vec<f64>>, _> = chains.collect();
-            chains
-                .map(|chains| chains.concat())
-                .map_err(|found| found.message)
+            let mut values = Vec::new();
+            for chain in &sampled.chains {
+                let records = chain
+                    .store
+                    .records(0..chain.store.len())
+                    .map_err(|found| found.message)?;
+                let width = records.len() / chain.store.len().max(1);
+                values.extend(records.chunks_exact(width.max(1)).map(|record| record[element]));
+            }
+            Ok(values)
         };
         range.clone().map(of).collect()
     }

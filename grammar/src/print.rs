@@ -299,7 +299,7 @@ fn without_spans(module: &SourceFile) -> String {
     for piece in pieces {
         kept += piece.split_once('}').map_or(piece, |(_, rest)| rest);
     }
-    spellings::all().iter().fold(kept, |text, (spelling, word)| {
+    spellings::TABLE.iter().fold(kept, |text, (spelling, word)| {
         text.replace(&format!("\"{spelling}\""), &format!("\"{word}\""))
     })
 }

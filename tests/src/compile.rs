@@ -9,7 +9,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_base::source::SourceMap;
 use bnnc_core::checkpoint::Opening;
 use bnnc_core::fingerprint::Fingerprint;
-use bnnc_data::Dataset;
+use bnnc_data::{Dataset, LoadedData};
 use bnnc_driver::compile::{compile, data};
 use bnnc_driver::infer::CompileFailure;
 use bnnc_driver::options::CompileOptions;
@@ -254,7 +254,7 @@ impl Compiled {
     /// The files have changed since the program was compiled.
     pub fn dataset(&self, data: &str) -> Dataset {
         let spec = self.manifest.data.iter().find(|spec| spec.name == data);
-        let loaded = spec.map(|spec| bnnc_data::load(spec, &self.schemas[data], 0, self.manifest.seed));
+        let loaded = spec.map(|spec| LoadedData::read(spec)?.dataset(0, self.manifest.seed));
         match loaded {
             Some(Ok(dataset)) => dataset,
             other => panic!("{data}: {other:?}"),

@@ -21,7 +21,6 @@ use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
-use bnnc_base::source::Span;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::{ApproximatePosterior, ElaboratedOptimiser, Model};
 use bnnc_hir::elaborate;
@@ -479,10 +478,5 @@ impl<'a> Compilation<'a> {
     /// Returns whether the method draws from the posterior by Markov chains.
     pub fn samples(&self) -> bool {
         self.item.method.has::<ChainOptions>()
-    }
-
-    /// Returns the span of the inference block.
-    pub fn span(&self) -> Span {
-        self.item.span
     }
 }

@@ -41,19 +41,6 @@ pub fn parse_with(text: &str, table: DistLookup) -> Result<Function, TextError> 
     }
 }
 
-/// Parses several functions, one after the other.
-pub fn parse_all(text: &str, table: DistLookup) -> Result<Vec<Function>, TextError> {
-    let mut parser = Parser {
-        reader: Reader::new(text),
-        table,
-    };
-    let mut functions = Vec::new();
-    while !parser.reader.is_done() {
-        functions.push(parser.function()?);
-    }
-    Ok(functions)
-}
-
 struct Parser<'a> {
     reader: Reader<'a>,
     table: DistLookup<'a>,

@@ -45,7 +45,7 @@ pub fn summary(session: &mut Session, line: &CommandText, reply: &mut Reply) -> 
     let [_, _] = line.words.as_slice() else {
         return usage(line);
     };
-    let fit = session.fit_of(line, 1)?;
+    let fit = session.fit_of(line)?;
     reply.result(fit.summary().trim_end());
     Ok(())
 }
@@ -55,7 +55,7 @@ pub fn predict(session: &mut Session, line: &CommandText, reply: &mut Reply) -> 
     let (Some(file), 3..=4) = (line.path(2), line.words.len()) else {
         return usage(line);
     };
-    let fit = session.fit_of(line, 1)?;
+    let fit = session.fit_of(line)?;
     let rows = fit.predict(Path::new(&file))?;
     session.show(&rows.warnings, reply);
     match line.path(3) {
@@ -96,9 +96,9 @@ impl Session {
         self.fits.iter().find(|fit| fit.name() == name)
     }
 
-    /// Returns the posterior that a word of a command line names.
-    fn fit_of(&self, line: &CommandText, at: usize) -> Result<Rc<dyn FittedPosterior>, Refused> {
-        let (Some(name), Some(range)) = (line.word(at), line.words.get(at)) else {
+    /// Returns the posterior that the first word after a command names.
+    fn fit_of(&self, line: &CommandText) -> Result<Rc<dyn FittedPosterior>, Refused> {
+        let (Some(name), Some(range)) = (line.word(1), line.words.get(1)) else {
             return usage(line);
         };
         let names = self.infer_names();

@@ -1,4 +1,4 @@
-//! Derivatives: the reverse mode over nodes that already exist, and the forward mode as the reverse mode applied twice.
+//! Derivatives: the reverse mode over nodes that already exist.
 
 use crate::nodes;
 use crate::recurrence;
@@ -273,42 +273,6 @@ fn unknown(what: &str, name: &str) -> Fault {
     Fault::Bug(format!("no {what} `{name}` to differentiate"))
 }
 
-/// Computes the forward mode: returns `function` with a tangent parameter `t_<name>` for each name in `wrt` and a result `t_<name>` for
-/// each real result. The pull-back is linear in its cotangent, so the derivative of `<pull_back(c), t>` with respect to `c` is the
-/// push-forward of `t`.
-pub fn jvp(function: &Function, wrt: &[&str]) -> Result<Function, Fault> {
-    let pulled = pull_back_function(function, wrt)?;
-    let mut builder = Builder::new(&function.name);
-    let params = nodes::params_of(&mut builder, function);
-    let tangents: Vec<Value> = wrt
-        .iter()
-        .map(|name| {
-            let param = function.param(name).ok_or_else(|| unknown("parameter", name))?;
-            Ok(builder.param(&format!("t_{name}"), function.ty(param).clone()))
-        })
-        .collect::<Result<_, Fault>>()?;
-    let results = builder.inline(function, &params);
-    let mut named = nodes::named(function, &results);
-    let real: Vec<(Arc<str>, Value)> = named
-        .iter()
-        .filter(|(_, value)| builder.ty(*value).dtype == DType::Real)
-        .cloned()
-        .collect();
-    let pushed = push_forward_function(&pulled, function.params.len(), real.len())?;
-    let zeros: Vec<Value> = real
-        .iter()
-        .map(|(_, value)| zeros(&mut builder, *value))
-        .collect();
-    let args: Vec<Value> = [params, zeros, tangents].concat();
-    let outputs = builder.inline(&pushed, &args);
-    named.extend(
-        real.iter()
-            .zip(outputs)
-            .map(|((name, _), value)| (format!("t_{name}").into(), value)),
-    );
-    Ok(builder.finish(named))
-}
-
 /// Returns `(params.., a cotangent of the only result) -> a cotangent per parameter`. The cotangents of integer parameters are zero.
 pub fn pull_back_of(function: &Function) -> Result<Function, Fault> {
     pull_back_function_of(function, false)
@@ -333,58 +297,6 @@ fn pull_back_function_of(function: &Function, in_branch: bool) -> Result<Functio
         .map(|(at, flow)| (at.to_string().into(), flow))
         .collect();
     Ok(rule::remove_dead(&builder.finish(named)))
-}
-
-/// Returns `(params.., a cotangent per real result) -> a cotangent per name in wrt`.
-fn pull_back_function(function: &Function, wrt: &[&str]) -> Result<Function, Fault> {
-    let mut builder = Builder::new(&function.name);
-    let params = nodes::params_of(&mut builder, function);
-    let results = builder.inline(function, &params);
-    let mut seeds = Vec::new();
-    for ((name, _), value) in function.results.iter().zip(results) {
-        let ty = builder.ty(value).clone();
-        if ty.dtype == DType::Real {
-            seeds.push((value, builder.param(&format!("c_{name}"), ty)));
-        }
-    }
-    let position = |name: &str| {
-        function
-            .params
-            .iter()
-            .position(|param| function.param_name(*param).is_some_and(|n| &**n == name))
-    };
-    let wrt_values: Vec<Value> = wrt
-        .iter()
-        .map(|name| {
-            position(name)
-                .map(|at| params[at])
-                .ok_or_else(|| unknown("parameter", name))
-        })
-        .collect::<Result<_, _>>()?;
-    let flows = pull_back(&mut builder, &seeds, &wrt_values)?;
-    Ok(builder.finish(wrt.iter().map(|name| (*name).into()).zip(flows).collect()))
-}
-
-/// Turns `(params.., cotangents..) -> flows..` into
-/// `(params.., cotangents.., tangents..) -> pushed tangents..`.
-fn push_forward_function(pulled: &Function, params: usize, results: usize) -> Result<Function, Fault> {
-    let mut builder = Builder::new(&pulled.name);
-    let inputs = nodes::params_of(&mut builder, pulled);
-    let flows = builder.inline(pulled, &inputs);
-    let mut seeds = Vec::new();
-    for ((name, _), flow) in pulled.results.iter().zip(flows) {
-        let ty = builder.ty(flow).clone();
-        seeds.push((flow, builder.param(&format!("t_{name}"), ty)));
-    }
-    let cotangents = &inputs[params..params + results];
-    let pushed = pull_back(&mut builder, &seeds, cotangents)?;
-    Ok(builder.finish(
-        pushed
-            .into_iter()
-            .enumerate()
-            .map(|(at, value)| (at.to_string().into(), value))
-            .collect(),
-    ))
 }
 
 // Note [Branches]. In `select c, f(x), g(x)`, the cotangent of `f(x)` is `select c, dy, 0`, and the rule of `f` multiplies it by the slope

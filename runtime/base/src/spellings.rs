@@ -1,7 +1,7 @@
 //! Alternative spellings that programs may use for words of the language: American spellings of British words, and former names.
 
 /// Alternative spellings, each with the word of the language; sorted by spelling.
-static TABLE: &[(&str, &str)] = &[
+pub static TABLE: &[(&str, &str)] = &[
     ("bridge_normalized", "bridge_normalised"),
     ("non_centred", "non_centered"),
     ("noncenter", "non_centered"),
@@ -10,11 +10,6 @@ static TABLE: &[(&str, &str)] = &[
     ("optimizer", "optimiser"),
     ("standardize", "standardise"),
 ];
-
-/// Returns all alternative spellings, each with the word of the language; sorted by spelling.
-pub fn all() -> &'static [(&'static str, &'static str)] {
-    TABLE
-}
 
 /// Returns the word of the language for an alternative spelling, and any other word unchanged.
 ///

@@ -4,7 +4,7 @@ use crate::predict::{Predictive, units};
 use bnnc_abi::manifest::{InferenceBlock, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::metrics::{ClassScores, DrawMatrix, MetricSet, RealScores};
-use bnnc_data::{Dataset, Rows, Standardisation};
+use bnnc_data::{Dataset, Rows};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -206,11 +206,6 @@ pub fn classes(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<i32>, D
             .collect()),
         _ => rows.ints(name),
     }
-}
-
-/// Converts values from the model's scale to original units.
-pub fn original(values: &[f64], standardisation: Standardisation) -> Vec<f64> {
-    values.iter().map(|value| standardisation.undo(*value)).collect()
 }
 
 /// Returns class probabilities `[draws, rows, classes]`. A Boolean has two classes, and its mean is the probability of the second.

@@ -277,31 +277,6 @@ impl ChainStore {
         Ok(())
     }
 
-    /// Returns one number of every record. `element` counts the elements of the position first, and then the statistics.
-    ///
-    /// # Errors
-    /// Fails if a file cannot be read.
-    pub fn column(&self, element: usize) -> Result<Vec<f64>, Diagnostic> {
-        let mut columns = self.columns(element..element + 1)?;
-        Ok(columns.pop().unwrap_or_default())
-    }
-
-    /// Returns several neighbouring columns in one pass over the file. The memory needed is that of the columns and of one block.
-    ///
-    /// # Errors
-    /// Fails if a file cannot be read.
-    pub fn columns(&self, elements: Range<usize>) -> Result<Vec<Vec<f64>>, Diagnostic> {
-        let mut columns: Vec<Vec<f64>> = elements.clone().map(|_| Vec::with_capacity(self.len)).collect();
-        self.blocks(0..self.len, |block| {
-            for record in block.chunks_exact(self.layout.width()) {
-                for (column, value) in columns.iter_mut().zip(&record[elements.clone()]) {
-                    column.push(*value);
-                }
-            }
-        })?;
-        Ok(columns)
-    }
-
     /// Returns some records, one after the other: `[records, dim + stats]`.
     ///
     /// # Errors

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 /// Attributes of devices, as `CUdevice_attribute` numbers them.
 mod attribute {
-    pub const MULTIPROCESSORS: i32 = 16;
     pub const CAPABILITY_MAJOR: i32 = 75;
     pub const CAPABILITY_MINOR: i32 = 76;
     pub const SHARED_BYTES: i32 = 97;
@@ -30,8 +29,6 @@ pub struct Device {
     pub capability: u32,
     /// The maximum number of bytes of shared memory per block.
     pub shared_bytes: u32,
-    /// The number of multiprocessors.
-    pub multiprocessors: u32,
     /// The driver's version: 1000 * major + 10 * minor.
     pub version: i32,
     /// cuBLAS, if it is installed.
@@ -60,7 +57,7 @@ impl Device {
         })?;
         let of = |attribute| ask(&driver, number, attribute);
         let capability = 10 * of(attribute::CAPABILITY_MAJOR)? + of(attribute::CAPABILITY_MINOR)?;
-        let (shared_bytes, multiprocessors) = (of(attribute::SHARED_BYTES)?, of(attribute::MULTIPROCESSORS)?);
+        let shared_bytes = of(attribute::SHARED_BYTES)?;
         let name = name(&driver, number)?;
         let mut context = Context::NONE;
         driver.check("cuDevicePrimaryCtxRetain", unsafe {
@@ -74,7 +71,6 @@ impl Device {
             name,
             capability,
             shared_bytes,
-            multiprocessors,
             version,
             blas: None,
         };

@@ -8,7 +8,6 @@ use crate::source::{Input, LoadedData, scaled_bytes};
 use crate::split::{Parts, stream};
 use crate::standardise::{FittedStandardisation, Standardisation};
 use crate::table::{Array, ArrayValues, Table};
-use bnnc_abi::data::{FieldKind, Schema};
 use bnnc_base::diagnostic::Diagnostic;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
@@ -27,8 +26,6 @@ pub struct Dataset {
     pub outliers: Rows,
     /// The images of the test rows, if the program rotates these images or shuffles them to make outliers.
     pub images: Option<Images>,
-    /// The target's name.
-    pub target: Option<String>,
     /// The statistics of the training rows.
     pub preparation: Preparation,
     /// The columns of the shared table.
@@ -115,10 +112,10 @@ pub(crate) fn cut(source: &LoadedData, parts: Parts, seed: u64) -> Result<Datase
     if let (Some(images), Some(degrees)) = (&images, source.spec.rotate.first()) {
         test = images.turned(&test, &preparation, *degrees);
     }
-    let target = preparation.target_name.clone();
+    let target = preparation.target_name.as_deref();
     let faults: Faults = [&validation, &test]
         .into_iter()
-        .filter_map(|rows| rows.field(target.as_deref()?)?.fault.clone())
+        .filter_map(|rows| rows.field(target?)?.fault.clone())
         .map(|fault| *fault)
         .collect();
     if !faults.is_empty() {
@@ -131,7 +128,6 @@ pub(crate) fn cut(source: &LoadedData, parts: Parts, seed: u64) -> Result<Datase
         test,
         outliers,
         images,
-        target,
         preparation,
         shared: source.shared.clone(),
         whole: whole(source),
@@ -353,49 +349,6 @@ fn shards(table: &Table, train: &[usize]) -> Vec<Range<usize>> {
 fn whole(source: &LoadedData) -> Vec<Array> {
     let arrays = source.table.arrays.iter();
     arrays.filter(|array| !array.per_example).cloned().collect()
-}
-
-/// Checks that the data still match the schema for which a program was compiled. The values in the rows may have changed.
-pub(crate) fn check_unchanged(source: &LoadedData, compiled: &Schema) -> Result<(), Faults> {
-    let found = source.schema();
-    let numbers = compiled
-        .fields
-        .iter()
-        .filter(|field| !matches!(field.kind, FieldKind::Levels(_)));
-    let numbers = numbers.map(|field| field.name.as_str());
-    let why = "the column held numbers when the program was compiled";
-    if let Some(fault) = text_among_numbers(&source.table, numbers, why) {
-        return Err(vec![fault]);
-    }
-    let what = if found.inputs != compiled.inputs {
-        format!(
-            "expected {} input columns, found {}",
-            compiled.inputs, found.inputs
-        )
-    } else if found.target != compiled.target {
-        "the target column differs".to_string()
-    } else {
-        let wanted = compiled.fields.iter().chain(&compiled.shared);
-        let fits = |field: &&bnnc_abi::data::Field| {
-            found.fields.iter().chain(&found.shared).any(|other| {
-                use FieldKind::Levels;
-                let levels = match (&field.kind, &other.kind) {
-                    (Levels(mine), Levels(theirs)) => mine == theirs,
-                    (mine, theirs) => matches!(mine, Levels(_)) == matches!(theirs, Levels(_)),
-                };
-                let shape = field.shape == other.shape && field.per_example == other.per_example;
-                field.name == other.name && shape && levels
-            })
-        };
-        match wanted.into_iter().find(|field| !fits(field)) {
-            Some(field) => format!(
-                "column `{}` is missing or has another shape or other levels",
-                field.name
-            ),
-            None => return Ok(()),
-        }
-    };
-    Err(vec![diagnostics::changed(&source.table.path(), &what)])
 }
 
 /// Returns a diagnostic for the first text in columns that should hold numbers.

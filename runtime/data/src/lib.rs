@@ -1,7 +1,6 @@
 //! Data: readers of files, splits, column expressions, standardisation, metrics and result files.
 //!
-//! [`schema`] returns the fields, shapes and splits of a data item, and [`load`] the rows of one split. [`LoadedData`] does both and reads the
-//! files only once. Problems in a file become diagnostics with a row and a column, and never cause a panic.
+//! [`schema`] returns the fields, shapes and splits of a data item. [`LoadedData`] also returns the rows of each split. Problems in a file become diagnostics with a row and a column, and never cause a panic.
 
 #![allow(
     clippy::result_large_err,
@@ -40,11 +39,4 @@ use bnnc_base::diagnostic::Diagnostic;
 /// Reads the files of a data item and returns its schema: fields, shapes, rows and splits.
 pub fn schema(spec: &DataSpec) -> Result<Schema, Vec<Diagnostic>> {
     LoadedData::read(spec).map(|source| source.schema().clone())
-}
-
-/// Reads the rows of one split of a run, counted from 0. The files must still match the schema.
-pub fn load(spec: &DataSpec, schema: &Schema, split: usize, seed: u64) -> Result<Dataset, Vec<Diagnostic>> {
-    let source = LoadedData::read(spec)?;
-    dataset::check_unchanged(&source, schema)?;
-    source.dataset(split, seed)
 }

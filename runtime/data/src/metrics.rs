@@ -194,13 +194,8 @@ impl RealScores {
         }
     }
 
-    /// Adds log likelihoods of `rows` targets on the model's scale. Dividing the density by the target's standard deviation converts it to
-    /// original units.
-    pub fn add_log_likelihood(&mut self, log_likelihood: DrawMatrix<'_>) {
-        self.add_log_likelihood_of(log_likelihood, 1);
-    }
-
-    /// Adds log likelihoods of targets of `elements` numbers each.
+    /// Adds log likelihoods of targets of `elements` numbers each, on the model's scale. Dividing the density by the target's standard deviation
+    /// converts it to original units.
     pub fn add_log_likelihood_of(&mut self, log_likelihood: DrawMatrix<'_>, elements: usize) {
         for row in 0..log_likelihood.rows {
             let density = log_mean_exp(log_likelihood.of_row(row));
@@ -288,12 +283,6 @@ impl ClassScores {
     pub fn add_log_likelihood(&mut self, log_likelihood: DrawMatrix<'_>) {
         (0..log_likelihood.rows)
             .for_each(|row| self.log_likelihood.add(log_mean_exp(log_likelihood.of_row(row))));
-    }
-
-    /// Adds class probabilities `[draws, rows, classes]`, with the true class of each row. Probabilities are averaged over the draws and
-    /// not renormalised. Empty probabilities add nothing.
-    pub fn add_probabilities(&mut self, probabilities: &[f64], targets: &[i32]) {
-        self.add_classes(probabilities, targets, None);
     }
 
     /// Adds class probabilities together with the log likelihoods `[draws, rows]` of the targets, which are finite even if a probability is

@@ -11,6 +11,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// A dimension whose positions have names.
+fn labelled(name: &str, labels: &[&str]) -> ZarrDim {
+    ZarrDim {
+        name: Some(name.to_owned()),
+        size: labels.len(),
+        labels: ZarrLabels::Text(labels.iter().map(|label| label.to_string()).collect()),
+    }
+}
+
 const NO_ATTRIBUTES: [(String, Value); 0] = [];
 
 /// One array of a store, read by the rules of Zarr version 2.
@@ -210,7 +219,7 @@ fn all_kinds_and_groups_are_described() {
     let posterior = store.samples("posterior", 1, 1).unwrap();
     let stats = store.samples("sample_stats", 1, 1).unwrap();
     let data = store.constants("observed_data").unwrap();
-    let schools = ZarrDim::labelled("school", vec!["Zürich".into(), String::new(), "b".into()]);
+    let schools = labelled("school", &["Zürich", "", "b"]);
     let theta = store
         .variable(
             posterior,
@@ -299,10 +308,7 @@ fn names_are_kept_apart_and_are_parts_of_a_path() {
     add("class", &[ZarrDim::named("n", 2)]);
     add("cov", &[ZarrDim::named("class", 2), ZarrDim::named("class", 2)]);
     add("other", &[ZarrDim::named("class", 5)]);
-    add(
-        "named",
-        &[ZarrDim::labelled("class", vec!["a".into(), "b".into()])],
-    );
+    add("named", &[labelled("class", &["a", "b"])]);
     add("../x/y\u{0}", &[]);
     add("hidden.w[1]", &[]);
     add(".zgroup", &[]);

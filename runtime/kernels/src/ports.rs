@@ -101,16 +101,6 @@ impl Machine {
         self.write_values(id, values)
     }
 
-    /// Writes a port of reals, and converts the values to its precision.
-    ///
-    /// # Errors
-    /// Fails in the same cases as [`Machine::write_real`].
-    pub fn write_f32(&mut self, name: &str, values: &[f32]) -> Result<(), Fault> {
-        let id = self.port(name)?;
-        self.check_count(id, values.len())?;
-        self.store(id, 0, values.iter().map(|value| f64::from(*value)))
-    }
-
     /// Writes a port of integers.
     ///
     /// # Errors

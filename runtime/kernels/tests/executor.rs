@@ -80,7 +80,7 @@ fn ports_are_checked() {
     assert!(machine.view::<f32>("x").is_err());
     machine.view_mut::<f64>("x").unwrap()[1] = 7.0;
     assert_eq!(machine.view::<f64>("x").unwrap(), [0.0, 7.0, 0.0, 0.0, 0.0, 0.0]);
-    machine.write_f32("x", &[0.5; 6]).unwrap();
+    machine.write_real("x", &[0.5; 6]).unwrap();
     assert_eq!(machine.read_real("x").unwrap(), [0.5; 6]);
 }
 
@@ -132,7 +132,7 @@ fn partial_reductions_do_not_depend_on_threads() {
         let mut first = None;
         for threads in [1, 2, 3] {
             let mut machine = machine(&artifact, 1, threads);
-            machine.write_f32("x", &x).unwrap();
+            machine.view_mut::<f32>("x").unwrap().copy_from_slice(&x);
             for _ in 0..3 {
                 machine.run().unwrap();
             }

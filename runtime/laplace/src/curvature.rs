@@ -103,27 +103,6 @@ impl Curvature {
         }
     }
 
-    /// Returns the diagonal `[D]` of the curvature in its form.
-    pub fn diagonal(&self) -> Vec<f64> {
-        match self {
-            Curvature::Full(matrix) => matrix.diagonal(),
-            Curvature::Diagonal(values) => values.clone(),
-            Curvature::Kronecker { blocks, elements } => {
-                let mut diagonal = vec![0.0; *elements];
-                blocks
-                    .iter()
-                    .for_each(|block| block.write_diagonal(&mut diagonal));
-                diagonal
-            }
-            Curvature::LowRank(pairs) => pairs.diagonal(),
-            Curvature::Functional(rows) => {
-                let mut diagonal = vec![0.0; rows.columns];
-                add_squares(&mut diagonal, rows, 1.0);
-                diagonal
-            }
-        }
-    }
-
     /// Returns the Gaussian with the precision `curvature / temperature + prior`.
     ///
     /// # Errors

@@ -295,7 +295,6 @@ fn every_form_agrees_with_its_precision_as_a_full_matrix() {
     let (pool, temperature, jacobian) = (pool(), 0.6, random(5, 6, 12));
     for (name, curvature, mut precision) in forms() {
         println!("{name}");
-        close(&curvature.diagonal(), &precision.diagonal(), 1e-12);
         precision
             .values
             .iter_mut()

@@ -74,11 +74,6 @@ impl Chooser {
         self.shards.iter().map(|shard| shard.count).sum()
     }
 
-    /// Returns the number of groups in a batch, which is the number of shards that contribute rows.
-    pub fn groups(&self) -> usize {
-        self.shards.len()
-    }
-
     /// Returns, for each group of a batch, the number of rows of its shard and the number that the shard contributes.
     pub fn shares(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.shards.iter().map(|shard| (shard.rows, shard.count))
@@ -259,7 +254,7 @@ mod tests {
     #[test]
     fn groups_are_subsets_of_their_shards() {
         let mut chooser = Chooser::new(&[10, 0, 7, 4], &[3, 0, 2, 4], false);
-        assert_eq!((chooser.batch(), chooser.groups()), (9, 3));
+        assert_eq!((chooser.batch(), chooser.shares().count()), (9, 3));
         let ranges = [0..10, 10..17, 17..21];
         for iteration in 0..50 {
             let batches = chosen(&mut chooser, iteration, 2);

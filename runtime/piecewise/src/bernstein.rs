@@ -94,17 +94,6 @@ impl Piece {
         }
         kept
     }
-
-    /// Returns the mirror image about 0, which is the polynomial at `-x` on the mirrored interval.
-    pub fn mirrored(&self) -> Piece {
-        let coefficients = self.coefficients.iter().rev().copied().collect();
-        Piece {
-            start: -self.end,
-            end: -self.start,
-            width: self.width,
-            coefficients,
-        }
-    }
 }
 
 /// Evaluates the polynomial with these Bernstein coefficients on `[0, 1]` at `t`, where `rest = 1 - t`.

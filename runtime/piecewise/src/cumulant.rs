@@ -31,8 +31,6 @@ pub struct Summands {
 pub struct Cumulant {
     /// `K(theta)` minus `theta` times the end of the uniforms' support that has the sign of `theta`.
     pub bounded: f64,
-    /// `K(theta)`.
-    pub value: f64,
     /// `K'(theta)`, the mean of the tilted distribution.
     pub mean: f64,
     /// `K''(theta)`, the variance of the tilted distribution.
@@ -54,7 +52,6 @@ impl Summands {
         let bounded = self.bounded(theta);
         Cumulant {
             bounded,
-            value: bounded + theta.abs() * self.half_width(),
             mean,
             variance,
         }

@@ -159,24 +159,6 @@ impl Measure {
             })
     }
 
-    /// Returns the mirror image about 0.
-    pub fn mirrored(&self) -> Measure {
-        let atoms = self
-            .atoms
-            .iter()
-            .map(|atom| PointMass {
-                at: -atom.at,
-                mass: atom.mass,
-            })
-            .collect();
-        Measure {
-            atoms,
-            pieces: self.pieces.iter().map(Piece::mirrored).collect(),
-            accuracy: self.accuracy,
-        }
-        .sorted()
-    }
-
     /// Shifts everything by a distance.
     pub fn shifted(mut self, by: Twofold) -> Measure {
         self.atoms.iter_mut().for_each(|atom| atom.at = atom.at + by);

@@ -82,11 +82,6 @@ impl Series {
         self.period
     }
 
-    /// Returns the number of terms.
-    pub fn terms(&self) -> usize {
-        self.coefficients.len()
-    }
-
     /// Computes the tilted density at `centre + x`.
     pub fn density(&self, x: f64) -> f64 {
         if x < -self.below || x > self.above {

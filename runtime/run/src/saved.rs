@@ -358,7 +358,6 @@ pub(super) fn checked(
         outliers: rows.none(),
         images: None,
         test: rows,
-        target: None,
         preparation: preparation.clone(),
         shared: Vec::new(),
         whole: Vec::new(),

@@ -171,7 +171,6 @@ fn nothing() -> Dataset {
         test: none.clone(),
         outliers: none,
         images: None,
-        target: None,
         preparation: Preparation {
             inputs: Vec::new(),
             columns: Vec::new(),

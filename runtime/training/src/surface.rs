@@ -108,16 +108,6 @@ impl Surface {
         })
     }
 
-    /// Returns the number of arguments.
-    pub fn count(&self) -> usize {
-        self.part.len()
-    }
-
-    /// Returns the number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows.len()
-    }
-
     /// Returns the arguments, taken from the parameters of a training. The other states are written to the machine.
     ///
     /// # Errors

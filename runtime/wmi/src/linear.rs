@@ -1,6 +1,6 @@
 //! Linear constraints.
 
-use crate::rational::{Rational, primitive_integers};
+use crate::rational::Rational;
 use dashu_base::Abs;
 
 /// The half-space `coefficients . x <= bound`. Half-spaces are only used as regions of integrals, so it does not matter whether they include their
@@ -55,19 +55,6 @@ impl HalfSpace {
     /// Returns whether no variable occurs. A half-space without variables is either all of space or empty.
     pub fn is_constant(&self) -> bool {
         self.coefficients.iter().all(Rational::is_zero)
-    }
-
-    /// Returns the positive multiple whose entries are integers without a common factor. Equal half-spaces have equal primitive rows,
-    /// except those without variables.
-    pub fn primitive(&self) -> HalfSpace {
-        let mut integers = primitive_integers(self.coefficients.iter().chain([&self.bound]))
-            .into_iter()
-            .map(Rational::from);
-        let coefficients = integers.by_ref().take(self.coefficients.len()).collect();
-        HalfSpace {
-            coefficients,
-            bound: integers.next().unwrap_or_default(),
-        }
     }
 
     /// Returns the positive multiple whose first non-zero coefficient is 1 or -1, so that rows that bound the same form have the same coefficients.
@@ -135,11 +122,6 @@ impl Polytope {
         cut
     }
 
-    /// Returns whether `point` is in the polytope, including its surface.
-    pub fn contains(&self, point: &[Rational]) -> bool {
-        self.rows.iter().all(|row| row.slack(point) >= Rational::ZERO)
-    }
-
     /// Returns whether `point` is in the interior of the polytope. A row without variables that holds with equality leaves no interior.
     pub fn contains_inside(&self, point: &[Rational]) -> bool {
         self.rows.iter().all(|row| row.slack(point) > Rational::ZERO)
@@ -194,20 +176,6 @@ mod tests {
             coefficients.iter().map(|c| parse(c).unwrap()).collect(),
             parse(bound).unwrap(),
         )
-    }
-
-    #[test]
-    fn rows_that_are_multiples_have_one_primitive_form() {
-        let expected = row(&["2", "-3"], "6");
-        for multiple in [
-            row(&["1/3", "-1/2"], "1"),
-            row(&["4", "-6"], "12"),
-            row(&["0.2", "-0.3"], "0.6"),
-        ] {
-            assert_eq!(multiple.primitive(), expected);
-        }
-        assert_eq!(row(&["0", "0"], "-1/3").primitive(), row(&["0", "0"], "-1"));
-        assert_eq!(row(&["0", "0"], "0").primitive(), row(&["0", "0"], "0"));
     }
 
     #[test]

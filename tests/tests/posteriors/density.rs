@@ -46,7 +46,7 @@ impl Posterior {
         Posterior {
             densities,
             bindings: elaborated.bound.ports,
-            dataset: bnnc_data::load(&spec, &schema, 0, 0).unwrap(),
+            dataset: bnnc_data::LoadedData::read(&spec).unwrap().dataset(0, 0).unwrap(),
             data: serde_json::from_str(&json).unwrap(),
         }
     }

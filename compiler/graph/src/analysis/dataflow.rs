@@ -66,9 +66,3 @@ pub fn dependents(function: &Function, on: &[Value]) -> HashSet<Value> {
     }
     found
 }
-
-/// Returns whether `value` depends on a value in `on`.
-pub fn depends_on(function: &Function, value: Value, on: &[Value]) -> bool {
-    let needed = needed_by(function, &[value]);
-    on.iter().any(|source| needed.contains(source))
-}

@@ -124,7 +124,7 @@ pub fn no_activation(second: Span, first: Span) -> Diagnostic {
 
 /// A cycle of dependences between elements of one output (a warning).
 pub fn elements_on_each_other(output: &str, circle: &[(String, Span)]) -> Diagnostic {
-    let text = on_each_other("distributions", circle);
+    let text = on_each_other(circle);
     along(Diagnostic::warning(&BOTH_NEIGHBOURS, circle[0].1, text), circle)
         .note("the product of these conditional distributions is not a joint density")
         .help(format!(
@@ -147,7 +147,7 @@ pub fn unknown_elements(span: Span, name: &str) -> Diagnostic {
 
 /// A cycle of dependences between elements of several outputs.
 pub fn outputs_on_each_other(circle: &[(String, Span)]) -> Diagnostic {
-    let text = on_each_other("distributions", circle);
+    let text = on_each_other(circle);
     along(Diagnostic::error(&DEPENDS_ON_ITSELF, circle[0].1, text), circle)
         .help("let one of the outputs depend only on inputs, parameters and earlier elements")
 }
@@ -160,16 +160,16 @@ pub fn depends_on_itself_at(span: Span, element: &str) -> Diagnostic {
         .help("for element `[t]`, use earlier elements only, such as `[t - 1]` or `[0..t]`")
 }
 
-fn on_each_other(things: &str, circle: &[(String, Span)]) -> String {
+fn on_each_other(circle: &[(String, Span)]) -> String {
     match circle {
         [(first, _), (second, _)] => {
-            format!("the {things} of `{first}` and `{second}` depend on each other")
+            format!("the distributions of `{first}` and `{second}` depend on each other")
         }
         [(first, _), (second, _), .., (last, _)] => format!(
-            "the {things} of {} elements depend on each other, from `{first}` and `{second}` to `{last}`",
+            "the distributions of {} elements depend on each other, from `{first}` and `{second}` to `{last}`",
             circle.len()
         ),
-        _ => format!("the {things} depend on each other"),
+        _ => "the distributions depend on each other".to_owned(),
     }
 }
 

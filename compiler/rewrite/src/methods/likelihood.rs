@@ -152,8 +152,8 @@ fn bind_site(
         .as_ref()
         .filter(|_| way != Expectation::Shared);
     let Some(sampler) = sampler else {
-        let drawn = plan.draw(builder, scope, coordinates, "");
-        scope.set(site, drawn.value);
+        let drawn = plan.draw(builder, scope, coordinates);
+        scope.set(site, drawn);
         return Ok(());
     };
     let args: Vec<Value> = plan

@@ -43,19 +43,6 @@ impl SitePlan<'_> {
     }
 }
 
-/// A draw of one site.
-#[derive(Clone, Debug)]
-pub struct Drawn {
-    /// The site.
-    pub site: Arc<str>,
-    /// The value in the support of the site.
-    pub value: Value,
-    /// The draw of the family, before the bijection onto the support.
-    pub unconstrained: Value,
-    /// The log determinant of the Jacobian of the bijection, if there is one.
-    pub log_jacobian: Option<Value>,
-}
-
 /// Returns one plan for each site. Fails on sites without a family, families without a sampler or a density,
 /// and infinite divergences.
 pub fn plans<'a>(
@@ -207,33 +194,23 @@ impl SitePlan<'_> {
         params.map(one).collect()
     }
 
-    /// Returns a draw at `(draw, example, step)`. Different values of `stream` give independent draws.
-    pub fn draw(&self, builder: &mut Builder, scope: &Scope, coordinates: [Value; 3], stream: &str) -> Drawn {
+    /// Returns a draw at `(draw, example, step)`, in the support of the site.
+    pub fn draw(&self, builder: &mut Builder, scope: &Scope, coordinates: [Value; 3]) -> Value {
         let params = self.family_params(builder, scope);
         let unconstrained = match &self.posterior.family.draw {
             Some(sampler) => {
                 let args: Vec<Value> = params.into_iter().chain(coordinates).collect();
-                let site = format!("{stream}{}", self.site.name);
-                builder.inline(&prefix_noise(sampler, &site), &args)[0]
+                builder.inline(&prefix_noise(sampler, &self.site.name), &args)[0]
             }
             None => params[0],
         };
-        let site = self.site.name.clone();
-        let carried = match self.placement {
+        let value = match self.placement {
             Placement::Inside => None,
             Placement::Carried => constrain::constrain(builder, self.site.support, unconstrained),
-        };
-        let (value, log_jacobian) = match carried {
-            Some((value, log_jacobian)) => (value, Some(log_jacobian)),
-            None => (unconstrained, None),
-        };
-        builder.label(value, &site);
-        Drawn {
-            site,
-            value,
-            unconstrained,
-            log_jacobian,
         }
+        .map_or(unconstrained, |(value, _)| value);
+        builder.label(value, &self.site.name);
+        value
     }
 
     /// Returns the part of the KL divergence that needs no draws, if there is such a part. `scope` holds the

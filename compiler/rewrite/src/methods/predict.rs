@@ -139,8 +139,8 @@ fn draw_sites(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) 
     let all_examples = builder.int(0);
     let coordinates = [scope.get("draw"), all_examples, scope.get("step")];
     for plan in plans {
-        let drawn = plan.draw(builder, scope, coordinates, "");
-        scope.set(&drawn.site, drawn.value);
+        let drawn = plan.draw(builder, scope, coordinates);
+        scope.set(&plan.site.name, drawn);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Compares first and second derivatives of every op with finite differences.
 
+use super::forward::jvp;
 use super::inputs::{assert_close, differences, evaluate, function_of, operands_of, real_params, with_loss};
-use crate::differentiate::{gradient, jvp};
+use crate::differentiate::gradient;
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
 use bnnc_graph::op::{OpDef, Vjp};

@@ -2,6 +2,7 @@
 
 mod batches;
 mod derivatives;
+mod forward;
 mod inputs;
 mod library;
 mod likelihood;

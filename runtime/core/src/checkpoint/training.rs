@@ -80,11 +80,6 @@ impl TrainingFile {
         self.place.is_some() && Instant::now() >= self.due
     }
 
-    /// Returns whether there is a file to commit to.
-    pub fn is_kept(&self) -> bool {
-        self.place.is_some()
-    }
-
     /// Replaces the state to continue from.
     ///
     /// # Errors

@@ -31,42 +31,27 @@ pub fn row_counts(inputs: (&Path, usize), targets: (&Path, usize)) -> Diagnostic
 
 /// A column of the first file that is missing in another file.
 pub fn missing_column(there: &Path, name: &str, here: &Path) -> Diagnostic {
+    only_one_has_column(there, name, [here, there])
+}
+
+fn only_one_has_column(there: &Path, name: &str, [with, without]: [&Path; 2]) -> Diagnostic {
     let message = format!(
         "`{}` has a column `{}`, but `{}` does not",
-        short(here),
+        short(with),
         shown(name),
-        short(there)
+        short(without)
     );
-    fault(
-        &codes::COLUMNS_DIFFER,
-        At {
-            path: there,
-            row: 1,
-            column: 0,
-        },
-        message,
-    )
-    .help("all files of a data item need the same columns")
+    let at = At {
+        path: there,
+        row: 1,
+        column: 0,
+    };
+    fault(&codes::COLUMNS_DIFFER, at, message).help("all files of a data item need the same columns")
 }
 
 /// A column that is missing in the first file.
 pub fn extra_column(there: &Path, name: &str, here: &Path) -> Diagnostic {
-    let message = format!(
-        "`{}` has a column `{}`, but `{}` does not",
-        short(there),
-        shown(name),
-        short(here)
-    );
-    fault(
-        &codes::COLUMNS_DIFFER,
-        At {
-            path: there,
-            row: 1,
-            column: 0,
-        },
-        message,
-    )
-    .help("all files of a data item need the same columns")
+    only_one_has_column(there, name, [there, here])
 }
 
 /// A column whose kind or shape differs between files.
@@ -89,16 +74,6 @@ pub fn shared_differs(there: &Path, name: &str, here: &Path) -> Diagnostic {
     );
     fault(&codes::COLUMNS_DIFFER, At::file(there), message)
         .help("values that all examples share must agree between files")
-}
-
-/// A file that no longer matches the program compiled against it.
-pub fn changed(path: &Path, what: &str) -> Diagnostic {
-    fault(
-        &codes::CHANGED,
-        At::file(path),
-        format!("the data differ from those the program was compiled for: {what}"),
-    )
-    .help("compile the program with these data")
 }
 
 /// An array of new rows with another number of elements per row.

@@ -96,10 +96,8 @@ fn a_calibrated_normal_has_its_coverage_and_likelihood() {
     scores.add_mean(DrawMatrix::new(&vec![3.0; rows], rows), &targets);
     // On the standardised scale the density is the standard normal.
     let log_density = |y: &f64| -((y - 3.0) / 2.0).powi(2) / 2.0 - (2.0 * std::f64::consts::PI).sqrt().ln();
-    scores.add_log_likelihood(DrawMatrix::new(
-        &targets.iter().map(log_density).collect::<Vec<_>>(),
-        rows,
-    ));
+    let log_densities: Vec<f64> = targets.iter().map(log_density).collect();
+    scores.add_log_likelihood_of(DrawMatrix::new(&log_densities, rows), 1);
     let metrics = scores.finish();
     let sd = |p: f64| (p * (1.0 - p) / rows as f64).sqrt();
     near(get(&metrics, "coverage_50"), 0.5, 5.0 * sd(0.5));
@@ -123,7 +121,7 @@ fn class_metrics_match_hand_computation() {
     // There are two draws, two rows and two classes. The averages over the draws are [0.7, 0.3] and [0.4, 0.6].
     let probabilities = [0.8, 0.2, 0.5, 0.5, 0.6, 0.4, 0.3, 0.7];
     let mut scores = ClassScores::new(2);
-    scores.add_probabilities(&probabilities, &[0, 0]);
+    scores.add_classes(&probabilities, &[0, 0], None);
     let metrics = scores.finish();
     near(get(&metrics, "accuracy"), 0.5, 0.0);
     near(get(&metrics, "nll"), -(0.7_f64.ln() + 0.4_f64.ln()) / 2.0, 1e-15);
@@ -151,7 +149,7 @@ fn the_nll_of_an_underflowed_probability_is_finite() {
 fn calibration_bins_hold_their_upper_end() {
     // 0.6 = 9/15 and 0.61 lie in different bins: no cancellation.
     let mut scores = ClassScores::new(2);
-    scores.add_probabilities(&[0.6, 0.4, 0.61, 0.39], &[0, 1]);
+    scores.add_classes(&[0.6, 0.4, 0.61, 0.39], &[0, 1], None);
     near(get(&scores.finish(), "ece"), (0.4 + 0.61) / 2.0, 1e-15);
 }
 
@@ -176,11 +174,11 @@ fn standard_errors_over_splits_divide_by_n_minus_1() {
 #[test]
 fn nan_probabilities_give_nan_and_missing_ones_no_metrics() {
     let mut scores = ClassScores::new(2);
-    scores.add_probabilities(&[f64::NAN, f64::NAN, 0.25, 0.75], &[0, 1]);
+    scores.add_classes(&[f64::NAN, f64::NAN, 0.25, 0.75], &[0, 1], None);
     let metrics = scores.finish();
     let nll = metrics.iter().find(|(name, _)| name.as_str() == "nll");
     assert!(nll.is_some_and(|(_, value)| value.is_nan()), "{metrics:?}");
     let mut scores = ClassScores::new(2);
-    scores.add_probabilities(&[], &[0, 1]);
+    scores.add_classes(&[], &[0, 1], None);
     assert_eq!(scores.finish(), []);
 }

@@ -70,15 +70,6 @@ impl ZarrDim {
             labels: ZarrLabels::Count,
         }
     }
-
-    /// A dimension with a name, whose positions have labels.
-    pub fn labelled(name: &str, labels: Vec<String>) -> ZarrDim {
-        ZarrDim {
-            name: Some(name.to_owned()),
-            size: labels.len(),
-            labels: ZarrLabels::Text(labels),
-        }
-    }
 }
 
 /// The labels of the positions along a dimension.

@@ -63,12 +63,4 @@ impl KroneckerBlock {
             true => [&self.right, &self.left],
         }
     }
-
-    /// Writes the diagonal of the block to its place in the diagonal over all weights.
-    pub(crate) fn write_diagonal(&self, diagonal: &mut [f64]) {
-        let [first, second] = self.factors().map(Matrix::diagonal);
-        let products = first.iter().flat_map(|x| second.iter().map(move |y| x * y));
-        let elements = diagonal[self.start..].iter_mut().zip(products);
-        elements.for_each(|(element, product)| *element = product);
-    }
 }

@@ -63,13 +63,6 @@ impl LowRank {
             }),
         }
     }
-
-    /// Returns the diagonal `[D]`.
-    pub fn diagonal(&self) -> Vec<f64> {
-        let mut diagonal = vec![0.0; self.vectors.columns];
-        super::add_squares(&mut diagonal, &self.rows(), 1.0);
-        diagonal
-    }
 }
 
 /// A pass over the data. Each call passes all rows of `G`, in blocks, to its argument.

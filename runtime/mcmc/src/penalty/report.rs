@@ -1,43 +1,7 @@
-//! The summary of a run of the penalty method.
+//! The description of the distribution that the penalty method samples.
 
-use crate::penalty::STATS;
 use crate::penalty::estimate::power;
 use bnnc_abi::sampling::{Correction, Penalty};
-
-/// A summary of all draws of a run. Draws without a computed density count as rejected and have no variance.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct PenaltySummary {
-    draws: u64,
-    accepted: f64,
-    computed: u64,
-    variance: f64,
-}
-
-impl PenaltySummary {
-    /// Adds the numbers of a draw, in the order of [`STATS`].
-    pub fn take(&mut self, stats: &[f64]) {
-        let [_, accepted, _, variance, diverging, _] = stats else {
-            unreachable!("{} numbers come with a draw", STATS.len())
-        };
-        self.draws += 1;
-        self.accepted += accepted;
-        if *diverging == 0.0 {
-            self.computed += 1;
-            self.variance += variance;
-        }
-    }
-
-    /// Returns the fraction of proposals that were accepted; `None` before the first draw.
-    pub fn acceptance(&self) -> Option<f64> {
-        (self.draws > 0).then(|| self.accepted / self.draws as f64)
-    }
-
-    /// Returns the mean of the estimated variances of the loss difference; `None` before the first draw with such a variance. A mean of
-    /// about 1 is best for a random walk; from about 2 on the chain hardly moves.
-    pub fn mean_delta_variance(&self) -> Option<f64> {
-        (self.computed > 0).then(|| self.variance / self.computed as f64)
-    }
-}
 
 /// Returns a number without digits that are rounding errors.
 fn short(value: f64) -> f64 {

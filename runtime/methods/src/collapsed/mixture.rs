@@ -1,6 +1,5 @@
 //! Mixtures of distributions with equal weights: their moments, their density, and their quantiles by root finding.
 
-use bnnc_data::metrics::log_mean_exp;
 use bnnc_piecewise::Law;
 
 /// The tolerance for linear interpolation of the distribution function: an interval is divided if, in its middle, the function deviates from the line
@@ -45,11 +44,6 @@ impl Mixture {
     /// Returns the components.
     pub fn parts(&self) -> &[Law] {
         &self.parts
-    }
-
-    /// Returns the log density.
-    pub fn log_density(&self, y: f64) -> f64 {
-        log_mean_exp(self.parts.iter().map(|part| part.log_density(y)))
     }
 
     /// Returns the distribution function at `y`.
@@ -275,6 +269,5 @@ mod tests {
         assert!((mixture.quantile(0.95, &[]) - want).abs() < 1e-10);
         let table = mixture.quantiles(&[0.05, 0.5, 0.95]);
         assert!((table.quantiles[2] - want).abs() < 5e-3, "{:?}", table.quantiles);
-        assert!((mixture.log_density(1.0) + (2.0 * (2.0 * std::f64::consts::PI).sqrt()).ln()).abs() < 1e-12);
     }
 }

@@ -22,11 +22,6 @@ pub enum Which<'a> {
 }
 
 impl Which<'_> {
-    /// Returns whether all weights are included.
-    pub fn is_all(&self) -> bool {
-        matches!(self, Which::All)
-    }
-
     /// Returns the number of weights.
     pub fn count(&self, evaluation: &Evaluator) -> usize {
         match self {

@@ -92,11 +92,6 @@ impl LinearForm {
         }
     }
 
-    /// Returns `factor * self`.
-    pub fn scaled(&self, factor: &Rational) -> LinearForm {
-        LinearForm::default().plus(factor, self)
-    }
-
     /// Returns the coefficient of a variable.
     pub fn coefficient(&self, variable: usize) -> Option<&Rational> {
         let at = self
