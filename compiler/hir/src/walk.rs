@@ -2,87 +2,67 @@
 
 use crate::tree::{TypedExpr, TypedExprKind, TypedIndex, TypedStmt};
 
-/// Returns the direct subexpressions of an expression, in order.
-pub fn children(expr: &TypedExpr) -> Vec<&TypedExpr> {
-    match &expr.kind {
-        TypedExprKind::Real(_)
-        | TypedExprKind::Int(_)
-        | TypedExprKind::Bool(_)
-        | TypedExprKind::Local(_)
-        | TypedExprKind::Const(_)
-        | TypedExprKind::Row
-        | TypedExprKind::FnValue(_)
-        | TypedExprKind::BuiltinValue(_)
-        | TypedExprKind::Error => Vec::new(),
-        TypedExprKind::Builtin(_, args)
-        | TypedExprKind::CallFn(_, args)
-        | TypedExprKind::CallLocal(_, args)
-        | TypedExprKind::MakeLayer(_, args)
-        | TypedExprKind::MakeDist(_, args)
-        | TypedExprKind::List(args) => args.iter().collect(),
-        TypedExprKind::CallLayer(callee, _, args) => std::iter::once(&**callee).chain(args).collect(),
-        TypedExprKind::DistPart(base, _, argument) => {
-            std::iter::once(&**base).chain(argument.as_deref()).collect()
-        }
-        TypedExprKind::Comprehension(inner) | TypedExprKind::Reduce(_, inner) => {
-            vec![&inner.from, &inner.to, &inner.element]
-        }
-        TypedExprKind::Index(base, indices) => {
-            let mut parts = vec![&**base];
-            for index in indices {
-                match index {
-                    TypedIndex::At(at) => parts.push(at),
-                    TypedIndex::Range(from, to) => parts.extend([from, to]),
+/// Defines a traversal, for reading or for modification.
+macro_rules! children {
+    ($(#[$doc:meta])* $name:ident $($mutable:tt)?) => {
+        $(#[$doc])*
+        pub fn $name(expr: &$($mutable)? TypedExpr) -> Vec<&$($mutable)? TypedExpr> {
+            match &$($mutable)? expr.kind {
+                TypedExprKind::Real(_)
+                | TypedExprKind::Int(_)
+                | TypedExprKind::Bool(_)
+                | TypedExprKind::Local(_)
+                | TypedExprKind::Const(_)
+                | TypedExprKind::Row
+                | TypedExprKind::FnValue(_)
+                | TypedExprKind::BuiltinValue(_)
+                | TypedExprKind::Error => Vec::new(),
+                TypedExprKind::Builtin(_, args)
+                | TypedExprKind::CallFn(_, args)
+                | TypedExprKind::CallLocal(_, args)
+                | TypedExprKind::MakeLayer(_, args)
+                | TypedExprKind::MakeDist(_, args)
+                | TypedExprKind::List(args) => Vec::from_iter(args),
+                TypedExprKind::CallLayer(callee, _, args) => {
+                    std::iter::once(&$($mutable)? **callee).chain(args).collect()
                 }
+                TypedExprKind::DistPart(base, _, argument) => {
+                    let mut parts = vec![&$($mutable)? **base];
+                    if let Some(argument) = argument {
+                        parts.push(argument);
+                    }
+                    parts
+                }
+                TypedExprKind::Comprehension(inner) | TypedExprKind::Reduce(_, inner) => {
+                    let inner = &$($mutable)? **inner;
+                    vec![&$($mutable)? inner.from, &$($mutable)? inner.to, &$($mutable)? inner.element]
+                }
+                TypedExprKind::Index(base, indices) => {
+                    let mut parts = vec![&$($mutable)? **base];
+                    for index in indices {
+                        match index {
+                            TypedIndex::At(at) => parts.push(at),
+                            TypedIndex::Range(from, to) => parts.extend([from, to]),
+                        }
+                    }
+                    parts
+                }
+                TypedExprKind::Unary(_, operand) => vec![operand],
+                TypedExprKind::Binary(_, left, right) => vec![left, right],
+                TypedExprKind::If(condition, yes, no) => vec![condition, yes, no],
             }
-            parts
         }
-        TypedExprKind::Unary(_, operand) => vec![operand],
-        TypedExprKind::Binary(_, left, right) => vec![left, right],
-        TypedExprKind::If(condition, yes, no) => vec![condition, yes, no],
-    }
+    };
 }
 
-/// Returns the direct subexpressions of an expression, for modification.
-pub fn children_mut(expr: &mut TypedExpr) -> Vec<&mut TypedExpr> {
-    match &mut expr.kind {
-        TypedExprKind::Real(_)
-        | TypedExprKind::Int(_)
-        | TypedExprKind::Bool(_)
-        | TypedExprKind::Local(_)
-        | TypedExprKind::Const(_)
-        | TypedExprKind::Row
-        | TypedExprKind::FnValue(_)
-        | TypedExprKind::BuiltinValue(_)
-        | TypedExprKind::Error => Vec::new(),
-        TypedExprKind::Builtin(_, args)
-        | TypedExprKind::CallFn(_, args)
-        | TypedExprKind::CallLocal(_, args)
-        | TypedExprKind::MakeLayer(_, args)
-        | TypedExprKind::MakeDist(_, args)
-        | TypedExprKind::List(args) => args.iter_mut().collect(),
-        TypedExprKind::CallLayer(callee, _, args) => std::iter::once(&mut **callee).chain(args).collect(),
-        TypedExprKind::DistPart(base, _, argument) => std::iter::once(&mut **base)
-            .chain(argument.as_deref_mut())
-            .collect(),
-        TypedExprKind::Comprehension(inner) | TypedExprKind::Reduce(_, inner) => {
-            let inner = &mut **inner;
-            vec![&mut inner.from, &mut inner.to, &mut inner.element]
-        }
-        TypedExprKind::Index(base, indices) => {
-            let mut parts = vec![&mut **base];
-            for index in indices {
-                match index {
-                    TypedIndex::At(at) => parts.push(at),
-                    TypedIndex::Range(from, to) => parts.extend([from, to]),
-                }
-            }
-            parts
-        }
-        TypedExprKind::Unary(_, operand) => vec![operand],
-        TypedExprKind::Binary(_, left, right) => vec![left, right],
-        TypedExprKind::If(condition, yes, no) => vec![condition, yes, no],
-    }
+children! {
+    /// Returns the direct subexpressions of an expression, in order.
+    children
+}
+
+children! {
+    /// Returns the direct subexpressions of an expression, for modification.
+    children_mut mut
 }
 
 /// Returns whether `test` holds for the expression or any of its subexpressions.

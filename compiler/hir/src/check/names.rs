@@ -3,6 +3,7 @@
 use crate::tree::{
     ConstId, DataId, DistId, FnId, InferId, LayerId, ModelId, Module, OptimiserId, PosteriorId,
 };
+use bnnc_base::arena::{Arena, Id};
 use bnnc_base::source::Span;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -112,48 +113,29 @@ impl ItemNames {
 
     /// Returns the names of a module that is already checked. Later items hide earlier items, just as the program hides the library.
     pub fn of(module: &Module) -> ItemNames {
-        let mut names = ItemNames::default();
-        let mut add = |name: &Arc<str>, def: Def| {
-            names.program.insert(name.clone(), (def, None));
-        };
-        module
-            .consts
-            .ids()
-            .for_each(|id| add(&module.consts[id].name, Def::Const(id)));
-        module
-            .fns
-            .ids()
-            .for_each(|id| add(&module.fns[id].name, Def::Fn(id)));
-        module
-            .layers
-            .ids()
-            .for_each(|id| add(&module.layers[id].name, Def::Layer(id)));
         let others: HashSet<DistId> = module.dists.iter().flat_map(|dist| dist.others.clone()).collect();
-        module
-            .dists
-            .ids()
-            .filter(|id| !others.contains(id))
-            .for_each(|id| add(&module.dists[id].name, Def::Dist(id)));
-        module
-            .optimisers
-            .ids()
-            .for_each(|id| add(&module.optimisers[id].name, Def::Optimiser(id)));
-        module
-            .datas
-            .ids()
-            .for_each(|id| add(&module.datas[id].name, Def::Data(id)));
-        module
-            .models
-            .ids()
-            .for_each(|id| add(&module.models[id].name, Def::Model(id)));
-        module
-            .posteriors
-            .ids()
-            .for_each(|id| add(&module.posteriors[id].name, Def::Posterior(id)));
-        module
-            .infers
-            .ids()
-            .for_each(|id| add(&module.infers[id].name, Def::Infer(id)));
-        names
+        let is_first = |(_, def): &(_, Def)| !matches!(def, Def::Dist(id) if others.contains(id));
+        let all = named(&module.consts, |item| &item.name, Def::Const)
+            .chain(named(&module.fns, |item| &item.name, Def::Fn))
+            .chain(named(&module.layers, |item| &item.name, Def::Layer))
+            .chain(named(&module.dists, |item| &item.name, Def::Dist).filter(is_first))
+            .chain(named(&module.optimisers, |item| &item.name, Def::Optimiser))
+            .chain(named(&module.datas, |item| &item.name, Def::Data))
+            .chain(named(&module.models, |item| &item.name, Def::Model))
+            .chain(named(&module.posteriors, |item| &item.name, Def::Posterior))
+            .chain(named(&module.infers, |item| &item.name, Def::Infer));
+        ItemNames {
+            program: all.map(|(name, def)| (name.clone(), (def, None))).collect(),
+            ..ItemNames::default()
+        }
     }
+}
+
+/// Returns the items of one kind with their names.
+fn named<I: Id, T>(
+    items: &Arena<I, T>,
+    name: fn(&T) -> &Arc<str>,
+    def: fn(I) -> Def,
+) -> impl Iterator<Item = (&Arc<str>, Def)> {
+    items.ids().map(move |id| (name(&items[id]), def(id)))
 }
