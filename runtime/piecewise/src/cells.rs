@@ -5,14 +5,11 @@
 //! never cut a cell. The cells are then triangulated, once for all evaluations of the distribution.
 
 use super::cell::{Cell, Vertex};
-use super::law::Law;
 use super::measure::Measure;
 use super::unit::UniformSum;
-use super::{ObservationNoise, UniformTerm, simplex};
+use super::{UniformTerm, simplex};
 use std::fmt;
 
-/// For functions computed in `f64`, a kink is treated as 0 if its value is below this fraction of the sizes of its terms.
-const ROUNDING: f64 = 1e-13;
 /// The smallest tolerance for the difference between the sum of all masses and 1.
 const LOST: f64 = 1e-9;
 
@@ -78,20 +75,11 @@ impl std::error::Error for NoCells {}
 #[derive(Clone, Debug)]
 pub struct Cells {
     measure: Measure,
-    count: usize,
+    /// The number of simplices; 1 if the function is affine on the whole box.
+    pub(crate) count: usize,
 }
 
 impl Cells {
-    /// Calls [`Cells::with_tolerance`] for a function that is computed in `f64`.
-    pub fn new(
-        function: &mut dyn PiecewiseAffine,
-        lower: &[f64],
-        upper: &[f64],
-        most: usize,
-    ) -> Result<Cells, NoCells> {
-        Cells::with_tolerance(function, (lower, upper), most, ROUNDING)
-    }
-
     /// Computes the distribution over the box between the lower and the upper corner. Sides of length 0 are constants. `tolerance` bounds
     /// the rounding error of a kink, relative to the sizes of its terms. A kink with a smaller value is treated as 0, so that rounding
     /// errors do not cause cuts.
@@ -147,19 +135,9 @@ impl Cells {
         Ok(cells)
     }
 
-    /// Returns the number of simplices; 1 if the function is affine on the whole box.
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
     /// Returns the distribution of the function.
     pub fn measure(&self) -> &Measure {
         &self.measure
-    }
-
-    /// Returns the distribution of the function with noise.
-    pub fn law(&self, noise: ObservationNoise) -> Law {
-        Law::of_measure(self.measure.clone(), noise)
     }
 }
 

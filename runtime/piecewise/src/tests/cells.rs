@@ -1,7 +1,7 @@
 //! Networks with several units that share weights, and deeper networks.
 
 use super::{affine, check_law, close, term, triangle};
-use crate::{Cells, Law, LocalAffine, NoCells, ObservationNoise};
+use crate::{Cells, Law, LocalAffine, NoCells, ObservationNoise, PiecewiseAffine};
 
 type Layer = (Vec<Vec<f64>>, Vec<f64>);
 
@@ -41,21 +41,35 @@ fn network(layers: &[Layer], outgoing: &[f64], offset: f64) -> impl FnMut(&[f64]
     }
 }
 
+/// Computes the cells of a function that is computed in `f64`.
+fn cells_of(
+    function: &mut dyn PiecewiseAffine,
+    lower: &[f64],
+    upper: &[f64],
+    most: usize,
+) -> Result<Cells, NoCells> {
+    Cells::with_tolerance(function, (lower, upper), most, 1e-13)
+}
+
+fn law_of(cells: &Cells, noise: ObservationNoise) -> Law {
+    Law::of_measure(cells.measure().clone(), noise)
+}
+
 #[test]
 fn two_units_that_share_weights_match_exact_rationals() {
     let layers = [(vec![vec![1.0, 0.5], vec![-0.7, 1.3]], vec![0.1, -0.2])];
-    let cells = Cells::new(
+    let cells = cells_of(
         &mut network(&layers, &[1.4, -0.9], 0.3),
         &[-1.0; 2],
         &[1.0; 2],
         1000,
     )
     .unwrap();
-    let law = cells.law(triangle(0.8));
+    let law = law_of(&cells, triangle(0.8));
     close(law.density(0.6), 119_211_122_311.0 / 237_015_979_200.0, 1e-14);
     close(cells.measure().mass(), 1.0, 1e-14);
     check_law(&law, 8.0, 1e-5);
-    check_law(&cells.law(ObservationNoise::Normal { sd: 0.3 }), 9.0, 1e-10);
+    check_law(&law_of(&cells, ObservationNoise::Normal { sd: 0.3 }), 9.0, 1e-10);
 }
 
 #[test]
@@ -64,7 +78,7 @@ fn two_layers() {
         (vec![vec![1.0, -0.5, 0.3], vec![-0.6, 0.9, 0.8]], vec![0.2, -0.1]),
         (vec![vec![1.2, -1.0], vec![-0.7, 1.1]], vec![0.1, 0.05]),
     ];
-    let cells = Cells::new(
+    let cells = cells_of(
         &mut network(&layers, &[1.0, 0.8], -0.2),
         &[-1.0; 3],
         &[1.0; 3],
@@ -76,7 +90,7 @@ fn two_layers() {
         128_074_754_680_631.0 / 253_293_713_971_200.0,
         1e-14,
     );
-    check_law(&cells.law(ObservationNoise::Normal { sd: 0.2 }), 9.0, 1e-10);
+    check_law(&law_of(&cells, ObservationNoise::Normal { sd: 0.2 }), 9.0, 1e-10);
 }
 
 /// If there are no kinks in the box, the distribution is that of the affine network, even if a side has length 0.
@@ -84,8 +98,8 @@ fn two_layers() {
 fn functions_without_kinks_are_affine() {
     let layers = [(vec![vec![1.0, 0.5, -0.3]], vec![5.0])];
     let (lower, upper) = ([-1.0, 0.25, 0.0], [1.0, 0.25, 0.4]);
-    let cells = Cells::new(&mut network(&layers, &[0.7], 0.1), &lower, &upper, 10).unwrap();
-    assert_eq!(cells.count(), 1);
+    let cells = cells_of(&mut network(&layers, &[0.7], 0.1), &lower, &upper, 10).unwrap();
+    assert_eq!(cells.count, 1);
     let network = affine(
         3.6,
         &[
@@ -97,7 +111,7 @@ fn functions_without_kinks_are_affine() {
     let noise = ObservationNoise::Normal { sd: 0.1 };
     for y in [2.9, 3.6, 4.4] {
         close(
-            cells.law(noise).density(y),
+            law_of(&cells, noise).density(y),
             Law::new(&network, noise).density(y),
             1e-12,
         );
@@ -123,9 +137,9 @@ fn series_of_many_cells_agree_with_their_pieces() {
     let layers = [layer(3, 6), layer(6, 5)];
     let outgoing = [1.0, -0.7, 0.4, 0.9, -1.2];
     let mut function = network(&layers, &outgoing, 0.0);
-    let cells = Cells::new(&mut function, &[-1.0; 3], &[1.0; 3], 20_000).unwrap();
+    let cells = cells_of(&mut function, &[-1.0; 3], &[1.0; 3], 20_000).unwrap();
     close(cells.measure().mass(), 1.0, 1e-12);
-    let law = cells.law(ObservationNoise::Normal { sd: 0.2 });
+    let law = law_of(&cells, ObservationNoise::Normal { sd: 0.2 });
     check_law(&law, 9.0, 1e-9);
     let mut local = LocalAffine::default();
     let draws = 20_000;
@@ -141,7 +155,7 @@ fn series_of_many_cells_agree_with_their_pieces() {
         "{mean} is not {} +- {error}",
         law.mean()
     );
-    let few = Cells::new(&mut function, &[-1.0; 3], &[1.0; 3], 20).unwrap_err();
+    let few = cells_of(&mut function, &[-1.0; 3], &[1.0; 3], 20).unwrap_err();
     assert_eq!(
         few.to_string(),
         "the function of 3 weights has more than 20 affine pieces (simplices)"
@@ -152,7 +166,7 @@ fn series_of_many_cells_agree_with_their_pieces() {
 #[test]
 fn too_many_weights_are_rejected() {
     let layers = [(vec![vec![1.0; 9]], vec![0.1])];
-    let found = Cells::new(
+    let found = cells_of(
         &mut network(&layers, &[1.0], 0.0),
         &[-1.0; 9],
         &[1.0; 9],
@@ -178,7 +192,7 @@ fn kinks_within_the_tolerance_are_one() {
         (local.value, local.slope) = (value * sign, vec![sign, -sign]);
     };
     let cells = Cells::with_tolerance(&mut function, (&[-1.0; 2], &[1.0; 2]), 100, 1e-5).unwrap();
-    assert_eq!(cells.count(), 2);
+    assert_eq!(cells.count, 2);
     close(cells.measure().mass(), 1.0, 1e-14);
     // For uniforms u and v on [-1, 1], E relu(u - v) is a sixth of the side length 2.
     close(cells.measure().moments().0, 1.0 / 3.0, 1e-5);
