@@ -4,6 +4,8 @@ use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{InferenceBlock, Train};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_core::checkpoint::Checkpoint;
+use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::{Feed, examples};
 use bnnc_core::ports;
 use bnnc_core::states::StateValues;
@@ -11,7 +13,33 @@ use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
 use bnnc_methods::sample::target;
+use bnnc_training::{Task, TrainingResult, train};
 use std::sync::Arc;
+
+/// Fits an inference block once to the training rows of a dataset, from the given start and without a checkpoint.
+///
+/// # Errors
+/// The errors of [`train`].
+pub fn fit(
+    infer: &InferenceBlock,
+    dataset: &Dataset,
+    start: StateValues,
+    context: &Context,
+) -> Result<TrainingResult, Stop> {
+    let context = Context {
+        checkpoint: Checkpoint::none(),
+        ..context.clone()
+    };
+    let task = Task {
+        infer,
+        dataset,
+        split: 0,
+        name: &infer.name,
+        context: &context,
+        restart: 0,
+    };
+    train(&task, start, None)
+}
 
 /// The training program of an inference with its rows.
 pub struct Steps<'a> {

@@ -8,7 +8,7 @@ use bnnc_data::Dataset;
 use bnnc_driver::options::CompileOptions;
 use bnnc_kernels::pool::Pool;
 use bnnc_tests::compile::{self, options};
-use bnnc_training::fit;
+use bnnc_tests::step::fit;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::HashMap;
 use std::path::PathBuf;

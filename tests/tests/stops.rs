@@ -9,7 +9,7 @@ use bnnc_kernels::pool::Pool;
 use bnnc_run::out;
 use bnnc_run::{RunResult, run};
 use bnnc_tests::compile::{self, Compiled, options};
-use bnnc_training::fit;
+use bnnc_tests::step::fit;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;

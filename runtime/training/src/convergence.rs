@@ -10,6 +10,7 @@
 //! steps, three rates, constant and cosine) whose distance to the best known loss is known, and on the examples. The test misses plateaus, and
 //! trainings under a decreasing rate that are slightly too short.
 
+use super::descent::dot;
 use super::history::History;
 use bnnc_abi::manifest::RateSchedule;
 
@@ -228,10 +229,6 @@ impl Line {
             without,
         })
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// Returns the component of a vector that is orthogonal to an orthonormal basis.

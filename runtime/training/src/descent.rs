@@ -220,7 +220,8 @@ impl Pairs {
     }
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+/// Returns the scalar product.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 

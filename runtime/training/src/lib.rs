@@ -25,7 +25,6 @@ pub mod windows;
 
 use bnnc_abi::manifest::InferenceBlock;
 use bnnc_base::fault::Fault;
-use bnnc_core::checkpoint::Checkpoint;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::states::StateValues;
 use bnnc_data::Dataset;
@@ -108,35 +107,11 @@ pub trait Watch {
     fn restore(&mut self, bytes: &[u8], machine: &mut Machine) -> Result<bool, Stop>;
 }
 
-/// Fits an inference block once to the training rows of a dataset, from the given start and without a checkpoint.
-///
-/// # Errors
-/// Fails if the loss diverges, if some columns do not fit the program, or if there is too little memory.
-pub fn fit(
-    infer: &InferenceBlock,
-    dataset: &Dataset,
-    start: StateValues,
-    context: &Context,
-) -> Result<TrainingResult, Stop> {
-    let context = Context {
-        checkpoint: Checkpoint::none(),
-        ..context.clone()
-    };
-    let task = Task {
-        infer,
-        dataset,
-        split: 0,
-        name: &infer.name,
-        context: &context,
-        restart: 0,
-    };
-    train(&task, start, None)
-}
-
 /// Runs one training from a start, or continues it from the state of an interrupted run.
 ///
 /// # Errors
-/// [`fit`] fails, the watch returns an error, or a checkpoint cannot be read or written.
+/// The loss diverges, some columns do not fit the program, there is too little memory, the watch returns an error, or a checkpoint cannot be read or
+/// written.
 pub fn train(
     task: &Task<'_>,
     start: StateValues,
