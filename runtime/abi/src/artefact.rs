@@ -87,7 +87,7 @@ pub struct Origin {
 pub enum BundleError {
     /// The bytes do not begin like a bundle.
     Unknown,
-    /// Bytes are missing, or there are too many.
+    /// The bundle is too short or too long.
     Truncated,
     /// The bytes differ from those that were written.
     Damaged(String),

@@ -35,7 +35,8 @@ pub trait KernelCode: Send + Sync {
     /// Returns the number of bytes of scratch memory that one invocation needs.
     fn scratch_bytes(&self, kernel: usize) -> usize;
 
-    /// Returns whether library calls should use the naive references of the primitives instead of the fast versions. The reference interpreter does.
+    /// Returns whether library calls should use the naive references of the primitives instead of the fast versions. This is true only for the
+    /// reference interpreter.
     fn is_reference(&self) -> bool;
 
     /// Returns the generated code as text, for `bnnc emit`.

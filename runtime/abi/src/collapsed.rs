@@ -233,7 +233,7 @@ impl OptionValue for Radius {
     }
 }
 
-/// The collapsed weights and their integrals, with all defaults resolved.
+/// The options that select the collapsed weights and define the integrals, with all defaults resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CollapsedSettings {
     /// The box of a weight.

@@ -201,7 +201,7 @@ impl DeviceProgram {
         kernels.chain(self.routines.iter().flat_map(Routine::entries))
     }
 
-    /// Checks that every launch and call of the plan binds the slots that the entries name. A call may have no routine.
+    /// Checks that every launch and call of the plan binds the slots that the entries name. A call need not have a routine.
     ///
     /// # Errors
     /// The program does not belong to the plan, which is a bug.

@@ -129,8 +129,8 @@ pub enum Covariance {
     /// The variances.
     Diagonal,
     /// The sum of two matrices. The first is half the variances. The second is half the sum of the outer products of the last deviations, divided by
-    /// their number minus one; this variant has the number of deviations. The deviation of an iterate is its difference from the mean of all iterates
-    /// up to and including this iterate.
+    /// their number minus one. The argument of the variant is the number of deviations. The deviation of an iterate is its difference from the mean
+    /// of all iterates up to and including this iterate.
     LowRank(usize),
     /// No Gaussian: the iterates themselves, with equal weights (a snapshot ensemble, Huang et al. 2017).
     Snapshots,

@@ -96,7 +96,8 @@ impl InferenceBlock {
     }
 }
 
-/// Checks that there are validation rows if `patience` is set, which has no effect without them. `data` is the name of the data item.
+/// Checks that there are validation rows if `patience` is set, because `patience` has no effect without validation rows. `data` is the name of the
+/// data item.
 ///
 /// # Errors
 /// `patience` is above 0, but there are no validation rows.

@@ -61,7 +61,7 @@ pub enum KlEstimator {
 
 words!(KlEstimator { "auto" => Best, "monte_carlo" => Sampled, "direct" => Direct });
 
-/// The computation of the means of noise in a factorised KL divergence.
+/// The way in which a factorised KL divergence computes averages over noise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KlStatistics {
     #[default]

@@ -21,7 +21,7 @@ const LEAST: usize = 20;
 
 /// Returns a warning if the log predictive density of the scored rows is significantly lower under a Laplace approximation than at its centre. The
 /// standard error is that of the paired differences. On training rows, the summed log density of a posterior is expected to be lower than at the
-/// centre, by half of the effective number of parameters. This number is at most the number of weights.
+/// centre, by half of the effective number of parameters. The check therefore subtracts half of the number of parameters, which is an upper bound.
 ///
 /// # Errors
 /// There is too little memory, or the user interrupts the run.

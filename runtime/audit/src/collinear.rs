@@ -12,13 +12,13 @@ use bnnc_data::Dataset;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The number of values in which dependences are searched. A dependence that is found is then verified on all rows.
+/// Dependences are searched in about this number of values of each column. A dependence that is found is then verified on all rows.
 const SOUGHT: usize = 1000;
 
 /// The largest number of coefficients whose columns are compared.
 const COMPARED: usize = 60;
 
-/// The largest number of column values that are examined.
+/// Columns with more values in total than this are not compared.
 const CELLS: usize = 20_000_000;
 
 /// A column counts as an exact linear combination of other columns if the residual, relative to the norm of the column, is at most this bound. The
@@ -332,8 +332,8 @@ impl<'a> Columns<'a> {
         columns.nth(at)
     }
 
-    /// Returns a warning if an earlier column determines this column, or nearly determines it. Formulas of columns need an exact relation, since `x`
-    /// and `x ^ 2` are nearly proportional far from zero.
+    /// Returns a warning if an earlier column determines this column, or nearly determines it. If one of the two is an expression of inputs, the
+    /// relation must be exact, because `x` and `x ^ 2` are nearly proportional far from zero.
     fn pair(
         &self,
         coefficients: &[Coefficient<'_>],
@@ -414,7 +414,7 @@ impl Rest {
 /// Returns the positions, in ascending order, of columns of which one is a linear combination of the others. Dependent pairs of columns are left out,
 /// since they are reported separately. `columns` are the values in some rows, and `all` returns the values of a column in all rows.
 fn combination(columns: &[Vec<f64>], all: &dyn Fn(usize) -> Vec<f64>) -> Option<Vec<usize>> {
-    // With as few values as columns, each column is a combination of the others.
+    // With too few values, any column would be a combination of the others.
     if columns.first()?.len() < 2 * columns.len() {
         return None;
     }

@@ -28,8 +28,8 @@ const MANY: usize = 50;
 /// Classes count as imbalanced if the fraction of the most frequent class is at least this value.
 const IMBALANCED: f64 = 0.8;
 
-/// If no element of the parameters with flat priors exceeds this absolute value, the parameters are not scaled, since scaling would hardly change
-/// them.
+/// If the parameters with flat priors are all at most this large in absolute value, the check does not scale them, because scaling would hardly
+/// change them.
 const MOVED: f64 = 0.1;
 
 /// Returns the warnings about the last split of a result. `is_converged` is false if the training is known to have ended too early.

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 /// The number of rows in which a relation is searched. A relation that is found must hold in all rows.
 const SOUGHT: usize = 1000;
 
-/// The largest number of columns among which relations are searched, since each column is left out in turn.
+/// Relations are not searched among more columns than this, because the search leaves out each column in turn.
 const MOST: usize = 30;
 
-/// The smallest number of rows per column, since fewer rows may be fitted by chance.
+/// Relations are searched only if there are at least this number of rows per column, because fewer rows may be fitted by chance.
 const ROWS_PER_COLUMN: usize = 10;
 
 /// A target counts as computed from the inputs if the unexplained fraction of its variance is below this value. The residual is then below 0.1 % of

@@ -1,4 +1,4 @@
-//! Panics of libraries on damaged input, which are caught.
+//! Catches panics of libraries that read damaged input.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -20,7 +20,7 @@ pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> Strin
     above(diagnostic, sources, colour) + &tail(diagnostic, colour)
 }
 
-/// The lines above the facts and the advice: the message, its place and its label.
+/// Renders the lines above the notes and the help: the message, its place and its label.
 pub fn above(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> String {
     let place = match &diagnostic.at {
         Place::Span(span) => sources.get(span.source).map(|source| {

@@ -1,8 +1,9 @@
-//! The diagnostic about a start that is taken for a maximum. The compiler and a run may find this mistake.
+//! The diagnostic about a start that is used as a maximum but lacks a weight. Both the compiler and a run
+//! can detect this mistake.
 
 use crate::diagnostic::Code;
 
-/// A Laplace approximation whose start is taken for the maximum but lacks a weight.
+/// A Laplace approximation whose start is used as the maximum but lacks a weight.
 pub static NO_MAXIMUM: Code = Code {
     id: "E0540",
     title: "no maximum to approximate around",

@@ -209,7 +209,7 @@ static TABLE: &[Synonym] = &[
 ];
 
 fn find(word: &str) -> Option<&'static Synonym> {
-    // Longer than every word of the table.
+    // An upper bound on the lengths of the words in the table.
     const LONGEST: usize = 24;
     if word.len() > LONGEST {
         return None;

@@ -13,7 +13,8 @@ pub const ROWS: usize = 248;
 /// The largest number of bytes of a program or of the Jacobian of a block. If full blocks need more memory, blocks have fewer rows.
 pub const BYTES: u64 = 64 << 20;
 
-/// Returns the number of rows per block. It is chosen such that each program needs at most [`BYTES`], and so do `numbers` additional reals per row.
+/// Returns the number of rows per block. For a block of this size, each program needs at most [`BYTES`], and so do `numbers` additional reals per
+/// row.
 pub fn rows_per_call(artifacts: &[&Artifact], sizes: Sizes, rows: usize, numbers: usize) -> usize {
     let fits = |rows: &usize| {
         let sizes = sizes.with(Symbol::Batch, *rows);

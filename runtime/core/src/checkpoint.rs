@@ -220,7 +220,7 @@ impl Checkpoint {
         }
     }
 
-    /// Returns the stored result; `None` if it is missing or damaged, because it can be computed again.
+    /// Returns the stored result; `None` if it is missing or damaged. A damaged result is not an error, because it can be computed again.
     pub fn kept<T: DeserializeOwned>(&self, infer: &str, split: usize) -> Option<T> {
         let folder = self.folder.as_ref()?;
         let name = format!("{infer}-{split}");
@@ -280,8 +280,8 @@ impl ChainFile {
         self.due = Instant::now() + self.wait;
     }
 
-    /// Returns the state to resume from on the first call, or `None` if the chain starts from the beginning. The caller must restore the sampler
-    /// first.
+    /// On the first call, returns the state to resume from, or `None` if the chain starts from the beginning. The caller must restore the sampler
+    /// from this state before it continues the chain.
     pub fn resumed(&mut self) -> Option<Resumed> {
         self.resumed.take()
     }
@@ -363,7 +363,7 @@ impl ChainFile {
         self.left()
     }
 
-    /// Returns the draws without a commit, after an interruption in the middle of an iteration. A resumed run continues from the last commit.
+    /// Returns the draws after an interruption in the middle of an iteration, without making a commit. A resumed run continues from the last commit.
     ///
     /// # Errors
     /// Fails if a file cannot be written.

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A flag that a signal handler raises and that long computations check. Chains check the flag before each gradient, but still complete an iteration
-/// that ends soon. Training checks it after each epoch. Predictions check it after each block of rows, when the time limit `GRACE` has passed.
+/// that ends soon. Training checks it after each epoch. After each block of rows, predictions check whether the flag has been raised for longer than
+/// `GRACE`.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     raised: Arc<AtomicBool>,

@@ -100,7 +100,7 @@ struct Outside {
     position: f64,
     /// The index of its example in the call.
     example: usize,
-    /// The index of the element of a whole column that determines the position, if it is known.
+    /// If an element of a whole column determines the position, the index of this element, if it is known.
     element: Option<usize>,
 }
 

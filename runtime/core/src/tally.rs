@@ -9,17 +9,17 @@ pub struct Tally {
     pub columns: usize,
     /// The number of predicted rows.
     pub rows: u64,
-    /// Integrals of affine functions.
+    /// The number of integrals of affine functions.
     pub affine: u64,
-    /// Integrals of sums of units.
+    /// The number of integrals of sums of units.
     pub units: u64,
-    /// Integrals over pieces.
+    /// The number of integrals over pieces.
     pub pieces: u64,
     /// The number of integrals that were replaced by draws because they had too many pieces.
     pub drawn: u64,
     /// The number of rows with at least one integral that was replaced by draws.
     pub drawn_rows: u64,
-    /// The reason why the first of these integrals was replaced by draws.
+    /// The reason why the first integral with too many pieces was replaced by draws.
     pub why: Option<String>,
     /// The largest error of a predicted mean or of a probability.
     pub error: f64,
@@ -29,7 +29,7 @@ pub struct Tally {
     pub raw: f64,
     /// True if a weight that is integrated over for one class also affects another class.
     pub is_shared: bool,
-    /// The interval to which the published density truncates the scored targets, on the model's scale.
+    /// The interval to which the published density is truncated, on the model's scale.
     pub interval: Option<(f64, f64)>,
 }
 

@@ -186,7 +186,7 @@ pub(crate) fn input_columns<'a>(
     inputs.iter().filter_map(column).collect()
 }
 
-/// Computes the means and standard deviations of the training rows that the program requests.
+/// Computes those means and standard deviations of the training rows that the program needs.
 fn fit(
     source: &LoadedData,
     columns: &[InputColumn<'_>],
@@ -263,7 +263,7 @@ fn fit(
     }
 }
 
-/// Prepares the chosen rows, in that order.
+/// Prepares the chosen rows, in the order in which they were chosen.
 pub(crate) fn assemble(
     source: &LoadedData,
     columns: &[InputColumn<'_>],

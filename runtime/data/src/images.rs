@@ -301,7 +301,7 @@ mod tests {
             image[13]
         );
         assert_eq!(image[2 * 5 + 2], 13.0, "the centre stays");
-        // The source of the corner is the point at 2 sqrt(2) - 2 above the middle of the upper edge, between the pixel with the value 3 and
+        // The source of the corner is a point 2 sqrt(2) - 2 pixels above the middle of the upper edge, between the pixel with the value 3 and
         // the zeros outside.
         let corner = turned(FRAME, 45.0)[0];
         assert!((corner - 3.0 * (3.0 - 8_f64.sqrt())).abs() < 1e-12, "{corner}");
@@ -312,7 +312,7 @@ mod tests {
         let mut image = numbered(FRAME);
         Turn::new(FRAME, 17.0).apply(&mut image);
         Turn::new(FRAME, -17.0).apply(&mut image);
-        // Next to the centre, all source pixels are inside, where interpolation of a linear image is exact.
+        // For the pixel next to the centre, all source pixels are inside the image, so interpolation of a linear image is exact.
         assert!((image[13] - 14.0).abs() < 1e-12, "{}", image[13]);
     }
 

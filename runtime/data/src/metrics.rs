@@ -51,7 +51,7 @@ impl<'a> DrawMatrix<'a> {
     }
 }
 
-/// Computes the logarithm of the mean of exponentials, without overflow. NaN if one of the values is.
+/// Computes the logarithm of the mean of exponentials, without overflow. The result is NaN if a value is NaN.
 pub fn log_mean_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
     if values.clone().any(f64::is_nan) {
         return f64::NAN;

@@ -6,7 +6,7 @@ use bnnc_base::shape::Sizes;
 /// Parameters that have the value of a maximum in all draws.
 #[derive(Clone, Debug, Default)]
 pub struct FixedParameters<'a> {
-    /// The states whose elements are all held.
+    /// The states whose elements are all fixed.
     pub states: Vec<&'a State>,
     /// The number of weights that are fixed because they are outside a subnetwork.
     pub outside: usize,
@@ -16,7 +16,7 @@ pub struct FixedParameters<'a> {
 const NAMED: usize = 3;
 
 impl FixedParameters<'_> {
-    /// Returns the number of held parameters.
+    /// Returns the number of fixed parameters.
     pub fn count(&self) -> usize {
         let elements = |state: &&State| state.shape.count(&Sizes::default());
         self.states.iter().map(elements).sum::<usize>() + self.outside

@@ -28,7 +28,8 @@ pub struct SplitOutcome {
     pub pruned: Vec<Pruned>,
     /// For each angle of `rotate` except 0, in degrees: the metrics of the test rows, with their images rotated by this angle.
     pub turned: Vec<(f64, MetricSet)>,
-    /// The accuracy on test rows and outliers after a fraction of the most uncertain rows is rejected, by fraction; empty without outliers.
+    /// For each rejected fraction, the accuracy on the test rows and outliers that remain after the most uncertain of them are rejected; empty
+    /// without outliers.
     pub rejection: Vec<(f64, MetricSet)>,
     /// The counts and errors of integrals over weights, if there are any.
     pub tally: Option<Tally>,
@@ -142,7 +143,7 @@ pub struct RunResult {
     pub interrupted: bool,
     /// The name of the inference that failed.
     pub failed: Option<String>,
-    /// The error because of which the run ended early. The outcomes are those of the inferences and splits that finished before it.
+    /// The error that ended the run early. The outcomes are those of the inferences and splits that finished before the error.
     pub stopped: Option<Stop>,
 }
 

@@ -9,7 +9,7 @@ use bnnc_core::states::StateValues;
 use bnnc_data::metrics::{DrawSummary, sorted};
 use bnnc_kernels::executor::Machine;
 
-/// The number of draws behind every summary.
+/// The number of draws from which a summary is computed.
 pub const DRAWS: usize = 1000;
 
 /// The `step` coordinate of the noise of draws for summaries. Neither training steps nor predictions use this value.
@@ -36,7 +36,7 @@ pub struct SiteSummary {
     pub axes: Vec<Option<Vec<String>>>,
     /// True if the program itself declares the site; false if it belongs to a layer.
     pub own: bool,
-    /// True if a Laplace approximation holds the site at its maximum, so that it has no spread.
+    /// True if the Gaussian of a Laplace approximation leaves the site out, so that its value is the same in all draws.
     pub held: bool,
 }
 
@@ -60,7 +60,7 @@ impl SiteSummary {
     }
 }
 
-/// Returns whether a Laplace approximation holds a site at its maximum. In a mixture, this is not the case, because the maxima of its members differ.
+/// Returns whether the Gaussian of a Laplace approximation leaves a site out, so that the site stays fixed at its maximum.
 fn is_held(infer: &InferenceBlock, site: &SiteReport) -> bool {
     let part = infer.laplace();
     part.is_some_and(|laplace| laplace.weights.iter().all(|weights| weights.site != site.name))

@@ -8,7 +8,8 @@ use bnnc_core::context::Stop;
 use bnnc_inference::method::{MemoryExtent, Method, MethodInputs, Saved};
 use bnnc_inference::posterior::SharedPosterior;
 
-/// The method of an inference block that cannot run in this build. An attempt to find or restore a posterior reports the missing feature.
+/// The method of an inference block that cannot run in this build. Finding or restoring a posterior returns an error that names the
+/// missing feature.
 pub struct Absent<'a> {
     /// The inference block.
     pub infer: &'a InferenceBlock,

@@ -48,7 +48,7 @@ use prior::LocalPrior;
 use select::EarlierVariances;
 use tune::{TuningProblem, rise};
 
-/// The tolerance for a maximum: the largest increase of the log posterior, per weight, that the Gaussian may predict.
+/// A centre counts as a maximum if the Gaussian predicts that the log posterior can rise by at most this amount per weight.
 const RISE: f64 = 0.1;
 
 /// Approximates the posterior of one inference block, given the training rows of a split, around the maximum that is found from each start. Several
@@ -154,7 +154,7 @@ fn warnings(infer: &InferenceBlock, laplace: &Laplace, members: &[Gaussian]) -> 
             precisions: &member.facts.prior_precision,
             is_normal: member.facts.is_normal,
         };
-        // If the factor is at an end of the searched range, another warning already reports this as the cause.
+        // If the factor is at an end of the searched range, the warning about the factor already explains why the centre is not the maximum.
         let is_inside = member.facts.at_end.is_none();
         is_inside.then(|| diagnostics::other_centre(&infer.name, &elsewhere, laplace))
     });
@@ -234,7 +234,7 @@ impl Around<'_> {
     }
 
     /// Returns an error if the options require a marginal likelihood but the prior is not Normal: the marginal likelihood is only known for Normal
-    /// priors. Whether a prior is Normal does not depend on the weights.
+    /// priors. The check uses the weights at the start, because its result does not depend on the values of the weights.
     fn refuse(&self, start: &StateValues) -> Result<(), Stop> {
         let options = &self.laplace.options;
         let option = match (options.online, options.prior_precision) {
@@ -346,7 +346,7 @@ impl Around<'_> {
             member.facts.rise = Some(rise(&member.posterior, &slope, &self.context.pool));
         }
         bends::check(self.infer, self.laplace, (&member, &gradient), &self.context.pool)?;
-        // The Gaussian that was used to choose the subnetwork has the same factor only if the factor is given and not tuned.
+        // The two Gaussians can be compared only if they have the same prior factor: the options give the factor, and no search has tuned it.
         let is_given = matches!(options.prior_precision, PriorPrecision::Given(_)) && given.is_none();
         let distance = full.filter(|_| is_given).map(|full| self.distance(full, &member));
         member.facts.wasserstein = distance;

@@ -194,8 +194,8 @@ pub fn bytes(infer: &InferenceBlock, sampling: &Sampling, rows: usize) -> u64 {
 }
 
 /// Returns the number of bytes of dense metrics. During adaptation, a chain holds the sums of products of its positions (two such sums if gradients
-/// determine when to forget old draws), the matrix to be factored, and the factor. While its state is saved, there is a second copy of all these,
-/// with spare capacity. Every chain also has its metric.
+/// determine when to forget old draws), the matrix to be factored, and the factor. While the state of the chain is saved, there is a second copy of
+/// all these, with spare capacity. Every chain also has its metric.
 fn metrics(infer: &InferenceBlock, sampling: &Sampling) -> u64 {
     let matrices = match sampling
         .transition

@@ -24,7 +24,7 @@ const TRACE_POINTS: usize = 400;
 /// The number of bins of a rank histogram.
 const RANK_BINS: usize = 20;
 
-/// The height of the expected count in a rank histogram, relative to the distance between neighbouring chains.
+/// The height at which a rank histogram shows the expected count, as a fraction of the distance between neighbouring chains.
 const EXPECTED: f64 = 0.6;
 
 /// The largest number of quantities that are drawn against each other.

@@ -28,8 +28,8 @@ pub struct CharacterPlot {
 }
 
 impl CharacterPlot {
-    /// Returns an empty plot that is at most this many characters wide, unless that leaves no room for marks. A vertical axis of names has a line
-    /// for each name.
+    /// Returns an empty plot that is at most this many characters wide, unless the marks need more room. A vertical axis of names has a line for
+    /// each name.
     pub fn new(title: &str, width: usize, x: PlotAxis, y: PlotAxis) -> CharacterPlot {
         let labels = labels(&y);
         let columns = width.saturating_sub(labels[0].chars().count() + 2).max(NARROWEST);

@@ -197,8 +197,8 @@ fn name_in(folder: &Path, file: &Path) -> Option<String> {
     Some(parts.collect::<Vec<_>>().join("/"))
 }
 
-/// Returns whether a folder holds the results of any run that did not fail before its first result. A folder whose inventory cannot be read counts as
-/// a folder with results.
+/// Returns whether a folder holds the results of a run. A run that failed before its first result does not count. A folder whose inventory cannot be
+/// read counts as a folder with results.
 pub fn has_results(folder: &Path) -> bool {
     Inventory::read(folder).map_or(true, |read| read.is_some_and(|inventory| !inventory.failed))
 }

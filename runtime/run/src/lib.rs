@@ -70,7 +70,8 @@ impl RunOptions {
 /// Runs every inference block.
 ///
 /// # Errors
-/// An error occurs before the first inference block starts. Later errors are returned in [`RunResult::stopped`], together with the finished results.
+/// Returns an error only if it occurs before the first inference block starts. Later errors are returned in [`RunResult::stopped`], together with
+/// the finished results.
 pub fn run(manifest: &Manifest, options: &RunOptions) -> Result<RunResult, Stop> {
     let pool = Arc::new(Pool::new(options.threads));
     let context = Context {

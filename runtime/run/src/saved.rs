@@ -43,7 +43,7 @@ pub fn predict(
 /// Returns the predictions of a posterior that a run has just found, as [`predict`] returns those of a folder.
 ///
 /// # Errors
-/// As [`predict`].
+/// Fails in the same cases as [`predict`].
 pub fn predict_found(
     (infer, found): (&InferenceBlock, &dyn Posterior),
     preparation: &Preparation,
@@ -54,7 +54,7 @@ pub fn predict_found(
     forecast((infer, found), preparation, &dataset, context)
 }
 
-/// Returns the dataset of new rows, whose positions are inside their axes at all draws of the values.
+/// Returns the dataset of new rows, after checking that all positions along axes are inside the axes at all draws of the values.
 fn usable(
     (infer, values): (&InferenceBlock, &StateValues),
     preparation: &Preparation,

@@ -21,7 +21,8 @@ const PER_ROW: f64 = 0.02;
 const PER_WEIGHT: f64 = 0.1;
 const MOST_PER_ROW: f64 = 0.25;
 
-/// If the rate is constant for at least this part of the time before it falls, the slope at the constant rate must also show a fall.
+/// If the rate is constant for at least this fraction of the time before it falls, a training counts as unfinished only if the losses at the constant
+/// rate also show a fall.
 const CONSTANT: f64 = 0.4;
 
 /// Under a falling rate, only the part of the slope that the rate does not explain counts, with two exceptions. The whole slope counts if it predicts
@@ -41,10 +42,10 @@ const NOISY: f64 = 0.5;
 
 /// The usual number of blocks of losses to which a line is fitted.
 const BLOCKS: usize = 20;
-/// The smallest number of blocks of losses to which a line is fitted.
+/// With fewer blocks of losses than this, no line is fitted.
 const FEWEST: usize = 5;
 
-/// The line is fitted to this last fraction of the time.
+/// The line is fitted to the losses of this fraction of the time, at the end of the training.
 const LAST: f64 = 0.2;
 /// The same fraction for trainings with fewer than [`FEW`] losses.
 const LAST_OF_FEW: f64 = 0.5;
@@ -273,12 +274,12 @@ mod tests {
         else {
             panic!("the loss falls");
         };
-        // Medians of 10 losses have a variance of 0.14 times 25. The slope of a line through 20 of them, over a time of 0.2, has a standard error of
-        // 7.
+        // The noise has the variance 25, and a median of 10 losses has 0.14 times this variance. The slope of a line through 20 medians, over a time
+        // of 0.2, therefore has a standard error of 7.
         assert!((fall - 100.0).abs() < 35.0, "{fall}");
         let flat = history(5.0, |_| 400.0);
         assert_eq!(unfinished(&flat, RateSchedule::Constant, size(3, 100)), None);
-        // A slope below the noise is not detected, and one below a nat does not matter.
+        // A slope below the noise is not detected, and a fall of less than a nat does not matter.
         assert_eq!(
             unfinished(
                 &history(0.0, |done| -0.9 * done),

@@ -12,7 +12,7 @@ const MOST: usize = 2048;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct History {
     means: Vec<f64>,
-    /// The number of parts of an epoch that are added one by one.
+    /// The number of parts of an epoch. The loss of each part is added separately.
     pieces: usize,
     /// The number of added losses in each mean.
     width: usize,
@@ -102,7 +102,7 @@ pub struct ValidationCurve {
     history: History,
 }
 
-/// The smallest number of losses of a curve, if there are as many epochs.
+/// A curve has at least this number of losses, if the training has at least this number of epochs.
 const POINTS: usize = 100;
 
 impl ValidationCurve {

@@ -295,7 +295,8 @@ fn curvature(
     Ok(found)
 }
 
-/// Returns the descent with the largest remaining decrease among several trainings. Trainings that the validation rows ended have no descent.
+/// Returns the descent with the largest remaining decrease among several trainings. Trainings that ended because of the validation rows have no
+/// descent.
 pub fn worst(found: &[TrainingResult]) -> Option<Descent> {
     let all = found.iter().filter_map(|fitted| fitted.descent.as_ref());
     let worse = |worst: &&Descent, other: &&Descent| {

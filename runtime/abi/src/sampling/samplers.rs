@@ -174,7 +174,7 @@ pub trait SamplerPart {
 }
 
 impl Transition {
-    /// Replaces [`MetricKind::Automatic`] with a metric. `is_small` is true of a model without layers in few dimensions.
+    /// Replaces [`MetricKind::Automatic`] with a metric. `is_small` is true if the model has no layers and few dimensions.
     pub fn resolve(&mut self, is_small: bool) {
         let part = self.part_mut();
         let is_dense = part.has_trajectories() && is_small;

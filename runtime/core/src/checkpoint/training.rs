@@ -20,7 +20,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// The reciprocal of the largest fraction of the time that commits may take.
 const SHARE: u32 = 20;
 
-/// The file of the state of a training. Without a checkpoint, there is no file.
+/// The file that holds the state of a training. Without a checkpoint, nothing is written.
 #[derive(Debug)]
 pub struct TrainingFile {
     place: Option<(PathBuf, Checksum)>,

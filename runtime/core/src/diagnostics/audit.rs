@@ -469,8 +469,8 @@ pub fn one_start(infer: &str, chains: usize, from: &str) -> Diagnostic {
         .help("start them at different points: `jitter = 0.5`, or leave `start` and `jitter` out")
 }
 
-/// Chains whose starts are too close together for the width of the posterior: `jitter`, and the smallest posterior standard deviation on the
-/// unconstrained scale.
+/// Chains whose starts are too close together for the width of the posterior. `jitter` bounds the distance of the starts from one point, and
+/// `sd` is the smallest posterior standard deviation on the unconstrained scale.
 pub fn close_starts(infer: &str, chains: usize, (jitter, sd): (f64, f64)) -> Diagnostic {
     let text = format!(
         "the {chains} chains of `{infer}` start within {} of one point, less than a thousandth of every posterior standard deviation (at least {}): R-hat cannot detect a mode that no chain has visited",

@@ -95,7 +95,7 @@ pub fn not_computed(measure: &ComparedMetric, infer: &str) -> Diagnostic {
         .help("compare by another metric; `bnnc explain E0567` lists the reasons")
 }
 
-/// A warning: the metrics of an inference block are of other rows or targets than those of the first inference block.
+/// A warning: the metrics of an inference block are computed on other rows or targets than those of the first inference block.
 pub fn other_rows(infer: &str, first: &str, of: &str) -> Diagnostic {
     super::warning(
         &OTHER_ROWS,

@@ -180,7 +180,7 @@ pub fn ignored_inputs(
     }
 }
 
-/// The prior standard deviation of a weight above which the prior is not narrow.
+/// The prior of a weight does not count as narrow if its standard deviation is above this value.
 const WIDE: f64 = 1.0;
 
 fn warn(code: &'static Code, text: String) -> Diagnostic {
@@ -227,7 +227,8 @@ pub struct NoDeviation<'a> {
     pub is_dense: bool,
 }
 
-/// A Laplace approximation without a standard deviation of a parameter, because the curvature does not include the slope towards an end.
+/// A Laplace approximation that cannot give the standard deviation of a parameter near an end of its range, because the curvature omits the slope
+/// towards the end.
 pub fn no_deviation_at_bound(found: &NoDeviation<'_>) -> Diagnostic {
     let NoDeviation {
         infer,

@@ -362,7 +362,7 @@ pub fn no_link(infer: &str) -> Diagnostic {
         .help("write `link = glm`, which uses the best link for each likelihood")
 }
 
-/// A warning: the log posterior could rise by `rise` if the weights (this number of them) changed.
+/// A warning: the log posterior could rise by `rise` if the weights changed. `weights` is the number of weights.
 pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, searched: bool) -> Diagnostic {
     let what = match searched {
         true => "the search ended before the maximum",

@@ -147,7 +147,7 @@ fn the_nll_of_an_underflowed_probability_is_finite() {
 
 #[test]
 fn calibration_bins_hold_their_upper_end() {
-    // 0.6 = 9/15 and 0.61 lie in different bins: no cancellation.
+    // 0.6 = 9/15 and 0.61 lie in different bins, so their errors do not cancel.
     let mut scores = ClassScores::new(2);
     scores.add_classes(&[0.6, 0.4, 0.61, 0.39], &[0, 1], None);
     near(get(&scores.finish(), "ece"), (0.4 + 0.61) / 2.0, 1e-15);

@@ -64,9 +64,9 @@ impl Unsure {
         Some((ranks - count * (count + 1.0) / 2.0) / (count * rows))
     }
 
-    /// Returns, for each fraction in [`REJECTED`], the accuracy on the rows and outliers that remain after this fraction of the most uncertain ones
-    /// is rejected. A prediction for an outlier always counts as wrong. If only some rows of equal entropy are rejected, the result is the mean over
-    /// all choices of these rows. Empty without outliers.
+    /// Returns, for each fraction in [`REJECTED`], the accuracy on the rows and outliers that remain after this fraction of them has been rejected,
+    /// the most uncertain first. A prediction for an outlier always counts as wrong. If only some rows of equal entropy are rejected, the result is
+    /// the mean over all choices of these rows. Empty without outliers.
     pub fn rejection(&self) -> Vec<(f64, f64)> {
         if self.outliers.is_empty() {
             return Vec::new();

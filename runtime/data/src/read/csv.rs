@@ -280,7 +280,7 @@ impl Empty {
 
 /// A column that grows. Its first cell decides between numbers and text.
 enum Column {
-    /// The number of rows to reserve memory for.
+    /// A column without cells yet, with the number of rows for which memory will be reserved.
     Unknown(usize),
     Int(Vec<i64>),
     Real(Vec<f64>),

@@ -91,7 +91,7 @@ impl Reading {
         self
     }
 
-    /// Treats columns of these names as text in the files that follow.
+    /// Treats columns of these names as text in the files that are read after this call.
     pub(crate) fn know_texts<'a>(&self, names: impl Iterator<Item = &'a String>) {
         self.texts.borrow_mut().extend(names.cloned());
     }
@@ -101,7 +101,7 @@ impl Reading {
         self.texts.borrow().iter().any(|name| name == column)
     }
 
-    /// Keeps the checksum of the contents of a file that are being read: a pipe cannot be read again, and a file may change.
+    /// Records the checksum of the contents of a file while they are read, because a pipe cannot be read again, and a file may change.
     pub(super) fn keep(&self, path: &Path, contents: Checksum) {
         let mut checksums = self.checksums.borrow_mut();
         checksums.insert(path.to_path_buf(), contents);
@@ -120,7 +120,7 @@ impl Reading {
     /// Counts bytes that the contents of a file take.
     ///
     /// # Errors
-    /// More bytes than the limit.
+    /// Fails if more bytes are counted than the limit allows.
     pub(crate) fn take(&self, path: &Path, bytes: usize) -> Result<(), Diagnostic> {
         let used = self.used.get().saturating_add(bytes as u64);
         self.used.set(used);

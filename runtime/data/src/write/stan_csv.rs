@@ -3,8 +3,8 @@
 //! Comments with the settings come first, then the header and the draws. If the sampler adapts, its step size and inverse metric stand between
 //! warm-up and draws. CmdStan splits names at dots: a site such as `hidden.w` is written as `hidden_w` and its elements as `hidden_w.1.2`, counted
 //! from 1 and in column-major order. Indices in Stan are integers, so comments give the names of elements that have names. Numbers have all their
-//! digits. Only the statistics of a draw that CmdStan also has are written. Elapsed times are not written, so that the same draws give the same
-//! bytes.
+//! digits. Of the statistics of a draw, only those that CmdStan also has are written. Elapsed times are not written, so that the same draws give
+//! the same bytes.
 
 use crate::diagnostics;
 use crate::write::pending::Pending;

@@ -152,7 +152,7 @@ fn movers(
 }
 
 /// Returns a score for each weight: the change of one output of one row when the weight moves across its box. The score is the width of the box times
-/// the larger of two slopes, one in the middle of the box and one across the kinks.
+/// the larger of two absolute slopes: near the middle of the box, and at a corner beyond the kinks.
 pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&LocationBlock; 2]) -> Vec<f64> {
     let [here, across] = blocks.map(|block| block.slope_of(row, output));
     let slopes = here
@@ -193,8 +193,8 @@ pub fn most(scores: &[f64], count: usize) -> Vec<usize> {
 }
 
 /// Returns the incoming weights of the most influential kinks. The score of a kink is the change of its value over the box times the change of the
-/// outputs' slope across the kink, summed over the training rows and the iterates. Only kinks that depend on no other kink are scored. The incoming
-/// weights of a kink in a later layer include those of all kinks that it depends on.
+/// outputs' slope across the kink, summed over the training rows and the iterates. Only kinks that do not depend on other kinks are scored. The
+/// incoming weights of a kink in a later layer include those of all kinks that it depends on.
 fn feeding(
     programs: (&InferenceBlock, &Collapsed),
     found: &Collected,
@@ -231,7 +231,7 @@ fn feeding(
     Ok(fed(boxes, &kept))
 }
 
-/// Returns the incoming weights of the first `units` kinks. A kink that depends on no other kink has the same slopes everywhere in the box.
+/// Returns the incoming weights of the first `units` kinks. A kink that does not depend on other kinks has the same slopes everywhere in the box.
 fn feeding_first(
     programs: (&InferenceBlock, &Collapsed),
     found: &Collected,
@@ -259,8 +259,8 @@ fn fed(boxes: &Boxes, feeds: &[&Vec<bool>]) -> Vec<u32> {
         .collect()
 }
 
-/// Returns how much the outputs of a row change per unit change of a kink's value: the sum of absolute changes over the outputs. `kink` is the slope
-/// of the kink.
+/// Returns how much the outputs of a row change per unit change of a kink's value: the sum of absolute changes over the outputs. `kink` is the
+/// gradient of that value with respect to the weights.
 fn jump(block: &LocationBlock, row: usize, kink: &[f64]) -> f64 {
     let square: f64 = kink.iter().map(|slope| slope * slope).sum();
     if square == 0.0 {

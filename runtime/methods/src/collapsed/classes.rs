@@ -1,4 +1,4 @@
-//! Predictions of classes and Booleans: means of sigmoids over weights, averaged over the iterates.
+//! Predictions of classes and Booleans. A prediction is the mean of a sigmoid over the weights, averaged over the iterates.
 //!
 //! The probability of a class is the mean of `sigmoid(f - g)`, where `f` is the logit of the class and `g` is the log-sum-exp of the other logits.
 //! The other logits keep their values at the iterate. The probabilities of all classes therefore do not sum to one, and are normalised at the end.
@@ -20,7 +20,7 @@ const HALVINGS: usize = 1000;
 const ACCURACY: f64 = 1e-10;
 /// The number of panels at the start of an integration.
 const PANELS: usize = 32;
-/// The tail probability at which an integration over a distribution starts and ends.
+/// An integration over a distribution starts and ends where the probability of the remaining tail is at most this value.
 const ALL: f64 = 1e-15;
 /// The largest number of doublings of the standard deviation in the search for the ends of a distribution.
 const DOUBLINGS: u32 = 20;
@@ -45,8 +45,8 @@ pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive
     } = *scored;
     let rows = predictive.rows;
     let raw = each(rows, pool, &|row| match raw(all, (row, classes), sigmoid) {
-        // The cubic sigmoid of a logit is 0 if the logit is far below the log-sum-exp of the others. With very many equal logits, this holds for each
-        // of them.
+        // The cubic sigmoid of a logit is 0 if the logit is far below the log-sum-exp of the others. If very many logits are equal, the sigmoids of
+        // all of them are 0.
         none if none.iter().sum::<f64>() == 0.0 => self::raw(all, (row, classes), Sigmoid::Exact),
         found => found,
     });
@@ -185,7 +185,7 @@ fn others(logits: &[f64], class: usize) -> f64 {
     }
 }
 
-/// Returns the mean of `sigmoid(sign * f + more)`, where `f` is the function `part` of uniform weights.
+/// Returns the mean of `sigmoid(sign * f + more)`, where `f` has the distribution `part`.
 pub fn mean(part: &LocationDist, (sign, more): (f64, f64), sigmoid: Sigmoid) -> f64 {
     if let LocationDist::Network(Network { offset, terms, units }) = part
         && units.is_empty()
@@ -338,8 +338,8 @@ impl Ord for Panel {
 }
 
 /// Returns the integral of a function over panels. Repeatedly halves the panel that currently has the largest error, until the sum of the errors is
-/// at most [`ACCURACY`] times the sum of the integral and `least`. If the rounding errors of the function exceed this accuracy, the loop ends after
-/// [`HALVINGS`] halvings, when the errors are spread evenly over the panels.
+/// at most [`ACCURACY`] times the sum of the integral and `least`. If rounding errors of the function are larger than this limit, the loop ends after
+/// [`HALVINGS`] halvings.
 fn integral(of: &dyn Fn(f64) -> f64, panels: BinaryHeap<Panel>, least: f64) -> f64 {
     let sums = |panels: &BinaryHeap<Panel>| {
         let integrals = panels.iter().map(Panel::integral);
@@ -431,7 +431,7 @@ mod tests {
             terms: Vec::new(),
             units: slopes.into_iter().flat_map(unit).collect(),
         });
-        // The midpoint rule over all four weights, where all values below zero are one point with half the mass.
+        // The midpoint rule over all four weights. For each weight, one point with half the mass represents all negative values.
         let points: Vec<(f64, f64)> = (0..40)
             .map(|at| ((f64::from(at) + 0.5) / 40.0, 0.5 / 40.0))
             .chain([(0.0, 0.5)])
@@ -493,7 +493,7 @@ mod tests {
         }
     }
 
-    /// An integration that halving does not improve ends.
+    /// The integration ends even if halving panels does not reduce the error.
     #[test]
     fn integrating_noise_ends() {
         let noisy = |x: f64| 1.0 + 1e-6 * (x * 1e9).sin();

@@ -47,7 +47,7 @@ pub fn of_mean(part: &LocationDist, of: &dyn Fn(f64) -> f64, (mean, accuracy): (
     }
 }
 
-/// Returns the relative error of the density at `y` of a location with noise, whose distribution is `law`.
+/// Returns the relative error of the density at `y`. `law` is the distribution of the location plus noise.
 pub fn of_density(part: &LocationDist, law: &Law, (noise, y): (ObservationNoise, f64)) -> Error {
     match part {
         LocationDist::Network(_) | LocationDist::Pieces(_) => Error {
@@ -90,8 +90,8 @@ fn drawn(draws: &[f64], law: &Law, (noise, y): (ObservationNoise, f64)) -> f64 {
     }
 }
 
-/// Returns the influence function of a draw on the density at `y` of the Normal with the mean and the variance of the draws. The influence is the
-/// first-order effect of a draw through both moments, up to a constant that is the same for all draws.
+/// The floor is the Normal with the mean and the variance of the draws. Returns the influence function of its density at `y`: the first-order effect
+/// of one draw through both moments, up to a constant that is the same for all draws.
 fn of_floor(law: &Law, y: f64) -> impl Fn(f64) -> f64 {
     let (mean, spread) = (law.mean(), law.variance());
     let off = y - mean;

@@ -234,7 +234,7 @@ impl Spot<'_> {
         }
     }
 
-    /// Adds the weights on which no crossed kink depends. The offset is relative to the base.
+    /// Adds the weights that do not affect any crossed kink. The offset is relative to the base.
     fn rest(&self, network: &mut Network, owned: &[bool], slope: &[f64]) {
         for &at in self.places {
             let moved = slope[at] * self.boxes.columns[at].base();
@@ -373,7 +373,7 @@ mod tests {
         }
     }
 
-    /// A kink between two slopes that are both not flat is not a unit. Two kinks that share a weight are not units either.
+    /// A kink is not a unit if the function is not flat on either side of it. Two kinks that share a weight are not units either.
     #[test]
     fn kinks_that_are_not_units_are_pieces() {
         let leaky: At = |w| {

@@ -117,7 +117,7 @@ pub fn law(
                     .kinks_of(0)
                     .map(|(value, slope)| (value, picked(slope, &inside))),
             ),
-            // The kinks are affine on the whole box, so their values elsewhere have no larger rounding errors than those at the base.
+            // The kinks are affine on the whole box, so the rounding errors of their values are not larger elsewhere than at the base.
             false => found.kinks.extend(crossed.iter().map(|(value, slope)| {
                 let moved = bent.iter().zip(point);
                 let moved = moved.map(|(&at, point)| slope[at] * (point - boxes.columns[at].base()));
@@ -141,8 +141,8 @@ pub fn law(
     })
 }
 
-/// Adds weights in which the location is affine. These weights are independent of the other weights. `measure` was computed with these weights at
-/// their values at the base.
+/// Adds weights in which the location is affine. These weights are independent of the other weights. For `measure`, these weights were fixed at the
+/// base of the box.
 fn with_rest(measure: Measure, boxes: &Boxes, rest: &[usize], slope: &[f64]) -> Measure {
     rest.iter().fold(measure, |measure, &at| {
         let column = &boxes.columns[at];

@@ -80,7 +80,7 @@ impl Published {
                 size: of_density / above + of_whole / whole,
                 variance: 0.0,
             },
-            // Even if no draw is near `y` or near the interval, the density there may not be small.
+            // Even if no draw is near `y` or near the interval, the density there may be large.
             LocationDist::Drawn(_) if above <= 0.0 || whole <= 0.0 => Error {
                 size: 0.0,
                 variance: f64::INFINITY,

@@ -83,7 +83,7 @@ pub fn finding(infer: &InferenceBlock, laplace: &Laplace, rows: usize) -> u64 {
         .curvature
         .saturating_add(vectors(4, all(laplace)))
         .saturating_add(summing(laplace, rows));
-    // These are the vectors above, the factors by weight and by group, and their products. A search also holds its factors and the derivatives
+    // Tuning needs the vectors above, the factors by weight and by group, and their products. A search also holds its factors and the derivatives
     // with respect to the factors at two points.
     let factors = match (is_tuned(laplace), laplace.options.prior_structure) {
         (true, PriorStructure::Diagonal) => 12,
@@ -166,7 +166,7 @@ fn choosing_by(laplace: &Laplace, own: Bytes, rows: usize) -> (u64, u64) {
     let Over::Subnetwork { by, .. } = &laplace.options.over else {
         return (0, 0);
     };
-    // Computing the squares needs the sums with their squares; ranking needs the scores and the order.
+    // First, the diagonal of the curvature is computed. Then the weights are ranked, which needs their scores and their order.
     let squares = called(laplace, &laplace.programs.squares, (0, rows));
     let squares = vectors(5, all(laplace)).saturating_add(squares);
     let ranking = squares.max(vectors(8, all(laplace)));

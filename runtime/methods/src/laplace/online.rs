@@ -149,8 +149,8 @@ impl Around<'_> {
         Ok((fitted, best.chosen))
     }
 
-    /// Tunes the factors of all weights at a point of the search. The factors do not change if there is no posterior, which can happen because the
-    /// second derivative need not be definite away from a maximum.
+    /// Tunes the factors of all weights at a point of the search. The factors do not change if the posterior precision is not positive definite,
+    /// which is possible away from a maximum.
     fn tune(&self, (epoch, values): (usize, StateValues), factors: &mut Vec<f64>) -> Result<Point, Stop> {
         let evaluation = self.evaluation(&values)?;
         let Before {

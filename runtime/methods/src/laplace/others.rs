@@ -8,7 +8,8 @@ use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
 use bnnc_core::states::StateValues;
 
-/// The tolerances for a maximum in these states: the largest increase of the log posterior per state and per row.
+/// The states count as being at the maximum if the predicted increase of the log posterior is at most the sum of two terms: the first number times
+/// the number of elements of the states, and the second number times the number of rows.
 const RISE: (f64, f64) = (0.1, 1e-3);
 
 /// Returns the increase of the log posterior along its gradient in the other states, or `None` if the increase is within the tolerance. The step has

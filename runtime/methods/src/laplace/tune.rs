@@ -16,7 +16,7 @@ use bnnc_laplace::matrix::{Matrix, dot};
 use bnnc_laplace::posterior::{GaussianPosterior, whitened};
 use std::sync::Arc;
 
-/// The relative difference of prior precisions above which the difference is not a rounding error.
+/// Prior precisions whose relative difference is at most this value count as equal.
 const VARIES: f64 = 1e-6;
 
 /// The curvature and the prior for which factors are tuned.

@@ -10,7 +10,7 @@ use bnnc_math::philox;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// The smallest variance of an element, for elements that do not move.
+/// A lower bound on the variance of an element. It applies to elements that do not change during the training.
 const LEAST_VARIANCE: f64 = 1e-30;
 
 /// The coordinate in the random stream for the noise of the elements.
@@ -50,7 +50,7 @@ impl IterateMoments {
         self.count
     }
 
-    /// Returns the number of deviations held.
+    /// Returns the number of stored deviations.
     pub fn rank(&self) -> usize {
         self.deviations.len()
     }

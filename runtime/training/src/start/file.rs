@@ -8,7 +8,7 @@ use bnnc_core::states::StateValues;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::BTreeSet;
 
-/// The largest number of errors that are listed. Further errors are counted.
+/// The largest number of errors that are listed. Further errors are only counted.
 const LINES: usize = 12;
 
 /// Returns the states in a file. Sites are transformed to the unconstrained scale by the bijections of their supports.
@@ -56,8 +56,8 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Returns the inference block whose states a run wrote to the file; `None` if the file contains sites. The error has the names of the inferences in
-    /// the file if none of them is the one to start.
+    /// Returns the inference block whose states a run wrote to the file; `None` if the file contains sites. The error lists the inference blocks
+    /// in the file if there are several and none of them is `infer`.
     fn run_of(&self, infer: &InferenceBlock) -> Result<Option<String>, Vec<String>> {
         let is_site = |name: &&str| self.file.sites.iter().any(|site| site.site == **name);
         if self.tensors.names().iter().any(|name| is_site(&&**name)) {
