@@ -27,7 +27,7 @@ pub trait Accelerator: Send + Sync {
     /// Allocates zeroed memory for an arena on the device.
     ///
     /// # Errors
-    /// There is not enough memory, or the device rejects the code.
+    /// Fails if there is too little memory, or if the device rejects the code.
     fn open(&self, arena: DeviceArena) -> Result<Box<dyn DeviceSession>, Fault>;
 
     /// Returns a human-readable description of the device and its libraries.
@@ -60,19 +60,19 @@ pub trait DeviceSession: Send {
     /// Copies bytes into the arena, starting at byte `at`.
     ///
     /// # Errors
-    /// The device reports an error, or the bytes lie outside the arena.
+    /// Fails if the device reports an error, or if the bytes lie outside the arena.
     fn upload(&mut self, at: usize, bytes: &[u8]) -> Result<(), Fault>;
 
     /// Copies bytes out of the arena, starting at byte `at`.
     ///
     /// # Errors
-    /// The device reports an error, or the bytes lie outside the arena.
+    /// Fails if the device reports an error, or if the bytes lie outside the arena.
     fn download(&mut self, at: usize, bytes: &mut [u8]) -> Result<(), Fault>;
 
     /// Runs all steps of the plan once. The sizes must be within the capacity.
     ///
     /// # Errors
-    /// The device reports an error.
+    /// Fails if the device reports an error.
     fn run(&mut self, sizes: &Sizes) -> Result<(), Fault>;
 
     /// Uploads from a mirror of the arena, runs, and downloads into the mirror; all downloads are complete on return. A device may record the
@@ -88,7 +88,7 @@ pub trait DeviceSession: Send {
     /// false, without any effect, if the device does not keep rows.
     ///
     /// # Errors
-    /// The device reports an error, a row index is out of range, or the bytes lie outside the arena.
+    /// Fails if the device reports an error, if a row index is out of range, or if the bytes lie outside the arena.
     fn gather(&mut self, at: usize, rows: &CachedRows, chosen: &[u32]) -> Result<bool, Fault> {
         let _ = (at, rows, chosen);
         Ok(false)
@@ -97,14 +97,14 @@ pub trait DeviceSession: Send {
     /// Returns the address of a byte of the arena, for a copy by another session. All earlier operations have completed on return.
     ///
     /// # Errors
-    /// The device reports an error.
+    /// Fails if the device reports an error.
     fn place(&mut self, at: usize) -> Result<DeviceAddress<'_>, Fault>;
 
     /// Copies bytes from the arena of another session into this one, starting at byte `at`, without the host. Returns false, without any effect, if
     /// the two arenas are not on the same device.
     ///
     /// # Errors
-    /// The device reports an error, or the bytes lie outside the arena.
+    /// Fails if the device reports an error, or if the bytes lie outside the arena.
     fn copy(&mut self, at: usize, from: DeviceAddress, bytes: usize) -> Result<bool, Fault>;
 }
 
@@ -120,7 +120,7 @@ pub struct CopiedRanges<'a> {
 /// Rows that a device may keep.
 #[derive(Clone, Copy, Debug)]
 pub struct CachedRows<'a> {
-    /// An identifier of the rows. Different rows for the same place in an arena must have different stamps.
+    /// An identifier of the rows. Different rows for the same place in an arena must have different identifiers.
     pub stamp: u64,
     /// All rows, concatenated.
     pub bytes: &'a [u8],

@@ -122,7 +122,7 @@ impl std::error::Error for BundleError {}
 /// Writes a bundle for the architecture of this machine and the given processor features.
 ///
 /// # Errors
-/// The code is not an object, so it cannot be used outside the process in which it was compiled.
+/// Fails if the code is not an object: such code cannot be used outside the process in which it was compiled.
 pub fn encode(built: &Built, features: Vec<String>) -> Result<Vec<u8>, BundleError> {
     let head = Head {
         architecture: std::env::consts::ARCH.to_owned(),
@@ -140,7 +140,7 @@ pub fn encode(built: &Built, features: Vec<String>) -> Result<Vec<u8>, BundleErr
 /// Reads a bundle. The caller checks the features that the head requires.
 ///
 /// # Errors
-/// The bytes are not a bundle, or it cannot run on this machine.
+/// Fails if the bytes are not a bundle, or if the bundle cannot run on this machine.
 pub fn decode(bytes: &[u8]) -> Result<(Head, Built), BundleError> {
     if bytes.len() < FIXED || &bytes[..8] != MAGIC {
         return Err(BundleError::Unknown);

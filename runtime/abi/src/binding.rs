@@ -74,7 +74,7 @@ pub enum DataSource {
     Inputs,
     /// A field with one value per example.
     Field(String),
-    /// One entry of the inputs of the data item, by the position of its first element among the elements of all inputs.
+    /// One entry of the data item's inputs. The number is the position of the entry's first element among the elements of all inputs.
     Input(usize),
     /// The row number.
     Row,

@@ -30,7 +30,7 @@ words!(Format {
 });
 
 impl Format {
-    /// The contents of the files of the format.
+    /// Returns the kind of contents that files of this format have.
     pub fn contents(self) -> Contents {
         match self {
             Format::Csv | Format::Parquet => Contents::Columns,
@@ -312,7 +312,7 @@ impl Field {
 /// An entry of `inputs = [..]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InputEntry {
-    /// The name that the program gives it.
+    /// The name that the program gives to the entry, if there is one.
     pub name: Option<String>,
     /// The expression as text, without the name.
     pub text: String,

@@ -60,11 +60,11 @@ pub struct Routine {
 /// contributions of earlier columns have already been subtracted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Blocked {
-    /// The rows of each block on the diagonal except the last.
+    /// The number of rows of each diagonal block except the last one.
     pub rows: u32,
-    /// Factors the block on the diagonal, and clears the elements above its diagonal.
+    /// The entry that factors the diagonal block, and clears the elements above the diagonal of this block.
     pub diagonal: KernelEntry,
-    /// Solves for the rows below the diagonal block, and clears their mirror image above the diagonal.
+    /// The entry that solves for the rows below the diagonal block, and clears the mirror image of these rows above the diagonal.
     pub panel: KernelEntry,
 }
 
@@ -95,7 +95,7 @@ impl Routine {
 pub struct KernelEntry {
     /// The function's name.
     pub name: String,
-    /// The number of blocks by axis; nothing is launched if one is not positive.
+    /// The number of blocks along each axis. If one of these numbers is not positive, nothing is launched.
     pub grid: [Count; 3],
     /// The threads of a block by axis.
     pub block: [u32; 3],
@@ -204,7 +204,7 @@ impl DeviceProgram {
     /// Checks that every launch and call of the plan binds the slots that the entries name. A call need not have a routine.
     ///
     /// # Errors
-    /// The program does not belong to the plan, which is a bug.
+    /// Fails if the program does not belong to the plan, which is a bug.
     pub fn verify(&self, plan: &Plan) -> Result<(), Fault> {
         let place = |bug: Bug| bug.at(format_args!("device code of {}", plan.name));
         let bug = |what: String| Err(place(Bug(what)).into());

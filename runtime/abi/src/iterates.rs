@@ -192,7 +192,7 @@ impl Swag {
     /// Checks that a training on this number of rows produces as many iterates as the covariance needs.
     ///
     /// # Errors
-    /// `keep` is too small, or the training produces fewer iterates.
+    /// Fails if `keep` is too small, or if the training produces fewer iterates.
     fn check_iterates(&self, rows: usize) -> Result<(), OptionConflict> {
         let epochs = self.train.options.epochs_of(rows);
         let (planned, least) = (self.planned(epochs), self.least());

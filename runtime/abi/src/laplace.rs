@@ -55,7 +55,7 @@ use serde::{Deserialize, Serialize};
 pub struct Laplace {
     /// The search for the maximum; none of its epochs runs if `search` is false.
     pub train: Train,
-    /// True if the maximum is searched; otherwise the start is taken as the maximum.
+    /// True if the maximum is searched for; false if the start is used as the maximum.
     pub search: bool,
     /// The weights that the approximation covers.
     pub weights: Vec<Weights>,
@@ -213,7 +213,7 @@ pub struct Programs {
     pub prior: Artifact,
     /// Products of vectors with the second derivative of the log prior.
     pub prior_products: Option<Artifact>,
-    /// Derivatives by the inputs.
+    /// Derivatives with respect to the inputs.
     pub inputs: Artifact,
     /// Predictions from `f`.
     pub functions: Artifact,

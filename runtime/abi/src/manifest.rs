@@ -79,7 +79,7 @@ pub struct State {
     pub init: Init,
     /// True if the state is a parameter, which is saved and used by predictions; false if the state belongs to the optimiser alone.
     pub parameter: bool,
-    /// The state of another inference block from which this state takes its fixed value, if there is one: `(inference block, state)`.
+    /// If this state is fixed to a value that another inference block found: the name of that block and the name of its state.
     pub from: Option<(String, String)>,
 }
 
@@ -223,7 +223,7 @@ pub struct InferenceBlock {
     pub predict: Artifact,
     /// Draws of the sites.
     pub sites: Artifact,
-    /// The program of prior predictions, with the ports of `predict` except the states, or the reason why the program does not exist.
+    /// The program of prior predictions, or the reason why it does not exist. It has the ports of `predict` without the states.
     pub prior: Result<Artifact, NoPrior>,
     /// Parameters and optimiser state.
     pub states: Vec<State>,

@@ -141,13 +141,13 @@ pub enum Phase {
 pub struct OptionDef {
     /// The name of the option.
     pub name: &'static str,
-    /// The effect of the option, with the unit of the option.
+    /// The effect of the option, with the unit of its value.
     pub doc: &'static str,
     /// The kind of the value.
     pub kind: OptionKind,
     /// The default, as a program would write it; empty if there is none.
     pub default: &'static str,
-    /// When it takes effect.
+    /// The phase in which the option takes effect.
     pub phase: Phase,
     /// The names of the option in other tools, in lower case.
     pub synonyms: &'static [&'static str],
@@ -253,7 +253,7 @@ pub type MethodName = &'static str;
 /// Reads the name of a method.
 ///
 /// # Errors
-/// There is no such method.
+/// Fails if there is no method with this name.
 pub fn read_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MethodName, D::Error> {
     let name = String::deserialize(deserializer)?;
     let method = lookup(&name).ok_or_else(|| de::Error::custom(format!("there is no method `{name}`")))?;

@@ -74,7 +74,7 @@ pub fn by_name(pairs: &[(String, PathBuf)]) -> Files {
 /// Parses a number of bytes: `500M`, `2G`, `1048576`. Units are powers of 1024.
 ///
 /// # Errors
-/// The text is not a non-negative number with an optional unit.
+/// Fails if the text is not a non-negative number with an optional unit.
 pub fn bytes(text: &str) -> Result<u64, Box<Diagnostic>> {
     let trimmed = text
         .trim()

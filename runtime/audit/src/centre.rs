@@ -16,7 +16,7 @@ const MATERIAL: f64 = 0.05;
 /// The number of standard errors above which a mean difference is not due to chance.
 const ERRORS: f64 = 4.0;
 
-/// The smallest number of rows for which a standard error is known.
+/// The check does not run on fewer rows than this, because their standard error would be too uncertain.
 const LEAST: usize = 20;
 
 /// Returns a warning if the log predictive density of the scored rows is significantly lower under a Laplace approximation than at its centre. The
@@ -24,7 +24,7 @@ const LEAST: usize = 20;
 /// centre, by half of the effective number of parameters. The check therefore subtracts half of the number of parameters, which is an upper bound.
 ///
 /// # Errors
-/// There is too little memory, or the user interrupts the run.
+/// Fails if there is too little memory, or if the user interrupts the run.
 pub fn worse_than_centre(
     infer: &InferenceBlock,
     outcome: &InferenceOutcome,

@@ -33,20 +33,20 @@ const CONSTANT: f64 = 0.2;
 /// A function for classes counts as constant if the standard deviation of its probabilities over rows is below this value.
 const CONSTANT_PROBABILITY: f64 = 0.05;
 
-/// The largest number of training rows for which the check runs. A pass over more rows takes noticeable time, and posteriors do not collapse if there
-/// are more training rows.
+/// The largest number of training rows for which the check runs. A pass over more rows takes noticeable time, and with more training rows posteriors
+/// do not collapse.
 const ROWS: usize = 20_000;
 
 /// The largest number of rows whose nearest neighbours are searched. The search takes quadratic time.
 const COMPARED: usize = 500;
-/// The smallest number of rows whose nearest neighbours are searched.
+/// The smallest number of training rows for which the check runs.
 const LEAST: usize = 30;
 
 /// Returns a warning if `vi` has left most weights of a network at their prior and its mean function is the same in all training rows, although rows
 /// with similar inputs have similar targets.
 ///
 /// # Errors
-/// There is too little memory, or the user interrupts the run.
+/// Fails if there is too little memory, or if the user interrupts the run.
 pub fn collapsed(
     infer: &InferenceBlock,
     found: &dyn Posterior,

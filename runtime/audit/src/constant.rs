@@ -28,7 +28,7 @@ const SAME: f64 = 1e-3;
 /// at the prior mean may be correct.
 ///
 /// # Errors
-/// There is too little memory, or the user interrupts the run.
+/// Fails if there is too little memory, or if the user interrupts the run.
 pub fn ignored_inputs(
     infer: &InferenceBlock,
     found: &dyn Posterior,
@@ -73,8 +73,8 @@ pub fn ignored_inputs(
     Ok(is_same.then(|| codes::ignored_inputs(names, rows, &weights, infer.cost.parameters)))
 }
 
-/// Returns the smallest prior standard deviation of a parameter if all its elements are at the mean of their prior, which is symmetric about it;
-/// otherwise `None`.
+/// Returns the smallest prior standard deviation among the elements of a parameter, if all elements are at the means of their priors; otherwise
+/// `None`.
 fn at_mean(report: &SiteReport, point: &StateValues) -> Option<f64> {
     let values = point.get(&format!("{}/loc", report.name))?;
     if report.prior.support != Support::Real {

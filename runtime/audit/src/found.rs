@@ -231,7 +231,7 @@ fn piled_up((mean, sd): (f64, f64), (low, high): (f64, f64), is_coefficient: boo
 /// large. The posterior then has neither a maximum nor a finite integral.
 ///
 /// # Errors
-/// There is too little memory, or the user interrupts the run.
+/// Fails if there is too little memory, or if the user interrupts the run.
 pub fn unbounded(
     infer: &InferenceBlock,
     found: &dyn Posterior,

@@ -28,7 +28,7 @@ impl Span {
         }
     }
 
-    /// Returns the smallest span that covers both.
+    /// Returns the smallest span that contains both spans.
     pub fn to(self, other: Span) -> Span {
         Span {
             source: self.source,

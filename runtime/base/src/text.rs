@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
     /// Consumes the next token.
     ///
     /// # Errors
-    /// The token is not `wanted`.
+    /// Fails if the token is not `wanted`.
     pub fn expect(&mut self, wanted: &str) -> Result<(), TextError> {
         match self.eat(wanted) {
             true => Ok(()),
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
     /// Consumes a number.
     ///
     /// # Errors
-    /// The next token is not a number of this type.
+    /// Fails if the next token is not a number of this type.
     pub fn number<T: std::str::FromStr>(&mut self) -> Result<T, TextError> {
         let token = self.peek();
         match token.parse() {

@@ -40,7 +40,7 @@ impl Running {
     /// Returns the memory limit of the command line, in bytes, if there is one.
     ///
     /// # Errors
-    /// The text is not a size.
+    /// Fails if the text is not a size.
     pub fn memory(&self) -> Result<Option<u64>, Box<Diagnostic>> {
         self.max_memory.as_deref().map(settings::bytes).transpose()
     }

@@ -127,7 +127,8 @@ impl Job<'_> {
         let names = bnnc_run::out::names(self.manifest);
         let data = self.manifest.data.iter().flat_map(files).map(PathBuf::as_path);
         folder::check_sources(folder, data.chain([&*self.origin.file]), &names)?;
-        // A run that was begun with `--overwrite` is resumed in a folder that still holds the results of another run.
+        // If a run was begun with `--overwrite`, it is resumed in a folder that still contains the results of another run. A run that has
+        // begun is therefore not checked again.
         if how == Opening::New || (resumes && !is_begun) {
             folder::check_free(folder, &fingerprint, &names)?;
         }

@@ -295,7 +295,7 @@ pub fn cannot_write(path: &Path, why: &str) -> Diagnostic {
     .help("check that the folder exists, that you may write there, and that the disk is not full")
 }
 
-/// A folder does not hold a run.
+/// A folder that does not contain a run.
 pub fn not_a_run(path: &Path, why: &str) -> Diagnostic {
     error(
         &NOT_A_RUN,
@@ -360,7 +360,7 @@ pub fn no_start_file(infer: &str, path: &Path, faults: &[String]) -> Diagnostic 
         .help("the file must hold one tensor for each parameter of the model, with the parameter's name and shape")
 }
 
-/// A batch that cannot hold a row of every file.
+/// A batch that is too small to contain a row of every file.
 pub fn too_many_files(infer: &str, why: &str, help: &str) -> Diagnostic {
     error(&TOO_MANY_FILES, FaultyInput::Program, format!("`{infer}`: {why}")).help(help)
 }
@@ -420,7 +420,7 @@ pub fn folder_in_use(folder: &Path) -> Diagnostic {
     .help("wait until it ends, or write into another folder")
 }
 
-/// A warning: the folder to resume from does not hold a checkpoint.
+/// A warning: the folder to resume from does not contain a checkpoint.
 pub fn nothing_to_resume(folder: &Path) -> Diagnostic {
     let mut warning = error(
         &NOTHING_TO_RESUME,

@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The name of the fact that holds the version.
+/// The name of the fact whose value is the version.
 const VERSION: &str = "the version of bnnc";
 
 /// The facts that identify a run, by name.
@@ -208,7 +208,7 @@ pub fn files(spec: &DataSpec) -> impl Iterator<Item = &PathBuf> {
     spec.files.iter().chain(test).chain(shared).chain(outliers)
 }
 
-/// Returns whether the iterations of a sampler depend on how many are planned.
+/// Returns whether the iterations of a sampler depend on the planned number of iterations.
 fn is_stretched(transition: &Transition) -> bool {
     matches!(transition.part().schedule(), Steps::Cyclical { .. })
 }

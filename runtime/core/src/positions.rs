@@ -1,5 +1,6 @@
-//! Checks of positions (indices) along axes, because kernels would clamp a position outside its axis. Positions that depend on the data are checked
-//! before the rows are used. Positions that depend on parameters are checked at given values of the parameters.
+//! Checks that positions (indices) are inside their axes. Without these checks, kernels would silently clamp a position to the range of its axis.
+//! Positions that depend on the data are checked before the rows are used. Positions that depend on parameters are checked at given values of the
+//! parameters.
 
 use crate::context::{Context, Stop};
 use crate::feed::Feed;

@@ -59,7 +59,7 @@ fn element(at: usize, spec: &DataSpec, entries: &[InputEntry], preparation: &Pre
     format!("{}{scores}{scale}", entries[entry].text)
 }
 
-/// Returns the means and standard deviations of the calls of `zscore` in the input with this name in messages.
+/// Returns the mean and the standard deviation of each call of `zscore` in the input whose text is `name`.
 pub fn scores<'a>(
     name: &str,
     spec: &DataSpec,

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// could block for ever.
 ///
 /// # Errors
-/// The operating system reports an error.
+/// Fails if the operating system reports an error.
 pub fn open(path: &Path) -> Result<File> {
     match is_pipe(path)? {
         true => open_pipe(path, File::open, "it is a pipe, and no program writes into it"),
@@ -21,7 +21,7 @@ pub fn open(path: &Path) -> Result<File> {
 /// Opens an existing file for writing. A named pipe that no program opens for reading within five seconds is an error.
 ///
 /// # Errors
-/// The operating system reports an error.
+/// Fails if the operating system reports an error.
 pub(crate) fn open_to_write(path: &Path) -> Result<File> {
     fn to_write(path: PathBuf) -> Result<File> {
         OpenOptions::new().write(true).open(path)
@@ -58,7 +58,7 @@ fn open_pipe(path: &Path, open: fn(PathBuf) -> Result<File>, why: &'static str) 
 /// Opens a regular file. Pipes and devices are rejected before they are opened: nothing may ever be written to a pipe, and a device may have no end.
 ///
 /// # Errors
-/// The operating system reports an error, or the path is not a regular file.
+/// Fails if the operating system reports an error, or if the path is not a regular file.
 pub fn regular(path: &Path) -> Result<File> {
     match std::fs::metadata(path)?.is_file() {
         true => File::open(path),
@@ -69,7 +69,7 @@ pub fn regular(path: &Path) -> Result<File> {
 /// Reads a regular file, at most up to the size that it had when it was opened.
 ///
 /// # Errors
-/// Errors of [`regular`].
+/// Fails in the same cases as [`regular`].
 pub fn whole(path: &Path) -> Result<Vec<u8>> {
     let file = regular(path)?;
     let size = file.metadata()?.len();

@@ -25,7 +25,7 @@ impl Levels {
         2 * (text.len() + size_of::<String>()) + size_of::<u32>()
     }
 
-    /// All strings so far.
+    /// Returns the codes of all strings, with the distinct strings.
     pub(crate) fn finish(self) -> ArrayValues {
         ArrayValues::Level {
             codes: self.codes,

@@ -37,7 +37,7 @@ pub(crate) struct Wanted {
 }
 
 impl Preparation {
-    /// Rows to predict for.
+    /// Reads the rows of a file for which predictions are made, prepared as the rows of the training were.
     pub fn rows(&self, spec: &DataSpec, new: NewRows<'_>) -> Result<Rows, Faults> {
         let wanted = new.sources.and_then(|sources| self.wanted(spec, sources));
         let reading = Reading::within(new.most)

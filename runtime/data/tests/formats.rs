@@ -1,4 +1,4 @@
-//! Every format reads the values that its file holds.
+//! The reader of every format returns the values that are in the file.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 

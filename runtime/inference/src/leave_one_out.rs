@@ -91,8 +91,8 @@ pub fn leave_one_out(
     Ok(moves.then_some(left_out))
 }
 
-/// Returns the number of draws of an approximation for leave-one-out estimates. The number is at most `DRAWS` and keeps likelihoods and positions
-/// within `LIKELIHOODS`, but it is at least the number of predictive draws.
+/// Returns the number of draws of an approximation for leave-one-out estimates. The number is at most `DRAWS`, and so small that the likelihoods
+/// and the positions stay within `LIKELIHOODS`. However, it is never below the number of predictive draws.
 pub fn draws_of_approximation(infer: &InferenceBlock, rows: usize) -> usize {
     let dimension = infer.cost.parameters;
     DRAWS

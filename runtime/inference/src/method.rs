@@ -21,7 +21,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
 
-/// The inputs of a method for finding a posterior.
+/// The inputs from which a method finds a posterior.
 pub struct MethodInputs<'a> {
     /// The data.
     pub dataset: &'a Dataset,

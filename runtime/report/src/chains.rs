@@ -91,7 +91,7 @@ impl<'a> ChainReport<'a> {
     /// Reads the data for the plots.
     ///
     /// # Errors
-    /// A file cannot be read.
+    /// Fails if a file cannot be read.
     pub fn new(
         sampled: &SamplingResult,
         quantities: &'a [Quantity],

@@ -38,7 +38,7 @@ struct Element {
 /// Draws the densities of the parameters that the program itself declares and, for approximations, their pairs.
 ///
 /// # Errors
-/// There is too little memory.
+/// Fails if there is too little memory.
 pub fn densities(
     infer: &InferenceBlock,
     outcome: &InferenceOutcome,

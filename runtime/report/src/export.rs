@@ -92,7 +92,7 @@ impl Export<'_> {
     /// the others are truncated to the shortest.
     ///
     /// # Errors
-    /// A file cannot be read or written, or there is too little memory.
+    /// Fails if a file cannot be read or written, or if there is too little memory.
     pub fn zarr(&self, path: &Path) -> Result<(), Stop> {
         let mut store = ZarrStore::create(path, self.of.attributes())?;
         self.posterior(&mut store)?;

@@ -153,7 +153,7 @@ impl ClassPredictions<'_> {
     }
 
     /// Returns, for each bin, the number of predictions, the sum of their probabilities and the number of occurrences. If there are two classes, only
-    /// the second one is counted; otherwise every class.
+    /// the second one is counted. If there are more, every class is counted.
     fn bins_of_classes(&self) -> [Bin; CALIBRATION_BINS] {
         let first = usize::from(self.probabilities.len() == 2);
         let classes = self.probabilities.iter().enumerate().skip(first);

@@ -69,7 +69,7 @@ pub struct ForecastCurve {
 /// Returns the predictions of the output at index `place` for the scored rows of the last split; `None` if the output is not a single number.
 ///
 /// # Errors
-/// There is too little memory.
+/// Fails if there is too little memory.
 pub fn of_rows(
     (infer, place): (&InferenceBlock, usize),
     outcome: &InferenceOutcome,
@@ -101,7 +101,7 @@ pub fn of_rows(
 /// distribution of an output depends on another output.
 ///
 /// # Errors
-/// There is too little memory.
+/// Fails if there is too little memory.
 pub fn curve(
     (infer, place): (&InferenceBlock, usize),
     outcome: &InferenceOutcome,

@@ -43,7 +43,7 @@ pub struct Report {
 /// last split.
 ///
 /// # Errors
-/// There is too little memory.
+/// Fails if there is too little memory.
 pub fn report(
     manifest: &Manifest,
     result: &RunResult,

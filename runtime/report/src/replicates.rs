@@ -63,7 +63,7 @@ pub struct PredictiveCheck {
 /// Returns the checks of the outputs with one number or one class per row.
 ///
 /// # Errors
-/// There is too little memory, or some columns do not fit the program.
+/// Fails if there is too little memory, or if some columns do not fit the program.
 pub fn checks(
     infer: &InferenceBlock,
     outcome: &InferenceOutcome,

@@ -62,7 +62,7 @@ impl Inventory {
     /// Reads the inventory of a folder; `None` if there is none.
     ///
     /// # Errors
-    /// The inventory has been changed since the run wrote it.
+    /// Fails if the inventory has been changed since the run wrote it.
     pub fn read(folder: &Path) -> Result<Option<Inventory>, Diagnostic> {
         let path = folder.join(INVENTORY);
         let text = match file::text(&path) {
@@ -109,7 +109,7 @@ fn is_absent(error: &io::Error) -> bool {
 /// Returns the contents of one of the files from which predictions are made, after checking that the folder's run wrote the file.
 ///
 /// # Errors
-/// The folder has no inventory, its results were being replaced, or the run did not write the file.
+/// Fails if the folder has no inventory, if a process ended while it was replacing the results, or if the run did not write the file.
 pub fn part(folder: &Path, name: &str) -> Result<Vec<u8>, Diagnostic> {
     let Some(inventory) = Inventory::read(folder)? else {
         let why = format!("it has no `{INVENTORY}`");
@@ -159,11 +159,11 @@ pub fn check_free(folder: &Path, fingerprint: &Fingerprint, names: &[String]) ->
     }
 }
 
-/// Checks that the results, whose names in the folder are `names`, do not replace a file that the run reads, and that the run does not read results
-/// in the folder.
+/// Checks that the results do not replace a file that the run reads, and that the run does not read results in the folder. `names` are the names of
+/// the results in the folder.
 ///
 /// # Errors
-/// The file that would be replaced.
+/// Returns an error that names the file that the run reads.
 pub fn check_sources<'a>(
     folder: &Path,
     mut sources: impl Iterator<Item = &'a Path>,
@@ -214,7 +214,7 @@ impl Staging {
     /// Begins new results of a folder. The folder is created if it does not exist.
     ///
     /// # Errors
-    /// The folder cannot be written.
+    /// Fails if the folder cannot be written.
     pub fn begin(folder: &Path) -> Result<Staging, Diagnostic> {
         let stage = folder.join(STAGE);
         let begun = remove(&stage).and_then(|()| fs::create_dir_all(&stage));
@@ -232,13 +232,13 @@ impl Staging {
     /// result (`failed`), any other run may replace it later.
     ///
     /// # Errors
-    /// A file cannot be read or moved.
+    /// Fails if a file cannot be read or moved.
     pub fn commit(self, fingerprint: &Fingerprint, failed: bool) -> Result<(), Diagnostic> {
         let new = Inventory {
             failed,
             ..self.inventory(fingerprint)?
         };
-        // An old inventory that cannot be read does not name files that could be removed.
+        // If the old inventory cannot be read, the names of the old files are not known, so no old files are removed.
         let old = Inventory::read(&self.folder).ok().flatten().unwrap_or_default();
         let both = Inventory {
             complete: false,

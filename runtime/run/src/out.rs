@@ -82,7 +82,7 @@ pub fn names(manifest: &Manifest) -> Vec<String> {
 /// Writes all results, replacing those of an earlier run in the folder.
 ///
 /// # Errors
-/// A file cannot be written. The earlier results are intact unless the error occurred while they were being replaced.
+/// Fails if a file cannot be written. The earlier results are intact unless the error occurred while they were being replaced.
 pub fn write(
     folder: &Path,
     manifest: &Manifest,
@@ -320,7 +320,7 @@ fn safetensors(tensors: &[PosteriorArray<'_>], writer: &mut dyn Write) -> io::Re
 /// Reads the inputs of the run in a folder.
 ///
 /// # Errors
-/// No run wrote the folder, or the folder is damaged.
+/// Fails if no run wrote the folder, or if the folder is damaged.
 pub fn saved(folder: &Path) -> Result<SavedRun, Diagnostic> {
     let bytes = folder::part(folder, folder::PROGRAM)?;
     let read = serde_json::from_slice(&bytes);
@@ -330,7 +330,7 @@ pub fn saved(folder: &Path) -> Result<SavedRun, Diagnostic> {
 /// Reads the data that `bnnc predict` needs from a folder.
 ///
 /// # Errors
-/// No run wrote the folder, or the folder is damaged.
+/// Fails if no run wrote the folder, or if the folder is damaged.
 pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, StateValues>), Diagnostic> {
     let saved = saved(folder)?;
     let mut values: HashMap<String, StateValues> = HashMap::new();
@@ -349,7 +349,7 @@ pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, StateValues>), D
 /// Reads the tensors of an inference block whose names begin with a prefix.
 ///
 /// # Errors
-/// No run wrote the folder.
+/// Fails if no run wrote the folder.
 pub fn arrays(folder: &Path, infer: &str, prefix: &str) -> Result<Vec<PosteriorArray<'static>>, Diagnostic> {
     let mut arrays: Vec<PosteriorArray<'static>> = Vec::new();
     each_tensor(folder, |of, name, shape, numbers| {

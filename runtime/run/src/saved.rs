@@ -27,7 +27,7 @@ use std::path::Path;
 /// Returns the predictions of an inference block for new rows, as the columns of a table. `values` are its states in the folder of its run.
 ///
 /// # Errors
-/// Some columns do not fit the program, or the values belong to another program.
+/// Fails if some columns do not fit the program, or if the values belong to another program.
 pub fn predict(
     infer: &InferenceBlock,
     preparation: &Preparation,
@@ -159,7 +159,7 @@ pub fn far_from(infer: &InferenceBlock, spec: &DataSpec, dataset: &Dataset, rows
 /// outputs may be logits or the logarithm of a rate.
 ///
 /// # Errors
-/// The inference block has no such covariance, the covariance needs more than `max_memory` bytes, or [`predict`] would fail.
+/// Fails if the inference block has no such covariance, if the covariance needs more than `max_memory` bytes, or in the same cases as [`predict`].
 pub fn joint(
     infer: &InferenceBlock,
     preparation: &Preparation,
@@ -187,9 +187,9 @@ pub fn joint(
     Ok(covariance)
 }
 
-/// Returns the derivatives with respect to the inputs, as the columns of a table: for each output of new rows, those of its mean and of its
-/// variance. The derivatives are per unit of an input before it is standardised. The derivatives are in the units of the target if the outputs
-/// are the means of a Normal likelihood (`mean/..`, `variance/..`), otherwise in the units of the model (`model_mean/..`, `model_variance/..`).
+/// Returns, as the columns of a table, the derivatives of the mean and of the variance of each output of the new rows with respect to the inputs.
+/// The derivatives are per unit of an input before it is standardised. The derivatives are in the units of the target if the outputs are the means
+/// of a Normal likelihood (`mean/..`, `variance/..`), otherwise in the units of the model (`model_mean/..`, `model_variance/..`).
 ///
 /// # Errors
 /// Fails in the same cases as [`joint()`].
@@ -310,7 +310,7 @@ fn restored(
 /// Positions outside an axis and unknown levels are detected later, when the rows are prepared for the program.
 ///
 /// # Errors
-/// The column that holds text.
+/// Returns an error that names the column.
 fn check_text(infer: &InferenceBlock, preparation: &Preparation, rows: &Rows) -> Result<(), Diagnostic> {
     for binding in &infer.bindings {
         let DataSource::Field(name) = &binding.from else {
@@ -329,7 +329,8 @@ fn check_text(infer: &InferenceBlock, preparation: &Preparation, rows: &Rows) ->
 /// Returns a dataset in which the new rows replace all other rows.
 ///
 /// # Errors
-/// The model has an array that all examples share, which new rows do not contain, or the rows have text instead of numbers.
+/// Fails if the rows have text instead of numbers, or if the model has an array that all examples share, because new rows do not contain such an
+/// array.
 pub(super) fn checked(
     infer: &InferenceBlock,
     preparation: &Preparation,

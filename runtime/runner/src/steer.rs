@@ -123,7 +123,7 @@ pub fn chosen(manifest: &Manifest, only: &[String]) -> Result<HashSet<String>, V
     Ok(chosen)
 }
 
-/// Removes the inferences that are not chosen, and the data that no other inference reads.
+/// Removes the inferences that are not chosen, and the data that no chosen inference reads.
 pub fn keep(manifest: &mut Manifest, chosen: &HashSet<String>) {
     manifest.infers.retain(|infer| chosen.contains(&infer.name));
     let infers = &manifest.infers;

@@ -50,7 +50,7 @@ pub struct End {
 /// slope in each argument are below `tolerance`. Returns `None` if the first value is not finite. A step does not allocate.
 ///
 /// # Errors
-/// The errors of the function.
+/// Returns the errors of the function.
 pub fn descend(
     function: &mut ObjectiveFn<'_>,
     start: &[f64],

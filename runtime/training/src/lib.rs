@@ -90,7 +90,7 @@ pub trait Watch {
     /// Called after each epoch (counted from 1) with the machine that contains the parameters. The method may write the inputs of the next step.
     ///
     /// # Errors
-    /// An error ends the training.
+    /// If the method returns an error, the training ends.
     fn epoch(&mut self, epoch: usize, machine: &mut Machine) -> Result<(), Stop>;
 
     /// Returns the state as bytes.
@@ -110,7 +110,32 @@ pub trait Watch {
 /// Runs one training from a start, or continues it from the state of an interrupted run.
 ///
 /// # Errors
-/// The loss diverges, some columns do not fit the program, there is too little memory, the watch returns an error, or a checkpoint cannot be read or
+/// The loss diverges, some columns do not fit the program, there is too little memory.
+pub fn fit(
+    infer: &InferenceBlock,
+    dataset: &Dataset,
+    start: StateValues,
+    context: &Context,
+) -> Result<TrainingResult, Stop> {
+    let context = Context {
+        checkpoint: Checkpoint::none(),
+        ..context.clone()
+    };
+    let task = Task {
+        infer,
+        dataset,
+        split: 0,
+        name: &infer.name,
+        context: &context,
+        restart: 0,
+    };
+    train(&task, start, None)
+}
+
+/// Runs one training from a start, or continues it from the state of an interrupted run.
+///
+/// # Errors
+/// Fails in the same cases as [`fit`], if the watch returns an error, or if a checkpoint cannot be read or
 /// written.
 pub fn train(
     task: &Task<'_>,

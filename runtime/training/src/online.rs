@@ -36,7 +36,7 @@ impl<'a> Online<'a> {
     /// Starts from the initial values of the states, with an empty memory for the last `capacity` rows.
     ///
     /// # Errors
-    /// The model has columns that all examples share, `kl_weight` depends on epochs, or there is too little memory.
+    /// Fails if the model has columns that all examples share, if `kl_weight` depends on epochs, or if there is too little memory.
     pub fn new(infer: &'a InferenceBlock, capacity: usize, context: &Context) -> Result<Online<'a>, Stop> {
         if infer.bindings.iter().any(|binding| binding.from.is_shared()) {
             let why = format!(

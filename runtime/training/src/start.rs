@@ -51,7 +51,7 @@ impl<'a> Starts<'a> {
     /// Looks up the start that the options of the inference block name.
     ///
     /// # Errors
-    /// A file cannot be read or does not fit, or the earlier inference block has no result on this split.
+    /// Fails if a file cannot be read or does not fit, or if the earlier inference block has no result on this split.
     pub fn new(
         infer: &'a InferenceBlock,
         earlier: &EarlierResults,

@@ -263,7 +263,7 @@ impl GaussianOptions {
     /// Checks that `online` has a search, and that a learned noise is at temperature 1.
     ///
     /// # Errors
-    /// `online` is set without a search, or with a learned noise at a temperature other than 1.
+    /// Fails if `online` is set without a search, or with a learned noise at a temperature other than 1.
     pub fn check_search(&self, searches: bool, learns_noise: bool) -> Result<(), OptionConflict> {
         if self.online && !searches {
             return OptionConflict::new(

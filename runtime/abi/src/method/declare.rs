@@ -34,13 +34,13 @@ pub trait OptionGroup: Sized {
     /// Reads the values in a program, and uses the defaults for all other options.
     ///
     /// # Errors
-    /// A value does not have the type of its option, which is a bug of the checker or of a record.
+    /// Fails if a value does not have the type of its option, which is a bug of the checker or of a record.
     fn read(source: &OptionSource<'_>) -> Result<Self, Mismatch>;
 
     /// Returns the defaults of all options.
     ///
     /// # Errors
-    /// A default does not have the type of its option, which is a bug of the record.
+    /// Fails if a default does not have the type of its option, which is a bug of the record.
     fn defaults() -> Result<Self, Mismatch> {
         Self::read(&OptionSource {
             records: Self::OPTIONS,

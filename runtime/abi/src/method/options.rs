@@ -7,7 +7,8 @@ use super::{OptionDef, OptionKind};
 pub const MOST: i64 = 1_000_000_000_000;
 /// The upper bound of the numbers of chains, restarts and members. A run stores or computes each of these separately.
 const MANY: i64 = 10_000;
-/// The upper bound of the number of draws. Times [`PER_DRAW`], it gives the iterations of a chain, which fit in an `i64`.
+/// The upper bound of the number of draws. The number of iterations of a chain is at most this bound times [`PER_DRAW`],
+/// which fits in an `i64`.
 pub(crate) const DRAWS: i64 = 1_000_000_000;
 /// The upper bound of the number of iterations per draw.
 pub(crate) const PER_DRAW: i64 = 1_000_000;

@@ -217,7 +217,7 @@ impl OptionSource<'_> {
     /// Returns the value in the program, or the default.
     ///
     /// # Errors
-    /// The method does not have the option, or the value is not of its type.
+    /// Fails if the method does not have the option, or if the value is not of the option's type.
     pub fn value<T: OptionValue>(&self, name: OptionName) -> Result<T, Mismatch> {
         let mut records = self.records.iter();
         let def = records.find(|def| def.name == name.0).ok_or(Mismatch(name.0))?;

@@ -62,7 +62,7 @@ impl ChainOptions {
 /// When PSIS-LOO and WAIC are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LooPolicy {
-    /// If PSIS-LOO takes at most a few million log likelihoods.
+    /// PSIS-LOO and WAIC are computed if they need at most 8 million log likelihoods.
     Automatic,
     /// Always.
     Always,
@@ -86,7 +86,8 @@ words!(DrawStorage { "memory" => Memory, "disk" => Disk });
 /// The quantities that are diagnosed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DiagnosedQuantities {
-    /// Every element of every site if there are few; otherwise predictions and the norm of each site.
+    /// The norms of sites in layers and of sites with more than 64 elements, together with some predictions. All other sites are diagnosed element
+    /// by element.
     Automatic,
     /// These sites, element by element.
     Sites(Vec<String>),

@@ -35,14 +35,14 @@ macro_rules! samplers {
             /// Reads the options of a sampler.
             ///
             /// # Errors
-            /// A value does not have the type of its option, which is a bug of the checker or of a record.
+            /// Fails if a value does not have the type of its option, which is a bug of the checker or of a record.
             pub fn read(sampler: SamplerKind, source: &OptionSource<'_>) -> Result<Transition, Mismatch> {
                 Ok(match sampler {
                     $( SamplerKind::$name => Transition::$name(<$module::$options as SamplerPart>::read(source)?), )+
                 })
             }
 
-            /// The properties of the sampler.
+            /// Returns the properties of the sampler.
             pub fn part(&self) -> &dyn SamplerPart {
                 match self {
                     $( Transition::$name(options) => options, )+
@@ -83,7 +83,7 @@ pub trait SamplerPart {
     /// Reads the options.
     ///
     /// # Errors
-    /// A bug of the checker or of a record.
+    /// Fails only because of a bug of the checker or of a record.
     fn read(source: &OptionSource<'_>) -> Result<Self, Mismatch>
     where
         Self: Sized;
@@ -129,7 +129,7 @@ pub trait SamplerPart {
         None
     }
 
-    /// The step size over the run.
+    /// Returns the schedule of the step size.
     fn schedule(&self) -> Steps {
         Steps::Constant
     }
@@ -149,7 +149,7 @@ pub trait SamplerPart {
         Some(1.0)
     }
 
-    /// The options of an acceptance step on mini-batches.
+    /// Returns the options of the acceptance step on mini-batches, if the sampler has such a step.
     fn penalty(&self) -> Option<&Penalty> {
         None
     }
@@ -157,7 +157,7 @@ pub trait SamplerPart {
     /// Checks that the options are compatible with each other on this number of rows.
     ///
     /// # Errors
-    /// The first incompatible options.
+    /// Returns the first incompatible options.
     fn check(&self, rows: usize, chains: &ChainOptions) -> Result<(), OptionConflict> {
         let _ = (rows, chains);
         Ok(())
@@ -166,7 +166,7 @@ pub trait SamplerPart {
     /// Checks that the options suit data with these numbers of rows in each file.
     ///
     /// # Errors
-    /// A batch size is smaller than the number of files that are not empty; each batch takes rows of every file.
+    /// Fails if a batch size is smaller than the number of files that are not empty, because each batch contains rows of every file.
     fn check_shards(&self, shards: &[usize]) -> Result<(), OptionConflict> {
         let _ = shards;
         Ok(())

@@ -81,7 +81,7 @@ impl ChainWriter {
     /// Begins the file of a chain. `statistics` has the names of the sampler's statistics, and `parameters` the sites.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn create(
         path: &Path,
         settings: &Settings<'_>,
@@ -124,7 +124,7 @@ impl ChainWriter {
     /// diagonal. If it is dense, it is a square matrix, row by row.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn adapted(&mut self, step_size: f64, inverse_metric: &[f64]) -> Result<(), Diagnostic> {
         self.is_warm = true;
         let Some(metric) = self.metric else {
@@ -156,7 +156,7 @@ impl ChainWriter {
     /// Writes a draw: the sampler's statistics, then the elements of all parameters one after the other, each in C order.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn draw(&mut self, statistics: &[f64], values: &[f64]) -> Result<(), Diagnostic> {
         self.line.clear();
         let first = self
@@ -177,7 +177,7 @@ impl ChainWriter {
     /// Completes the file and gives it its name. If there were fewer draws than expected, the settings are corrected.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn finish(mut self) -> Result<(), Diagnostic> {
         // Other programs recognise the end of the draws and of the metric by CmdStan's block of times.
         let mut written = self.file.write_all(b"# \n#  Elapsed Time: not written\n# \n");

@@ -126,7 +126,7 @@ impl ZarrStore {
     /// Begins a store. All groups get these attributes, and attributes that name `bnnc` and its version as the writer.
     ///
     /// # Errors
-    /// The folder cannot be written, or the path is an existing file or folder that is not a Zarr store.
+    /// Fails if the folder cannot be written, or if the path is an existing file or folder that is not a Zarr store.
     pub fn create(
         path: &Path,
         attributes: impl IntoIterator<Item = (String, Value)>,
@@ -156,7 +156,7 @@ impl ZarrStore {
     /// chains are cut to the length of the shortest chain.
     ///
     /// # Errors
-    /// The folder cannot be written.
+    /// Fails if the folder cannot be written.
     pub fn samples(&mut self, name: &str, chains: usize, draws: usize) -> Result<GroupId, Diagnostic> {
         self.group(name, Some(Samples { chains, draws }))
     }
@@ -164,7 +164,7 @@ impl ZarrStore {
     /// Adds a group of variables that do not depend on the draw, such as `observed_data`. Its variables are stored as one chain.
     ///
     /// # Errors
-    /// The folder cannot be written.
+    /// Fails if the folder cannot be written.
     pub fn constants(&mut self, name: &str) -> Result<GroupId, Diagnostic> {
         self.group(name, None)
     }
@@ -183,7 +183,7 @@ impl ZarrStore {
     /// Adds a variable to a group, without values yet.
     ///
     /// # Errors
-    /// The folder cannot be written.
+    /// Fails if the folder cannot be written.
     pub fn variable(&mut self, of: GroupId, variable: &ZarrVariable<'_>) -> Result<VariableId, Diagnostic> {
         let group = &mut self.groups[of.0];
         let (name, dims) = group.names.take(variable.name, variable.dims);
@@ -197,7 +197,7 @@ impl ZarrStore {
     /// Appends the next draws of a chain, one after the other. A variable of a group of constants has only chain 0, with one draw.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn append(&mut self, to: VariableId, chain: usize, values: &[f64]) -> Result<(), Diagnostic> {
         let appended = self.variables[to.0].1.append(chain, values);
         self.told(appended)
@@ -206,7 +206,7 @@ impl ZarrStore {
     /// Completes the store and gives it its name. Chains of different lengths are cut to the length of the shortest chain.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn finish(mut self) -> Result<(), Diagnostic> {
         let finished = self.complete().and_then(|()| self.rename());
         self.is_finished = finished.is_ok();

@@ -22,7 +22,8 @@ const ACCURACY: f64 = 1e-10;
 const PANELS: usize = 32;
 /// An integration over a distribution starts and ends where the probability of the remaining tail is at most this value.
 const ALL: f64 = 1e-15;
-/// The largest number of doublings of the standard deviation in the search for the ends of a distribution.
+/// The largest number of distances from the centre at which the end of a distribution is searched. The first distance is one standard deviation; each
+/// further distance is twice the one before it.
 const DOUBLINGS: u32 = 20;
 
 /// The classification of a block of rows.

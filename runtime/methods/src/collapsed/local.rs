@@ -1,4 +1,4 @@
-//! The program that computes the locations of a block of rows near an iterate, with their derivatives in the weights.
+//! The program that computes the locations of a block of rows near an iterate, with their derivatives with respect to the weights.
 
 use crate::collapsed::boxes::{BoxedWeight, Boxes};
 use bnnc_abi::code::Artifact;

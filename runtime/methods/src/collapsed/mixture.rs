@@ -12,7 +12,7 @@ const EXACT: f64 = 1e-12;
 /// The largest number of steps of the root finder.
 const STEPS: usize = 200;
 
-/// A mixture with equal weights.
+/// A mixture of distributions with equal weights.
 #[derive(Clone, Debug)]
 pub struct Mixture {
     parts: Vec<Law>,

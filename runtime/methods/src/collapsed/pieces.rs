@@ -57,8 +57,8 @@ impl fmt::Display for NoLaw {
     }
 }
 
-/// Returns the distribution of the location, or the reason why it takes too much work. `base` is the evaluation at the base of the box, and `at` the
-/// row within its block.
+/// Returns the distribution of the location, or the reason why computing it would take too much work. `base` is the evaluation at the base of the
+/// box, and `at` the row within its block.
 ///
 /// # Errors
 /// Fails only because of a bug in the machine.

@@ -27,7 +27,7 @@ const MOST: f64 = 4.0;
 /// of the log likelihood with respect to the random weights.
 ///
 /// # Errors
-/// The error names the weight with the largest ratio of the two variances.
+/// Returns an error that names the weight with the largest ratio of the two variances.
 pub fn check(
     infer: &InferenceBlock,
     laplace: &Laplace,

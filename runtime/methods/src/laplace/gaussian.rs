@@ -70,8 +70,8 @@ pub struct GaussianFacts {
     /// The predicted increase of the log posterior if the states that are not weights are moved; `None` if it is small enough.
     #[serde(default)]
     pub others_rise: Option<f64>,
-    /// The squared 2-Wasserstein distance between this Gaussian and the Gaussian of all weights. The latter has the model's prior with the factor in
-    /// the options; `None` if the factor was tuned for this Gaussian.
+    /// The squared 2-Wasserstein distance between this Gaussian and the Gaussian of all weights. `None` if the factor on the prior was tuned,
+    /// because the two Gaussians would then have different factors.
     pub wasserstein: Option<f64>,
     /// The largest residual of the eigenpairs of a low-rank form, relative to the largest eigenvalue.
     pub residual: Option<f64>,

@@ -193,7 +193,7 @@ impl<'a> Evaluator<'a> {
     /// Returns an error if the user has interrupted the run.
     ///
     /// # Errors
-    /// [`Stop::Interrupted`].
+    /// Returns [`Stop::Interrupted`].
     pub fn heed(&self) -> Result<(), Stop> {
         match self.context.interrupt.is_raised() {
             true => Err(Stop::Interrupted),

@@ -344,7 +344,8 @@ impl<'a> Sites<'a> {
         self.compare()
     }
 
-    /// Compares the sites with the weights that were written to find the weights that equal their sites.
+    /// Finds the weights that equal the values of their sites. Compares the values that the machine computed with the weights that were written to
+    /// it.
     fn compare(&mut self) -> Result<(), Fault> {
         for (at, weights) in self.laplace.weights.iter().enumerate() {
             let is_small = self.small.iter().any(|site| site.name == weights.site);

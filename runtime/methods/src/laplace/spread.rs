@@ -46,8 +46,8 @@ pub fn variances(
     }
 }
 
-/// Returns the variances that the states contain: the variance over iterates or draws, or the square of the scale if the scale of the family is a
-/// standard deviation. The scale of other families is not a standard deviation.
+/// Returns the variances that the states contain: the variance over iterates or draws, or the square of the scale. The scale is used only if it
+/// is the standard deviation of the family.
 fn stated(weights: &Weights, by: &InferenceBlock, found: &dyn Posterior) -> Option<Vec<f64>> {
     if let Some(own) = found.variances(&weights.state) {
         return (own.len() == weights.elements).then(|| own.to_vec());

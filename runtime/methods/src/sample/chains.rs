@@ -51,7 +51,7 @@ fn company(abreast: usize, each: usize) -> usize {
 }
 
 impl Chains<'_> {
-    /// Runs all chains. Every thread runs several chains in lockstep: as many as one call of the density takes positions, or fewer if other threads
+    /// Runs all chains. Every thread runs several chains in lockstep: as many as one call of the density can evaluate, or fewer if other threads
     /// would otherwise be idle. If there are more threads than chains, the additional threads work inside the chains.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ const FEWEST: usize = 10;
 /// `posterior.safetensors`.
 ///
 /// # Errors
-/// A file cannot be written, or there is too little memory.
+/// Fails if a file cannot be written, or if there is too little memory.
 pub fn approximation(of: &Subject<'_>, found: &dyn Posterior, path: &Path) -> Result<(), Stop> {
     let most = NUMBERS / of.infer.cost.parameters.max(1);
     if most < FEWEST {

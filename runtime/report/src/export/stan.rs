@@ -24,7 +24,7 @@ impl Export<'_> {
     /// Writes `INFER_1.csv`, `INFER_2.csv`, ..., one file per chain, to a folder, which is created if necessary.
     ///
     /// # Errors
-    /// A file cannot be read or written, or there is too little memory.
+    /// Fails if a file cannot be read or written, or if there is too little memory.
     pub fn stan(&self, folder: &Path) -> Result<(), Stop> {
         let name = |chain: usize| folder.join(format!("{}_{chain}.csv", self.of.infer.name));
         let wanted = self.of.sites();

@@ -199,8 +199,8 @@ impl Room {
         peak.is_some_and(|peak| peak.bytes <= self.limit)
     }
 
-    /// Returns the largest size, at most `all`, for which an inference block fits although it does not fit at the next size; 0 if it does not fit at
-    /// size 1.
+    /// Searches for the largest size up to `all` at which an inference block fits. After a size whose next size does not fit, up to [`ABOVE`] larger
+    /// sizes are tried. Returns 0 if the block does not fit at size 1.
     fn largest(&mut self, all: usize, of_size: &dyn Fn(usize) -> InferenceBlock) -> usize {
         let mut found = 0;
         let mut start = Some(1).filter(|one| *one <= all && self.fits(of_size(*one)));
@@ -213,7 +213,8 @@ impl Room {
         found
     }
 
-    /// Returns a size that fits such that the next size does not fit. The search starts from the size `fitting`.
+    /// Returns, by bisection between `fitting` and `all`, a size at which the block fits. The block does not fit at the next size, unless the size
+    /// is `all`.
     fn end_of(&mut self, fitting: usize, all: usize, of_size: &dyn Fn(usize) -> InferenceBlock) -> usize {
         let (mut fits, mut fails) = (fitting, all + 1);
         while fails - fits > 1 {
