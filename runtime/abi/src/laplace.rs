@@ -87,8 +87,8 @@ pub const PRIOR_FACTOR: &str = "prior/factor";
 /// the log marginal likelihood.
 pub const EVIDENCE_SLOPE: &str = "evidence/slope";
 
-/// The plans of the programs of an approximation of the same model that needs less memory. The programs are not compiled. The plans show whether the
-/// approximation fits into memory, before an error about memory recommends it.
+/// The plans of the programs for an approximation that has the same model but needs less memory. The programs are not compiled. The plans show
+/// whether the approximation fits into memory, before an error about memory recommends it.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Smaller {
     /// All weights, from which a subnetwork is chosen.

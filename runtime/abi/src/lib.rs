@@ -1,6 +1,6 @@
 //! The data that compiled code and the runtime share: plans, primitives, method records, data specifications, manifests.
 //!
-//! The compiler writes these data and the runtime reads them. Neither crate depends on the other.
+//! The compiler writes these data and the runtime reads them. The compiler and the runtime do not depend on each other.
 
 pub mod accelerator;
 pub mod artefact;

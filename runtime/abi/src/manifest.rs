@@ -245,7 +245,7 @@ pub struct InferenceBlock {
     pub start: Option<Start>,
     /// The cost of the inference block, for the report.
     pub cost: Cost,
-    /// The seconds of its compilation.
+    /// The time that the compilation of the inference block took, in seconds.
     pub compile_seconds: f64,
 }
 

@@ -215,7 +215,7 @@ impl MethodDef {
 pub enum Finds {
     /// An optimiser.
     Training,
-    /// An optimiser with random masks, which predictions draw as well.
+    /// An optimiser with random masks. Predictions draw masks too.
     Masked,
     /// Markov chains of this sampler.
     Chains(SamplerKind),

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 pub struct Names {
     /// The axis names of all parameters and computed quantities; `None` for an axis that is not a single dim.
     pub sites: Vec<(String, Vec<Option<String>>)>,
-    /// Parameters of layers, in the same way.
+    /// The axis names of the parameters of layers, in the same form.
     #[serde(default)]
     pub layers: Vec<(String, Vec<Option<String>>)>,
     /// Dims whose positions have names.

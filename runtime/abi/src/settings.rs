@@ -18,7 +18,8 @@ pub static NO_INFER: Code = Code {
     explain: "`--only` and `--infer` need the names of `infer` items of the program.",
 };
 
-/// The source text of a `--set` value has a name, which is this prefix followed by `ITEM.KEY`.
+/// The text of a `--set` value is a source of its own. The name of this source is this prefix followed by
+/// `ITEM.KEY`.
 pub const SET: &str = "--set ";
 
 /// Files by the name of their data item, in order. Several files with one name are shards, or inputs and target.

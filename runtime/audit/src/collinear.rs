@@ -203,8 +203,8 @@ fn joined<'a>(all: impl Iterator<Item = Coefficient<'a>>) -> Vec<Coefficient<'a>
     joined
 }
 
-/// Returns the coefficients without those that repeat other coefficients, with an intercept first. At most [`COMPARED`] coefficients are returned,
-/// since each is compared with all coefficients before it.
+/// Returns the coefficients without those that repeat other coefficients, with an intercept first. Stops as soon as there are more than [`COMPARED`]
+/// coefficients, because the caller does not compare that many.
 fn distinct(mut all: Vec<Coefficient<'_>>) -> Vec<Coefficient<'_>> {
     all.sort_by_key(|one| !one.is_intercept);
     let mut kept: Vec<Coefficient> = Vec::new();

@@ -368,8 +368,8 @@ fn missing_as_number(column: &Column) -> Option<Diagnostic> {
     })
 }
 
-/// Returns a warning about test rows that equal a training row in every column. At least one column must be continuous, that is, most of its
-/// values occur once.
+/// Returns a warning about test rows that equal a training row in every column. The check runs only if a column is continuous: the column must
+/// have more different values than half the number of rows.
 fn copies(inputs: &[Column], targets: &[Column], test: &Rows) -> Option<Diagnostic> {
     let columns: Vec<&Column> = inputs.iter().chain(targets).collect();
     let rows = columns.first()?.train.len();

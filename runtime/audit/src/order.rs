@@ -1,4 +1,4 @@
-//! A check that a series is in the order of its time.
+//! A check that the rows of a series are in the order of time.
 
 use bnnc_abi::manifest::{DataSource, InferenceBlock};
 use bnnc_base::diagnostic::Diagnostic;

@@ -99,8 +99,8 @@ pub fn stuck(infer: &InferenceBlock, outcome: &InferenceOutcome) -> Vec<Diagnost
     inputs.chain(outputs).collect()
 }
 
-/// The distance of an input from zero, in standard deviations, above which a warning is given. At this distance, a variational
-/// family with independent elements makes the standard deviations of the weight and of the intercept too small by about this factor.
+/// The distance of an input from zero, in standard deviations, above which a warning is given. At this distance, a variational family with
+/// independent elements gives the weight and the intercept about a third of their correct standard deviations.
 const FAR: f64 = 3.0;
 
 /// Returns a warning if an input is far from zero relative to its spread, and the intercept and the weights are independent in the variational

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// The number of rows below which equal values at an end may be due to chance.
 const LEAST: usize = 20;
 
-/// The smallest number of rows with the same extreme value of a continuous column that is not due to chance.
+/// If at least this number of rows have the same extreme value in a continuous column, this is not due to chance.
 const PILED: usize = 5;
 
 /// Returns a warning if at least five rows, and one row in thirty, have the smallest or the largest value of a target, although its other values

@@ -183,7 +183,8 @@ impl Predictive {
         }
     }
 
-    /// Copies an output of the program for `count` draws to the draws from index `draw` on. Outputs that the program does not have are skipped.
+    /// Copies `count` draws of an output of the program. The first of them becomes draw `draw` of the block. Outputs that the program does not have
+    /// are skipped.
     ///
     /// # Errors
     /// Fails only because of a bug in the machine.

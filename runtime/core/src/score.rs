@@ -78,8 +78,8 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// Returns, for several fractions, the accuracy on the remaining rows and outliers after this fraction of them, the most uncertain, has been
-    /// rejected. The result is empty without outliers.
+    /// Returns, for several fractions, the accuracy on the rows and outliers that remain after this fraction of them has been rejected, the most
+    /// uncertain first. The result is empty without outliers.
     pub fn rejection(&self) -> Vec<(f64, MetricSet)> {
         let mut lines: Vec<(f64, MetricSet)> = Vec::new();
         for (output, scores) in &self.each {

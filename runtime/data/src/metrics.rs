@@ -259,7 +259,7 @@ pub struct ClassScores {
     brier: Mean,
     /// The number of rows, the sum of confidences and the number of hits in each bin.
     bins: [(f64, f64, f64); CALIBRATION_BINS],
-    /// The predictive entropy of each row, and whether the prediction is right.
+    /// The predictive entropy of each row, and whether the predicted class is the true class.
     unsure: Unsure,
 }
 
@@ -285,8 +285,8 @@ impl ClassScores {
             .for_each(|row| self.log_likelihood.add(log_mean_exp(log_likelihood.of_row(row))));
     }
 
-    /// Adds class probabilities together with the log likelihoods `[draws, rows]` of the targets, which are finite even if a probability is
-    /// rounded to zero.
+    /// Adds class probabilities together with the log likelihoods `[draws, rows]` of the targets. The log likelihoods are finite even if a
+    /// probability is rounded to zero.
     pub fn add_classes(
         &mut self,
         probabilities: &[f64],

@@ -1,4 +1,4 @@
-//! Checks positions along axes that depend on parameters, at the draws of a posterior.
+//! Checks, at the draws of a posterior, that positions which depend on parameters are inside their axes.
 
 use crate::draws::StateDraws;
 use crate::posterior::Posterior;
@@ -8,7 +8,7 @@ pub use bnnc_core::positions::{check, check_values};
 use bnnc_data::Dataset;
 use std::sync::Arc;
 
-/// Checks the positions along axes that depend on parameters, at the draws of a posterior, for the training and the test rows.
+/// Checks, at the draws of a posterior and for the training and test rows, that the positions which depend on parameters are inside their axes.
 ///
 /// # Errors
 /// Fails if a position is outside its axis (the error names the row if the position depends on a row), if some columns do not fit the program, or if

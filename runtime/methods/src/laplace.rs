@@ -346,7 +346,8 @@ impl Around<'_> {
             member.facts.rise = Some(rise(&member.posterior, &slope, &self.context.pool));
         }
         bends::check(self.infer, self.laplace, (&member, &gradient), &self.context.pool)?;
-        // The two Gaussians can be compared only if they have the same prior factor: the options give the factor, and no search has tuned it.
+        // The two Gaussians can be compared only if they have the same prior factor. This is the case if the options give the factor and no search
+        // has tuned it.
         let is_given = matches!(options.prior_precision, PriorPrecision::Given(_)) && given.is_none();
         let distance = full.filter(|_| is_given).map(|full| self.distance(full, &member));
         member.facts.wasserstein = distance;

@@ -24,7 +24,7 @@ const SHORTER: f64 = 0.3;
 /// step of the largest length must also be below the tolerance, because in a narrow valley steps are short even where the gradient is large.
 const SETTLED: usize = 10;
 
-/// The cosine between a step and the change of the gradient below which the pair is left out.
+/// A pair is left out if the cosine between its step and its gradient change is below this value.
 const CURVED: f64 = 1e-10;
 
 /// Returns the number of reals that a descent with this number of arguments allocates.

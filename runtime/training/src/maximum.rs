@@ -275,8 +275,8 @@ fn element(infer: &InferenceBlock, site: &str, (at, count): (usize, usize)) -> S
     }
 }
 
-/// Returns the squared length of a deviation of some arguments from a point, in the metric of the second derivative of the loss. The square is
-/// computed from the difference of the gradients on both sides of the point.
+/// Returns `d' H d`, where `d` is a deviation of some arguments from a point, and `H` is the second derivative of the loss. The square is computed
+/// from the difference of the gradients on both sides of the point.
 fn curvature(
     surface: &mut Surface,
     centre: &[f64],

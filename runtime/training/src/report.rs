@@ -1,4 +1,4 @@
-//! The warnings about a training, and its part of the result object and of the table.
+//! The warnings about a training, and the results of the training in the result object and in the printed table.
 
 use super::convergence::{TrainingSize, Unfinished, material, unfinished};
 use super::maximum::Runaway;

@@ -18,7 +18,7 @@ pub type EarlierResults = HashMap<String, EarlierResult>;
 /// The result of an earlier inference block.
 #[derive(Clone, Debug, Default)]
 pub struct EarlierResult {
-    /// The states of the result as a point.
+    /// The states of the result at a single point.
     pub point: Arc<StateValues>,
     /// The states of each member, if the result is an ensemble.
     pub members: Vec<Arc<StateValues>>,

@@ -48,7 +48,7 @@ impl Train {
         self.vi.as_ref().map_or(KlWeight::Exact, |vi| vi.kl_weight)
     }
 
-    /// Returns the sizes of a full training step with `rows` rows of training data.
+    /// Returns the sizes of a full training step if there are `rows` training rows.
     pub fn sizes(&self, rows: usize) -> Sizes {
         let (samples, draws) = self.vi.as_ref().map_or((1, 0), |vi| (vi.samples, vi.draws));
         Sizes::default()
@@ -158,7 +158,7 @@ impl Training {
         self.epochs.map_or(Length::Steps(self.steps), Length::Epochs)
     }
 
-    /// Returns the number of rows of a full step with `rows` rows of training data; at least 1.
+    /// Returns the number of rows of a full step if there are `rows` training rows; at least 1.
     pub fn batch_of(&self, rows: usize) -> usize {
         match self.batch {
             0 => rows.max(1),

@@ -123,7 +123,7 @@ pub struct ZarrStore {
 }
 
 impl ZarrStore {
-    /// Begins a store. All groups get these attributes, and attributes that name `bnnc` and its version as the writer.
+    /// Begins a store. All groups get the given attributes, and attributes that name `bnnc` and its version as the writer.
     ///
     /// # Errors
     /// Fails if the folder cannot be written, or if the path is an existing file or folder that is not a Zarr store.

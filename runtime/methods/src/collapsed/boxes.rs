@@ -30,7 +30,8 @@ impl BoxedWeight {
 
     /// Returns a point near the middle of the box. The middle itself is avoided since kinks often pass through it.
     pub fn base(&self) -> f64 {
-        // The fractional parts of the multiples of the golden ratio are all different.
+        // Each weight gets its own offset from the middle: the fractional parts of the multiples of the golden ratio are all
+        // different.
         let apart = (f64::from(self.number) * 0.618_033_988_749_894_9).fract() - 0.5;
         self.lower + (0.5 + 0.02 * apart) * self.width()
     }

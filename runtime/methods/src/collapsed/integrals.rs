@@ -35,7 +35,7 @@ pub struct Integrals<'a> {
     collapsed: &'a Collapsed,
     values: &'a StateValues,
     boxes: Boxes,
-    /// For each output, the places in the box of the weights to integrate over, if all rows share one choice.
+    /// If all rows share one choice: for each output, the positions of the weights to integrate over among the weights of the box.
     fixed: Vec<Vec<usize>>,
     local: LocalProgram<'a>,
     /// The true classes, where they are known.

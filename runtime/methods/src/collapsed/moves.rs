@@ -53,8 +53,8 @@ pub fn to_base(boxes: &Boxes, iterate: usize, sets: &Sets, rows: usize) -> Vec<f
 }
 
 /// Returns the moves `[rows, selected]` from an iterate to a corner of the box where as many kinks as possible have a sign opposite to their sign in
-/// the block. Each weight moves to the end of its box that changes the sign of one kink: the kink on which the weight has the largest effect. Weights
-/// outside the sets do not move.
+/// the block. For each weight, only the kink counts on which the weight has the largest effect. The weight moves to the end of its box that brings
+/// this kink closer to the opposite sign. Weights outside the sets do not move.
 pub fn across(boxes: &Boxes, iterate: usize, sets: &Sets, block: &LocationBlock) -> Vec<f64> {
     let mut moves = vec![0.0; block.rows * block.selected];
     let values = boxes.at(iterate);

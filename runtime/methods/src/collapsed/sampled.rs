@@ -88,7 +88,7 @@ impl Forecaster for SampledPredictions {
 }
 
 impl Strata {
-    /// Returns, for each iterate, the entries of a column of `[draws, width]` that belong to it, without repeated draws.
+    /// Returns, for each iterate, its entries in a column of `[draws, width]`, without repeated draws.
     fn split<'v>(
         self,
         values: &'v [f64],

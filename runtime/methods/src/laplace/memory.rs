@@ -61,7 +61,7 @@ pub fn name(structure: Structure) -> &'static str {
     }
 }
 
-/// Returns the peak bytes of the matrices of an approximation of this number of weights.
+/// Returns the largest number of bytes that the matrices of an approximation of this number of weights take at any time.
 fn matrices(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) -> u64 {
     form(laplace, structure, weights, rows).most()
 }

@@ -225,7 +225,8 @@ pub fn summaries(
     }
     let is_small = |weights: &&Weights| small.iter().any(|site| site.name == weights.site);
     let mut sites = Sites::new(infer, laplace, &small, context)?;
-    // Two draws per member show which weights are the untransformed values of their sites. If all weights are, no further draws are needed.
+    // Two draws per member show which weights are the untransformed values of their sites. If this is true of all weights, no further draws are
+    // needed.
     sites.draw(found, 2 * found.members.len())?;
     let mut weights = laplace.weights.iter().zip(&sites.is_real);
     let all_real = weights.all(|(weights, is_real)| *is_real || !is_small(&weights));
