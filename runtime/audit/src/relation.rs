@@ -5,7 +5,7 @@ use super::orthogonal::dot;
 /// The smallest number of rows in which a relation must hold, since a relation with two parameters may fit fewer rows by chance.
 const LEAST: usize = 8;
 /// The coefficients of two columns cannot be distinguished if the fraction of the variance of one column that the other does not explain is below
-/// this value. The standard error of each coefficient is then a hundred times larger than it would be without the other column.
+/// this value. The standard error of each coefficient is then a hundred times as large as it would be without the other column.
 pub const NEARLY: f64 = 1e-4;
 
 /// A relation is first tested on this number of rows. All rows are used only if the test finds a relation.

@@ -97,8 +97,8 @@ pub trait Posterior: Any + Debug {
     /// Returns the number of draws over which predictions are averaged.
     fn predictive_draws(&self, infer: &InferenceBlock) -> usize;
 
-    /// Returns draws of an approximation: `wanted` draws of a family, all iterates, or all members. Returns `None` for chains, which store their
-    /// draws themselves, and if predictions integrate over some weights.
+    /// Returns draws of an approximation: `wanted` draws of a family, all iterates, or all members. Returns `None` for chains, because they
+    /// store their draws themselves, and for posteriors whose predictions integrate over some weights.
     ///
     /// # Errors
     /// Fails if the inference block lacks a program that its results need, which is a bug.

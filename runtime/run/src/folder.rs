@@ -9,7 +9,7 @@
 //! 4. write the new inventory.
 //!
 //! If the process ends before step 1, the old results are intact. If it ends later, `bnnc predict` rejects the folder because of the inventory, and
-//! the next run knows its files from the inventory.
+//! the next run finds the names of all files in the inventory.
 
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::diagnostics;

@@ -182,7 +182,7 @@ fn unwritten(stop: Stop, path: &Path) -> Result<(), Diagnostic> {
     }
 }
 
-/// Returns the prior and posterior predictive checks of each outcome, by its outputs.
+/// Returns, for each outcome, the prior and posterior predictive checks of its outputs.
 fn checks(
     folder: &Path,
     manifest: &Manifest,

@@ -69,7 +69,7 @@ samplers! {
     sgld: Sgld(SgldOptions),
 }
 
-/// The number of rows on which the programs of a chain are evaluated in one call.
+/// The numbers of rows on which the programs of a chain are evaluated in one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EvaluationRows {
     /// The number of rows on which a log density and its gradient are evaluated.

@@ -154,7 +154,7 @@ fn with_gaps(values: ArrayValues, rows: &[usize]) -> ArrayValues {
     }
 }
 
-/// Returns the elements with a zero in each of these rows of the result, which are in ascending order.
+/// Inserts zeros, so that each of the rows `rows` of the result is zero. These row numbers are in ascending order.
 fn spread<T: Default>(elements: Vec<T>, rows: &[usize]) -> Vec<T> {
     let mut spread = Vec::with_capacity(elements.len() + rows.len());
     let mut elements = elements.into_iter();

@@ -301,7 +301,8 @@ pub fn together(infer: &InferenceBlock, laplace: &Laplace, members: usize, rows:
     matrices.saturating_add(differentiating(infer, laplace, rows))
 }
 
-/// Returns the number of matrices as large as the Jacobian that its product with a root of the covariance needs.
+/// The product of the Jacobian with a root of the covariance needs several matrices of the size of the Jacobian. Returns the number of these
+/// matrices.
 fn copies(laplace: &Laplace) -> u64 {
     match laplace.options.structure {
         Structure::Full | Structure::Diagonal => 1,
@@ -310,7 +311,7 @@ fn copies(laplace: &Laplace) -> u64 {
     }
 }
 
-/// Returns the number of bytes of the derivatives with respect to the inputs of `rows` rows.
+/// Returns the number of bytes needed for the derivatives of predictions with respect to the inputs of `rows` rows.
 pub fn sloping(infer: &InferenceBlock, laplace: &Laplace, members: usize, rows: usize) -> u64 {
     let inputs = &laplace.programs.inputs;
     let slope = |binding: &Binding| inputs.plan.port(&format!("{}/slope", binding.port));
