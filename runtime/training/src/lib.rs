@@ -110,31 +110,6 @@ pub trait Watch {
 /// Runs one training from a start, or continues it from the state of an interrupted run.
 ///
 /// # Errors
-/// The loss diverges, some columns do not fit the program, there is too little memory.
-pub fn fit(
-    infer: &InferenceBlock,
-    dataset: &Dataset,
-    start: StateValues,
-    context: &Context,
-) -> Result<TrainingResult, Stop> {
-    let context = Context {
-        checkpoint: Checkpoint::none(),
-        ..context.clone()
-    };
-    let task = Task {
-        infer,
-        dataset,
-        split: 0,
-        name: &infer.name,
-        context: &context,
-        restart: 0,
-    };
-    train(&task, start, None)
-}
-
-/// Runs one training from a start, or continues it from the state of an interrupted run.
-///
-/// # Errors
 /// Fails in the same cases as [`fit`], if the watch returns an error, or if a checkpoint cannot be read or
 /// written.
 pub fn train(

@@ -108,6 +108,11 @@ impl Surface {
         })
     }
 
+    /// Returns the number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
     /// Returns the arguments, taken from the parameters of a training. The other states are written to the machine.
     ///
     /// # Errors
