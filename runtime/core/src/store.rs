@@ -2,7 +2,7 @@
 //!
 //! A record is a position followed by the statistics of its iteration. The file begins with five little-endian words: magic, version, the checksum of
 //! the chain's identity, the length of a position, the number of statistics. The records follow as little-endian `f64`. Each record ends with a
-//! checksum of its index and its bytes, so that a damaged record is detected when it is read.
+//! checksum of its index and its bytes, so that reading a damaged record is an error.
 
 use crate::diagnostics;
 use bnnc_base::checksum::Checksum;
@@ -137,8 +137,7 @@ impl ChainStore {
     /// Opens the first `records` records of a file, and truncates the file after them.
     ///
     /// # Errors
-    /// Fails if the file cannot be read or written, if it belongs to another chain, if its layout differs or it has too few records, or if a record
-    /// is damaged.
+    /// Fails if a file cannot be read or written, if it has another layout, the draws of another chain or too few records, or if a record is damaged.
     pub fn open(
         path: &Path,
         layout: RecordLayout,
@@ -276,32 +275,6 @@ impl ChainStore {
         }
         self.len = to;
         Ok(())
-    }
-
-    /// Returns the number with the index `element` of every record. The indices of the elements of the position come first, then those of the
-    /// statistics.
-    ///
-    /// # Errors
-    /// Fails if a file cannot be read.
-    pub fn column(&self, element: usize) -> Result<Vec<f64>, Diagnostic> {
-        let mut columns = self.columns(element..element + 1)?;
-        Ok(columns.pop().unwrap_or_default())
-    }
-
-    /// Returns several neighbouring columns in one pass over the file. The memory needed is that of the columns and of one block.
-    ///
-    /// # Errors
-    /// Fails if a file cannot be read.
-    pub fn columns(&self, elements: Range<usize>) -> Result<Vec<Vec<f64>>, Diagnostic> {
-        let mut columns: Vec<Vec<f64>> = elements.clone().map(|_| Vec::with_capacity(self.len)).collect();
-        self.blocks(0..self.len, |block| {
-            for record in block.chunks_exact(self.layout.width()) {
-                for (column, value) in columns.iter_mut().zip(&record[elements.clone()]) {
-                    column.push(*value);
-                }
-            }
-        })?;
-        Ok(columns)
     }
 
     /// Returns some records, one after the other: `[records, dim + stats]`.

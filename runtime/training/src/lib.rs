@@ -110,8 +110,8 @@ pub trait Watch {
 /// Runs one training from a start, or continues it from the state of an interrupted run.
 ///
 /// # Errors
-/// Fails in the same cases as [`fit`], if the watch returns an error, or if a checkpoint cannot be read or
-/// written.
+/// Fails if the loss diverges, if some columns do not fit the program, if there is too little memory, if the watch returns an error, or if a
+/// checkpoint cannot be read or written.
 pub fn train(
     task: &Task<'_>,
     start: StateValues,
